@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.experiments._outcomes import OUTCOMES
-from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.study import PAPER_SCALE
 from borgtrace.recipe import charts
 

@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Cell, Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._rows import Row, grouped, rows_where
+from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped, rows_where
 from borgtrace.colocation.grid import Outcome
 from borgtrace.placement import Estimator, estimators
 from borgtrace.recipe import Claim, NotApplicable

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import POOL
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._scopes import PAPER
+from borgtrace.colocation.experiments._answers import PAPER, RESULTS
 from borgtrace.recipe import Claims, NotApplicable, at_most, between
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.schema.arrow import arrow_schema

@@ -12,9 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._rows import Row, grouped
-from borgtrace.colocation.experiments._scopes import PAPER
+from borgtrace.colocation.experiments._answers import PAPER, RESULTS, Row, grouped
 from borgtrace.colocation.experiments.usage_deviation import BOTH
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source, near

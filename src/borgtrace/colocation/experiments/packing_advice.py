@@ -18,10 +18,8 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.advice import Plan, advise, overlap
 from borgtrace.colocation.experiment import PACKING
+from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row
 from borgtrace.colocation.experiments._charts import ESTIMATOR_COLOURS, OVERFLOW, from_data
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._rows import Row
-from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.intervals import LEAST_BLOCKS, Blocks
 from borgtrace.recipe import Claims, NotApplicable, above, at_most
 from borgtrace.recipe.charts import Chart, Plot, added, palette, point, probability_axis, rule, text, when

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
+from borgtrace.colocation.experiments._answers import PAPER, RESULTS, SHAPE, Row, grouped
 from borgtrace.colocation.experiments._charts import (
     ESTIMATOR_COLOURS,
     OVERFLOW,
@@ -20,10 +21,7 @@ from borgtrace.colocation.experiments._charts import (
     titled,
     with_floor,
 )
-from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, rare
-from borgtrace.colocation.experiments._rows import Row, grouped
-from borgtrace.colocation.experiments._scopes import PAPER, SHAPE
 from borgtrace.colocation.instances import Data
 from borgtrace.recipe import Claim, Criterion, NotApplicable, between, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, line, palette, point, probability_axis, text

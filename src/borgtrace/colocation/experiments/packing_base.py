@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
+from borgtrace.colocation.experiments._answers import PAPER, RESULTS, SHAPE, Row, grouped, rows_where
 from borgtrace.colocation.experiments._charts import (
     ESTIMATOR_COLOURS,
     HEIGHT,
@@ -25,10 +26,7 @@ from borgtrace.colocation.experiments._charts import (
     titled,
     with_floor,
 )
-from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, rare, value
-from borgtrace.colocation.experiments._rows import Row, grouped, rows_where
-from borgtrace.colocation.experiments._scopes import PAPER, SHAPE
 from borgtrace.recipe import Claim, Criterion, NotApplicable, at_least, at_most, between, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, box, palette, point, probability_axis, rule, text
 

@@ -9,10 +9,9 @@ Reference: Janus & Rzadca, SoCC'17, Fig. 12.
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
+from borgtrace.colocation.experiments._answers import RESULTS, SHAPE
 from borgtrace.colocation.experiments._charts import overflow_lines, scale_of, titled
-from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, value
-from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.recipe import Claims, at_most
 from borgtrace.recipe.charts import Chart, log_axis
 

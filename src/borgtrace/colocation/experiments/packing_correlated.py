@@ -15,10 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, grouped, mean, overflow, ratio, replayed
 from borgtrace.colocation.experiments._charts import OVERFLOW, from_data
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._rows import Row, grouped, mean, overflow, ratio, replayed
-from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Observation, pack

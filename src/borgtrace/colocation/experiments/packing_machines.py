@@ -13,10 +13,8 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
+from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, grouped, mean, rows_where
 from borgtrace.colocation.experiments._charts import HEIGHT, OVERFLOW, WIDTH, from_data
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._rows import Row, grouped, mean, rows_where
-from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.inventory import machines, parse_mix
 from borgtrace.colocation.quality import quality

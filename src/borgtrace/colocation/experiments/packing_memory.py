@@ -13,10 +13,8 @@ import pyarrow as pa
 from borgtrace import placement
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
+from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, mean
 from borgtrace.colocation.experiments._charts import from_data
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._rows import Row, mean
-from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.quality import least_machines, quality
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile

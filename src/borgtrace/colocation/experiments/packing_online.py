@@ -13,9 +13,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.cluster import ColdStart
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._rows import Row, ratio, rows_where
-from borgtrace.colocation.experiments._scopes import OWN
+from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, ratio, rows_where
 from borgtrace.colocation.online import SlotCounts, simulate
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request
 from borgtrace.recipe import Claims, NotApplicable, at_most, below

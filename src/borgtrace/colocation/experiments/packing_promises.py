@@ -18,9 +18,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.classes import Classes, with_priors
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._rows import Row, grouped, mean, rows_where
-from borgtrace.colocation.experiments._scopes import OWN
+from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, grouped, mean, rows_where
 from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.colocation.raw_series import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers, Values

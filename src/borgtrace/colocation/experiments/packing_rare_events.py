@@ -16,10 +16,8 @@ import pyarrow as pa
 
 from borgtrace.colocation import Cell, Experiment, Grid, Options, Study
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments._columns import RESULTS
+from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, rows_where
 from borgtrace.colocation.experiments._outcomes import OUTCOMES, summaries, to_table
-from borgtrace.colocation.experiments._rows import Row, rows_where
-from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.study import halves
 from borgtrace.kernels.arrays import Numbers

@@ -12,11 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
+from borgtrace.colocation.experiments._answers import RESULTS, SHAPE, grouped, rows_where
 from borgtrace.colocation.experiments._charts import WHISKERS, scale_of, titled
-from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._outcomes import grid_experiment, paper_estimators
-from borgtrace.colocation.experiments._rows import grouped, rows_where
-from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.recipe import Claims, NotApplicable, between
 from borgtrace.recipe.charts import Chart, Plot, axis, box
 

@@ -13,10 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, overflow, ratio, replayed
 from borgtrace.colocation.experiments._charts import WIDTH
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._rows import Row, overflow, ratio, replayed
-from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.quality import least_machines
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Values

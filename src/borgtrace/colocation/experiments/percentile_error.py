@@ -14,10 +14,8 @@ from scipy.special import ndtri
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import SUMS
+from borgtrace.colocation.experiments._answers import RESULTS, SHAPE, Row, grouped, rows_where, spread
 from borgtrace.colocation.experiments._charts import titled
-from borgtrace.colocation.experiments._columns import RESULTS, spread
-from borgtrace.colocation.experiments._rows import Row, grouped, rows_where
-from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.colocation.sample_sums import LEVELS, SampleSums
 from borgtrace.colocation.study import PAPER_SCALE
 from borgtrace.kernels.arrays import Numbers

@@ -14,10 +14,8 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._samples import prefix_means
 from borgtrace.colocation.experiment import POOL
+from borgtrace.colocation.experiments._answers import RESULTS, SHAPE, Row, rows_where, spread
 from borgtrace.colocation.experiments._charts import box_plot, titled
-from borgtrace.colocation.experiments._columns import RESULTS, spread
-from borgtrace.colocation.experiments._rows import Row, rows_where
-from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.recipe import Claims, NotApplicable, at_most

@@ -15,10 +15,8 @@ from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._moments import row_moments
 from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import add_sample
+from borgtrace.colocation.experiments._answers import RESULTS, SHAPE, rows_where
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS, from_data
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._rows import rows_where
-from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.recipe import Claims, NotApplicable, below
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line, rect
 

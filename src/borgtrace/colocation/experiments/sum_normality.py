@@ -15,10 +15,8 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation._normality import CRITICAL
 from borgtrace.colocation.experiment import SUMS
+from borgtrace.colocation.experiments._answers import PAPER, RESULTS, Row, rows_where
 from borgtrace.colocation.experiments._charts import titled
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._rows import Row, rows_where
-from borgtrace.colocation.experiments._scopes import PAPER
 from borgtrace.colocation.sample_sums import SampleSums
 from borgtrace.colocation.study import PAPER_SCALE
 from borgtrace.recipe import Claim, NotApplicable, from_source, near

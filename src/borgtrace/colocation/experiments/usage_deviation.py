@@ -13,9 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation.experiments._answers import RESULTS, SHAPE
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claims, above, at_least
 from borgtrace.recipe.charts import Chart, Plot, axis, line, palette

@@ -12,9 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._rows import Row, grouped
-from borgtrace.colocation.experiments._scopes import SHAPE
+from borgtrace.colocation.experiments._answers import RESULTS, SHAPE, Row, grouped
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.recipe import Claims, NotApplicable, at_least, at_most, below

@@ -12,9 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation.experiments._columns import RESULTS
-from borgtrace.colocation.experiments._rows import value
-from borgtrace.colocation.experiments._scopes import PAPER
+from borgtrace.colocation.experiments._answers import PAPER, RESULTS, value
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.recipe import Claim, NotApplicable, between, from_source
