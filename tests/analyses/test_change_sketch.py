@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from borgtrace.analyses import change_sketch
-from borgtrace.analyses._ddsketch import ZERO_BUCKET, locate, middle, rank
+from borgtrace.analyses.change_sketch import ZERO_BUCKET, locate, middle, rank
 from tests.analyses.tiny import answer, tiny, window
 
 

@@ -16,7 +16,7 @@ from borgtrace.analyses import (
     start_after,
     vertical_scaling,
 )
-from borgtrace.analyses._dag_depth import depths
+from borgtrace.analyses.start_after import depths
 from tests.analyses.tiny import answer, at, tiny, window
 
 RECIPES = [module.RECIPE for module in (alloc_sets, parents, queueing, schedulers, start_after, vertical_scaling)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from borgtrace.analyses._allocation import allocation_changes
+from borgtrace.analyses.utilization import allocation_changes
 from borgtrace.recipe import EngineTables, Tables, find_recipe
 
 

@@ -135,7 +135,7 @@ def ended_within(run: Numbers, has_ended: Flags, job: Index, limit: float) -> Me
     limit
         Time in the unit of `run`.
     """
-    # At a tie, what ended comes first: a run last seen then is still at risk, as in `_survival.kaplan_meier`.
+    # At a tie, what ended comes first: a run last seen then is still at risk, as in `_quantiles.kaplan_meier`.
     # Sorted once here, for it is asked with the weights of many resamples.
     order = np.lexsort((~has_ended, run))
     times, ended, jobs = run[order], has_ended[order].astype(float), job[order]

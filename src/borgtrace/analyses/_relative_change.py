@@ -6,8 +6,8 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import Measure, part
 from borgtrace.analyses._attempts import TASK
-from borgtrace.analyses._claims import Measure, part
 from borgtrace.analyses._histograms import cumulative_share
 from borgtrace.analyses._machine_slots import used_per_slot
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, int_sum, outermost, task_means

@@ -12,9 +12,8 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2019, RESULTS, value
 from borgtrace.analyses._attempts import TASK, of_jobs, time_running
-from borgtrace.analyses._claims import IN_2019, value
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import RESOURCES, amount, outermost, regular, tier
 from borgtrace.recipe import Claim, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, bar

@@ -10,10 +10,9 @@ Reference: Zhu et al., Fig. 11.
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2011, RESULTS, Measure, part
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._claims import LIKE_2011, Measure, part
 from borgtrace.analyses._histograms import bin_up_to
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import fixed, int_sum, level, tier
 from borgtrace.recipe import Claims, Recipe, Tables, at_most, below
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line

@@ -9,9 +9,8 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2011, RESULTS
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._claims import IN_2011
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, near
 from borgtrace.recipe.charts import Chart, Plot, axis, line

@@ -17,11 +17,10 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._anomalies import ANOMALIES, LONG_TRACE_DAYS, UNDER_SAMPLED, Anomaly, tolerance, verdict
+from borgtrace.analyses._answers import RESULTS, value
 from borgtrace.analyses._attempts import is_inside, of_jobs, time_running
 from borgtrace.analyses._caveats import mixed_requests, pending_updates, usage_after_end
-from borgtrace.analyses._claims import value
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import POSSIBLE, amount, int_sum, regular
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Row, Scope, Tables, near

@@ -10,10 +10,9 @@ Reference: Zhu et al., Observation 9; Sharma et al., SoCC'11.
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2011, RESULTS
 from borgtrace.analyses._attempts import HUNDREDTH, TASK, of_jobs
-from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._quantiles import Counts, fetch_refined
-from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.constraints import Sets, fingerprints

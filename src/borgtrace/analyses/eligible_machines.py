@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._quantiles import Counts
-from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, line, series
 from borgtrace.recipe.constraints import fingerprints

@@ -12,9 +12,8 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_BOTH, RESULTS, ratio
 from borgtrace.analyses._attempts import TASK, is_known, of_jobs
-from borgtrace.analyses._claims import IN_BOTH, ratio
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, bar

@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._fidelity import Measures, Units
 from borgtrace.analyses._fidelity_events import event_measures
 from borgtrace.analyses._fidelity_usage import row_measures, usage_measures
-from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Scope, Tables, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
 from borgtrace.schema.dialects import GOOGLE_2011

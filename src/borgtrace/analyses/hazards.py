@@ -13,10 +13,9 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2019, MONTH_2019, RESULTS, part, ratio
 from borgtrace.analyses._attempts import is_inside, last_time, of_jobs, time_running
 from borgtrace.analyses._breakdown import ranked, sum_by_group, tier_rows
-from borgtrace.analyses._claims import LIKE_2019, MONTH_2019, part, ratio
-from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below, near
 from borgtrace.recipe.charts import Chart, Plot, bar, log_axis, series
 from borgtrace.schema import TERMINAL_EVENTS

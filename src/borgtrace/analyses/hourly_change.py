@@ -9,11 +9,10 @@ Reference: Reiss et al., SoCC'12.
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2011, RESULTS
 from borgtrace.analyses._attempts import TASK
-from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._relative_change import curves, plot_curves, share_within, task_pairs
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import UNKNOWN, regular, task_tiers
 from borgtrace.recipe import Claims, Recipe, Tables, near
 from borgtrace.recipe.charts import Chart

@@ -14,10 +14,9 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2014, RESULTS, matching
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._claims import LIKE_2014, matching
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, int_sum, level, outermost, regular
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, between
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, added, area, axis, line

@@ -9,10 +9,9 @@ Reference: Tirmazi et al., EuroSys'20, Fig. 8.
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import MONTH_2011, MONTH_2019, RESULTS
 from borgtrace.analyses._attempts import last_time, new_jobs
-from borgtrace.analyses._claims import MONTH_2011, MONTH_2019
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line
 from borgtrace.schema.time import HOUR, TRACE_START

@@ -9,10 +9,9 @@ Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (scheduling del
 
 import pyarrow as pa
 
+from borgtrace.analyses._answers import RESULTS, value
 from borgtrace.analyses._attempts import is_inside, of_jobs
-from borgtrace.analyses._claims import value
 from borgtrace.analyses._quantiles import NOTHING, PERCENTS, fetch_counts
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Scope, Tables, below
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step

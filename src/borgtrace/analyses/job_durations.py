@@ -13,10 +13,9 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2011, RESULTS, value
 from borgtrace.analyses._attempts import is_known, of_jobs
-from borgtrace.analyses._claims import LIKE_2011, value
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.schema import TERMINAL_EVENTS

@@ -10,9 +10,8 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2011, MONTH_2011, RESULTS, Measure, part
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._claims import IN_2011, MONTH_2011, Measure, part
-from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claim, Recipe, Tables, above, at_most, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 

@@ -9,10 +9,9 @@ Reference: Tirmazi et al., EuroSys'20, section 7.
 import ibis
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2011, RESULTS
 from borgtrace.analyses._attempts import new_jobs
-from borgtrace.analyses._claims import IN_2011
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 

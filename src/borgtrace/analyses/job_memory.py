@@ -9,8 +9,7 @@ Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (correlation of
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._claims import MONTH_2019
-from borgtrace.analyses._results import RESULTS
+from borgtrace.analyses._answers import MONTH_2019, RESULTS
 from borgtrace.analyses.job_usage import usage_of_jobs
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, near
 from borgtrace.recipe.charts import Chart, Plot, axis, point

@@ -7,10 +7,9 @@ Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (tasks per job)
 
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2019, RESULTS, value
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._claims import IN_2019, value
 from borgtrace.analyses._quantiles import NOTHING, PERCENTS, fetch_counts
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import int_sum, tier
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, log_axis, step

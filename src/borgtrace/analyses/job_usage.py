@@ -16,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from borgtrace.analyses._answers import MONTH_2011, MONTH_2019, RESULTS, value
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._claims import MONTH_2011, MONTH_2019, value
 from borgtrace.analyses._power_law import continuous_exponent, regression_exponent
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import HOUR_SECONDS, RESOURCES, amount, int_sum, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, at_least, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, line, log_axis

@@ -12,9 +12,8 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2011, MONTH_2011, RESULTS
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._claims import IN_2011, MONTH_2011
-from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, line, log_axis
 

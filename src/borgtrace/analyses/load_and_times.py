@@ -12,10 +12,9 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2011, RESULTS
 from borgtrace.analyses._attempts import duration_sums, of_jobs
-from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._trend import Interval, rank_correlation
 from borgtrace.recipe import Claims, Criterion, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, point

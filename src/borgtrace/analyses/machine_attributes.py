@@ -9,7 +9,7 @@ Reference: 2011 format document, machine attributes.
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._results import RESULTS
+from borgtrace.analyses._answers import RESULTS
 from borgtrace.recipe import Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, count_axis, point
 

@@ -12,10 +12,9 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._claims import IN_2011
+from borgtrace.analyses._answers import IN_2011, RESULTS
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, below
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line, series

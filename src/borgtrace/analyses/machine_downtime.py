@@ -9,9 +9,8 @@ Reference: 2011 format document, machine events.
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._claims import MONTH_2011, Measure, value
+from borgtrace.analyses._answers import MONTH_2011, RESULTS, Measure, value
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.analyses._results import RESULTS
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Row, Tables, at_least, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step

@@ -8,8 +8,7 @@ Reference: 2011 format document, machine events.
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._claims import IN_2011
-from borgtrace.analyses._results import RESULTS
+from borgtrace.analyses._answers import IN_2011, RESULTS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, at_most
 from borgtrace.recipe.charts import Chart, Plot, count_axis, point
 

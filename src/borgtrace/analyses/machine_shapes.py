@@ -13,8 +13,7 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._claims import MONTH_2011
-from borgtrace.analyses._results import RESULTS
+from borgtrace.analyses._answers import MONTH_2011, RESULTS
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, Claims, Recipe, Tables, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, point

@@ -12,10 +12,9 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._claims import LIKE_2019, part
+from borgtrace.analyses._answers import LIKE_2019, RESULTS, part
 from borgtrace.analyses._histograms import cumulative_share
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._step_functions import span
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, level, outermost, regular
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above, below

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._attempts import duration_sums
-from borgtrace.analyses._results import RESULTS
 from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line, thinned

@@ -16,11 +16,11 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._notebook import largest_capacities, long_windows, sums
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.analyses._windows import BITS, HOUR_SECONDS, RESOURCES, SLOT_SECONDS, by_tier, outermost, regular
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables

@@ -15,9 +15,9 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses import machine_utilization
+from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._notebook import largest_capacities, long_windows, sums
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import BITS, RESOURCES
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, series, step

@@ -12,9 +12,9 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import UNKNOWN, amount, outermost, regular, task_tiers
 from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, bar

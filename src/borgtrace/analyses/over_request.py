@@ -10,9 +10,8 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2011, LIKE_2011, RESULTS, largest, ratio
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._claims import IN_2011, LIKE_2011, largest, ratio
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import RESOURCES, int_sum, of_request, regular, task_tiers
 from borgtrace.recipe import Claims, Recipe, Tables, below, between, near
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar, series

@@ -12,8 +12,7 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._claims import IN_2011, matching, part
-from borgtrace.analyses._results import RESULTS
+from borgtrace.analyses._answers import IN_2011, RESULTS, matching, part
 from borgtrace.analyses._windows import RESOURCES, peaks_of_request
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, near
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, added, axis, bar

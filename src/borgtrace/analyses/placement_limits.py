@@ -15,10 +15,9 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2011, IN_2019, RESULTS, ratio
 from borgtrace.analyses._attempts import TASK
-from borgtrace.analyses._claims import IN_2011, IN_2019, ratio
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claim, Recipe, Tables, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series

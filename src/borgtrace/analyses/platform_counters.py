@@ -10,8 +10,8 @@ Reference: format documents (task resource usage); ClusterData2011_2.md (known a
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._joins import last_of, lookup
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import UNKNOWN
 from borgtrace.recipe import Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, bar

@@ -22,10 +22,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2011, RESULTS
 from borgtrace.analyses._attempts import PENDING, of_jobs
-from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._trend import Interval, slope
 from borgtrace.analyses._windows import int_sum
 from borgtrace.errors import UsageError

@@ -9,11 +9,10 @@ Reference: 2019 format document (QUEUE, ENABLE).
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2019, RESULTS, part
 from borgtrace.analyses._attempts import is_known, of_jobs
-from borgtrace.analyses._claims import IN_2019, part
 from borgtrace.analyses._histograms import bin_up_to, cumulative_share
 from borgtrace.analyses._joins import last_known, lookup
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claims, Recipe, Tables, at_least
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from borgtrace.analyses import _reservation_policies as kernel
 from borgtrace.analyses import _window_blocks as blocks
+from borgtrace.analyses._answers import LIKE_2011, RESULTS, value
 from borgtrace.analyses._attempts import TASK
-from borgtrace.analyses._claims import LIKE_2011, value
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import RESOURCES, int_sum
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below, near
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point, when

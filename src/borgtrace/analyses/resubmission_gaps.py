@@ -8,10 +8,9 @@ Reference: 2011 format document, job and task life cycles.
 
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2011, RESULTS, largest, ratio
 from borgtrace.analyses._attempts import is_known, of_jobs
-from borgtrace.analyses._claims import IN_2011, largest, ratio
 from borgtrace.analyses._quantiles import fetch_counts
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_least, at_most, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar

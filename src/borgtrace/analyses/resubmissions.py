@@ -10,10 +10,9 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2011, IN_2019, LIKE_2011, RESULTS
 from borgtrace.analyses._attempts import counted_events
-from borgtrace.analyses._claims import IN_2011, IN_2019, LIKE_2011
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, equals, near
 from borgtrace.recipe.charts import Chart, Plot, hour_axis, line, series

@@ -16,12 +16,10 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2011, MONTH_2011, RESULTS, Measure, value
 from borgtrace.analyses._attempts import is_known, last_time, of_jobs
 from borgtrace.analyses._breakdown import count_by_group, cuts, named, ranked, tier_rows
-from borgtrace.analyses._claims import LIKE_2011, MONTH_2011, Measure, value
-from borgtrace.analyses._quantiles import NOTHING, Counts
-from borgtrace.analyses._results import RESULTS
-from borgtrace.analyses._survival import kaplan_meier
+from borgtrace.analyses._quantiles import NOTHING, Counts, kaplan_meier
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above, at_most, equals, near
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, duration_axis, step
 from borgtrace.schema.time import AFTER_TRACE, SECOND

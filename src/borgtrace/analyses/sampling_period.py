@@ -18,9 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.analyses import _window_blocks as blocks
-from borgtrace.analyses._claims import LIKE_2011, Measure, value
+from borgtrace.analyses._answers import LIKE_2011, RESULTS, Measure, value
 from borgtrace.analyses._margin_bins import margin_for, needed_margins
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import SLOT_SECONDS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above, at_most
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line

@@ -9,9 +9,8 @@ Reference: Tirmazi et al., EuroSys'20.
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._claims import IN_2019, part
+from borgtrace.analyses._answers import IN_2019, RESULTS, part
 from borgtrace.analyses._joins import last_known, lookup
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claims, Recipe, Tables, at_least
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, axis, bar

@@ -10,11 +10,10 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2014, RESULTS, value
 from borgtrace.analyses._attempts import HUNDREDTH, of_jobs
 from borgtrace.analyses._breakdown import count_by_group, ranked, sum_by_group, tier_rows
-from borgtrace.analyses._claims import LIKE_2014, value
 from borgtrace.analyses._quantiles import PERCENTS, Counts
-from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 

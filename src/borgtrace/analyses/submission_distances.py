@@ -14,9 +14,8 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2011, RESULTS, value
 from borgtrace.analyses._attempts import PROCESSES, counted_events
-from borgtrace.analyses._claims import LIKE_2011, value
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_most
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar

@@ -10,10 +10,9 @@ Reference: Zhu et al., Methods 3 and 3-1, Fig. 2 and 3.
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2011, RESULTS
 from borgtrace.analyses._attempts import PROCESSES, counted_events
-from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line

@@ -13,11 +13,10 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2011, RESULTS, value
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._claims import IN_2011, value
 from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses._quantiles import counts
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses.jobs_per_owner import owners
 from borgtrace.analyses.tasks_per_job import sizes
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below

@@ -13,9 +13,8 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2011, RESULTS, TOTALS_2011, Measure, part, ratio, value
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._claims import IN_2011, TOTALS_2011, Measure, part, ratio, value
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claim, Recipe, Tables, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, bar

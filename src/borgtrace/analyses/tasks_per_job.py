@@ -10,9 +10,8 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2011, RESULTS, part
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._claims import LIKE_2011, part
-from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, added, line, log_axis
 

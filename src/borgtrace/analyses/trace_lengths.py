@@ -13,9 +13,8 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2011, RESULTS, Measure, part
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._claims import IN_2011, Measure, part
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claim, Recipe, Tables, at_least, at_most, between, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point

@@ -9,9 +9,8 @@ Reference: Zhu et al., Fig. 1; Verma et al., EuroSys'15, Fig. 2; format document
 
 import pyarrow as pa
 
+from borgtrace.analyses._answers import LIKE_2011, RESULTS
 from borgtrace.analyses._attempts import PENDING
-from borgtrace.analyses._claims import LIKE_2011
-from borgtrace.analyses._results import RESULTS
 from borgtrace.errors import check_names
 from borgtrace.lifecycle import GRAPHS, is_legal
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above, equals

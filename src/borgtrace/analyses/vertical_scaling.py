@@ -12,10 +12,9 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._answers import IN_2019, RESULTS
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._claims import IN_2019
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import RESOURCES, int_sum, peaks_of_request
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above

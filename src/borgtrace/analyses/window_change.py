@@ -12,9 +12,8 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._claims import LIKE_2011
+from borgtrace.analyses._answers import LIKE_2011, RESULTS
 from borgtrace.analyses._relative_change import curves, plot_curves, share_within, slot_pairs, task_pairs
-from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import regular
 from borgtrace.recipe import Claims, Recipe, Tables, above
 from borgtrace.recipe.charts import Chart

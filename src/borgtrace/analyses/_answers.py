@@ -1,12 +1,17 @@
-"""What claims share: on which stores they can be judged, and measures: one number of a result, or why there is none."""
+"""What answers share: their tables, the stores on which claims can be judged, and measures: one number of a result."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from borgtrace.recipe import Criterion, NotApplicable, Scope
+from borgtrace.schema.tables import read_declarations
 from borgtrace.schema.time import DAY
+
+RESULTS = read_declarations(Path(__file__).with_name("results.columns"))
+"""The declared answers."""
 
 IN_2011 = Scope(traces=("2011",))
 LIKE_2011 = Scope(traces=("2011",), is_general=True)
