@@ -7,7 +7,8 @@ import json
 import pytest
 
 from borgtrace import __version__
-from borgtrace.cli import _machine_check, main
+from borgtrace.cli import doctor as module
+from borgtrace.cli import main
 
 
 def doctor(*arguments: str) -> int:
@@ -27,7 +28,7 @@ def test_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_missing_says_what_needs_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_machine_check.shutil, "which", lambda name: None)
+    monkeypatch.setattr(module.shutil, "which", lambda name: None)
     assert doctor("--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert told["Java"] == {"found": None, "needed_for": "Spark, which needs Java 17 or later"}
@@ -36,5 +37,5 @@ def test_what_is_missing_says_what_needs_it(
 
 
 def test_a_java_that_does_not_run_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_machine_check.shutil, "which", lambda name: "/bin/false")
-    assert {check.name: check.found for check in _machine_check.checks()}["Java"] is None
+    monkeypatch.setattr(module.shutil, "which", lambda name: "/bin/false")
+    assert {check.name: check.found for check in module.checks()}["Java"] is None

@@ -15,9 +15,8 @@ import pytest
 
 from borgtrace.cli import _moments, main
 from borgtrace.cli._console import counted
-from borgtrace.cli._damage import damage_behind
 from borgtrace.cli._grid import Column, fitted
-from borgtrace.cli.app import _not_writable
+from borgtrace.cli.app import _not_writable, damage_behind
 from borgtrace.colocation.from_moments import Moments
 from borgtrace.errors import EngineError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest

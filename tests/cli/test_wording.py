@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.cli import _answers, _datasets, _download, _experiments, _ingestion, _printing, _rows, _synthesis, demo
+from borgtrace.cli import _answers, _datasets, _download, _experiments, _ingestion, _printing, _rows, demo, synth
 from borgtrace.cli.machine import _use
 from borgtrace.colocation import Study
 from borgtrace.datasets import Selection
@@ -267,7 +267,7 @@ def test_targets_of_a_synthetic_trace(capsys: pytest.CaptureFixture[str]) -> Non
         "reference": "counted",
     }
     reported = {**row, "deviation": None, "low": None, "high": None, "verdict": "reported", "measured": None}
-    _synthesis._print_targets([row, reported, {**row, "verdict": "does not fit"}])
+    synth._print_targets([row, reported, {**row, "verdict": "does not fit"}])
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == [
         "mean_cpu,",

@@ -1,44 +1,47 @@
-"""Arguments and options that several commands have, declared once so that they mean the same everywhere."""
+"""What options and arguments stand as on the command line and what they say: declared once, in ``options.toml``."""
 
+import inspect
+import tomllib
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, Option
 
-
-def option(metavar: str, help: str, *names: str, **more: Any) -> Any:
-    """Declare an option with a value: what stands for it, what it says, its name where it is not the parameter's."""
-    return Option(*names, metavar=metavar, help=help, **more)
+Command = Callable[..., None]
+_SAID = tomllib.loads(Path(__file__).with_name("options.toml").read_text("utf-8"))
 
 
-def argument(metavar: str, help: str) -> Any:
-    """Declare an argument: what stands for it, and what it says."""
-    return Argument(metavar=metavar, help=help)
+def declared(name: str, command: Command) -> Command:
+    """Give each parameter of a command what the file says of it.
+
+    Parameters
+    ----------
+    name
+        The command's name.
+    command
+        Its parameters have types, and defaults where they can be left out.
+    """
+    said = _SAID["every"] | _SAID.get(name, {})
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    return signed(command, (p.replace(annotation=Annotated[p.annotation, _info(*said[p.name])]) for p in own))
 
 
-def flag(name: str, help: str) -> Any:
-    """Declare an option without a value; with its name given, there is no second one that denies it."""
-    return Option(name, help=help)
+def signed(command: Command, parameters: Iterable[inspect.Parameter]) -> Command:
+    """Give a command a signature of these parameters."""
+    signature = inspect.Signature(list(parameters))
+    # Typer reads the signature and, for the types, the annotations.
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
+    return command
 
 
-Store = Annotated[Path, argument("STORE", "The store.")]
-NewFolder = Annotated[Path, argument("OUT", "The folder to create.")]
-Questions = Annotated[list[str] | None, argument("[NAME…]", "Questions; all of them by default.")]
-
-Memory = Annotated[str, option("SIZE", "Memory budget; larger work spills to disk.")]
-Timeout = Annotated[str, option("TIME", "Stop what takes longer, such as 30s or 5m.")]
-Engine = Annotated[str, option("ENGINE", "duckdb, local[N] or spark://HOST:PORT.")]
-Workers = Annotated[int | None, option("N", "Parallel workers; one per core by default.", min=1)]
-Seed = Annotated[int, option("N", "Random seed; the same seed gives the same result.")]
-Cell = Annotated[str, option("CELL", "Cell of 2019: a … h.")]
-Tables = Annotated[str, option("A,B", "Tables, separated by commas; all by default.")]
-
-TimeRange = Annotated[str, option("A..B", "Time range, such as 600s..24h, 1h30m.. or ..2d.")]
-
-Json = Annotated[bool, flag("--json", "Print JSON instead of text.")]
-AnswerFolder = Annotated[Path | None, option("DIR", "Folder for NAME.parquet, .csv, .svg, .vl.json and claims.csv.")]
-Png = Annotated[bool, flag("--png", "With --out: also write NAME.png.")]
-List = Annotated[bool, flag("--list", "List the names and stop.")]
+def _info(shown: str, help: str, limits: dict[str, Any] | None = None) -> Any:
+    if not shown.startswith("--"):
+        return Argument(metavar=shown or None, help=help)
+    name, _, metavar = shown.partition(" ")
+    # With its name given, a flag has no second one that denies it.
+    return Option(name, metavar=metavar or None, help=help, **(limits or {}))
 
 
 def seconds_of(timeout: str) -> float | None:

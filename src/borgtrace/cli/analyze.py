@@ -2,26 +2,23 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
-
-from borgtrace.cli._options import AnswerFolder, Engine, Json, List, Memory, Png, Questions, Timeout, argument, option
 
 ON_INTERRUPT = "answers that were written stay"
 
 
 def analyze(
-    store: Annotated[Path | None, argument("STORE", "The store; none with --list.")] = None,
-    names: Questions = None,
-    engine: Engine = "duckdb",
-    memory: Memory = "4GB",
-    timeout: Timeout = "",
-    where: Annotated[str, option("SQL", "SQL predicate that selects tasks.")] = "",
-    settings: Annotated[list[str] | None, option("NAME=VALUE", "A parameter, such as step=1h.", "--set")] = None,
-    out: AnswerFolder = None,
-    png: Png = False,
-    as_json: Json = False,
-    show_sql: Annotated[str | None, option("bigquery", "Print SQL for BigQuery; needs no store, runs nothing.")] = None,
-    list_names: List = False,
+    store: Path | None = None,
+    names: list[str] | None = None,
+    engine: str = "duckdb",
+    memory: str = "4GB",
+    timeout: str = "",
+    where: str = "",
+    settings: list[str] | None = None,
+    out: Path | None = None,
+    png: bool = False,
+    as_json: bool = False,
+    show_sql: str | None = None,
+    list_names: bool = False,
 ) -> None:
     """Answer questions about a store, and judge published claims.
 

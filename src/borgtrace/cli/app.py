@@ -13,9 +13,48 @@ import typer
 from typer.core import TyperGroup
 
 from borgtrace._version import __version__
-from borgtrace.cli._damage import damage_behind
-from borgtrace.errors import BorgtraceError, UsageError
+from borgtrace.cli._options import declared
+from borgtrace.errors import BorgtraceError, StoreError, UsageError
 from borgtrace.storage import NOT_WRITABLE, local
+
+# What DuckDB calls faults of a query and of the machine; what else it says of a query may come from a damaged file.
+_NO_DAMAGE = ("Parser", "Binder", "Catalog", "Permission", "Out of Memory", "Conversion", "Not implemented")
+
+
+def damage_behind(error: Exception, store: object) -> StoreError | None:
+    """Return the error of a damaged store, where a command failed on one; None where the store is whole.
+
+    Only asked when a command has failed in a way that it does not explain itself, since every file is read.
+
+    Parameters
+    ----------
+    error
+        What the command raised.
+    store
+        Its argument of this name.
+    """
+    if not isinstance(store, Path) or _is_explained(error):
+        return None
+    from borgtrace.cli._console import talk
+    from borgtrace.store.layout import Layout
+    from borgtrace.store.verify import as_error, verify
+
+    if not Layout(store).manifest.is_file():
+        return None
+    with talk.status("looking whether the store is damaged"):
+        try:
+            return as_error(store, verify(store, threads=os.cpu_count() or 1))
+        except StoreError as damaged:
+            return damaged
+
+
+def _is_explained(error: Exception) -> bool:
+    if not isinstance(error, BorgtraceError):
+        return False
+    cause = error.__cause__
+    of_files = isinstance(cause, OSError) or type(cause).__module__.startswith(("duckdb", "_duckdb", "pyarrow"))
+    return isinstance(error, StoreError) or not of_files or str(cause).startswith(_NO_DAMAGE)
+
 
 _TAKE_IN = ("demo", "fetch", "synth", "ingest", "dialect")
 _LOOK = ("info", "sql", "trace", "machine", "explore")
@@ -43,7 +82,8 @@ def _load(name: str) -> Any:
     module = import_module(f"borgtrace.cli.{name}")
     # No tracebacks, and no marked-up help: errors are one line.
     one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    one.command(name)(ending_well(getattr(module, name), getattr(module, "ON_INTERRUPT", "nothing was written")))
+    run = ending_well(getattr(module, name), getattr(module, "ON_INTERRUPT", "nothing was written"))
+    one.command(name)(declared(name, run))
     return typer.main.get_command(one)
 
 

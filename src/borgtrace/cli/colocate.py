@@ -1,56 +1,38 @@
 """``borgtrace colocate``: how tasks may share machines, and which overcommit value to use."""
 
 from pathlib import Path
-from typing import Annotated
-
-from borgtrace.cli._options import AnswerFolder, Json, List, Png, Seed, argument, flag, option
 
 ON_INTERRUPT = "answers that were written stay"
 
 
 def colocate(
-    store: Annotated[Path | None, argument("[STORE]", "The store; or --usage, --moments, --pool, --synthetic.")] = None,
-    experiment: Annotated[list[str] | None, option("NAME", "An experiment, repeatable; all by default.")] = None,
-    tasks: Annotated[int, option("N", "Size of the sample of long tasks.")] = 100_000,
-    realizations: Annotated[int, option("R", "Draws per task.")] = 10_000,
-    instances: Annotated[int | None, option("K", "Random instances; each experiment has its own default.")] = None,
-    size: Annotated[int, option("n", "Tasks per instance.")] = 1_000,
-    samples: Annotated[int | None, option("S", "Samples per size (Table 1, Fig. 6); the paper takes 10,000.")] = None,
-    paper_scale: Annotated[
-        bool,
-        flag(
-            "--paper-scale", "Run at the scale of the GPA paper: 50 instances, 10,000 samples per size; takes minutes."
-        ),
-    ] = False,
-    seed: Seed = 0,
-    capacity: Annotated[str, option("C", "Capacity of a machine; with --usage its size, such as 8cores,32GiB.")] = "1",
-    mix: Annotated[str, option("KINDS", "Kinds of machines, for packing_machines: CPU:MEMORY:NUMBER,…")] = "",
-    slo: Annotated[
-        str, option("P", "Share of the time without overflow, for the advice; TIER=P,… for packing_promises.")
-    ] = "0.999",
-    pool: Annotated[Path | None, option("FILE", "Read the tasks from a file; see --export-pool.")] = None,
-    percentiles: Annotated[
-        bool,
-        flag(
-            "--percentiles",
-            "With STORE, 2019: draw seconds from the percentiles of each window, not from its sampled second.",
-        ),
-    ] = False,
-    usage: Annotated[Path | None, option("FILE", "Read usage of your own tasks: CSV, Parquet or JSON lines.")] = None,
-    dialect: Annotated[str, option("FILE.toml", "With --usage: a file that declares its format.")] = "",
-    moments: Annotated[Path | None, option("FILE", "Read moments: task, mean, std, maybe maximum, request.")] = None,
-    placement: Annotated[
-        Path | None, option("OUT.csv", "Place tasks by their moments; write task and machine.")
-    ] = None,
-    estimator: Annotated[str, option("NAME:PARAMETER", "For --placement; see --estimators.")] = "",
-    packer: Annotated[str, option("NAME", "For --placement; see --estimators.")] = "best-fit",
-    synthetic: Annotated[int | None, option("N", "Use this many calibrated synthetic tasks.")] = None,
-    export_pool: Annotated[Path | None, option("FILE", "Write the prepared tasks to this file and stop.")] = None,
-    out: AnswerFolder = None,
-    png: Png = False,
-    as_json: Json = False,
-    list_names: List = False,
-    list_estimators: Annotated[bool, flag("--estimators", "List the estimators and packers.")] = False,
+    store: Path | None = None,
+    experiment: list[str] | None = None,
+    tasks: int = 100_000,
+    realizations: int = 10_000,
+    instances: int | None = None,
+    size: int = 1_000,
+    samples: int | None = None,
+    paper_scale: bool = False,
+    seed: int = 0,
+    capacity: str = "1",
+    mix: str = "",
+    slo: str = "0.999",
+    pool: Path | None = None,
+    percentiles: bool = False,
+    usage: Path | None = None,
+    dialect: str = "",
+    moments: Path | None = None,
+    placement: Path | None = None,
+    estimator: str = "",
+    packer: str = "best-fit",
+    synthetic: int | None = None,
+    export_pool: Path | None = None,
+    out: Path | None = None,
+    png: bool = False,
+    as_json: bool = False,
+    list_names: bool = False,
+    list_estimators: bool = False,
 ) -> None:
     """Pack tasks on machines, and advise on an overcommit value.
 

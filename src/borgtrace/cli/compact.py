@@ -1,27 +1,26 @@
 """``borgtrace compact``: how few machines would hold the workload of one moment."""
 
-from typing import Annotated, Any
-
-from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store, flag, option
+from pathlib import Path
+from typing import Any
 
 
 def compact(
-    store: Store,
-    at: Annotated[str, option("TIME", "The moment, such as 12h or 2d3h; 0 is its start.")],
-    what_if: Annotated[list[str] | None, option("NAME", "A row of the table, repeatable; all by default.")] = None,
-    policy: Annotated[str, option("POLICY", "Which machine a task goes to, such as best-fit.")] = "least-stranded",
-    margin: Annotated[float, option("SHARE", "Reservations are usage and this share more.")] = 0.25,
-    plan: Annotated[str, option("ESTIMATOR", "What tasks take in the row planned, such as gpa:0.01.")] = "",
-    cores_per_unit: Annotated[float, option("CORES", "Cores of the largest machine.")] = 0.0,
-    gib_per_unit: Annotated[float, option("GIB", "GiB of memory of the largest machine.")] = 0.0,
-    seeds: Annotated[int, option("N", "Orders of machines and jobs that are tried.", min=1)] = 11,
-    seed: Seed = 0,
-    jobs: Annotated[int, option("N", "Processes.", min=1)] = 1,
-    memory: Memory = "4GB",
-    out: AnswerFolder = None,
-    png: Png = False,
-    as_json: Json = False,
-    list_names: Annotated[bool, flag("--list", "List the what-ifs and policies, and stop.")] = False,
+    store: Path,
+    at: str,
+    what_if: list[str] | None = None,
+    policy: str = "least-stranded",
+    margin: float = 0.25,
+    plan: str = "",
+    cores_per_unit: float = 0.0,
+    gib_per_unit: float = 0.0,
+    seeds: int = 11,
+    seed: int = 0,
+    jobs: int = 1,
+    memory: str = "4GB",
+    out: Path | None = None,
+    png: bool = False,
+    as_json: bool = False,
+    list_names: bool = False,
 ) -> None:
     """Pack the workload of one moment onto fewer and fewer machines: Borg's cell compaction, with what-ifs.
 

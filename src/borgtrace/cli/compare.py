@@ -1,20 +1,17 @@
 """``borgtrace compare``: several stores side by side."""
 
 from pathlib import Path
-from typing import Annotated
-
-from borgtrace.cli._options import Json, Memory, Seed, argument, option
 
 ON_INTERRUPT = "nothing was written"
 
 
 def compare(
-    stores: Annotated[list[Path], argument("STORE…", "Stores; the first is the one that others are compared with.")],
-    questions: Annotated[str, option("A,B", "Questions to answer on each store.")] = "",
-    out: Annotated[Path | None, option("DIR", "For compare.html, distances.csv, NAME.csv, NAME-crossings.csv.")] = None,
-    memory: Memory = "4GB",
-    seed: Seed = 0,
-    as_json: Json = False,
+    stores: list[Path],
+    questions: str = "",
+    out: Path | None = None,
+    memory: str = "4GB",
+    seed: int = 0,
+    as_json: bool = False,
 ) -> None:
     """Compare stores: cells, years, before and after, real and synthetic.
 

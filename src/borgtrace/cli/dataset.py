@@ -1,47 +1,35 @@
 """``borgtrace dataset``: chosen traces, split, standardized, in files that learning libraries read."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from borgtrace.cli._criteria import takes_criteria
-from borgtrace.cli._options import Json, Store, argument, flag, option
 
 
 @takes_criteria
 def dataset(
-    store: Store,
-    out: Annotated[Path | None, argument("OUT", "The folder to create.")] = None,
+    store: Path,
+    out: Path | None = None,
     *,
     criteria: dict[str, Any],
-    min_length: Annotated[int | None, option("N", "Fewest points of a trace; 1, with --compat original 5.")] = None,
-    max_length: Annotated[
-        int | None, option("N", "Most points of a trace; 0, no limit, with --compat original 50.")
-    ] = None,
-    min_mean: Annotated[float | None, option("X", "Smallest mean of average_cpu.")] = None,
-    gaps: Annotated[str, option("keep|grid|drop", "Gaps in time: keep as they are, put on a grid, or drop.")] = "keep",
-    sample: Annotated[int | None, option("N", "Size of a random subset.")] = None,
-    split: Annotated[
-        str, option("A,B,C", "Training, validation, testing, or names: train=0.8,test=0.2.")
-    ] = "0.7,0.1,0.2",
-    split_by: Annotated[
-        str, option("task|job|user|time", "Never split one of these; job, with --compat original task.")
-    ] = "",
-    features: Annotated[
-        str,
-        option(
-            "A,B", "Series: numeric usage columns, p0 to p100, duration, elapsed, hour_of_day; .lagN is N points late."
-        ),
-    ] = "average_cpu",
-    static: Annotated[str, option("A,B", "Static features: columns of tasks, and tier.")] = "",
-    scale: Annotated[str, option("standard|minmax|none", "How series are scaled.")] = "standard",
-    output_format: Annotated[str, option("FORMAT", "Format: tfrecord, parquet or npz.", "--format")] = "tfrecord",
-    shards: Annotated[int | None, option("N", "Files per set; by default as its size needs.")] = None,
-    gzip: Annotated[bool, flag("--gzip", "Compress (gzip, zstd or deflate, by format).")] = False,
-    compat: Annotated[str | None, option("original", "original: as google-cluster-prediction did in 2017.")] = None,
-    threads: Annotated[int | None, option("N", "Threads; all cores by default.", min=1)] = None,
-    replace: Annotated[bool, flag("--replace", "Replace another dataset in OUT.")] = False,
-    histogram: Annotated[bool, flag("--histogram", "Show how long the traces are.")] = False,
-    as_json: Json = False,
+    min_length: int | None = None,
+    max_length: int | None = None,
+    min_mean: float | None = None,
+    gaps: str = "keep",
+    sample: int | None = None,
+    split: str = "0.7,0.1,0.2",
+    split_by: str = "",
+    features: str = "average_cpu",
+    static: str = "",
+    scale: str = "standard",
+    output_format: str = "tfrecord",
+    shards: int | None = None,
+    gzip: bool = False,
+    compat: str | None = None,
+    threads: int | None = None,
+    replace: bool = False,
+    histogram: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Build a learning dataset: select, split, standardize, shard.
 

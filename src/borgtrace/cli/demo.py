@@ -9,9 +9,7 @@ import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated
 
-from borgtrace.cli._options import Json, Seed, argument, option
 from borgtrace.cli._printing import print_json
 from borgtrace.errors import BorgtraceError, UsageError
 
@@ -21,11 +19,7 @@ ON_INTERRUPT = "run the same command again to start over"
 
 
 def demo(
-    folder: Annotated[Path, argument("[DIR]", "Folder for everything the demo makes.")] = Path("borgtrace-demo"),
-    machines: Annotated[int, option("N", "Machines of the synthetic cell.", min=10)] = 100,
-    hours: Annotated[int, option("H", "Length of the synthetic trace in hours.", min=1)] = 24,
-    seed: Seed = 1,
-    as_json: Json = False,
+    folder: Path = Path("borgtrace-demo"), machines: int = 100, hours: int = 24, seed: int = 1, as_json: bool = False
 ) -> None:
     """Run every step on a synthetic cell, and write its report.
 

@@ -1,20 +1,12 @@
 """``borgtrace dialect``: a first draft of the format of own data."""
 
 from pathlib import Path
-from typing import Annotated, Literal
-
-from typer import Argument
-
-from borgtrace.cli._options import Json, argument
+from typing import Literal
 
 ON_INTERRUPT = "nothing was written"
 
 
-def dialect(
-    action: Annotated[Literal["sniff", "list"], Argument(help="sniff a file, or list the known formats.")],
-    file: Annotated[Path | None, argument("[FILE]", "Usage as CSV, Parquet or JSON lines.")] = None,
-    as_json: Json = False,
-) -> None:
+def dialect(action: Literal["sniff", "list"], file: Path | None = None, as_json: bool = False) -> None:
     """Write a first draft of the format of a file, which says what was guessed; or list the known formats.
 
     Correct the draft, then: borgtrace ingest FILE --dialect own.toml --store STORE

@@ -1,19 +1,12 @@
 """``borgtrace explore``: the cell in a browser."""
 
-from typing import Annotated
-
-from borgtrace.cli._options import Json, Memory, Store, flag, option
+from pathlib import Path
 
 ON_INTERRUPT = "nothing was kept; the same command begins again"
 
 
 def explore(
-    store: Store,
-    port: Annotated[int, option("PORT", "Port on 127.0.0.1; a free one by default.", min=0, max=65535)] = 0,
-    at: Annotated[str, option("PAGE", "Page to begin with, such as /machine/7 or /job/3.")] = "/",
-    browser: Annotated[bool, flag("--browser/--no-browser", "Open a browser.")] = True,
-    memory: Memory = "1GB",
-    as_json: Json = False,
+    store: Path, port: int = 0, at: str = "/", browser: bool = True, memory: str = "1GB", as_json: bool = False
 ) -> None:
     """Look into a store in a browser: the cell, machines, jobs, tasks, users, SQL.
 

@@ -3,28 +3,25 @@
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Any
 
 from borgtrace.cli._criteria import takes_criteria
-from borgtrace.cli._options import Json, NewFolder, Store, Workers, flag, option
 
 
 @takes_criteria
 def export(
-    store: Store,
-    out: NewFolder,
+    store: Path,
+    out: Path,
     *,
     criteria: dict[str, Any],
-    layout: Annotated[str, option("jobs", "How the files are laid out.")] = "jobs",
-    output_format: Annotated[str, option("FORMAT", "Format of the files, such as csv or sqlite.", "--format")] = "csv",
-    columns: Annotated[
-        str, option("A,B", "Columns of instance_usage, in order; 2019 also p0 to p100.")
-    ] = "start_time,collection_id,instance_index,average_cpu",
-    granularity: Annotated[int, option("N", "Hex digits of the MD5 that name a folder.")] = 2,
-    key: Annotated[str, option("job|task", "One file per job, or per task.")] = "job",
-    no_header: Annotated[bool, flag("--no-header", "Write index.csv without its header, as in 2017.")] = False,
-    workers: Workers = None,
-    as_json: Json = False,
+    layout: str = "jobs",
+    output_format: str = "csv",
+    columns: str = "start_time,collection_id,instance_index,average_cpu",
+    granularity: int = 2,
+    key: str = "job",
+    no_header: bool = False,
+    workers: int | None = None,
+    as_json: bool = False,
 ) -> None:
     """Write one CSV or SQLite file per job, and an index.
 

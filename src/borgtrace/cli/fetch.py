@@ -1,31 +1,25 @@
 """``borgtrace fetch``: the published buckets → raw files, or straight into a store."""
 
 from pathlib import Path
-from typing import Annotated
-
-from borgtrace.cli._options import Cell, Json, Tables, argument, flag, option
 
 ON_INTERRUPT = "what has arrived is kept; run the same command again to go on"
 
 
 def fetch(
-    generation: Annotated[str, argument("2011|2019", "Which trace.")],
-    dest: Annotated[Path, argument("DEST", "Folder that gets a folder for the trace.")],
-    cell: Cell = "",
-    tables: Tables = "",
-    parts: Annotated[str, option("PARTS", "Parts, such as 0-9, 0-4,10 or all; machine tables come whole.")] = "all",
-    questions: Annotated[str, option("NAME,…", "Only the tables that these questions read.", "--for")] = "",
-    raw_format: Annotated[str | None, option("FORMAT", "json (default) or parquet, for 2019.", "--format")] = None,
-    base_url: Annotated[
-        str | None,
-        option("URL", "A mirror: the address that holds the files of the trace.", envvar="BORGTRACE_BASE_URL"),
-    ] = None,
-    jobs: Annotated[int, option("N", "Parallel downloads.", min=1, max=64)] = 4,
-    store: Annotated[Path | None, option("STORE", "Stage each file into this store on arrival.")] = None,
-    delete_raw: Annotated[bool, flag("--delete-raw", "With --store: delete each file once staged.")] = False,
-    dry_run: Annotated[bool, flag("--dry-run", "Show what would be fetched, and the free disk.")] = False,
-    as_json: Json = False,
-    seed: Annotated[int, option("N", "Seed of the jitter in waiting times.")] = 0,
+    generation: str,
+    dest: Path,
+    cell: str = "",
+    tables: str = "",
+    parts: str = "all",
+    questions: str = "",
+    raw_format: str | None = None,
+    base_url: str | None = None,
+    jobs: int = 4,
+    store: Path | None = None,
+    delete_raw: bool = False,
+    dry_run: bool = False,
+    as_json: bool = False,
+    seed: int = 0,
 ) -> None:
     """Download a published trace over HTTPS. No account is needed.
 

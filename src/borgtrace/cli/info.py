@@ -1,18 +1,11 @@
 """``borgtrace info``: what a store holds."""
 
 from pathlib import Path
-from typing import Annotated
-
-from borgtrace.cli._options import Json, argument, flag
 
 ON_INTERRUPT = "the store is as it was"
 
 
-def info(
-    store: Annotated[Path | None, argument("STORE", "The store.")] = None,
-    as_json: Json = False,
-    schema: Annotated[bool, flag("--schema", "Describe every table and column; needs no store.")] = False,
-) -> None:
+def info(store: Path | None = None, as_json: bool = False, schema: bool = False) -> None:
     """Show the tables, time range, sources and quality of a store.
 
     Example: borgtrace info cell-2011

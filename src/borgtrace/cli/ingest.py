@@ -1,30 +1,27 @@
 """``borgtrace ingest``: raw files → a checked store."""
 
 from pathlib import Path
-from typing import Annotated
 
 from typer import Exit
-
-from borgtrace.cli._options import Json, Memory, Workers, argument, flag, option
 
 ON_INTERRUPT = "files that were checked are kept; run the same command again to go on"
 
 
 def ingest(
-    sources: Annotated[list[Path], argument("SRC…", "Raw files, or folders of them.")],
-    store: Annotated[Path, option("STORE", "The store to create or to add to.")],
-    jobs: Workers = None,
-    memory: Memory = "4GB",
-    cell: Annotated[str, option("CELL", "Cell of 2019: a … h, or 1 … 8 for the flattened sample.")] = "",
-    strict: Annotated[bool, flag("--strict", "Fail if any row is rejected.")] = False,
-    replace: Annotated[bool, flag("--replace", "Accept sources whose content has changed.")] = False,
-    stage_only: Annotated[bool, flag("--stage-only", "Check and stage only; a later ingest sorts.")] = False,
-    rebuild: Annotated[bool, flag("--rebuild", "Delete a store of another format version first.")] = False,
-    whole: Annotated[bool, flag("--whole", "Say that the store holds the whole trace (2019 does not tell).")] = False,
-    dialect: Annotated[str, option("NAME|FILE.toml", "Trace format: name or file; by default the files tell.")] = "",
-    capacity: Annotated[str, option("SIZE", "Own data: size of the largest machine, such as 8cores,32GiB.")] = "",
-    dry_run: Annotated[bool, flag("--dry-run", "Show tables, columns, disk and time; write nothing.")] = False,
-    as_json: Json = False,
+    sources: list[Path],
+    store: Path,
+    jobs: int | None = None,
+    memory: str = "4GB",
+    cell: str = "",
+    strict: bool = False,
+    replace: bool = False,
+    stage_only: bool = False,
+    rebuild: bool = False,
+    whole: bool = False,
+    dialect: str = "",
+    capacity: str = "",
+    dry_run: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Check raw files row by row and build a sorted, columnar store.
 

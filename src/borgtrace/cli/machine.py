@@ -1,18 +1,11 @@
 """``borgtrace machine``: what ran on a machine, and how full it was."""
 
-from typing import Annotated
-
-from borgtrace.cli._options import Json, Store, argument, option
+from pathlib import Path
 
 ON_INTERRUPT = "the store is as it was"
 
 
-def machine(
-    store: Store,
-    machine_name: Annotated[str, argument("MACHINE", "Id or name of the machine.")],
-    at: Annotated[str, option("TIME", "A time, such as 700s, 12h or 2d3h; each hour by default.")] = "",
-    as_json: Json = False,
-) -> None:
+def machine(store: Path, machine_name: str, at: str = "", as_json: bool = False) -> None:
     """Show what ran on a machine, and how full it was.
 
     With --at, the tasks at that time; otherwise the load hour by hour.

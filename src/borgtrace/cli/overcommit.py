@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
-
-from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store, flag, option
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from borgtrace.recipe import Result
@@ -14,49 +13,32 @@ ON_INTERRUPT = "what was dealt to machines stays if it was finished"
 
 
 def overcommit(
-    store: Store,
-    policy: Annotated[
-        list[str] | None,
-        option("POLICY", "A policy, such as nsigma:n=3,history=10h; repeatable; A+B takes the larger."),
-    ] = None,
-    sweep: Annotated[bool, flag("--sweep", "Add history × parameter of every family.")] = False,
-    resource: Annotated[list[str] | None, option("NAME", "cpu or memory; both by default.")] = None,
-    tasks: Annotated[list[str] | None, option("NAME", "all, high (high priority) or a tier; repeatable.")] = None,
-    horizon: Annotated[str, option("TIME", "How far ahead the peak is predicted.")] = "1d",
-    machines: Annotated[int, option("N", "A random sample of so many machines; 0 takes all.")] = 0,
-    metric: Annotated[
-        list[str] | None, option("NAME", "What is taken as usage, such as maximum_cpu or maximum_memory; repeatable.")
-    ] = None,
-    shapes: Annotated[bool, flag("--shapes", "Add rows for each shape of machine.")] = False,
-    uncapped: Annotated[bool, flag("--uncapped", "Let policies see usage above its limit.")] = False,
-    compat: Annotated[str, option("NAME", "crf: slots and history as Google's simulator has them.")] = "",
-    cores_per_unit: Annotated[
-        float, option("CORES", "Cores of the largest machine, for koordinator-prod and --recommend.")
-    ] = 0.0,
-    gib_per_unit: Annotated[
-        float, option("GIB", "GiB of memory of the largest machine, for koordinator-prod and --recommend.")
-    ] = 0.0,
-    target: Annotated[
-        float | None, option("RATE", "Advise a policy for each day that keeps this violation rate, by the days before.")
-    ] = None,
-    reclaim: Annotated[
-        bool, flag("--reclaim", "Show what best-effort work finds room in what production does not reserve.")
-    ] = False,
-    recommend: Annotated[bool, flag("--recommend", "Back-test recommenders of limits instead; see --list.")] = False,
-    recommender: Annotated[
-        list[str] | None, option("NAME", "With --recommend: a recommender, repeatable; all by default.")
-    ] = None,
-    explain: Annotated[
-        int | None, option("MACHINE", "Show the terms of each policy for a machine, and stop; needs --at.")
-    ] = None,
-    at: Annotated[str, option("TIME", "With --explain: a time, such as 12h or 2d3h.")] = "",
-    seed: Seed = 0,
-    jobs: Annotated[int, option("N", "Processes.", min=1)] = 1,
-    memory: Memory = "4GB",
-    out: AnswerFolder = None,
-    png: Png = False,
-    as_json: Json = False,
-    list_names: Annotated[bool, flag("--list", "List the policies and recommenders, and stop.")] = False,
+    store: Path,
+    policy: list[str] | None = None,
+    sweep: bool = False,
+    resource: list[str] | None = None,
+    tasks: list[str] | None = None,
+    horizon: str = "1d",
+    machines: int = 0,
+    metric: list[str] | None = None,
+    shapes: bool = False,
+    uncapped: bool = False,
+    compat: str = "",
+    cores_per_unit: float = 0.0,
+    gib_per_unit: float = 0.0,
+    target: float | None = None,
+    reclaim: bool = False,
+    recommend: bool = False,
+    recommender: list[str] | None = None,
+    explain: int | None = None,
+    at: str = "",
+    seed: int = 0,
+    jobs: int = 1,
+    memory: str = "4GB",
+    out: Path | None = None,
+    png: bool = False,
+    as_json: bool = False,
+    list_names: bool = False,
 ) -> None:
     """Replay overcommit policies on the machines of a trace, and print the one table.
 

@@ -1,22 +1,18 @@
 """``borgtrace report``: every answer about a store on one page."""
 
 from pathlib import Path
-from typing import Annotated, Literal
-
-from typer import Option
-
-from borgtrace.cli._options import Engine, Json, Memory, Questions, Store, argument, option
+from typing import Literal
 
 
 def report(
-    store: Store,
-    out: Annotated[Path, argument("OUT.html", "The page to write.")],
-    names: Questions = None,
-    engine: Engine = "duckdb",
-    memory: Memory = "4GB",
-    theme: Annotated[Literal["auto", "paper"], Option(help="Colors of the reader's screen, or light ones.")] = "auto",
-    width: Annotated[int | None, option("PX", "Width of the charts, px; that of the page by default.", min=200)] = None,
-    as_json: Json = False,
+    store: Path,
+    out: Path,
+    names: list[str] | None = None,
+    engine: str = "duckdb",
+    memory: str = "4GB",
+    theme: Literal["auto", "paper"] = "auto",
+    width: int | None = None,
+    as_json: bool = False,
 ) -> None:
     """Write one self-contained page with all answers about a store.
 

@@ -1,37 +1,24 @@
 """``borgtrace simulate``: the trace scheduled again, by other policies."""
 
-from typing import Annotated, Any
-
-from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store, flag, option
+from pathlib import Path
+from typing import Any
 
 
 def simulate(
-    store: Store,
-    policy: Annotated[
-        list[str] | None, option("POLICY", "recorded, or a policy such as best-fit+preempt or random:k=5; repeatable.")
-    ] = None,
-    factor: Annotated[
-        float, option("SHARE", "What tasks below production take of their requests; 0: calibrated.")
-    ] = 0.0,
-    plan: Annotated[
-        str, option("ESTIMATOR", "Plan all tasks by their usage, such as gpa:0.01, instead of a factor.")
-    ] = "",
-    each_constraint: Annotated[
-        bool, flag("--each-constraint", "Also drop the constraints on each attribute in turn.")
-    ] = False,
-    add_machines: Annotated[
-        list[str] | None, option("N:CPU:MEMORY", "Also with so many machines more, such as 100:0.5:0.25; repeatable.")
-    ] = None,
-    upgrade_machines: Annotated[
-        list[str] | None, option("OLD=NEW", "Also with other machines instead, such as 0.5:0.25=0.5:0.5; repeatable.")
-    ] = None,
-    event_log: Annotated[str, option("DIR", "Write the schedule as a store of its own, for one policy.")] = "",
-    seed: Seed = 0,
-    memory: Memory = "4GB",
-    out: AnswerFolder = None,
-    png: Png = False,
-    as_json: Json = False,
-    list_names: Annotated[bool, flag("--list", "List the policies, and stop.")] = False,
+    store: Path,
+    policy: list[str] | None = None,
+    factor: float = 0.0,
+    plan: str = "",
+    each_constraint: bool = False,
+    add_machines: list[str] | None = None,
+    upgrade_machines: list[str] | None = None,
+    event_log: str = "",
+    seed: int = 0,
+    memory: str = "4GB",
+    out: Path | None = None,
+    png: bool = False,
+    as_json: bool = False,
+    list_names: bool = False,
 ) -> None:
     """Schedule the trace again: its arrivals, run times, machines and priorities, under other policies.
 

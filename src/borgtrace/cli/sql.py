@@ -1,26 +1,22 @@
 """``borgtrace sql``: questions in SQL over the tables of a store."""
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Literal
 
-from typer import Option
-
-from borgtrace.cli._options import Json, Memory, Store, Timeout, argument, option, seconds_of
+from borgtrace.cli._options import seconds_of
 
 ON_INTERRUPT = "the store is as it was"
 
 
 def sql(
-    store: Store,
-    query: Annotated[str, argument("[QUERY]", "One SELECT, or EXPLAIN of one; - reads stdin. None: a prompt.")] = "",
-    format: Annotated[
-        Literal["table", "csv", "json", "parquet"],
-        Option(help="table for people; csv, json (one object per line) or parquet for programs."),
-    ] = "table",
-    param: Annotated[list[str] | None, option("NAME=VALUE", "Value of $NAME in the query; repeatable.")] = None,
-    memory: Memory = "4GB",
-    timeout: Timeout = "",
-    rows: Annotated[int, option("N", "Rows that --format table shows.", min=1)] = 40,
-    as_json: Json = False,
+    store: Path,
+    query: str = "",
+    format: Literal["table", "csv", "json", "parquet"] = "table",
+    param: list[str] | None = None,
+    memory: str = "4GB",
+    timeout: str = "",
+    rows: int = 40,
+    as_json: bool = False,
 ) -> None:
     """Answer SELECTs over the tables of a store. They cannot write, and read nothing but the store.
 

@@ -1,15 +1,13 @@
 """``borgtrace subset``: part of a store."""
 
+from pathlib import Path
 from typing import Any
 
 from borgtrace.cli._criteria import takes_criteria
-from borgtrace.cli._options import Json, Memory, NewFolder, Store
 
 
 @takes_criteria
-def subset(
-    store: Store, out: NewFolder, *, criteria: dict[str, Any], memory: Memory = "4GB", as_json: Json = False
-) -> None:
+def subset(store: Path, out: Path, *, criteria: dict[str, Any], memory: str = "4GB", as_json: bool = False) -> None:
     """Copy part of a store into a new, consistent store.
 
     Tasks that meet all criteria are kept. Machine tables are copied whole, because capacity belongs to the cell. With

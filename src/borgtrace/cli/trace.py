@@ -1,25 +1,19 @@
 """``borgtrace trace``: one task."""
 
 from pathlib import Path
-from typing import Annotated, Literal
-
-from typer import Option
-
-from borgtrace.cli._options import Json, Store, argument, option
+from typing import Literal
 
 ON_INTERRUPT = "the store is as it was"
 
 
 def trace(
-    store: Store,
-    name: Annotated[str, argument("COLLECTION", "Job (collection) id, or its name.")],
-    instance: Annotated[int, argument("INSTANCE", "Task (instance) index.")] = 0,
-    shape: Annotated[Literal["table", "csv", "json"], Option("--format", help="How to print it.")] = "table",
-    columns: Annotated[
-        str, option("A,B", "Usage columns, in order; 2019: percentiles such as p50,p99, or a distribution.")
-    ] = "average_cpu,sampled_cpu,average_memory",
-    plot: Annotated[Path | None, option("FILE.html", "Write a page that shows its events and its usage.")] = None,
-    as_json: Json = False,
+    store: Path,
+    name: str,
+    instance: int = 0,
+    shape: Literal["table", "csv", "json"] = "table",
+    columns: str = "average_cpu,sampled_cpu,average_memory",
+    plot: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Print the measurements of one task, or draw its life.
 

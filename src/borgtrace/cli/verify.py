@@ -1,11 +1,11 @@
 """``borgtrace verify``: is a store what its manifest says?"""
 
-from borgtrace.cli._options import Json, Store
+from pathlib import Path
 
 ON_INTERRUPT = "the store is as it was"
 
 
-def verify(store: Store, as_json: Json = False) -> None:
+def verify(store: Path, as_json: bool = False) -> None:
     """Check the integrity of a store.
 
     It checks digests, order, keys, row counts, index and arrays.

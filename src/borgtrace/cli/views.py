@@ -1,17 +1,9 @@
 """``borgtrace views``: Google's tables of 2019 on BigQuery under the names of a store."""
 
-from typing import Annotated
-
-from borgtrace.cli._options import Cell, Json, option
-
 ON_INTERRUPT = "nothing was changed"
 
 
-def views(
-    dataset: Annotated[str, option("DATASET", "Where the views are to be, as PROJECT.DATASET.")],
-    cell: Cell = "a",
-    as_json: Json = False,
-) -> None:
+def views(dataset: str, cell: str = "a", as_json: bool = False) -> None:
     """Print views on BigQuery over Google's tables of 2019, with the tables and columns of a store.
 
     The statements of `borgtrace analyze --show-sql bigquery` read these views.
