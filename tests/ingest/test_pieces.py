@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.ingest import flattened, ingest_plan, number_reader, usage_index, workers
+from borgtrace.ingest import flattened, ingest_plan, number_reader, staging, usage_index
 from borgtrace.ingest.canonical import canonical_chunk
 from borgtrace.ingest.column_checks import breaks_a_rule, count_broken, count_out_of_order
 from borgtrace.ingest.delimited import read_plain_numbers
@@ -282,9 +282,9 @@ def test_processes_are_worth_it_from_64_megabytes(tmp_path, monkeypatch, sizes, 
         asked.append(([source.size for source in sources], jobs))
         return iter(())
 
-    monkeypatch.setattr(workers, "map_processes", mapped)
+    monkeypatch.setattr(staging, "map_processes", mapped)
     sources = [_source(f"part-0000{i}-of-00500.csv.gz", "task_usage", size) for i, size in enumerate(sizes)]
-    assert list(workers.stage_all(sources, tmp_path, jobs)) == []
+    assert list(staging.stage_all(sources, tmp_path, jobs)) == []
     assert asked == [(order, processes)]
 
 
@@ -362,4 +362,4 @@ def test_whose_trace_it_is_in_words():
 
 
 def test_a_full_disk_is_an_error_of_the_store():
-    assert str(workers.disk_full(Path("store"))).startswith("store: the disk is full; free some disk")
+    assert str(staging.disk_full(Path("store"))).startswith("store: the disk is full; free some disk")

@@ -11,7 +11,7 @@ import pytest
 
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.discovery import discover
-from borgtrace.ingest.flattened_rows import record_of
+from borgtrace.ingest.flattened import record_of
 from borgtrace.ingest.recognition import classify
 from borgtrace.ingest.staged_relation import number_parts
 from borgtrace.schema.dialects import KAGGLE_2019

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.ingest.flattened import _choose
-from borgtrace.ingest.flattened_rows import _literal, _whole, record_of
+from borgtrace.ingest.flattened import _choose, _literal, _whole, record_of
 from borgtrace.ingest.json_token_counts import tokens_in
 from borgtrace.ingest.own_data import parse_capacity, read_declaration
 from borgtrace.ingest.sources import Source

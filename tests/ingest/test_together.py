@@ -12,7 +12,7 @@ import pytest
 
 import borgtrace
 from borgtrace.errors import QualityError, SourceError, StoreError
-from borgtrace.ingest import IngestOptions, clustering, ingest, workers
+from borgtrace.ingest import IngestOptions, clustering, ingest, staging
 from borgtrace.storage import locked
 from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import Layout
@@ -79,7 +79,7 @@ def test_parts_staged_one_by_one_while_raw_files_vanish(raw, tmp_path, expected)
 
 
 def test_parallel_is_serial_byte_for_byte(raw, tmp_path, expected, monkeypatch):
-    monkeypatch.setattr(workers, "WORTH_A_PROCESS", 0)
+    monkeypatch.setattr(staging, "WORTH_A_PROCESS", 0)
     ingest([raw], tmp_path / "store", IngestOptions(jobs=2, memory="200MB"))
     assert _digest(tmp_path / "store") == expected
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from borgtrace.placement._rebalancing import fill_last_bin
 from borgtrace.placement.estimators.multi_resource import MultiResource
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.sizes import Average
@@ -13,7 +12,7 @@ from borgtrace.placement.fit_tests import FitTest
 from borgtrace.placement.fitting import Fitted
 from borgtrace.placement.machines import choose, place, sum_up
 from borgtrace.placement.packers import BEST_FIT, FIRST_FIT, Packer, packers
-from borgtrace.placement.packing import Packing, pack, rebalanced
+from borgtrace.placement.packing import Packing, fill_last_bin, pack, rebalanced
 
 TEST = FitTest(Average.slack, Average.add)
 BOTH = FitTest(Average.slack, Average.add, Average.slack, Average.add, np.array([2, 3, 0]))

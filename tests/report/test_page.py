@@ -15,9 +15,8 @@ from altair.utils import schemapi
 from borgtrace.errors import EngineError
 from borgtrace.recipe import Claim, EngineTables
 from borgtrace.recipe.criteria import equals
-from borgtrace.report.citations import papers_cited
 from borgtrace.report.holdings import counters, holdings, trace_name
-from borgtrace.report.page import javascript, report_html
+from borgtrace.report.page import javascript, papers_cited, report_html
 from borgtrace.report.sections import grouped, observed, refused, section
 from borgtrace.report.values import shown_table
 from borgtrace.schema import TABLES, Column, Table

@@ -10,10 +10,9 @@ import numpy as np
 from borgtrace.schema.time import AFTER_TRACE, SECOND, TRACE_START
 from borgtrace.synth.clock import Clock
 from borgtrace.synth.event_log import CollectionEvent, EventLog, Execution, InstanceEvent, TraceSegment
-from borgtrace.synth.fault_injection import REUSED_ID, FaultInjector
+from borgtrace.synth.fault_injection import REUSED_ID, FaultInjector, MissingSchedules, choose, choose_share
 from borgtrace.synth.fault_rates import NO_FAULTS
 from borgtrace.synth.machines import MachineEvent
-from borgtrace.synth.missing_records import MissingSchedules, choose, choose_share
 from borgtrace.synth.options import Options
 from borgtrace.synth.usage_windows import windows_of
 from tests.synth.scripted import FREE, GOOGLE_2011, job_of, workload

@@ -15,8 +15,8 @@ from borgtrace.ingest.options import IngestOptions
 from borgtrace.ingest.own_data import Found, find, parse_capacity
 from borgtrace.ingest.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.progress import Progress
+from borgtrace.ingest.staging import DISK_FULL, disk_full, stage_all
 from borgtrace.ingest.store_build import Inputs, build
-from borgtrace.ingest.workers import DISK_FULL, disk_full, stage_all
 from borgtrace.storage import INCOMPLETE, local, locked, remove
 from borgtrace.store.coverage import DECLARED_WHOLE
 from borgtrace.store.integrity import read_intact

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from borgtrace.ingest._byte_pairs import may_have
+from borgtrace.ingest.strange_text import may_have
 
 _NEWLINE, _COLON, _QUOTE = b"\n"[0], b":"[0], b'"'[0]
 PRESENT = "has "

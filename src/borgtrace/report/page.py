@@ -1,24 +1,85 @@
-"""The page itself: sections, holdings and citations through one template into one file."""
+"""The page itself: sections, holdings, citations and docstrings as HTML through one template into one file."""
 
+import re
+import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version as distribution_version
+from importlib.resources import files
 from itertools import product
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from borgtrace.recipe.claims import KINDS, headline, unjudged
 from borgtrace.report import holdings, overview
-from borgtrace.report.citations import papers_cited
-from borgtrace.report.prose import inline, paragraphs
 from borgtrace.report.sections import VERDICTS, Section, grouped, observed, refusals
 from borgtrace.report.values import environment
 from borgtrace.schema import TABLES
+from borgtrace.schema.dialects import Citation
 from borgtrace.storage import write_file
 from borgtrace.store.kept import user_cache
 from borgtrace.store.manifest import Manifest
+
+# The order matters: double signs before single ones, which would take half of each.
+_INLINE = (
+    (re.compile(r"``(.+?)``"), r"<code>\1</code>"),
+    (re.compile(r":\w+:`~?\.?([^`]+)`"), r"<code>\1</code>"),
+    (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
+    (re.compile(r"\*\*(\S(?:.*?\S)?)\*\*"), r"<strong>\1</strong>"),
+    (re.compile(r"(?<![\w*])\*(\S(?:[^*]*?\S)?)\*(?![\w*])"), r"<em>\1</em>"),
+)
+
+
+def inline(text: str) -> Markup:
+    """Return one line of text with its emphasis and code as HTML.
+
+    Examples
+    --------
+    >>> inline("the *mean* of ``average_cpu`` < 1")
+    Markup('the <em>mean</em> of <code>average_cpu</code> &lt; 1')
+    """
+    # Escaped before markup is put in; none of the signs of emphasis is touched by it.
+    html = str(escape(" ".join(text.split())))
+    for pattern, replacement in _INLINE:
+        html = pattern.sub(replacement, html)
+    return Markup(html)
+
+
+def paragraphs(text: str) -> Markup:
+    r"""Return a text as HTML paragraphs; lines that start with ``-`` or ``*`` become a list.
+
+    Examples
+    --------
+    >>> paragraphs("One.\n\n- a\n- b")
+    Markup('<p>One.</p>\n<ul><li>a</li><li>b</li></ul>')
+    """
+    blocks = [block.strip() for block in re.split(r"\n\s*\n", text.strip()) if block.strip()]
+    return Markup("\n").join(_block(block) for block in blocks)
+
+
+def _block(block: str) -> Markup:
+    if not re.match(r"[-*] ", block):
+        return Markup(f"<p>{inline(block)}</p>")
+    items = re.split(r"(?:^|\n)\s*[-*] ", block)[1:]
+    return Markup("<ul>" + "".join(f"<li>{inline(item)}</li>" for item in items) + "</ul>")
+
+
+_LISTED = tomllib.loads(files("borgtrace.report").joinpath("papers.toml").read_text("utf-8"))["paper"]
+PAPERS = tuple(Citation(one["text"], one.get("address", ""), tuple(one["marks"])) for one in _LISTED)
+
+
+def papers_cited(references: str) -> list[Citation]:
+    """Return the papers that a text refers to, by their authors' names.
+
+    Examples
+    --------
+    >>> [paper.marks[0] for paper in papers_cited("Zhu et al., Fig. 10; Reiss et al., section 4")]
+    ['Reiss', 'Zhu']
+    """
+    # In the order of the list, not in that of the questions.
+    return [paper for paper in PAPERS if any(mark in references for mark in paper.marks)]
 
 
 def report_html(
