@@ -1,4 +1,4 @@
-"""Staging: raw files → checked Parquet parts, one single-threaded process per core; in place where there is little to do.
+"""Staging: raw files → checked Parquet parts, a single-threaded process per core, or in place if there is little to do.
 
 A container has fast readers, tried in order, and a way to take its lines apart; anything that a fast reader does not
 understand or that must be refused sends the whole file to the validating reader.
