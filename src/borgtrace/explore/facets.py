@@ -1,8 +1,10 @@
 """Who and what is in the cell: users, priorities and constraints, each with its jobs; and the search by id."""
 
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
@@ -12,11 +14,6 @@ from borgtrace.explore.trace import Trace
 from borgtrace.schema.sql import literal
 
 MOST_ROWS = 100
-_SUMS = (
-    "count(DISTINCT collection_id) AS n_jobs, count(*) AS n_tasks, sum(cpu_request) AS cpu_request, "
-    "sum(weighted_mean_average_cpu * seconds) / 3600 AS cpu_hours, sum(n_evict)::BIGINT AS n_evict, "
-    "sum(n_fail)::BIGINT AS n_fail"
-)
 _NUMBERS = re.compile(r"\s*(\d{1,18})(?:\s*[:/ ,]\s*(\d{1,9}))?\s*")
 
 
@@ -26,26 +23,11 @@ class Facet:
 
     title: str
     query: str
-    key: tuple[str, ...]
+    key: Sequence[str]
 
 
-FACETS: Mapping[str, Facet] = {
-    "users": Facet(
-        "Users", f"SELECT user, {_SUMS} FROM tasks GROUP BY user ORDER BY n_tasks DESC, user NULLS LAST", ("user",)
-    ),
-    "priorities": Facet(
-        "Priorities",
-        f"SELECT priority, {_SUMS} FROM tasks GROUP BY priority ORDER BY priority NULLS LAST",
-        ("priority",),
-    ),
-    "constraints": Facet(
-        "Constraints",
-        "SELECT name, relation, value, count(DISTINCT collection_id) AS n_jobs, "
-        "count(DISTINCT (collection_id, instance_index)) AS n_tasks FROM instance_constraints "
-        "GROUP BY name, relation, value ORDER BY n_tasks DESC, name, relation, value",
-        ("name", "relation", "value"),
-    ),
-}
+_QUERIES = tomllib.loads(Path(__file__).with_name("facets.toml").read_text("utf-8"))
+FACETS = {name: Facet(**facet) for name, facet in _QUERIES["facets"].items()}
 
 
 def groups(trace: Trace, name: str, limit: int = MOST_ROWS) -> pa.Table:
@@ -83,13 +65,7 @@ def jobs(trace: Trace, chosen: Mapping[str, str], limit: int = MOST_ROWS) -> pa.
             "(collection_id, instance_index) IN (SELECT (collection_id, instance_index) FROM instance_constraints "
             f"WHERE {' AND '.join(constraint)})"
         )
-    return trace.store.sql(
-        "SELECT collection_id, max(collection_logical_name) AS collection_logical_name, max(user) AS user, "
-        "count(*) AS n_tasks, max(priority) AS priority, sum(cpu_request) AS cpu_request, "
-        "sum(weighted_mean_average_cpu * seconds) / 3600 AS cpu_hours, min(first_time) AS first_time "
-        f"FROM tasks WHERE {' AND '.join(conditions) or 'true'} "
-        f"GROUP BY collection_id ORDER BY n_tasks DESC, collection_id LIMIT {limit}"
-    )
+    return trace.store.sql(_QUERIES["jobs"].format(condition=" AND ".join(conditions) or "true", limit=limit))
 
 
 def _equals(name: str, value: str) -> str:
@@ -126,13 +102,7 @@ def search(trace: Trace, text: str) -> list[tuple[str, str, str]]:
 
 
 def _named(trace: Trace, text: str) -> list[tuple[str, str, str]]:
-    # A limit for each kind: one letter begins thousands of hashes.
-    rows = trace.store.sql(
-        f"(SELECT DISTINCT 'user' AS kind, user AS name, NULL::BIGINT AS id FROM tasks "
-        f"WHERE starts_with(user, {literal(text)}) ORDER BY name LIMIT 20) UNION ALL "
-        f"(SELECT DISTINCT 'job' AS kind, collection_logical_name AS name, collection_id AS id FROM tasks "
-        f"WHERE starts_with(collection_logical_name, {literal(text)}) ORDER BY name, id LIMIT 20)"
-    ).to_pylist()
+    rows = trace.store.sql(_QUERIES["named"].format(text=literal(text))).to_pylist()
     return [
         (kind, name, f"/jobs?user={quote(name, safe='')}" if id_ is None else f"/job/{id_}")
         for kind, name, id_ in (row.values() for row in rows)

@@ -13,6 +13,7 @@ from borgtrace.schema.enums import EVENT_TYPE
 from borgtrace.schema.sql import literal, literals, quoted
 from borgtrace.store.layout import part_name
 
+_QUERY = Path(__file__).with_name("tasks.sql").read_text("utf-8")
 _LAST_KNOWN = ("priority", "scheduling_class", "cpu_request", "memory_request", "disk_request", "gpu_request")
 ORDER = "file_row_number"
 """What orders the events of one instance: its rows lie in one file, sorted by time and source."""
@@ -59,49 +60,16 @@ def _view(connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path
 
 
 def _query(dialect: Dialect) -> str:
-    return f"""
-        WITH told AS ({_told(dialect)}), names AS ({_names()}), joined AS (
-            SELECT coalesce(u.collection_id, e.collection_id) AS collection_id,
-                   coalesce(u.instance_index, e.instance_index) AS instance_index,
-                   coalesce(u.collection_type, e.collection_type) AS collection_type,
-                   u.* EXCLUDE (collection_id, instance_index, collection_type, first_row,
-                                n_windows, n_gaps, n_machines, seconds, first_time, last_time),
-                   u.first_row, coalesce(u.n_windows, 0) AS n_windows, coalesce(u.n_gaps, 0) AS n_gaps,
-                   coalesce(u.n_machines, 0) AS n_machines, coalesce(u.seconds, 0) AS seconds,
-                   coalesce(u.first_time, e.first_event) AS first_time,
-                   coalesce(u.last_time, e.last_event) AS last_time,
-                   e.* EXCLUDE (collection_id, instance_index, collection_type, first_event, last_event, user)
-                       REPLACE ({", ".join(f"coalesce({_count(n)}, 0) AS {_count(n)}" for n in EVENT_TYPE.names)}),
-                   coalesce(e.user, n.user) AS user, n.collection_logical_name
-            FROM usage_index u FULL JOIN told e
-                 ON u.collection_id = e.collection_id AND u.instance_index = e.instance_index
-            LEFT JOIN names n ON n.collection_id = coalesce(u.collection_id, e.collection_id)
-        ), placed AS (
-            SELECT * REPLACE (CAST(coalesce(sum(n_windows) OVER (
-                ORDER BY collection_id, instance_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ), 0) AS BIGINT) AS first_row) FROM joined
-        )
-        SELECT {columns_sql(TABLES["tasks"], quoted(TABLES["tasks"].names))} FROM placed
-        ORDER BY collection_id, instance_index
-    """
-
-
-def _count(name: str) -> str:
-    return f"n_{name.lower()}"
-
-
-def _told(dialect: Dialect) -> str:
-    """SQL: per instance, the last known requests, counts of events, and how it ended."""
-    known = ", ".join(_last_known(name) for name in _LAST_KNOWN)
-    counts = ", ".join(f"count(*) FILTER (type = '{name}') AS {_count(name)}" for name in EVENT_TYPE.names)
-    ended = _terminal(f"arg_max(type, {ORDER})") if dialect.tie_order == "file" else _ended_2019()
-    return f"""
-        SELECT collection_id, instance_index, arg_max(collection_type, {ORDER}) AS collection_type,
-               min(time) AS first_event, max(time) AS last_event, {known}, {counts},
-               arg_max(user, {ORDER}) AS user, {ended} AS end_type
-        FROM instance_events {"" if dialect.tie_order == "file" else _LAST_TIME}
-        GROUP BY collection_id, instance_index
-    """
+    is_by_file = dialect.tie_order == "file"
+    counts = {f"n_{kind.lower()}": kind for kind in EVENT_TYPE.names}
+    return _QUERY.format(
+        known=", ".join(map(_last_known, _LAST_KNOWN)),
+        counts=", ".join(f"count(*) FILTER (type = '{kind}') AS {name}" for name, kind in counts.items()),
+        ended=_terminal(f"arg_max(type, {ORDER})") if is_by_file else _ended_2019(),
+        latest="" if is_by_file else "JOIN last_times USING (collection_id, instance_index)",
+        not_null=", ".join(f"coalesce({name}, 0) AS {name}" for name in counts),
+        columns=columns_sql(TABLES["tasks"], quoted(TABLES["tasks"].names)),
+    )
 
 
 # arg_max skips rows where the value is NULL: the last that is known.  SCHEDULE first, since in 2011 37,313 tasks at
@@ -113,13 +81,6 @@ def _last_known(name: str) -> str:
 
 def _terminal(name: str) -> str:
     return f"CASE WHEN {name} IN ({literals(TERMINAL_EVENTS)}) THEN {name} END"
-
-
-_LAST_TIME = """
-        JOIN (SELECT collection_id AS c, instance_index AS i, max(time) AS last_time
-              FROM instance_events GROUP BY ALL) AS latest
-        ON latest.c = collection_id AND latest.i = instance_index
-"""
 
 
 def _ended_2019() -> str:
@@ -136,11 +97,3 @@ def _ended_2019() -> str:
     # Updates change no state, so they cannot hide the end of an instance.
     last = f"arg_max(type, {rank}) FILTER (time = last_time AND type NOT LIKE 'UPDATE%')"
     return f"CASE WHEN {alive_before} AND {reborn} THEN NULL ELSE {_terminal(last)} END"
-
-
-def _names() -> str:
-    return f"""
-        SELECT collection_id, arg_max(user, {ORDER}) AS user,
-               arg_max(collection_logical_name, {ORDER}) AS collection_logical_name
-        FROM collection_events GROUP BY collection_id
-    """

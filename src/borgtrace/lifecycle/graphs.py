@@ -1,4 +1,4 @@
-"""Which event may follow which, by whom: four published pictures of the life cycle.
+"""Which event may follow which, by whom: four published pictures of the life cycle (``graphs.txt``).
 
 Every picture has the states *pending*, *running* and *dead*; they differ in the arrows between them.
 Sources: 2011 format document (rev. 2014-11-17, "Job and task life cycles"); Verma et al., "Large-scale
@@ -8,10 +8,11 @@ cluster management at Google with Borg", EuroSys'15, Fig. 2; Zhu et al., Fig. 1 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
 
-from borgtrace.schema import TERMINAL_EVENTS
+from borgtrace.schema.data_files import read_paragraphs
 
 Arrow = tuple[str | None, str]
 """(event, next event); None stands for "no event before"."""
@@ -26,55 +27,18 @@ class Graph:
     arrows: frozenset[Arrow]
 
 
-def _arrows(*rules: tuple[Iterable[str | None], Iterable[str]]) -> frozenset[Arrow]:
-    return frozenset((before, after) for befores, afters in rules for before in befores for after in afters)
+def _graph(head: str, *rules: str) -> Graph:
+    name, doc = head.split("|")
+    arrows: set[Arrow] = set()
+    for rule in rules:
+        befores, afters = (side.split() for side in rule.split("→"))
+        # Nothing before the arrow: the first event of a life.
+        arrows.update(product(befores or (None,), afters))
+    return Graph(name, doc, frozenset(arrows))
 
 
-_BORN = ((None,), ("SUBMIT",))
-_PENDING = ("SUBMIT", "UPDATE_PENDING")
-_RUNNING = ("SCHEDULE", "UPDATE_RUNNING")
-_PENDING_ENDS = ("FAIL", "KILL", "LOST")
-_RUN = (_RUNNING, (*TERMINAL_EVENTS, "UPDATE_RUNNING"))
-# After FINISH too: 9,786 finished tasks were submitted again in the first 19.65 h of 2011.
-_DEAD = (TERMINAL_EVENTS, ("SUBMIT",))
-
-DOCUMENT_2011 = Graph(
-    "document_2011",
-    "Format document of 2011: a pending task is scheduled, fails, is killed or lost; eviction needs a machine.",
-    _arrows(_BORN, (_PENDING, ("SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)), _RUN, _DEAD),
-)
-BORG_PAPER = Graph(
-    "borg_paper",
-    "Borg paper, Fig. 2: eviction leads back to pending, so that SCHEDULE may follow it at once "
-    "(the trace writes a SUBMIT in between).",
-    _arrows(
-        _BORN,
-        (_PENDING, ("SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)),
-        _RUN,
-        _DEAD,
-        (("EVICT",), ("SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)),
-    ),
-)
-ZHU = Graph(
-    "zhu",
-    "Zhu et al., Fig. 1: as the 2011 document, and a pending task may be evicted.",
-    _arrows(_BORN, (_PENDING, ("SCHEDULE", "UPDATE_PENDING", "EVICT", *_PENDING_ENDS)), _RUN, _DEAD),
-)
-DOCUMENT_2019 = Graph(
-    "document_2019",
-    "Format document of 2019 (v3): SUBMIT, then perhaps QUEUE and ENABLE, then SCHEDULE.",
-    _arrows(
-        _BORN,
-        (_PENDING, ("QUEUE", "ENABLE", "SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)),
-        # What is queued is not eligible for the scheduler until it is enabled: no SCHEDULE here.
-        (("QUEUE",), ("ENABLE", "UPDATE_PENDING", *_PENDING_ENDS)),
-        (("ENABLE",), ("QUEUE", "SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)),
-        _RUN,
-        _DEAD,
-    ),
-)
-
-GRAPHS: dict[str, Graph] = {graph.name: graph for graph in (DOCUMENT_2011, BORG_PAPER, ZHU, DOCUMENT_2019)}
+_DECLARED = read_paragraphs(Path(__file__).with_name("graphs.txt"))
+GRAPHS = {graph.name: graph for graph in (_graph(*paragraph) for paragraph in _DECLARED)}
 """The published life cycles by name."""
 
 
@@ -90,7 +54,7 @@ def is_legal(graph: Graph, before: str | None, after: str) -> bool:
 
     Examples
     --------
-    >>> is_legal(DOCUMENT_2011, "SUBMIT", "EVICT"), is_legal(ZHU, "SUBMIT", "EVICT")
+    >>> is_legal(GRAPHS["document_2011"], "SUBMIT", "EVICT"), is_legal(GRAPHS["zhu"], "SUBMIT", "EVICT")
     (False, True)
     """
     return (before, after) in graph.arrows

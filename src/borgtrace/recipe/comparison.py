@@ -12,6 +12,7 @@ from borgtrace.engine.embedded import raw_connection
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.recipe.result import Result
 from borgtrace.schema.arrow import arrow_schema
+from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.tables import read_declarations
 from borgtrace.store import Manifest, Store
 
@@ -23,18 +24,8 @@ _LOW, _HIGH, _TWO_SIDED = 0.025, 0.975, 1.96
 _POINTS = 2048
 """Values at which distribution functions are compared in each draw: more change an interval by less than 0.0005."""
 
-_CPU, _MEMORY = "weighted_mean_average_cpu * seconds", "weighted_mean_average_memory * seconds"
-MEASURES: dict[str, tuple[str, str]] = {
-    "tasks of a job": ("count(*)", "count"),
-    "windows of a job": ("sum(n_windows)", "count"),
-    "hours measured of a job": ("sum(seconds) / 3600", "h"),
-    "CPU-hours of a job": (f"sum({_CPU}) / 3600", "capacity × h"),
-    "memory-hours of a job": (f"sum({_MEMORY}) / 3600", "capacity × h"),
-    "mean CPU of a job's tasks": ("avg(mean_average_cpu)", "capacity"),
-    "mean memory of a job's tasks": ("avg(mean_average_memory)", "capacity"),
-    "CPU request of a job's tasks": ("avg(cpu_request)", "capacity"),
-    "memory request of a job's tasks": ("avg(memory_request)", "capacity"),
-}
+_ROWS = read_rows(Path(__file__).with_name("measures.csv"))
+MEASURES = {row["measure"]: (row["sql"], row["unit"]) for row in _ROWS}
 """What is measured of each job: SQL over its tasks, and the unit.  A capacity is that of the largest machine."""
 
 DISTANCES = read_declarations(Path(__file__).with_name("comparison.columns"))["distances"]

@@ -24,6 +24,7 @@ from borgtrace.synth.usage_blocks import TALLY, UsageBlocks
 
 # Sums go to this file part by part and are merged at the end, so that memory does not grow with the hours.
 _PART: Final = "truth-parts.parquet"
+_TASKS: Final = Path(__file__).with_name("truth.sql").read_text("utf-8")
 _EXECUTION: Final = {
     "collection_id": pa.int64(),
     "instance_index": pa.int32(),
@@ -97,21 +98,7 @@ class GroundTruth:
         """Merge the executions of each task; one thread, so that sums are added in one order."""
         part, final = self.out / _PART, self.out / "truth.parquet"
         letters = "".join(c.letter for c in EVERY_CLASS)
-        # Deviations come from sums, and are cut at 0: rounding may leave a variance a little below it.
         with duckdb.connect(config={"threads": 1, "memory_limit": "400MB"}) as connection:
-            connection.execute(f"""
-                COPY (
-                    SELECT collection_id, instance_index,
-                        substr('{letters}', 1 + any_value(kind), 1) AS class, max(level)::FLOAT AS level,
-                        sum(n)::BIGINT AS n_windows,
-                        sum(sum_average) / sum(n) AS mean_average_cpu,
-                        sqrt(greatest(sum(sum2_average) / sum(n) - (sum(sum_average) / sum(n)) ** 2, 0))
-                            AS std_average_cpu,
-                        sum(sum_sampled) / sum(n) AS mean_sampled_cpu,
-                        sqrt(greatest(sum(sum2_sampled) / sum(n) - (sum(sum_sampled) / sum(n)) ** 2, 0))
-                            AS std_sampled_cpu,
-                        sum(sum_memory) / sum(n) AS mean_average_memory
-                    FROM read_parquet({literal(part)}) WHERE n > 0
-                    GROUP BY ALL ORDER BY collection_id, instance_index
-                ) TO {literal(final)} (FORMAT parquet, COMPRESSION zstd)""")
+            query = _TASKS.format(letters=letters, part=literal(part))
+            connection.execute(f"COPY ({query}) TO {literal(final)} (FORMAT parquet, COMPRESSION zstd)")
         part.unlink()

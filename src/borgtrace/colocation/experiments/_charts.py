@@ -9,25 +9,12 @@ from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.experiments._outcomes import OUTCOMES
 from borgtrace.colocation.study import PAPER_SCALE
 from borgtrace.recipe import charts
+from borgtrace.recipe.charts.channels import LOOKS
 
 WIDTH, HEIGHT = 460, 320
 SERIES_COLOURS = {"inst": "#e4572e", "avg": "#4c9be8"}
 """Color of the instantaneous and of the average usage in every chart."""
-ESTIMATOR_COLOURS = {
-    "average": "#4c78a8",
-    "percentile": "#72b7b2",
-    "cantelli": "#b279a2",
-    "gpa": "#e45756",
-    "gpa-calibrated": "#ff9da6",
-    "gpa-covariance": "#d67195",
-    "convolution": "#54a24b",
-    "saddlepoint": "#eeca3b",
-    "chernoff": "#9d755d",
-    "bernstein": "#bab0ac",
-    "hoeffding": "#888888",
-    "cornish-fisher": "#f58518",
-    "request": "#222222",
-}
+ESTIMATOR_COLOURS = LOOKS["estimators"]
 """One color per estimator in every chart."""
 OVERFLOW = "overflow probability (q)"
 SEEN = "seen"

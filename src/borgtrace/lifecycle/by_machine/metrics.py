@@ -1,12 +1,14 @@
 """Which usage a slot has: a mean, weighted by time, or a peak."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 
 from borgtrace.errors import check_names
 from borgtrace.kernels.arrays import Values
 from borgtrace.schema import Dialect
+from borgtrace.schema.data_files import read_rows
 from borgtrace.store.columns import values
 
 _DECILES = "cpu_usage_distribution"
@@ -38,19 +40,11 @@ class Metric:
         return values(column.combine_chunks(), self.element)
 
 
-METRICS = {
-    metric.name: metric
-    for metric in (
-        Metric("average_cpu", "average_cpu", False),
-        Metric("p50_cpu", _DECILES, True, 5),
-        # Element 9 of 0, 10, …, 100 %: the metric of the overcommit simulator of Google.
-        Metric("p90_cpu", _DECILES, True, 9),
-        Metric("maximum_cpu", "maximum_cpu", True),
-        Metric("sampled_cpu", "sampled_cpu", True),
-        Metric("average_memory", "average_memory", False),
-        Metric("maximum_memory", "maximum_memory", True),
-    )
-}
+def _metric(name: str, column: str, combined: str, element: str) -> Metric:
+    return Metric(name, column, combined == "maximum", int(element) if element else None)
+
+
+METRICS = {row["name"]: _metric(**row) for row in read_rows(Path(__file__).with_name("metrics.csv"))}
 """Metrics by name."""
 
 

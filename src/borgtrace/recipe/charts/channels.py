@@ -1,23 +1,18 @@
 """Channels: which field a position or a color shows, and on which scale."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
+LOOKS = tomllib.loads(Path(__file__).with_name("looks.toml").read_text("utf-8"))
+"""Colors and labels, by what has them."""
 AUTO = "auto"
 """Title from the declaration of the column."""
-TIER_COLOURS = {
-    "free": "#88a",
-    "beb": "#4c9be8",
-    "other": "#4c9be8",
-    "mid": "#2ca58d",
-    "production": "#e4572e",
-    "monitoring": "#7a4fb5",
-    "unknown": "#bbb",
-    "all": "#222",
-}
+TIER_COLOURS: Mapping[str, str] = LOOKS["tiers"]
 """One color per tier in every chart."""
-SPARE_COLOURS = ("#d67195", "#17becf", "#b6992d", "#1f5f3f", "#6b4c9a", "#e377c2")
+SPARE_COLOURS: Sequence[str] = LOOKS["spare"]
 """Colors of names that a palette does not list."""
 
 # Vega's own ticks of a logarithmic axis are one per tenth of a decade: a gray wall over twelve decades.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import pyarrow as pa
 
-from borgtrace.recipe.charts.channels import AUTO, SPARE_COLOURS, TIER_COLOURS, Channel, Series, in_days
+from borgtrace.recipe.charts.channels import AUTO, LOOKS, SPARE_COLOURS, TIER_COLOURS, Channel, Series, in_days
 from borgtrace.recipe.charts.data import Rows, melted
 from borgtrace.recipe.charts.marks import Mark
 from borgtrace.schema.types import Column, Table
@@ -21,18 +21,7 @@ if TYPE_CHECKING:
 Chart: TypeAlias = "alt.TopLevelMixin"
 """What a recipe's ``plot`` returns."""
 WIDTH, HEIGHT = 420, 240
-LABELS = {
-    "resource": {"cpu": "CPU"},
-    "condition": {"cpu percent": "CPU in use (%)", "tasks": "number of tasks"},
-    "metric": {"cpi": "cycles per instruction", "mai": "memory accesses per instruction"},
-    "kind": {
-        "logical_name": "logical name",
-        "max_per_machine": "per machine",
-        "max_per_switch": "per switch",
-        "different_machine": "different machines",
-    },
-    "demand": {"second": "one second", "window": "window of 300 s"},
-}
+LABELS: Mapping[str, Mapping[str, str]] = LOOKS["labels"]
 """What codes of a result are called in legends and above facets, by field."""
 _UNITS = {"s": "s", "h": "h", "d": "days", "%": "%", "1/h": "1/h"}
 """Units that an axis names; counts, ids and fractions speak for themselves."""
