@@ -1,7 +1,5 @@
 """Fidelity of events: what runs when the trace begins, runs, waits, jobs and machines of 2011."""
 
-from typing import Final
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,9 +14,9 @@ from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import NotApplicable, Tables
 from borgtrace.schema.time import BEFORE_TRACE, HOUR, SECOND, TRACE_START
 
-TIERS: Final = ("free", "other", "production")
-_KEY: Final = (*TASK, "begin_time")
-_REQUESTS: Final = ("cpu_request", "memory_request")
+TIERS = ("free", "other", "production")
+_KEY = (*TASK, "begin_time")
+_REQUESTS = ("cpu_request", "memory_request")
 
 
 def event_measures(tables: Tables, units: Units) -> Measures:

@@ -1,7 +1,5 @@
 """Fidelity of usage: long tasks, peaks, series (2011) and rows (2019)."""
 
-from typing import Final
-
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
@@ -16,13 +14,13 @@ from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.recipe import Tables
 from borgtrace.schema.time import WINDOW
 
-LONG: Final = 24
+LONG = 24
 """Windows of a long task (Janus & Rzadca, SoCC'17): two hours."""
-MOST_ROWS: Final = 4_000_000
+MOST_ROWS = 4_000_000
 """Windows of long tasks that are looked at one by one; beyond, a part of the jobs stands for all."""
-MOST_SAMPLED: Final = 300_000
+MOST_SAMPLED = 300_000
 """The same of rows of 2019."""
-_ORDER: Final = (*TASK, "start_time")
+_ORDER = (*TASK, "start_time")
 
 
 def usage_measures(tables: Tables, units: Units) -> Measures:

@@ -8,8 +8,6 @@ The question does not apply to Google's own traces: the targets come from them.
 Reference: published facts about the traces of 2011 and 2019.
 """
 
-from typing import Final
-
 import numpy as np
 import pyarrow as pa
 
@@ -22,8 +20,8 @@ from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.synth.targets import TARGETS, TARGETS_2019, Target
 
-TOLERANCE: Final = 0.10
-LESS: Final = 1.0 - 1e-6
+TOLERANCE = 0.10
+LESS = 1.0 - 1e-6
 """Ends of an interval are float32 values, the published numbers decimals."""
 RESULT = RESULTS["fidelity"]
 

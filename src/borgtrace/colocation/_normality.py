@@ -8,7 +8,6 @@ in registers: exact to 4e-14 per term against ``scipy.special.log_ndtr``, and th
 """
 
 import math
-from typing import Final
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -17,7 +16,7 @@ from borgtrace.colocation._moments import lane_sum
 from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.kernels.compiled import compiled
 
-CRITICAL: Final = {"D'Agostino 1986": 0.752, "Stephens 1974": 0.787}
+CRITICAL = {"D'Agostino 1986": 0.752, "Stephens 1974": 0.787}
 """Critical values of A² at 5 % for large n, both parameters estimated.
 
 D'Agostino's is the right one (A² exceeds it for 5 % of Gaussian samples).  Stephens' earlier table, which
@@ -42,7 +41,7 @@ def _log_phi_cells() -> Numbers:
     return np.ascontiguousarray(np.linalg.solve(powers, values[..., None])[..., 0])
 
 
-LOG_PHI: Final = _log_phi_cells()
+LOG_PHI = _log_phi_cells()
 """Table that the kernels take as an argument."""
 
 

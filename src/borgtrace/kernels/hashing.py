@@ -3,8 +3,6 @@
 Steele, Lea & Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 """
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,10 +10,10 @@ from borgtrace.kernels.compiled import compiled
 
 Keys = NDArray[np.uint64]
 
-GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2⁶⁴ divided by the golden ratio, made odd: its multiples visit all 64-bit numbers, evenly spread."""
-MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
-MIX_2: Final = np.uint64(0x94D049BB133111EB)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
 # Shifts as uint64 too: Numba makes uint64 with int64 a float64, which loses the low bits.
 _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 
@@ -20,10 +19,10 @@ EPSILON = 1e-4
 """A bucket that weighs less is empty: a thousandth of the least weight of a CPU sample."""
 FOREVER = math.inf
 """The half-life of a histogram that does not decay."""
-_LONGEST: Final = 100.0
+_LONGEST = 100.0
 _TOTAL, _REFERENCE, _FIRST, _LAST = range(4)
 """The state of a histogram beside its weights: their sum, the reference of time, first and last bucket in use."""
-_NEVER: Final = -1e18
+_NEVER = -1e18
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,17 @@
 
 import math
 import random
-from typing import Final
 
 from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.synth.draws import Stratified, pick
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.profiles import Profile, Tier
 
-BURST: Final = 0.4
+BURST = 0.4
 """Share of arrivals that follow the one before within 12 ms."""
-SIZE_ATOMS: Final = {2: 8, 11: 6, 50: 5, 15: 4, 9: 3, 110: 3, 100: 3, 14: 2}
+SIZE_ATOMS = {2: 8, 11: 6, 50: 5, 15: 4, 9: 3, 110: 3, 100: 3, 14: 2}
 """Frequent sizes of jobs with several tasks, in the order of their frequency in the real trace, and their weights."""
-TAIL: Final = 0.585
+TAIL = 0.585
 """Pareto exponent of tasks per job from 10 on."""
 
 

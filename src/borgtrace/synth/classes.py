@@ -7,7 +7,6 @@ of deviation on mean (Fig. 3), its mean sums and its Anderson–Darling rates (T
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,9 @@ from numpy.typing import NDArray
 from borgtrace.schema.data_files import read_rows
 from borgtrace.synth.shapes import Beta, Gamma, Mixed, Shape, quantiles
 
-LONG: Final = 24
+LONG = 24
 """Windows that make a task long: 2 hours (Janus & Rzadca, §3)."""
-LEVEL_LIMIT: Final = 0.25
+LEVEL_LIMIT = 0.25
 """Largest mean CPU of a task: no task of the packing pool fills half of the smallest machine."""
 
 
@@ -67,16 +66,16 @@ def _class(row: dict[str, str], year: str = "") -> TaskClass:
 
 
 _ROWS = read_rows(Path(__file__).with_name("classes.csv"))
-CLASSES: Final = tuple(map(_class, _ROWS))
+CLASSES = tuple(map(_class, _ROWS))
 """Those of 2011."""
-CLASSES_2019: Final = tuple(_class(row, "_2019") for row in _ROWS)
+CLASSES_2019 = tuple(_class(row, "_2019") for row in _ROWS)
 """The same letters in 2019."""
 
-EVERY_CLASS: Final = (*CLASSES, *CLASSES_2019)
+EVERY_CLASS = (*CLASSES, *CLASSES_2019)
 """What a ``kind`` is a row of."""
 
 # Percents in floating point do not add up to exactly 100; NumPy's `choice` insists on a sum of 1.
-SHARES: Final = np.array([c.share for c in CLASSES]) / sum(c.share for c in CLASSES)
+SHARES = np.array([c.share for c in CLASSES]) / sum(c.share for c in CLASSES)
 
 
 def levels_of(kinds: NDArray[np.integer], z: NDArray[np.float64]) -> NDArray[np.float64]:

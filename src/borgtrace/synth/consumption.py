@@ -8,7 +8,7 @@ the places are spread evenly: the tasks of a job are neighbors, and the larger t
 import math
 import random
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,32 +19,32 @@ from borgtrace.synth.classes import CLASSES, LEVEL_LIMIT, LONG, SHARES, levels_o
 from borgtrace.synth.draws import systematic
 from borgtrace.synth.jobs import Job, Task
 
-REQUEST: Final = (-4.03, 1.01)
+REQUEST = (-4.03, 1.01)
 """Logarithm of the CPU request of new jobs: mean and deviation (log-normal, first 19.65 h of 2011)."""
-LIKENESS: Final = 0.94
+LIKENESS = 0.94
 """Correlation of what a task asks for and what it uses, in normal scores."""
-SPAN: Final = 400
+SPAN = 400
 """A new job of so many tasks has tasks of every place; a smaller one of a part of them."""
-CYCLES: Final = 97
+CYCLES = 97
 """How often what has nothing to do with usage comes round in the order of use: the classes of 2019, half of what
 memory of 2011 differs by."""
-USE_SPREAD: Final = 1.45
+USE_SPREAD = 1.45
 """2019: deviation of the logarithm of CPU used ÷ requested."""
-OVERUSE: Final = 2.0
+OVERUSE = 2.0
 """Largest mean CPU as a multiple of the request (a task takes up to twice its request)."""
-IDLE: Final = 0.018
+IDLE = 0.018
 """What a short task that hardly does anything uses of the CPU that its class uses."""
-EASY: Final = 0.12
+EASY = 0.12
 """The same of the other short tasks."""
-EMPTY: Final = 0.04
+EMPTY = 0.04
 """What a short task that hardly holds anything uses of its job's memory."""
-IDLE_SHARE: Final = 0.93
+IDLE_SHARE = 0.93
 """Share of tasks that hardly use any CPU if they are short (58.7 % of all peak below 5 % of the request)."""
-LIGHT_SHARE: Final = 0.46
+LIGHT_SHARE = 0.46
 """Share of those that hardly use any memory either (46.6 % of all)."""
 
-_ORDER: Final = np.argsort([c.median for c in CLASSES], kind="stable")
-_ORDERED_SHARES: Final = np.cumsum(SHARES[_ORDER])
+_ORDER = np.argsort([c.median for c in CLASSES], kind="stable")
+_ORDERED_SHARES = np.cumsum(SHARES[_ORDER])
 Places = NDArray[np.float64]
 
 

@@ -18,7 +18,7 @@ come in order and most of them are like the one before.
 """
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +28,15 @@ from borgtrace.synth.classes import tables
 from borgtrace.synth.hashing import mix
 from borgtrace.synth.shapes import STEPS_PER_UNIT, Z_LIMIT, maximum_scores, normal_scores
 
-_DAY: Final = 2.0 * math.pi / 288.0
+_DAY = 2.0 * math.pi / 288.0
 """Radians per window: a day has 288 of them."""
-PERIODS: Final = (1, 4, 18, 144)
+PERIODS = (1, 4, 18, 144)
 """Lengths of the constant intervals, in windows of 300 s: 5 min, 20 min, 90 min, 12 h."""
 # Each row adds up to 1 before the root, so that the sum is standard normal. A drifting task has most of its variance
 # in 90 minutes, which an hourly Kolmogorov–Smirnov test notices (30 % of real long tasks).
-SPECTRA: Final = np.sqrt(np.array([[0.80, 0.20, 0.0, 0.0], [0.02, 0.03, 0.92, 0.03]], dtype=np.float32))
+SPECTRA = np.sqrt(np.array([[0.80, 0.20, 0.0, 0.0], [0.02, 0.03, 0.92, 0.03]], dtype=np.float32))
 """Amplitude of each interval for stationary (row 0) and drifting (row 1) tasks."""
-NOISE: Final = np.dtype(
+NOISE = np.dtype(
     [
         *((name, "u8") for name in ("shortest", "short", "long", "longest")),
         *(("since", "i8"), ("until", "i8"), ("slow", "f4"), ("slowest", "f4")),
@@ -70,7 +70,7 @@ class CpuModel(NamedTuple):
     shared_factor: float = 0.0
 
 
-MODEL: Final = CpuModel(*tables(), SPECTRA, normal_scores(), maximum_scores())
+MODEL = CpuModel(*tables(), SPECTRA, normal_scores(), maximum_scores())
 
 
 @compiled(makes_arrays=False)

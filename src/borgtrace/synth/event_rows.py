@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
 from borgtrace.synth.event_log import CollectionEvent, InstanceEvent, TraceSegment
 from borgtrace.synth.machines import AttributeEvent, MachineEvent, Machines, attribute_name, hashed
@@ -11,9 +11,9 @@ from borgtrace.synth.number_text import ten_bits
 
 Row = dict[str, Any]
 """Values by canonical column; NULL where a column is absent."""
-RELATIONS: Final = ("EQUAL", "NOT_EQUAL", "LESS_THAN", "GREATER_THAN")
+RELATIONS = ("EQUAL", "NOT_EQUAL", "LESS_THAN", "GREATER_THAN")
 """Relations that constraints of synthetic jobs use, by their numbers in :mod:`~borgtrace.synth.workload`."""
-_CONSTRAINED: Final = ("SUBMIT", "UPDATE_PENDING", "UPDATE_RUNNING")
+_CONSTRAINED = ("SUBMIT", "UPDATE_PENDING", "UPDATE_RUNNING")
 """Events that list the constraints; on each of several events of one instant they would be doubled."""
 
 # A user or a machine comes thousands of times; hashing and rounding it again would cost most of an event.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.workload import Workload
 
-_ALREADY: Final = ""
+_ALREADY = ""
 """A task whose event after the missing record has come, and whose end has not."""
 
 
@@ -69,15 +69,15 @@ def choose(rng: np.random.Generator, rows: Sequence[int], count: int) -> list[in
     return [rows[i] for i in sorted(chosen)]
 
 
-REUSED_ID: Final = 6_253_771_429
+REUSED_ID = 6_253_771_429
 """The job id that the real trace uses twice."""
-_LIVES: Final = (
+_LIVES = (
     *(("SUBMIT", 0.0), ("SCHEDULE", 1.7), ("FAIL", 43.9)),
     *(("SUBMIT", 251.4), ("SCHEDULE", 253.0), ("FINISH", 349.7)),
 )
 """Events of the reused job, s after its first: two lives."""
-_ENDS: Final = ("FAIL", "FINISH", "KILL")
-PLANTED: Final = (
+_ENDS = ("FAIL", "FINISH", "KILL")
+PLANTED = (
     *("jobs_without_tasks", "reused_job", "machines_without_capacity", "tasks_without_requests", "made_up_events"),
     *("missing_schedules", "finished_without_schedule", "lost_jobs", "made_up_collections"),
 )

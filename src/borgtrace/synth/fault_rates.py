@@ -6,11 +6,11 @@ Sources: ClusterData2011_2.md (known anomalies), Janus & Rzadca (averages above 
 event files.
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from borgtrace.schema.time import DAY, SECOND, TRACE_START
 
-_NEVER: Final = 2**62
+_NEVER = 2**62
 """A time after every trace, s."""
 
 
@@ -68,9 +68,9 @@ class FaultRates(NamedTuple):
     disk_io_until: int = _NEVER
 
 
-NO_FAULTS: Final = FaultRates()
+NO_FAULTS = FaultRates()
 # For missing usage, counters and scheduling records only bounds are published; these rates lie inside them.
-_SHARED: Final = FaultRates(
+_SHARED = FaultRates(
     missing_usage=0.004,
     no_counters=0.15,
     bad_counters=1e-4,
@@ -79,7 +79,7 @@ _SHARED: Final = FaultRates(
     no_tasks=70 / 672074,
     no_capacity=32 / 21443,
 )
-PUBLISHED: Final[dict[str, FaultRates]] = {
+PUBLISHED: dict[str, FaultRates] = {
     "2011": _SHARED._replace(
         made_up_updates=55 / 160,
         no_schedule=2e-4,

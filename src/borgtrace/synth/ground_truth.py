@@ -8,7 +8,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -23,15 +23,10 @@ from borgtrace.synth.options import Options
 from borgtrace.synth.usage_blocks import TALLY, UsageBlocks
 
 # Sums go to this file part by part and are merged at the end, so that memory does not grow with the hours.
-_PART: Final = "truth-parts.parquet"
-_TASKS: Final = Path(__file__).with_name("truth.sql").read_text("utf-8")
-_EXECUTION: Final = {
-    "collection_id": pa.int64(),
-    "instance_index": pa.int32(),
-    "kind": pa.int8(),
-    "level": pa.float32(),
-}
-_SCHEMA: Final = pa.schema(_EXECUTION | dict.fromkeys(TALLY, pa.float64()))
+_PART = "truth-parts.parquet"
+_TASKS = Path(__file__).with_name("truth.sql").read_text("utf-8")
+_EXECUTION = {"collection_id": pa.int64(), "instance_index": pa.int32(), "kind": pa.int8(), "level": pa.float32()}
+_SCHEMA = pa.schema(_EXECUTION | dict.fromkeys(TALLY, pa.float64()))
 """Sums of one execution in one part."""
 
 

@@ -8,17 +8,17 @@ import hashlib
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from isal import isal_zlib
 
-LEVEL: Final = isal_zlib.ISAL_DEFAULT_COMPRESSION
+LEVEL = isal_zlib.ISAL_DEFAULT_COMPRESSION
 # Raw deflate with the largest window: header and trailer are ours, because several segments share them.
-_RAW: Final = -15
+_RAW = -15
 # No time of change, no name, no flags, unknown system: nothing that differs from one run or machine to the next.
-_HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 # An empty last block; every segment before it ends in blocks that are not the last.
-_END: Final = b"\x03\x00"
+_END = b"\x03\x00"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,13 @@ bytes stay the same.  The mixer is SplitMix64's
 """
 
 import hashlib
-from typing import Final
 
 import numpy as np
 
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.hashing import GOLDEN, MIX_2, finalized
 
-_TO_UNIT: Final = 2.0**-53
+_TO_UNIT = 2.0**-53
 
 
 @compiled(inline=True)

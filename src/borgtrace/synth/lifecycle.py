@@ -5,7 +5,6 @@ placed, running, over, resubmitted.
 """
 
 import random
-from typing import Final
 
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth.clock import Clock
@@ -17,7 +16,7 @@ from borgtrace.synth.outcomes import Outcomes
 from borgtrace.synth.profiles import Profile
 from borgtrace.synth.scheduler import Scheduler
 
-_ENDS: Final = ("FINISH", "EVICT", "LOST", "FAIL", "KILL")
+_ENDS = ("FINISH", "EVICT", "LOST", "FAIL", "KILL")
 """From good to bad: a job ends like the worst of its tasks."""
 
 

@@ -7,7 +7,6 @@ A cell yields only about 2.3 long tasks (24 windows or more) per machine-day, so
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +19,18 @@ from borgtrace.synth.cpu_process import MODEL, NOISE, CpuModel, begin_noise, ran
 from borgtrace.synth.hashing import generator, key, mix
 from borgtrace.synth.options import check_shared_factor
 
-LONGEST: Final = 2000
+LONGEST = 2000
 """Longest task, in windows (about a week)."""
-WINDOWS_PER_WEEK: Final = 2016
+WINDOWS_PER_WEEK = 2016
 # In the range of the real ids, which go up to 6.49e9.
-FIRST_ID: Final = 6_000_000_000
-USED: Final = 0.29
+FIRST_ID = 6_000_000_000
+USED = 0.29
 """Median of CPU used ÷ requested by a task: that of production tasks of 2019, the only one known task by task."""
-SPREAD: Final = 0.35
+SPREAD = 0.35
 """Deviation of its logarithm (a choice: no trace says it of long tasks)."""
-LARGEST_REQUEST: Final = 0.5
+LARGEST_REQUEST = 0.5
 """Largest request that is made (2011)."""
-_TASK: Final = np.dtype(
+_TASK = np.dtype(
     [
         *(("job", "i8"), ("index", "i8"), ("kind", "i1"), ("drifts", "i1"), ("first", "i8")),
         *(("level", "f4"), ("wave", "f4"), ("phase", "f4")),

@@ -9,7 +9,6 @@ import hashlib
 import math
 import random
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +19,22 @@ from borgtrace.synth.hashing import generator
 from borgtrace.synth.profiles import Profile
 
 # The real cell of 12,583 machines loses one every 279.7 s.
-REMOVALS_PER_HOUR: Final = 3600.0 / 279.7 / 12583.0
+REMOVALS_PER_HOUR = 3600.0 / 279.7 / 12583.0
 # 7,380 updates in 29 days.
-UPDATES_PER_HOUR: Final = 7380 / 12583.0 / 696.0
-DOWNTIME: Final = QuantileCurve(
+UPDATES_PER_HOUR = 7380 / 12583.0 / 696.0
+DOWNTIME = QuantileCurve(
     (0.0, 0.01, 0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 1.0),
     (2.0, 13.3, 42.0, 98.0, 398.0, 998.0, 7138.0, 31161.0, 94522.0, 328656.0, 1044366.0),
 )
 """Seconds from REMOVE to ADD."""
 # 97 of the 8,957 removals have no ADD after them.
-NEVER_BACK: Final = 97 / 8957
-MODES: Final = (2, 2, 3, 2, 4, 5, 2, 3)
+NEVER_BACK = 97 / 8957
+MODES = (2, 2, 3, 2, 4, 5, 2, 3)
 """Values of the attributes that constraints may name; they never change while a trace runs."""
-FIXED: Final = 34
+FIXED = 34
 """Further attributes with one value on every machine."""
 # 10.7 million rows of machine_attributes over 12,583 machines and 696 hours.
-CHANGES_PER_HOUR: Final = 1.2
+CHANGES_PER_HOUR = 1.2
 """Attribute rows per machine and hour."""
 
 

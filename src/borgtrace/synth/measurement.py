@@ -1,7 +1,7 @@
 """What a measurement window says: CPU, memory, disk and cycles of one execution in one window."""
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,21 +23,21 @@ from borgtrace.synth.cpu_process import (
 from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import key, mix, unit
 
-_SCALARS: Final = (
+_SCALARS = (
     *("average_cpu", "sampled_cpu", "maximum_cpu", "average_memory", "assigned_memory"),
     *("unmapped_page_cache_memory", "page_cache_memory", "maximum_memory", "mean_disk_io_time"),
     *("maximum_disk_io_time", "mean_disk_space", "cycles_per_instruction", "memory_accesses_per_instruction"),
     *("sample_portion", "aggregation_type", "sample_rate"),
 )
-_LISTS: Final = (("cpu_usage_distribution", "f8", 11), ("tail_cpu_usage_distribution", "f8", 9))
-MEASURED: Final = np.dtype([*((name, "f8") for name in _SCALARS), *_LISTS])
+_LISTS = (("cpu_usage_distribution", "f8", 11), ("tail_cpu_usage_distribution", "f8", 9))
+MEASURED = np.dtype([*((name, "f8") for name in _SCALARS), *_LISTS])
 """One window: the measured columns of ``instance_usage``, with one number each or several."""
-PLACES: Final = {
+PLACES = {
     name: range(offset // 8, (offset + kind.itemsize) // 8)
     for name, (kind, offset, *_) in (MEASURED.fields or {}).items()
 }
 """Where the numbers of each column stand among all of a window."""
-TRAITS: Final = np.dtype(
+TRAITS = np.dtype(
     [
         *(("seconds", "u8"), ("faults", "u8"), ("own", NOISE), ("job", NOISE), ("cell", NOISE), ("memory", NOISE)),
         ("drifts", "i8"),
@@ -49,16 +49,14 @@ TRAITS: Final = np.dtype(
 all tasks, of its memory; whether its level drifts; page cache and assigned memory per memory used, disk I/O, disk
 space, CPI, MAI; whether the counters of the last two are there."""
 _LOWEST, *_, _HIGHEST = PLACES["cpu_usage_distribution"]
-PERCENTILES: Final = special.ndtri(
-    np.array([0.0035, *np.arange(10, 100, 10) / 100.0, 0.9985, *np.arange(91, 100) / 100.0])
-)
+PERCENTILES = special.ndtri(np.array([0.0035, *np.arange(10, 100, 10) / 100.0, 0.9985, *np.arange(91, 100) / 100.0]))
 """Normal scores of 0, 10 … 100 % and of 91 … 99 %; the ends stand for one second in 300."""
-WORK: Final = 4
+WORK = 4
 """Seconds of a window are this much alike: its maximum is the largest of a quarter of them (calibrated to the ratios
 of maximum to average of 2019, 2.05 to 10.5)."""
-FAULTS: Final = ("missing_usage", "above_one", "bad_counters", "no_assigned")
+FAULTS = ("missing_usage", "above_one", "bad_counters", "no_assigned")
 """Faults of usage records, in the order in which they are counted."""
-_DRIFTING: Final = np.array([c.drifting for c in EVERY_CLASS])
+_DRIFTING = np.array([c.drifting for c in EVERY_CLASS])
 
 
 def traits_of(executions: NDArray[np.void], seed: int, rates: FaultRates) -> NDArray[np.void]:

@@ -8,17 +8,17 @@ prints four significant digits (``%.4g``), 2019 the exact decimal expansion.
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
 
-FLOOR_BIT: Final = 20
+FLOOR_BIT = 20
 """Resources are multiples of 2⁻²⁰."""
-_NUMBERS: Final = 1024 + 20 * 512
-_SMALLEST_EXPONENT: Final = 1013 << 9
+_NUMBERS = 1024 + 20 * 512
+_SMALLEST_EXPONENT = 1013 << 9
 """Biased exponent of 2⁻¹⁰, from which on the ten bits float, followed by nine bits of mantissa."""
 
 

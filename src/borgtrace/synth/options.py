@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
@@ -14,12 +13,12 @@ from borgtrace.synth.fault_rates import NO_FAULTS, PUBLISHED, FaultRates
 from borgtrace.synth.hashing import key
 from borgtrace.synth.profiles import PROFILES
 
-_SHARDED: Final = tuple(one for one in map(dialect, PROFILES) if one.shards == "hash")
-CELLS: Final = tuple(cell for one in _SHARDED for cell in one.cells)
-FORMATS: Final = tuple(name for one in _SHARDED for name in one.formats)
-USAGE_SHARD_ROWS: Final = 300_000
+_SHARDED = tuple(one for one in map(dialect, PROFILES) if one.shards == "hash")
+CELLS = tuple(cell for one in _SHARDED for cell in one.cells)
+FORMATS = tuple(name for one in _SHARDED for name in one.formats)
+USAGE_SHARD_ROWS = 300_000
 """Usage rows that one shard is meant to hold (the real ones: about three million)."""
-ROWS_PER_MACHINE_HOUR: Final = 320
+ROWS_PER_MACHINE_HOUR = 320
 """Usage rows that a machine yields in an hour of 2019, about: 12 windows of some 27 tasks."""
 
 

@@ -4,32 +4,31 @@ import math
 import random
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import Final
 
 from borgtrace.schema.time import SECOND
 from borgtrace.synth.draws import Stratified, pick
 from borgtrace.synth.jobs import Job
 from borgtrace.synth.profiles import LENGTHS, Profile
 
-GAP: Final = {"EVICT": 7, "FAIL": 12, "KILL": 3}
+GAP = {"EVICT": 7, "FAIL": 12, "KILL": 3}
 """Microseconds from the end of a run to the resubmission (medians of the real trace)."""
 # 29,306 of about 800,000 submissions (40,649 an hour) in the first 19.65 hours.
-KILLED_PENDING: Final = 0.0367
+KILLED_PENDING = 0.0367
 """Submissions that are killed before they run."""
 # 248 of the same.
-EVICTED_PENDING: Final = 3.1e-4
-FIRST_EVICTED: Final = 100
+EVICTED_PENDING = 3.1e-4
+FIRST_EVICTED = 100
 """This wait (or the next whose task nobody kills before) ends in an eviction, so that small traces have one too."""
-UPDATED: Final = 3e-4
+UPDATED = 3e-4
 """Runs (and waits, a hundredth as often) with an update."""
-SCALED: Final = 0.1
+SCALED = 0.1
 """The same where requests are fully automated."""
 # 8,754 of 47.4 million scheduled runs.
-LOST: Final = 1.8e-4
+LOST = 1.8e-4
 # Ten jobs in crash loops make half of the failures of the first hours.
-LOOPING: Final = 0.985
+LOOPING = 0.985
 """Chance that a task in a crash loop comes back after it failed."""
-OVERRUN: Final = 0.2
+OVERRUN = 0.2
 """Runs whose last window goes on for some seconds after the end."""
 
 

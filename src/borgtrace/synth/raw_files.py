@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +21,7 @@ from borgtrace.synth.raw_rows import RawRows
 
 Pieces = Mapping[int, Any]
 """What belongs to each file of a table, by its number: a compressed block, or an Arrow table for Parquet."""
-_SCHEMA_ORDER: Final = (
+_SCHEMA_ORDER = (
     *("job_events", "task_events", "machine_events", "machine_attributes", "task_constraints", "task_usage"),
 )
 """Tables as the published ``schema.csv`` lists them."""

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from borgtrace.schema import TABLES, Dialect, RawField, RawTable
 from borgtrace.synth.event_rows import Row
 
 Record = dict[str, Any]
-_SENTINELS: Final = ("alloc_collection_id", "alloc_instance_index")
+_SENTINELS = ("alloc_collection_id", "alloc_instance_index")
 """Columns whose "none" the published files write as a number; the others leave the field out."""
 
 

@@ -3,7 +3,6 @@
 import math
 import random
 from collections import deque
-from typing import Final
 
 from borgtrace.schema.time import SECOND
 from borgtrace.synth.draws import pick
@@ -11,15 +10,15 @@ from borgtrace.synth.jobs import Job
 from borgtrace.synth.lifecycle import Lifecycle
 from borgtrace.synth.workload import Workload
 
-PARENTS: Final = 0.35
+PARENTS = 0.35
 """Jobs with a parent."""
-HELD: Final = 0.5
+HELD = 0.5
 """Batch jobs that wait in the batch queue (a tenth of all collections of cell a)."""
-FOLLOWING: Final = 0.4
+FOLLOWING = 0.4
 """Of these, jobs that start after another one; the rest is let go after a while."""
-SCALING: Final = {"OFF": 0.55, "CONSTRAINED": 0.15, "FULLY_AUTOMATED": 0.30}
+SCALING = {"OFF": 0.55, "CONSTRAINED": 0.15, "FULLY_AUTOMATED": 0.30}
 """Settings of vertical scaling and their shares of collections."""
-REMEMBERED: Final = 60
+REMEMBERED = 60
 """Recent jobs among which parents and predecessors are chosen."""
 
 

@@ -1,18 +1,17 @@
 """Which machine a task goes to: one with room by request, overcommitted as in the real cell."""
 
 import random
-from typing import Final
 
 from borgtrace.synth.jobs import Task
 from borgtrace.synth.machines import Machines
 
-CPU_LIMIT: Final = 1.9
+CPU_LIMIT = 1.9
 """Requested CPU per capacity up to which a machine takes tasks (the mean of the real cell is 1.135)."""
-MEMORY_LIMIT: Final = 1.4
+MEMORY_LIMIT = 1.4
 """The same for memory (mean .933)."""
-CHOICES: Final = 3
+CHOICES = 3
 """Machines with room that a scheduler compares; the least requested takes the task."""
-TRIES: Final = 40
+TRIES = 40
 """Random machines it looks at to find them."""
 
 

@@ -8,16 +8,15 @@ for the forms of Janus & Rzadca (SoCC'17, Fig. 4): gamma (near-zero and exponent
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-Z_LIMIT: Final = 4.5
+Z_LIMIT = 4.5
 """Normal scores are clipped here (1 in 150,000)."""
-STEPS_PER_UNIT: Final = 32
-GRID: Final = np.linspace(-Z_LIMIT, Z_LIMIT, int(2 * Z_LIMIT * STEPS_PER_UNIT) + 1)
+STEPS_PER_UNIT = 32
+GRID = np.linspace(-Z_LIMIT, Z_LIMIT, int(2 * Z_LIMIT * STEPS_PER_UNIT) + 1)
 
 
 @dataclass(frozen=True, slots=True)

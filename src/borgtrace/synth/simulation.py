@@ -6,7 +6,6 @@ what is over: memory depends on the machines, not on the hours.
 
 import random
 from collections.abc import Iterator
-from typing import Final
 
 from borgtrace.schema.time import BEFORE_TRACE, TRACE_START
 from borgtrace.synth.event_log import TraceSegment
@@ -18,7 +17,7 @@ from borgtrace.synth.profiles import Profile
 from borgtrace.synth.relations import Relations
 from borgtrace.synth.workload import Workload
 
-HINTED: Final = 0.602
+HINTED = 0.602
 """Running tasks whose submission already names their machine."""
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import truediv
 from pathlib import Path
-from typing import Final
 
 from borgtrace.schema.data_files import read_rows
 
@@ -54,5 +53,5 @@ def _targets(trace: str) -> tuple[Target, ...]:
     return tuple(_target(row) for row in read_rows(Path(__file__).with_name("targets.csv")) if row["trace"] == trace)
 
 
-TARGETS: Final = _targets("2011")
-TARGETS_2019: Final = _targets("2019")
+TARGETS = _targets("2011")
+TARGETS_2019 = _targets("2019")

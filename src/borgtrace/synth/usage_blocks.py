@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +26,11 @@ from borgtrace.synth.number_text import number_code, number_texts
 from borgtrace.synth.options import Options
 from borgtrace.synth.usage_windows import Windows
 
-TALLY: Final = ("n", "sum_average", "sum2_average", "sum_sampled", "sum2_sampled", "sum_memory")
+TALLY = ("n", "sum_average", "sum2_average", "sum_sampled", "sum2_sampled", "sum_memory")
 """Sums over the printed values of each execution."""
-ORDERED_ROWS: Final = 4_000
+ORDERED_ROWS = 4_000
 """Rows per block of a file in time order: its text stays in the processor's cache until it is compressed."""
-SHARD_ROWS: Final = 1_000
+SHARD_ROWS = 1_000
 """Rows per block and shard, whose rows are longer."""
 
 

@@ -3,7 +3,6 @@
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,23 +11,23 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth.event_log import Execution, TraceSegment
 
-WINDOW_SECONDS: Final = 300
-IDENTITY: Final = (
+WINDOW_SECONDS = 300
+IDENTITY = (
     *("collection_id", "instance_index", "machine_id"),
     *("alloc_collection_id", "alloc_instance_index", "collection_type"),
 )
 """Columns of ``instance_usage`` that are the same in all windows of an execution."""
-TIMES: Final = ("start_time", "end_time")
-_INTEGERS: Final = (*IDENTITY, "process_job", "process_index", "start", "end")
-_FLOATS: Final = ("level", "memory", "wave", "phase")
-FIELDS: Final = np.dtype([*((name, "i8") for name in _INTEGERS), *((name, "f4") for name in _FLOATS), ("kind", "i1")])
+TIMES = ("start_time", "end_time")
+_INTEGERS = (*IDENTITY, "process_job", "process_index", "start", "end")
+_FLOATS = ("level", "memory", "wave", "phase")
+FIELDS = np.dtype([*((name, "i8") for name in _INTEGERS), *((name, "f4") for name in _FLOATS), ("kind", "i1")])
 """One execution: what identifies it, [start, end) in s, and the parameters of its process.
 
 ``process_job``, ``process_index`` name the process it follows: its own, or, for an alloc instance, that of
 the task inside it, whose usage it includes."""
-WINDOW: Final = np.dtype([("execution", "i8"), ("start", "i8"), ("end", "i8")])
+WINDOW = np.dtype([("execution", "i8"), ("start", "i8"), ("end", "i8")])
 """One window: the entry of its execution, and its limits, s."""
-_PACK: Final = struct.Struct(f"<{len(_INTEGERS)}q{len(_FLOATS)}fb").pack
+_PACK = struct.Struct(f"<{len(_INTEGERS)}q{len(_FLOATS)}fb").pack
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ import math
 import random
 from itertools import chain
 from statistics import NormalDist
-from typing import Final
 
 import numpy as np
 
@@ -16,21 +15,21 @@ from borgtrace.synth.jobs import Job, Task
 from borgtrace.synth.machines import MODES, Machines
 from borgtrace.synth.profiles import Profile, Tier
 
-USERS: Final = 933
-BUSIEST: Final = (0.1463, 0.1044, 0.0783, 0.0502, 0.0381)
+USERS = 933
+BUSIEST = (0.1463, 0.1044, 0.0783, 0.0502, 0.0381)
 """Shares of jobs of the five busiest users; the others follow a power law."""
-COMMONEST: Final = (0.0465, 0.0310, 0.0219)
+COMMONEST = (0.0465, 0.0310, 0.0219)
 """The same of the three commonest logical names."""
-NAMES: Final = 39_730
-CONSTRAINED: Final = 0.25
+NAMES = 39_730
+CONSTRAINED = 0.25
 """Share of jobs with constraints; with 2.4 rows each this gives .197 rows per task event."""
-LOOPING: Final = 0.010
+LOOPING = 0.010
 """Share of production jobs of up to three tasks that are in a crash loop."""
-MEMORY_REQUEST: Final = (-5.14, 1.6)
+MEMORY_REQUEST = (-5.14, 1.6)
 """Logarithm of the memory request of new jobs: mean and deviation (log-normal, first 19.65 h of 2011)."""
-LARGE: Final = 20
+LARGE = 20
 """Tasks of a job whose requests are not left to chance: few such jobs own most tasks."""
-LARGEST_SHARE: Final = 0.2
+LARGEST_SHARE = 0.2
 """Most of the cell's CPU (or memory) that one new job asks for: sizes grow with the cell, requests do not."""
 
 

@@ -1,6 +1,6 @@
 """From the windows, terms and stays of tasks to rows (machine, term, slot, CPU, memory): the compiled part."""
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,9 @@ N_COUNTS = 4
 DEALT, WITHOUT_MACHINE, WITHOUT_LIMIT, WITHOUT_END = range(N_COUNTS)
 """What `deal` counts: rows, and windows that cannot be dealt."""
 NO_MACHINE = -1
-_START: Final = TRACE_START
-_SLOT: Final = WINDOW
-LONGEST: Final = 24 * HOUR
+_START = TRACE_START
+_SLOT = WINDOW
+LONGEST = 24 * HOUR
 """Longer windows are not believed: published ones have 300 s at most, and the last may have no end."""
 
 

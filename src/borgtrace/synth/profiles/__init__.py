@@ -3,21 +3,21 @@
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from borgtrace.synth.draws import QuantileCurve
 from borgtrace.synth.profiles.profile import LENGTHS, Profile, Tier
 
-_CURVES: Final = ("snapshot_sizes", "duration", "residual", "delay")
-_REQUESTS: Final = ("cpu", "memory")
-_NUMBERED: Final = ("priorities", "snapshot_priorities", "classes", "snapshot_classes")
+_CURVES = ("snapshot_sizes", "duration", "residual", "delay")
+_REQUESTS = ("cpu", "memory")
+_NUMBERED = ("priorities", "snapshot_priorities", "classes", "snapshot_classes")
 
 
 def _read(name: str) -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
 
 
-_TIERS_2011: Final = {tier["name"]: tier for tier in _read("2011")["tiers"]}
+_TIERS_2011 = {tier["name"]: tier for tier in _read("2011")["tiers"]}
 
 
 def _tier(own: Mapping[str, Any]) -> Tier:
@@ -34,7 +34,7 @@ def _profile(facts: dict[str, Any]) -> Profile:
     return Profile(**facts | {"tiers": tuple(map(_tier, facts["tiers"])), "jobs_per_hour": jobs / machines})
 
 
-PROFILES: Final[Mapping[str, Profile]] = {name: _profile(_read(name)) for name in ("2011", "2019")}
+PROFILES: Mapping[str, Profile] = {name: _profile(_read(name)) for name in ("2011", "2019")}
 """Profiles by dialect."""
 
 __all__ = ["LENGTHS", "PROFILES", "Profile", "Tier"]

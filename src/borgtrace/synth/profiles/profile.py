@@ -1,13 +1,12 @@
 """What a cell looks like: rates, mixes and distributions per tier, as data."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from borgtrace.synth.draws import QuantileCurve, Shares
 
-_LONG: Final = 7200.0
+_LONG = 7200.0
 """Seconds from which on an execution is long (Janus & Rzadca, SoCC'17)."""
-LENGTHS: Final = (60.0, 300.0, 1800.0, 7200.0, 20000.0)
+LENGTHS = (60.0, 300.0, 1800.0, 7200.0, 20000.0)
 """Limits (s) of the lengths of executions by which outcomes were counted."""
 
 
