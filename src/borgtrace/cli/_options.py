@@ -12,6 +12,11 @@ Command = Callable[..., None]
 _SAID = tomllib.loads(Path(__file__).with_name("options.toml").read_text("utf-8"))
 
 
+def said_of(name: str) -> dict[str, Any]:
+    """Return what the file says of a command."""
+    return {**_SAID["every"], **_SAID.get(name, {})}
+
+
 def declared(name: str, command: Command) -> Command:
     """Give each parameter of a command what the file says of it.
 
@@ -22,7 +27,7 @@ def declared(name: str, command: Command) -> Command:
     command
         Its parameters have types, and defaults where they can be left out.
     """
-    said = _SAID["every"] | _SAID.get(name, {})
+    said = said_of(name)
     own = inspect.signature(command, eval_str=True).parameters.values()
     return signed(command, (p.replace(annotation=Annotated[p.annotation, _info(*said[p.name])]) for p in own))
 

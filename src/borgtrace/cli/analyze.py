@@ -3,8 +3,6 @@
 from functools import partial
 from pathlib import Path
 
-ON_INTERRUPT = "answers that were written stay"
-
 
 def analyze(
     store: Path | None = None,

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from borgtrace._version import __version__
-from borgtrace.cli._options import declared
+from borgtrace.cli._options import declared, said_of
 from borgtrace.errors import BorgtraceError, StoreError, UsageError
 from borgtrace.storage import NOT_WRITABLE, local
 
@@ -82,7 +82,7 @@ def _load(name: str) -> Any:
     module = import_module(f"borgtrace.cli.{name}")
     # No tracebacks, and no marked-up help: errors are one line.
     one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    run = ending_well(getattr(module, name), getattr(module, "ON_INTERRUPT", "nothing was written"))
+    run = ending_well(getattr(module, name), said_of(name)["Ctrl-C"])
     one.command(name)(declared(name, run))
     return typer.main.get_command(one)
 

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-ON_INTERRUPT = "answers that were written stay"
-
 
 def colocate(
     store: Path | None = None,

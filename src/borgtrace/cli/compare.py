@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-ON_INTERRUPT = "nothing was written"
-
 
 def compare(
     stores: list[Path],

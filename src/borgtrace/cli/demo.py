@@ -15,7 +15,6 @@ from borgtrace.errors import BorgtraceError, UsageError
 
 # Tells a folder that a demo made, and that may be emptied, from anybody else's.
 MARK = ".borgtrace-demo"
-ON_INTERRUPT = "run the same command again to start over"
 
 
 def demo(

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Literal
 
-ON_INTERRUPT = "nothing was written"
-
 
 def dialect(action: Literal["sniff", "list"], file: Path | None = None, as_json: bool = False) -> None:
     """Write a first draft of the format of a file, which says what was guessed; or list the known formats.

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-ON_INTERRUPT = "nothing was kept; the same command begins again"
-
 
 def explore(
     store: Path, port: int = 0, at: str = "/", browser: bool = True, memory: str = "1GB", as_json: bool = False

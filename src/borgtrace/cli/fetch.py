@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-ON_INTERRUPT = "what has arrived is kept; run the same command again to go on"
-
 
 def fetch(
     generation: str,

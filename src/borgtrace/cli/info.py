@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-ON_INTERRUPT = "the store is as it was"
-
 
 def info(store: Path | None = None, as_json: bool = False, schema: bool = False) -> None:
     """Show the tables, time range, sources and quality of a store.

@@ -4,8 +4,6 @@ from pathlib import Path
 
 from typer import Exit
 
-ON_INTERRUPT = "files that were checked are kept; run the same command again to go on"
-
 
 def ingest(
     sources: list[Path],

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-ON_INTERRUPT = "the store is as it was"
-
 
 def machine(store: Path, machine_name: str, at: str = "", as_json: bool = False) -> None:
     """Show what ran on a machine, and how full it was.

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from borgtrace.recipe import Result
 
-ON_INTERRUPT = "what was dealt to machines stays if it was finished"
-
 
 def overcommit(
     store: Path,

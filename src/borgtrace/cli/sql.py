@@ -5,8 +5,6 @@ from typing import Literal
 
 from borgtrace.cli._options import seconds_of
 
-ON_INTERRUPT = "the store is as it was"
-
 
 def sql(
     store: Path,

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Literal
 
-ON_INTERRUPT = "the store is as it was"
-
 
 def trace(
     store: Path,

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-ON_INTERRUPT = "the store is as it was"
-
 
 def verify(store: Path, as_json: bool = False) -> None:
     """Check the integrity of a store.

@@ -1,7 +1,5 @@
 """``borgtrace views``: Google's tables of 2019 on BigQuery under the names of a store."""
 
-ON_INTERRUPT = "nothing was changed"
-
 
 def views(dataset: str, cell: str = "a", as_json: bool = False) -> None:
     """Print views on BigQuery over Google's tables of 2019, with the tables and columns of a store.

@@ -11,6 +11,9 @@ learn do so on held-out instances: other tasks, where the pool has enough, and a
 Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
+from collections.abc import Iterator
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 
@@ -109,39 +112,32 @@ def _excess_machines(result: pa.Table, pool: str) -> float:
     return float(row["machines"] / row["matched_machines"] - 1)
 
 
-def _claims(pool: str, tag: str, where: str) -> tuple[Claim, ...]:
-    return (
-        Claim(
-            f"promise-predicted-{tag}",
-            f"convolution predicts its overflow {where} (measured ÷ predicted)",
-            near(1, 0.05),
-            lambda r: _convolution(r, pool)["q"] / _convolution(r, pool)["predicted"],
-        ),
-        Claim(
-            f"promise-plain-{tag}",
-            f"q ÷ ρ of convolution without rebalancing {where}",
-            between(0.85, 1.02, 1),
-            lambda r: _kept(_convolution(r, pool)),
-        ),
-        Claim(
-            f"promise-rebalanced-{tag}",
-            f"q ÷ ρ of convolution with rebalancing {where}",
-            at_most(1),
-            lambda r: _kept(_convolution(r, pool, True)),
-        ),
-        Claim(
-            f"promise-machines-{tag}",
-            f"machines of convolution over GPA's at the same overflow {where}",
-            at_most(0.005, "≤ + .5 %"),
-            lambda r: _excess_machines(r, pool),
-        ),
-        Claim(
-            f"promise-gpa-{tag}",
-            f"q ÷ ρ of GPA, which ignores skewness, {where}",
-            above(1),
-            lambda r: _kept(_of(r, pool, "gpa", True)),
-        ),
-    )
+def _of_predicted(result: pa.Table, pool: str) -> float:
+    row = _convolution(result, pool)
+    return float(row["q"] / row["predicted"])
+
+
+def _of_promised(result: pa.Table, pool: str, is_rebalanced: bool = False) -> float:
+    return _kept(_convolution(result, pool, is_rebalanced))
+
+
+def _gpa_of_promised(result: pa.Table, pool: str) -> float:
+    return _kept(_of(result, pool, "gpa", True))
+
+
+_FEW = at_most(0.005, "≤ + .5 %")
+_REBALANCED = partial(_of_promised, is_rebalanced=True)
+
+
+def _claims(pool: str, tag: str, where: str) -> Iterator[Claim]:
+    for name, statement, criterion, measure in (
+        ("predicted", "convolution predicts its overflow {} (measured ÷ predicted)", near(1, 0.05), _of_predicted),
+        ("plain", "q ÷ ρ of convolution without rebalancing {}", between(0.85, 1.02, 1), _of_promised),
+        ("rebalanced", "q ÷ ρ of convolution with rebalancing {}", at_most(1), _REBALANCED),
+        ("machines", "machines of convolution over GPA's at the same overflow {}", _FEW, _excess_machines),
+        ("gpa", "q ÷ ρ of GPA, which ignores skewness, {}", above(1), _gpa_of_promised),
+    ):
+        yield Claim(f"promise-{name}-{tag}", statement.format(where), criterion, partial(measure, pool=pool))
 
 
 CLAIMS = from_source(

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from borgtrace.errors import UsageError, did_you_mean
+from borgtrace.errors import check_names
 from borgtrace.overcommit.block import Block
 from borgtrace.overcommit.policies.policy import KINDS, Policy, Prediction
 
@@ -63,14 +63,7 @@ def parse_policy(text: str, units: Mapping[str, float] = MappingProxyType({})) -
 
 def _parse_one(text: str, units: Mapping[str, float]) -> Policy:
     name, _, rest = text.strip().partition(":")
-    if name not in KINDS:
-        raise UsageError(
-            "--policy",
-            "no such policy",
-            expected="one of " + ", ".join(sorted(KINDS)),
-            got=name,
-            way_out=did_you_mean(name, KINDS),
-        )
+    check_names("--policy", [name], sorted(KINDS), "no such policy")
     names = {item.name for item in fields(KINDS[name])}
     known = {unit: f"{value:g}" for unit, value in units.items() if unit in names and value > 0}
     pairs = (part.partition("=") for part in rest.split(",") if part)
