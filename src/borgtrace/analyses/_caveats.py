@@ -1,13 +1,12 @@
 """Documented caveats that take more than one row to see: each is counted as ``code__n`` of ``code__of``."""
 
 import ibis
-import ibis.expr.types as ir
 
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.recipe import Tables
 
 
-def mixed_requests(tables: Tables) -> ir.Table:
+def mixed_requests(tables: Tables) -> ibis.Table:
     """Count jobs of several tasks whose SUBMIT events carry different requests; a missing one is another."""
     events = of_jobs(tables.instance_events)
     is_submit = events.type == "SUBMIT"
@@ -24,7 +23,7 @@ def mixed_requests(tables: Tables) -> ir.Table:
     )
 
 
-def usage_after_end(tables: Tables) -> ir.Table:
+def usage_after_end(tables: Tables) -> ibis.Table:
     """Count windows that reach beyond the last end of their task, of the windows of tasks that ended."""
     attempts = tables.instance_attempts
     is_open = attempts.is_right_censored.cast("int8").max()
@@ -35,7 +34,7 @@ def usage_after_end(tables: Tables) -> ir.Table:
     return rows.aggregate(usage_after_end__n=late, usage_after_end__of=rows.count())
 
 
-def pending_updates(tables: Tables) -> ir.Table:
+def pending_updates(tables: Tables) -> ibis.Table:
     """Count updates of pending tasks that demand constraints."""
     events, constraints = tables.instance_events, tables.instance_constraints
     key = [*TASK, "time"]

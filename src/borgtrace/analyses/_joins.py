@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 import ibis
-import ibis.expr.types as ir
 
 from borgtrace.lifecycle.order import SOURCE_ORDER
 
 
-def lookup(rows: ir.Table, index: ir.Table, key: Sequence[str]) -> ir.Table:
+def lookup(rows: ibis.Table, index: ibis.Table, key: Sequence[str]) -> ibis.Table:
     """Add the columns of `index` to `rows` by `key`; NULL where `index` does not know it.
 
     Parameters
@@ -24,7 +23,7 @@ def lookup(rows: ir.Table, index: ir.Table, key: Sequence[str]) -> ir.Table:
     return joined.drop(*(f"{name}_right" for name in key if f"{name}_right" in joined.columns))
 
 
-def last_of(events: ir.Table, key: Sequence[str]) -> ir.Table:
+def last_of(events: ibis.Table, key: Sequence[str]) -> ibis.Table:
     """Keep the last event per key, in the order of the raw files.
 
     Parameters
@@ -39,7 +38,7 @@ def last_of(events: ir.Table, key: Sequence[str]) -> ir.Table:
     return placed.filter(placed.place == 0).drop("place")
 
 
-def last_known(events: ir.Table, column: str) -> ir.Table:
+def last_known(events: ibis.Table, column: str) -> ibis.Table:
     """Return ``collection_id`` and what the last event that tells a column says of it.
 
     Parameters

@@ -1,14 +1,13 @@
 """When machines are there, with which capacity, and what ran on them slot by slot."""
 
 import ibis
-import ibis.expr.types as ir
 
 from borgtrace.analyses._windows import RESOURCES, amount, int_sum
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 
 
-def present_intervals(machine_events: ir.Table) -> ir.Table:
+def present_intervals(machine_events: ibis.Table) -> ibis.Table:
     """Return ``machine_id``, ``start``, ``end`` (µs) and the capacities that hold from start to end.
 
     A machine whose capacity is not published, or is zero, is left out.
@@ -20,13 +19,13 @@ def present_intervals(machine_events: ir.Table) -> ir.Table:
     return rows.select("machine_id", "end", "cpu_capacity", "memory_capacity", start="time")
 
 
-def used_per_slot(usage: ir.Table, *by: str) -> ir.Table:
+def used_per_slot(usage: ibis.Table, *by: str) -> ibis.Table:
     """Return the amounts of CPU and memory that windows of each 300 s slot use together, for each of `by`."""
     amounts = {name: int_sum(amount(usage[f"average_{name}"], usage.seconds)) for name in RESOURCES}
     return usage.group_by([*by, "slot"]).aggregate(**amounts)
 
 
-def machine_slots(usage: ir.Table, present: ir.Table) -> ir.Table:
+def machine_slots(usage: ibis.Table, present: ibis.Table) -> ibis.Table:
     """Return what ran on each machine in each 300 s slot, with the capacity at its start.
 
     Parameters
@@ -38,7 +37,7 @@ def machine_slots(usage: ir.Table, present: ir.Table) -> ir.Table:
 
     Returns
     -------
-    ir.Table
+    ibis.Table
         ``machine_id``, ``slot``, amounts ``cpu`` and ``memory``, ``cpu_capacity``, ``memory_capacity``.
     """
     # Usage on a dedicated machine names none (2019: machine −1, stored as NULL).

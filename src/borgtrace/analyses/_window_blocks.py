@@ -11,7 +11,6 @@ from operator import add
 from typing import Any
 
 import ibis
-import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -32,7 +31,7 @@ def tier_names(tables: Tables) -> tuple[str, ...]:
     return (*(name for name, _, _ in tables.dialect.tiers), UNKNOWN)
 
 
-def task_windows(tables: Tables, *columns: str, **index: ir.Value) -> ir.Table:
+def task_windows(tables: Tables, *columns: str, **index: ibis.Value) -> ibis.Table:
     """Return the usage windows of jobs with some columns of the usage and some of the task.
 
     Parameters
@@ -44,7 +43,7 @@ def task_windows(tables: Tables, *columns: str, **index: ir.Value) -> ir.Table:
 
     Returns
     -------
-    ir.Table
+    ibis.Table
         `ORDER`, ``seconds``, ``slot``, `columns`, ``tier`` (position in :func:`tier_names`), `index`.
     """
     usage = of_jobs(regular(tables.instance_usage))
@@ -57,7 +56,7 @@ def task_windows(tables: Tables, *columns: str, **index: ir.Value) -> ir.Table:
     return rows.mutate(tier=rows.tier.fill_null(len(names) - 1))
 
 
-def sum_blocks(tables: Tables, rows: ir.Table, kernel: Kernel, stage: str) -> NDArray[np.int64]:
+def sum_blocks(tables: Tables, rows: ibis.Table, kernel: Kernel, stage: str) -> NDArray[np.int64]:
     """Return the sum of what `kernel` makes of every block of `rows`.
 
     Parameters
@@ -79,7 +78,7 @@ def sum_blocks(tables: Tables, rows: ir.Table, kernel: Kernel, stage: str) -> ND
     return reduce(add, (kernel(tables.fetch(part.order_by(*ORDER), stage)) for part in parts))
 
 
-def _in_workers(rows: ir.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int64]:
+def _in_workers(rows: ibis.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int64]:
     """Let Spark's workers run the kernel over their blocks, and add up what they send back."""
     from borgtrace.engine.spark import frame_to_arrow, spark_session
 

@@ -14,7 +14,6 @@ from itertools import groupby
 from typing import Any
 
 import ibis
-import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -124,7 +123,7 @@ def compute(tables: Tables, *, alpha: float = 0.01) -> list[Row]:
     return [_row(row, exact, alpha) for row in found]
 
 
-def _changes(usage: ir.Table, alpha: float) -> ir.Table:
+def _changes(usage: ibis.Table, alpha: float) -> ibis.Table:
     """Return ``level``, ``resource``, ``change`` and its ``bucket``, one row per pair of slots."""
     levels = {"machine": slot_pairs(usage, ["machine_id"]), "task": task_pairs(usage, "slot")}
     parts = [by_resource(rows).mutate(level=ibis.literal(name)) for name, rows in levels.items()]
@@ -153,7 +152,7 @@ def _locate(counted: pa.Table) -> list[Row]:
     return rows
 
 
-def _exact(tables: Tables, inside: ir.Table, found: list[Row]) -> dict[tuple[Any, ...], float]:
+def _exact(tables: Tables, inside: ibis.Table, found: list[Row]) -> dict[tuple[Any, ...], float]:
     """Return the exact values at the wanted places of the wanted buckets, sorting only these."""
     # Equal changes are equal values: which of them comes first does not matter.
     placed = inside.mutate(place=ibis.row_number().over(group_by=_PLACE[:3], order_by="change") + 1)

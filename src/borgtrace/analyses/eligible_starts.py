@@ -8,7 +8,6 @@ Reference: 2011 format document, task constraints; 2019 proto.
 """
 
 import ibis
-import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
@@ -41,7 +40,7 @@ def compute(tables: Tables) -> list[Row]:
     return [{"tier": name, "n_starts": len(of), "n_broken": int(of.sum())} for name, of in starts.items()]
 
 
-def _starts(tables: Tables, events: ir.Table) -> ir.Table:
+def _starts(tables: Tables, events: ibis.Table) -> ibis.Table:
     """Return starts with what they demand: ``tier``, ``machine_id``, ``schedule_time``, ``fingerprint``."""
     a = of_jobs(tables.instance_attempts)
     # Before the trace a start has no instant at which its machine could be looked at.

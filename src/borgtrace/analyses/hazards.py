@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._answers import LIKE_2019, MONTH_2019, RESULTS, part, ratio
@@ -51,7 +50,7 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     return [_row(cut, total) for cut, total in totals.items()]
 
 
-def _jobs(tables: Tables, tasks: ir.Table) -> Mapping[tuple[str, ...], Counter[str]]:
+def _jobs(tables: Tables, tasks: ibis.Table) -> Mapping[tuple[str, ...], Counter[str]]:
     """Count jobs, not evictions: a few jobs of many tasks have most of these."""
     # One tier a job, the highest, so that the tiers add up.
     highest = {name: tasks[name].max() for name in ("priority", "scheduling_class")}

@@ -10,7 +10,6 @@ from functools import reduce
 from operator import add
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._answers import LIKE_2011, RESULTS, value
@@ -38,7 +37,7 @@ def compute(tables: Tables) -> list[Row]:
     return rows
 
 
-def _durations(attempts: ir.Table) -> ir.Table:
+def _durations(attempts: ibis.Table) -> ibis.Table:
     """One row per job: from its first SCHEDULE within the trace to its last end."""
     scheduled = is_known(attempts.schedule_time)
     # EVICT and LOST are ends too: 666,432 jobs of 2011 have a duration then, 666,396 without them.

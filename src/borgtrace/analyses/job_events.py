@@ -7,7 +7,6 @@ Reference: 2011 format document, job events table.
 """
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._answers import IN_2011, MONTH_2011, RESULTS, Measure, part
@@ -19,7 +18,7 @@ RESULT = RESULTS["job_events"]
 ANY = "any"
 
 
-def compute(tables: Tables) -> ir.Table:
+def compute(tables: Tables) -> ibis.Table:
     """Return events and jobs per event type."""
     events = of_jobs(tables.collection_events)
     numbers = {"n_events": events.count(), "n_jobs": events.collection_id.nunique()}

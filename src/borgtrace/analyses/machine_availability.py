@@ -9,7 +9,6 @@ Reference: 2011 format document, machine events.
 from dataclasses import replace
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._answers import IN_2011, RESULTS
@@ -26,7 +25,7 @@ _WEEK = 168
 RESULT = RESULTS["machine_availability"]
 
 
-def compute(tables: Tables) -> ir.Table:
+def compute(tables: Tables) -> ibis.Table:
     """Return machines and capacity per hour."""
     events = tables.machine_events
     # The last machine event may be hours before the end: tasks tell how long the trace lasts.
@@ -39,11 +38,11 @@ def compute(tables: Tables) -> ir.Table:
     return joined.select("hour", "machines", "cpu", "memory", "cpu_seen", **numbers)
 
 
-def _mean(changes: ir.Table, spine: ir.Table, columns: tuple[str, ...]) -> ir.Table:
+def _mean(changes: ibis.Table, spine: ibis.Table, columns: tuple[str, ...]) -> ibis.Table:
     return hourly(changes.mutate(cell=ibis.literal("cell")), spine, "cell", columns)
 
 
-def _events_per_hour(events: ir.Table) -> ir.Table:
+def _events_per_hour(events: ibis.Table) -> ibis.Table:
     inside = events.filter(events.time >= TRACE_START)
     numbers = {f"n_{kind.lower()}": inside.count(where=inside.type == kind) for kind in _KINDS}
     return inside.group_by(hour=period(inside.time, HOUR, TRACE_START)).aggregate(**numbers)

@@ -10,7 +10,6 @@ Reference: Reiss et al., SoCC'12, Table 1.
 from collections.abc import Callable
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._answers import MONTH_2011, RESULTS
@@ -23,7 +22,7 @@ SHAPE = ("platform_id", "cpu_capacity", "memory_capacity")
 RESULT = RESULTS["machine_shapes"]
 
 
-def compute(tables: Tables) -> ir.Table:
+def compute(tables: Tables) -> ibis.Table:
     """Return the number of machines of each shape: at time 0, by first and by last capacity."""
     events = tables.machine_events
     # 32 ADD events of 2011 have no capacity; those machines get one later.

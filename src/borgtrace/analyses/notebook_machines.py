@@ -11,7 +11,6 @@ Reference: clusterdata_analysis_colab.ipynb, google/cluster-data.
 from itertools import accumulate
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses import machine_utilization
@@ -47,7 +46,7 @@ def compute(tables: Tables) -> list[Row]:
     return rows
 
 
-def _by_percent(held: ir.Table, name: str) -> ir.Table:
+def _by_percent(held: ibis.Table, name: str) -> ibis.Table:
     held = held.filter(held[f"{name}_capacity"] > 0)
     share = held[name].cast("float64") / 2.0**BITS / held[f"{name}_capacity"].cast("float64")
     rows = held.select(resource=ibis.literal(name), percent=ibis.least((share * 100.0).ceil().cast("int64"), 100))

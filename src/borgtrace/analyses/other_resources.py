@@ -9,7 +9,6 @@ Reference: format documents (task resource usage).
 """
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._answers import RESULTS
@@ -32,7 +31,7 @@ _BITS = 20
 RESULT = RESULTS["other_resources"]
 
 
-def compute(tables: Tables) -> ir.Table:
+def compute(tables: Tables) -> ibis.Table:
     """Return means, largest values and missing shares."""
     rows = outermost(regular(tables.instance_usage))
     tasks, events = task_tiers(tables).mutate(disk_request=ibis.null("float64")), tables.instance_events
@@ -47,7 +46,7 @@ def compute(tables: Tables) -> ir.Table:
     return ibis.union(*(_of(known, name) for name in published))
 
 
-def _of(rows: ir.Table, name: str) -> ir.Table:
+def _of(rows: ibis.Table, name: str) -> ibis.Table:
     value, beside = rows[name], QUANTITIES[name]
     base = rows[beside] if beside else ibis.null("float64")
     both = value.notnull() & base.notnull()

@@ -7,7 +7,6 @@ Reference: Zhu et al. (over-consumption).
 """
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._answers import IN_2011, LIKE_2011, RESULTS, largest, ratio
@@ -20,7 +19,7 @@ LABELS = {"n_peak_over": "peak > 1 ×", "n_over": "> 1 ×", "n_over_150": "> 1.5
 RESULT = RESULTS["over_request"]
 
 
-def compute(tables: Tables) -> ir.Table:
+def compute(tables: Tables) -> ibis.Table:
     """Return how many tasks, and how much time, exceed the request."""
     usage = of_jobs(regular(tables.instance_usage))
     measured = [f"{kind}_{name}" for name in RESOURCES for kind in ("average", "maximum")]
@@ -30,7 +29,7 @@ def compute(tables: Tables) -> ir.Table:
     return ibis.union(*(_over(rows, resource) for resource in RESOURCES))
 
 
-def _over(rows: ir.Table, resource: str) -> ir.Table:
+def _over(rows: ibis.Table, resource: str) -> ibis.Table:
     measured = {"ratio": rows[f"average_{resource}"], "peak": rows[f"maximum_{resource}"]}
     known = rows.mutate(**{name: of_request(rows, used, resource) for name, used in measured.items()})
     # A task without a request has nothing to exceed; comparisons with NULL would count it as kept.

@@ -9,7 +9,6 @@ Reference: published histogram of 20 million tasks (5 % bins).
 """
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._answers import IN_2011, RESULTS, matching, part
@@ -20,7 +19,7 @@ from borgtrace.recipe.charts import HEIGHT, Chart, Plot, added, axis, bar
 RESULT = RESULTS["peak_to_request"]
 
 
-def compute(tables: Tables, *, n_bins: int = 40) -> ir.Table:
+def compute(tables: Tables, *, n_bins: int = 40) -> ibis.Table:
     """Return the histogram of peak ÷ request in steps of 5 %; the last of `n_bins` + 1 holds the rest."""
     rows = peaks_of_request(tables)
     # A task that lacks one of the two requests cannot be said to stay within both.
@@ -28,7 +27,7 @@ def compute(tables: Tables, *, n_bins: int = 40) -> ir.Table:
     return ibis.union(*(_histogram(rows, name, n_bins) for name in RESOURCES))
 
 
-def _histogram(rows: ir.Table, resource: str, n_bins: int) -> ir.Table:
+def _histogram(rows: ibis.Table, resource: str, n_bins: int) -> ibis.Table:
     known = rows.filter(rows[resource].notnull())
     # A peak of exactly the request belongs to the last bin below it, like the published 95-100 % bin.
     number = (known[resource] * 20.0).floor().cast("int64")

@@ -17,7 +17,6 @@ from functools import partial
 from typing import Any
 
 import ibis
-import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -56,7 +55,7 @@ def compute(tables: Tables, *, half_life: Seconds = 3600.0) -> list[Row]:
     return rows
 
 
-def _windows(tables: Tables, resource: str) -> ir.Table:
+def _windows(tables: Tables, resource: str) -> ibis.Table:
     usage, request = f"average_{resource}", tables.tasks[f"{resource}_request"]
     rows = blocks.task_windows(tables, "machine_id", usage, request=request)
     # A request of nothing, or so small that the sums round it to nothing, has no part that could be reclaimed.
@@ -113,7 +112,7 @@ def _continues(block: pa.Table, start: NDArray[np.int64], seconds: NDArray[np.in
     return np.concatenate([[False], follows])
 
 
-def _increases(tables: Tables, windows: ir.Table, resource: str, n_tiers: int) -> NDArray[np.float64]:
+def _increases(tables: Tables, windows: ibis.Table, resource: str, n_tiers: int) -> NDArray[np.float64]:
     """Return the quantiles of the increase between consecutive windows: shape (tiers, quantiles).
 
     In whole percent, weighted by the length of the later window; what exceeds 1000 % counts as that.

@@ -12,7 +12,6 @@ Reference: Zhu et al., Fig. 8; Kaplan and Meier, JASA 53 (1958).
 import math
 
 import ibis
-import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
@@ -61,7 +60,7 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     return rows
 
 
-def _extremes(tables: Tables, runs: ir.Table) -> dict[tuple[str, str], tuple[float, float]]:
+def _extremes(tables: Tables, runs: ibis.Table) -> dict[tuple[str, str], tuple[float, float]]:
     """Return the shortest and the longest finished run of each group, in seconds."""
     done = named(tables, runs.filter(runs.end == "finish"))
     per_class = done.group_by(["tier", "class_"]).aggregate(shortest=done.exact.min(), longest=done.exact.max())
@@ -73,7 +72,7 @@ def _extremes(tables: Tables, runs: ir.Table) -> dict[tuple[str, str], tuple[flo
     return found
 
 
-def _end(attempts: ir.Table) -> ir.Value:
+def _end(attempts: ibis.Table) -> ibis.Value:
     """FINISH, another end, or none: still running, or its end is lost."""
     # Every kind of end counts as one in the estimate: only what still runs, or was lost sight of, is censored.
     ended = attempts.end_type.notnull() & (attempts.end_time < AFTER_TRACE)

@@ -11,7 +11,6 @@ Reference: Zhu et al., Observations 1, 2 and 4.
 from itertools import combinations
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._answers import LIKE_2011, RESULTS, value
@@ -43,7 +42,7 @@ def compute(tables: Tables) -> list[Row]:
     return [{"process": a, "other": b, "distance": found[0][f"{a}_{b}"], "n": n[a]} for a, b in pairs]
 
 
-def _largest(instants: ir.Table, n: dict[str, int], begin: int, length: int) -> ir.Table:
+def _largest(instants: ibis.Table, n: dict[str, int], begin: int, length: int) -> ibis.Table:
     """Return one row with all distances, looked at just before and just after every jump."""
     so_far = ibis.cumulative_window(order_by="time")
     total = {name: float(max(n[name], 1)) for name in PROCESSES}

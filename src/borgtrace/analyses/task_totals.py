@@ -10,7 +10,6 @@ Reference: Zhu et al., Methods 3 and 3-1; Fig. 3.
 from collections.abc import Callable
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._answers import IN_2011, RESULTS, TOTALS_2011, Measure, part, ratio, value
@@ -27,7 +26,7 @@ _EVENTS = ("n_submit", "n_schedule", *_ENDS)
 RESULT = RESULTS["task_totals"]
 
 
-def compute(tables: Tables) -> ir.Table:
+def compute(tables: Tables) -> ibis.Table:
     """Return tasks and their events, in all and per tier."""
     tasks = of_jobs(tables.tasks)
     tasks = tasks.mutate(tier=tier(tables, tasks.priority))

@@ -10,7 +10,6 @@ Reference: definition of a trace in the data pipeline the project started from.
 from itertools import pairwise
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._answers import IN_2011, RESULTS, Measure, part
@@ -23,7 +22,7 @@ SINGLE = 100
 RESULT = RESULTS["trace_lengths"]
 
 
-def compute(tables: Tables) -> ir.Table:
+def compute(tables: Tables) -> ibis.Table:
     """Return the distribution of trace lengths."""
     tasks = of_jobs(tables.tasks)
     tasks = tasks.filter(tasks.n_windows > 0)

@@ -9,7 +9,6 @@ Reference: Tirmazi et al., EuroSys'20 (vertical scaling).
 """
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._answers import IN_2019, RESULTS
@@ -24,7 +23,7 @@ from borgtrace.schema import UPDATE_EVENTS
 RESULT = RESULTS["vertical_scaling"]
 
 
-def compute(tables: Tables) -> ir.Table:
+def compute(tables: Tables) -> ibis.Table:
     """Return jobs, changes of requests and slack per setting."""
     tables.require_published("vertical scaling", column="vertical_scaling")
     jobs = of_jobs(tables.collection_events)
@@ -35,7 +34,7 @@ def compute(tables: Tables) -> ir.Table:
     return rows.mutate(**{n: rows[n].fill_null(0) for n in ("n_updates", "n_request_changes", "n_tasks")})
 
 
-def _updates(tables: Tables, settings: ir.Table) -> ir.Table:
+def _updates(tables: Tables, settings: ibis.Table) -> ibis.Table:
     events = tables.instance_events
     life = ibis.window(group_by=list(TASK), order_by=list(SOURCE_ORDER))
     # Over all events: the first update changes what SUBMIT or SCHEDULE asked for.
@@ -47,7 +46,7 @@ def _updates(tables: Tables, settings: ir.Table) -> ir.Table:
     return updates.group_by("setting").aggregate(n_updates=updates.count(), n_request_changes=changes)
 
 
-def _slack(tables: Tables, settings: ir.Table) -> ir.Table:
+def _slack(tables: Tables, settings: ibis.Table) -> ibis.Table:
     """Return the number of tasks per setting, and the median of their slack in whole percent."""
     peaks = peaks_of_request(tables)
     rows = peaks.filter(peaks.cpu.notnull()).inner_join(settings, "collection_id")

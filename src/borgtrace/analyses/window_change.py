@@ -9,7 +9,6 @@ Reference: Zhu et al., Fig. 10.
 """
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._answers import LIKE_2011, RESULTS
@@ -21,7 +20,7 @@ from borgtrace.recipe.charts import Chart
 RESULT = RESULTS["window_change"]
 
 
-def compute(tables: Tables) -> ir.Table:
+def compute(tables: Tables) -> ibis.Table:
     """Return the distribution of the change between neighboring slots at three levels."""
     usage = regular(tables.instance_usage)
     levels = {

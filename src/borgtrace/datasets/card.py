@@ -1,6 +1,7 @@
 """The card of a dataset: ``README.md`` in its folder, for whoever finds it later."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from borgtrace.datasets.features import series_unit
 from borgtrace.datasets.metadata import Metadata
@@ -8,6 +9,8 @@ from borgtrace.datasets.trace_index import ALL, Counts
 from borgtrace.schema import Dialect
 
 FILE = "README.md"
+_CARD = Path(__file__).with_name("card.md").read_text("utf-8")
+_SYNTHETIC = "\n\n**The trace is synthetic: results on it say nothing about a real cell.**"
 
 
 def card(about: Metadata, dialect: Dialect) -> str:
@@ -21,36 +24,24 @@ def card(about: Metadata, dialect: Dialect) -> str:
         The trace format that it comes from: units, and the terms of its publication.
     """
     raw, store = about.raw, about.raw["store"]
-    cell = f", cell {store['cell']}" if store["cell"] else ""
-    synthetic = (
-        "\n\n**The trace is synthetic: results on it say nothing about a real cell.**" if store["synthetic"] else ""
-    )
     features = (
         (entry.feature, series_unit(entry.feature), f"(x − {entry.offset:.9g}) ÷ {entry.divisor:.9g}")
         for entry in about.scalings
     )
     files = ((name, about.counts[name], len(entries)) for name, entries in about.files.items())
-    return "\n".join(
-        (
-            "# Traces of tasks for learning\n",
-            f"Usage of tasks over time, from the {dialect.title}{cell}.{synthetic}\n",
-            f"- made by borgtrace {raw['code_version']}",
-            f"- store: `{store['digest']}`\n- identity of this dataset: `{raw['identity']}`\n",
-            *_section("Sets", ("set", "traces", "files"), files),
-            *_section(
-                "What was kept and left out",
-                ("", "traces", "windows"),
-                left_out(about.counts, about.windows, about.removed),
-            ),
-            "Each criterion is counted for itself: what two leave out is counted at both.\n",
-            *_section("Series", ("feature", "unit", "stored as"), features),
-            *_section("Options", ("option", "value"), _options(raw["options"])),
-            "## What the sets share\n",
-            *(f"- {line}" for line in about.leakage),
-            f"\n## License\n\n{dialect.licence or 'The terms of the trace are not known.'}\n",
-            "## Read it\n\n```python\nfrom borgtrace import datasets\n\nfound = datasets.open(FOLDER)",
-            f'for batch in found["{next(iter(about.files))}"].batches(256, seed=0):\n    ...\n```\n',
-        )
+    return _CARD.format(
+        trace=dialect.title + (f", cell {store['cell']}" if store["cell"] else ""),
+        synthetic=_SYNTHETIC if store["synthetic"] else "",
+        code_version=raw["code_version"],
+        store=store["digest"],
+        identity=raw["identity"],
+        sets=_table(("set", "traces", "files"), files),
+        left_out=_table(("", "traces", "windows"), left_out(about.counts, about.windows, about.removed)),
+        series=_table(("feature", "unit", "stored as"), features),
+        options=_table(("option", "value"), _options(raw["options"])),
+        leakage="".join(f"- {line}\n" for line in about.leakage),
+        licence=dialect.licence or "The terms of the trace are not known.",
+        first_set=next(iter(about.files)),
     )
 
 
@@ -90,8 +81,5 @@ def _options(options: dict[str, object], prefix: str = "") -> Iterator[tuple[str
             yield f"{prefix}{name}", value
 
 
-def _section(title: str, head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Iterator[str]:
-    yield f"## {title}\n"
-    for row in (head, ("---",) * len(head), *rows):
-        yield "| " + " | ".join(map(str, row)) + " |"
-    yield ""
+def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
+    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in (head, ("---",) * len(head), *rows))

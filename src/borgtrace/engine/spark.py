@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.engine.dtypes import ibis_schema
@@ -103,7 +102,7 @@ def put(con: Backend, name: str, rows: pa.Table) -> None:
     spark_session(con).createDataFrame(rows).createOrReplaceTempView(name)
 
 
-def collect(con: Backend, expr: ir.Table) -> pa.Table:
+def collect(con: Backend, expr: ibis.Table) -> pa.Table:
     """Run an expression and return its rows; see :func:`borgtrace.engine.to_arrow`."""
     con._run_pre_execute_hooks(expr)  # registers in-memory tables and functions of the expression
     return frame_to_arrow(spark_session(con).sql(con.compile(expr))).cast(expr.schema().to_pyarrow())

@@ -100,34 +100,35 @@ class LineLengths:
             )
 
 
-class _Lines(io.RawIOBase):
+class _Blocks(io.RawIOBase):
+    """A stream of the blocks that `read` returns."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        block = self.read(len(buffer)) or b""
+        buffer[: len(block)] = block
+        return len(block)
+
+
+class _Lines(_Blocks):
     """A stream whose lines are looked at on the way."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self._stream, self._lengths = stream, LineLengths(path)
-
-    def readable(self) -> bool:
-        return True
 
     def read(self, size: int = -1) -> bytes:
         block = self._stream.read(size)
         self._lengths.look(block)
         return block
 
-    def readinto(self, buffer: Any) -> int:
-        block = self.read(len(buffer))
-        buffer[: len(block)] = block
-        return len(block)
 
-
-class _Fields(io.RawIOBase):
+class _Fields(_Blocks):
     """The lines of the Standard Workload Format as delimited ones: no comments, and a comma for blanks."""
 
     def __init__(self, stream: io.RawIOBase) -> None:
         self._lines, self._rest = io.BufferedReader(stream, READ_SIZE), b""
-
-    def readable(self) -> bool:
-        return True
 
     def read(self, size: int = -1) -> bytes:
         block = bytearray(self._rest)
@@ -140,11 +141,6 @@ class _Fields(io.RawIOBase):
         end = len(block) if size < 0 else size
         self._rest = bytes(block[end:])
         return bytes(block[:end])
-
-    def readinto(self, buffer: Any) -> int:
-        block = self.read(len(buffer))
-        buffer[: len(block)] = block
-        return len(block)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ after it.
 from collections.abc import Sequence
 
 import ibis
-import ibis.expr.types as ir
 
 from borgtrace.lifecycle.order import in_order
 from borgtrace.schema import TERMINAL_EVENTS, UPDATE_EVENTS, Dialect
@@ -31,7 +30,7 @@ CARRIED = (
 """Columns an attempt takes from its SCHEDULE, else from its other events."""
 
 
-def attempts(events: ir.Table, dialect: Dialect) -> ir.Table:
+def attempts(events: ibis.Table, dialect: Dialect) -> ibis.Table:
     """Return the attempts of collections or instances.
 
     Parameters
@@ -43,7 +42,7 @@ def attempts(events: ir.Table, dialect: Dialect) -> ir.Table:
 
     Returns
     -------
-    ir.Table
+    ibis.Table
         Columns of ``instance_attempts`` or ``collection_attempts``; times in µs.
     """
     key = key_of(events)
@@ -65,20 +64,20 @@ def attempts(events: ir.Table, dialect: Dialect) -> ir.Table:
     return _finish(_summarise(_number(coded, key, order), key, carried), carried)
 
 
-def key_of(events: ir.Table) -> tuple[str, ...]:
+def key_of(events: ibis.Table) -> tuple[str, ...]:
     """Return the columns that identify the thing an event happens to."""
     is_instance = "instance_index" in events.columns
     return ("collection_id", "instance_index") if is_instance else ("collection_id",)
 
 
-def _leads_back(step: ir.Value, after: ir.Value) -> ir.Value:
+def _leads_back(step: ibis.Value, after: ibis.Value) -> ibis.Value:
     """Whether the step `after` cannot belong to the same attempt as the step before it."""
     # QUEUE and ENABLE may take turns: what is enabled can be queued again before it is scheduled.
     is_queueing = step.isin((_QUEUE, _ENABLE)) & after.isin((_QUEUE, _ENABLE))
     return (step >= _FIRST_END) | ((after <= step) & ~is_queueing)
 
 
-def _number(steps: ir.Table, key: Sequence[str], order: Sequence[str]) -> ir.Table:
+def _number(steps: ibis.Table, key: Sequence[str], order: Sequence[str]) -> ibis.Table:
     """Number the attempts of each life from 1 and look one event ahead."""
     life = ibis.window(group_by=list(key), order_by=list(order))
     seen = steps.mutate(
@@ -95,7 +94,7 @@ def _number(steps: ir.Table, key: Sequence[str], order: Sequence[str]) -> ir.Tab
     return begun.mutate(attempt=begun.begins.sum().over(so_far).cast("int32"))
 
 
-def _summarise(steps: ir.Table, key: Sequence[str], carried: Sequence[str]) -> ir.Table:
+def _summarise(steps: ibis.Table, key: Sequence[str], carried: Sequence[str]) -> ibis.Table:
     is_end, is_schedule = steps.step >= _FIRST_END, steps.step == _SCHEDULE
     # A step that leads back while this attempt has no end: its end is lost.
     is_cut = ~is_end & _leads_back(steps.step, steps.step_after)
@@ -125,7 +124,7 @@ def _summarise(steps: ir.Table, key: Sequence[str], carried: Sequence[str]) -> i
     )
 
 
-def _finish(rows: ir.Table, carried: Sequence[str]) -> ir.Table:
+def _finish(rows: ibis.Table, carried: Sequence[str]) -> ibis.Table:
     """Decode, and add what follows from the times."""
     # A life has one attempt at a time, so that one without an end has left by the start of the next.
     left = ibis.coalesce(rows.end_time, rows.cut_time)

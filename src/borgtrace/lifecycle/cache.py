@@ -15,7 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import ibis
-import ibis.expr.types as ir
 
 from borgtrace.engine import read_table
 from borgtrace.lifecycle.derived import Derived
@@ -63,7 +62,7 @@ class Cache:
         digest = hashlib.sha256(f"{self.digest}\n{predicate}".encode()).hexdigest()
         return replace(self, digest=digest)
 
-    def keep(self, source: ir.Table, derived: Derived, dialect: Dialect) -> ir.Table:
+    def keep(self, source: ibis.Table, derived: Derived, dialect: Dialect) -> ibis.Table:
         """Compute a derived table from `source` unless it is kept already, and return it as read back.
 
         Parameters
@@ -77,7 +76,7 @@ class Cache:
 
         Returns
         -------
-        ir.Table
+        ibis.Table
             The kept table, under a new name on the connection.
         """
         con = ibis.get_backend(source)
@@ -109,7 +108,7 @@ class Cache:
         return target if target.exists() or os.access(folder, os.W_OK) else None
 
 
-def hold(expr: ir.Table, name: str) -> ir.Table:
+def hold(expr: ibis.Table, name: str) -> ibis.Table:
     """Compute an expression into the engine's memory, for as long as the connection lives.
 
     Ibis's own ``cache()`` drops its tables from finalizers, which fail noisily when the interpreter ends.
@@ -132,7 +131,7 @@ def hold(expr: ir.Table, name: str) -> ir.Table:
     return con.table(name)
 
 
-def _typed(con: ibis.backends.BaseBackend, expr: ir.Table) -> str:
+def _typed(con: ibis.backends.BaseBackend, expr: ibis.Table) -> str:
     """Write an expression as DuckDB SQL with its very types: DuckDB itself adds integers up as HUGEINT."""
     con._run_pre_execute_hooks(expr)  # registers in-memory tables of the expression
     types = con.compiler.type_mapper
@@ -142,7 +141,9 @@ def _typed(con: ibis.backends.BaseBackend, expr: ir.Table) -> str:
     return f"SELECT {values} FROM ({con.compile(expr)})"
 
 
-def _write(con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, dialect: Dialect, target: Path) -> None:
+def _write(
+    con: ibis.backends.BaseBackend, source: ibis.Table, derived: Derived, dialect: Dialect, target: Path
+) -> None:
     """Write beside the target, then rename: a killed run leaves nothing that looks whole."""
     try:
         with replacing(target) as draft:
@@ -173,7 +174,7 @@ def _digests(path: Path) -> dict[str, str]:
 
 
 def _compute(
-    con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, dialect: Dialect, target: Path
+    con: ibis.backends.BaseBackend, source: ibis.Table, derived: Derived, dialect: Dialect, target: Path
 ) -> None:
     """Write one file, or a folder with a file for each piece of a large table."""
     if con.name == "pyspark":
@@ -195,7 +196,7 @@ def _compute(
             _copy(con, derived.merge(read_table(con, derived.table, paths, name=f"parts_{next(_SERIAL)}")), target)
 
 
-def _copy_parts(con: ibis.backends.BaseBackend, parts: Sequence[ir.Table], folder: Path) -> list[str]:
+def _copy_parts(con: ibis.backends.BaseBackend, parts: Sequence[ibis.Table], folder: Path) -> list[str]:
     folder.mkdir()
     paths = [folder / part_name(number) for number in range(len(parts))]
     for part, path in zip(parts, paths, strict=True):
@@ -203,5 +204,5 @@ def _copy_parts(con: ibis.backends.BaseBackend, parts: Sequence[ir.Table], folde
     return [str(path) for path in paths]
 
 
-def _copy(con: ibis.backends.BaseBackend, expr: ir.Table, target: Path) -> None:
+def _copy(con: ibis.backends.BaseBackend, expr: ibis.Table, target: Path) -> None:
     con.raw_sql(f"COPY ({_typed(con, expr)}) TO {literal(target)} (FORMAT parquet, COMPRESSION zstd)")

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import ibis
-import ibis.expr.types as ir
 
 from borgtrace.lifecycle.attempts import attempts, key_of
 from borgtrace.lifecycle.occupancy import occupancy
@@ -15,7 +14,7 @@ from borgtrace.schema.tables import read_declarations
 from borgtrace.schema.time import WINDOW
 
 
-def transitions(events: ir.Table, dialect: Dialect) -> ir.Table:
+def transitions(events: ibis.Table, dialect: Dialect) -> ibis.Table:
     """Count, per grid window of 300 s, the pairs (event, next event) of each thing.
 
     Parameters
@@ -27,7 +26,7 @@ def transitions(events: ir.Table, dialect: Dialect) -> ir.Table:
 
     Returns
     -------
-    ir.Table
+    ibis.Table
         ``collection_type``, ``step_time`` (start of the window of the later event, µs), ``from_type``
         (NULL for the first event of a life), ``to_type``, ``n``.
     """
@@ -42,7 +41,7 @@ def transitions(events: ir.Table, dialect: Dialect) -> ir.Table:
     return counted.aggregate(n=pairs.count())
 
 
-def added(parts: ir.Table) -> ir.Table:
+def added(parts: ibis.Table) -> ibis.Table:
     """Add up the counts of several sets of lives."""
     return parts.group_by("collection_type", "step_time", "from_type", "to_type").aggregate(n=parts.n.sum())
 
@@ -57,15 +56,15 @@ class Derived:
 
     table: Table
     reads: str
-    build: Callable[[ir.Table, Dialect], ir.Table]
+    build: Callable[[ibis.Table, Dialect], ibis.Table]
     is_per_life: bool = False
-    merge: Callable[[ir.Table], ir.Table] | None = None
+    merge: Callable[[ibis.Table], ibis.Table] | None = None
 
 
 _TABLES = read_declarations(Path(__file__).with_name("derived.columns"), TABLES.values())
 
 
-def _levels(attempts: ir.Table, dialect: Dialect) -> ir.Table:
+def _levels(attempts: ibis.Table, dialect: Dialect) -> ibis.Table:
     """Build as every derived table is built; attempts are of one shape, whatever the trace."""
     return occupancy(attempts)
 

@@ -3,7 +3,6 @@
 from functools import cache
 
 import ibis
-import ibis.expr.types as ir
 from sqlglot import exp
 from sqlglot.optimizer.pushdown_projections import pushdown_projections
 from sqlglot.optimizer.qualify import qualify
@@ -49,7 +48,7 @@ def tasks_sql(dataset: str = "") -> str:
     project, _, name = dataset.rpartition(".")
     place = {"catalog": project or None, "database": name or None}
 
-    def view(table: str) -> ir.Table:
+    def view(table: str) -> ibis.Table:
         return ibis.table(ibis_schema(TABLES[table]), name=table, **place)
 
     return compile_sql(tasks(view("instance_usage"), view("instance_events"), view("collection_events"), GOOGLE_2019))

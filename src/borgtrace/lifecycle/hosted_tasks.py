@@ -1,7 +1,6 @@
 """The table of tasks where there was no ingest: an expression over the other tables, for views of hosted ones."""
 
 import ibis
-import ibis.expr.types as ir
 
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.lifecycle.order import in_order
@@ -15,7 +14,7 @@ _LAST_KNOWN = ("priority", "scheduling_class", "cpu_request", "memory_request", 
 _COUNTED = ("n_windows", "n_gaps", "n_machines", "seconds", *(f"n_{name.lower()}" for name in EVENT_TYPE.names))
 
 
-def tasks(usage: ir.Table, events: ir.Table, collections: ir.Table, dialect: Dialect) -> ir.Table:
+def tasks(usage: ibis.Table, events: ibis.Table, collections: ibis.Table, dialect: Dialect) -> ibis.Table:
     """Return the columns of the table ``tasks``, as ingest makes them; ``first_row`` is NULL, for rows have no place.
 
     Parameters
@@ -39,7 +38,7 @@ def tasks(usage: ir.Table, events: ir.Table, collections: ir.Table, dialect: Dia
     return rows.select(**{name: rows[name].cast(dtype) for name, dtype in ibis_schema(TABLES["tasks"]).items()})
 
 
-def _of_usage(usage: ir.Table) -> ir.Table:
+def _of_usage(usage: ibis.Table) -> ibis.Table:
     """Return what the windows of each task tell."""
     before = ibis.window(group_by=list(_TASK), order_by="start_time", preceding=(None, 1), following=None)
     # A window that ends after the trace has no known length.
@@ -47,7 +46,7 @@ def _of_usage(usage: ir.Table) -> ir.Table:
     rows = usage.mutate(
         length=length, is_gap=(usage.start_time > usage.end_time.max().over(before)).fill_null(False).cast("int64")
     )
-    statistics: dict[str, ir.Value] = {}
+    statistics: dict[str, ibis.Value] = {}
     for name in STATISTICS_COLUMNS:
         value = rows[name].cast("float64")
         weight = value.notnull().ifelse(rows.length, 0).sum()
@@ -69,7 +68,7 @@ def _of_usage(usage: ir.Table) -> ir.Table:
     )
 
 
-def _of_events(events: ir.Table, dialect: Dialect) -> ir.Table:
+def _of_events(events: ibis.Table, dialect: Dialect) -> ibis.Table:
     """Return what the events of each task tell."""
     ordered, order = in_order(events, _TASK, dialect)
     rows = ordered.mutate(place=ibis.row_number().over(group_by=list(_TASK), order_by=list(order)))
@@ -93,7 +92,7 @@ def _of_events(events: ir.Table, dialect: Dialect) -> ir.Table:
     return told.mutate(end_type=told.last_type.isin(TERMINAL_EVENTS).ifelse(told.last_type, ibis.null("string")))
 
 
-def _names(collections: ir.Table, dialect: Dialect) -> ir.Table:
+def _names(collections: ibis.Table, dialect: Dialect) -> ibis.Table:
     """Return who submitted each collection, and its logical name."""
     ordered, order = in_order(collections, ("collection_id",), dialect)
     rows = ordered.mutate(place=ibis.row_number().over(group_by="collection_id", order_by=list(order)))

@@ -1,10 +1,9 @@
 """How many things are pending, queued and running, as exact step functions of time."""
 
 import ibis
-import ibis.expr.types as ir
 
 
-def occupancy(attempts: ir.Table) -> ir.Table:
+def occupancy(attempts: ibis.Table) -> ibis.Table:
     """Return the number of things in each state after every instant at which it changes.
 
     Parameters
@@ -14,7 +13,7 @@ def occupancy(attempts: ir.Table) -> ir.Table:
 
     Returns
     -------
-    ir.Table
+    ibis.Table
         ``collection_type``, ``time`` (µs), ``pending`` (submitted and not running), ``queued`` (the part of
         them that is held back between QUEUE and ENABLE), ``running``; the values hold from `time` on.
 
@@ -60,7 +59,7 @@ def occupancy(attempts: ir.Table) -> ir.Table:
     ).select("collection_type", "time", *states)
 
 
-def _change(rows: ir.Table, at: str, *, pending: int = 0, queued: int = 0, running: int = 0) -> ir.Table:
+def _change(rows: ibis.Table, at: str, *, pending: int = 0, queued: int = 0, running: int = 0) -> ibis.Table:
     """Write one change of state per row, at its time `at` (NULL: it never happened).
 
     There are three times as many changes as attempts, so they are kept narrow: half the time.

@@ -13,7 +13,6 @@ each other without an untied event between are settled two deep).
 from collections.abc import Sequence
 
 import ibis
-import ibis.expr.types as ir
 
 from borgtrace.schema import TERMINAL_EVENTS, UPDATE_EVENTS, Dialect
 
@@ -26,7 +25,7 @@ _ENTRY = {"SUBMIT": 1, "QUEUE": 2, "ENABLE": 1, "UPDATE_PENDING": 1, "SCHEDULE":
 SOURCE_ORDER = ("time", "source_part", "source_row")
 
 
-def in_order(events: ir.Table, key: Sequence[str], dialect: Dialect) -> tuple[ir.Table, tuple[str, ...]]:
+def in_order(events: ibis.Table, key: Sequence[str], dialect: Dialect) -> tuple[ibis.Table, tuple[str, ...]]:
     """Return the events, and the names of the columns that order them within `key`.
 
     Parameters
@@ -60,12 +59,12 @@ def in_order(events: ir.Table, key: Sequence[str], dialect: Dialect) -> tuple[ir
     return ranked.drop("position"), order
 
 
-def _kind(events: ir.Table) -> ir.Value:
+def _kind(events: ibis.Table) -> ibis.Value:
     """Ends are of one kind: two of them at one time need a life between them."""
     return events.type.isin(TERMINAL_EVENTS).ifelse("END", events.type)
 
 
-def _rerank(events: ir.Table, key: Sequence[str], order: Sequence[str]) -> ir.Table:
+def _rerank(events: ibis.Table, key: Sequence[str], order: Sequence[str]) -> ibis.Table:
     """Rank the events of each tie by their distance round the cycle from the state before the tie."""
     entry = events.type.cases(*_ENTRY.items(), else_=0).cast("int32")
     life = ibis.window(group_by=list(key), order_by=list(order))

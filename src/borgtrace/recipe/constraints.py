@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from operator import ge, gt, le, lt
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.recipe.tables import Tables
@@ -31,7 +30,7 @@ _HASH_BITS = 44
 """Sums of up to 2¹⁹ hashes fit into an int64."""
 
 
-def fingerprints(tables: Tables) -> tuple[ir.Table, dict[int, tuple[Constraint, ...]]]:
+def fingerprints(tables: Tables) -> tuple[ibis.Table, dict[int, tuple[Constraint, ...]]]:
     """Return the constrained events (`_KEY`, ``fingerprint``) and the set behind each fingerprint."""
     # NULL and the empty text are the same value of a constraint.
     value = tables.instance_constraints.value.fill_null("")
@@ -52,7 +51,7 @@ def _weight(constraint: tuple[str, ...]) -> int:
     return int.from_bytes(digest[:8], "big") >> (64 - _HASH_BITS)
 
 
-def _sets(tables: Tables, rows: ir.Table, events: ir.Table) -> dict[int, tuple[Constraint, ...]]:
+def _sets(tables: Tables, rows: ibis.Table, events: ibis.Table) -> dict[int, tuple[Constraint, ...]]:
     """Read the constraints of one event (the first by key) per fingerprint."""
     order = ibis.window(group_by="fingerprint", order_by=list(_KEY))
     # All events with one fingerprint carry the same set, so that one of them tells it.

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.engine import connect, guard, put_table, read_table, to_arrow
@@ -59,7 +58,7 @@ class EngineTables(Tables):
 
     def __init__(
         self,
-        tables: Mapping[str, ir.Table],
+        tables: Mapping[str, ibis.Table],
         *,
         generation: str = "2011",
         cell: str = "",
@@ -76,7 +75,7 @@ class EngineTables(Tables):
     ) -> None:
         super().__init__(generation, synthetic=synthetic, engine=engine, coverage=coverage)
         self._tables = dict(tables)
-        self._derived: dict[str, ir.Table] = {}
+        self._derived: dict[str, ibis.Table] = {}
         self._n_rows = dict(n_rows or {})
         self._cache = cache if cache is not None else Cache(None, "")
         self.traces = traces
@@ -134,13 +133,13 @@ class EngineTables(Tables):
         made.origin = replace(made.origin, is_simulated=opened.manifest.made == "simulated")
         return made.filter(where) if where else made
 
-    def canonical(self, name: str) -> ir.Table:
+    def canonical(self, name: str) -> ibis.Table:
         """Return a table of the trace; one that was not given is empty."""
         if name not in self._tables:
             self._tables[name] = ibis.memtable(ibis_schema(TABLES[name]).to_pyarrow().empty_table())
         return self._tables[name]
 
-    def derived(self, name: str) -> ir.Table:
+    def derived(self, name: str) -> ibis.Table:
         """Return a derived table, computed on first use."""
         if name not in self._derived:
             derived = DERIVED[name]
@@ -153,7 +152,7 @@ class EngineTables(Tables):
             self._n_rows[name] = to_arrow(self[name].aggregate(n=self[name].count()))["n"][0].as_py()
         return self._n_rows[name]
 
-    def fetch(self, expr: ir.Table, stage: str | None = None) -> pa.Table:
+    def fetch(self, expr: ibis.Table, stage: str | None = None) -> pa.Table:
         """Run a relational stage and return its rows."""
         return to_arrow(expr)
 
@@ -201,7 +200,7 @@ class EngineTables(Tables):
         """
         return replace(self.origin, parameters=dict(parameters), seconds=seconds)
 
-    def _choose(self, predicate: str) -> ir.Table:
+    def _choose(self, predicate: str) -> ibis.Table:
         try:
             ids = self._sql(f"SELECT collection_id, instance_index FROM tasks WHERE {guard.condition(predicate)}")
         except BorgtraceError as error:

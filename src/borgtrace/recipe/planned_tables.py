@@ -1,7 +1,6 @@
 """Tables without rows: running a question on them yields its relational stages."""
 
 import ibis
-import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.engine.dtypes import ibis_schema
@@ -19,14 +18,14 @@ class PlannedTables(Tables):
 
     def __init__(self, generation: str) -> None:
         super().__init__(generation, synthetic=True, engine="duckdb")
-        self._derived: dict[str, ir.Table] = {}
-        self.stages: dict[str, ir.Table] = {}
+        self._derived: dict[str, ibis.Table] = {}
+        self.stages: dict[str, ibis.Table] = {}
 
-    def canonical(self, name: str) -> ir.Table:
+    def canonical(self, name: str) -> ibis.Table:
         """Return an unbound table of the trace."""
         return ibis.table(ibis_schema(TABLES[name]), name=name)
 
-    def derived(self, name: str) -> ir.Table:
+    def derived(self, name: str) -> ibis.Table:
         """Return an unbound derived table; the stage of its name defines it."""
         if name not in self._derived:
             derived = DERIVED[name]
@@ -42,7 +41,7 @@ class PlannedTables(Tables):
     def require_published(self, what: str, *, column: str = "", event: str = "") -> None:
         """Nothing is missing in a plan."""
 
-    def fetch(self, expr: ir.Table, stage: str | None = None) -> pa.Table:
+    def fetch(self, expr: ibis.Table, stage: str | None = None) -> pa.Table:
         """Record a stage and return no rows."""
         self.stages[stage or f"stage_{len(self.stages) + 1}"] = expr
         return expr.schema().to_pyarrow().empty_table()
