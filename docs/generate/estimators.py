@@ -28,8 +28,7 @@ def page() -> str:
     ]
     blocks = [INTRO, table(["name", "parameter", "is it an overflow target?", "what it does"], rows)]
     for name, kind in found.items():
-        wrong = f"**Where it is wrong.** {plain(kind.limits)}"
-        blocks.append(f"## {name} {{ #{name} }}\n\n{_range(kind)}\n\n{_text(kind)}\n\n{wrong}")
+        blocks.append(f"## {name} {{ #{name} }}\n\n{_range(kind)}\n\n{_text(kind)}")
     return "\n\n".join(blocks) + "\n"
 
 

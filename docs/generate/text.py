@@ -11,6 +11,7 @@ SECTIONS = (
     "Returns",
     "Yields",
     "Raises",
+    "Where it is wrong",
     "See Also",
     "Notes",
     "References",

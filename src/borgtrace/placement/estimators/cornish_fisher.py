@@ -72,6 +72,11 @@ class CornishFisher(TargetEstimator):
     Edgeworth–Cornish–Fisher expansions", 2010) of the levels in use.  Here it must hold at every level from ρ to
     1 − ρ; where it does not, the estimator refuses the tasks, unless their highest usages seen fit together.
 
+    Where it is wrong
+    -----------------
+    On the heavier tail it refuses most sums and goes by their peaks: q is .22 ρ at ρ = .001, for 148.4 machines where
+    the exact sum needs 111.0. On the pool q is 1.05 ρ.
+
     Examples
     --------
     >>> CornishFisher(0.001).items(Observation(np.float32([[0, 1]])), 1.0).tolist()
@@ -80,10 +85,6 @@ class CornishFisher(TargetEstimator):
 
     name = "cornish-fisher"
     about = "Gaussian quantile corrected by the third and fourth cumulant"
-    limits = (
-        "On the heavier tail it refuses most sums and goes by their peaks: q is .22 ρ at ρ = .001, for 148.4 machines "
-        "where the exact sum needs 111.0. On the pool q is 1.05 ρ."
-    )
     slack = staticmethod(cornish_fisher_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:

@@ -52,14 +52,15 @@ class CovarianceGpa(TargetEstimator):
     σ² is that of the instantaneous usage, the covariance that of the tasks' series (window averages: what
     tasks share is slow).  Without series it is GPA, and it is never laxer than GPA.  With T moments a covariance is
     known to about σσ′/√T.
+
+    Where it is wrong
+    -----------------
+    Its tail is Gaussian: where nothing is shared it is gpa, whose q is 20.5 ρ on the heavier tail at ρ = .001. Where
+    all tasks peak at the same moments, known to it, q is .78 ρ, for 99 machines instead of 50.
     """
 
     name = "gpa-covariance"
     about = "GPA with the covariances of simultaneous series"
-    limits = (
-        "Its tail is Gaussian: where nothing is shared it is gpa, whose q is 20.5 ρ on the heavier tail at ρ = .001. "
-        "Where all tasks peak at the same moments, known to it, q is .78 ρ, for 99 machines instead of 50."
-    )
     needs_more = True
     predicts = True
     slack = staticmethod(covariance_slack)

@@ -36,8 +36,6 @@ class Estimator(ABC):
         How users call the estimator, its parameter, and what it does, in a sentence.
     low, high, includes_high
         The parameter lies strictly between them, or equals `high` where that is included.
-    limits
-        Where it is wrong and by how much, in sentences with a measured number.
     paper
         Parameters of the experiments of Janus & Rzadca, if it is one of theirs.
     targets
@@ -57,7 +55,6 @@ class Estimator(ABC):
     name: ClassVar[str]
     symbol: ClassVar[str]
     about: ClassVar[str]
-    limits: ClassVar[str]
     low: ClassVar[float] = 0.0
     high: ClassVar[float] = np.inf
     includes_high: ClassVar[bool] = False

@@ -27,6 +27,12 @@ class Gpa(TargetEstimator):
     exceeds c with a probability of at most ρ.  Not for machines with fewer than about ten tasks, nor for
     targets below .01 where skew matters: there the true overflow is higher than ρ.
 
+    Where it is wrong
+    -----------------
+    Sums are skewed: at ρ = .001 q is 1.19 ρ on the pool and 20.5 ρ on the heavier tail. Two tasks that take .6 in a
+    tenth of the draws and .1 else exceed a machine in 1 % of them; it says 0.05 %. Tasks that all peak at the same
+    moments overflow in 19 %.
+
     Examples
     --------
     >>> fits = Gpa(0.05).slack
@@ -36,11 +42,6 @@ class Gpa(TargetEstimator):
 
     name = "gpa"
     about = "Gaussian tail of the summed means and variances is at most ρ"
-    limits = (
-        "Sums are skewed: at ρ = .001 q is 1.19 ρ on the pool and 20.5 ρ on the heavier tail. Two tasks that take .6 "
-        "in a tenth of the draws and .1 else exceed a machine in 1 % of them; it says 0.05 %. Tasks that all peak at "
-        "the same moments overflow in 19 %."
-    )
     paper: ClassVar[tuple[float, ...]] = (0.1, 0.05, 0.01, 0.001)
     predicts = True
     slack = staticmethod(gaussian_slack)

@@ -52,6 +52,10 @@ class Promises(Estimator):
         float64 (n, hours): moments of each task by the hour of the day.
     rank
         int64 (n,): class of each task, its place in `targets`.
+
+    Where it is wrong
+    -----------------
+    Tasks that peak together within an hour of the day overflow more often than it says.
     """
 
     targets_by_class: tuple[float, ...] = ()
@@ -62,7 +66,6 @@ class Promises(Estimator):
     name = "gpa-promises"
     symbol = "ρ"
     about = "GPA, a target for each class of service, moments by the hour of the day"
-    limits = "Tasks that peak together within an hour of the day overflow more often than it says."
     high = 1.0
     # Made of moments and classes, which no name and number can say.
     is_listed = False

@@ -82,14 +82,15 @@ class Saddlepoint(TargetEstimator):
     P(S > c) ≈ 1 − Φ(w) + φ(w)(1/u − 1/w), w = √(2(θc − K(θ))), u = θ√K″(θ), K′(θ) = c (Lugannani & Rice, Adv. Appl.
     Prob. 12, 1980).  Relative error of a few percent far into the tail; costs a row of 80 numbers per task.  Not for
     two or three tasks on a machine, whose sum has steps.
+
+    Where it is wrong
+    -----------------
+    On the heavier tail it takes 117.6 machines at ρ = .001 where the exact sum needs 111.0. Two tasks that take .6 in a
+    tenth of the draws and .1 else exceed a machine in 1 % of them; it says 1.15 %.
     """
 
     name = "saddlepoint"
     about = "Lugannani–Rice tail from the generating functions of the tasks"
-    limits = (
-        "On the heavier tail it takes 117.6 machines at ρ = .001 where the exact sum needs 111.0. Two tasks that take "
-        ".6 in a tenth of the draws and .1 else exceed a machine in 1 % of them; it says 1.15 %."
-    )
     predicts = True
     slack = staticmethod(saddlepoint_slack)
 
