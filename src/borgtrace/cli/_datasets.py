@@ -73,5 +73,6 @@ def print_exported(exported: ExportResult, *, as_json: bool) -> None:
         print_json(asdict(exported))
         return
     files = counted(exported.files, "file")
-    talk.print(f"{files}, {exported.tasks:,} tasks in index.csv, {exported.rows:,} usage rows")
+    of_jobs = f"{exported.tasks:,} tasks in index.csv, {exported.rows:,} usage rows"
+    talk.print(f"{files}, {of_jobs if exported.tasks else f'{exported.rows:,} rows'}")
     print(exported.path)

@@ -1,4 +1,4 @@
-"""``borgtrace export``: one file per job in folders named by MD5, with an index."""
+"""``borgtrace export``: one file per job with an index, or the files that simulators and other tools read."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,13 +20,17 @@ def export(
     granularity: int = 2,
     key: str = "job",
     no_header: bool = False,
+    capacity: str = "",
     workers: int | None = None,
     as_json: bool = False,
 ) -> None:
-    """Write one CSV or SQLite file per job, and an index.
+    """Write one CSV or SQLite file per job and an index, or files that simulators read.
 
-    index.csv has the columns path,user,app,job,task,length,maximum. Files, columns and index are those of
-    google-cluster-data and google-cluster-prediction (2017), so that scripts written for them still work.
+    Layout opendc is a workload for OpenDC (tasks and fragments, Parquet), swf a log in the Standard Workload Format,
+    raw the CSV files of a store of 2011.
+
+    Of layout jobs, index.csv has the columns path,user,app,job,task,length,maximum. Files, columns and index are those
+    of google-cluster-data and google-cluster-prediction (2017), so that scripts written for them still work.
 
     Tasks that meet all criteria are exported; --time takes their windows that begin in the range. What is chosen is
     copied beside OUT first, and removed when it is written.
@@ -37,13 +41,14 @@ def export(
     from borgtrace.cli import _datasets
     from borgtrace.cli._console import steps
     from borgtrace.errors import check_names
-    from borgtrace.export import JobsLayout, export_jobs
+    from borgtrace.export import LAYOUTS, JobsLayout, export_files, export_jobs
+    from borgtrace.ingest.own_data import parse_capacity
     from borgtrace.ingest.subset import subset
     from borgtrace.schema.ranges import parse_words
     from borgtrace.storage import check_free
     from borgtrace.store.criteria import Criteria
 
-    check_names("--layout", [layout], ["jobs"], "unknown layout")
+    check_names("--layout", [layout], ["jobs", *LAYOUTS], "unknown layout")
     free: Any = key
     files = JobsLayout(output_format, parse_words(columns), granularity, free)
     chosen = Criteria(**criteria)
@@ -55,6 +60,10 @@ def export(
             subset(store, beside / "chosen", chosen)
             store = beside / "chosen"
         report = stack.enter_context(steps())
+        if layout != "jobs":
+            made = export_files(borgtrace.open(store), out, layout, parse_capacity(capacity))
+            _datasets.print_exported(made, as_json=as_json)
+            return
         exported = export_jobs(
             borgtrace.open(store), out, files, has_header=not no_header, workers=workers, progress=report
         )

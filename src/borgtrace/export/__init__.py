@@ -1,5 +1,6 @@
-"""A store in the formats of others: one subpackage per format."""
+"""A store in the formats of others: a file for each job, or the files that simulators and other tools read."""
 
+from borgtrace.export.files import CLOCK, LAYOUTS, export_files
 from borgtrace.export.jobs import DEFAULT_COLUMNS, ExportResult, JobsLayout, export_jobs
 
-__all__ = ["DEFAULT_COLUMNS", "ExportResult", "JobsLayout", "export_jobs"]
+__all__ = ["CLOCK", "DEFAULT_COLUMNS", "LAYOUTS", "ExportResult", "JobsLayout", "export_files", "export_jobs"]

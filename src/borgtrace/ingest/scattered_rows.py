@@ -2,11 +2,10 @@
 
 import duckdb
 
-from borgtrace.ingest.conversion_terms import FIRST_ROW
+from borgtrace.ingest.conversion_terms import FIRST_ROW, query_of
 from borgtrace.schema.records import RECORDS
 
 _KEYS = {"usage_rows": ("task", "time"), "task_rows": ("task",), "machine_rows": ("machine",)}
-_POD = "regexp_replace(task, '/[^/]*$', '')"
 
 
 def put_together(connection: duckdb.DuckDBPyConnection) -> None:
@@ -25,17 +24,7 @@ def put_together(connection: duckdb.DuckDBPyConnection) -> None:
             f"FROM {name} GROUP BY {', '.join(keys)}"
         )
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM whole_{name}")
-    # Each container that was measured, with what is known of it or of its pod.
-    connection.execute(
-        f"""
-        CREATE OR REPLACE TEMP VIEW task_rows AS
-        SELECT t.* REPLACE (coalesce(t.app, p.app) AS app) FROM (
-            SELECT * FROM whole_task_rows UNION ALL BY NAME
-            SELECT task, {FIRST_ROW} FROM whole_usage_rows
-            WHERE task NOT IN (SELECT task FROM whole_task_rows) GROUP BY task
-        ) t LEFT JOIN whole_task_rows p ON p.task = {_POD.replace("task", "t.task")}
-        """
-    )
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW task_rows AS {query_of('containers', first=FIRST_ROW)}")
 
 
 def usual_step(connection: duckdb.DuckDBPyConnection) -> int:

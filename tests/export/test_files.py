@@ -1,0 +1,136 @@
+"""Files that simulators and other tools read: what formats can hold comes back equal."""
+
+from __future__ import annotations
+
+import gzip
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import borgtrace
+from borgtrace.errors import UsageError
+from borgtrace.export import CLOCK, export_files
+from borgtrace.ingest import IngestOptions, ingest
+from tests.ingest.own_data import AVERAGES, ingest_own
+from tests.ingest.test_opendc import FRAGMENTS, START, TASKS
+from tests.ingest.test_opendc import _store as opendc_store
+from tests.ingest.test_public_formats import SWF
+from tests.ingest.test_public_formats import _store as public_store
+
+TABLES = ("machine_events", "collection_events", "instance_events", "instance_usage")
+
+
+def _again(folder, layout, store, capacity=""):
+    """Export a store and ingest what was written."""
+    export_files(store, folder / layout, layout)
+    ingest([folder / layout], folder / "again", IngestOptions(jobs=1, capacity=capacity))
+    return borgtrace.open(folder / "again")
+
+
+def _rows(store, table):
+    # Where rows come from is their file and line, which are others.
+    return store.sql(f"select * exclude (source_part, source_row) from {table} order by all").to_pylist()
+
+
+def test_a_workload_for_opendc_comes_back_equal(tmp_path):
+    store = opendc_store(tmp_path, TASKS, FRAGMENTS)
+    again = _again(tmp_path, "opendc", store, "16cores,16GB")
+    assert [_rows(again, name) for name in TABLES] == [_rows(store, name) for name in TABLES]
+    assert len(_rows(again, "instance_usage")) == 4
+
+
+def test_files_for_opendc_have_the_types_and_the_order_that_its_reader_requires(tmp_path):
+    export_files(opendc_store(tmp_path, TASKS, FRAGMENTS), tmp_path / "out", "opendc")
+    tasks, fragments = (pq.read_table(tmp_path / "out" / f"{name}.parquet") for name in ("tasks", "fragments"))
+    # TaskSchemas.kt and FragmentSchemas.kt: all fields but the name are required.
+    required = [(field.name, str(field.type)) for field in tasks.schema if not field.nullable]
+    assert required == [
+        ("id", "int32"),
+        ("submission_time", "timestamp[ms, tz=UTC]"),
+        ("duration", "int64"),
+        ("cpu_count", "int32"),
+        ("cpu_capacity", "double"),
+        ("mem_capacity", "int64"),
+    ]
+    assert [str(field.type) for field in fragments.schema] == ["int32", "int64", "double"]
+    # A core has one clock for all: 4,800 of 4,000 MHz are more than the four cores of task 7, as its source says.
+    assert tasks["cpu_capacity"].to_pylist() == [4 * CLOCK, 2 * CLOCK]
+    assert fragments["cpu_usage"].to_pylist() == pytest.approx([CLOCK, 0, 4.8 * CLOCK, 2 * CLOCK])
+    # EfficientWorkloadLoader: fragments of a task follow each other, tasks and fragments in one order.
+    assert fragments["id"].to_pylist() == [7, 7, 7, 9]
+    assert tasks["submission_time"].cast(pa.int64()).to_pylist() == [START * 1000, (START + 90) * 1000]
+
+
+def test_gaps_are_fragments_without_use_and_no_fragment_has_no_length(tmp_path):
+    usage = "task,time,cpu\nweb,0,2\nweb,900,4\nweb,1000,8\n"
+    export_files(ingest_own(tmp_path, AVERAGES, {"own.csv": usage}), tmp_path / "out", "opendc", (8.0, 2.0**30))
+    fragments = pq.read_table(tmp_path / "out" / "fragments.parquet").to_pylist()
+    # The window of 900 s ends where the next one begins.
+    assert [(row["duration"], round(row["cpu_usage"] / CLOCK, 6)) for row in fragments] == [
+        (300_000, 2),
+        (600_000, 0),
+        (100_000, 4),
+        (300_000, 8),
+    ]
+    (task,) = pq.read_table(tmp_path / "out" / "tasks.parquet").to_pylist()
+    # A name has an id of 63 bits, so its place is its number.  Without a request it asks for the most that it used.
+    assert (task["id"], task["duration"], task["cpu_count"], task["mem_capacity"]) == (1, 1_300_000, 8, 0)
+
+
+def test_a_log_of_jobs_comes_back_equal(tmp_path):
+    store = public_store(tmp_path, SWF, "128cores")
+    again = _again(tmp_path, "swf", store, "128cores")
+    assert [_rows(again, name) for name in TABLES[:3]] == [_rows(store, name) for name in TABLES[:3]]
+    # Fields that the store does not hold are -1: average CPU time, memory, requested time, group, queue and so on.
+    assert (tmp_path / "swf" / "jobs.swf").read_text() == (
+        "; Version: 2.2\n; MaxProcs: 128\n; UnixStartTime: 0\n"
+        "1 10 5 100 32 -1 -1 32 -1 -1 1 7 -1 3 -1 -1 -1 -1\n"
+        "2 20 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n"
+        "3 30 0 60 64 -1 -1 64 -1 -1 2 8 -1 4 -1 -1 -1 -1\n"
+        "3 100 20 40 64 -1 -1 64 -1 -1 3 8 -1 4 -1 -1 -1 -1\n"
+    )
+
+
+NAME = "n" * 43 + "="
+FILES_2011 = {
+    "machine_events": "0,5,0,p,0.5,0.25\n",
+    "machine_attributes": "0,5,a,,0\n7,5,a,,1\n",
+    "job_events": "0,,9,0,u,2,n,l\n800000000,,9,4,u,2,n,l\n",
+    "task_events": "0,2,9,0,,0,u,2,9,0.1,0.0123,0.00001,1\n800000000,,9,0,5,4,u,2,9,,,,\n",
+    "task_constraints": f"0,9,0,0,{NAME},\n0,9,0,2,{NAME},3\n",
+    "task_usage": "600000000,900000000,9,0,5,0.1,0.02,,,,,,,,,1.5,,1,1,0.125\n",
+}
+
+
+def test_files_of_2011_come_back_as_they_were(tmp_path):
+    for name, text in FILES_2011.items():
+        parts = 1 if name.startswith("machine") else 500
+        path = tmp_path / "source" / name / f"part-{0 if parts == 1 else 7:05d}-of-{parts:05d}.csv.gz"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(gzip.compress(text.encode()))
+    ingest([tmp_path / "source"], tmp_path / "store", IngestOptions(jobs=1))
+    store = borgtrace.open(tmp_path / "store")
+    again = _again(tmp_path, "raw", store)
+    assert again.digest == store.digest
+    written = {
+        path.parent.name: gzip.decompress(path.read_bytes()).decode() for path in (tmp_path / "raw").rglob("*.gz")
+    }
+    assert written == FILES_2011
+    assert (tmp_path / "raw" / "task_usage" / "part-00007-of-00500.csv.gz").exists()
+
+
+def test_what_cannot_be_written_is_an_error_with_the_way_out(tmp_path):
+    store = public_store(tmp_path, SWF, "128cores")
+    with pytest.raises(UsageError) as error:
+        export_files(store, tmp_path / "raw", "raw")
+    assert str(error.value) == (
+        "--layout raw: raw files are written in CSV: expected a store of 2011, got Log in the Standard Workload Format"
+    )
+    with pytest.raises(UsageError) as error:
+        export_files(store, tmp_path / "opendc", "opendc")
+    assert str(error.value) == (
+        "--capacity: nothing says how much the largest machine has; "
+        "add --capacity 64cores,256GiB, with the size of yours"
+    )
+    assert not (tmp_path / "opendc").exists()
