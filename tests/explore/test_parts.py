@@ -166,6 +166,14 @@ def test_who_is_not_there_has_a_nearest(asked: int, nearest: int) -> None:
     assert (known.place(100), known.job_rows(100)) == (2, (2, 3))
 
 
+def test_the_only_one_is_the_nearest() -> None:
+    alone = trace([7], [7])
+    with pytest.raises(UsageError, match="the nearest is 7"):
+        alone.place(9)
+    with pytest.raises(UsageError, match="the nearest is 7"):
+        alone.job_rows(9)
+
+
 def test_nobody_is_nearest_where_there_is_nobody() -> None:
     nobody = trace([], [])
     with pytest.raises(UsageError, match=r"got 1; the store names no machines$"):

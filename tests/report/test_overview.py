@@ -130,6 +130,7 @@ def test_tiers_come_by_their_share_of_the_requests() -> None:
     found = exact(line("tiers", [UTILIZATION]))
     assert list(found) == ["tier-production", "tier-free"]
     assert found == pytest.approx({"tier-production": 15 / 21, "tier-free": 6 / 21})
+    assert [value.text for value in line("tiers", [UTILIZATION]).values] == ["71.4 %", "28.6 %"]
 
 
 def test_the_busiest_hour_is_one_of_the_cells_clock() -> None:
@@ -149,7 +150,10 @@ def test_hours_that_a_part_covers_partly_do_not_count() -> None:
 
 def test_hours_without_machines_do_not_count() -> None:
     rows = [hour("free", 0, 1.0, 2.0), hour("free", 1, 9.0, 9.0, None)]
-    assert exact(line("used", [answered("utilization", rows)]))["cpu-used-peak"] == pytest.approx(0.1)
+    for name in ("cpu_capacity", "memory_capacity"):
+        lacking = [rows[0], {**hour("free", 1, 9.0, 9.0), name: 0.0}]
+        for known in (rows, lacking):
+            assert exact(line("used", [answered("utilization", known)]))["cpu-used-peak"] == pytest.approx(0.1)
     fact = line("used", [answered("utilization", rows[1:])])
     assert (fact.unknown, fact.reason) == ("unknown", "no machine has a capacity")
 
@@ -228,6 +232,8 @@ def test_what_is_missing_is_said_in_parts() -> None:
         "task events: 1 of 500 parts; task constraints: none; task usage: 1 of 500 parts"
     )
     assert exact(line("span", [])) == {"span-instance-events": 3.0, "span-instance-usage": 3.0}
+    usage = line("span", [], tables={"instance_events": 9}).values[1]
+    assert (usage.exact, usage.text) == (0, "0 s")
 
 
 def test_published_claims_that_fail_here_come_first() -> None:

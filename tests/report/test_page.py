@@ -15,6 +15,7 @@ from altair.utils import schemapi
 from borgtrace.errors import EngineError
 from borgtrace.recipe import Claim, EngineTables
 from borgtrace.recipe.criteria import equals
+from borgtrace.report.charts import TooManyPointsError
 from borgtrace.report.holdings import counters, holdings, trace_name
 from borgtrace.report.page import javascript, papers_cited, report_html
 from borgtrace.report.sections import grouped, observed, refused, section
@@ -226,6 +227,16 @@ def test_a_chart_is_drawn_without_being_checked() -> None:
     recipe = replace(recipes.RECIPES[1], plot=plot, claims=())
     assert section(recipe.run(EngineTables({}))).figure is not None
     assert (seen, schemapi.DEBUG_MODE) == ([False], True)
+
+
+def test_a_chart_of_too_many_points_is_left_out_and_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise TooManyPointsError("9 points are too many to draw")
+
+    monkeypatch.setattr("borgtrace.report.sections.figure", refuse)
+    left_out = section(recipes.RECIPES[1].run(EngineTables({})))
+    assert left_out.figure is None
+    assert left_out.note == "No chart: 9 points are too many to draw. The table lists them all."
 
 
 def test_an_answer_of_one_row_has_no_chart_and_an_open_table() -> None:

@@ -40,6 +40,8 @@ def test_events_and_windows_are_those_of_the_task(tiny_store: Store) -> None:
     assert life.events["type"].to_pylist() == ["SUBMIT", "SCHEDULE", "EVICT"]
     assert life.events["time"].to_pylist() == [0, HOUR, 2 * HOUR]
     assert life.usage["average_cpu"].to_pylist() == pytest.approx([0.1, 0.2, 0.4])
+    # A trace of 2011 has no percentiles.
+    assert life.percentiles == {}
 
 
 def hour(value: float) -> Any:

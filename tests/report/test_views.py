@@ -69,35 +69,31 @@ def test_rows_that_are_computed_with_before_they_are_drawn(part: dict[str, Any],
     assert view.is_derived == is_derived
 
 
-def words(mark: str, rows: list[Any], **encoding: dict[str, Any]) -> str:
-    values = [{"k": row} for row in rows]
-    return describe({"mark": mark, "data": {"values": values}, "encoding": encoding}, "Q?")
-
-
 K, COUNT = {"field": "k"}, {"aggregate": "count"}
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("mark", "rows", "encoding", "expected"),
     [
-        (words("bar", list("abcdefgh"), x=K, y=COUNT), "Q? Bar chart of count over k (a, b, c, d, e, f, g, h)."),
+        ("bar", list("abcdefgh"), {"x": K, "y": COUNT}, "Q? Bar chart of count over k (a, b, c, d, e, f, g, h)."),
         # Nine names are too many to be read aloud.
-        (words("bar", list("abcdefghi"), x=K, y=COUNT), "Q? Bar chart of count over k."),
-        (words("tick", [3, None, 1.5], x=K), "Q? Strip of marks of k (1.5 to 3)."),
-        (words("tick", [3], y=K), "Q? Strip of marks of k (3 to 3)."),
+        ("bar", list("abcdefghi"), {"x": K, "y": COUNT}, "Q? Bar chart of count over k."),
+        ("tick", [3, None, 1.5], {"x": K}, "Q? Strip of marks of k (1.5 to 3)."),
+        ("tick", [3], {"y": K}, "Q? Strip of marks of k (3 to 3)."),
         # Flags are no numbers.
-        (words("tick", [True, False], x=K), "Q? Strip of marks of k (True, False)."),
-        (words("tick", [None], x=K), "Q? Strip of marks of k."),
-        (words("rect", [1, 2], x=K, y={"aggregate": "mean", "field": "k"}), "Q? Heat map of mean k over k (1 to 2)."),
-        (words("rect", [1], x={**K, "title": "key"}, color=COUNT), "Q? Heat map of key (1 to 1), by count."),
-        (words("area", [1], x={"value": 3}, y=K), "Q? Area chart of k (1 to 1)."),
+        ("tick", [True, False], {"x": K}, "Q? Strip of marks of k (True, False)."),
+        ("tick", [None], {"x": K}, "Q? Strip of marks of k."),
+        ("rect", [1, 2], {"x": K, "y": {"aggregate": "mean", "field": "k"}}, "Q? Heat map of mean k over k (1 to 2)."),
+        ("rect", [1], {"x": {**K, "title": "key"}, "color": COUNT}, "Q? Heat map of key (1 to 1), by count."),
+        ("area", [1], {"x": {"value": 3}, "y": K}, "Q? Area chart of k (1 to 1)."),
         # Rules and words are part of what the others say; without an axis there is nothing to say.
-        (words("rule", [1], x=K), "Q?"),
-        (words("bar", [1], color=K), "Q?"),
+        ("rule", [1], {"x": K}, "Q?"),
+        ("bar", [1], {"color": K}, "Q?"),
     ],
 )
-def test_a_chart_in_words(said: str, expected: str) -> None:
-    assert said == expected
+def test_a_chart_in_words(mark: str, rows: list[Any], encoding: dict[str, Any], expected: str) -> None:
+    values = [{"k": row} for row in rows]
+    assert describe({"mark": mark, "data": {"values": values}, "encoding": encoding}, "Q?") == expected
 
 
 def test_four_views_are_told_and_each_once() -> None:
