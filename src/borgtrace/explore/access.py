@@ -7,8 +7,10 @@ not), and no sign of another page behind it.  Nothing can be changed: only GET a
 
 import hmac
 import secrets
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
 from http.cookies import SimpleCookie
+from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -17,17 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """Names of this machine, on any port: ``ssh -L`` may give the port another number."""
-HEADERS = {
-    # Files of this server only: no inline script or style, no eval, nobody's frame; and no text that becomes HTML.
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-}
+HEADERS: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("headers.toml").read_text("utf-8"))
+"""Headers of every answer."""
 _OWN_PAGES = ("same-origin", "none")
 """What a browser says of a request from our own page, or of an address that a person typed."""
 Refuse = Callable[[int, str, str], Response]

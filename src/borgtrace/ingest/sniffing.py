@@ -5,6 +5,7 @@ A guess is said; what two readings would make two different traces of is left op
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,24 +19,10 @@ from borgtrace.schema.dialects.units import ISO
 from borgtrace.schema.sql import literal
 from borgtrace.schema.time import write_time
 
-_ROLES = {
-    "task": r"(task|pod|container|vm)(_?(id|name))?|instance_?id|job(_?(id|name))?|name|id",
-    "time": r"time(stamp)?|ts|date_?time|date|start(_time)?|t",
-    "end": r"end(_time)?",
-    "instance": r"(task|instance)_index",
-    "machine": r"(machine|node|host|server)(_?(id|name))?|hostname",
-    "cpu": r".*cpu(?!.*(request|limit|max|capacity)).*",
-    "memory": r".*mem(?!.*(request|limit|max|capacity)).*",
-}
-"""What a column may be, each with an expression of its name; the first column that fits is taken."""
+_NAMES: Mapping[str, Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("sniffing.toml").read_text("utf-8"))
+"""Roles and units of columns, told by expressions of their names."""
 _EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"), (1e8, "s"))
 """Least number that is a time since 1970 in a unit: 10⁸ s after 1970 is 1973."""
-_Marks = tuple[tuple[str, str], ...]
-_CPU_UNITS: _Marks = ((r"milli|mcpu|_m$", "millicores"), (r"percent|pct|util|%", ""), (r"", "cores"))
-_MEMORY_UNITS: _Marks = (
-    *((unit.lower(), unit) for unit in ("bytes", "KiB", "MiB", "GiB", "KB", "MB", "GB")),
-    (r"percent|pct|util|%", ""),
-)
 _COUNTERS = r"total|seconds"
 _LEAST_BYTES = 1e6
 """A median above is one of bytes: no task has a megabyte of GiB, and few have as many MiB."""
@@ -123,7 +110,7 @@ def _reader(path: Path) -> str:
 
 def _roles(path: Path, kinds: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for role, pattern in _ROLES.items():
+    for role, pattern in _NAMES["roles"].items():
         for column in kinds:
             plain = re.sub(r"[^a-z0-9%]+", "_", column.lower()).strip("_")
             if column not in found.values() and re.fullmatch(pattern, plain):
@@ -195,7 +182,7 @@ def _cpu(connection: duckdb.DuckDBPyConnection, roles: Mapping[str, str], draft:
     if re.search(_COUNTERS, column.lower()):
         draft.said["usage.cpu"] = f"column {column}: guessed from its name to be a counter of CPU seconds"
         return {"column": column, "unit": "s", "kind": "counter"}
-    kind, unit = _kind(column), next(name for mark, name in _CPU_UNITS if re.search(mark, column.lower()))
+    kind, unit = _kind(column), _unit("cpu", column)
     keys, time = f'"{roles["task"]}"', roles["time"]
     falls = _one(
         connection,
@@ -220,10 +207,16 @@ def _kind(column: str) -> str:
     return "instant" if re.search(r"instant|sample|current", column.lower()) else "average"
 
 
+def _unit(resource: str, column: str) -> str | None:
+    """Return the unit that a name says, empty where it says a percentage; None where it says nothing."""
+    marks = _NAMES[f"{resource}_units"]
+    return next((unit for mark, unit in marks.items() if re.search(mark, column.lower())), None)
+
+
 def _memory(connection: duckdb.DuckDBPyConnection, roles: Mapping[str, str], draft: Draft) -> dict[str, Any]:
     column = roles["memory"]
     kind = _kind(column)
-    unit = next((name for mark, name in _MEMORY_UNITS if re.search(mark, column.lower())), None)
+    unit = _unit("memory", column)
     if unit is None:
         median = _one(connection, f'SELECT median("{column}") FROM raw')
         unit = "bytes" if isinstance(median, int | float) and median >= _LEAST_BYTES else ""

@@ -3,17 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from borgtrace.recipe.charts.channels import LOOKS
 from borgtrace.report.views import View, unit_views
-
-_MARKS = {
-    "line": "line chart",
-    "area": "area chart",
-    "bar": "bar chart",
-    "point": "scatter plot",
-    "rect": "heat map",
-    "tick": "strip of marks",
-    "boxplot": "box plot",
-}
 
 
 def describe(spec: dict[str, Any], title: str) -> str:
@@ -31,7 +22,7 @@ def describe(spec: dict[str, Any], title: str) -> str:
 
 
 def _sentence(view: View) -> str:
-    kind = _MARKS.get(view.mark)
+    kind = LOOKS["marks"].get(view.mark)
     x, y, colour = (_axis(view, channel) for channel in ("x", "y", "color"))
     if kind is None or not (x or y):
         return ""
