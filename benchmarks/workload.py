@@ -102,7 +102,7 @@ def our_tables(events: Path, folder: Path) -> Tables:
     con = connect(memory=MEMORY, threads=THREADS)
     table = read_table(con, TABLES["instance_events"], [str(events)])
     cache = Cache(folder / "cache", "0" * 64)
-    return EngineTables({"instance_events": table}, generation="2011", cache=cache, n_rows={"instance_events": 1})
+    return EngineTables({"instance_events": table}, cache=cache, n_rows={"instance_events": 1})
 
 
 def their_connection(events: Path) -> duckdb.DuckDBPyConnection:

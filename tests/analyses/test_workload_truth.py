@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.engine import connect, read_table
-from borgtrace.recipe import EngineTables, Tables, find_recipe
+from borgtrace.recipe import EngineTables, Provenance, Tables, find_recipe
 from borgtrace.schema import TABLES
 
 LIFE_CYCLE = (
@@ -133,7 +133,7 @@ def shuffled(cell: Path, folder: Path, generation: str, parts: int) -> Tables:
                 pq.write_table(whole.take(places), path)
                 paths.append(str(path))
         read[name] = read_table(con, table, paths)
-    return EngineTables(read, generation=generation)
+    return EngineTables(read, Provenance(generation=generation))
 
 
 def test_answers_do_not_depend_on_row_order_or_files(cell: Path, tables: Tables, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.engine import connect, read_table
-from borgtrace.recipe import EngineTables, Recipe, Tables
+from borgtrace.recipe import EngineTables, Provenance, Recipe, Tables
 from borgtrace.schema import TABLES
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.time import SECOND, TRACE_START
@@ -43,9 +43,8 @@ def arrow(name: str, rows: Sequence[Row]) -> pa.Table:
 
 def tiny(generation: str = "2011", **tables: Sequence[Row]) -> Tables:
     """Return tables of the given rows on DuckDB."""
-    return EngineTables(
-        {name: ibis.memtable(arrow(name, rows)) for name, rows in tables.items()}, generation=generation
-    )
+    made = {name: ibis.memtable(arrow(name, rows)) for name, rows in tables.items()}
+    return EngineTables(made, Provenance(generation=generation))
 
 
 def on(url: str, generation: str, **tables: Sequence[Row]) -> Tables:
@@ -59,7 +58,7 @@ def on(url: str, generation: str, **tables: Sequence[Row]) -> Tables:
             pq.write_table(arrow(name, tables[name]), folder / f"{name}.parquet")
             paths = [str(folder / f"{name}.parquet")]
         read[name] = read_table(con, TABLES[name], paths)
-    return EngineTables(read, generation=generation, engine=url)
+    return EngineTables(read, Provenance(generation=generation, engine=url))
 
 
 def answer(recipe: Recipe, tables: Tables, **params: Any) -> list[dict[str, Any]]:

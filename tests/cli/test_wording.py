@@ -21,7 +21,7 @@ from borgtrace.errors import BorgtraceError, SourceError, StoreError, UsageError
 from borgtrace.fetch import Ledger, Outcome, Plan, RemoteFile, Session, Version, bucket
 from borgtrace.ingest.ingest_plan import IngestPlan, TablePlan
 from borgtrace.ingest.ingestion import IngestResult
-from borgtrace.recipe import EngineTables
+from borgtrace.recipe import EngineTables, Provenance
 from borgtrace.store import Store
 from tests.report.conftest import manifest
 
@@ -287,7 +287,7 @@ def test_targets_of_a_synthetic_trace(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_a_pool_that_cannot_be_made_names_its_store(tmp_path: Path) -> None:
-    study = Study(EngineTables({}, name="cell"))
+    study = Study(EngineTables({}, Provenance("cell")))
     with pytest.raises(StoreError, match=r"^cell: no pool: "):
         _experiments.export(study, tmp_path / "pool", 100, 0)
     assert not (tmp_path / "pool").exists()

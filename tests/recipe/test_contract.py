@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from borgtrace.recipe import EngineTables, Recipe, Result, Tables, recipes
+from borgtrace.recipe import EngineTables, Provenance, Recipe, Result, Tables, recipes
 from borgtrace.schema import TABLES
 
 EVERY = [pytest.param(recipe, id=name) for name, recipe in recipes().items()]
@@ -51,7 +51,7 @@ def test_claims_have_ids_of_their_own() -> None:
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 @pytest.mark.parametrize("recipe", EVERY)
 def test_empty_store(recipe: Recipe, generation: str) -> None:
-    result = recipe.run(EngineTables({}, generation=generation))
+    result = recipe.run(EngineTables({}, Provenance(generation=generation)))
     assert result.not_applicable
     assert {finding.verdict for finding in result.findings} <= {"not applicable"}
 
@@ -172,5 +172,5 @@ def without_usage(cells: dict[str, Path]) -> Iterator[list[Tables]]:
             for name, table in TABLES.items()
             if name != "instance_usage"
         }
-        found.append(EngineTables(tables, generation=generation))
+        found.append(EngineTables(tables, Provenance(generation=generation)))
     return found

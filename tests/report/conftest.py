@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import borgtrace
-from borgtrace.recipe import EngineTables
+from borgtrace.recipe import EngineTables, Provenance
 from borgtrace.report.page import report_html
 from borgtrace.report.sections import section
 from borgtrace.storage import write_file
@@ -52,7 +52,7 @@ def manifest(**changes: Any) -> Manifest:
 @pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of the test recipes."""
-    tables = EngineTables({}, name="store", digest="ab" * 32)
+    tables = EngineTables({}, Provenance("store", "ab" * 32))
     sections = [section(recipe.run(tables)) for recipe in recipes.RECIPES]
     path = tmp_path_factory.mktemp("page") / "report.html"
     write_file(path, report_html(manifest(synthetic={"seed": 0}), "store", sections))

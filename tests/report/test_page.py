@@ -13,7 +13,7 @@ import pytest
 from altair.utils import schemapi
 
 from borgtrace.errors import EngineError
-from borgtrace.recipe import Claim, EngineTables
+from borgtrace.recipe import Claim, EngineTables, Provenance
 from borgtrace.recipe.criteria import equals
 from borgtrace.report.charts import TooManyPointsError
 from borgtrace.report.holdings import counters, holdings, trace_name
@@ -86,7 +86,7 @@ def test_claims_are_tallied(html: str) -> None:
 
 
 def test_same_input_same_bytes(html: str) -> None:
-    tables = EngineTables({}, name="store", digest="ab" * 32)
+    tables = EngineTables({}, Provenance("store", "ab" * 32))
     sections = [section(recipe.run(tables)) for recipe in recipes.RECIPES]
     assert report_html(manifest(synthetic={"seed": 0}), "store", sections) == html
 

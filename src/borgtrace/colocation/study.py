@@ -17,7 +17,6 @@ from borgtrace.colocation.preparation import prepare
 from borgtrace.colocation.sample_sums import SampleSums, sample_sums
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.lifecycle import code_version
 from borgtrace.placement import require_capacity
 from borgtrace.recipe import EngineTables, Provenance, Tables
 from borgtrace.schema import dialect
@@ -117,18 +116,9 @@ class GivenTasks:
 
     def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
         """Say what a result comes from."""
-        return Provenance(
-            store=self.name,
-            digest="",
-            generation=self.whole.generation or "2011",
-            cell="",
-            is_synthetic=self.whole.is_synthetic,
-            where="",
-            engine="numba",
-            code_version=code_version(),
-            parameters=dict(parameters),
-            seconds=seconds,
-        )
+        trace, is_made = self.whole.generation or "2011", self.whole.is_synthetic
+        known = Provenance(self.name, generation=trace, is_synthetic=is_made, engine="numba")
+        return replace(known, parameters=dict(parameters), seconds=seconds)
 
 
 class Study:

@@ -36,7 +36,7 @@ def code_version() -> str:
     """Return the version of the code that defines the derived tables: release and digest of its sources."""
     # A release number alone would let a changed definition read what the old one wrote.
     sources = hashlib.sha256()
-    for path in sorted(path for path in Path(__file__).parent.iterdir() if path.suffix in (".py", ".columns")):
+    for path in sorted(filter(Path.is_file, Path(__file__).parent.iterdir())):
         sources.update(path.read_bytes())
     return f"{version('borgtrace')}+{sources.hexdigest()[:8]}"
 

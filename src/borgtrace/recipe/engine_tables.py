@@ -15,7 +15,7 @@ import pyarrow as pa
 from borgtrace.engine import connect, guard, put_table, read_table, to_arrow
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import BorgtraceError, UsageError
-from borgtrace.lifecycle import DERIVED, Cache, code_version
+from borgtrace.lifecycle import DERIVED, Cache
 from borgtrace.recipe.result import Provenance
 from borgtrace.recipe.tables import Tables
 from borgtrace.schema import TABLES
@@ -35,18 +35,12 @@ class EngineTables(Tables):
     ----------
     tables
         Ibis tables by name; a canonical table that is not among them is empty.
-    generation, cell, synthetic
-        What the store says of itself.
-    name, digest
-        Path and digest of the store, for the provenance.
-    engine
-        Name of the engine, for the provenance.
+    origin
+        What the rows come from: what the store says of itself, the engine, the predicate the tables were filtered by.
     cache
         Where derived tables are kept; in the engine's memory where None.
     n_rows
         Row counts that are known already.
-    where
-        The predicate the tables were filtered by.
     traces
         The store's access to per-task arrays, or None: the pool of a colocation study is gathered from them.
     coverage
@@ -59,28 +53,23 @@ class EngineTables(Tables):
     def __init__(
         self,
         tables: Mapping[str, ibis.Table],
+        origin: Provenance | None = None,
         *,
-        generation: str = "2011",
-        cell: str = "",
-        synthetic: bool = False,
-        name: str = "",
-        digest: str = "",
-        engine: str = "duckdb",
         cache: Cache | None = None,
         n_rows: Mapping[str, int] | None = None,
-        where: str = "",
         traces: Any = None,
         coverage: StoreCoverage | None = None,
         sql: Callable[[str], pa.Table] | None = None,
     ) -> None:
-        super().__init__(generation, synthetic=synthetic, engine=engine, coverage=coverage)
+        self.origin = origin or Provenance()
+        known = self.origin
+        super().__init__(known.generation, synthetic=known.is_synthetic, engine=known.engine, coverage=coverage)
         self._tables = dict(tables)
         self._derived: dict[str, ibis.Table] = {}
         self._n_rows = dict(n_rows or {})
         self._cache = cache if cache is not None else Cache(None, "")
         self.traces = traces
         self._sql = sql or self._sql_over_tasks
-        self.origin = Provenance(name, digest, generation, cell, synthetic, where, engine, code_version())
 
     @classmethod
     def of(
@@ -115,22 +104,18 @@ class EngineTables(Tables):
             name: read_table(con, table, sorted(map(str, path.glob(f"{name}/part-*.parquet"))), name=f"{name}{suffix}")
             for name, table in TABLES.items()
         }
+        known = opened.manifest
+        origin = Provenance(str(path), opened.digest, known.generation, known.cell, known.is_synthetic, engine=url)
         made = cls(
             tables,
-            generation=opened.manifest.generation,
-            cell=opened.manifest.cell,
-            synthetic=opened.manifest.is_synthetic,
-            name=str(path),
-            digest=opened.digest,
+            replace(origin, is_simulated=known.made == "simulated"),
             # The manifest has counted the rows already: asking whether a table has any costs no scan.
-            n_rows=opened.manifest.tables,
-            engine=url,
+            n_rows=known.tables,
             cache=Cache(path / "cache", opened.digest),
             traces=opened.traces,
-            coverage=coverage(opened.manifest),
+            coverage=coverage(known),
             sql=opened.sql,
         )
-        made.origin = replace(made.origin, is_simulated=opened.manifest.made == "simulated")
         return made.filter(where) if where else made
 
     def canonical(self, name: str) -> ibis.Table:

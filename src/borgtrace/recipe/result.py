@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from borgtrace.lifecycle import code_version
 from borgtrace.recipe.checks import conform
 from borgtrace.recipe.claims import Finding, headline, unjudged
 from borgtrace.recipe.notapplicable import NotApplicable
@@ -28,14 +29,14 @@ _FINDING = ["claim", "statement", "kind", "published", "tolerance", "measured", 
 class Provenance:
     """What a result was computed from and with."""
 
-    store: str
-    digest: str
-    generation: str
-    cell: str
-    is_synthetic: bool
-    where: str
-    engine: str
-    code_version: str
+    store: str = ""
+    digest: str = ""
+    generation: str = "2011"
+    cell: str = ""
+    is_synthetic: bool = False
+    where: str = ""
+    engine: str = "duckdb"
+    code_version: str = field(default_factory=code_version)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     is_simulated: bool = False
