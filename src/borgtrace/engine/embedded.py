@@ -17,21 +17,11 @@ from borgtrace.engine.memory import parse_memory
 from borgtrace.engine.stored import stored_names
 from borgtrace.errors import EngineError
 from borgtrace.schema import Table
+from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.sql import literals
 
 _SERIAL = itertools.count()
-SQL_TYPES = {
-    "int64": "BIGINT",
-    "int32": "INTEGER",
-    "uint32": "UINTEGER",
-    "float32": "FLOAT",
-    "float64": "DOUBLE",
-    "string": "VARCHAR",
-    "enum": "VARCHAR",
-    "bool": "BOOLEAN",
-    "list<float32>": "FLOAT[]",
-    "list<int64>": "BIGINT[]",
-}
+SQL_TYPES = {row["type"]: row["sql"] for row in read_rows(Path(__file__).with_name("types.csv"))}
 """DuckDB's name of each column type."""
 
 

@@ -128,9 +128,7 @@ def report_html(
         holdings=holdings.holdings(manifest),
         missing=[name for name in TABLES if not manifest.tables.get(name)],
         counters=holdings.counters(manifest),
-        trace_citations=manifest.dialect.citations,
         papers=papers_cited(" ".join(methods + sources)),
-        licence=manifest.dialect.licence,
     )
 
 

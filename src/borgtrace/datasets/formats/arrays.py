@@ -138,14 +138,16 @@ def side_by_side(columns: Sequence[NDArray[Any]], rows: int, dtype: DTypeLike) -
     return np.stack(columns, axis=1, dtype=dtype) if columns else np.empty((rows, 0), dtype)
 
 
+def had_once(columns: Mapping[str, NDArray[Any]], names: FeatureNames, rows: int) -> tuple[Index, Values, Index]:
+    """Return what each of `rows` traces has once, from columns by name: identity, static numbers, codes of words."""
+    identity = side_by_side([columns[name] for name in IDENTITY], rows, np.int64)
+    numbers = side_by_side([columns[name] for name in names.numbers], rows, np.float32)
+    return identity, numbers, side_by_side([columns[name] for name in names.words], rows, np.int64)
+
+
 def empty(names: FeatureNames) -> TraceArrays:
     """Return no traces."""
-    width = len(names.series)
-    return TraceArrays(
-        np.zeros(1, np.int64),
-        np.empty((0, width), np.float32),
-        np.empty((0, width), np.uint8),
-        np.empty((0, len(IDENTITY)), np.int64),
-        np.empty((0, len(names.numbers)), np.float32),
-        np.empty((0, len(names.words)), np.int64),
-    )
+    values = np.empty((0, len(names.series)), np.float32)
+    # Of a type that each of the others can hold.
+    columns = dict.fromkeys((*IDENTITY, *names.numbers, *names.words), np.empty(0, np.int8))
+    return TraceArrays(np.zeros(1, np.int64), values, values.astype(np.uint8), *had_once(columns, names, 0))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from borgtrace.datasets.formats.arrays import IDENTITY, FeatureNames, TraceArrays, concatenated, side_by_side
+from borgtrace.datasets.formats.arrays import FeatureNames, TraceArrays, concatenated, had_once
 
 SERIES, MASK, OFFSETS = "data", "mask", "offsets"
 # The earliest time that zip knows: files of equal content are equal bytes.
@@ -47,15 +47,8 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
     """Map one file; zip's check sums are looked at when a file is compressed, and cannot be when mapped."""
     with zipfile.ZipFile(path) as archive:
         arrays = {info.filename.removesuffix(".npy"): _mapped(path, archive, info) for info in archive.infolist()}
-    rows = len(arrays[OFFSETS]) - 1
-    return TraceArrays(
-        arrays[OFFSETS],
-        arrays[SERIES],
-        arrays[MASK],
-        side_by_side([arrays[name] for name in IDENTITY], rows, np.int64),
-        side_by_side([arrays[name] for name in names.numbers], rows, np.float32),
-        side_by_side([arrays[name] for name in names.words], rows, np.int64),
-    )
+    once = had_once(arrays, names, len(arrays[OFFSETS]) - 1)
+    return TraceArrays(arrays[OFFSETS], arrays[SERIES], arrays[MASK], *once)
 
 
 def _members(part: TraceArrays, names: FeatureNames) -> dict[str, Array]:

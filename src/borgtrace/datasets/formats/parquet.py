@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from borgtrace.datasets.formats.arrays import IDENTITY, FeatureNames, TraceArrays, side_by_side
+from borgtrace.datasets.formats.arrays import IDENTITY, FeatureNames, TraceArrays, had_once, side_by_side
 from borgtrace.errors import StoreError, first_line
 from borgtrace.kernels.arrays import Index
 
@@ -63,15 +63,10 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
     offsets = lists[0].offsets.to_numpy().astype(np.int64)
     series = [column.values.to_numpy(zero_copy_only=False) for column in lists]
     values = side_by_side(series, len(lists[0].values), np.float32)
-    return TraceArrays(
-        offsets,
-        values,
-        # Nulls of a list come back as NaN, and a NaN was never written as a value.
-        (~np.isnan(values)).view(np.uint8),
-        side_by_side([table.column(name).to_numpy() for name in IDENTITY], table.num_rows, np.int64),
-        side_by_side([table.column(name).to_numpy() for name in names.numbers], table.num_rows, np.float32),
-        _codes(table, names),
-    )
+    # Nulls of a list come back as NaN, and a NaN was never written as a value.
+    mask = (~np.isnan(values)).view(np.uint8)
+    columns = {name: table.column(name).to_numpy() for name in (*IDENTITY, *names.numbers)} | _codes(table, names)
+    return TraceArrays(offsets, values, mask, *had_once(columns, names, table.num_rows))
 
 
 def _table(part: TraceArrays, names: FeatureNames) -> pa.Table:
@@ -85,10 +80,10 @@ def _table(part: TraceArrays, names: FeatureNames) -> pa.Table:
     return pa.table(columns, schema(names))
 
 
-def _codes(table: pa.Table, names: FeatureNames) -> Index:
-    codes = np.full((table.num_rows, len(names.words)), -1, np.int64)
-    for k, (name, words) in enumerate(names.words.items()):
+def _codes(table: pa.Table, names: FeatureNames) -> dict[str, Index]:
+    codes = {}
+    for name, words in names.words.items():
         number = {word: code for code, word in enumerate(words)}
         # By the order of `meta.json`, not of the file's dictionary, which holds only the words of this file.
-        codes[:, k] = [number.get(word, -1) for word in table.column(name).to_pylist()]
+        codes[name] = np.array([number.get(word, -1) for word in table.column(name).to_pylist()], np.int64)
     return codes
