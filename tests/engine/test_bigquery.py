@@ -14,7 +14,7 @@ from borgtrace import engine
 from borgtrace.engine import bigquery
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import UsageError
-from borgtrace.schema import TABLES, TRACE_TABLES
+from borgtrace.schema import TABLES
 
 RAW = {
     "machine_events": """
@@ -207,7 +207,7 @@ def _on_duckdb(sql: str) -> str:
     return text.replace("position AS position", "position - 1 AS position")  # ordinality starts at 1
 
 
-@pytest.mark.parametrize("name", list(TRACE_TABLES))
+@pytest.mark.parametrize("name", list(bigquery.HOSTED))
 def test_view_means_what_ingest_means(name: str) -> None:
     con = duckdb.connect()
     for raw, rows in RAW.items():
@@ -259,7 +259,7 @@ def test_unknown_cell(cell: str) -> None:
 
 
 def test_statements_are_parsed_as_the_library_does() -> None:
-    for table in TRACE_TABLES.values():
+    for table in bigquery.HOSTED.values():
         sql = bigquery.view_sql(table, "a")
         assert bigquery.parse(sql) == sqlglot.parse_one(sql, read="bigquery")
     with pytest.raises(sqlglot.ParseError):

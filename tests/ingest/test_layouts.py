@@ -18,8 +18,9 @@ def test_what_the_fields_of_a_layout_say() -> None:
     order = tuple(field.name for field in GOOGLE_2011.tables["task_events"].fields)
     events = raw_layout(GOOGLE_2011, "task_events", order)
     assert events.columns[:6] == ("time", "missing_type", "collection_id", "instance_index", "machine_id", "type")
-    assert (events.width, events.time, events.is_converted, events.derives_dedicated) == (13, "time", False, False)
-    assert raw_layout(GOOGLE_2011, "task_usage").time == "start_time"
+    assert (events.width, events.table.time) == (13, "time")
+    assert (events.is_converted, events.derives_dedicated) == (False, False)
+    assert raw_layout(GOOGLE_2011, "task_usage").table.time == "start_time"
     machines = raw_layout(GOOGLE_2019, "machine_attributes")
     fields = {field.name: field for field in machines.fields}
     # A flag that is left out is false; a name that is left out is no row.

@@ -13,13 +13,13 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from borgtrace.engine.bigquery import bytes_of, compile_sql, parse, view_sql
+from borgtrace.engine.bigquery import HOSTED, bytes_of, compile_sql, parse, view_sql
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle import DERIVED
 from borgtrace.lifecycle.hosted import all_views_sql, tasks_sql, what_it_reads
 from borgtrace.recipe import EngineTables, Recipe, Tables, recipes
-from borgtrace.schema import TABLES, TRACE_TABLES, Table
+from borgtrace.schema import TABLES, Table
 from borgtrace.synth import generate
 
 RAW = ("machine_events", "machine_attributes", "collection_events", "instance_events", "instance_usage")
@@ -87,7 +87,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, Tables]:
     for name in RAW:
         files = [str(path) for path in sorted(raw.rglob(f"{name}-*.parquet.gz"))]
         con.raw_sql(f"CREATE TABLE google.{name} AS FROM read_parquet({files})")
-    for table in TRACE_TABLES.values():
+    for table in HOSTED.values():
         held(con, table, view_sql(table, "a"))
     held(con, TABLES["tasks"], tasks_sql())
     store = EngineTables.of(folder / "store")
@@ -134,7 +134,7 @@ def test_printed_statements_name_views_alone(name: str) -> None:
 def test_views_come_with_tasks_and_name_their_dataset() -> None:
     statements = sqlglot.parse(all_views_sql("c", "my-project.cell_c"), read="bigquery")
     assert [statement.this.sql("bigquery") for statement in statements] == [
-        f"`my-project.cell_c.{name}`" for name in (*TRACE_TABLES, "tasks")
+        f"`my-project.cell_c.{name}`" for name in (*HOSTED, "tasks")
     ]
     read = {table.sql("bigquery").split(" AS ")[0] for table in statements[-1].expression.find_all(exp.Table)}
     assert read == {

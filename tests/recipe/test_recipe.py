@@ -157,10 +157,10 @@ def test_a_recipe_with_a_type_is_found(tmp_path, monkeypatch) -> None:
     (tmp_path / "asked" / "__init__.py").touch()
     (tmp_path / "asked" / "alloc_sets.py").write_text(
         '"""Is it found?"""\n'
-        "from borgtrace.analyses.alloc_sets import RESULT, compute\n"
+        "from borgtrace.analyses.alloc_sets import RECIPE as KNOWN, compute\n"
         "from borgtrace.recipe import Recipe\n"
         "def plot(result): ...\n"
-        "RECIPE: Recipe = Recipe(RESULT, compute, plot)\n"
+        "RECIPE: Recipe = Recipe(KNOWN.result, compute, plot)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     assert [one.module for one in collect(("asked",)).values()] == ["asked.alloc_sets"]

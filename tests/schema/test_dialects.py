@@ -70,7 +70,7 @@ def test_an_unknown_format_is_a_usage_error():
         dialect("2013")
     assert str(error.value) == (
         "dialect: no such trace format: expected "
-        "alibaba-2018, azure-2019, 2011, 2019, kaggle-2019, openb, opendc, prometheus, swf, got 2013"
+        "alibaba-2018, azure-2019, 2011, 2019, kaggle-2019, openb, opendc, powerdata-2019, prometheus, swf, got 2013"
     )
 
 

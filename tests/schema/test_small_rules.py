@@ -40,6 +40,8 @@ def test_tables_come_in_the_order_in_which_people_read() -> None:
     assert list(TRACE_TABLES) == [
         "machine_events",
         "machine_attributes",
+        "power_measurements",
+        "machine_power_domains",
         "collection_events",
         "instance_events",
         "instance_constraints",

@@ -17,6 +17,7 @@ TOPICS = {
     100: "Further questions",
     110: "Interference",
     120: "Dependencies and limits",
+    130: "Power",
     900: "The synthetic trace",
 }
 """Headings on pages; a question stands under the last whose number its `order` reaches."""

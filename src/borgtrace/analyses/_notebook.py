@@ -4,17 +4,48 @@ They keep outermost windows of 300 s or more, each counted as 300 s, and take th
 had, machines that were removed included.
 """
 
+import ibis
 import ibis.expr.types as ir
 
+from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._windows import RESOURCES, fixed, int_sum, outermost
 from borgtrace.recipe import Tables
 from borgtrace.schema.time import WINDOW
+
+ON_MACHINE = (*TASK, "machine_id")
+_OTHER = "production"
 
 
 def long_windows(tables: Tables) -> ir.Table:
     """Keep the outermost windows of 300 s or more, wherever they lie."""
     usage = outermost(tables.instance_usage)
     return usage.filter(usage.end_time - usage.start_time >= WINDOW)
+
+
+def known_there(tables: Tables) -> ir.Table:
+    """Return the highest priority of each outermost task on each machine that an event names."""
+    events = outermost(tables.instance_events)
+    # A flag of its own: the priority of an event may be NULL.
+    return events.group_by(list(ON_MACHINE)).aggregate(priority=events.priority.max(), is_known=ibis.literal(True))
+
+
+def matched(tables: Tables) -> ir.Table:
+    """Return the long windows of tasks that have an event on the machine, in their tiers."""
+    return as_there(tables, long_windows(tables).inner_join(known_there(tables), list(ON_MACHINE)))
+
+
+def as_there(tables: Tables, rows: ir.Table) -> ir.Table:
+    """Name tiers as the notebook does: whatever is in none below production is production.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    rows
+        Rows with ``priority``.
+    """
+    below = [(rows.priority.between(low, high), name) for name, low, high in tables.dialect.tiers[:3]]
+    return rows.mutate(tier=ibis.cases(*below, else_=_OTHER))
 
 
 def sums(rows: ir.Table, *by: str, weight: ir.IntegerColumn | int) -> ir.Table:

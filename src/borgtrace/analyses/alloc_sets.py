@@ -12,7 +12,7 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2019, RESULTS, value
+from borgtrace.analyses._answers import IN_2019, value
 from borgtrace.analyses._attempts import TASK, of_jobs, time_running
 from borgtrace.analyses._windows import RESOURCES, amount, outermost, regular, tier
 from borgtrace.recipe import Claim, Recipe, Tables, from_source, near
@@ -31,7 +31,6 @@ PUBLISHED = {
     "memory_used_outside": ("memory used of the request, outside", 0.41, 0.05),
 }
 """What each quantity is, the published share (of all eight cells), and how far from it a cell may lie."""
-RESULT = RESULTS["alloc_sets"]
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -124,4 +123,4 @@ CLAIMS = from_source(
 
 _READS = ("collection_events", "instance_events", "instance_usage", "tasks")
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=_READS, order=125)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=_READS, order=125)

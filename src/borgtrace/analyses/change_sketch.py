@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.analyses._answers import EXACT, RESULTS, largest
+from borgtrace.analyses._answers import EXACT, largest
 from borgtrace.analyses._relative_change import by_resource, slot_pairs, task_pairs
 from borgtrace.analyses._windows import regular
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, at_most
@@ -107,7 +107,6 @@ _PLACE = ("level", "resource", "bucket", "place")
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 _INFINITE = 1e17
 """Larger changes are those from zero to something, which :func:`relative` writes as 1e18."""
-RESULT = RESULTS["change_sketch"]
 
 
 def compute(tables: Tables, *, alpha: float = 0.01) -> list[Row]:
@@ -174,7 +173,7 @@ def _row(found: Row, exact: dict[tuple[Any, ...], float], alpha: float) -> Row:
 def plot(result: pa.Table) -> Chart:
     """Draw the error of every quantile against the bound."""
     x, y = axis("quantile", "quantile of the change"), axis("relative_error", "relative error")
-    plotted = Plot(result, RESULT).add(point(60), x=x, y=y, color="level", shape="resource")
+    plotted = Plot(result).add(point(60), x=x, y=y, color="level", shape="resource")
     plotted.add(rule(dashed=True), y=result["bound"][0].as_py())
     return plotted.draw("Relative error of the sketch (dashed: its bound)")
 
@@ -190,4 +189,4 @@ def _bound(result: pa.Table) -> float:
     return largest("relative_error", "every quantile is a change from zero")(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage",), order=72)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage",), order=72)

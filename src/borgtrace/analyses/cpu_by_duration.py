@@ -10,7 +10,7 @@ Reference: Zhu et al., Fig. 11.
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, RESULTS, Measure, part
+from borgtrace.analyses._answers import LIKE_2011, Measure, part
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._histograms import bin_up_to
 from borgtrace.analyses._windows import fixed, int_sum, level, tier
@@ -20,7 +20,6 @@ from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 EDGES = tuple(60 * 2**k for k in range(16))
 """Upper edges of the bins, s: 1 min, 2 min, … 22.8 d; what is longer falls into the last bin."""
 _BITS = 20
-RESULT = RESULTS["cpu_by_duration"]
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -79,4 +78,4 @@ def _short(result: pa.Table) -> float:
     return _upto(7680)(result)  # the edge of a bin nearest to 2 hours
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("tasks", "instance_usage"), order=63)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("tasks", "instance_usage"), order=63)

@@ -9,14 +9,13 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, RESULTS
+from borgtrace.analyses._answers import IN_2011
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, near
 from borgtrace.recipe.charts import Chart, Plot, axis, line
 
 _TOP = 10
-RESULT = RESULTS["crash_loops"]
 
 
 def compute(tables: Tables, *, n: int = 20) -> pa.Table:
@@ -40,7 +39,7 @@ def compute(tables: Tables, *, n: int = 20) -> pa.Table:
 def plot(result: pa.Table) -> Chart:
     """Draw the share of all failures that the worst jobs make."""
     x, y = axis("rank", "jobs", axis={"tickMinStep": 1}), axis("share", "share of all FAILs")
-    return Plot(result, RESULT, x=x, y=y).add(line(point=True)).draw("Failures by the jobs that fail most")
+    return Plot(result, x=x, y=y).add(line(point=True)).draw("Failures by the jobs that fail most")
 
 
 CLAIMS = Claims("count over the first 19.65 h of 2011", kind="criterion", scope=IN_2011)
@@ -55,4 +54,4 @@ def _top_ten(result: pa.Table) -> float:
     return float(shares[_TOP])
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=58)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=58)

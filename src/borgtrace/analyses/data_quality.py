@@ -17,7 +17,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._anomalies import ANOMALIES, LONG_TRACE_DAYS, UNDER_SAMPLED, Anomaly, tolerance, verdict
-from borgtrace.analyses._answers import RESULTS, value
+from borgtrace.analyses._answers import value
 from borgtrace.analyses._attempts import is_inside, of_jobs, time_running
 from borgtrace.analyses._caveats import mixed_requests, pending_updates, usage_after_end
 from borgtrace.analyses._histograms import period
@@ -30,7 +30,6 @@ from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_
 
 COLOURS = {"as documented": "#2ca58d", "differs": "#e4572e", "reported": "#88a", "nothing to measure": "#ddd"}
 """Color of each verdict."""
-RESULT = RESULTS["data_quality"]
 Shares = dict[str, tuple[ir.BooleanValue, ir.BooleanValue]]
 
 
@@ -236,7 +235,7 @@ def plot(result: pa.Table) -> Chart:
         axis={"values": ticks, "labelExpr": "format(datum.value * 100, '~g') + ' %'"},
     )
     y = axis("statement", order="data", axis={"labelLimit": 420})
-    plotted = Plot(result, RESULT, x=x, y=y, color=palette("verdict", COLOURS)).add(point(90, opacity=1))
+    plotted = Plot(result, x=x, y=y, color=palette("verdict", COLOURS)).add(point(90, opacity=1))
     return plotted.draw("Documented anomalies: share found", height=None)
 
 
@@ -276,4 +275,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, order=5)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, order=5)

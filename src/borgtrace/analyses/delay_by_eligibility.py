@@ -10,7 +10,7 @@ Reference: Zhu et al., Observation 9; Sharma et al., SoCC'11.
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, RESULTS
+from borgtrace.analyses._answers import LIKE_2011
 from borgtrace.analyses._attempts import HUNDREDTH, TASK, of_jobs
 from borgtrace.analyses._quantiles import Counts, fetch_refined
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above
@@ -23,7 +23,6 @@ BANDS = (0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0)
 FREE = 2.0
 """Stands for "no constraint" in the column ``share_below``."""
 _PERCENTS = (50.0, 90.0, 99.0)
-RESULT = RESULTS["delay_by_eligibility"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -67,7 +66,7 @@ def plot(result: pa.Table) -> Chart:
     rows = added(result, band=lambda row: names[row["share_below"]])
     x = axis("band", "share of the machines that can run it", order=[row["band"] for row in rows])
     y = axis("wait_p90", "90th percentile of the wait (s)")
-    return Plot(rows, RESULT, x=x, y=y).add(bar()).draw("Waits by share of eligible machines")
+    return Plot(rows, result, x=x, y=y).add(bar()).draw("Waits by share of eligible machines")
 
 
 CLAIMS = Claims("Zhu et al., Observation 9; Sharma et al., SoCC'11 (2 to 6 times)", scope=LIKE_2011)
@@ -89,4 +88,4 @@ def _ratio(result: pa.Table) -> float:
     return float(sum(row["mean"] * row["n"] for row in tight) / n / free[0]["mean"])
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=READS, order=91)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=READS, order=91)

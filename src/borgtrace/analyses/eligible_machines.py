@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._quantiles import Counts
@@ -24,7 +23,6 @@ from borgtrace.recipe.eligibility import READS, Eligibility, shares_of
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 _PERCENTS = (0.0, 10.0, 50.0, 90.0)
-RESULT = RESULTS["eligible_machines"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -72,4 +70,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Machines a constrained task may use")
 
 
-RECIPE = Recipe(RESULT, compute, plot, reads=READS, order=90)
+RECIPE = Recipe.declared(compute, plot, reads=READS, order=90)

@@ -11,15 +11,13 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_BOTH, RESULTS, ratio
+from borgtrace.analyses._answers import IN_BOTH, ratio
 from borgtrace.analyses._attempts import TASK, is_known, of_jobs
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.constraints import fingerprints
 from borgtrace.recipe.eligibility import READS, Eligibility
-
-RESULT = RESULTS["eligible_starts"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -84,4 +82,4 @@ def _eligible_starts(result: pa.Table) -> float:
     return ratio("n_broken", "n_starts", "no task starts under constraints")(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=READS, order=92)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=READS, order=92)

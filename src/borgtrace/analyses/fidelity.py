@@ -11,7 +11,6 @@ Reference: published facts about the traces of 2011 and 2019.
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._fidelity import Measures, Units
 from borgtrace.analyses._fidelity_events import event_measures
 from borgtrace.analyses._fidelity_usage import row_measures, usage_measures
@@ -23,7 +22,6 @@ from borgtrace.synth.targets import TARGETS, TARGETS_2019, Target
 TOLERANCE = 0.10
 LESS = 1.0 - 1e-6
 """Ends of an interval are float32 values, the published numbers decimals."""
-RESULT = RESULTS["fidelity"]
 
 
 def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]:
@@ -108,4 +106,4 @@ def _share_fitting(result: pa.Table) -> float:
     return verdicts.count("fits") / len(verdicts)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=900)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=900)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2019, MONTH_2019, RESULTS, part, ratio
+from borgtrace.analyses._answers import LIKE_2019, MONTH_2019, part, ratio
 from borgtrace.analyses._attempts import is_inside, last_time, of_jobs, time_running
 from borgtrace.analyses._breakdown import ranked, sum_by_group, tier_rows
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below, near
@@ -21,7 +21,6 @@ from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
 
 _ENDS = {kind: kind.lower() for kind in TERMINAL_EVENTS}
-RESULT = RESULTS["hazards"]
 
 
 def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
@@ -108,4 +107,4 @@ def _evicted_once(result: pa.Table) -> float:
     return ratio("n_evicted_once", "n_evicted_jobs", _NONE, **_TIERS)(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=57)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=57)

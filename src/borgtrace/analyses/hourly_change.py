@@ -9,15 +9,13 @@ Reference: Reiss et al., SoCC'12.
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, RESULTS
+from borgtrace.analyses._answers import LIKE_2011
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._relative_change import curves, plot_curves, share_within, task_pairs
 from borgtrace.analyses._windows import UNKNOWN, regular, task_tiers
 from borgtrace.recipe import Claims, Recipe, Tables, near
 from borgtrace.recipe.charts import Chart
-
-RESULT = RESULTS["hourly_change"]
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -41,4 +39,4 @@ def _hourly_cpu(result: pa.Table) -> float:
     return share_within(15, resource="cpu")(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=71)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=71)

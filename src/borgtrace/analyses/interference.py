@@ -14,7 +14,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2014, RESULTS, matching
+from borgtrace.analyses._answers import LIKE_2014, matching
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
 from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, int_sum, level, outermost, regular
@@ -23,7 +23,6 @@ from borgtrace.recipe.charts import WIDTH, Chart, Plot, added, area, axis, line
 
 METRICS = {"cpi": ("cycles_per_instruction", 14), "mai": ("memory_accesses_per_instruction", 24)}
 """Name: column, binary digits of its sums."""
-RESULT = RESULTS["interference"]
 
 
 def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
@@ -76,7 +75,7 @@ def plot(result: pa.Table) -> Chart:
         low=lambda row: max(0.0, row["mean"] - row["deviation"]),
         high=lambda row: row["mean"] + row["deviation"],
     )
-    plotted = Plot(rows, RESULT, x=axis("bin", None)).add(area(opacity=0.2), y=axis("low", None), y2="high")
+    plotted = Plot(rows, result, x=axis("bin", None)).add(area(opacity=0.2), y=axis("low", None), y2="high")
     plotted.add(line(point=True), y="mean").facet(row="metric", column="condition", independent=("x", "y"))
     title = "Instructions on crowded machines (band: one standard deviation)"
     return plotted.draw(title, width=WIDTH * 3 // 4, height=170)
@@ -109,4 +108,4 @@ def _per_tenth(result: pa.Table) -> float:
     return 10.0 * _slope(result, "cpi", "cpu percent")
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage", "machine_events"), order=110)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage", "machine_events"), order=110)

@@ -9,14 +9,12 @@ Reference: Tirmazi et al., EuroSys'20, Fig. 8.
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import MONTH_2011, MONTH_2019, RESULTS
+from borgtrace.analyses._answers import MONTH_2011, MONTH_2019
 from borgtrace.analyses._attempts import last_time, new_jobs
 from borgtrace.analyses._histograms import period
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line
 from borgtrace.schema.time import HOUR, TRACE_START
-
-RESULT = RESULTS["job_arrivals"]
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -36,7 +34,7 @@ def compute(tables: Tables) -> pa.Table:
 
 def plot(result: pa.Table) -> Chart:
     """Draw arrivals per hour."""
-    return Plot(result, RESULT, x=hour_axis(), y=axis("n_jobs", "jobs")).add(line()).draw("New jobs per hour")
+    return Plot(result, x=hour_axis(), y=axis("n_jobs", "jobs")).add(line()).draw("New jobs per hour")
 
 
 def _mean(result: pa.Table) -> float:
@@ -71,4 +69,4 @@ CLAIMS = from_source(
     scope=MONTH_2011,
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=51)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("collection_events",), order=51)

@@ -9,7 +9,7 @@ Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (scheduling del
 
 import pyarrow as pa
 
-from borgtrace.analyses._answers import RESULTS, value
+from borgtrace.analyses._answers import value
 from borgtrace.analyses._attempts import is_inside, of_jobs
 from borgtrace.analyses._quantiles import NOTHING, PERCENTS, fetch_counts
 from borgtrace.analyses._windows import tier
@@ -17,7 +17,6 @@ from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Scope, Tables, 
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 
 _SHOWN = (*PERCENTS, 100.0)
-RESULT = RESULTS["job_delay"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -45,7 +44,7 @@ def compute(tables: Tables) -> list[Row]:
 
 def plot(result: pa.Table) -> Chart:
     """Draw the quantile curves per tier."""
-    plotted = Plot(result, RESULT, x=duration_axis("seconds"), y=axis("percent", "percent of jobs"), color="tier")
+    plotted = Plot(result, x=duration_axis("seconds"), y=axis("percent", "percent of jobs"), color="tier")
     return plotted.add(step(point=True), tips=("n",)).draw("Time from ready to the first running task")
 
 
@@ -59,4 +58,4 @@ def _production_first(result: pa.Table) -> float:
     return of_tier[0](result) - of_tier[1](result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("collection_events", "instance_events"), order=57)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("collection_events", "instance_events"), order=57)

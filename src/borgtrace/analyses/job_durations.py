@@ -12,7 +12,7 @@ from operator import add
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, RESULTS, value
+from borgtrace.analyses._answers import LIKE_2011, value
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, from_source, near
@@ -21,7 +21,6 @@ from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
 
 ALL = "all"
-RESULT = RESULTS["job_durations"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -56,7 +55,7 @@ def _durations(attempts: ibis.Table) -> ibis.Table:
 def plot(result: pa.Table) -> Chart:
     """Draw the quantile curves by the way jobs end."""
     x, y = duration_axis("seconds", "from first SCHEDULE to last end"), axis("percent", "percent of jobs")
-    plotted = Plot(result, RESULT, x=x, y=y, color=axis("end_type", "end"))
+    plotted = Plot(result, x=x, y=y, color=axis("end_type", "end"))
     return plotted.add(step(point=True)).draw("Job durations")
 
 
@@ -68,4 +67,4 @@ CLAIMS = from_source(
     scope=LIKE_2011,
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=53)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("collection_events",), order=53)

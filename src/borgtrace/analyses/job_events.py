@@ -9,12 +9,11 @@ Reference: 2011 format document, job events table.
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, MONTH_2011, RESULTS, Measure, part
+from borgtrace.analyses._answers import IN_2011, MONTH_2011, Measure, part
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.recipe import Claim, Recipe, Tables, above, at_most, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 
-RESULT = RESULTS["job_events"]
 ANY = "any"
 
 
@@ -29,7 +28,7 @@ def compute(tables: Tables) -> ibis.Table:
 
 def plot(result: pa.Table) -> Chart:
     """Draw the jobs per event type."""
-    plotted = Plot(result, RESULT, x=axis("n_jobs", "jobs"), y=axis("type", order="-x"))
+    plotted = Plot(result, x=axis("n_jobs", "jobs"), y=axis("type", order="-x"))
     return plotted.add(bar()).draw("Jobs by event")
 
 
@@ -51,4 +50,4 @@ CLAIMS = from_source(
     scope=IN_2011,
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=50)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("collection_events",), order=50)

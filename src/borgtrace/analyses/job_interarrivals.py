@@ -9,13 +9,11 @@ Reference: Tirmazi et al., EuroSys'20, section 7.
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, RESULTS
+from borgtrace.analyses._answers import IN_2011
 from borgtrace.analyses._attempts import new_jobs
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
-
-RESULT = RESULTS["job_interarrivals"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -36,7 +34,7 @@ def compute(tables: Tables) -> list[Row]:
 def plot(result: pa.Table) -> Chart:
     """Draw the quantile curve on a logarithmic axis."""
     x = duration_axis("seconds", "from one job to the next", constant=0.001)
-    plotted = Plot(result, RESULT, x=x, y=axis("percent", "percent of gaps"))
+    plotted = Plot(result, x=x, y=axis("percent", "percent of gaps"))
     return plotted.add(step(point=True)).draw("Time between job arrivals")
 
 
@@ -49,4 +47,4 @@ def _squared_cv(result: pa.Table) -> float | None:
     return result["squared_cv"][0].as_py()
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("collection_events",), order=52)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("collection_events",), order=52)

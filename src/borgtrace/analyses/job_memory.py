@@ -9,12 +9,10 @@ Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (correlation of
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import MONTH_2019, RESULTS
+from borgtrace.analyses._answers import MONTH_2019
 from borgtrace.analyses.job_usage import usage_of_jobs
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, near
 from borgtrace.recipe.charts import Chart, Plot, axis, point
-
-RESULT = RESULTS["job_memory"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -33,7 +31,7 @@ def compute(tables: Tables) -> list[Row]:
 def plot(result: pa.Table) -> Chart:
     """Draw the medians against the buckets."""
     x, y = (axis(name, scale={"type": "symlog"}) for name in ("bucket", "memory"))
-    return Plot(result, RESULT, x=x, y=y).add(point(20), tips=("n_jobs",)).draw("Memory-hours of jobs by CPU-hours")
+    return Plot(result, x=x, y=y).add(point(20), tips=("n_jobs",)).draw("Memory-hours of jobs by CPU-hours")
 
 
 CLAIMS = Claims("Tirmazi et al., EuroSys'20 (correlation of CPU and memory)", scope=MONTH_2019)
@@ -47,4 +45,4 @@ def pearson(result: pa.Table) -> float:
     return float(np.corrcoef(result["bucket"].to_numpy(), memory)[0, 1])
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage",), order=65)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage",), order=65)

@@ -7,7 +7,7 @@ Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (tasks per job)
 
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2019, RESULTS, value
+from borgtrace.analyses._answers import IN_2019, value
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._quantiles import NOTHING, PERCENTS, fetch_counts
 from borgtrace.analyses._windows import int_sum, tier
@@ -15,7 +15,6 @@ from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_sou
 from borgtrace.recipe.charts import Chart, Plot, axis, log_axis, step
 
 _SHOWN = (*PERCENTS, 100.0)
-RESULT = RESULTS["job_sizes"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -36,7 +35,7 @@ def compute(tables: Tables) -> list[Row]:
 
 def plot(result: pa.Table) -> Chart:
     """Draw the quantile curves per tier."""
-    plotted = Plot(result, RESULT, x=log_axis("n_tasks"), y=axis("percent", "percent of jobs"), color="tier")
+    plotted = Plot(result, x=log_axis("n_tasks"), y=axis("percent", "percent of jobs"), color="tier")
     return plotted.add(step(point=True), tips=("n",)).draw("Tasks of a job by tier")
 
 
@@ -60,4 +59,4 @@ CLAIMS = from_source(
     ),
     scope=IN_2019,
 )
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=54)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_events",), order=54)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.analyses._answers import MONTH_2011, MONTH_2019, RESULTS, value
+from borgtrace.analyses._answers import MONTH_2011, MONTH_2019, value
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._power_law import continuous_exponent, regression_exponent
 from borgtrace.analyses._windows import HOUR_SECONDS, RESOURCES, amount, int_sum, regular
@@ -24,7 +24,6 @@ from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, a
 from borgtrace.recipe.charts import Chart, Plot, line, log_axis
 
 Usage = npt.NDArray[np.float64]
-RESULT = RESULTS["job_usage"]
 BITS = 24
 """Digits behind the point of a job's sum: a month of 10,000 largest machines takes 59 bits."""
 TOPS = tuple(base * 10**power for power in range(5) for base in (1, 2, 5))
@@ -101,7 +100,7 @@ def plot(result: pa.Table) -> Chart:
     """Draw the share of jobs that use so much or more."""
     rows = [row for row in result.to_pylist() if row["least"]]
     x, y = log_axis("least", "hours of the largest machine, at least", least=None), log_axis("top", least=None)
-    plotted = Plot(rows, RESULT, x=x, y=y, color="resource").add(line(point=True), tips=("n_jobs", "share"))
+    plotted = Plot(rows, result, x=x, y=y, color="resource").add(line(point=True), tips=("n_jobs", "share"))
     return plotted.draw("Share of jobs that use so much or more")
 
 
@@ -146,4 +145,4 @@ CLAIMS = from_source(
     kind="criterion",
     scope=_LIKE_2019,
 )
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage",), order=64)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_usage",), order=64)

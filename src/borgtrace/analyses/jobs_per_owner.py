@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, MONTH_2011, RESULTS
+from borgtrace.analyses._answers import IN_2011, MONTH_2011
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, line, log_axis
@@ -20,7 +20,6 @@ from borgtrace.recipe.charts import Chart, Plot, axis, line, log_axis
 _OWNERS = {"user": "user", "logical name": "collection_logical_name"}
 _WHOLE = 100
 """Ranks that are all reported; later ones in steps of about 2 %."""
-RESULT = RESULTS["jobs_per_owner"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -61,7 +60,7 @@ def _ranks(n: int) -> list[int]:
 
 def plot(result: pa.Table) -> Chart:
     """Draw jobs against rank, both axes logarithmic."""
-    plotted = Plot(result, RESULT, x=log_axis("rank", "rank"), y=log_axis("n_jobs", "jobs"))
+    plotted = Plot(result, x=log_axis("rank", "rank"), y=log_axis("n_jobs", "jobs"))
     return plotted.add(line(point=True), color=axis("kind", "owner")).draw("Jobs by rank of their owner")
 
 
@@ -99,4 +98,4 @@ CLAIMS = from_source(
     scope=IN_2011,
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=55)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("collection_events",), order=55)

@@ -12,7 +12,7 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, RESULTS
+from borgtrace.analyses._answers import LIKE_2011
 from borgtrace.analyses._attempts import duration_sums, of_jobs
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._trend import Interval, rank_correlation
@@ -21,7 +21,6 @@ from borgtrace.recipe.charts import Chart, Plot, axis, beside, point
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 _STATES = ("pending", "running")
-RESULT = RESULTS["load_and_times"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -92,7 +91,7 @@ def plot(result: pa.Table) -> Chart:
     """Draw waits and runs against the load, one point a day."""
     x = axis("mean_pending", scale={"zero": False})
     ys = {name: axis(f"mean_{name}", "seconds", scale={"zero": False}) for name in ("wait", "run")}
-    return beside("", *(Plot(result, RESULT, x=x, y=y).add(point()).draw(f"Mean {name}") for name, y in ys.items()))
+    return beside("", *(Plot(result, x=x, y=y).add(point()).draw(f"Mean {name}") for name, y in ys.items()))
 
 
 def correlation(result: pa.Table, column: str) -> Interval:
@@ -134,4 +133,4 @@ def _execution(result: pa.Table) -> Interval:
     return correlation(result, "mean_run")
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=41)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=41)

@@ -11,7 +11,7 @@ from dataclasses import replace
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, RESULTS
+from borgtrace.analyses._answers import IN_2011
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
@@ -22,7 +22,6 @@ from borgtrace.schema.time import HOUR, TRACE_START
 _KINDS = ("ADD", "REMOVE", "UPDATE")
 _WEEK = 168
 """Hours."""
-RESULT = RESULTS["machine_availability"]
 
 
 def compute(tables: Tables) -> ibis.Table:
@@ -69,4 +68,4 @@ def _lost(result: pa.Table) -> float:
     return float(1 - present / seen)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("machine_events",), order=13)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("machine_events",), order=13)

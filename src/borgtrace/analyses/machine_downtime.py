@@ -9,7 +9,7 @@ Reference: 2011 format document, machine events.
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import MONTH_2011, RESULTS, Measure, value
+from borgtrace.analyses._answers import MONTH_2011, Measure, value
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Row, Tables, at_least, from_source, near
@@ -17,7 +17,6 @@ from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 
 _ENOUGH = 100
 """Absences, before their quantiles are compared."""
-RESULT = RESULTS["machine_downtime"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -34,7 +33,7 @@ def compute(tables: Tables) -> list[Row]:
 
 def plot(result: pa.Table) -> Chart:
     """Draw the quantile curve, time on a logarithmic axis."""
-    plotted = Plot(result, RESULT, x=duration_axis("seconds"), y=axis("percent", "percent of absences"))
+    plotted = Plot(result, x=duration_axis("seconds"), y=axis("percent", "percent of absences"))
     return plotted.add(step(point=True)).draw("How long machines are away")
 
 
@@ -54,4 +53,4 @@ CLAIMS = from_source(
     scope=MONTH_2011,
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("machine_events",), order=12)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("machine_events",), order=12)

@@ -8,13 +8,12 @@ Reference: 2011 format document, machine events.
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, RESULTS
+from borgtrace.analyses._answers import IN_2011
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, at_most
 from borgtrace.recipe.charts import Chart, Plot, count_axis, point
 
 _ENOUGH = 100
 """Machines removed, before a share of them is compared."""
-RESULT = RESULTS["machine_removals"]
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -35,7 +34,7 @@ def compute(tables: Tables) -> ir.Table:
 def plot(result: pa.Table) -> Chart:
     """Draw machines against removals, both axes logarithmic."""
     x, y = count_axis("n_removals", "removals"), count_axis("n_machines", "machines")
-    return Plot(result, RESULT, x=x, y=y).add(point(70)).draw("Machines by number of removals")
+    return Plot(result, x=x, y=y).add(point(70)).draw("Machines by number of removals")
 
 
 CLAIMS = Claims("count over the machine events of 2011", kind="criterion", scope=IN_2011)
@@ -51,4 +50,4 @@ def _never_back(result: pa.Table) -> float:
     return gone / removed
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("machine_events",), order=11)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("machine_events",), order=11)

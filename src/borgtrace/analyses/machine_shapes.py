@@ -12,14 +12,13 @@ from collections.abc import Callable
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import MONTH_2011, RESULTS
+from borgtrace.analyses._answers import MONTH_2011
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, Claims, Recipe, Tables, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, point
 from borgtrace.schema.time import BEFORE_TRACE
 
 SHAPE = ("platform_id", "cpu_capacity", "memory_capacity")
-RESULT = RESULTS["machine_shapes"]
 
 
 def compute(tables: Tables) -> ibis.Table:
@@ -47,7 +46,7 @@ def plot(result: pa.Table) -> Chart:
     of = "(of the largest machine)"
     x, y = axis("cpu_capacity", f"CPU {of}"), axis("memory_capacity", f"memory {of}")
     size = axis("n_last", "machines", scale={"range": [20, 1500]})
-    plotted = Plot(result, RESULT, x=x, y=y, size=size, color=axis("platform_id", legend=None))
+    plotted = Plot(result, x=x, y=y, size=size, color=axis("platform_id", legend=None))
     return plotted.add(point(opacity=0.7)).draw("Machines by capacity")
 
 
@@ -83,4 +82,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("machine_events",), order=10)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("machine_events",), order=10)

@@ -91,7 +91,7 @@ def _curve(held: ir.Table, n_present: ir.Table, resource: str, highest: int) -> 
 def plot(result: pa.Table) -> Chart:
     """Draw both curves."""
     y = axis("share", "share of machine-slots", scale={"domain": [0, 1]})
-    plotted = Plot(result, RESULT, x=axis("percent", "used (% of the machine)"), y=y, color="resource")
+    plotted = Plot(result, x=axis("percent", "used (% of the machine)"), y=y, color="resource")
     return plotted.add(step()).draw("Utilization of machines, 300 s at a time")
 
 
@@ -105,4 +105,4 @@ def _machines_cpu_80(result: pa.Table) -> float:
     return part("n_slots", "no slot was measured", {"resource": "cpu"}, percent=above(80))(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage", "machine_events"), order=61)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage", "machine_events"), order=61)

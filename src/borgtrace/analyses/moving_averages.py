@@ -11,14 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._attempts import duration_sums
 from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line, thinned
 from borgtrace.schema.time import HOUR, WINDOW, Microseconds
-
-RESULT = RESULTS["moving_averages"]
 
 
 def compute(tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds = WINDOW) -> pa.Table:
@@ -71,4 +68,4 @@ def plot(result: pa.Table) -> Chart:
     return beside("", *drawn)
 
 
-RECIPE = Recipe(RESULT, compute, plot, reads=("instance_events",), order=40)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=40)

@@ -16,11 +16,10 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._notebook import largest_capacities, long_windows, sums
+from borgtrace.analyses._notebook import ON_MACHINE, as_there, known_there, largest_capacities, matched, sums
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.analyses._windows import BITS, HOUR_SECONDS, RESOURCES, SLOT_SECONDS, by_tier, outermost, regular
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
@@ -29,8 +28,6 @@ from borgtrace.schema.time import HOUR, TRACE_START
 
 _STEP = HOUR // 6
 """The trace starts ten minutes after an hour of its clock: capacities are averaged over pieces that make both."""
-_OTHER = "production"
-RESULT = RESULTS["notebook"]
 Found = dict[tuple[str, int], Row]
 """Amounts by tier and hour."""
 
@@ -73,28 +70,19 @@ def _largest(tables: Tables) -> Row:
 
 def _readings(tables: Tables) -> dict[str, Found]:
     """Return the amounts by tier and hour after each correction but the last."""
-    events = outermost(tables.instance_events)
-    where = [*TASK, "machine_id"]
-    known = events.group_by(where).aggregate(priority=events.priority.max(), is_known=ibis.literal(True))
     # A priority of its own for what no event matches, by the same rule.
     own = tables.tasks.select(*TASK, own="priority")
     inside = regular(outermost(tables.instance_usage))
-    every = lookup(lookup(inside, known, where), own, TASK)
+    every = lookup(lookup(inside, known_there(tables), ON_MACHINE), own, TASK)
     every = every.mutate(priority=every.is_known.fill_null(False).ifelse(every.priority, every.own))
     signed = by_tier(tables, regular(tables.instance_usage))
     asked = {
-        "literal": (_as_there(tables, long_windows(tables).inner_join(known, where)), SLOT_SECONDS),
-        "windows": (_as_there(tables, every.filter(every.is_known)), every.seconds),
-        "unmatched": (_as_there(tables, every), every.seconds),
+        "literal": (matched(tables), SLOT_SECONDS),
+        "windows": (as_there(tables, every.filter(every.is_known)), every.seconds),
+        "unmatched": (as_there(tables, every), every.seconds),
         "tiers": (signed, signed.seconds * signed.sign),
     }
     return {name: _by_hour(tables, name, rows, weight) for name, (rows, weight) in asked.items()}
-
-
-def _as_there(tables: Tables, rows: ir.Table) -> ir.Table:
-    """Name tiers as the notebook does: whatever is in none below production is production."""
-    below = [(rows.priority.between(low, high), name) for name, low, high in tables.dialect.tiers[:3]]
-    return rows.mutate(tier=ibis.cases(*below, else_=_OTHER))
 
 
 def _by_hour(tables: Tables, name: str, rows: ir.Table, weight: ir.IntegerColumn | int) -> Found:
@@ -126,4 +114,4 @@ def plot(result: pa.Table) -> Chart:
 
 
 _READS = ("instance_usage", "instance_events", "machine_events", "tasks")
-RECIPE = Recipe(RESULT, compute, plot, reads=_READS, order=61)
+RECIPE = Recipe.declared(compute, plot, reads=_READS, order=61)

@@ -74,8 +74,8 @@ def plot(result: pa.Table) -> Chart:
     """Draw the mean of each quantity by tier."""
     rows = [row for row in result.to_pylist() if row["mean"] is not None]
     x = axis("mean", "mean (of the largest machine; s/s)", scale={"type": "symlog", "constant": 1e-5})
-    plotted = Plot(rows, RESULT, x=x, y=axis("quantity", order=list(QUANTITIES)), yOffset="tier", color="tier")
+    plotted = Plot(rows, result, x=x, y=axis("quantity", order=list(QUANTITIES)), yOffset="tier", color="tier")
     return plotted.add(bar(), tips=("missing", "largest", "relative")).draw("Disk, page cache and assigned memory")
 
 
-RECIPE = Recipe(RESULT, compute, plot, reads=("instance_usage", "instance_events", "tasks"), order=69)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_usage", "instance_events", "tasks"), order=69)

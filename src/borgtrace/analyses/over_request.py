@@ -9,14 +9,13 @@ Reference: Zhu et al. (over-consumption).
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, LIKE_2011, RESULTS, largest, ratio
+from borgtrace.analyses._answers import IN_2011, LIKE_2011, largest, ratio
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._windows import RESOURCES, int_sum, of_request, regular, task_tiers
 from borgtrace.recipe import Claims, Recipe, Tables, below, between, near
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar, series
 
 LABELS = {"n_peak_over": "peak > 1 ×", "n_over": "> 1 ×", "n_over_150": "> 1.5 ×", "n_over_200": "> 2 ×"}
-RESULT = RESULTS["over_request"]
 
 
 def compute(tables: Tables) -> ibis.Table:
@@ -88,4 +87,4 @@ def _over_twice(result: pa.Table) -> float:
     return ratio("n_over_200", "n_tasks", "no task has cpu usage and a request", resource="cpu")(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=111)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=111)

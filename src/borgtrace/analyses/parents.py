@@ -10,14 +10,12 @@ Reference: Tirmazi et al., EuroSys'20 (job dependencies).
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2019, RESULTS, Measure, part
+from borgtrace.analyses._answers import IN_2019, Measure, part
 from borgtrace.analyses._attempts import ENDS, collection_ends, is_known, of_jobs
 from borgtrace.analyses._joins import lookup
 from borgtrace.recipe import Claim, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.schema.time import SECOND, Seconds
-
-RESULT = RESULTS["parents"]
 
 
 def compute(tables: Tables, *, delay: Seconds = 60) -> ir.Table:
@@ -58,4 +56,4 @@ CLAIMS = from_source(
     scope=IN_2019,
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=120)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("collection_events",), order=120)

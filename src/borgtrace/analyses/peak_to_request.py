@@ -11,12 +11,10 @@ Reference: published histogram of 20 million tasks (5 % bins).
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, RESULTS, matching, part
+from borgtrace.analyses._answers import IN_2011, matching, part
 from borgtrace.analyses._windows import RESOURCES, peaks_of_request
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, near
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, added, axis, bar
-
-RESULT = RESULTS["peak_to_request"]
 
 
 def compute(tables: Tables, *, n_bins: int = 40) -> ibis.Table:
@@ -88,4 +86,4 @@ def _mean_memory(result: pa.Table) -> float:
     return _mean(result, "memory")
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=62)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=62)

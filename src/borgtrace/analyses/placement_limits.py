@@ -15,7 +15,7 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, IN_2019, RESULTS, ratio
+from borgtrace.analyses._answers import IN_2011, IN_2019, ratio
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import int_sum
@@ -30,7 +30,6 @@ LIMITS = {
     "different_machine": replace(IN_2011, tables=_EVENTS),
 }
 """On which stores each limit can be judged; the format document of the trace says that it holds."""
-RESULT = RESULTS["placement_limits"]
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -108,4 +107,4 @@ CLAIMS = tuple(
     for kind, scope in LIMITS.items()
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events", "collection_events"), order=126)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_events", "collection_events"), order=126)

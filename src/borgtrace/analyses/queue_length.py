@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, RESULTS
+from borgtrace.analyses._answers import LIKE_2011
 from borgtrace.analyses._attempts import PENDING, of_jobs
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._trend import Interval, slope
@@ -36,7 +36,6 @@ _DIE = ("FAIL", "KILL", "LOST")
 _STATES = ("pending", "running")
 _STOCK = ("time", "pending", "pending_min", "pending_max", "running", "running_min", "running_max")
 _COUNTED = ("pending_published", "running_published", "running_literal", "unfinished")
-RESULT = RESULTS["queue_length"]
 
 
 def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
@@ -207,4 +206,4 @@ CLAIMS = from_source(
     scope=LIKE_2011,
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=30)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_events",), order=30)

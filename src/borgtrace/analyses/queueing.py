@@ -9,7 +9,7 @@ Reference: 2019 format document (QUEUE, ENABLE).
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2019, RESULTS, part
+from borgtrace.analyses._answers import IN_2019, part
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._histograms import bin_up_to, cumulative_share
 from borgtrace.analyses._joins import last_known, lookup
@@ -20,7 +20,6 @@ from borgtrace.schema.time import SECOND
 
 EDGES = tuple(2**k for k in range(22))
 """Upper edges of the bins, s; the last (24 days) holds all above."""
-RESULT = RESULTS["queueing"]
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -45,7 +44,7 @@ def plot(result: pa.Table) -> Chart:
     """Draw the cumulative delay per tier."""
     x = duration_axis("at_most", "delay at most", type="log")
     y = axis("share", "share of attempts", scale={"domain": [0, 1]})
-    plotted = Plot(result, RESULT, x=x, y=y, color="tier", strokeDash="scheduler")
+    plotted = Plot(result, x=x, y=y, color="tier", strokeDash="scheduler")
     return plotted.add(line(point=True)).draw("Delay from QUEUE to ENABLE")
 
 
@@ -58,4 +57,4 @@ def _batch_queue(result: pa.Table) -> float:
     return part("n_attempts", "no job was queued", scheduler="BATCH")(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("collection_events",), order=122)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("collection_events",), order=122)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from borgtrace.analyses import _reservation_policies as kernel
 from borgtrace.analyses import _window_blocks as blocks
-from borgtrace.analyses._answers import LIKE_2011, RESULTS, value
+from borgtrace.analyses._answers import LIKE_2011, value
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._windows import RESOURCES, int_sum
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below, near
@@ -45,7 +45,6 @@ _HIGHEST = 1000
 _GAP = 300
 """Seconds without a window after which a task starts over: its history is lost."""
 _NO_MACHINE = -1
-RESULT = RESULTS["reservation"]
 
 
 def compute(tables: Tables, *, half_life: Seconds = 3600.0) -> list[Row]:
@@ -173,7 +172,7 @@ def _rows(sums: NDArray[np.int64], margin: NDArray[np.float64]) -> list[Row]:
 def plot(result: pa.Table) -> Chart:
     """Draw violations against what is reclaimed; the Pareto front is filled."""
     x, y = axis("reclaimed", "reclaimed share"), axis("violated", "share of time in violation")
-    plotted = Plot(result, RESULT, x=x, y=y, color="policy", fill="policy")
+    plotted = Plot(result, x=x, y=y, color="policy", fill="policy")
     plotted.add(point(45, filled=False), fillOpacity=when("datum.is_on_front", 0.9, 0.0))
     plotted.facet(row="resource", column="tier", independent=("y",))
     return plotted.draw("Reclaimed resources against violations (filled: Pareto front)", width=WIDTH // 2, height=160)
@@ -201,4 +200,4 @@ def _reclaimed(result: pa.Table) -> float:
     return value("reclaimed", "no such task", resource="cpu", tier="production", **_TWENTY)(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=80)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=80)

@@ -8,7 +8,7 @@ Reference: 2011 format document, job and task life cycles.
 
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, RESULTS, largest, ratio
+from borgtrace.analyses._answers import IN_2011, largest, ratio
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._quantiles import fetch_counts
 from borgtrace.analyses._windows import tier
@@ -18,7 +18,6 @@ from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 _PERCENTS = (50.0, 90.0, 99.0)
 _NEVER = -1
 """Stands for "not submitted again" while gaps are counted."""
-RESULT = RESULTS["resubmission_gaps"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -41,7 +40,7 @@ def compute(tables: Tables) -> list[Row]:
 def plot(result: pa.Table) -> Chart:
     """Draw the share that is submitted again."""
     rows = added(result, share=lambda row: row["n_again"] / row["n"])
-    plotted = Plot(rows, RESULT, x=axis("end_type", "end of the attempt"), y=axis("share", "share submitted again"))
+    plotted = Plot(rows, result, x=axis("end_type", "end of the attempt"), y=axis("share", "share submitted again"))
     return plotted.add(bar(), xOffset="tier", color="tier").draw("Attempts that are repeated")
 
 
@@ -64,4 +63,4 @@ CLAIMS = from_source(
     scope=IN_2011,
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=24)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_events",), order=24)

@@ -10,15 +10,13 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, IN_2019, LIKE_2011, RESULTS
+from borgtrace.analyses._answers import IN_2011, IN_2019, LIKE_2011
 from borgtrace.analyses._attempts import counted_events
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, equals, near
 from borgtrace.recipe.charts import Chart, Plot, hour_axis, line, series
 from borgtrace.schema.time import HOUR, TRACE_START
-
-RESULT = RESULTS["resubmissions"]
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -32,7 +30,7 @@ def compute(tables: Tables) -> ir.Table:
 def plot(result: pa.Table) -> Chart:
     """Draw both rates."""
     rates = series("tasks per hour", n_new="new", n_again="resubmitted")
-    return Plot(result, RESULT, x=hour_axis(), y=rates).add(line()).draw("Submissions per hour")
+    return Plot(result, x=hour_axis(), y=rates).add(line()).draw("Submissions per hour")
 
 
 CLAIMS = Claims("Zhu et al., Observation 3", scope=LIKE_2011)
@@ -63,4 +61,4 @@ def _ratio(result: pa.Table) -> float:
     return float(np.median(result["n_again"].to_numpy()) / new)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=23)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=23)

@@ -15,7 +15,7 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, MONTH_2011, RESULTS, Measure, value
+from borgtrace.analyses._answers import LIKE_2011, MONTH_2011, Measure, value
 from borgtrace.analyses._attempts import is_known, last_time, of_jobs
 from borgtrace.analyses._breakdown import count_by_group, cuts, named, ranked, tier_rows
 from borgtrace.analyses._quantiles import NOTHING, Counts, kaplan_meier
@@ -28,7 +28,6 @@ _HOURS, _DAYS = (1, 1.5, 2, 3, 4, 6, 8, 10, 12, 18), (1, 2, 4, 7, 14, 28)
 _UNITS = ((1, _SECONDS), (60, _MINUTES), (3600, _HOURS), (86400, _DAYS))
 GRID = tuple(int(unit * number) for unit, numbers in _UNITS for number in numbers)
 """Times at which the curves are reported, s."""
-RESULT = RESULTS["run_times"]
 
 
 def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
@@ -109,7 +108,7 @@ def plot(result: pa.Table) -> Chart:
     # A tier of which none has finished has no such distribution: its rows draw nothing, and keep its color.
     if any(row["finished"] is not None for row in rows):
         panels.append(("finished", "share of the finished"))
-    drawn = (Plot(rows, RESULT, x=x, y=axis(name, title), color="tier").add(step()).draw() for name, title in panels)
+    drawn = (Plot(rows, result, x=x, y=axis(name, title), color="tier").add(step()).draw() for name, title in panels)
     return beside("Run time of tasks", *drawn)
 
 
@@ -162,4 +161,4 @@ def _outlasting(result: pa.Table) -> float:
     return 1.0 - _at("ended", 3600, "class", "3")(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=43)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=43)

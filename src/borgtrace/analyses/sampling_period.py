@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.analyses import _window_blocks as blocks
-from borgtrace.analyses._answers import LIKE_2011, RESULTS, Measure, value
+from borgtrace.analyses._answers import LIKE_2011, Measure, value
 from borgtrace.analyses._margin_bins import margin_for, needed_margins
 from borgtrace.analyses._windows import SLOT_SECONDS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above, at_most
@@ -33,7 +33,6 @@ _PERCENTILES = np.array([10] * 9 + [1] * 10)
 """Weight of percentiles 10 … 90, 91 … 99 and 100: each stands for what lies below it."""
 _SAMPLE = np.array([100])
 """Weight of the sampled second, the only one there is."""
-RESULT = RESULTS["sampling_period"]
 
 
 def compute(tables: Tables, *, periods: tuple[int, ...] = (1, 2, 3, 6, 12)) -> list[Row]:
@@ -163,4 +162,4 @@ def _measure2_below(result: pa.Table) -> float:
     return _margin("second", 0)(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=81)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=81)

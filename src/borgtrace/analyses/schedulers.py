@@ -9,13 +9,11 @@ Reference: Tirmazi et al., EuroSys'20.
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2019, RESULTS, part
+from borgtrace.analyses._answers import IN_2019, part
 from borgtrace.analyses._joins import last_known, lookup
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claims, Recipe, Tables, at_least
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, axis, bar
-
-RESULT = RESULTS["schedulers"]
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -57,4 +55,4 @@ def _batch_beb(result: pa.Table) -> float:
     return part("n_collections", why, {"scheduler": "BATCH"}, tier="beb")(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("collection_events",), order=123)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("collection_events",), order=123)

@@ -10,7 +10,7 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2014, RESULTS, value
+from borgtrace.analyses._answers import LIKE_2014, value
 from borgtrace.analyses._attempts import HUNDREDTH, of_jobs
 from borgtrace.analyses._breakdown import count_by_group, ranked, sum_by_group, tier_rows
 from borgtrace.analyses._quantiles import PERCENTS, Counts
@@ -18,7 +18,6 @@ from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 
 _SHOWN = (*PERCENTS, 100.0)
-RESULT = RESULTS["scheduling_delay"]
 
 
 def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
@@ -53,7 +52,7 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
 def plot(result: pa.Table) -> Chart:
     """Draw the quantile curves per tier."""
     x, y = duration_axis("seconds"), axis("percent", "percent of attempts")
-    plotted = Plot(tier_rows(result), RESULT, x=x, y=y, color="tier")
+    plotted = Plot(tier_rows(result), result, x=x, y=y, color="tier")
     return plotted.add(step(point=True), tips=("n",)).draw("Waiting time until scheduled")
 
 
@@ -66,4 +65,4 @@ def _start(result: pa.Table) -> float:
     return value("seconds", "no task was scheduled", group="all", percent=50.0)(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=42)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=42)

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2019, RESULTS, ratio
+from borgtrace.analyses._answers import IN_2019, ratio
 from borgtrace.analyses._attempts import collection_ends
 from borgtrace.analyses._joins import lookup
 from borgtrace.kernels.arrays import Index
@@ -67,7 +67,6 @@ def depths(after: Index, before: Index) -> dict[int, int]:
 
 ORDERS = ("kept", "unknown", "broken")
 """One broken dependency breaks the order, whatever the others; else one unknown leaves it open."""
-RESULT = RESULTS["start_after"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -124,4 +123,4 @@ def _start_after(result: pa.Table) -> float:
     return ratio("n_kept", ("n_kept", "n_broken"), "no dependency has both times in the trace")(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("collection_events",), order=121)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("collection_events",), order=121)

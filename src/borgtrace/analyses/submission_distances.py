@@ -13,14 +13,13 @@ from itertools import combinations
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, RESULTS, value
+from borgtrace.analyses._answers import LIKE_2011, value
 from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_most
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 
 CHORD = "chord"
-RESULT = RESULTS["submission_distances"]
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -63,7 +62,7 @@ def _largest(instants: ibis.Table, n: dict[str, int], begin: int, length: int) -
 def plot(result: pa.Table) -> Chart:
     """Draw the distances as bars."""
     rows = added(result, pair=lambda row: f"{row['process']} – {row['other']}")
-    plotted = Plot(rows, RESULT, x=axis("distance", "largest distance of the CDFs"), y=axis("pair", order="-x"))
+    plotted = Plot(rows, result, x=axis("distance", "largest distance of the CDFs"), y=axis("pair", order="-x"))
     return plotted.add(bar(), tips=("n",)).draw("Distances between curves")
 
 
@@ -84,4 +83,4 @@ CLAIMS = tuple(
     )
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=22)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_events",), order=22)

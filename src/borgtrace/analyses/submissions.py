@@ -10,15 +10,13 @@ Reference: Zhu et al., Methods 3 and 3-1, Fig. 2 and 3.
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, RESULTS
+from borgtrace.analyses._answers import LIKE_2011
 from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line
 from borgtrace.schema.time import WINDOW, Microseconds
-
-RESULT = RESULTS["submissions"]
 
 
 def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
@@ -81,4 +79,4 @@ def _lag_at_end(result: pa.Table) -> float:
     return float(behind[-1] / before)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=21)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=21)

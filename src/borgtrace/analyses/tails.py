@@ -13,7 +13,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, RESULTS, value
+from borgtrace.analyses._answers import IN_2011, value
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses._quantiles import counts
@@ -22,8 +22,6 @@ from borgtrace.analyses.tasks_per_job import sizes
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below
 from borgtrace.recipe.charts import Chart, Plot, added, axis, point, rule
 from borgtrace.schema.time import SECOND, Seconds
-
-RESULT = RESULTS["tails"]
 
 
 def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seconds: Seconds = 3600) -> list[Row]:
@@ -63,7 +61,7 @@ def plot(result: pa.Table) -> Chart:
     rows = added(
         result, low=lambda row: row["alpha"] - 2 * row["error"], high=lambda row: row["alpha"] + 2 * row["error"]
     )
-    plotted = Plot(rows, RESULT, y="quantity").add(rule(), x=axis("low", "α"), x2="high")
+    plotted = Plot(rows, result, y="quantity").add(rule(), x=axis("low", "α"), x2="high")
     return plotted.add(point(60), x=axis("alpha", "α")).draw("Tail exponents (line: two standard errors)")
 
 
@@ -77,4 +75,4 @@ def _tasks_tail(result: pa.Table) -> float:
     return value("alpha", "no job has so many tasks", quantity="tasks per job")(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=56)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=56)

@@ -101,4 +101,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events", "tasks"), order=25)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_events", "tasks"), order=25)

@@ -10,12 +10,10 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, RESULTS, part
+from borgtrace.analyses._answers import LIKE_2011, part
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, added, line, log_axis
-
-RESULT = RESULTS["tasks_per_job"]
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -39,7 +37,7 @@ def plot(result: pa.Table) -> Chart:
     """Draw the share of jobs with at least so many tasks, both axes logarithmic."""
     total = sum(result["n_jobs"].to_pylist())
     shares = added(result, share=lambda row: row["n_jobs_at_least"] / total)
-    plotted = Plot(shares, RESULT, x=log_axis("n_tasks", "tasks"), y=log_axis("share", "share of jobs"))
+    plotted = Plot(shares, result, x=log_axis("n_tasks", "tasks"), y=log_axis("share", "share of jobs"))
     return plotted.add(line(point=True)).draw("Jobs with at least this many tasks")
 
 
@@ -50,4 +48,4 @@ CLAIMS = from_source(
     scope=LIKE_2011,
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=54)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_events",), order=54)

@@ -12,14 +12,13 @@ from itertools import pairwise
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, RESULTS, Measure, part
+from borgtrace.analyses._answers import IN_2011, Measure, part
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claim, Recipe, Tables, at_least, at_most, between, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point
 
 SINGLE = 100
-RESULT = RESULTS["trace_lengths"]
 
 
 def compute(tables: Tables) -> ibis.Table:
@@ -40,7 +39,7 @@ def plot(result: pa.Table) -> Chart:
     """Draw the number of tasks per length on logarithmic axes."""
     rows = added(result, per_length=lambda row: row["n_tasks"] / (row["longest"] - row["length"] + 1))
     x, y = log_axis("length", "usage rows of a task"), log_axis("per_length", "tasks per length")
-    return Plot(rows, RESULT, x=x, y=y).add(point(25)).draw("Length of task traces")
+    return Plot(rows, result, x=x, y=y).add(point(25)).draw("Length of task traces")
 
 
 def _share(low: int, high: int) -> Measure:
@@ -57,4 +56,4 @@ CLAIMS = from_source(
     scope=IN_2011,
 )
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("tasks", "instance_usage"), order=64)
+RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("tasks", "instance_usage"), order=64)

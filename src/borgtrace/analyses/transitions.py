@@ -9,14 +9,12 @@ Reference: Zhu et al., Fig. 1; Verma et al., EuroSys'15, Fig. 2; format document
 
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, RESULTS
+from borgtrace.analyses._answers import LIKE_2011
 from borgtrace.analyses._attempts import PENDING
 from borgtrace.errors import check_names
 from borgtrace.lifecycle import GRAPHS, is_legal
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, rect, when
-
-RESULT = RESULTS["transitions"]
 
 
 def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
@@ -47,7 +45,7 @@ def plot(result: pa.Table) -> Chart:
     y = axis("from_type", "event", axis={"labelExpr": first})
     color = axis("n", "times", scale={"type": "log", "scheme": "blues"})
     stroke = when("datum.is_legal_document_2011", "transparent", "#d62728")
-    plotted = Plot(result, RESULT, x=x, y=y, color=color, stroke=stroke).add(rect(strokeWidth=2))
+    plotted = Plot(result, x=x, y=y, color=color, stroke=stroke).add(rect(strokeWidth=2))
     return plotted.draw("Transitions between events (framed: not in the 2011 document)", width=340, height=340)
 
 
@@ -73,4 +71,4 @@ def _no_double_submit(result: pa.Table) -> int:
     return _count(result, ("SUBMIT",), "SUBMIT")
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=20)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=20)

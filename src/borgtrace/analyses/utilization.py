@@ -13,7 +13,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from borgtrace.analyses._answers import IN_2019, IN_BOTH, LIKE_2011, RESULTS, part, ratio
+from borgtrace.analyses._answers import IN_2019, IN_BOTH, LIKE_2011, part, ratio
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
@@ -82,7 +82,6 @@ TOP_TIERS = ("production", "monitoring")
 """The production of Zhu et al.: priority 9 to 11 of 2011; 2019 calls the highest of it monitoring."""
 _COLOURS = {"cpu": "#e07a1f", "memory": "#1f77b4"}
 _WHAT = ("used", "allocated")
-RESULT = RESULTS["utilization"]
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -151,7 +150,7 @@ def _own_panel(rows: list[Row]) -> Chart:
 
 def _panel(result: pa.Table, resource: str, name: str) -> Chart:
     cell, used = of_cell(result, resource), axis(f"{resource}_used", f"{name} (largest machines)")
-    plotted = Plot(result, RESULT, x=hour_axis())
+    plotted = Plot(result, x=hour_axis())
     plotted.add(area(opacity=0.75), y=used, color="tier", tips=(f"{resource}_allocated",))
     plotted.add(line(color="black", strokeDash=[5, 3]), data=cell, y=f"{resource}_allocated", tips=())
     return plotted.add(line(color="black"), data=cell, y=f"{resource}_capacity", tips=()).draw()
@@ -224,4 +223,4 @@ def _memory(result: pa.Table) -> float:
 _READS = ("instance_usage", "instance_events", "machine_events", "tasks")
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=_READS, order=60)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=_READS, order=60)

@@ -11,7 +11,7 @@ Reference: Tirmazi et al., EuroSys'20 (vertical scaling).
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2019, RESULTS
+from borgtrace.analyses._answers import IN_2019
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import RESOURCES, int_sum, peaks_of_request
@@ -19,8 +19,6 @@ from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.schema import UPDATE_EVENTS
-
-RESULT = RESULTS["vertical_scaling"]
 
 
 def compute(tables: Tables) -> ibis.Table:
@@ -63,7 +61,7 @@ def _slack(tables: Tables, settings: ibis.Table) -> ibis.Table:
 def plot(result: pa.Table) -> Chart:
     """Draw the median slack per setting."""
     x = axis("median_slack", "1 − peak ÷ request", scale={"domain": [0, 1]})
-    plotted = Plot(result, RESULT, x=x, y=axis("setting", axis={"labelLimit": 260})).add(bar())
+    plotted = Plot(result, x=x, y=axis("setting", axis={"labelLimit": 260})).add(bar())
     return plotted.draw("Median slack of the CPU request at the peak", height=130)
 
 
@@ -87,4 +85,4 @@ def _reduction(result: pa.Table) -> float:
 
 _READS = ("collection_events", "instance_events", "instance_usage", "tasks")
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=_READS, order=124)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=_READS, order=124)

@@ -60,4 +60,4 @@ def _task(result: pa.Table) -> float:
     return share_within(20, level="task", resource="cpu")(result)
 
 
-RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage",), order=70)
+RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage",), order=70)

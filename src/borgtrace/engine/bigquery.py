@@ -22,6 +22,8 @@ from borgtrace.schema import TRACE_TABLES, Absent, Column, Table
 from borgtrace.schema.dialects.google2019 import DEDICATED_MACHINE, GOOGLE_2019
 
 PROJECT = "google.com:google-cluster-data"
+HOSTED = {name: table for name, table in TRACE_TABLES.items() if not table.is_of_cells}
+"""Tables that each cell has a dataset of; power has one of its own."""
 _GIVEN = {
     "source_part": "0",
     "source_row": "0",
@@ -47,7 +49,7 @@ def view_sql(table: Table, cell: str) -> str:
     Parameters
     ----------
     table
-        One of :data:`borgtrace.schema.TRACE_TABLES`.
+        One of :data:`HOSTED`.
     cell
         ``"a"`` … ``"h"``.
 
@@ -70,8 +72,8 @@ def view_sql(table: Table, cell: str) -> str:
       0 AS source_row
     FROM `google.com:google-cluster-data.clusterdata_2019_a.machine_attributes` AS raw
     """
-    if table.name not in TRACE_TABLES:
-        raise UsageError("table", "not a table of the trace", expected=", ".join(TRACE_TABLES), got=table.name)
+    if table.name not in HOSTED:
+        raise UsageError("table", "not a table of the trace", expected=", ".join(HOSTED), got=table.name)
     if cell not in GOOGLE_2019.cells:
         raise UsageError("--cell", "unknown cell", expected=", ".join(GOOGLE_2019.cells), got=repr(cell))
     values = ",\n".join(f"  {_value(table, column)} AS {column.name}" for column in table.columns)
@@ -103,7 +105,7 @@ def views_sql(cell: str, dataset: str) -> str:
     >>> views_sql("a", "my-project.cell_a").count("CREATE OR REPLACE VIEW")
     6
     """
-    views = {name: view_sql(table, cell) for name, table in TRACE_TABLES.items()}
+    views = {name: view_sql(table, cell) for name, table in HOSTED.items()}
     return "\n\n".join(f"CREATE OR REPLACE VIEW `{dataset}.{name}` AS\n{sql};" for name, sql in views.items())
 
 
@@ -187,7 +189,7 @@ def bytes_of(table: Table, names: Iterable[str]) -> int:
     Parameters
     ----------
     table
-        One of :data:`borgtrace.schema.TRACE_TABLES`.
+        One of :data:`HOSTED`.
     names
         Columns of it.
 

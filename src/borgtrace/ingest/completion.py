@@ -86,7 +86,8 @@ def finish(
         "digest": store_digest(content),
         "content": content,
         "files": digests,
-        "tables": {name: rows[name] for name in TABLES},
+        # Power is published apart: most stores lack its tables, as those of earlier versions do.
+        "tables": {name: rows[name] for name, table in TABLES.items() if rows[name] or not table.is_of_cells},
         "quality": quality,
         "time_range": _time_range(connection, files),
     }
@@ -105,10 +106,11 @@ def count_rows(files: Sequence[Path]) -> int:
 def _time_range(connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]]) -> dict[str, list[int]]:
     ranges = {}
     for name, paths in files.items():
-        first, last = ("start_time", "end_time") if name == "instance_usage" else ("time", "time")
+        first = TABLES[name].time
+        last = "end_time" if first == "start_time" else first
         # The sentinel for "after the trace" is no time, and would hide the last one.
         range_sql = f"SELECT min({first}), max({last}) FILTER ({last} < {AFTER_TRACE})"
-        found = connection.execute(f"{range_sql} FROM {files_sql(paths)}").fetchone() if paths else None
+        found = connection.execute(f"{range_sql} FROM {files_sql(paths)}").fetchone() if paths and first else None
         if found and None not in found:
             ranges[name] = list(map(int, found))
     return ranges

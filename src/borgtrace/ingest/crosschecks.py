@@ -42,7 +42,8 @@ def count_across(
         if among is None or among.size:
             counts["exact_duplicate"] = sum(_repeated(connection, table, path, among) for path in paths)
         # Without machine_events every machine would be unknown, which says nothing about the rows; so for instances.
-        if "machine_id" in table.names and name != _MACHINES and files.get(_MACHINES):
+        # Machines of other cells are in other stores.
+        if "machine_id" in table.names and name != _MACHINES and files.get(_MACHINES) and not table.is_of_cells:
             counts["unknown_machine"] = _unknown_machines(connection, files, name)
         if "instance_index" in table.names and name != _INSTANCES and files.get(_INSTANCES):
             counts["orphan_instance"] = _orphans(connection, files, name, tasks)

@@ -75,8 +75,8 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
                     # Arrow alone takes an empty text for a value; in the trace it is a missing one.
                     strings_can_be_null=True,
                     null_values=[""],
-                    true_values=["1"],
-                    false_values=["0"],
+                    true_values=["1", "true"],
+                    false_values=["0", "false"],
                 ),
             )
             for batch in reader:

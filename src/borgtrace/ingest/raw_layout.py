@@ -96,11 +96,6 @@ class RawLayout:
         return row_of(self.raw.table)
 
     @property
-    def time(self) -> str:
-        """Name of the column that says when a row happened."""
-        return "start_time" if "start_time" in self.table.names else "time"
-
-    @property
     def is_converted(self) -> bool:
         """Whether its rows are not canonical ones: such files may hold more than is declared, and use quotes."""
         return self.dialect.conversion is not None

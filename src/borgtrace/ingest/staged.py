@@ -159,8 +159,9 @@ class StagedOutput:
 
     def _count_order(self, rows: pa.Table) -> None:
         # Rows of hash shards are in no order, so there is nothing to count.
-        if self.layout.dialect.shards == "time" and rows.num_rows:
-            times = rows.column(self.layout.time).to_numpy()
+        time = self.layout.table.time
+        if self.layout.dialect.shards == "time" and time and rows.num_rows:
+            times = rows.column(time).to_numpy()
             self.counters["time_out_of_order"] += count_out_of_order(times, self._last_time)
             # Kept from chunk to chunk: where a file is cut into chunks must not change the count.
             self._last_time = int(times[-1])

@@ -142,17 +142,13 @@ def _key(cut: Criteria, terms: dict[str, str]) -> str:
 
 
 def _is_in(name: str, time: tuple[int, int]) -> str:
-    return f"{_time_of(name)} >= {time[0]} AND {_time_of(name)} < {time[1]}"
-
-
-def _time_of(name: str) -> str:
-    return "time" if "time" in TABLES[name].names else "start_time"
+    return f"{TABLES[name].time} >= {time[0]} AND {TABLES[name].time} < {time[1]}"
 
 
 def _condition(name: str, cut: Criteria, terms: dict[str, str]) -> str:
     """SQL that is true for the rows of a table that belong to what was chosen."""
     # Machine tables and events before the time stay: without them a state at its start would be unknown.
-    until = f"{_time_of(name)} < {cut.time[1]}" if cut.time else "true"
+    until = f"{TABLES[name].time} < {cut.time[1]}" if cut.time and TABLES[name].time else "true"
     if TABLES[name].is_about_machines:
         return until
     # Usage needs no earlier rows: a window says all it says by itself.

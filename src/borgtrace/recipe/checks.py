@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.errors import SchemaError, first_line
-from borgtrace.schema.arrow import arrow_schema
+from borgtrace.schema.arrow import arrow_field, arrow_schema
 from borgtrace.schema.types import Table
 
 
@@ -38,7 +38,9 @@ def conform(answer: pa.Table, declared: Table) -> pa.Table:
     failures = _name_failures(answer, schema) or _type_failures(answer, schema)
     if failures:
         raise SchemaError(declared.name, "the result is not what its recipe declares: " + "; ".join(failures))
-    table = pa.table({name: _cast(answer[name], schema.field(name)) for name in schema.names}, schema=schema)
+    # What a column is goes with it, into charts and files.
+    fields = [arrow_field(one).with_metadata({"doc": one.doc, "unit": one.unit}) for one in declared.columns]
+    table = pa.table({one.name: _cast(answer[one.name], one) for one in fields}, schema=pa.schema(fields))
     failures = _null_failures(table) + _key_failures(table, declared)
     if failures:
         raise SchemaError(declared.name, "the result is not what its recipe declares: " + "; ".join(failures))

@@ -1,14 +1,16 @@
 """Recipes: questions about the tables of a store."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, get_origin, get_type_hints
+from importlib import import_module
+from typing import Annotated, Any, Self, get_origin, get_type_hints
 
 import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.recipe.checks import table_of
+from borgtrace.recipe.claims import Claim
 from borgtrace.recipe.engine_tables import EngineTables
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.planned_tables import PlannedTables
@@ -33,6 +35,22 @@ class Recipe(Question):
 
         RECIPE = Recipe(RESULT, compute, plot, reads=("instance_events",))
     """
+
+    @classmethod
+    def declared(
+        cls, compute: Callable[..., Any], plot: Callable[[Any], Any], claims: tuple[Claim, ...] = (), **facts: Any
+    ) -> Self:
+        """Return the question of a module whose answer is declared under its name in the ``_answers`` of its package.
+
+        Parameters
+        ----------
+        compute, plot, claims
+            See :class:`Question`.
+        facts
+            Its other fields.
+        """
+        package, _, name = plot.__module__.rpartition(".")
+        return cls(import_module(f"{package}._answers").RESULTS[name], compute, plot, claims, **facts)
 
     @property
     def parameters(self) -> Mapping[str, Any]:

@@ -72,6 +72,16 @@ class Table:
         """Whether its rows are of machines alone: no task owns them, and all tasks need them."""
         return "collection_id" not in self.names
 
+    @property
+    def is_of_cells(self) -> bool:
+        """Whether its rows are of several cells, each of which names its own."""
+        return "cell" in self.names
+
+    @property
+    def time(self) -> str | None:
+        """The column that says when a row happened or began; None where rows hold at all times."""
+        return next((name for name in ("start_time", "time") if name in self.names), None)
+
     def column(self, name: str) -> Column:
         """Return the column called `name`; KeyError where there is none.
 

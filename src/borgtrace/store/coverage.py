@@ -125,7 +125,8 @@ def whole_trace(dialect: Dialect, n_tasks: int | None = None) -> StoreCoverage:
 def _of_table(manifest: Manifest, name: str) -> Coverage:
     # Constraints of 2019 come from the files of events, which name them beside their own table.
     entries = [entry for entry in manifest.sources if entry.table == name or name in entry.also]
-    first, last = manifest.time_range.get(name) or (0, 0)
+    # Power is measured all month long, whatever part of the trace is there.
+    first, last = (manifest.time_range.get(name) if not TRACE_TABLES[name].is_of_cells else None) or (0, 0)
     return Coverage(
         manifest.tables.get(name, 0),
         tuple(sorted({entry.part for entry in entries if entry.part is not None})),

@@ -39,15 +39,16 @@ class Plot:
     data
         A result, or rows made from one.
     declared
-        Declaration of the result: titles of the axes and fields of the tooltips.
+        Whose columns title the axes and fill the tooltips: a declaration, or an answer; `data` where None.
     channels
         Channels of all layers: the name of a field, a :class:`Channel`, a number (a constant place),
         :func:`~borgtrace.recipe.charts.when`, or for y :func:`~borgtrace.recipe.charts.series`.
     """
 
-    def __init__(self, data: pa.Table | Rows, declared: Table | None = None, /, **channels: _Given) -> None:
+    def __init__(self, data: pa.Table | Rows, declared: Table | pa.Table | None = None, /, **channels: _Given) -> None:
         self.rows: Rows = data.to_pylist() if isinstance(data, pa.Table) else list(data)
-        self._columns = {column.name: column for column in declared.columns} if declared else {}
+        named = data if declared is None else declared
+        self._columns = {one.name: one for one in named.columns} if isinstance(named, Table) else _said(named)
         self._layers: list[tuple[Mark, Rows | None, dict[str, _Given], _Tips]] = []
         self._facets: dict[str, Any] = {}
         self._independent: dict[str, str] = {}
@@ -199,6 +200,13 @@ class Plot:
         type_ = _type(field, rows)
         is_float = type_ == "Q" and any(isinstance(row.get(field), float) for row in rows[:100])
         return alt.Tooltip(f"{field}:{type_}", **({"format": ".6~g"} if is_float else {}))
+
+
+def _said(data: pa.Table | Rows) -> dict[str, Column]:
+    """Return what the columns of an answer say of themselves."""
+    fields = [field for field in data.schema if field.metadata] if isinstance(data, pa.Table) else []
+    said = {field.name: [field.metadata[key].decode() for key in (b"unit", b"doc")] for field in fields}
+    return {name: Column(name, "string", unit, doc) for name, (unit, doc) in said.items()}
 
 
 def beside(title: str, *panels: Chart) -> Chart:

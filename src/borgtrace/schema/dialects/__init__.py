@@ -22,9 +22,9 @@ DIALECTS: dict[str, Dialect] = {
 """Known trace formats by name: all that modules of this package define, so that a new one is one new file."""
 
 PUBLISHED: tuple[Dialect, ...] = tuple(
-    one for one in DIALECTS.values() if one.flattened is None and one.conversion is None
+    one for one in DIALECTS.values() if one.name == one.trace and one.conversion is None
 )
-"""Google's, with tables of their own; the rows of a flattened file come from one of these, and others are converted."""
+"""Google's traces; what is flattened, or published beside one, is a part of it, and others are converted."""
 
 DECLARED: dict[str, Dialect] = {}
 """Formats of own data that were declared in this process: by files, or by stores that were made with them."""

@@ -48,7 +48,10 @@ GOOGLE_2019 = Dialect(
         "parent_collection_id": (0,),
     },
     dedicated_machine=DEDICATED_MACHINE,
-    absent={"instance_events.user": "2019 publishes it per collection, in collection_events"},
+    absent={
+        "instance_events.user": "2019 publishes it per collection, in collection_events",
+        **dict.fromkeys(("power_measurements", "machine_power_domains"), "published apart, as PowerData 2019"),
+    },
     tie_order="life_cycle",  # rows of a shard are in no order
     shards="hash",
     # v3 notes; best-effort batch is 100–115 as in Google's notebook.

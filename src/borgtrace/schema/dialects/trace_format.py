@@ -137,7 +137,7 @@ class Dialect:
     dedicated_machine
         The number that stands for a machine of its own, where there is one.
     absent
-        Why a column is not published, by column or ``table.column``.
+        Why a column is not published, by column, ``table.column`` or table.
     tie_order
         What settles equal times: the order of the files, or the life cycle (where shards are unordered).
     shards
@@ -329,7 +329,7 @@ class Dialect:
         for key in (f"{table}.{column}", column):
             if key in self.absent:
                 return self.absent[key]
-        return _DERIVED.get(column, f"not published in {self.trace}")
+        return _DERIVED.get(column) or self.absent.get(table, f"not published in {self.trace}")
 
 
 _DERIVED = {

@@ -1,0 +1,45 @@
+"""How often is how much of the supplied power drawn?
+
+Measurements without a flag, of the cells that have traces, by thousandths of what a domain can supply. The curve of
+*domains* is what Google's notebook on PowerData 2019 draws, twice: its query for cells adds up the same measurements.
+The curve of *cells* takes the mean of a cell's domains at each time, all alike, for their sizes are not published.
+
+Reference: power_trace_analysis_colab.ipynb, google/cluster-data.
+"""
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from borgtrace.analyses._histograms import cumulative_share
+from borgtrace.analyses._power import is_good, mean
+from borgtrace.recipe import Recipe, Tables
+from borgtrace.recipe.charts import Chart, Plot, axis, step
+
+_BY = ["level", "quantity"]
+
+
+def compute(tables: Tables) -> ir.Table:
+    """Return the distribution over domains and over cells."""
+    rows = tables.power_measurements
+    rows = rows.filter(is_good(rows) & rows.cell.isin(tables.dialect.cells))
+    names = {"measured": "measured_power_util", "production": "production_power_util"}
+    every = ibis.union(*(rows.select("cell", "time", quantity=ibis.literal(k), power=v) for k, v in names.items()))
+    cells = every.group_by(["quantity", "cell", "time"]).aggregate(power=mean(every.power))
+    levels = {"domains": every, "cells": cells}
+    both = ibis.union(*(found.select("quantity", "power", level=ibis.literal(k)) for k, found in levels.items()))
+    both = both.filter(both.power.notnull())
+    # As there: to ten thousandths first, and these to thousandths.
+    fine = (both.power * 10_000.0 + 0.5).floor().cast("int64")
+    bins = both.group_by(*_BY, permille=((fine + 5) // 10).cast("int64")).aggregate(n=both.count())
+    return bins.mutate(share=cumulative_share(bins, "n", "permille", _BY))
+
+
+def plot(result: pa.Table) -> Chart:
+    """Draw the curves from four to nine tenths, as the notebook does."""
+    x = axis("permille", "thousandths of the supply", scale={"domain": [400, 900], "clamp": True})
+    plotted = Plot(result, x=x, y="share", color="level").add(step())
+    return plotted.facet(column="quantity").draw("Power drawn at most so often")
+
+
+RECIPE = Recipe.declared(compute, plot, reads=("power_measurements",), order=133)
