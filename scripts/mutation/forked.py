@@ -29,7 +29,6 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -166,17 +165,31 @@ def tests(arguments: Sequence[str], kept: Mapping[str, str]) -> int:
     return int(pytest.main([*_QUIET, *arguments], plugins=[Premade(kept)]))
 
 
+_CHANGE = """\
+import os
+from importlib.machinery import SourceFileLoader
+
+real = SourceFileLoader.get_code
+
+
+def get_code(self, fullname):
+    if os.path.realpath(self.path) == {target!r}:
+        return compile({source!r}, self.path, "exec", dont_inherit=True)
+    return real(self, fullname)
+
+
+SourceFileLoader.get_code = get_code
+"""
+
+
 def with_source(file: str, source: str) -> None:
-    """Let the import of a file of ours find another source."""
-    target = str(ROOT / file)
-    real = SourceFileLoader.get_code
-
-    def get_code(self: SourceFileLoader, fullname: str) -> CodeType | None:
-        if os.path.realpath(self.path) == target:
-            return compile(source, self.path, "exec", dont_inherit=True)
-        return real(self, fullname)
-
-    SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
+    """Let the import of a file of ours find another source, here and in every Python that a test starts."""
+    change = _CHANGE.format(target=str(ROOT / file), source=source)
+    folder = Path(tempfile.mkdtemp(prefix="changed-"))
+    # Python runs a file of this name when it starts: tests of commands start a process that has imported everything.
+    (folder / "sitecustomize.py").write_text(change)
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(folder), os.environ["PYTHONPATH"]])
+    exec(change, {})
 
 
 Items = Mapping[str, Any]
