@@ -12,11 +12,11 @@ import pytest
 import borgtrace
 from borgtrace.recipe import EngineTables, NotApplicable
 from borgtrace.scheduling import COMPACT, SIMULATE, parse_policy
-from borgtrace.scheduling.events import ALIVE, DONE, PREEMPTED, REMOVED
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.plan import Plan
 from borgtrace.scheduling.replay import Trace, calibrated, impossible, recorded, replayed, with_factor
 from borgtrace.scheduling.simulate import rows_of
+from borgtrace.scheduling.state import ALIVE, DONE, PREEMPTED, REMOVED
 from borgtrace.scheduling.workload import Machines, read_tasks
 from tests.cli.test_compact import store
 from tests.scheduling.traces import trace_of

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from borgtrace.scheduling.events import ALIVE, DONE
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.replay import Trace
 from borgtrace.scheduling.room import room_of
+from borgtrace.scheduling.state import ALIVE, DONE
 from tests.scheduling.traces import trace_of
 
 FOUND = np.array([[0, 0, 0, -1, 0, ALIVE], [1, 0, 20, 60, 0, DONE], [2, 0, 10, 20, 1, DONE], [3, 0, -1, -1, -1, ALIVE]])

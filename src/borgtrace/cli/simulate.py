@@ -9,6 +9,7 @@ def simulate(
     policy: list[str] | None = None,
     factor: float = 0.0,
     plan: str = "",
+    whole_jobs: bool = False,
     each_constraint: bool = False,
     add_machines: list[str] | None = None,
     upgrade_machines: list[str] | None = None,
@@ -37,7 +38,7 @@ def simulate(
         return
     check_png(png, out)
     given: dict[str, Any] = {"factor": factor, "seed": seed, **({"policies": tuple(policy)} if policy else {})}
-    given |= {"plan": plan, "upgrade_machines": tuple(upgrade_machines or ())}
+    given |= {"plan": plan, "whole_jobs": whole_jobs, "upgrade_machines": tuple(upgrade_machines or ())}
     given |= {"each_constraint": each_constraint, "add_machines": tuple(add_machines or ()), "event_log": event_log}
     opened = borgtrace.open(store, memory=memory)
     with steps() as report:

@@ -14,9 +14,9 @@ from borgtrace.ingest.clustering import cluster, sorting_connection
 from borgtrace.ingest.completion import finish
 from borgtrace.ingest.progress import Progress
 from borgtrace.kernels.arrays import Index
-from borgtrace.scheduling.events import DONE, ENDED, KIND, STARTED, SUBMITTED, WHERE
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.replay import Trace
+from borgtrace.scheduling.state import DONE, ENDED, KIND, STARTED, SUBMITTED, WHERE
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, TRACE_TABLES
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.storage import local, new_folder

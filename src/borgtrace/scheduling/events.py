@@ -4,23 +4,34 @@ What waits is kept by kinds of tasks that are alike to a scheduler.  A task that
 that gets room is the only one where anything may fit: no other is looked at, and the kinds are asked, not the tasks.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.candidates import best, is_crowded, look, make_candidates, note
-from borgtrace.scheduling.choice import choose, choose_of_k, has_room, is_apart, is_better, is_open, is_safe
+from borgtrace.scheduling.choice import choose, choose_of_k, has_room
+from borgtrace.scheduling.gangs import place_all
 from borgtrace.scheduling.heap import Heap, make_heap, pop, push
-from borgtrace.scheduling.machines import CPU, MEMORY, NEXT_TASK, Cell, place, release, settle
-from borgtrace.scheduling.queue import Queue, dequeue, enqueue
+from borgtrace.scheduling.machines import CPU, MEMORY, place, release, settle
+from borgtrace.scheduling.precedence import kind_of, next_for, to_preempt, victim_on
+from borgtrace.scheduling.queue import dequeue, enqueue
+from borgtrace.scheduling.state import (
+    ALIVE,
+    ATTEMPT,
+    DONE,
+    ENDED,
+    KIND,
+    NEVER,
+    NEVER_RAN,
+    PREEMPTED,
+    REMOVED,
+    STARTED,
+    SUBMITTED,
+    WHERE,
+    Replay,
+    Rule,
+)
 
-ATTEMPT, SUBMITTED, STARTED, ENDED, WHERE, KIND = range(6)
-"""Columns of what :func:`run` returns."""
-ALIVE, DONE, PREEMPTED, REMOVED = range(4)
-"""How a submission ended: not at all, as in the trace, by a task of a higher tier, with its machine."""
-NEVER = -1
 _END, _MACHINE, _ARRIVAL = range(3)
 _RANKS = 4
 """Of one instant ends come first, then machines, then arrivals: a time and its rank are one number."""
@@ -30,133 +41,8 @@ _ALIKE = 4
 
 Measured on the real parts: 308,000 placements/s with 2, 337,000 with 4, 325,000 with 8.
 """
-NEVER_RAN = -2
 _FACTOR, _MASK = 1_103_515_245, 2**31 - 1
 """A linear congruential generator, of which the upper bits are taken."""
-
-
-class Arrivals(NamedTuple):
-    """Attempts in the order in which they arrive; int64 of shape (n,) where nothing else is said.
-
-    Attributes
-    ----------
-    time
-        When it was submitted, µs.
-    duration
-        How long it ran, µs; −1: to the end of the trace; −2: it never ran.
-    leaves
-        When an attempt that never ran was withdrawn, µs; −1: never.
-    after
-        The attempt of the same task that follows; −1: none.
-    gap
-        From the end of this one to the submission of that one, µs.
-    firsts
-        Attempts that follow no other, by time: shape (firsts,).
-    alike
-        How many of `firsts` from each on are of one kind: shape (firsts,).
-    tier, priority
-        Who may evict whom, and who is asked first.
-    kinds
-        Attempts of one kind are alike to a scheduler.
-    """
-
-    time: Index
-    duration: Index
-    leaves: Index
-    after: Index
-    gap: Index
-    firsts: Index
-    alike: Index
-    tier: Index
-    priority: Index
-    kinds: Index
-
-
-class Replay(NamedTuple):
-    """What a replay works on.
-
-    Attributes
-    ----------
-    cell, jobs, queue
-        Machines, what arrives, and what waits.
-    held
-        Shape (tiers, machines, 4): what tasks of each tier take, and its variance.
-    row_of
-        Shape (attempts,): the latest row of each.
-    machines
-        Shape (events, 4): time, machine, whether it is there, or meets a set of constraints, from then on, and which
-        line of the cell's `allowed` that is (0: whether it is there).
-    """
-
-    cell: Cell
-    jobs: Arrivals
-    queue: Queue
-    held: Index
-    row_of: Index
-    machines: Index
-
-
-class Rule(NamedTuple):
-    """The policy: scorer, machines that are looked at (0: all), whether it evicts, and the pause after that, µs."""
-
-    kind: int
-    k: int
-    preempts: bool
-    pause: int
-
-
-@compiled(makes_arrays=False)
-def _next_for(replay: Replay, machine: int) -> int:
-    """Return who waits and fits a machine: of the highest priority, and of these who came first; −1: nobody."""
-    best = -1
-    cell, jobs, queue = replay.cell, replay.jobs, replay.queue
-    for at in range(queue.n_active[0]):
-        head = queue.heads[queue.active[at]]
-        if cell.sizes[head, CPU] > cell.free[machine, CPU] or cell.sizes[head, MEMORY] > cell.free[machine, MEMORY]:
-            continue
-        if best >= 0:
-            ahead = jobs.priority[head] - jobs.priority[best]
-            if ahead < 0 or (ahead == 0 and replay.row_of[head] > replay.row_of[best]):
-                continue
-        if is_open(cell, machine, head):
-            best = head
-    return best
-
-
-@compiled(makes_arrays=False)
-def _to_preempt(replay: Replay, attempt: int) -> int:
-    """Return the machine where a task fits once lower tiers are evicted and least is missing now; −1: none."""
-    best, least = -1, np.inf
-    cell, jobs = replay.cell, replay.jobs
-    cpu, memory = cell.sizes[attempt]
-    for machine in range(cell.rank.size):
-        if not (cell.is_up[machine] and cell.allowed[cell.sets[attempt], machine]):
-            continue
-        wide, high = cell.free[machine, CPU], cell.free[machine, MEMORY]
-        missing = max(0, cpu - wide) / cell.capacity[machine, CPU]
-        missing += max(0, memory - high) / cell.capacity[machine, MEMORY]
-        spread, other = cell.spread[machine]
-        for tier in range(jobs.tier[attempt]):
-            held = replay.held[tier, machine]
-            wide, high, spread, other = wide + held[0], high + held[1], spread - held[2], other - held[3]
-        fits = is_safe(cell, attempt, wide - cpu, spread, CPU) and is_safe(cell, attempt, high - memory, other, MEMORY)
-        if fits and is_better(cell, missing, machine, least, best) and is_apart(cell, machine, cell.groups[attempt]):
-            best, least = machine, missing
-    return best
-
-
-@compiled(makes_arrays=False)
-def _victim(replay: Replay, rows: Index, machine: int, tier: int) -> int:
-    """Return who is evicted first: of the tiers below, the lowest priority, and of these who started last."""
-    jobs, row_of = replay.jobs, replay.row_of
-    found, task = -1, replay.cell.tops[machine]
-    while task >= 0:
-        if jobs.tier[task] < tier:
-            ahead = -1 if found < 0 else jobs.priority[task] - jobs.priority[found]
-            if ahead < 0 or (ahead == 0 and rows[row_of[task], STARTED] > rows[row_of[found], STARTED]):
-                found = task
-        task = replay.cell.tasks[task, NEXT_TASK]
-    return found
 
 
 @compiled(makes_arrays=False)
@@ -209,6 +95,20 @@ def _change(replay: Replay, rule: Rule, agenda: Heap, rows: Index, event: int) -
 
 
 @compiled(makes_arrays=False)
+def _withdraw(replay: Replay, attempt: int) -> None:
+    """Let an attempt wait no longer; a gang that waits does without it."""
+    gangs, gang = replay.gangs, replay.gangs.of[attempt]
+    if gang < 0:
+        dequeue(replay.queue, replay.jobs.kinds[attempt], attempt)
+        return
+    gangs.of[attempt] = -1
+    gangs.waits[gang] -= 1
+    gangs.lacks[gang] -= 1
+    if gangs.waits[gang] == 0:
+        dequeue(replay.queue, kind_of(replay, gang), gangs.members[gangs.first[gang]])
+
+
+@compiled(makes_arrays=False)
 def _finish(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, time: int) -> int:
     """Let a submission end, unless it was evicted before; return the machine that gets room, or −1."""
     jobs, roomy = replay.jobs, -1
@@ -217,7 +117,7 @@ def _finish(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, t
     if rows[row, STARTED] != NEVER:
         roomy = _stop(replay, rows, attempt, time, DONE)
     else:
-        dequeue(replay.queue, jobs.kinds[attempt], attempt)
+        _withdraw(replay, attempt)
         rows[row, ENDED], rows[row, KIND] = time, DONE
     after = jobs.after[attempt]
     if after >= 0:
@@ -229,12 +129,48 @@ def _finish(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, t
 @compiled(makes_arrays=False)
 def _evict_for(replay: Replay, rule: Rule, agenda: Heap, rows: Index, attempt: int, time: int) -> int:
     """Evict lower tiers from a machine until a task fits, and return it; −1: there is none."""
-    machine = _to_preempt(replay, attempt)
+    machine = to_preempt(replay, attempt)
     while machine >= 0 and not has_room(replay.cell, machine, attempt):
-        victim = _victim(replay, rows, machine, replay.jobs.tier[attempt])
+        victim = victim_on(replay, rows, machine, replay.jobs.tier[attempt])
         _stop(replay, rows, victim, time, PREEMPTED)
         push(agenda, (time + rule.pause) * _RANKS + _ARRIVAL, victim, 0)
     return machine
+
+
+@compiled(makes_arrays=False)
+def _submit(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, time: int) -> None:
+    rows[row, ATTEMPT], rows[row, SUBMITTED], rows[row, KIND] = attempt, time, ALIVE
+    replay.row_of[attempt] = row
+    leaves = replay.jobs.leaves[attempt]
+    if replay.jobs.duration[attempt] == NEVER_RAN and leaves >= 0:
+        push(agenda, max(time, leaves) * _RANKS + _END, attempt, row)
+
+
+@compiled(makes_arrays=False)
+def _start_all(replay: Replay, rule: Rule, agenda: Heap, rows: Index, gang: int, time: int, draw: int) -> bool:
+    """Start all tasks of a gang, or none; return whether they start."""
+    gangs = replay.gangs
+    is_placed = place_all(replay.cell, gangs, gang, rule.kind, rule.k, draw)
+    for attempt in gangs.members[gangs.first[gang] : gangs.first[gang + 1]]:
+        if is_placed and gangs.of[attempt] == gang:
+            _start(replay, agenda, rows, attempt, release(replay.cell, attempt), time)
+            gangs.of[attempt] = -1
+    return is_placed
+
+
+@compiled(makes_arrays=False)
+def _arrive_all(
+    replay: Replay, rule: Rule, agenda: Heap, rows: Index, gang: int, row: int, time: int, draw: int
+) -> int:
+    """Start the tasks of a gang, or let them wait; return how many they are.  They evict nobody."""
+    gangs = replay.gangs
+    members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
+    for at, attempt in enumerate(members):
+        _submit(replay, agenda, rows, attempt, row + at, time)
+    if not _start_all(replay, rule, agenda, rows, gang, time, draw):
+        gangs.closed[gang] = 0
+        enqueue(replay.queue, kind_of(replay, gang), members[0])
+    return members.size
 
 
 @compiled(makes_arrays=False)
@@ -255,10 +191,7 @@ def _arrive(
     Where `is_known`, `heap` has the machines that may take it.
     """
     cell, jobs, queue = replay.cell, replay.jobs, replay.queue
-    rows[row, ATTEMPT], rows[row, SUBMITTED], rows[row, KIND] = attempt, time, ALIVE
-    replay.row_of[attempt] = row
-    if jobs.duration[attempt] == NEVER_RAN and jobs.leaves[attempt] >= 0:
-        push(agenda, max(time, jobs.leaves[attempt]) * _RANKS + _END, attempt, row)
+    _submit(replay, agenda, rows, attempt, row, time)
     machine, evicts = -1, False
     # Where another of its kind waits, nothing has room.
     if queue.heads[jobs.kinds[attempt]] < 0:
@@ -279,13 +212,20 @@ def _arrive(
 
 
 @compiled(makes_arrays=False)
-def _refill(replay: Replay, agenda: Heap, rows: Index, machine: int, time: int) -> None:
-    """Start what waits and fits a machine."""
-    found = _next_for(replay, machine)
-    while found >= 0:
-        dequeue(replay.queue, replay.jobs.kinds[found], found)
-        _start(replay, agenda, rows, found, machine, time)
-        found = _next_for(replay, machine)
+def _refill(replay: Replay, rule: Rule, agenda: Heap, rows: Index, machine: int, time: int) -> None:
+    """Start what waits and fits a machine, and gangs that fit with its room."""
+    queue, closed = replay.queue, replay.gangs.closed
+    kind = next_for(replay, machine)
+    while kind >= 0:
+        head, gang = queue.heads[kind], kind - kind_of(replay, 0)
+        if gang < 0:
+            dequeue(queue, kind, head)
+            _start(replay, agenda, rows, head, machine, time)
+        elif _start_all(replay, rule, agenda, rows, gang, time, machine):
+            dequeue(queue, kind, head)
+        kind = next_for(replay, machine)
+    for gang in range(closed.size):
+        closed[gang] = 0
 
 
 @compiled(makes_arrays=False)
@@ -310,7 +250,8 @@ def _go_on(replay: Replay, rule: Rule, agenda: Heap, heap: Heap, rows: Index, st
     """Let things happen up to a time; return False where rows or the agenda have to grow first."""
     jobs, (begun, changed, count, draw, alike, model) = replay.jobs, state
     is_over = False
-    while count < len(rows) and agenda.size[0] + jobs.time.size < agenda.keys.size:
+    gangs = replay.gangs
+    while count + gangs.members.size < len(rows) and agenda.size[0] + jobs.time.size < agenda.keys.size:
         key, value, row = _next(replay, agenda, begun, changed)
         time, what, is_refilled = key // _RANKS, key % _RANKS, True
         if key == _LAST or time > until:
@@ -320,6 +261,10 @@ def _go_on(replay: Replay, rule: Rule, agenda: Heap, heap: Heap, rows: Index, st
             machine, changed = _change(replay, rule, agenda, rows, value), changed + 1
         elif what == _END:
             machine = _finish(replay, agenda, rows, value, row, time)
+        elif row < 0 and gangs.of[value] >= 0:
+            draw = (draw * _FACTOR + 1) & _MASK
+            came = _arrive_all(replay, rule, agenda, rows, gangs.of[value], count, time, draw >> 16)
+            machine, begun, count = -1, begun + came, count + came
         else:
             if row < 0:
                 alike, begun = jobs.alike[begun], begun + 1
@@ -332,7 +277,7 @@ def _go_on(replay: Replay, rule: Rule, agenda: Heap, heap: Heap, rows: Index, st
             machine, is_refilled = _arrive(replay, rule, agenda, rows, value, count, time, start, heap, is_known)
             count += 1
         if machine >= 0 and is_refilled and replay.cell.is_up[machine]:
-            _refill(replay, agenda, rows, machine, time)
+            _refill(replay, rule, agenda, rows, machine, time)
         if machine >= 0 and model >= 0:
             note(heap, replay.cell, rule.kind, machine, model)
             # After the last of a row what becomes of machines is noted for nobody.
@@ -358,7 +303,7 @@ def run(replay: Replay, rule: Rule, until: int, seed: int) -> Index:
     """
     n = len(replay.jobs.time)
     # Some are submitted more often than in the trace, most only as often.
-    rows, agenda = np.full((n + n // 8 + 1024, 6), NEVER), make_heap(3 * n + 1024)
+    rows, agenda = np.full((n + n // 8 + 1024 + replay.gangs.members.size, 6), NEVER), make_heap(3 * n + 1024)
     heap = make_candidates(replay.cell)
     state = np.array([0, 0, 0, seed, 0, -1])
     while not _go_on(replay, rule, agenda, heap, rows, state, until):

@@ -9,12 +9,14 @@ from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import NotApplicable, Tables
 from borgtrace.scheduling.compaction import Workload
-from borgtrace.scheduling.events import ALIVE, DONE, NEVER, NEVER_RAN, Arrivals, Replay, Rule, run
+from borgtrace.scheduling.events import run
+from borgtrace.scheduling.gangs import gangs_of, no_gangs
 from borgtrace.scheduling.machines import ANYWHERE, Demand, make_cell, settle, to_units
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.plan import Plan
 from borgtrace.scheduling.policies import Policy
 from borgtrace.scheduling.queue import make_queue
+from borgtrace.scheduling.state import ALIVE, ATTEMPT, DONE, NEVER, NEVER_RAN, SUBMITTED, Arrivals, Replay, Rule
 from borgtrace.scheduling.workload import Machines, Tasks, eligible, read_tasks
 from borgtrace.schema.time import AFTER_TRACE
 
@@ -157,7 +159,9 @@ def recorded(trace: Trace) -> Index:
     return np.column_stack([np.arange(len(tasks)), trace.arrivals, start, left, np.where(start >= 0, place, -1), how])
 
 
-def replayed(trace: Trace, policy: Policy, factor: float, seed: int = 0, plan: Plan | None = None) -> Index:
+def replayed(
+    trace: Trace, policy: Policy, factor: float, seed: int = 0, plan: Plan | None = None, *, whole_jobs: bool = False
+) -> Index:
     """Schedule a trace again; return the rows of :func:`borgtrace.scheduling.events.run`, machines as lines.
 
     Parameters
@@ -172,11 +176,16 @@ def replayed(trace: Trace, policy: Policy, factor: float, seed: int = 0, plan: P
         Of random orders.
     plan
         What tasks are planned with instead.
+    whole_jobs
+        Whether tasks of a job that arrive together start together or not at all.
     """
     tasks, n = trace.tasks, len(trace.tasks)
     demand = Demand(with_factor(tasks, factor), tasks.groups, tasks.sets, trace.allowed)
     demand = plan.of(demand) if plan else demand
-    jobs = _arrivals(trace, demand)
+    jobs, gangs = _arrivals(trace, demand), no_gangs(n)
+    if whole_jobs:
+        times, firsts, gangs = gangs_of(jobs.firsts, trace.arrivals, tasks.collection, tasks.priority, jobs.kinds)
+        jobs = jobs._replace(time=times, firsts=firsts, alike=np.ones_like(firsts))
     cell, lines = make_cell(trace.machines.capacity, np.arange(len(trace.machines.ids)), demand)
     cell.is_up[:] = False
     for machine in range(len(lines)):
@@ -185,10 +194,14 @@ def replayed(trace: Trace, policy: Policy, factor: float, seed: int = 0, plan: P
     # Of one instant constraints come first: a machine that comes with its attributes is known by them when asked.
     changes = trace.changes[np.argsort(trace.changes[:, 0], kind="stable")]
     changes[:, 1] = place[changes[:, 1]]
-    queue = make_queue(int(jobs.kinds.max(initial=-1)) + 1, n)
+    queue = make_queue(int(jobs.kinds.max(initial=-1)) + 1 + len(gangs.lacks), n)
     held = np.zeros((len(tasks.tiers) + 1, len(lines), 4), np.int64)
-    work = Replay(cell, jobs, queue, held, np.full(n, NEVER), changes)
+    work = Replay(cell, jobs, queue, held, np.full(n, NEVER), changes, gangs)
     rows = run(work, Rule(policy.kind, policy.k, policy.preempts, PAUSE), trace.until, seed)
+    # What waited for the last task of its job was submitted before that.
+    came, first = np.unique(rows[:, ATTEMPT], return_index=True)
+    waited = np.isin(came, gangs.members)
+    rows[first[waited], SUBMITTED] = trace.arrivals[came[waited]]
     rows[:, 4] = np.where(rows[:, 4] >= 0, lines[rows[:, 4]], NEVER)
     return rows
 

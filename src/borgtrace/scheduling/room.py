@@ -3,8 +3,8 @@
 import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.scheduling.events import ENDED, STARTED, WHERE
 from borgtrace.scheduling.replay import Trace
+from borgtrace.scheduling.state import ENDED, STARTED, WHERE
 
 _UNMEASURED = 10
 """One task in so many may be without usage, where an overload is told."""

@@ -25,12 +25,12 @@ from borgtrace.recipe.checks import table_of
 from borgtrace.recipe.store_question import StoreQuestion
 from borgtrace.scheduling._results import RESULTS
 from borgtrace.scheduling.event_log import write_event_log
-from borgtrace.scheduling.events import ALIVE, ENDED, KIND, PREEMPTED, REMOVED, STARTED, SUBMITTED
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.plan import Plan, parse_plan, plan_of
 from borgtrace.scheduling.policies import Policy, parse_policy
 from borgtrace.scheduling.replay import RECORDED, Trace, calibrated, impossible, recorded, replayed, with_factor
 from borgtrace.scheduling.room import room_of
+from borgtrace.scheduling.state import ALIVE, ENDED, KIND, PREEMPTED, REMOVED, STARTED, SUBMITTED
 from borgtrace.scheduling.variants import costliest, parse_machines, parse_upgrade, variants
 from borgtrace.schema.time import HOUR, SECOND
 from borgtrace.store import Store
@@ -54,6 +54,8 @@ class Setting:
         What tasks below production take of their requests; 0: calibrated.
     plan
         Estimator of what all tasks take, such as ``gpa:0.01``, instead of the factor; none where empty.
+    whole_jobs
+        Whether tasks of a job that arrive together start together or not at all.
     seed
         Of random orders of machines.
     each_constraint
@@ -69,6 +71,7 @@ class Setting:
     policies: Sequence[str] = DEFAULTS
     factor: float = 0.0
     plan: str = ""
+    whole_jobs: bool = False
     seed: int = 0
     each_constraint: bool = False
     add_machines: Sequence[str] = ()
@@ -138,7 +141,8 @@ class Simulate(StoreQuestion):
         rows: list[dict[str, Any]] = []
         for done, (name, policy, change, changed) in enumerate(runs):
             self.report(f"{name}{change}", done, len(runs))
-            found = recorded(trace) if policy is None else replayed(changed, policy, factor, setting.seed, plan)
+            given: dict[str, Any] = {"seed": setting.seed, "plan": plan, "whole_jobs": setting.whole_jobs}
+            found = recorded(trace) if policy is None else replayed(changed, policy, factor, **given)
             if setting.event_log and not change:
                 write_event_log(store, trace, found, name, setting.seed, setting.event_log)
             taken = 1.0 if policy is None else factor

@@ -1,0 +1,74 @@
+"""Who goes first: of those that wait for a machine's room, and of those that are evicted from it."""
+
+import numpy as np
+
+from borgtrace.kernels.arrays import Index
+from borgtrace.kernels.compiled import compiled
+from borgtrace.scheduling.choice import is_apart, is_better, is_open, is_safe
+from borgtrace.scheduling.gangs import may_fit
+from borgtrace.scheduling.machines import CPU, MEMORY, NEXT_TASK
+from borgtrace.scheduling.state import STARTED, Replay
+
+
+@compiled(inline=True, makes_arrays=False)
+def kind_of(replay: Replay, gang: int) -> int:
+    """Return under which kind a gang waits."""
+    return replay.queue.heads.size - replay.gangs.lacks.size + gang
+
+
+@compiled(makes_arrays=False)
+def next_for(replay: Replay, machine: int) -> int:
+    """Return the kind of who waits and fits a machine: the highest priority, of these who came first; −1: nobody."""
+    best, found = -1, -1
+    cell, jobs, queue = replay.cell, replay.jobs, replay.queue
+    for at in range(queue.n_active[0]):
+        kind = queue.active[at]
+        head, gang = queue.heads[kind], kind - kind_of(replay, 0)
+        if gang >= 0:
+            if not may_fit(cell, replay.gangs, gang, machine):
+                continue
+        elif cell.sizes[head, CPU] > cell.free[machine, CPU] or cell.sizes[head, MEMORY] > cell.free[machine, MEMORY]:
+            continue
+        if best >= 0:
+            ahead = jobs.priority[head] - jobs.priority[best]
+            if ahead < 0 or (ahead == 0 and replay.row_of[head] > replay.row_of[best]):
+                continue
+        if gang >= 0 or is_open(cell, machine, head):
+            best, found = head, kind
+    return found
+
+
+@compiled(makes_arrays=False)
+def to_preempt(replay: Replay, attempt: int) -> int:
+    """Return the machine where a task fits once lower tiers are evicted and least is missing now; −1: none."""
+    best, least = -1, np.inf
+    cell, jobs = replay.cell, replay.jobs
+    cpu, memory = cell.sizes[attempt]
+    for machine in range(cell.rank.size):
+        if not (cell.is_up[machine] and cell.allowed[cell.sets[attempt], machine]):
+            continue
+        wide, high = cell.free[machine, CPU], cell.free[machine, MEMORY]
+        missing = max(0, cpu - wide) / cell.capacity[machine, CPU]
+        missing += max(0, memory - high) / cell.capacity[machine, MEMORY]
+        spread, other = cell.spread[machine]
+        for tier in range(jobs.tier[attempt]):
+            held = replay.held[tier, machine]
+            wide, high, spread, other = wide + held[0], high + held[1], spread - held[2], other - held[3]
+        fits = is_safe(cell, attempt, wide - cpu, spread, CPU) and is_safe(cell, attempt, high - memory, other, MEMORY)
+        if fits and is_better(cell, missing, machine, least, best) and is_apart(cell, machine, cell.groups[attempt]):
+            best, least = machine, missing
+    return best
+
+
+@compiled(makes_arrays=False)
+def victim_on(replay: Replay, rows: Index, machine: int, tier: int) -> int:
+    """Return who is evicted first: of the tiers below, the lowest priority, and of these who started last."""
+    jobs, row_of = replay.jobs, replay.row_of
+    found, task = -1, replay.cell.tops[machine]
+    while task >= 0:
+        if jobs.tier[task] < tier:
+            ahead = -1 if found < 0 else jobs.priority[task] - jobs.priority[found]
+            if ahead < 0 or (ahead == 0 and rows[row_of[task], STARTED] > rows[row_of[found], STARTED]):
+                found = task
+        task = replay.cell.tasks[task, NEXT_TASK]
+    return found
