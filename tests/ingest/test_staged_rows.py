@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from borgtrace.ingest import staged
 from borgtrace.ingest.raw_layout import raw_layout
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staged import StagedOutput, StagedPaths, StagedWriter, make_entry
@@ -31,6 +32,16 @@ def test_staged_rows_have_their_name_when_they_are_complete(tmp_path: Path) -> N
     given_up.write(pa.table({"a": [1, 2]}))
     given_up.finish()
     assert pq.read_table(given_up.path).num_rows == 2
+
+
+def test_a_file_may_end_with_a_full_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each table is a run of its own: nothing is left to be written at the end.
+    monkeypatch.setattr(staged, "LARGEST_RUN", 0)
+    writer = StagedWriter(tmp_path / "x.parquet", ("collection_id",))
+    for ids in ([2, 1], [3]):
+        writer.write(pa.table({"collection_id": ids, "source_row": list(range(len(ids)))}))
+    writer.finish()
+    assert pq.read_table(writer.path).column("collection_id").to_pylist() == [1, 2, 3]
 
 
 def test_what_is_discarded_of_a_source_may_not_be_there(tmp_path: Path) -> None:

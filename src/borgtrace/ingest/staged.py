@@ -74,7 +74,9 @@ class StagedWriter:
     def finish(self) -> None:
         """Close the file and give it its name; nothing where nothing was written."""
         if self._writer is not None:
-            self._write_run()
+            # Nothing is left where the last rows filled a run.
+            if self._run:
+                self._write_run()
             self._writer.close()
             self.unfinished.replace(self.path)
 
