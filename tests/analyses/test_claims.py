@@ -134,6 +134,29 @@ def test_few_owners_or_equal_memory_tell_nothing() -> None:
     assert finding("job_memory", "TIR-cpu-memory", equal).reason == "the jobs fill fewer than three buckets"
 
 
+def test_counts_of_other_traces_hold_for_their_published_numbers_alone() -> None:
+    def shapes(*counted: tuple[float | None, int]) -> Rows:
+        return [{"gpu_capacity": gpus, "n_last": n} for gpus, n in counted]
+
+    # 310 nodes without GPUs, 873 with four and 340 with eight: 1,523 nodes with 6,212 GPUs.
+    nodes = shapes((0, 310), (4, 873), (8, 340))
+    assert finding("machine_shapes", "OPENB-nodes", nodes).verdict == "holds"
+    assert finding("machine_shapes", "OPENB-gpus", nodes).verdict == "holds"
+    assert finding("machine_shapes", "OPENB-nodes", shapes((0, 1_522))).verdict == "does not hold"
+    # The list of nodes with GPUs is a part of the other.
+    assert finding("machine_shapes", "OPENB-nodes", shapes((8, 1_213))).reason == "needs openb_node_list_all_node.csv"
+    assert finding("machine_shapes", "OPENB-gpus", shapes((8, 776), (None, 3))).measured == "6208"
+    limits = {3_799: "does not hold", 3_800: "holds", 4_200: "holds", 4_201: "does not hold"}
+    assert {n: finding("machine_shapes", "ALI18-machines", shapes((None, n))).verdict for n in limits} == limits
+    totals = {"OPENB-pods": (8_152, 8_153), "AZ19-vms": (2_705_000, 2_705_001)}
+    for id_, (right, wrong) in totals.items():
+        assert finding("task_totals", id_, [{"tier": "all", "n_tasks": right}]).verdict == "holds"
+        assert finding("task_totals", id_, [{"tier": "all", "n_tasks": wrong}]).verdict == "does not hold"
+    windows = [{"n_windows": 1_000_000_000}, {"n_windows": 945_000_000}]
+    assert finding("trace_lengths", "AZ19-readings", windows).verdict == "holds"
+    assert finding("trace_lengths", "AZ19-readings", [*windows, {"n_windows": 1}]).verdict == "does not hold"
+
+
 def test_the_published_totals_are_those_of_the_paper() -> None:
     # Its text and its formulas use two bases of tasks; the real files have 19,666 more schedulings than it prints.
     rows = [

@@ -24,6 +24,11 @@ IN_2019 = Scope(traces=("2019",))
 LIKE_2019 = Scope(traces=("2019",), is_general=True)
 MONTH_2019 = Scope(traces=("2019",), span=28 * DAY)
 IN_BOTH = Scope(traces=("2011", "2019"))
+ALIBABA_2018 = Scope(traces=("alibaba-2018",), span=7 * DAY, tasks=0)
+OPENB = Scope(traces=("openb",), span=0, tasks=0)
+PODS = Scope(traces=("openb",), span=0, tasks=8_000)
+"""For numbers of pods: the other lists are samples of the default one."""
+AZURE_2019 = Scope(traces=("azure-2019",), span=29 * DAY, tasks=2_000_000)
 EXACT = Scope(span=0, tasks=0, is_whole=False, is_row_wise=True)
 """For what arithmetic promises of any rows."""
 LIKE_2014 = Scope(traces=("2014",), is_general=True)

@@ -1,6 +1,6 @@
 """Which kinds of machines are there?
 
-One row per shape (platform, CPU, memory).  Machines change: a machine counts under its first known
+One row per shape (platform, CPU, memory, GPUs).  Machines change: a machine counts under its first known
 capacity, its last known one, and the one it had at the start of the trace.  The table that Reiss et al.
 published counts last capacities; only that column reproduces it.
 
@@ -12,13 +12,13 @@ from collections.abc import Callable
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import MONTH_2011
+from borgtrace.analyses._answers import ALIBABA_2018, MONTH_2011, OPENB
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import Claim, Claims, Recipe, Tables, equals, from_source, near
+from borgtrace.recipe import Claim, Claims, NotApplicable, Recipe, Tables, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, point
 from borgtrace.schema.time import BEFORE_TRACE
 
-SHAPE = ("platform_id", "cpu_capacity", "memory_capacity")
+SHAPE = ("platform_id", "cpu_capacity", "memory_capacity", "gpu_capacity")
 
 
 def compute(tables: Tables) -> ibis.Table:
@@ -64,6 +64,16 @@ def _number(column: str) -> Callable[[pa.Table], int]:
     return lambda result: sum(result[column].to_pylist())
 
 
+def _nodes(result: pa.Table) -> int:
+    NotApplicable.unless(0 in result["gpu_capacity"].to_pylist(), "needs openb_node_list_all_node.csv")
+    return _number("n_last")(result)
+
+
+def _gpus(result: pa.Table) -> int:
+    return sum(int(row["gpu_capacity"] or 0) * row["n_last"] for row in result.to_pylist())
+
+
+_ABOUT_4000 = near(4_000, 200)
 CLAIMS = (
     *_SHAPES,
     # Published numbers of machines disagree; the real files decide.
@@ -79,6 +89,17 @@ CLAIMS = (
         Claim("ME-machines-at-start", "machines at the start", equals(12_477), _number("n_at_start")),
         kind="criterion",
         scope=MONTH_2011,
+    ),
+    *from_source(
+        "README of cluster-trace-gpu-v2023; log of the simulator of Weng et al.",
+        Claim("OPENB-nodes", "nodes", equals(1_523), _nodes),
+        Claim("OPENB-gpus", "GPUs of all nodes", equals(6_212), _gpus),
+        scope=OPENB,
+    ),
+    *from_source(
+        "trace_2018.md",
+        Claim("ALI18-machines", "about 4,000 machines", _ABOUT_4000, _number("n_last")),
+        scope=ALIBABA_2018,
     ),
 )
 

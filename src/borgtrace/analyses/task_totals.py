@@ -12,7 +12,7 @@ from collections.abc import Callable
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, RESULTS, TOTALS_2011, Measure, part, ratio, value
+from borgtrace.analyses._answers import AZURE_2019, IN_2011, PODS, RESULTS, TOTALS_2011, Measure, part, ratio, value
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claim, Recipe, Tables, equals, from_source, near
@@ -60,6 +60,7 @@ def _per_task(column: str) -> Measure:
 
 # Some tasks have rows of two priorities: there they count in both.
 _PRODUCTION = near(295_210, relative=0.001)
+_AZURE = "AzurePublicDatasetV2.md"
 CLAIMS = (
     *from_source(
         "Zhu et al., Method 3",
@@ -99,6 +100,8 @@ CLAIMS = (
         kind="criterion",
         scope=TOTALS_2011,
     ),
+    Claim("OPENB-pods", "pods", equals(8_152), _total("n_tasks"), "README of cluster-trace-gpu-v2023", scope=PODS),
+    Claim("AZ19-vms", "2.70 million VMs", near(2_700_000, 5_000), _total("n_tasks"), _AZURE, scope=AZURE_2019),
 )
 
 RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_events", "tasks"), order=25)
