@@ -18,7 +18,7 @@ from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle import DERIVED
 from borgtrace.lifecycle.hosted import all_views_sql, tasks_sql, what_it_reads
-from borgtrace.recipe import EngineTables, Recipe, Tables, recipes
+from borgtrace.recipe import EngineTables, Provenance, Recipe, Tables, recipes
 from borgtrace.schema import TABLES, Table
 from borgtrace.synth import generate
 
@@ -91,7 +91,8 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, Tables]:
         held(con, table, view_sql(table, "a"))
     held(con, TABLES["tasks"], tasks_sql())
     store = EngineTables.of(folder / "store")
-    hosted = Hosted({name: con.table(name) for name in TABLES}, generation="2019", cell="a", synthetic=True)
+    origin = Provenance(generation="2019", cell="a", is_synthetic=True)
+    hosted = Hosted({name: con.table(name) for name in (*HOSTED, "tasks")}, origin)
     return store, hosted
 
 

@@ -11,10 +11,10 @@ from borgtrace.ingest.clustering import PARQUET
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, Dialect
 from borgtrace.schema.enums import EVENT_TYPE
 from borgtrace.schema.sql import literal, literals, quoted
+from borgtrace.schema.tables import LAST_KNOWN_COLUMNS
 from borgtrace.store.layout import part_name
 
 _QUERY = Path(__file__).with_name("tasks.sql").read_text("utf-8")
-_LAST_KNOWN = ("priority", "scheduling_class", "cpu_request", "memory_request", "disk_request", "gpu_request")
 ORDER = "file_row_number"
 """What orders the events of one instance: its rows lie in one file, sorted by time and source."""
 
@@ -63,7 +63,7 @@ def _query(dialect: Dialect) -> str:
     is_by_file = dialect.tie_order == "file"
     counts = {f"n_{kind.lower()}": kind for kind in EVENT_TYPE.names}
     return _QUERY.format(
-        known=", ".join(map(_last_known, _LAST_KNOWN)),
+        known=", ".join(map(_last_known, LAST_KNOWN_COLUMNS)),
         counts=", ".join(f"count(*) FILTER (type = '{kind}') AS {name}" for name, kind in counts.items()),
         ended=_terminal(f"arg_max(type, {ORDER})") if is_by_file else _ended_2019(),
         latest="" if is_by_file else "JOIN last_times USING (collection_id, instance_index)",

@@ -8,11 +8,11 @@ from sqlglot.optimizer.pushdown_projections import pushdown_projections
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import traverse_scope
 
-from borgtrace.engine.bigquery import ROWS_OF_A, bytes_of, compile_sql, parse, views_sql
+from borgtrace.engine.bigquery import HOSTED, ROWS_OF_A, bytes_of, compile_sql, parse, views_sql
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.lifecycle.derived import DERIVED
 from borgtrace.lifecycle.hosted_tasks import tasks
-from borgtrace.schema import TABLES, TRACE_TABLES
+from borgtrace.schema import TABLES
 from borgtrace.schema.dialects.google2019 import GOOGLE_2019
 
 _ALL = {**TABLES, **{name: derived.table for name, derived in DERIVED.items()}}
@@ -74,10 +74,10 @@ def what_it_reads(sql: str) -> str:
     """
     lines, total = [], 0
     for name, columns in _columns_read(sql).items():
-        if name not in TRACE_TABLES:
+        if name not in HOSTED:
             lines.append(f"-- reads {name}, made before")
             continue
-        width, rows = bytes_of(TRACE_TABLES[name], columns), ROWS_OF_A.get(name, 0)
+        width, rows = bytes_of(HOSTED[name], columns), ROWS_OF_A.get(name, 0)
         total += width * rows
         known = f", of cell a about {width * rows / 1e9:.3g} GB" if rows else ""
         lines.append(f"-- reads {name}: {width} bytes a row{known}")

@@ -6,11 +6,10 @@ from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.lifecycle.order import in_order
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, UPDATE_EVENTS, Dialect
 from borgtrace.schema.enums import EVENT_TYPE
-from borgtrace.schema.tables import STATISTICS_COLUMNS
+from borgtrace.schema.tables import LAST_KNOWN_COLUMNS, STATISTICS_COLUMNS
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _TASK = ("collection_id", "instance_index")
-_LAST_KNOWN = ("priority", "scheduling_class", "cpu_request", "memory_request", "disk_request")
 _COUNTED = ("n_windows", "n_gaps", "n_machines", "seconds", *(f"n_{name.lower()}" for name in EVENT_TYPE.names))
 
 
@@ -85,7 +84,7 @@ def _of_events(events: ibis.Table, dialect: Dialect) -> ibis.Table:
                 rows[name].argmax(rows.place, where=is_start & rows[name].notnull()),
                 rows[name].argmax(rows.place, where=rows[name].notnull()),
             )
-            for name in _LAST_KNOWN
+            for name in LAST_KNOWN_COLUMNS
         },
         **{f"n_{name.lower()}": (rows.type == name).sum() for name in EVENT_TYPE.names},
     )

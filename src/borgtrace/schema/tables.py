@@ -11,6 +11,9 @@ from borgtrace.schema.types import Column, ColumnType, Table
 STATISTICS_COLUMNS = ("average_cpu", "sampled_cpu", "average_memory")
 """Usage columns whose mean, deviation, maximum and time-weighted mean each task carries."""
 
+LAST_KNOWN_COLUMNS = ("priority", "scheduling_class", "cpu_request", "memory_request", "disk_request", "gpu_request")
+"""Columns of which each task carries what its last SCHEDULE says, else the last event that says anything."""
+
 
 def read_declarations(file: Path, known: Iterable[Table] = ()) -> dict[str, Table]:
     """Read the tables that a file declares, in its order; ``tables.columns`` says how it is written.
