@@ -220,8 +220,14 @@ def test_upgrades_that_are_none_are_refused(text: str) -> None:
 def test_a_plan_that_is_no_room_test_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         SIMULATE.run("nowhere", plan=text)
-    expected = "average, cantelli, percentile, request, or gpa up to 0.5"
+    expected = "average, cantelli, percentile, request, reservation, or gpa up to 0.5"
     assert str(caught.value) == f"--plan: no room test of a scheduler: expected {expected}, got {text}"
+    for margin in ("-0.1", "inf", "nan", "a", ""):
+        with pytest.raises(UsageError) as caught:
+            SIMULATE.run("nowhere", plan=f"reservation:{margin}")
+        assert (
+            str(caught.value) == f"--plan: no margin: expected reservation:SHARE, 0 or more, got reservation:{margin}"
+        )
     with pytest.raises(UsageError) as caught:
         SIMULATE.run("nowhere", plan="gpa:0.01", factor=0.5)
     assert str(caught.value) == "--factor: not beside --plan: expected one of the two, got --plan gpa:0.01 --factor 0.5"

@@ -1,8 +1,9 @@
 """What tasks were measured to take instead of what they ask for: estimators of `borgtrace.placement` as the room test.
 
-A size (average, cantelli, percentile, request) takes the place of what a task asks for.  With gpa means and variances
-of the tasks of a machine are summed, and mean + z·√variance may be at most its capacity, z = Φ⁻¹(1 − ρ).  CPU and
-memory are tested each by itself.  All windows of a task are looked at, later ones too: a forecast that is perfect.
+A size (average, cantelli, percentile, request, reservation) takes the place of what a task asks for.  With gpa means
+and variances of the tasks of a machine are summed, and mean + z·√variance may be at most its capacity, z = Φ⁻¹(1 − ρ).
+CPU and memory are tested each by itself.  All windows of a task are looked at, later ones too: a forecast that is
+perfect.
 """
 
 from __future__ import annotations
@@ -24,8 +25,19 @@ if TYPE_CHECKING:
     from borgtrace.placement import Estimator
 
 _SIZES = ("average", "cantelli", "percentile", "request")
+_RESERVATION = "reservation"
+"""Usage and a margin, at most what a task asks for."""
 _MOST = 0.5
 """Above this ρ less than the mean would stay free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """What plans tasks: its name and parameter, the estimator, and whether a task takes at most what it asks for."""
+
+    label: str
+    estimator: Estimator
+    is_limited: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +67,8 @@ class Plan:
         return replace(demand, sizes=self.sizes, variances=self.variances, safety=self.safety)
 
 
-def parse_plan(text: str) -> Estimator:
-    """Read an estimator such as ``gpa:0.01`` or ``percentile:95``.
+def parse_plan(text: str) -> Planner:
+    """Read an estimator such as ``gpa:0.01``, ``percentile:95`` or ``reservation:0.25``.
 
     Raises
     ------
@@ -66,23 +78,33 @@ def parse_plan(text: str) -> Estimator:
     # Compiled code that takes long to read: only who asks for an estimator waits.
     from borgtrace.placement import parse_estimator
 
+    name, _, number = text.partition(":")
+    if name == _RESERVATION:
+        try:
+            margin = float(number)
+        except ValueError:
+            margin = -1.0
+        if not 0 <= margin < np.inf:
+            raise UsageError("--plan", "no margin", expected="reservation:SHARE, 0 or more", got=text)
+        return Planner(f"{name} {margin:g}", parse_estimator(f"average:{1 + margin}"), is_limited=True)
     estimator = parse_estimator(text)
     if estimator.name not in _SIZES and not (estimator.name == "gpa" and estimator.parameter <= _MOST):
-        expected = f"{', '.join(_SIZES)}, or gpa up to {_MOST:g}"
+        expected = f"{', '.join(_SIZES)}, {_RESERVATION}, or gpa up to {_MOST:g}"
         raise UsageError("--plan", "no room test of a scheduler", expected=expected, got=text)
-    return estimator
+    return Planner(estimator.label, estimator)
 
 
-def plan_of(estimator: Estimator, tables: Tables, tasks: Tasks) -> Plan:
+def plan_of(planner: Planner, tables: Tables, tasks: Tasks) -> Plan:
     """Return what an estimator plans tasks with.
 
     Parameters
     ----------
-    estimator
+    planner
         As :func:`parse_plan` returns it.
     tables, tasks
         Of one store.
     """
+    estimator = planner.estimator
     sizes, variances = tasks.sizes.copy(), np.zeros_like(tasks.sizes)
     is_gpa, is_measured = estimator.name == "gpa", np.ones(len(tasks), np.bool_)
     for place, resource in enumerate(("cpu", "memory")):
@@ -93,12 +115,13 @@ def plan_of(estimator: Estimator, tables: Tables, tasks: Tasks) -> Plan:
         seen: Any = SimpleNamespace(mean=mean, std=std, variance=np.square(std), request=request)
         seen.moments, seen.percentile = np.column_stack([mean] * 5 + [most]), lambda level, found=quantile: found
         items = estimator.items(seen, 1.0)
-        sizes[is_known, place] = to_units(items[:, 0])
+        taken = np.fmin(items[:, 0], request) if planner.is_limited else items[:, 0]
+        sizes[is_known, place] = to_units(taken)
         if is_gpa:
             variances[is_known, place] = np.rint(items[:, 1] * UNIT**2)
         is_measured &= is_known
     safety = NormalDist().inv_cdf(1 - estimator.parameter) ** 2 if is_gpa else 0.0
-    return Plan(estimator.label, sizes, variances, safety, int((~is_measured).sum()))
+    return Plan(planner.label, sizes, variances, safety, int((~is_measured).sum()))
 
 
 def _values(estimator: Estimator, tables: Tables, tasks: Tasks, resource: str) -> Numbers:
