@@ -313,3 +313,13 @@ def test_a_store_that_cannot_even_be_verified_is_damaged(store: Path, monkeypatc
 
     monkeypatch.setattr("borgtrace.store.verify.verify", refuse)
     assert app.damage_behind(ValueError("of a library"), store) is damaged
+
+
+def test_the_help_of_a_command_offers_no_completion(capsys: Capture) -> None:
+    assert run("doctor", "--help") == 0
+    assert "completion" not in capsys.readouterr().out
+
+
+def test_how_much_disk_a_replay_takes_is_said_before_it_begins(store: Path, capsys: Capture) -> None:
+    run("overcommit", store)
+    assert capsys.readouterr().err.startswith("usage by machine: at most ")
