@@ -323,3 +323,15 @@ def test_the_help_of_a_command_offers_no_completion(capsys: Capture) -> None:
 def test_how_much_disk_a_replay_takes_is_said_before_it_begins(store: Path, capsys: Capture) -> None:
     run("overcommit", store)
     assert capsys.readouterr().err.startswith("usage by machine: at most ")
+
+
+def test_a_trace_that_cannot_be_measured_says_why(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "truth.json").write_text("{}")
+    nothing = SimpleNamespace(table=pa.table({}), not_applicable="no usage")
+    monkeypatch.setattr("borgtrace.ingest.ingest", lambda *_: None)
+    monkeypatch.setattr("borgtrace.recipe.find_recipe", lambda name: SimpleNamespace(run=lambda store: nothing))
+    synth.print_check(tmp_path, as_json=True)
+    out, err = capsys.readouterr()
+    assert (out, err) == ("[]\n", "not applicable: no usage\n")
