@@ -15,10 +15,13 @@ from borgtrace.schema import TRACE_TABLES
 
 
 def reach_of(questions: Sequence[Question], plan: Plan) -> list[dict[str, Any]]:
-    """Return a row per number of parts: parts, span in µs, bytes, claims in reach and claims of the questions."""
+    """Return a row per number of parts: parts, span in µs, bytes, claims in reach and claims that there are.
+
+    Claims that are about other traces are left out: no number of parts has them in reach.
+    """
     published = {file.table: plan.bucket.n_parts(file.table) for file in plan.files}
     numbers = sorted({file.part for file in plan.files if not _is_about_machines(file, plan)})
-    every = sum(len(one.claims) for one in questions)
+    every = sum(claim.scope.is_about(plan.bucket.dialect) for one in questions for claim in one.claims)
     return [
         {
             "parts": found.parts,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from borgtrace.schema import Dialect
 from borgtrace.schema.time import DAY, HOUR, MINUTE, SECOND, WINDOW
 from borgtrace.store.coverage import Coverage, StoreCoverage
 
@@ -105,11 +106,15 @@ class Scope:
             return ""
         return f"published of {' and '.join(self.traces)}, measured on {store.dialect.trace}"
 
+    def is_about(self, dialect: Dialect) -> bool:
+        """Return whether the claim can be judged on a trace at all: on its own, or on any."""
+        return self.is_general or not self.traces or dialect.trace in self.traces
+
     def _is_of_another(self, store: StoreCoverage) -> bool:
         return bool(self.traces) and store.dialect.trace not in self.traces
 
     def _other_trace(self, store: StoreCoverage) -> str:
-        if self.is_general or not self._is_of_another(store):
+        if self.is_about(store.dialect):
             return ""
         return f"is about {' and '.join(self.traces)}, the store holds {store.dialect.trace}"
 
