@@ -65,7 +65,7 @@ def measured(**more: Any) -> duckdb.DuckDBPyConnection:
 )
 def test_windows_of_measurements(conversion: Conversion, spans: list[tuple[int, int]]) -> None:
     con = measured()
-    sql = windows(Terms(conversion, Basis(), {"usage_rows": frozenset({"average_cpu"})}))
+    sql = windows(Terms(conversion, Basis(), {"usage_rows": frozenset({"time", "average_cpu"})}))
     found = con.execute(f"SELECT start, stop FROM ({sql}) ORDER BY source_row").fetchall()
     assert (found[:4], len(found)) == (spans[:4], 5)
 
@@ -74,7 +74,7 @@ def test_windows_that_say_their_end_or_length() -> None:
     con = measured(
         end=pa.array([10, None, None, None, None], pa.int64()), length=pa.array([7, 7, None, 1, 2], pa.int64())
     )
-    sql = windows(Terms(Conversion(), Basis(), {"usage_rows": frozenset({"average_cpu"})}))
+    sql = windows(Terms(Conversion(), Basis(), {"usage_rows": frozenset({"time", "average_cpu"})}))
     assert con.execute(f"SELECT start, stop FROM ({sql}) ORDER BY source_row").fetchall() == [
         (0, 10),
         (290, 297),

@@ -63,8 +63,9 @@ def test_an_unknown_table_is_answered_with_the_nearest(store: borgtrace.Store) -
     with pytest.raises(UsageError) as refused:
         store.table("instance_usge")
     assert str(refused.value) == (
-        "name: no such table: expected one of machine_events, machine_attributes, collection_events, instance_events, "
-        "instance_constraints, instance_usage, tasks, got instance_usge; "
+        "name: no such table: expected one of machine_events, machine_attributes, power_measurements, "
+        "machine_power_domains, collection_events, instance_events, instance_constraints, instance_usage, tasks, "
+        "got instance_usge; "
         "did you mean instance_usage or instance_events?"
     )
 

@@ -56,10 +56,11 @@ def test_hours_of_a_small_cell_and_cuts_of_its_store(small: Cell) -> None:
 
 def test_selected_tasks_get_no_verdict(small: Cell) -> None:
     found = verdicts(EngineTables.of(small.store, where="priority > 1"))
+    here = small.generation
+    others = {"2011", "2019", "openb", "azure-2019", "alibaba-2018"} - {here}
     assert set(found.values()) <= {
         "not applicable: is about all tasks, not a selection (--where)",
-        "not applicable: is about 2011, the store holds 2019",
-        "not applicable: is about 2019, the store holds 2011",
+        *(f"not applicable: is about {other}, the store holds {here}" for other in others),
     }
 
 
