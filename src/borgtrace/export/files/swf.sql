@@ -6,8 +6,9 @@ WITH events AS (
                ROWS UNBOUNDED PRECEDING) AS attempt
     FROM instance_events WHERE collection_type = 'JOB' AND time < 9223372036854775807
 ), attempts AS (
-    SELECT collection_id, instance_index, attempt, min(time) AS submitted, any_value(user) AS user,
-           min(time) FILTER (type = 'SCHEDULE') AS started, max(time) FILTER (type IN ({terminal})) AS ended,
+    -- What began before the trace begins with it.
+    SELECT collection_id, instance_index, attempt, any_value(user) AS user, min(greatest(time, {zero})) AS submitted,
+           min(greatest(time, {zero})) FILTER (type = 'SCHEDULE') AS started, max(time) FILTER (type IN ({terminal})) AS ended,
            arg_max(type, time) FILTER (type IN ({terminal})) AS type, max(cpu_request) AS cpu_request,
            count(*) OVER (PARTITION BY collection_id, instance_index) AS n
     FROM events GROUP BY collection_id, instance_index, attempt
@@ -21,10 +22,8 @@ WITH events AS (
     FROM attempts LEFT JOIN (SELECT collection_id, any_value(collection_logical_name) AS app FROM collection_events
                              GROUP BY collection_id) USING (collection_id)
 )
-SELECT job, ((submitted + greatest(0, {zero} - submitted)) - {zero}) // 1000000 AS submit,
-       -- What began before the trace begins with it.
-       coalesce(((started + greatest(0, {zero} - started)) - (submitted + greatest(0, {zero} - submitted))) // 1000000, -1) AS wait,
-       coalesce((ended - (started + greatest(0, {zero} - started))) // 1000000, -1) AS run,
+SELECT job, (submitted - {zero}) // 1000000 AS submit, coalesce((started - submitted) // 1000000, -1) AS wait,
+       coalesce((ended - started) // 1000000, -1) AS run,
        coalesce(CAST(round(cpu_request * {cores}) AS BIGINT), -1) AS processors, -1 AS cpu_time, -1 AS memory,
        processors AS asked, -1 AS asked_time, -1 AS asked_memory,
        CASE type WHEN 'FINISH' THEN CASE WHEN n > 1 THEN 3 ELSE 1 END
