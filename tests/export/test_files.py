@@ -12,6 +12,7 @@ import borgtrace
 from borgtrace.errors import UsageError
 from borgtrace.export import CLOCK, export_files
 from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.synth import generate
 from tests.ingest.own_data import AVERAGES, ingest_own
 from tests.ingest.test_opendc import FRAGMENTS, START, TASKS
 from tests.ingest.test_opendc import _store as opendc_store
@@ -118,6 +119,14 @@ def test_files_of_2011_come_back_as_they_were(tmp_path):
     }
     assert written == FILES_2011
     assert (tmp_path / "raw" / "task_usage" / "part-00007-of-00500.csv.gz").exists()
+
+
+def test_files_of_a_synthetic_store_say_so(tmp_path):
+    generate(tmp_path / "made", "2011", 2, 1.0, 7)
+    ingest([tmp_path / "made"], tmp_path / "store", IngestOptions(jobs=1))
+    again = _again(tmp_path, "raw", borgtrace.open(tmp_path / "store"))
+    assert again.manifest.is_synthetic
+    assert again.manifest.synthetic["seed"] == 7
 
 
 def test_what_cannot_be_written_is_an_error_with_the_way_out(tmp_path):

@@ -1,5 +1,6 @@
 """A store as input of simulators and as raw files of its own trace: some files, each the answer to a query."""
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,9 @@ def export_files(
         for name, (query, head) in queries.items():
             (folder / name).parent.mkdir(exist_ok=True)
             rows += _write(folder / name, store.stream(query), head)
+        if synthetic := store.manifest.synthetic:
+            # What is made of these files must say so, too.
+            (folder / "truth.json").write_text(json.dumps(synthetic))
     return ExportResult(out, len(queries), 0, rows)
 
 
