@@ -9,7 +9,7 @@ import pytest
 
 from borgtrace.datasets import Options, Selection, Split
 from borgtrace.datasets.leakage import Leakage, Overlap, running_on, shared_groups
-from borgtrace.datasets.shards import default_shards, md5_prefixes, shard_name, shard_numbers
+from borgtrace.datasets.shards import default_shards, shard_name, shard_numbers, shard_prefixes
 from borgtrace.datasets.trace_index import select_traces
 from borgtrace.errors import UsageError
 
@@ -144,16 +144,28 @@ def test_names_of_files_tell_number_and_count() -> None:
     assert shard_name(3, 256, ".tfrecord", is_original=True) == "03.tfrecords"
 
 
-def test_prefixes_are_those_of_md5() -> None:
+def test_prefixes_of_2017_are_those_of_md5() -> None:
     jobs, tasks = [9, 12, 10**18, 2**63 - 1], [0, 10, 2**31 - 1, 7]
     store = array_store([5, 6, 7, 8], collection_id=np.array(jobs), instance_index=np.array(tasks, np.int32))
     traces = select_traces(store, Selection(), {}, 0)
-    for is_original in (False, True):
-        found = md5_prefixes(traces, is_original=is_original).tolist()
-        for job, task, prefix in zip(traces.collection_id.tolist(), traces.instance_index.tolist(), found, strict=True):
-            folder = hashlib.md5(str(job).encode()).hexdigest()[:2]
-            text = f"{folder}/{job}.sqlite3,{job},{task}" if is_original else f"{job},{task}"
-            assert f"{prefix:08x}" == hashlib.md5(text.encode()).hexdigest()[:8]
+    found = shard_prefixes(traces, is_original=True).tolist()
+    for job, task, prefix in zip(traces.collection_id.tolist(), traces.instance_index.tolist(), found, strict=True):
+        folder = hashlib.md5(str(job).encode()).hexdigest()[:2]
+        text = f"{folder}/{job}.sqlite3,{job},{task}"
+        assert f"{prefix:08x}" == hashlib.md5(text.encode()).hexdigest()[:8]
+
+
+def test_prefixes_are_even_and_the_same_for_a_task_wherever_it_stands() -> None:
+    n, files = 20_000, 16
+    store = array_store([5] * n, collection_id=np.arange(n) // 40, instance_index=np.arange(n, dtype=np.int32) % 40)
+    by_seed = [select_traces(store, Selection(), {}, seed) for seed in (0, 1)]
+    first, second = (
+        shard_prefixes(traces)[np.lexsort((traces.instance_index, traces.collection_id))] for traces in by_seed
+    )
+    assert first.tolist() == second.tolist()
+    counts = np.bincount(shard_numbers(shard_prefixes(by_seed[0]), files), minlength=files)
+    # Binomial, n / 16 = 1,250 a file with a deviation of 34: five of them on either side.
+    assert np.abs(counts - n / files).max() < 171
 
 
 def test_groups_are_numbered_by_first_appearance_and_unknown_ones_are_nobody() -> None:

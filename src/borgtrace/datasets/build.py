@@ -22,7 +22,7 @@ from borgtrace.datasets.leakage import Leakage, running_on, shared_groups
 from borgtrace.datasets.metadata import File, Metadata, Selected
 from borgtrace.datasets.options import SHARDS_OF_2017, Options
 from borgtrace.datasets.scaling import Scaling, measure_running, measure_series, merge, scaling_of
-from borgtrace.datasets.shards import default_shards, md5_prefixes, shard_name, shard_numbers
+from borgtrace.datasets.shards import default_shards, shard_name, shard_numbers, shard_prefixes
 from borgtrace.datasets.trace_index import Counts, TraceIndex, select_traces
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Values
@@ -168,7 +168,7 @@ class _Work:
         self.traces = select_traces(store, options.selection, statics, options.seed, is_original=options.is_original)
         progress("select", 1, 1)
         self.sets = _split(options, self.traces)
-        self.prefixes = md5_prefixes(self.traces, is_original=options.is_original)
+        self.prefixes = shard_prefixes(self.traces, is_original=options.is_original)
         self.gatherer = Gatherer(store, options.features, options.selection.gaps)
         # Which static features are words is known only now: text comes back as codes and words.
         words = {name: column[1] for name, column in self.traces.statics.items() if isinstance(column, tuple)}
@@ -221,7 +221,7 @@ class _Work:
         """Yield the files of a set: where each is written, and which traces it holds."""
         original = self.options.is_original
         shards = SHARDS_OF_2017 if original else self.options.shards or default_shards(len(index))
-        # By MD5 of the task: which file holds a trace does not depend on seed, selection or split.
+        # By a hash of the task: which file holds a trace does not depend on seed, selection or split.
         numbers = shard_numbers(self.prefixes[index], shards)
         order = np.argsort(numbers, kind="stable")  # within a file traces keep their random order
         ends = np.cumsum(np.bincount(numbers, minlength=shards))
