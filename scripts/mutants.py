@@ -5,7 +5,7 @@
     python scripts/mutants.py schema datasets/split.py  some packages, or files of them
     python scripts/mutants.py --survivors               changes that once went unnoticed
     python scripts/mutants.py --edits                   changes by hand of what a sample cannot reach
-    python scripts/mutants.py --check                   only whether the two lists still fit the code
+    python scripts/mutants.py --check                   only whether the lists still fit the code
 
 Why not a ready-made tool: mutmut changes no decorated function, draws no sample by a seed, and forks a process that has
 already run tests, whose DuckDB, Arrow and Numba threads a fork does not keep; cosmic-ray starts Python anew for each
@@ -53,12 +53,15 @@ def _options() -> argparse.Namespace:
 
 
 def _check() -> int:
+    from mutation import sample
+
     faults = [
         f"{name}: {edit.id}: {fault}"
         for name in ("former_survivors.toml", "edits.toml")
         for edit in listed.read(LISTS / name)
         if (fault := edit.fault())
     ]
+    faults += [f"{sample.REASONS.name}: {fault}" for fault in sample.outdated()]
     print("\n".join(faults) or "the lists fit the code")
     return int(bool(faults))
 

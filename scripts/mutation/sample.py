@@ -146,6 +146,14 @@ def reasons() -> dict[tuple[str, str, str, str, int], dict[str, str]]:
     return {(e["file"], e["function"], e["was"], e["now"], e.get("number", 0)): e for e in entries}
 
 
+def outdated() -> list[str]:
+    """Say which reasons are for changes that can no longer be made: what they were about is gone."""
+    known = reasons()
+    files = {ROOT / file for file, *_ in known}
+    places = {site.key for path in files if path.is_file() for site in sites(path, ROOT)}
+    return [f"{file}: {function}: no {was!r}" for file, function, was, *_ in known.keys() - places]
+
+
 def folders(package: str) -> list[str]:
     """Return the tests of a package, or of a file in it, such as ``datasets/split.py``."""
     package = package.partition("/")[0]

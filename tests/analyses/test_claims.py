@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import tomllib
+from importlib.resources import files
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from borgtrace.recipe import find_recipe, recipes
+from borgtrace.recipe import Scope, find_recipe, recipes
 from borgtrace.recipe.claims import Finding
+from borgtrace.schema.time import DAY
 
 Rows = list[dict[str, Any]]
 
@@ -203,3 +206,25 @@ def test_every_claim_of_the_workload_names_source_and_trace() -> None:
     assert all(claim.source for claim in claims)
     counted = [claim for claim in claims if claim.source.startswith("count over")]
     assert {claim.kind for claim in counted} == {"criterion"}
+
+
+def test_the_list_of_claims_names_questions_and_what_they_measure() -> None:
+    listed = tomllib.loads((files("borgtrace.analyses") / "claims.toml").read_text("utf-8"))
+    del listed["scopes"]
+    facts = {"statement", "source", "kind", "scope", "criterion", "measure", "why", "format"}
+    for question, said in listed.items():
+        claims = {id_: own for id_, own in said.items() if isinstance(own, dict)}
+        assert [claim.id for claim in find_recipe(question).claims] == list(claims)
+        assert set(said) - set(claims) <= {"source", "kind", "scope", "why"}
+        assert set().union(*claims.values()) <= facts
+        assert not set().union(*(own["measure"] for own in claims.values())) - {
+            *("function", "value", "count", "largest", "ratio", "part", "among", "where", "why"),
+            # What functions of questions are asked for.
+            *("columns", "column", "before", "after", "kind", "rank", "resource", "metric", "condition"),
+        }
+
+
+def test_what_is_listed_under_a_question_holds_for_its_claims_that_say_nothing_else() -> None:
+    first, *_, last = find_recipe("machine_shapes").claims
+    assert (first.source, first.kind, first.scope.traces) == ("Reiss et al., SoCC'12, Table 1", "published", ("2011",))
+    assert (last.source, last.scope) == ("trace_2018.md", Scope(traces=("alibaba-2018",), span=7 * DAY, tasks=0))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.explore.span import Span, asked, life_of
+from borgtrace.explore.span import Span, asked, life_of, whole
 from borgtrace.schema.time import AFTER_TRACE, DAY, HOUR, SECOND, TRACE_START, WINDOW
 
 ALL = Span(TRACE_START, TRACE_START + 30 * DAY)
@@ -41,3 +43,22 @@ def test_a_life_has_a_slot_before_and_after() -> None:
     assert lived == Span(TRACE_START + 2 * WINDOW, TRACE_START + 6 * WINDOW)
     assert life_of(ALL, [0, AFTER_TRACE]) == ALL
     assert life_of(ALL, []) == ALL
+
+
+@pytest.mark.parametrize(
+    ("ranges", "end"),
+    [
+        ({}, TRACE_START + WINDOW),
+        ({"instance_usage": [0, TRACE_START + 1]}, TRACE_START + WINDOW),
+        ({"instance_usage": [0, 9 * 10**9], "instance_events": [0, 8 * 10**9]}, 9 * 10**9),
+        ({"instance_usage": [0, AFTER_TRACE], "instance_events": [7 * 10**9, AFTER_TRACE]}, 7 * 10**9),
+    ],
+)
+def test_the_span_ends_with_the_last_known_time(ranges: dict[str, list[int]], end: int) -> None:
+    assert whole(SimpleNamespace(time_range=ranges)) == Span(TRACE_START, end)  # type: ignore[arg-type]
+
+
+def test_a_life_stays_within_the_store() -> None:
+    everything = Span(TRACE_START, TRACE_START + 10 * WINDOW + 1)
+    assert life_of(everything, [TRACE_START]) == Span(TRACE_START, TRACE_START + WINDOW)
+    assert life_of(everything, [TRACE_START + 10 * WINDOW]) == Span(TRACE_START + 9 * WINDOW, everything.end)

@@ -1,158 +1,82 @@
-"""What answers share: their tables, the stores on which claims can be judged, and measures: one number of a result."""
+"""What is declared of the answers: their tables, and what papers and documents claim about them.
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+A claim of ``claims.toml`` stands under its question, whose source, kind, scope and reason it shares where it names none
+of its own.  Its criterion and its measure are functions of `borgtrace.recipe` and of `_measures`, by name; a measure
+that is no plain number of the answer is a function of the question's module.
+"""
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from borgtrace.recipe import Criterion, NotApplicable, Scope
+from borgtrace.analyses._measures import Measure, count, largest, part, ratio, value
+from borgtrace.analyses._trend import interval_above, interval_includes
+from borgtrace.recipe import Claim, Criterion, Scope, above, at_least, at_most, below, between, equals, near
 from borgtrace.schema.tables import read_declarations
-from borgtrace.schema.time import DAY
+from borgtrace.schema.time import parse_time
 
 RESULTS = read_declarations(Path(__file__).with_name("results.columns"))
 """The declared answers."""
-
-IN_2011 = Scope(traces=("2011",))
-LIKE_2011 = Scope(traces=("2011",), is_general=True)
-"""Published of 2011, but a shape or a ratio that other traces may share."""
-MONTH_2011 = Scope(traces=("2011",), span=28 * DAY)
-"""For numbers that grow with the trace: a synthetic day cannot have them."""
-TOTALS_2011 = Scope(traces=("2011",), span=28 * DAY, tasks=10_000_000)
-"""For numbers of tasks: those of the whole trace, not of a smaller synthetic cell."""
-IN_2019 = Scope(traces=("2019",))
-LIKE_2019 = Scope(traces=("2019",), is_general=True)
-MONTH_2019 = Scope(traces=("2019",), span=28 * DAY)
-IN_BOTH = Scope(traces=("2011", "2019"))
-ALIBABA_2018 = Scope(traces=("alibaba-2018",), span=7 * DAY, tasks=0)
-OPENB = Scope(traces=("openb",), span=0, tasks=0)
-PODS = Scope(traces=("openb",), span=0, tasks=8_000)
-"""For numbers of pods: the other lists are samples of the default one."""
-AZURE_2019 = Scope(traces=("azure-2019",), span=29 * DAY, tasks=2_000_000)
-EXACT = Scope(span=0, tasks=0, is_whole=False, is_row_wise=True)
-"""For what arithmetic promises of any rows."""
-LIKE_2014 = Scope(traces=("2014",), is_general=True)
-"""Published of Borg cells of 2014, of which there is no public trace."""
-
-Measure = Callable[[pa.Table], float]
-Where = Mapping[str, Any]
+_SAID = tomllib.loads(Path(__file__).with_name("claims.toml").read_text("utf-8"))
+_CRITERIA = {
+    made.__name__: made
+    for made in (near, between, above, below, at_least, at_most, equals, interval_above, interval_includes)
+}
+_MEASURES: Mapping[str, Callable[..., Measure]] = {made.__name__: made for made in (value, count, largest, ratio, part)}
+Said = Mapping[str, Any]
+"""What the list says of a claim, or of a part of one."""
 
 
-def matching(result: pa.Table, where: Where) -> list[dict[str, Any]]:
-    """Return the rows whose columns have the wanted values.
+def claims_of(question: str, functions: Sequence[Callable[..., Any]] = ()) -> tuple[Claim, ...]:
+    """Return the claims about the answer of a question.
 
     Parameters
     ----------
-    result
-        A result table.
-    where
-        Columns and what they must be: one value, one of a collection of them, or what meets a criterion.
-
-    Examples
-    --------
-    >>> from borgtrace.recipe import above
-    >>> matching(pa.table({"tier": ["free", "mid"], "n": [3, 4]}), {"tier": ("free", "mid"), "n": above(3)})
-    [{'tier': 'mid', 'n': 4}]
+    question
+        Its name.
+    functions
+        Measures of its own, from the answer and what the claim names to a number.
     """
-    return [row for row in result.to_pylist() if all(_meets(row[name], wanted) for name, wanted in where.items())]
+    said = _SAID.get(question, {})
+    common = {name: fact for name, fact in said.items() if not isinstance(fact, dict)}
+    known = {function.__name__: function for function in functions}
+    return tuple(_claim(id_, common | own, known) for id_, own in said.items() if isinstance(own, dict))
 
 
-def _meets(value: Any, wanted: Any) -> bool:
-    if isinstance(wanted, Criterion):
-        return wanted.test(value)
-    # A string is a collection of letters, but is meant as one value.
-    return value in wanted if isinstance(wanted, Collection) and not isinstance(wanted, str) else bool(value == wanted)
+def _claim(id_: str, said: Said, functions: Mapping[str, Callable[..., Any]]) -> Claim:
+    own = {name: said[name] for name in ("source", "kind", "format") if name in said}
+    measure = _measure(said["measure"], said.get("why", ""), functions)
+    return Claim(id_, said["statement"], _criterion(said["criterion"]), measure, scope=_SCOPES[said["scope"]], **own)
 
 
-def total(rows: list[dict[str, Any]], column: str) -> float:
-    """Add up a column; NULL counts as nothing."""
-    return float(sum(row[column] or 0 for row in rows))
+def _criterion(said: Said) -> Criterion:
+    """Make the criterion that is named first, of its bounds and what else is said."""
+    (name, bounds), *others = said.items()
+    return _CRITERIA[name](*(bounds if isinstance(bounds, list) else [bounds]), **dict(others))
 
 
-def value(column: str, why: str, **where: Any) -> Measure:
-    """Take `column` of the first row that matches `where`; not applicable without one or where it is NULL.
-
-    Parameters
-    ----------
-    column
-        Column to take.
-    why
-        Reason where there is no such row.
-    where
-        Columns and what they must be.
-    """
-
-    def measure(result: pa.Table) -> float:
-        found = next((row[column] for row in matching(result, where)), None)
-        if found is None:
-            raise NotApplicable(why)
-        return float(found)
-
-    return measure
+def _measure(said: Said, why: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[[Any], Any]:
+    (name, what), *others = said.items()
+    more = dict(others)
+    if name == "function":
+        return partial(functions[what], **more)
+    columns, why = what if isinstance(what, list) else [what], more.get("why", why)
+    among = [_wanted(more["among"])] if "among" in more else []
+    return _MEASURES[name](*columns, why, *among, **_wanted(more.get("where", {})))
 
 
-def largest(column: str, why: str, **where: Any) -> Measure:
-    """Take the largest value of `column` in the rows that match `where`; not applicable where all are NULL.
-
-    Parameters
-    ----------
-    column
-        Column to take.
-    why
-        Reason where no such row has a value.
-    where
-        Columns and what they must be.
-    """
-
-    def measure(result: pa.Table) -> float:
-        found = [row[column] for row in matching(result, where) if row[column] is not None]
-        NotApplicable.unless(found, why)
-        return float(max(found))
-
-    return measure
+def _wanted(said: Said) -> dict[str, Any]:
+    """Return columns and what they must be; a table of TOML is a criterion."""
+    return {column: _criterion(wanted) if isinstance(wanted, dict) else wanted for column, wanted in said.items()}
 
 
-def ratio(over: str, under: str | Sequence[str], why: str, **where: Any) -> Measure:
-    """Return Σ `over` ÷ Σ `under` of the rows that match `where`; not applicable where that is nothing.
-
-    Parameters
-    ----------
-    over, under
-        Columns to add up, one or (under the line) several; NULL counts as nothing.
-    why
-        Reason where there is nothing to divide by.
-    where
-        Columns and what they must be.
-    """
-
-    def measure(result: pa.Table) -> float:
-        rows = matching(result, where)
-        below = sum(total(rows, column) for column in ([under] if isinstance(under, str) else under))
-        NotApplicable.unless(below > 0, why)
-        return total(rows, over) / below
-
-    return measure
+def _scope(said: Said) -> Scope:
+    facts: dict[str, Any] = {name: tuple(fact) if isinstance(fact, list) else fact for name, fact in said.items()}
+    if "span" in said:
+        facts["span"] = parse_time(said["span"])
+    return Scope(**facts)
 
 
-def part(column: str, why: str, among: Where | None = None, **where: Any) -> Measure:
-    """Return which part of Σ `column` over the rows of `among` lies in those that match `where` too.
-
-    Parameters
-    ----------
-    column
-        Column to add up.
-    why
-        Reason where there is nothing to take a part of.
-    among
-        Rows that make the whole; all of them where None.
-    where
-        What rows of the part satisfy besides.
-    """
-
-    def measure(result: pa.Table) -> float:
-        everything = total(matching(result, among or {}), column)
-        NotApplicable.unless(everything > 0, why)
-        # `where` may narrow a column that `among` already names.
-        return total(matching(result, {**(among or {}), **where}), column) / everything
-
-    return measure
+_SCOPES = {name: _scope(said) for name, said in _SAID["scopes"].items()}

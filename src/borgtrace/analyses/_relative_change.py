@@ -6,12 +6,10 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import Measure, part
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._histograms import cumulative_share
 from borgtrace.analyses._machine_slots import used_per_slot
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, int_sum, outermost, task_means
-from borgtrace.recipe import at_most
 from borgtrace.recipe.charts import HEIGHT, WIDTH, Chart, Plot, axis, step
 
 HIGHEST = 200
@@ -123,19 +121,6 @@ def curves(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
     key = [*by, "resource"]
     counts = known.group_by([*key, "percent"]).aggregate(n_pairs=known.count(), seconds=int_sum(known.seconds))
     return counts.mutate(share=cumulative_share(counts, "seconds", "percent", key))
-
-
-def share_within(percent: int, **where: str) -> Measure:
-    """Measure the share of time in pairs that change by at most `percent`; `where` picks the curve.
-
-    Parameters
-    ----------
-    percent
-        Largest change, %.
-    where
-        Columns of the result and what they must be.
-    """
-    return part("seconds", "no two consecutive periods", where, percent=at_most(percent))
 
 
 def plot_curves(result: pa.Table, title: str, colour: str) -> Chart:

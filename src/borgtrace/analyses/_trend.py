@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers
+from borgtrace.recipe import Criterion
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,16 @@ class Interval:
 
     def __str__(self) -> str:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+
+def interval_above(limit: float, published: str) -> Criterion:
+    """Accept an estimate whose interval lies above `limit`."""
+    return Criterion(published, f"the 95 % interval lies above {limit:g}", lambda found: found.low > limit)
+
+
+def interval_includes(value: float, published: str) -> Criterion:
+    """Accept an estimate whose interval includes `value`."""
+    return Criterion(published, f"the 95 % interval includes {value:g}", lambda found: found.low <= value <= found.high)
 
 
 def slope(y: Numbers, x: Numbers, lags: int) -> Interval:

@@ -10,11 +10,10 @@ Reference: Zhu et al., Fig. 11.
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, Measure, part
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._histograms import bin_up_to
 from borgtrace.analyses._windows import fixed, int_sum, level, tier
-from borgtrace.recipe import Claims, Recipe, Tables, at_most, below
+from borgtrace.recipe import Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 
 EDGES = tuple(60 * 2**k for k in range(16))
@@ -57,25 +56,4 @@ def _cumulative(result: pa.Table, column: str) -> list[tuple[int, float]]:
     return [(edge, sum(row[column] for row in rows if row["at_most"] <= edge) / total) for edge in edges]
 
 
-def _upto(seconds: int) -> Measure:
-    # Edges are exact: a share up to a time inside a bin would be a guess.
-    return part("cpu_seconds", "no task used any CPU", at_most=at_most(seconds))
-
-
-CLAIMS = Claims("Reiss et al., SoCC'12", scope=LIKE_2011)
-
-
-# The paper names no number.
-@CLAIMS.add("S4-fig11", below(0.05, "a tiny portion (< 0.05)"), source="Zhu et al., Fig. 11", kind="criterion")
-def _fig11(result: pa.Table) -> float:
-    """tasks of up to 4 minutes use a tiny portion of the CPU"""
-    return _upto(240)(result)
-
-
-@CLAIMS.add("REISS-short", below(0.1, "< 0.1 (of jobs under 2 h)"))
-def _short(result: pa.Table) -> float:
-    """tasks of up to 2 hours use less than a tenth of the CPU"""
-    return _upto(7680)(result)  # the edge of a bin nearest to 2 hours
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("tasks", "instance_usage"), order=63)
+RECIPE = Recipe.declared(compute, plot, reads=("tasks", "instance_usage"), order=63)

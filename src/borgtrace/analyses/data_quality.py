@@ -17,10 +17,10 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._anomalies import ANOMALIES, LONG_TRACE_DAYS, UNDER_SAMPLED, Anomaly, tolerance, verdict
-from borgtrace.analyses._answers import value
 from borgtrace.analyses._attempts import is_inside, of_jobs, time_running
 from borgtrace.analyses._caveats import mixed_requests, pending_updates, usage_after_end
 from borgtrace.analyses._histograms import period
+from borgtrace.analyses._measures import value
 from borgtrace.analyses._windows import POSSIBLE, amount, int_sum, regular
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Row, Scope, Tables, near
@@ -275,4 +275,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe.declared(compute, plot, CLAIMS, order=5)
+RECIPE = Recipe.declared(compute, plot, claims=CLAIMS, order=5)

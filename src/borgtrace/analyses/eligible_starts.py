@@ -11,10 +11,9 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_BOTH, ratio
 from borgtrace.analyses._attempts import TASK, is_known, of_jobs
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, equals
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.constraints import fingerprints
 from borgtrace.recipe.eligibility import READS, Eligibility
@@ -73,13 +72,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar(), tips=("n_broken",)).draw("Starts under placement constraints", height=130)
 
 
-CLAIMS = Claims("format documents: a constraint rules where a task may be placed", kind="criterion", scope=IN_BOTH)
-
-
-@CLAIMS.add("DOC-eligible-starts", equals(0.0, "always"))
-def _eligible_starts(result: pa.Table) -> float:
-    """tasks start on machines that meet their constraints"""
-    return ratio("n_broken", "n_starts", "no task starts under constraints")(result)
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=READS, order=92)
+RECIPE = Recipe.declared(compute, plot, reads=READS, order=92)

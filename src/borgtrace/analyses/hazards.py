@@ -12,10 +12,10 @@ from collections.abc import Mapping
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2019, MONTH_2019, part, ratio
 from borgtrace.analyses._attempts import is_inside, last_time, of_jobs, time_running
 from borgtrace.analyses._breakdown import ranked, sum_by_group, tier_rows
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below, near
+from borgtrace.analyses._measures import part
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, bar, log_axis, series
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
@@ -76,35 +76,10 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar(), tips=()).draw("Ends per task-hour")
 
 
-_TIERS = {"grouping": "tier", "group": ("production", "monitoring")}
-_NONE = "no task is evicted"
-_TOP_TIERS = part("n_evicted_jobs", _NONE, {"grouping": "tier"}, group=_TIERS["group"])
-CLAIMS = Claims("Tirmazi et al., EuroSys'20, section 6", scope=LIKE_2019)
+def below_production(result: pa.Table) -> float:
+    """Return the share of the jobs with evictions that are not of production."""
+    tiers = ("production", "monitoring")
+    return 1.0 - part("n_evicted_jobs", "no task is evicted", {"grouping": "tier"}, group=tiers)(result)
 
 
-@CLAIMS.add("TIR-evictions", near(0.966, 0.02))
-def _others(result: pa.Table) -> float:
-    """of the collections that see evictions nearly all are not of production"""
-    return 1.0 - _TOP_TIERS(result)
-
-
-# A job is the more likely to see an eviction the longer the trace: these need the month.
-@CLAIMS.add("TIR-evicted", near(0.032, 0.01), scope=MONTH_2019)
-def _evicted(result: pa.Table) -> float:
-    """few collections see evictions"""
-    return ratio("n_evicted_jobs", "n_jobs", "the store has no job", grouping="all")(result)
-
-
-@CLAIMS.add("TIR-evicted-production", below(0.002), scope=MONTH_2019)
-def _evicted_production(result: pa.Table) -> float:
-    """hardly a collection of production sees an eviction"""
-    return ratio("n_evicted_jobs", "n_jobs", "no job is of production", **_TIERS)(result)
-
-
-@CLAIMS.add("TIR-evicted-once", near(0.52, 0.1), scope=MONTH_2019)
-def _evicted_once(result: pa.Table) -> float:
-    """half of the collections of production that see evictions see one"""
-    return ratio("n_evicted_once", "n_evicted_jobs", _NONE, **_TIERS)(result)
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=57)
+RECIPE = Recipe.declared(compute, plot, (below_production,), reads=("instance_events",), order=57)

@@ -9,12 +9,11 @@ Reference: Reiss et al., SoCC'12.
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._relative_change import curves, plot_curves, share_within, task_pairs
+from borgtrace.analyses._relative_change import curves, plot_curves, task_pairs
 from borgtrace.analyses._windows import UNKNOWN, regular, task_tiers
-from borgtrace.recipe import Claims, Recipe, Tables, near
+from borgtrace.recipe import Recipe, Tables
 from borgtrace.recipe.charts import Chart
 
 
@@ -30,13 +29,4 @@ def plot(result: pa.Table) -> Chart:
     return plot_curves(result, "Change between neighboring hours", "tier")
 
 
-CLAIMS = Claims("Reiss et al., SoCC'12, as quoted by Janus & Rzadca", scope=LIKE_2011)
-
-
-@CLAIMS.add("REISS-hourly-cpu", near(0.6, 0.05, published="≈ 0.6"))
-def _hourly_cpu(result: pa.Table) -> float:
-    """from hour to hour the CPU of 60 % of the tasks, by duration, changes by less than 15 %"""
-    return share_within(15, resource="cpu")(result)
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=71)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_usage", "tasks"), order=71)

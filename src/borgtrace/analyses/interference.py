@@ -14,11 +14,11 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2014, matching
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
+from borgtrace.analyses._measures import matching
 from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, int_sum, level, outermost, regular
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, between
+from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, added, area, axis, line
 
 METRICS = {"cpi": ("cycles_per_instruction", 14), "mai": ("memory_accesses_per_instruction", 24)}
@@ -81,8 +81,16 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw(title, width=WIDTH * 3 // 4, height=170)
 
 
-def _slope(result: pa.Table, metric: str, condition: str) -> float:
-    """Return the weighted least-squares slope, relative to the mean, per unit of the condition."""
+def slope(result: pa.Table, metric: str, condition: str) -> float:
+    """Return the weighted least-squares slope, relative to the mean, per unit of the condition.
+
+    Parameters
+    ----------
+    result
+        A result of this question.
+    metric, condition
+        Which of its curves.
+    """
     rows = matching(result, {"metric": metric, "condition": condition})
     NotApplicable.unless(any(row["seconds"] for row in rows), f"no window has a {metric}")
     # Weighted by time: a bin of a few minutes must not steer the line.
@@ -93,19 +101,9 @@ def _slope(result: pa.Table, metric: str, condition: str) -> float:
     return float(weight @ (x * (y - y_mean)) / spread / y_mean)
 
 
-CLAIMS = Claims("Verma et al., EuroSys'15, §5.2", scope=LIKE_2014)
+def slope_per_tenth(result: pa.Table) -> float:
+    """Return by how much CPI grows with every 10 % of the machine's CPU, relative to its mean."""
+    return 10.0 * slope(result, "cpi", "cpu percent")
 
 
-@CLAIMS.add("VERMA-cpi-task", between(0.0015, 0.006, 0.003))
-def _per_task(result: pa.Table) -> float:
-    """CPI grows by about 0.3 % with every task on the machine"""
-    return _slope(result, "cpi", "tasks")
-
-
-@CLAIMS.add("VERMA-cpi-cpu", between(0.0, 0.02, "< 0.02"))
-def _per_tenth(result: pa.Table) -> float:
-    """CPI grows by less than 2 % with every 10 % of the machine's CPU"""
-    return 10.0 * _slope(result, "cpi", "cpu percent")
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage", "machine_events"), order=110)
+RECIPE = Recipe.declared(compute, plot, (slope, slope_per_tenth), reads=("instance_usage", "machine_events"), order=110)

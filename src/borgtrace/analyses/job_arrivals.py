@@ -9,10 +9,9 @@ Reference: Tirmazi et al., EuroSys'20, Fig. 8.
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import MONTH_2011, MONTH_2019
 from borgtrace.analyses._attempts import last_time, new_jobs
 from borgtrace.analyses._histograms import period
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source, near
+from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line
 from borgtrace.schema.time import HOUR, TRACE_START
 
@@ -37,36 +36,19 @@ def plot(result: pa.Table) -> Chart:
     return Plot(result, x=hour_axis(), y=axis("n_jobs", "jobs")).add(line()).draw("New jobs per hour")
 
 
-def _mean(result: pa.Table) -> float:
+def mean(result: pa.Table) -> float:
+    """Return the mean number of jobs per hour."""
     return float(np.mean(result["n_jobs"].to_numpy()))
 
 
-def _median(result: pa.Table) -> float:
+def median(result: pa.Table) -> float:
+    """Return the number of jobs of the median hour."""
     return float(np.median(result["n_jobs"].to_numpy()))
 
 
-def _days(result: pa.Table) -> float:
+def days(result: pa.Table) -> float:
+    """Return how long the trace lasts."""
     return result.num_rows / 24
 
 
-# Hours of a day differ from those of a week: a mean is that of the month.
-_PER_HOUR = (
-    ("mean-2011", 964, _mean, MONTH_2011),
-    ("median-2011", 885, _median, MONTH_2011),
-    ("mean-2019", 3360, _mean, MONTH_2019),
-    ("median-2019", 3309, _median, MONTH_2019),
-)
-_TIRMAZI = "Tirmazi et al., EuroSys'20"
-CLAIMS = from_source(
-    f"{_TIRMAZI}, Fig. 8",
-    *(
-        Claim(f"TIR-jobs-{id_}", f"{id_[:-5]} number of jobs per hour", near(n, relative=0.02), measure, scope=scope)
-        for id_, n, measure, scope in _PER_HOUR
-    ),
-    # Two authors, two lengths: at most one can be right.
-    Claim("G11-days", "the trace of 2011 lasts 29 days", near(29, 0.5), _days, source="ClusterData2011_2.md"),
-    Claim("TIR-days", "the trace of 2011 lasts 30 days", near(30, 0.5), _days, source=f"{_TIRMAZI}, Table 1"),
-    scope=MONTH_2011,
-)
-
-RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("collection_events",), order=51)
+RECIPE = Recipe.declared(compute, plot, (mean, median, days), reads=("collection_events",), order=51)

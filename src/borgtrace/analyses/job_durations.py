@@ -12,10 +12,9 @@ from operator import add
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, value
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, from_source, near
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
@@ -59,12 +58,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(step(point=True)).draw("Job durations")
 
 
-_UNDER_3MIN, _UNDER_2H = (value(f"under_{limit}", "no job ends", end_type=ALL) for limit in ("3min", "2h"))
-CLAIMS = from_source(
-    "Reiss et al., SoCC'12",
-    Claim("R12-half", "half of all jobs last less than 3 minutes", near(0.5, 0.05, published="≈ 0.5"), _UNDER_3MIN),
-    Claim("R12-2h", "more than 95 % of jobs last less than 2 hours", above(0.95), _UNDER_2H),
-    scope=LIKE_2011,
-)
-
-RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("collection_events",), order=53)
+RECIPE = Recipe.declared(compute, plot, reads=("collection_events",), order=53)

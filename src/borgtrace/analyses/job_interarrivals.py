@@ -9,10 +9,9 @@ Reference: Tirmazi et al., EuroSys'20, section 7.
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011
 from borgtrace.analyses._attempts import new_jobs
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 
 
@@ -38,13 +37,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(step(point=True)).draw("Time between job arrivals")
 
 
-CLAIMS = Claims("count over the job events of 2011", kind="criterion", scope=IN_2011)
-
-
-@CLAIMS.add("JE-bursts", above(1.5, published=3.38))
-def _squared_cv(result: pa.Table) -> float | None:
-    """jobs arrive in bursts (variance over squared mean, 1 for a Poisson process)"""
-    return result["squared_cv"][0].as_py()
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("collection_events",), order=52)
+RECIPE = Recipe.declared(compute, plot, reads=("collection_events",), order=52)

@@ -7,11 +7,10 @@ Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (tasks per job)
 
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2019, value
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._quantiles import NOTHING, PERCENTS, fetch_counts
 from borgtrace.analyses._windows import int_sum, tier
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source, near
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, log_axis, step
 
 _SHOWN = (*PERCENTS, 100.0)
@@ -39,24 +38,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(step(point=True), tips=("n",)).draw("Tasks of a job by tier")
 
 
-_PUBLISHED = (
-    ("beb", 80.0, 25.0),
-    ("beb", 95.0, 498.0),
-    ("mid", 95.0, 67.0),
-    ("free", 95.0, 21.0),
-    ("production", 95.0, 3.0),
-)
-CLAIMS = from_source(
-    "Tirmazi et al., EuroSys'20 (tasks per job)",
-    *(
-        Claim(
-            f"TIR-tasks-{name}-{percent:g}",
-            f"{percent:g} % of the jobs ({name}) have at most so many tasks",
-            near(n_tasks, relative=0.25),
-            value("n_tasks", f"no {name} job", tier=name, percent=percent),
-        )
-        for name, percent, n_tasks in _PUBLISHED
-    ),
-    scope=IN_2019,
-)
-RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_events",), order=54)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=54)

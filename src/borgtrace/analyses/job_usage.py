@@ -10,17 +10,14 @@ A sample of the jobs has other shares, so the question is not answered on one.
 Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20, Table 2.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.analyses._answers import MONTH_2011, MONTH_2019, value
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._power_law import continuous_exponent, regression_exponent
 from borgtrace.analyses._windows import HOUR_SECONDS, RESOURCES, amount, int_sum, regular
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, at_least, from_source, near
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, line, log_axis
 
 Usage = npt.NDArray[np.float64]
@@ -104,45 +101,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Share of jobs that use so much or more")
 
 
-_NONE = "the store has too few jobs"
-_LIKE_2019 = replace(MONTH_2019, is_general=True)
-
-
-def _of_2011(resource: str, squared_cv: float, percent: float, permille: float, alpha: float) -> list[Claim]:
-    def claim(what: str, column: str, published: float, top: float, relative: float) -> Claim:
-        measure = value(column, _NONE, resource=resource, top=top)
-        return Claim(
-            f"TIR-{resource}-{column}-{top:g}", f"{what} ({resource})", near(published, relative=relative), measure
-        )
-
-    return [
-        claim("C² of the usage of jobs", "squared_cv", squared_cv, 0.0, 0.02),
-        claim("load of the top 1 % of jobs", "share", percent, 0.01, 0.01),
-        claim("load of the top 0.1 % of jobs", "share", permille, 0.001, 0.01),
-        claim("exponent of the Pareto tail, by the line", "alpha", alpha, 0.0, 0.05),
-    ]
-
-
-CLAIMS = from_source(
-    "Tirmazi et al., EuroSys'20, Table 2",
-    *_of_2011("cpu", 8375, 0.973, 0.830, 0.77),
-    *_of_2011("memory", 11001, 0.986, 0.893, 0.72),
-    scope=MONTH_2011,
-) + from_source(
-    "Tirmazi et al., EuroSys'20, Table 2",
-    Claim(
-        "TIR-top-percent",
-        "the top 1 % of jobs make nearly all of the load (cpu)",
-        above(0.97, published=0.992),
-        value("share", _NONE, resource="cpu", top=0.01),
-    ),
-    Claim(
-        "TIR-straight",
-        "the tail is a straight line on log-log paper (cpu)",
-        at_least(0.99, published=0.996),
-        value("r_squared", _NONE, resource="cpu", top=0.0),
-    ),
-    kind="criterion",
-    scope=_LIKE_2019,
-)
-RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_usage",), order=64)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_usage",), order=64)

@@ -6,15 +6,12 @@ rank is the number of owners.
 Reference: Reiss et al., SoCC'12, section 3.
 """
 
-from collections.abc import Callable
-
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, MONTH_2011
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, equals, from_source, near
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, line, log_axis
 
 _OWNERS = {"user": "user", "logical name": "collection_logical_name"}
@@ -64,38 +61,29 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(line(point=True), color=axis("kind", "owner")).draw("Jobs by rank of their owner")
 
 
-def _top(kind: str, rank: int) -> Callable[[pa.Table], float]:
-    def measure(result: pa.Table) -> float:
-        shares = {row["rank"]: row["share"] for row in result.to_pylist() if row["kind"] == kind}
-        # Where there are hardly more owners than `rank`, their share is large whatever they do.
-        NotApplicable.unless(len(shares) >= 2 * rank, f"fewer than {2 * rank} owners of the kind {kind}")
-        return float(shares[rank])
+def top_share(result: pa.Table, kind: str, rank: int) -> float:
+    """Return the share of all jobs that the first owners have.
 
-    return measure
+    Parameters
+    ----------
+    result
+        A result of this question.
+    kind
+        Kind of the owners.
+    rank
+        How many of them.
+    """
+    shares = {row["rank"]: row["share"] for row in result.to_pylist() if row["kind"] == kind}
+    # Where there are hardly more owners than `rank`, their share is large whatever they do.
+    NotApplicable.unless(len(shares) >= 2 * rank, f"fewer than {2 * rank} owners of the kind {kind}")
+    return float(shares[rank])
 
 
-def _n_users(result: pa.Table) -> int:
+def n_users(result: pa.Table) -> int:
+    """Count the users."""
     ranks = [row["rank"] for row in result.to_pylist() if row["kind"] == "user"]
     NotApplicable.unless(ranks, "no job has a user")
     return max(ranks)
 
 
-_COUNT = "count over the job events of 2011"
-CLAIMS = from_source(
-    _COUNT,
-    Claim("JE-top-user", "one user submits a seventh of all jobs", near(0.146, 0.05), _top("user", 1)),
-    Claim("JE-top-ten", "ten users submit more than half of all jobs", above(0.5, published=0.554), _top("user", 10)),
-    Claim("JE-users", "users", equals(933), _n_users, scope=MONTH_2011),
-    Claim(
-        "S0-users",
-        "more than 900 users submit jobs",
-        above(900),
-        _n_users,
-        source="data pipeline description (section on data)",
-        scope=MONTH_2011,
-    ),
-    kind="criterion",
-    scope=IN_2011,
-)
-
-RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("collection_events",), order=55)
+RECIPE = Recipe.declared(compute, plot, (top_share, n_users), reads=("collection_events",), order=55)

@@ -12,11 +12,10 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011
 from borgtrace.analyses._attempts import duration_sums, of_jobs
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._trend import Interval, rank_correlation
-from borgtrace.recipe import Claims, Criterion, NotApplicable, Recipe, Row, Tables
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, point
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
@@ -117,20 +116,4 @@ def correlation(result: pa.Table, column: str) -> Interval:
     return found
 
 
-INDEPENDENT = Criterion("correlation 0", "the 95 % interval includes 0", lambda r: r.low <= 0.0 <= r.high)
-CLAIMS = Claims("Zhu et al., Observation 9", scope=LIKE_2011)
-
-
-@CLAIMS.add("S4-obs9-scheduling", INDEPENDENT)
-def _scheduling(result: pa.Table) -> Interval:
-    """scheduling times are not influenced by the queue"""
-    return correlation(result, "mean_wait")
-
-
-@CLAIMS.add("S4-obs9-execution", INDEPENDENT)
-def _execution(result: pa.Table) -> Interval:
-    """execution times are not influenced by the queue"""
-    return correlation(result, "mean_run")
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=41)
+RECIPE = Recipe.declared(compute, plot, (correlation,), reads=("instance_events",), order=41)

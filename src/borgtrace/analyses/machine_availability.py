@@ -6,16 +6,13 @@ is present or not; the difference between *seen* and *present* is lost to absenc
 Reference: 2011 format document, machine events.
 """
 
-from dataclasses import replace
-
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, below
+from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line, series
 from borgtrace.schema.time import HOUR, TRACE_START
 
@@ -54,18 +51,12 @@ def plot(result: pa.Table) -> Chart:
     return Plot(result, x=hour_axis(), y=capacity).add(line(), tips=()).draw("Capacity of the cell")
 
 
-# Events tell how long the trace lasts, and so how long a machine that never came back was away.
-_WITH_EVENTS = replace(IN_2011, tables=("machine_events", "instance_events"))
-CLAIMS = Claims("count over the machine events of 2011", kind="criterion", scope=_WITH_EVENTS)
-
-
-@CLAIMS.add("ME-cpu-lost", below(0.01, published=0.00692))
-def _lost(result: pa.Table) -> float:
-    """absences cost less than one percent of the CPU time"""
+def lost(result: pa.Table) -> float:
+    """Return the share of the CPU time that absences cost."""
     present, seen = (sum(result[name].to_pylist()) for name in ("cpu", "cpu_seen"))
     # Absences are rare: in a few days a single machine decides.
     NotApplicable.unless(result.num_rows >= _WEEK and seen, "the trace is shorter than a week")
     return float(1 - present / seen)
 
 
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("machine_events",), order=13)
+RECIPE = Recipe.declared(compute, plot, (lost,), reads=("machine_events",), order=13)

@@ -7,14 +7,11 @@ published counts last capacities; only that column reproduces it.
 Reference: Reiss et al., SoCC'12, Table 1.
 """
 
-from collections.abc import Callable
-
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import ALIBABA_2018, MONTH_2011, OPENB
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import Claim, Claims, NotApplicable, Recipe, Tables, equals, from_source, near
+from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, point
 from borgtrace.schema.time import BEFORE_TRACE
 
@@ -50,57 +47,21 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(point(opacity=0.7)).draw("Machines by capacity")
 
 
-_SHAPES = Claims("Reiss et al., SoCC'12, Table 1", scope=MONTH_2011)
-
-
-@_SHAPES.add("R12-table1", equals("6732/3863/1001/795/126/52/5/5/3/1"))
-def _last(result: pa.Table) -> str:
-    """the ten machine shapes of the 2011 cell"""
+def sizes(result: pa.Table) -> str:
+    """Return the numbers of machines by last capacity, most first."""
     # Counts alone: the paper prints capacities rounded to two digits.
     return "/".join(str(n) for n in sorted((n for n in result["n_last"].to_pylist() if n), reverse=True))
 
 
-def _number(column: str) -> Callable[[pa.Table], int]:
-    return lambda result: sum(result[column].to_pylist())
-
-
-def _nodes(result: pa.Table) -> int:
+def nodes(result: pa.Table) -> int:
+    """Count the machines of a store that holds nodes without GPUs, too."""
     NotApplicable.unless(0 in result["gpu_capacity"].to_pylist(), "needs openb_node_list_all_node.csv")
-    return _number("n_last")(result)
+    return sum(result["n_last"].to_pylist())
 
 
-def _gpus(result: pa.Table) -> int:
+def gpus(result: pa.Table) -> int:
+    """Count the GPUs of all machines."""
     return sum(int(row["gpu_capacity"] or 0) * row["n_last"] for row in result.to_pylist())
 
 
-_ABOUT_4000 = near(4_000, 200)
-CLAIMS = (
-    *_SHAPES,
-    # Published numbers of machines disagree; the real files decide.
-    *from_source(
-        "ClusterData2011_2.md",
-        Claim("G11-machines", "about 12.5 thousand machines", near(12_500, relative=0.01), _number("n_last")),
-        Claim("G11-machines-old", "about 11 thousand machines (older page)", near(11_000, 500), _number("n_last")),
-        scope=MONTH_2011,
-    ),
-    *from_source(
-        "count over the machine events of 2011",
-        Claim("ME-machines", "machines that are ever in the cell", equals(12_583), _number("n_last")),
-        Claim("ME-machines-at-start", "machines at the start", equals(12_477), _number("n_at_start")),
-        kind="criterion",
-        scope=MONTH_2011,
-    ),
-    *from_source(
-        "README of cluster-trace-gpu-v2023; log of the simulator of Weng et al.",
-        Claim("OPENB-nodes", "nodes", equals(1_523), _nodes),
-        Claim("OPENB-gpus", "GPUs of all nodes", equals(6_212), _gpus),
-        scope=OPENB,
-    ),
-    *from_source(
-        "trace_2018.md",
-        Claim("ALI18-machines", "about 4,000 machines", _ABOUT_4000, _number("n_last")),
-        scope=ALIBABA_2018,
-    ),
-)
-
-RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("machine_events",), order=10)
+RECIPE = Recipe.declared(compute, plot, (sizes, nodes, gpus), reads=("machine_events",), order=10)

@@ -12,12 +12,12 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2019, RESULTS, part
+from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._histograms import cumulative_share
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
 from borgtrace.analyses._step_functions import span
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, level, outermost, regular
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above, below
+from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, step
 from borgtrace.schema.time import TRACE_START, WINDOW
 
@@ -95,14 +95,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(step()).draw("Utilization of machines, 300 s at a time")
 
 
-# The paper names no number.
-CLAIMS = Claims("Tirmazi et al., EuroSys'20", kind="criterion", scope=LIKE_2019)
-
-
-@CLAIMS.add("TIR-machines-cpu-80", below(0.1, "few (2019, fewer than in 2011)"))
-def _machines_cpu_80(result: pa.Table) -> float:
-    """few machines use more than 80 % of their CPU"""
-    return part("n_slots", "no slot was measured", {"resource": "cpu"}, percent=above(80))(result)
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage", "machine_events"), order=61)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_usage", "machine_events"), order=61)

@@ -9,10 +9,9 @@ Reference: Zhu et al. (over-consumption).
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, LIKE_2011, largest, ratio
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._windows import RESOURCES, int_sum, of_request, regular, task_tiers
-from borgtrace.recipe import Claims, Recipe, Tables, below, between, near
+from borgtrace.recipe import Recipe, Tables
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar, series
 
 LABELS = {"n_peak_over": "peak > 1 ×", "n_over": "> 1 ×", "n_over_150": "> 1.5 ×", "n_over_200": "> 2 ×"}
@@ -65,26 +64,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Tasks over their request", width=WIDTH // 3, height=90)
 
 
-_EXPLORED = "published exploration of the full 2011 trace"
-CLAIMS = Claims("Zhu et al. (over-consumption)", scope=LIKE_2011)
-
-
-@CLAIMS.add("EDA-memory-peak", near(0.0336, relative=0.1), source=_EXPLORED, scope=IN_2011)
-def _memory_peak(result: pa.Table) -> float:
-    """3.36 % of the tasks exceed their memory request at the peak"""
-    return ratio("n_peak_over", "n_tasks", "no task has memory usage and a request", resource="memory")(result)
-
-
-@CLAIMS.add("S4-over-request", between(1.0, 2.0, "up to 2"))
-def _over_request(result: pa.Table) -> float:
-    """the largest window of a task is up to twice its request"""
-    return largest("largest", "no task has usage and a request")(result)
-
-
-@CLAIMS.add("S4-over-twice", below(0.01, "none"), kind="criterion")
-def _over_twice(result: pa.Table) -> float:
-    """hardly any task (under 1 %) uses more than twice its CPU request"""
-    return ratio("n_over_200", "n_tasks", "no task has cpu usage and a request", resource="cpu")(result)
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=111)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_usage", "tasks"), order=111)

@@ -10,10 +10,9 @@ Reference: Tirmazi et al., EuroSys'20 (job dependencies).
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2019, Measure, part
 from borgtrace.analyses._attempts import ENDS, collection_ends, is_known, of_jobs
 from borgtrace.analyses._joins import lookup
-from borgtrace.recipe import Claim, Recipe, Tables, from_source, near
+from borgtrace.recipe import Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.schema.time import SECOND, Seconds
 
@@ -43,17 +42,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar(), tips=("n_after_parent",)).draw("How jobs end", height=90)
 
 
-def _killed(name: str) -> Measure:
-    # Of the jobs that ended: those alive at the end may still end in any way.
-    ended = {"has_parent": name == "with", "end_type": ENDS[:-1]}
-    return part("n_jobs", f"no job {name} a parent has ended", ended, end_type="KILL")
-
-
-CLAIMS = from_source(
-    "Tirmazi et al., EuroSys'20 (job dependencies)",
-    Claim("TIR-killed-with-parent", "most jobs with a parent end by KILL", near(0.87, 0.05), _killed("with")),
-    Claim("TIR-killed-without-parent", "fewer jobs without a parent end by KILL", near(0.41, 0.05), _killed("without")),
-    scope=IN_2019,
-)
-
-RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("collection_events",), order=120)
+RECIPE = Recipe.declared(compute, plot, reads=("collection_events",), order=120)

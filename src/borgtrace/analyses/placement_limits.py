@@ -9,27 +9,15 @@ without a known machine (or switch) are not judged.
 Reference: format documents (different-machine restriction; max_per_machine, max_per_switch).
 """
 
-from dataclasses import replace
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, IN_2019, ratio
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import int_sum
-from borgtrace.recipe import Claim, Recipe, Tables, equals
+from borgtrace.recipe import Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
-
-_EVENTS = ("instance_events", "collection_events")
-LIMITS = {
-    "max_per_machine": replace(IN_2019, tables=_EVENTS),
-    # The switch of a machine stands in the events of machines.
-    "max_per_switch": replace(IN_2019, tables=(*_EVENTS, "machine_events")),
-    "different_machine": replace(IN_2011, tables=_EVENTS),
-}
-"""On which stores each limit can be judged; the format document of the trace says that it holds."""
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -95,16 +83,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.facet(row="kind", labelAngle=0, labelAlign="left").draw("Starts under a placement limit", height=60)
 
 
-CLAIMS = tuple(
-    Claim(
-        f"LIMIT-{kind}",
-        f"{kind.replace('_', ' ')} is respected",
-        equals(0.0, "always"),
-        ratio("n_broken", "n_starts", "no start is subject to this limit", kind=kind),
-        source=f"{scope.traces[0]} format document",
-        scope=scope,
-    )
-    for kind, scope in LIMITS.items()
-)
-
-RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_events", "collection_events"), order=126)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_events", "collection_events"), order=126)

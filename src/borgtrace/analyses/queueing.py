@@ -9,12 +9,11 @@ Reference: 2019 format document (QUEUE, ENABLE).
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2019, part
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._histograms import bin_up_to, cumulative_share
 from borgtrace.analyses._joins import last_known, lookup
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claims, Recipe, Tables, at_least
+from borgtrace.recipe import Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.schema.time import SECOND
 
@@ -48,13 +47,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(line(point=True)).draw("Delay from QUEUE to ENABLE")
 
 
-CLAIMS = Claims("2019 format document (batch queueing)", scope=IN_2019)
-
-
-@CLAIMS.add("V3-batch-queue", at_least(0.99, "all"))
-def _batch_queue(result: pa.Table) -> float:
-    """queued jobs are handled by the batch scheduler"""
-    return part("n_attempts", "no job was queued", scheduler="BATCH")(result)
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("collection_events",), order=122)
+RECIPE = Recipe.declared(compute, plot, reads=("collection_events",), order=122)

@@ -14,7 +14,6 @@ Reference: Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource recl
 """
 
 from functools import partial
-from typing import Any
 
 import ibis
 import numpy as np
@@ -23,10 +22,9 @@ from numpy.typing import NDArray
 
 from borgtrace.analyses import _reservation_policies as kernel
 from borgtrace.analyses import _window_blocks as blocks
-from borgtrace.analyses._answers import LIKE_2011, value
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._windows import RESOURCES, int_sum
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below, near
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point, when
 from borgtrace.schema.time import SECOND, Seconds
 
@@ -178,26 +176,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Reclaimed resources against violations (filled: Pareto front)", width=WIDTH // 2, height=160)
 
 
-_TWENTY: dict[str, Any] = {"policy": "previous", "setting": 0.2}
-CLAIMS = Claims("Zhu et al., Measure 1", scope=LIKE_2011)
-
-
-@CLAIMS.add("S4-measure1-violated-cpu", below(0.1, "< 0.1 violated"))
-def _violated_cpu(result: pa.Table) -> float:
-    """20 % above the previous CPU usage is enough in over 90 % of the time"""
-    return value("violated", "no such task", resource="cpu", tier="all", **_TWENTY)(result)
-
-
-@CLAIMS.add("S4-measure1-violated-memory", below(0.1, "< 0.1 violated"))
-def _violated_memory(result: pa.Table) -> float:
-    """20 % above the previous memory usage is enough in over 90 % of the time"""
-    return value("violated", "no such task", resource="memory", tier="all", **_TWENTY)(result)
-
-
-@CLAIMS.add("S4-measure1-reclaimed", near(0.5, 0.1, published="≈ 0.5"), source="Zhu et al., Fig. 9 and Measure 1")
-def _reclaimed(result: pa.Table) -> float:
-    """about half of the CPU of production tasks can be reclaimed"""
-    return value("reclaimed", "no such task", resource="cpu", tier="production", **_TWENTY)(result)
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=80)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_usage", "tasks"), order=80)

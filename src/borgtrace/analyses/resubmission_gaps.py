@@ -8,11 +8,10 @@ Reference: 2011 format document, job and task life cycles.
 
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, largest, ratio
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._quantiles import fetch_counts
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_least, at_most, from_source, near
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 
 _PERCENTS = (50.0, 90.0, 99.0)
@@ -44,23 +43,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar(), xOffset="tier", color="tier").draw("Attempts that are repeated")
 
 
-_DOCUMENT = "2011 format document, job and task life cycles"
-_ENDS = ("EVICT", "FAIL", "KILL")
-_EVICTED, _FAILED, _KILLED = (ratio("n_again", "n", f"no attempt ended by {end}", end_type=end) for end in _ENDS)
-CLAIMS = from_source(
-    "count over the first 19.65 h of 2011",
-    Claim("DOC-evict-again", "evicted tasks are resubmitted", at_least(0.99, 0.9998), _EVICTED),
-    Claim(
-        "DOC-at-once",
-        "evicted tasks are submitted again immediately (median gap, s)",
-        at_most(1.0, "immediately"),
-        largest("gap_p50", "no evicted task is submitted again", end_type="EVICT"),  # over the tiers
-        source=_DOCUMENT,
-    ),
-    Claim("TE-fail-again", "most failed tasks are resubmitted", near(0.948, 0.05), _FAILED),
-    Claim("TE-kill-again", "a third of the killed tasks are resubmitted", near(0.351, 0.1), _KILLED),
-    kind="criterion",
-    scope=IN_2011,
-)
-
-RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_events",), order=24)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=24)

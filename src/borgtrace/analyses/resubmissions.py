@@ -10,11 +10,10 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, IN_2019, LIKE_2011
 from borgtrace.analyses._attempts import counted_events
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._windows import int_sum
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, equals, near
+from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, hour_axis, line, series
 from borgtrace.schema.time import HOUR, TRACE_START
 
@@ -33,13 +32,8 @@ def plot(result: pa.Table) -> Chart:
     return Plot(result, x=hour_axis(), y=rates).add(line()).draw("Submissions per hour")
 
 
-CLAIMS = Claims("Zhu et al., Observation 3", scope=LIKE_2011)
-_TIRMAZI = "Tirmazi et al., EuroSys'20, Fig. 9"
-
-
-@CLAIMS.add("S4-obs3", equals(2, published="2 lumps"))
-def _lumps(result: pa.Table) -> int:
-    """resubmissions concentrate in two periods"""
+def lumps(result: pa.Table) -> int:
+    """Count the lumps."""
     days = result["hour"].to_numpy() // 24
     # The median of a few days does not tell what a usual day is.
     NotApplicable.unless(max(days, default=0) >= 6, "the trace is shorter than a week")
@@ -52,13 +46,11 @@ def _lumps(result: pa.Table) -> int:
     return int((busy[1:] & ~busy[:-1]).sum())
 
 
-@CLAIMS.add("TIR-resubmitted-2019", near(2.26, relative=0.05), source=_TIRMAZI, scope=IN_2019)
-@CLAIMS.add("TIR-resubmitted-2011", near(0.66, relative=0.05), source=_TIRMAZI, scope=IN_2011)
-def _ratio(result: pa.Table) -> float:
-    """ratio of resubmitted to new tasks, medians of hours"""
+def ratio_of_medians(result: pa.Table) -> float:
+    """Return the resubmitted tasks of the median hour over the new ones."""
     new = np.median(result["n_new"].to_numpy())
     NotApplicable.unless(new, "no new task arrives in most hours")
     return float(np.median(result["n_again"].to_numpy()) / new)
 
 
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=23)
+RECIPE = Recipe.declared(compute, plot, (lumps, ratio_of_medians), reads=("instance_events",), order=23)

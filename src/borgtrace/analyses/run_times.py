@@ -15,11 +15,11 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, MONTH_2011, Measure, value
 from borgtrace.analyses._attempts import is_known, last_time, of_jobs
 from borgtrace.analyses._breakdown import count_by_group, cuts, named, ranked, tier_rows
+from borgtrace.analyses._measures import value
 from borgtrace.analyses._quantiles import NOTHING, Counts, kaplan_meier
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above, at_most, equals, near
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, duration_axis, step
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
@@ -112,53 +112,15 @@ def plot(result: pa.Table) -> Chart:
     return beside("Run time of tasks", *drawn)
 
 
-def _at(column: str, seconds: int, grouping: str = "all", group: str = "all") -> Measure:
-    who = "attempt" if grouping == "all" else f"attempt of {grouping} {group}"
-    why = f"no {who} was observed for {seconds} s, or none finished"
-    return value(column, why, grouping=grouping, group=group, seconds=seconds)
+def longest_days(result: pa.Table) -> float:
+    """Return how long the longest finished task ran, in days."""
+    return value("longest", "no task finished", grouping="all")(result) / 86400
 
 
-def _all(column: str) -> Measure:
-    return value(column, "no task finished", grouping="all")
+def outlasting(result: pa.Table) -> float:
+    """Return the share of latency-sensitive tasks (class 3) that run for more than an hour."""
+    why = "no attempt of class 3 was observed for 3600 s, or none finished"
+    return 1.0 - value("ended", why, grouping="class", group="3", seconds=3600)(result)
 
 
-CLAIMS = Claims("Zhu et al., Fig. 8", scope=LIKE_2011)
-
-
-@CLAIMS.add("S4-fig8-5min", near(0.4, 0.05))
-def _under_5min(result: pa.Table) -> float:
-    """about 40 % of finished tasks run less than 5 minutes"""
-    return _at("finished", 300)(result)
-
-
-@CLAIMS.add("S4-fig8-30min", near(0.8, 0.05))
-def _under_30min(result: pa.Table) -> float:
-    """about 80 % of finished tasks run less than 30 minutes"""
-    return _at("finished", 1800)(result)
-
-
-@CLAIMS.add("S4-8s", at_most(2 / 18_217_975, "2 of 18,217,975"), source="Zhu et al., Measure 2")
-def _under_8s(result: pa.Table) -> float:
-    """but for two, no finished task runs less than 8 s"""
-    return _at("finished", 8)(result)
-
-
-@CLAIMS.add("S4-shortest", equals(1e-6, "1 µs"), scope=MONTH_2011)
-def _shortest(result: pa.Table) -> float:
-    """the shortest finished task runs for 1 µs"""
-    return _all("shortest")(result)
-
-
-@CLAIMS.add("S4-longest", near(8.969, 0.0005), scope=MONTH_2011)
-def _longest(result: pa.Table) -> float:
-    """the longest finished task runs for 8.969 days"""
-    return _all("longest")(result) / 86400
-
-
-@CLAIMS.add("S4-obs10", above(0.5, "usually: more than half outlast an hour"), source="Zhu et al., Observation 10")
-def _outlasting(result: pa.Table) -> float:
-    """latency-sensitive tasks (class 3) are usually long-running"""
-    return 1.0 - _at("ended", 3600, "class", "3")(result)
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=43)
+RECIPE = Recipe.declared(compute, plot, (longest_days, outlasting), reads=("instance_events",), order=43)

@@ -9,10 +9,9 @@ Reference: Tirmazi et al., EuroSys'20.
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2019, part
 from borgtrace.analyses._joins import last_known, lookup
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claims, Recipe, Tables, at_least
+from borgtrace.recipe import Recipe, Tables
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, axis, bar
 
 
@@ -45,14 +44,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Collections by tier and scheduler", height=HEIGHT // 2)
 
 
-CLAIMS = Claims("Tirmazi et al., EuroSys'20", scope=IN_2019)
-
-
-@CLAIMS.add("TIR-batch-beb", at_least(0.5, "its tier"))
-def _batch_beb(result: pa.Table) -> float:
-    """the batch scheduler handles the best-effort batch tier"""
-    why = "no collection is handled by the batch scheduler"
-    return part("n_collections", why, {"scheduler": "BATCH"}, tier="beb")(result)
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("collection_events",), order=123)
+RECIPE = Recipe.declared(compute, plot, reads=("collection_events",), order=123)

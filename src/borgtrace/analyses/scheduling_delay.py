@@ -10,11 +10,10 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2014, value
 from borgtrace.analyses._attempts import HUNDREDTH, of_jobs
 from borgtrace.analyses._breakdown import count_by_group, ranked, sum_by_group, tier_rows
 from borgtrace.analyses._quantiles import PERCENTS, Counts
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 
 _SHOWN = (*PERCENTS, 100.0)
@@ -56,13 +55,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(step(point=True), tips=("n",)).draw("Waiting time until scheduled")
 
 
-CLAIMS = Claims("Verma et al., EuroSys'15, section 3.2", scope=LIKE_2014)
-
-
-@CLAIMS.add("V-start", below(25.0, "median wait ≪ 25 s"))
-def _start(result: pa.Table) -> float:
-    """the median start latency is about 25 s, most of it package installation, which the trace counts as running"""
-    return value("seconds", "no task was scheduled", group="all", percent=50.0)(result)
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=42)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=42)

@@ -12,11 +12,10 @@ from collections import Counter, defaultdict
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2019, ratio
 from borgtrace.analyses._attempts import collection_ends
 from borgtrace.analyses._joins import lookup
 from borgtrace.kernels.arrays import Index
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, at_least
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
@@ -114,13 +113,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Dependency chains of collections")
 
 
-CLAIMS = Claims("2019 format document", scope=IN_2019)
-
-
-@CLAIMS.add("V3-start-after", at_least(0.999, "always"))
-def _start_after(result: pa.Table) -> float:
-    """a collection starts only after those it names have finished"""
-    return ratio("n_kept", ("n_kept", "n_broken"), "no dependency has both times in the trace")(result)
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("collection_events",), order=121)
+RECIPE = Recipe.declared(compute, plot, reads=("collection_events",), order=121)

@@ -13,10 +13,9 @@ from itertools import combinations
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, value
 from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._windows import int_sum
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_most
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 
 CHORD = "chord"
@@ -66,21 +65,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar(), tips=("n",)).draw("Distances between curves")
 
 
-CLAIMS = tuple(
-    Claim(
-        claim,
-        statement,
-        at_most(limit, published=f"distance ≤ {limit:g}"),
-        value("distance", f"no task is {process} or none is {other}", process=process, other=other),
-        source=f"Zhu et al., Observation {observation}",
-        scope=LIKE_2011,
-    )
-    for claim, observation, statement, process, other, limit in (
-        ("S4-obs1", 1, "the rate of new submissions is stable (the CDF is a line)", "new", CHORD, 0.05),
-        ("S4-obs2-line", 2, "the rate of completions is stable", "completed", CHORD, 0.05),
-        ("S4-obs2", 2, "the CDFs of new submissions and of completions coincide", "new", "completed", 0.05),
-        ("S4-obs4", 4, "the CDF of schedulings coincides with that of submissions", "submitted", "scheduled", 0.01),
-    )
-)
-
-RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_events",), order=22)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=22)

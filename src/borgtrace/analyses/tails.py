@@ -7,19 +7,16 @@ variance.
 Reference: Clauset, Shalizi and Newman, SIAM Review 51 (2009).
 """
 
-from dataclasses import replace
-
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import IN_2011, value
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses._quantiles import counts
 from borgtrace.analyses.jobs_per_owner import owners
 from borgtrace.analyses.tasks_per_job import sizes
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, added, axis, point, rule
 from borgtrace.schema.time import SECOND, Seconds
 
@@ -65,14 +62,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(point(60), x=axis("alpha", "α")).draw("Tail exponents (line: two standard errors)")
 
 
-_OF_TASKS = replace(IN_2011, tables=("instance_events",))
-CLAIMS = Claims("count over the first 19.65 h of 2011", kind="criterion", scope=_OF_TASKS)
-
-
-@CLAIMS.add("TE-tasks-tail", below(1.0, published=0.585))
-def _tasks_tail(result: pa.Table) -> float:
-    """the number of tasks of a job has so heavy a tail that it has no mean (α < 1)"""
-    return value("alpha", "no job has so many tasks", quantity="tasks per job")(result)
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_events",), order=56)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=56)

@@ -10,9 +10,8 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, part
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source, near
+from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, added, line, log_axis
 
 
@@ -41,11 +40,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(line(point=True)).draw("Jobs with at least this many tasks")
 
 
-_SINGLE = part("n_jobs", "there is no task", n_tasks=1)
-CLAIMS = from_source(
-    "Reiss et al., SoCC'12",
-    Claim("R12-single", "three quarters of all jobs have one task", near(0.75, 0.05), _SINGLE),
-    scope=LIKE_2011,
-)
-
-RECIPE = Recipe.declared(compute, plot, CLAIMS, reads=("instance_events",), order=54)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=54)

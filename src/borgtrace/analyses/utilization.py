@@ -13,14 +13,13 @@ import ibis.expr.types as ir
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from borgtrace.analyses._answers import IN_2019, IN_BOTH, LIKE_2011, part, ratio
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._step_functions import LEVEL_BITS, capacity_changes, hourly, hours, span
 from borgtrace.analyses._windows import RESOURCES, amount, by_tier, credited, fixed, int_sum, level, regular, tier
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above, between
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
 
@@ -177,50 +176,23 @@ def of_cell(result: pa.Table, *resources: str) -> list[Row]:
     return list(hours.values())
 
 
-def _overcommitment(result: pa.Table, resource: str) -> float:
-    """Return Σ allocated over tiers ÷ capacity, over the hours with machines."""
+def overcommitment(result: pa.Table, resource: str) -> float:
+    """Return Σ allocated over tiers ÷ capacity, over the hours with machines.
+
+    Parameters
+    ----------
+    result
+        A result of this question.
+    resource
+        "cpu" or "memory".
+    """
     known = [row for row in of_cell(result, resource) if row[f"{resource}_capacity"] > 0]
     NotApplicable.unless(known, "no machine has a capacity")
     allocated, capacity = (sum(row[f"{resource}_{what}"] for row in known) for what in ("allocated", "capacity"))
     return float(allocated / capacity)
 
 
-CLAIMS = Claims("Zhu et al., Fig. 9", scope=LIKE_2011)
-_TIRMAZI = "Tirmazi et al., EuroSys'20"
-
-
-@CLAIMS.add("S4-fig9-use", between(0.4, 0.6, "≈ 0.5"))
-def _use(result: pa.Table) -> float:
-    """production uses about half of the CPU allocated to it"""
-    return ratio("cpu_used", "cpu_allocated", "production is allocated no CPU", tier=TOP_TIERS)(result)
-
-
-@CLAIMS.add("S4-fig9-share-cpu", above(0.8))
-def _share_of_cpu(result: pa.Table) -> float:
-    """production takes more than 80 % of the CPU used"""
-    return part("cpu_used", "nothing is used", tier=TOP_TIERS)(result)
-
-
-@CLAIMS.add("S4-fig9-share-memory", above(0.8))
-def _share_of_memory(result: pa.Table) -> float:
-    """production takes more than 80 % of the memory used"""
-    return part("memory_used", "nothing is used", tier=TOP_TIERS)(result)
-
-
-@CLAIMS.add("TIR-cpu-overcommit", above(1), source=_TIRMAZI, scope=IN_BOTH)
-def _cpu(result: pa.Table) -> float:
-    """allocated CPU exceeds the capacity"""
-    return _overcommitment(result, "cpu")
-
-
-# Memory was over-committed in 2019 alone.
-@CLAIMS.add("TIR-memory-overcommit", above(1), source=_TIRMAZI, scope=IN_2019)
-def _memory(result: pa.Table) -> float:
-    """allocated memory exceeds the capacity"""
-    return _overcommitment(result, "memory")
-
-
 _READS = ("instance_usage", "instance_events", "machine_events", "tasks")
 
 
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=_READS, order=60)
+RECIPE = Recipe.declared(compute, plot, (overcommitment,), reads=_READS, order=60)

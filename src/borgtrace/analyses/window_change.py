@@ -11,10 +11,10 @@ Reference: Zhu et al., Fig. 10.
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import LIKE_2011, RESULTS
-from borgtrace.analyses._relative_change import curves, plot_curves, share_within, slot_pairs, task_pairs
+from borgtrace.analyses._answers import RESULTS
+from borgtrace.analyses._relative_change import curves, plot_curves, slot_pairs, task_pairs
 from borgtrace.analyses._windows import regular
-from borgtrace.recipe import Claims, Recipe, Tables, above
+from borgtrace.recipe import Recipe, Tables
 from borgtrace.recipe.charts import Chart
 
 RESULT = RESULTS["window_change"]
@@ -38,26 +38,4 @@ def plot(result: pa.Table) -> Chart:
     return plot_curves(result, "Change between neighboring 300 s slots", "level")
 
 
-CLAIMS = Claims("Zhu et al., Fig. 10", scope=LIKE_2011)
-_IMPLIED = above(0.9, "implied by a margin of 20 % per task")
-
-
-@CLAIMS.add("S4-fig10-cpu", above(0.9))
-def _cpu(result: pa.Table) -> float:
-    """the cell's CPU usage changes by less than 20 % in over 90 % of the time"""
-    return share_within(20, level="cell", resource="cpu")(result)
-
-
-@CLAIMS.add("S4-fig10-memory", above(0.9))
-def _memory(result: pa.Table) -> float:
-    """the cell's memory usage changes by less than 20 % in over 90 % of the time"""
-    return share_within(20, level="cell", resource="memory")(result)
-
-
-@CLAIMS.add("S4-measure1-task", _IMPLIED, source="Zhu et al., Measure 1", kind="derived")
-def _task(result: pa.Table) -> float:
-    """a task's CPU usage, too, changes by less than 20 % in over 90 % of the time"""
-    return share_within(20, level="task", resource="cpu")(result)
-
-
-RECIPE = Recipe.declared(compute, plot, tuple(CLAIMS), reads=("instance_usage",), order=70)
+RECIPE = Recipe.declared(compute, plot, reads=("instance_usage",), order=70)

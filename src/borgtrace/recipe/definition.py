@@ -1,7 +1,7 @@
 """Recipes: questions about the tables of a store."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated, Any, Self, get_origin, get_type_hints
@@ -10,7 +10,6 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.recipe.checks import table_of
-from borgtrace.recipe.claims import Claim
 from borgtrace.recipe.engine_tables import EngineTables
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.planned_tables import PlannedTables
@@ -38,19 +37,27 @@ class Recipe(Question):
 
     @classmethod
     def declared(
-        cls, compute: Callable[..., Any], plot: Callable[[Any], Any], claims: tuple[Claim, ...] = (), **facts: Any
+        cls,
+        compute: Callable[..., Any],
+        plot: Callable[[Any], Any],
+        measures: Sequence[Callable[..., Any]] = (),
+        **facts: Any,
     ) -> Self:
-        """Return the question of a module whose answer is declared under its name in the ``_answers`` of its package.
+        """Return the question of a module whose answer and claims the ``_answers`` of its package declare by its name.
 
         Parameters
         ----------
-        compute, plot, claims
+        compute, plot
             See :class:`Question`.
+        measures
+            Functions that measure claims, where these are no plain number of the answer.
         facts
             Its other fields.
         """
         package, _, name = plot.__module__.rpartition(".")
-        return cls(import_module(f"{package}._answers").RESULTS[name], compute, plot, claims, **facts)
+        declared = import_module(f"{package}._answers")
+        claims = facts.pop("claims", ()) or declared.claims_of(name, measures)
+        return cls(declared.RESULTS[name], compute, plot, claims, **facts)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
