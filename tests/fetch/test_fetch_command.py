@@ -19,7 +19,7 @@ import borgtrace
 from borgtrace.cli._options import declared
 from borgtrace.cli.fetch import fetch
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.fetch import bucket
+from borgtrace.fetch import Plan, bucket
 
 CELL_A, BORG = bucket("2019", "a"), bucket("2011")
 PATHS = [CELL_A.path("instance_usage", part) for part in range(4)]
@@ -41,6 +41,13 @@ def words(server, dest, *more):
     return ["2019", dest, "--cell", "a", "--tables", "instance_usage", "--base-url", server.url, *more]
 
 
+def indented(text):
+    """Read JSON that stands in lines, as all commands indent it."""
+    value = json.loads(text)
+    assert text == json.dumps(value, indent=1) + "\n"
+    return value
+
+
 def test_a_dry_run_shows_size_and_free_disk_and_writes_nothing(serve, archives, run, tmp_path):
     files = archives(PATHS, size=250_000)
     server = serve(files)
@@ -49,7 +56,7 @@ def test_a_dry_run_shows_size_and_free_disk_and_writes_nothing(serve, archives, 
     assert "instance_usage      4  1.0 MB   4 files" in result.stdout
     assert "Total 1.0 MB; to fetch 1.0 MB; free disk " in result.stdout
     assert not (tmp_path / "raw").exists()
-    facts = json.loads(run(*words(server, tmp_path / "raw", "--dry-run", "--json")).stdout)
+    facts = indented(run(*words(server, tmp_path / "raw", "--dry-run", "--json")).stdout)
     assert facts["bytes_to_come"] == sum(map(len, files.values()))
     assert [file["path"] for file in facts["files"]] == PATHS
 
@@ -84,7 +91,7 @@ def test_a_fetch_prints_where_the_files_are(serve, archives, run, tmp_path):
     assert result.exit_code == 0
     assert result.stdout == f"{folder}\n"
     assert f"4 files complete and verified. Next: borgtrace ingest {folder} --store STORE" in result.stderr
-    facts = json.loads(run(*words(server, tmp_path, "--json")).stdout)
+    facts = indented(run(*words(server, tmp_path, "--json")).stdout)
     assert facts["bytes_to_come"] == 0
     assert all(file["is_here"] for file in facts["files"])
     assert server.body_bytes.total() == sum(map(len, files.values()))
@@ -165,6 +172,15 @@ def test_part_by_part_into_a_store_leaves_no_raw_file_and_the_same_store(rows_20
     again = run(*words_2011(rows_2011, tmp_path / "a", "--store", thin, "--delete-raw"))
     assert again.exit_code == 0, again.exception
     assert rows_2011.body_bytes.total() == before, "what the store has is not fetched again"
+
+
+def test_a_disk_that_is_too_small_takes_only_files_that_go_as_they_come(rows_2011, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(Plan, "free", property(lambda plan: plan.remaining - 1))
+    refused = run(*words_2011(rows_2011, tmp_path, "--store", tmp_path / "store"))
+    assert isinstance(refused.exception, UsageError)
+    assert "the disk is too small" in str(refused.exception)
+    assert not rows_2011.body_bytes
+    assert run(*words_2011(rows_2011, tmp_path, "--store", tmp_path / "store", "--delete-raw")).exit_code == 0
 
 
 def test_a_file_that_cannot_be_staged_is_kept_and_named(rows_2011, run, tmp_path):

@@ -17,6 +17,7 @@ from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.sizes import Average
+from borgtrace.placement.types import slack_kernel
 
 Numbers = Sequence[float]
 # Of σ, the tail of a Gaussian beyond: Q(2.5), Q(2.8) and Q(2).
@@ -183,3 +184,9 @@ def test_angles_of_generating_functions() -> None:
     found = angles(2.0)
     assert (len(found), found[0], found[1], found[-1]) == (26, 0.0, pytest.approx(0.25), pytest.approx(256.0))
     assert found[2:] / found[1:-1] == pytest.approx(1024 ** (1 / 24))
+
+
+def test_a_fit_test_of_ones_own_may_divide_by_zero() -> None:
+    slack = slack_kernel(lambda state, item, capacity, parameters: capacity[0] / state[0] - item[0], cached=False)
+    rows = (np.array([value]) for value in (0.0, 1.0, 1.0, 0.0))
+    assert slack(*rows) == math.inf

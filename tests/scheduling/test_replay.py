@@ -15,6 +15,7 @@ from borgtrace.scheduling import COMPACT, SIMULATE, parse_policy
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.plan import Plan
 from borgtrace.scheduling.replay import Trace, calibrated, impossible, recorded, replayed, with_factor
+from borgtrace.scheduling.room import room_of
 from borgtrace.scheduling.simulate import rows_of
 from borgtrace.scheduling.state import ALIVE, DONE, PREEMPTED, REMOVED
 from borgtrace.scheduling.workload import Machines, read_tasks
@@ -218,6 +219,21 @@ def test_rows_by_hand() -> None:
     assert (production["wait_mean"], production["running_end"], production["pending_end"]) == (0.0, 1, 0)
 
 
+def test_impossible_is_only_who_still_waits() -> None:
+    # Of four tasks as large as three machines one ran all the same, as recorded, one was withdrawn, two wait.
+    trace = trace_of([(job, 0, 0, -1, -1, 3.0, FREE) for job in range(4)], until=100)
+    found = [*((0, 0, 0, -1, 0, ALIVE), (1, 0, -1, 50, -1, DONE)), *((job, 0, -1, -1, -1, ALIVE) for job in (2, 3))]
+    (row,) = rows_of(trace, np.array(found), "recorded", trace.tasks.sizes, impossible(trace))
+    assert (row["running_end"], row["pending_end"], row["impossible"]) == (1, 2, 2)
+
+
+def test_a_trace_of_one_microsecond() -> None:
+    trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], until=1)
+    rows = np.array([[0, 0, 0, -1, 0, ALIVE]])
+    (row,) = rows_of(trace, rows, "recorded", trace.tasks.sizes, impossible(trace))
+    assert (row["running"], row["cpu"], room_of(trace, rows, trace.tasks.sizes)["machines"]) == (1.0, 0.5, 1.0)
+
+
 def test_a_tier_that_never_starts_has_no_waits() -> None:
     trace = trace_of([(1, 0, 0, -1, -1, 2.0, FREE)])
     given = (np.array([[0, 0, -1, -1, -1, ALIVE]]), "best-fit", trace.tasks.sizes, impossible(trace))
@@ -235,7 +251,10 @@ def event(time: int, job: int, type_: int, machine: object = "", priority: int =
 
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Jobs 1 to 3 are there when the trace begins, the first of them waiting; machines come, go and change."""
+    """Jobs 1 to 3 are there when the trace begins, the first of them waiting; machines come, go and change.
+
+    Machine 4 has one unit of memory, machine 5 none that is known.
+    """
     begin = [event(0, 1, 0, priority=11)]
     begin += [event(0, 2, type_, 1 if type_ else "", 9) for type_ in (0, 1)]
     begin += [event(0, 3, type_, 77 if type_ else "") for type_ in (0, 1)]
@@ -243,8 +262,8 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
     later += [event(700, 5, 0), event(700, 5, 1, 1), event(901, 5, 4, 1)]
     later += [event(700, 6, 0, priority=9), event(900, 6, 1, 3, 9)]
     machines = [
-        *("0,1,0,PLATFORM,0.5,0.5", "0,2,0,PLATFORM,1,1", "0,5,0,PLATFORM,,", "700000000,1,2,PLATFORM,1,0.5"),
-        *("900000000,2,1,PLATFORM,,", "900000000,3,0,PLATFORM,0.25,0.25", "901000000,4,0,PLATFORM,1,1"),
+        *("0,1,0,PLATFORM,0.5,0.5", "0,2,0,PLATFORM,1,1", "0,5,0,PLATFORM,0.5,", "700000000,1,2,PLATFORM,1,0.5"),
+        *("900000000,2,1,PLATFORM,,", "900000000,3,0,PLATFORM,0.25,0.25", "901000000,4,0,PLATFORM,1,0.000001"),
         f"{2**63 - 1},1,1,PLATFORM,,",
     ]
     demands = [f"700000000,4,0,0,{ONE},7", f"700000000,6,0,1,{OTHER_NAME},1"]

@@ -53,6 +53,12 @@ def test_overload_needs_usage_of_nine_tasks_in_ten() -> None:
     assert room_of(eleven, FOUND, eleven.tasks.sizes)["overloaded"] is None
 
 
+def test_who_starts_and_ends_when_the_trace_begins_takes_no_room() -> None:
+    cell = trace()
+    at_once = np.concatenate([FOUND, np.array([[2, 0, 0, 0, 1, DONE]])])
+    assert room_of(cell, at_once, cell.tasks.sizes) == room_of(cell, FOUND, cell.tasks.sizes)
+
+
 def test_tasks_on_machines_that_are_not_known_take_no_room() -> None:
     cell = trace()
     found = room_of(cell, np.array([[0, 0, 0, 50, -1, DONE]]), cell.tasks.sizes)

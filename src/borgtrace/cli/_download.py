@@ -33,7 +33,7 @@ def print_plan(plan: Plan, questions: Sequence[Question] = (), *, as_json: bool)
         from borgtrace.cli._reach import print_reach, reach_of
     if as_json:
         reach = {"reach": reach_of(questions, plan)} if questions else {}
-        print_json({**_facts(plan), **reach}, indent=2)
+        print_json({**_facts(plan), **reach}, indent=1)
         return
     if questions:
         print_reach(questions, plan)
@@ -143,7 +143,7 @@ class Download:
         failed = [outcome for outcome in outcomes if outcome.error]
         if as_json:
             errors = {outcome.file.path: str(outcome.error) for outcome in failed}
-            print_json({**_facts(plan), "failed": errors, "seconds": round(seconds, 3)}, indent=2)
+            print_json({**_facts(plan), "failed": errors, "seconds": round(seconds, 3)}, indent=1)
         for outcome in failed[:_SHOWN]:
             talk.print(f"✗ {outcome.error}", style="red")
         lost = [*plan.missing, *(outcome.file.path for outcome in failed)]

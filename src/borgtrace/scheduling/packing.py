@@ -107,7 +107,7 @@ def pack(
     n = len(demand.sizes)
     cell, lines = make_cell(capacity, rank, demand)
     heap, pending = make_candidates(cell), 0
-    starts = np.random.default_rng(seed).integers(0, max(len(rank), 1), n if policy.k else 0)
+    starts = np.random.default_rng(seed).integers(max(len(rank), 1), size=n if policy.k else 0)
     limit, out = n if most is None else most, np.full(n, -1, np.int64)
     parts = (order,) if reserved is None else (order[: reserved[1]], order[reserved[1] :])
     for number, part in enumerate(parts):

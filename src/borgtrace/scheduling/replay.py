@@ -140,7 +140,7 @@ def impossible(trace: Trace, plan: Plan | None = None) -> Index:
     begins = trace.changes[(trace.changes[:, 2:] > 0).all(axis=1)]
     ever[begins[:, 3], begins[:, 1]] = True
     for place, line in enumerate(ever[1:], 1):
-        met[place] = np.bincount(kinds.reshape(-1), line, len(shapes)) > 0
+        met[place] = np.bincount(kinds.ravel(), line, len(shapes)) > 0
     fits = np.zeros(len(trace.tasks), np.bool_)
     for shape, (wide, high) in enumerate(shapes.tolist()):
         has_room = (sizes[:, 0] <= wide) & (sizes[:, 1] <= high)
@@ -194,7 +194,7 @@ def replayed(
     # Of one instant constraints come first: a machine that comes with its attributes is known by them when asked.
     changes = trace.changes[np.argsort(trace.changes[:, 0], kind="stable")]
     changes[:, 1] = place[changes[:, 1]]
-    queue = make_queue(int(jobs.kinds.max(initial=-1)) + 1 + len(gangs.lacks), n)
+    queue = make_queue(int(jobs.kinds.max()) + 1 + len(gangs.lacks), n)
     held = np.zeros((len(tasks.tiers) + 1, len(lines), 4), np.int64)
     work = Replay(cell, jobs, queue, held, np.full(n, NEVER), changes, gangs)
     rows = run(work, Rule(policy.kind, policy.k, policy.preempts, PAUSE), trace.until, seed)
