@@ -19,7 +19,7 @@ from sqlglot.parsers.bigquery import BigQueryParser
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import UsageError
 from borgtrace.schema import TRACE_TABLES, Absent, Column, Table
-from borgtrace.schema.dialects.google2019 import DEDICATED_MACHINE, GOOGLE_2019
+from borgtrace.schema.dialects import GOOGLE_2019
 
 PROJECT = "google.com:google-cluster-data"
 HOSTED = {name: table for name, table in TRACE_TABLES.items() if not table.is_of_cells}
@@ -28,7 +28,7 @@ _GIVEN = {
     "source_part": "0",
     "source_row": "0",
     "position": "position",
-    "is_on_dedicated_machine": f"COALESCE(raw.machine_id = {DEDICATED_MACHINE}, FALSE)",
+    "is_on_dedicated_machine": f"COALESCE(raw.machine_id = {GOOGLE_2019.dedicated_machine}, FALSE)",
 }
 """Columns that ingest derives."""
 _BYTES = {"string": 46, "bool": 1}

@@ -13,7 +13,7 @@ from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.lifecycle.derived import DERIVED
 from borgtrace.lifecycle.hosted_tasks import tasks
 from borgtrace.schema import TABLES
-from borgtrace.schema.dialects.google2019 import GOOGLE_2019
+from borgtrace.schema.dialects import GOOGLE_2019
 
 _ALL = {**TABLES, **{name: derived.table for name, derived in DERIVED.items()}}
 

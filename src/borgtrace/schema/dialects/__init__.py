@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import UsageError
 from borgtrace.schema.dialects.declaration import declared_dialect
-from borgtrace.schema.dialects.google2011 import GOOGLE_2011
-from borgtrace.schema.dialects.google2019 import GOOGLE_2019
-from borgtrace.schema.dialects.kaggle2019 import KAGGLE_2019
+from borgtrace.schema.dialects.format_files import read_formats
 from borgtrace.schema.dialects.raw import Absent, Flattened, RawField, RawTable
 from borgtrace.schema.dialects.trace_format import Citation, Codes, Conversion, Dialect, Publication, Rate
 
-_MODULES = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
-DIALECTS: dict[str, Dialect] = {
-    one.name: one for module in _MODULES for one in vars(module).values() if isinstance(one, Dialect)
-}
-"""Known trace formats by name: all that modules of this package define, so that a new one is one new file."""
+DIALECTS: dict[str, Dialect] = read_formats(Path(__file__).parent)
+"""Known trace formats by name: all files of this package, so that a new one is a new file."""
+GOOGLE_2011, GOOGLE_2019, KAGGLE_2019 = (DIALECTS[name] for name in ("2011", "2019", "kaggle-2019"))
 
 PUBLISHED: tuple[Dialect, ...] = tuple(
     one for one in DIALECTS.values() if one.name == one.trace and one.conversion is None

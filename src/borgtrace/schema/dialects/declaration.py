@@ -51,10 +51,10 @@ def declared_dialect(declaration: Mapping[str, Any], where: str) -> Dialect:
     status = fields.get("tasks", {}).get("status", {})
     return converted_dialect(
         name,
-        str(declaration.get("title", "Own trace")),
-        tables,
-        _conversion(declaration, fields, where),
-        {**STEPS, **_codes(status, where)},
+        title=str(declaration.get("title", "Own trace")),
+        tables=tables,
+        conversion=_conversion(declaration, fields, where),
+        codes={"event_type": {**STEPS, **_codes(status, where)}},
         formats=("csv", "json", "parquet"),
         none=_missing(fields, where),
     )
