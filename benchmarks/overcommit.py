@@ -48,6 +48,8 @@ POLICIES = (
     "machine-percentile",
     "nsigma",
     "gpa",
+    "convolution",
+    "saddlepoint",
     "katalyst-realtime",
     "koordinator-batch",
     "koordinator-prod:cores=64,gib=256",

@@ -117,3 +117,128 @@ def gpa(machine: Machine, rho: float, history: int, warmup: int) -> list[float]:
         return min(mean + z * math.sqrt(variance), machine.limit_of(warm))
 
     return machine.predicted(warmup, history, peak)
+
+
+def convolution(machine: Machine, rho: float, history: int, warmup: int) -> list[float]:
+    """The exact sum on a grid of a thousandth of the limits; a value between two steps is shared between them."""
+
+    def peak(_: int, warm: dict[int, History]) -> float:
+        step = machine.limit_of(warm) / 1000
+        if step == 0:
+            return 0.0
+        sums = {0: 1.0}
+        for rows in warm.values():
+            own: dict[int, float] = {}
+            for _, usage, _ in rows:
+                below = math.floor(usage / step)
+                share = usage / step - below
+                own[below] = own.get(below, 0.0) + (1 - share) / len(rows)
+                own[below + 1] = own.get(below + 1, 0.0) + share / len(rows)
+            joined: dict[int, float] = {}
+            for at, mass in sums.items():
+                for more, other in own.items():
+                    joined[at + more] = joined.get(at + more, 0.0) + mass * other
+            sums = joined
+        total = 0.0
+        for at in sorted(sums):
+            total += sums[at]
+            if total >= 1 - rho - 1e-12:
+                return min(at * step, machine.limit_of(warm))
+        raise AssertionError
+
+    return machine.predicted(warmup, history, peak)
+
+
+def saddlepoint(machine: Machine, rho: float, history: int, warmup: int) -> list[float]:
+    z = statistics.NormalDist().inv_cdf(1 - rho)
+
+    def peak(_: int, warm: dict[int, History]) -> float:
+        used = [[usage for _, usage, _ in rows] for rows in warm.values()]
+
+        def at(theta: float) -> tuple[float, float, float]:
+            k = mean = variance = 0.0
+            for values in used:
+                top = max(values)
+                weights = [math.exp(theta * (value - top)) for value in values]
+                first = sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
+                k += theta * top + math.log(statistics.fmean(weights))
+                mean += first
+                variance += sum(w * (v - first) ** 2 for w, v in zip(weights, values, strict=True)) / sum(weights)
+            return k, mean, variance
+
+        def root(theta: float) -> float:
+            k, mean, variance = at(theta)
+            w, u = math.sqrt(max(2 * (theta * mean - k), 0.0)), theta * math.sqrt(variance)
+            return w + math.log(u / w) / w if w > 0 and u > 0 else -math.inf
+
+        def searched() -> float:
+            _, mean, variance = at(0.0)
+            if variance == 0:
+                return mean
+            low, high, last = 0.0, 1 / math.sqrt(variance), -math.inf
+            while (found := root(high)) < z:
+                if found <= last:
+                    return sum(map(max, used))
+                low, high, last = high, 2 * high, found
+            if found <= last:
+                return sum(map(max, used))
+            for _ in range(200):
+                middle = (low + high) / 2
+                low, high = (middle, high) if root(middle) < z else (low, middle)
+            return at(high)[1]
+
+        return min(searched(), machine.limit_of(warm))
+
+    return machine.predicted(warmup, history, peak)
+
+
+Cell = dict[int, list[tuple[int, float]]]
+"""Hour in which a window of a task ended, and its usage, of all tasks of the cell."""
+
+
+def online_gpa(
+    machine: Machine, cell: Cell, names: dict[int, str], rho: float, half_life: int, prior: float, warmup: int
+) -> list[float]:
+    z = statistics.NormalDist().inv_cdf(1 - rho)
+    peaks = []
+    for slot in sorted(machine.samples):
+        mean = variance = most = cold = 0.0
+        for task, (usage, limit) in machine.samples[slot].items():
+            pooled = [
+                used
+                for other, rows in cell.items()
+                if task in names and names.get(other) == names[task]
+                for hour, used in rows
+                if hour < (slot + 1) // 12
+            ]
+            own = [(2.0 ** ((at - slot) / half_life), used) for at, used, _ in machine.history(task, slot, math.inf)]
+            if not pooled and (usage is None or len(own) < warmup):
+                cold += limit
+                continue
+            both = own + [(prior / len(pooled), used) for used in pooled]
+            weight = sum(w for w, _ in both)
+            center = sum(w * used for w, used in both) / weight
+            mean += center
+            variance += sum(w * (used - center) ** 2 for w, used in both) / weight
+            most += limit
+        peaks.append(min(mean + z * math.sqrt(variance), most) + cold)
+    return peaks
+
+
+def katalyst_hourly(machine: Machine, jobs: dict[int, list[tuple[int, float]]], n: float) -> list[float]:
+    """Jobs by task: hour in which a slot ended, and the highest usage of a task in it; capacity 1, defaults of CPU."""
+    peaks = []
+    for slot in sorted(machine.samples):
+        now, hours = (slot + 1) // 12, [0.0] * 24
+        for task, (_, limit) in machine.samples[slot].items():
+            rows = [(hour, used) for hour, used in jobs.get(task, []) if now - 168 <= hour < now]
+            for k in range(24):
+                values = [used for hour, used in rows if hour % 24 == k]
+                if not rows or max(rows)[0] - min(rows)[0] < 24:
+                    hours[k] += limit
+                elif values:
+                    hours[k] += statistics.fmean(values) + n * statistics.pstdev(values)
+        used, requested = max(hours), sum(limit for _, limit in machine.samples[slot].values())
+        load = max(min(used / requested, 1.0), 0.4) if requested > 0 else 1.0
+        peaks.append(requested / max((0.6 - used) / load + requested, 1.0))
+    return peaks

@@ -3,10 +3,46 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 
-from borgtrace.overcommit.histogram import FOREVER, Buckets, Histogram
+from borgtrace.overcommit import histogram as kernels
+from borgtrace.overcommit.histogram import FOREVER, Buckets, add, clear, find, percentile, shift
+
+
+@dataclass
+class Histogram:
+    """One histogram, as the original has it."""
+
+    buckets: Buckets
+    half_life: float = FOREVER
+    weights: np.ndarray = field(init=False)
+    state: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.weights, self.state = np.zeros(self.buckets.n), np.zeros(4)
+        clear(self.weights, self.state)
+
+    def add(self, value: float, weight: float = 1.0, time: float = 0.0) -> None:
+        bucket = find(value, self.buckets)
+        add(self.weights, self.state, bucket, weight, time, self.half_life)
+
+    def percentile(self, share: float) -> float:
+        return float(percentile(self.weights, self.state, share, self.buckets))
+
+    def merge(self, other: Histogram) -> None:
+        if self.half_life < FOREVER:
+            younger = max(self.state[kernels._REFERENCE], other.state[kernels._REFERENCE])
+            for each in (self, other):
+                if each.state[kernels._REFERENCE] < younger:
+                    shift(each.weights, each.state, younger, self.half_life)
+        self.weights += other.weights
+        self.state[kernels._TOTAL] += other.state[kernels._TOTAL]
+        self.state[kernels._FIRST] = min(self.state[kernels._FIRST], other.state[kernels._FIRST])
+        self.state[kernels._LAST] = max(self.state[kernels._LAST], other.state[kernels._LAST])
+
 
 TEN = Buckets.linear(10.0, 1.0)
 BEGIN = 342935.525

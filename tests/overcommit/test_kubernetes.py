@@ -98,8 +98,8 @@ def test_cores_are_asked_for_and_change_the_answer() -> None:
     with pytest.raises(UsageError) as caught:
         parse_policy("koordinator-prod").predict(machine.block())
     assert str(caught.value) == (
-        "--policy koordinator-prod: the cores of the largest machine are not known; "
-        "state them, for example --cores-per-unit 64; the trace has shares of a machine only"
+        "--cores-per-unit: the size of the largest machine is not known: expected a number above 0, got nan; "
+        "state it, for example --cores-per-unit 64: histograms have buckets of cores and bytes"
     )
 
 

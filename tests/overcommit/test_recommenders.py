@@ -6,12 +6,14 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from borgtrace.overcommit.recommenders import KINDS, JobSamples, samples
+from borgtrace.errors import UsageError
+from borgtrace.overcommit.recommenders import KINDS, JobSamples, Recommender, samples
 from borgtrace.overcommit.recommenders.autopilot import hourly_maximum
 from borgtrace.overcommit.recommenders.backtest import Tally
 
@@ -150,8 +152,8 @@ def test_the_papers_example_of_load_adjustment() -> None:
     from borgtrace.overcommit.recommenders.autopilot import _CPU
 
     samples = samples_of([(0, slot, 0, 10.0 if slot == 4 else 1.0) for slot in range(10)], "cpu")
-    by_time = _CPU.percentiles(samples, np.ones(10), (0.9,))[-1, 0]
-    by_load = _CPU.percentiles(samples, samples.value, (0.9,))[-1, 0]
+    ninety, given = replace(_CPU, share=0.9), (samples.job, samples.slot, samples.value)
+    by_time, by_load = ninety.after(*given)[-1], ninety.after(*given, samples.value)[-1]
     assert (by_time, by_load) == (pytest.approx(1, rel=0.04), pytest.approx(10, rel=0.04))
 
 
@@ -246,3 +248,105 @@ def test_jobs_are_read_whole_once_a_chunk_is_full(monkeypatch: pytest.MonkeyPatc
     collection = np.repeat([5, 6, 7, 8], 2)
     assert list(samples._ranges(store, collection)) == [(0, 4), (4, 6), (6, 8)]  # type: ignore[arg-type]
     assert list(samples._ranges(store, collection[:0])) == []  # type: ignore[arg-type]
+
+
+def test_crane_forgets_after_seven_days() -> None:
+    # A peak of 2 cores in slot 0, then .35: it is gone in slot 2016, and not one slot earlier.
+    rows = [(0, slot, 0, 2.0 if slot == 0 else 0.35) for slot in (0, 1, 2015, 2016, 2017)]
+    found = KINDS["crane"]().recommend(samples_of(rows, "cpu"))
+    assert found.tolist() == pytest.approx([1.15 * upper for upper in (2.1, 2.1, 2.1, 0.4, 0.4)])
+    # With a half-life, too; another job begins with nothing.
+    rows += [(1, 5, 1, 0.35), (1, 3000, 1, 0.35)]
+    found = KINDS["crane-configured"]().recommend(samples_of(rows, "cpu"))
+    assert found[2:].tolist() == pytest.approx([1.15 * upper for upper in (2.1, 0.4, 0.4, 0.4, 0.4)])
+    # After a week without any samples only the new one is there.
+    found = KINDS["crane"]().recommend(samples_of([(0, 0, 0, 2.0), (0, 3, 0, 1.5), (0, 9000, 0, 0.35)], "cpu"))
+    assert found.tolist() == pytest.approx([1.15 * upper for upper in (2.1, 2.1, 0.4)])
+
+
+def argmin(rows: list[tuple[int, float]], overrun: float, underrun: float, change: float, model: float) -> list[float]:
+    """Slots and values of one job; what holds after each slot."""
+    edge, rate = exponential(0.01), 1 - 2 ** (-1 / 144)
+    edges = [0.01 * (1.05 ** (k + 1) - 1) / 0.05 for k in range(180)]
+    models = [(d, margin) for d in (1 - 2 ** (-1 / 24), rate) for margin in (0.0, 0.15)]
+    over = [[0.0] * len(edges) for _ in models]
+    under = [[0.0] * len(edges) for _ in models]
+    costs, limits, raw = [0.0] * 4, [math.nan] * 4, [-1] * 4
+    best, limit, found = -1, math.nan, []
+    for slot in sorted({at for at, _ in rows}):
+        values = [edges.index(min(edges, key=lambda e, v=v: abs(e - edge(v)))) for at, v in rows if at == slot]
+        totals = []
+        for m, (d, margin) in enumerate(models):
+            for k in range(len(edges)):
+                over[m][k] = (1 - d) * over[m][k] + d * sum(value > k for value in values) / len(values)
+                under[m][k] = (1 - d) * under[m][k] + d * sum(value < k for value in values) / len(values)
+            cost = [overrun * o + underrun * u for o, u in zip(over[m], under[m], strict=True)]
+            picked = [round(c + change * (k != raw[m]), 13) for k, c in enumerate(cost)]
+            raw[m] = picked.index(min(picked))
+            new = edges[raw[m]] * (1 + margin)
+            moved = not math.isnan(limits[m]) and new != limits[m]
+            limits[m] = new
+            held = next(k for k, e in enumerate(edges) if new < e)
+            costs[m] = (1 - rate) * costs[m] + rate * (cost[held] + change * moved)
+            totals.append(costs[m] + model * (m != best) + change * (new != limit))
+        best = min(range(4), key=lambda m: round(totals[m], 13))
+        limit = limits[best]
+        found.append(limit)
+    return found
+
+
+@pytest.mark.parametrize("weights", [(10.0, 1.0, 0.1, 0.05), (3.0, 1.0, 0.0, 0.0), (1.0, 2.0, 0.01, 0.0)])
+def test_autopilots_argmin_equals_its_definition(weights: tuple[float, float, float, float]) -> None:
+    draw = random.Random(4)
+    rows = [(0, slot, task, 0.2 * draw.lognormvariate(0, 1)) for slot in range(40) for task in range(1 + slot % 3)]
+    rows += [(1, slot, task + 5, 0.1 + 0.3 * (slot > 20)) for slot in range(3, 60) for task in range(2)]
+    names = ("overrun", "underrun", "change", "model")
+    text = "autopilot-argmin:" + ",".join(f"{name}={value}" for name, value in zip(names, weights, strict=True))
+    found = samples_of(rows, "cpu")
+    recommended = Recommender.parsed(text).recommend(found)
+    limits = set()
+    for job in (0, 1):
+        after = {slot: value for at, slot, value in zip(found.job, found.slot, recommended, strict=True) if at == job}
+        expected = argmin([(slot, value) for at, slot, _, value in rows if at == job], *weights)
+        np.testing.assert_allclose([after[slot] for slot in sorted(after)], expected, rtol=1e-9)
+        limits |= set(expected)
+    assert len(limits) > 3
+
+
+def test_a_step_of_the_load_moves_the_argmin_once() -> None:
+    """.1 core for a day, then .4: the limit follows within the hours in which overruns outweigh what was learned."""
+    rows = [(0, slot, 0, 0.1 + 0.3 * (slot >= 288)) for slot in range(576)]
+    found = Recommender.parsed("autopilot-argmin").recommend(samples_of(rows, "cpu"))
+    # Before: the bucket of .1; after: that of .4, with a margin of 0 or 15 %.
+    assert 0.1 < found[287] < 0.1 * 1.05 * 1.15 + 0.01
+    assert 0.4 < found[-1] < 0.4 * 1.05 * 1.15 + 0.01
+    assert (np.diff(found) >= 0).all()
+    assert found[288 + 24] > 0.4
+
+
+def test_hpa_by_hand() -> None:
+    # Two tasks of .5 core. Load .8 of 1: m/m* = 1. Then 1.2: 1.5, so three replicas. Then 1.3 of 1.5: 1.083 is within
+    # the tolerance. Then .3: .25, so one; another job begins with its one task, and one replica is the least.
+    values = [(0, 0.4), (1, 0.6), (2, 0.65), (3, 0.15)]
+    rows = [(0, slot, task, value) for slot, value in values for task in (0, 1)] + [(1, 0, 5, 0.1), (1, 9, 5, 0.0)]
+    found = Recommender.parsed("hpa").recommend(samples_of(rows, "cpu"))
+    assert found.tolist() == pytest.approx([0.5] * 2 + [0.75] * 4 + [0.25] * 2 + [0.5, 0.5])
+    # A request of nothing has no utilization.
+    zero = samples_of(rows[:1], "cpu")
+    zero.request[:] = 0
+    assert KINDS["hpa"]().recommend(zero).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("autopilot:q=1", "--recommender: autopilot has no such parameter: expected one of margin, got autopilot:q=1"),
+        ("autopilot-argmin:model=-1", "--recommender: a weight is negative: expected 0 or more, got "),
+        ("hpa:target=0", "--recommender: target out of range: expected above 0 and at most 1, got hpa:target=0"),
+        ("crane:x=1", "--recommender: crane has no such parameter: expected none, got crane:x=1"),
+    ],
+)
+def test_a_recommender_that_is_none_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Recommender.parsed(text)
+    assert str(caught.value).startswith(message)

@@ -24,6 +24,7 @@ POLICIES: dict[str, Callable[[Machine], list[float]]] = {
     "machine-percentile:q=90,history=50m,warmup=10m": lambda m: plain.machine_percentile(m, 90, 10, 2),
     "nsigma:n=1.5,history=50m,warmup=5m": lambda m: plain.n_sigma(m, 1.5, 10, 1),
     "gpa:rho=0.05,history=50m,warmup=10m": lambda m: plain.gpa(m, 0.05, 10, 2),
+    "convolution:rho=0.05,history=50m,warmup=10m": lambda m: plain.convolution(m, 0.05, 10, 2),
     "nsigma:n=1.5,history=50m,warmup=5m+gpa:rho=0.05,history=50m,warmup=10m": lambda m: list(
         map(max, plain.n_sigma(m, 1.5, 10, 1), plain.gpa(m, 0.05, 10, 2))
     ),
@@ -53,6 +54,14 @@ def test_policies_equal_their_definitions(policy: str) -> None:
         machine = random_machine(seed)
         found = parse_policy(policy).predict(machine.block()).peak
         np.testing.assert_allclose(found, POLICIES[policy](machine), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("rho", [0.001, 0.05, 0.3])
+def test_the_saddlepoint_equals_its_definition(rho: float) -> None:
+    for seed in range(5):
+        machine = random_machine(seed)
+        found = parse_policy(f"saddlepoint:rho={rho},history=50m,warmup=10m").predict(machine.block()).peak
+        np.testing.assert_allclose(found, plain.saddlepoint(machine, rho, 10, 2), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("horizon", [1, 7, 30])

@@ -124,12 +124,11 @@ def _print_list() -> None:
 
     from borgtrace.overcommit import policies, recommenders
 
-    for name, kind in sorted(policies.KINDS.items()):
-        parameters = ", ".join(item.name for item in fields(kind))
-        print(f"{name:<27}{kind.about}{f' ({parameters})' if parameters else ''}")
-    print("\nrecommenders (--recommend):")
-    for name, recommender in sorted(recommenders.KINDS.items()):
-        print(f"{name:<27}{recommender.about}")
+    for title, kinds in (("", policies.KINDS), ("\nrecommenders (--recommend):\n", recommenders.KINDS)):
+        print(title, end="")
+        for name, kind in sorted(kinds.items()):
+            parameters = ", ".join(item.name for item in fields(kind))
+            print(f"{name:<27}{kind.about}{f' ({parameters})' if parameters else ''}")
 
 
 def _print(found: Sequence[Mapping[str, object]], *, as_json: bool) -> None:

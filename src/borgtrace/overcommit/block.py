@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
+from borgtrace.overcommit.pools import Pool
 
 
 class Columns(NamedTuple):
@@ -110,6 +112,8 @@ class Block:
         float64 (m,): capacity of the machine in each slot of ``all.slots``, NaN where it is not known.
     resource
         ``"cpu"`` or ``"memory"``.
+    pools
+        What policies know of the whole cell, by name.
     """
 
     all: Samples
@@ -119,6 +123,7 @@ class Block:
     n_slots: int
     capacity: Numbers
     resource: str = "cpu"
+    pools: Mapping[str, Pool] = field(default_factory=dict)
     predictions: dict[Any, Any] = field(init=False, default_factory=dict, repr=False)
     """What policies have predicted, by policy: some are parts of others."""
 

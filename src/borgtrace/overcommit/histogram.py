@@ -8,13 +8,16 @@ own cases the tests hold: no interpolation within a bucket, weights grow instead
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 
+MEBIBYTE = 2.0**20
 EPSILON = 1e-4
 """A bucket that weighs less is empty: a thousandth of the least weight of a CPU sample."""
 FOREVER = math.inf
@@ -25,8 +28,7 @@ _TOTAL, _REFERENCE, _FIRST, _LAST = range(4)
 _NEVER = -1e18
 
 
-@dataclass(frozen=True, slots=True)
-class Buckets:
+class Buckets(NamedTuple):
     """Bounds of buckets: the first is `first` wide, each next `ratio` times wider.
 
     Attributes
@@ -53,8 +55,9 @@ class Buckets:
 
 
 @compiled(inline=True)
-def find(value: float, first: float, ratio: float, n: int) -> int:
+def find(value: float, buckets: Buckets) -> int:
     """Return the bucket of a value."""
+    first, ratio, n = buckets
     if ratio == 1.0:
         return min(max(int(value / first), 0), n - 1)
     if value < first:
@@ -63,11 +66,11 @@ def find(value: float, first: float, ratio: float, n: int) -> int:
 
 
 @compiled(inline=True)
-def start(bucket: int, first: float, ratio: float) -> float:
-    """Return the lower edge of a bucket."""
-    if ratio == 1.0:
-        return bucket * first
-    return first * (ratio**bucket - 1) / (ratio - 1)
+def upper(bucket: int, buckets: Buckets) -> float:
+    """Return the upper edge of a bucket; the last one has none, and its lower edge is returned."""
+    first, ratio, n = buckets
+    edge = min(bucket + 1, n - 1)
+    return edge * first if ratio == 1.0 else first * (ratio**edge - 1) / (ratio - 1)
 
 
 @compiled()
@@ -132,7 +135,7 @@ def add(weights: Numbers, state: Numbers, bucket: int, weight: float, time: floa
 
 
 @compiled()
-def percentile(weights: Numbers, state: Numbers, share: float, first: float, ratio: float) -> float:
+def percentile(weights: Numbers, state: Numbers, share: float, buckets: Buckets) -> float:
     """Return the upper edge of the bucket that a percentile falls into; 0 for an empty histogram.
 
     Parameters
@@ -141,8 +144,8 @@ def percentile(weights: Numbers, state: Numbers, share: float, first: float, rat
         The histogram.
     share
         Percentile ÷ 100.
-    first, ratio
-        Of its buckets.
+    buckets
+        Its buckets.
     """
     bucket, last = int(state[_FIRST]), int(state[_LAST])
     if weights[bucket] < EPSILON:
@@ -153,15 +156,21 @@ def percentile(weights: Numbers, state: Numbers, share: float, first: float, rat
         if total >= threshold:
             break
         bucket += 1
-    # The last bucket has no upper edge.
-    return start(min(bucket + 1, weights.size - 1), first, ratio)
+    return upper(bucket, buckets)
 
 
 @compiled()
 def rolling(
-    owner: Index, time: Index, value: Numbers, weight: Numbers, half_life: float, shares: Numbers, buckets: Numbers
+    owner: Index,
+    time: Index,
+    value: Numbers,
+    weight: Numbers,
+    half_life: float,
+    share: float,
+    buckets: Buckets,
+    history: float,
 ) -> Numbers:
-    """Return the percentiles of each owner's histogram after each of its samples: float64 (n, shares).
+    """Return the percentile of each owner's histogram after each of its samples: float64 (n,).
 
     Parameters
     ----------
@@ -173,70 +182,91 @@ def rolling(
         Of each sample.
     half_life
         In slots.
-    shares
-        Percentiles ÷ 100.
+    share
+        Percentile ÷ 100.
     buckets
-        Width of the first bucket, ratio, and number of buckets.
+        Of all histograms.
+    history
+        Slots after which a sample is taken back; infinite where none is.
     """
-    first, ratio, n = buckets[0], buckets[1], int(buckets[2])
-    weights, state = np.zeros(n), np.zeros(4)
-    out = np.empty((owner.size, shares.size))
+    weights, state, oldest = np.zeros(buckets.n), np.zeros(4), 0
+    out = np.empty(owner.size)
     for i in range(owner.size):
         if i == 0 or owner[i] != owner[i - 1]:
             clear(weights, state)
-        add(weights, state, find(value[i], first, ratio, n), weight[i], time[i], half_life)
-        for k in range(shares.size):
-            out[i, k] = percentile(weights, state, shares[k], first, ratio)
+            oldest = i
+        while time[oldest] <= time[i] - history:
+            # The exact weight, not that of `subtract`: a history that is read anew holds no rest of it, nor less.
+            add(weights, state, find(value[oldest], buckets), -weight[oldest], time[oldest], half_life)
+            _narrow(weights, state)
+            oldest += 1
+        add(weights, state, find(value[i], buckets), weight[i], time[i], half_life)
+        out[i] = percentile(weights, state, share, buckets)
     return out
 
 
-@dataclass
-class Histogram:
-    """One histogram, as the original has it; the recommenders use :func:`rolling`.
+@dataclass(frozen=True)
+class Shape:
+    """A decaying histogram and what is read from it.
 
     Attributes
     ----------
     buckets
-        Its buckets.
+        In cores or bytes.
     half_life
-        In any unit of time; infinite where nothing decays.
+        In slots; infinite where nothing decays.
+    share
+        Percentile ÷ 100.
+    margin
+        What the percentile is multiplied by.
+    history
+        Slots after which a sample is forgotten.
     """
 
     buckets: Buckets
-    half_life: float = FOREVER
-    weights: Numbers = field(init=False)
-    state: Numbers = field(init=False)
+    half_life: float
+    share: float
+    margin: float = 1.0
+    history: float = FOREVER
 
-    def __post_init__(self) -> None:
-        self.weights, self.state = np.zeros(self.buckets.n), np.zeros(4)
-        clear(self.weights, self.state)
-
-    def add(self, value: float, weight: float = 1.0, time: float = 0.0) -> None:
-        """Add a sample.
+    def after(self, owner: Index, time: Index, value: Numbers, weight: Numbers | float = 1.0) -> Numbers:
+        """Return the percentile with its margin after each sample: float64 (n,).
 
         Parameters
         ----------
-        value, weight, time
-            Of the sample.
+        owner, time, value
+            Of each sample, as for :func:`rolling`.
+        weight
+            Of each sample, or of all.
         """
-        bucket = find(value, self.buckets.first, self.buckets.ratio, self.buckets.n)
-        add(self.weights, self.state, bucket, weight, time, self.half_life)
+        weights = np.full(len(owner), weight)
+        given = owner, time, value, weights, float(self.half_life), self.share, self.buckets, float(self.history)
+        return rolling(*given) * self.margin
 
-    def percentile(self, share: float) -> float:
-        """Return the upper edge of the bucket that a percentile ÷ 100 falls into; 0 where there is no sample."""
-        return float(percentile(self.weights, self.state, share, self.buckets.first, self.buckets.ratio))
 
-    def merge(self, other: Histogram) -> None:
-        """Add all samples of another histogram of the same buckets and half-life.
+def unit(resource: str, cores: float, gib: float) -> float:
+    """Return the cores, or bytes, of the largest machine.
 
-        The older reference of time is moved to the younger one, which scales weights by a whole power of two.
-        """
-        if self.half_life < FOREVER:
-            younger = max(self.state[_REFERENCE], other.state[_REFERENCE])
-            for each in (self, other):
-                if each.state[_REFERENCE] < younger:
-                    shift(each.weights, each.state, younger, self.half_life)
-        self.weights += other.weights
-        self.state[_TOTAL] += other.state[_TOTAL]
-        self.state[_FIRST] = min(self.state[_FIRST], other.state[_FIRST])
-        self.state[_LAST] = max(self.state[_LAST], other.state[_LAST])
+    Parameters
+    ----------
+    resource
+        ``"cpu"`` or ``"memory"``.
+    cores, gib
+        What is stated of it.
+
+    Raises
+    ------
+    UsageError
+        Where it is not stated: the trace has shares of a machine, and buckets of a histogram mean cores or bytes.
+    """
+    cpu = "--cores-per-unit", "64", cores, 1.0
+    option, example, size, scale = cpu if resource == "cpu" else ("--gib-per-unit", "256", gib, 1024 * MEBIBYTE)
+    if not size > 0:
+        raise UsageError(
+            option,
+            "the size of the largest machine is not known",
+            expected="a number above 0",
+            got=f"{size:g}",
+            way_out=f"state it, for example {option} {example}: histograms have buckets of cores and bytes",
+        )
+    return size * scale

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from borgtrace.lifecycle.by_machine import MachineUsage
 from borgtrace.overcommit.block import Block, Samples
 from borgtrace.overcommit.metrics import scores
 from borgtrace.overcommit.policies import Policy, Prediction
+from borgtrace.overcommit.pools import Pool
 from borgtrace.overcommit.priorities import priorities
 from borgtrace.recipe import Tables
 from borgtrace.recipe.store_question import Report
@@ -81,6 +82,8 @@ class Cell:
     is_literal
         Whether history is kept as Google's simulator does: lost where a task misses a slot, without the slots in which
         nothing ran on the machine.
+    pools
+        What policies know of the whole cell, by resource and name.
     """
 
     usage: MachineUsage
@@ -88,6 +91,7 @@ class Cell:
     dialect: Dialect
     is_capped: bool = True
     is_literal: bool = False
+    pools: Mapping[str, Mapping[str, Pool]] = field(default_factory=dict)
 
     def block(self, place: int, resource: str) -> Block:
         """Return one machine and resource.
@@ -117,6 +121,7 @@ class Cell:
             int(self.usage.facts["n_slots"]),
             capacity,
             resource,
+            self.pools.get(resource, {}),
         )
         return block.without_gaps() if self.is_literal else block
 

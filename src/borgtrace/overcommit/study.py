@@ -12,6 +12,7 @@ from borgtrace.errors import UsageError, check_names
 from borgtrace.lifecycle.by_machine import Metric, default_metric, find_metric, machine_usage
 from borgtrace.overcommit import table
 from borgtrace.overcommit.policies import Policy, parse_policy
+from borgtrace.overcommit.pools import POOLS
 from borgtrace.overcommit.replay import RESOURCES, Capacities, Cell, replay
 from borgtrace.recipe import EngineTables, NotApplicable
 from borgtrace.recipe.checks import table_of
@@ -125,7 +126,14 @@ def open_cell(store: Store, tables: EngineTables, setting: Setting, report: Repo
     cpu, memory = (setting.metric(dialect, resource) for resource in RESOURCES)
     given = store, tables.instance_events, tables.instance_attempts, cpu, memory
     usage = machine_usage(*given, is_whole=setting.is_literal, report=report)
-    return Cell(usage, Capacities.of(tables), dialect, setting.is_capped, setting.is_literal)
+    needed = sorted({name for policy in setting.parsed for name in policy.pools})
+    if needed and setting.is_literal:
+        raise UsageError("--compat", "not with policies that know the time, which its slots do not have")
+    pools = {
+        resource: {name: POOLS[name](store, setting.metric(dialect, resource)) for name in needed}
+        for resource in setting.resources
+    }
+    return Cell(usage, Capacities.of(tables), dialect, setting.is_capped, setting.is_literal, pools)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Policies: what may be promised on a machine, from what was seen of its tasks."""
 
-from borgtrace.overcommit.policies.gaussian import Gpa
+from borgtrace.overcommit.policies.distributions import Convolution, Saddlepoint
+from borgtrace.overcommit.policies.gaussian import Gpa, OnlineGpa
 from borgtrace.overcommit.policies.kubernetes import NodePolicy
 from borgtrace.overcommit.policies.limits import Limit
 from borgtrace.overcommit.policies.machines import NSigma
@@ -9,5 +10,5 @@ from borgtrace.overcommit.policies.policy import KINDS, Policy, Prediction
 from borgtrace.overcommit.policies.reserved import Reservation
 from borgtrace.overcommit.policies.tasks import TaskPercentile
 
-__all__ = ["KINDS", "Gpa", "Limit", "NSigma", "NodePolicy", "Policy", "Prediction", "Reservation", "TaskPercentile"]
-__all__ += ["parse_policy"]
+__all__ = ["KINDS", "Convolution", "Gpa", "Limit", "NSigma", "NodePolicy", "OnlineGpa", "Policy", "Prediction"]
+__all__ += ["Reservation", "Saddlepoint", "TaskPercentile", "parse_policy"]

@@ -1,35 +1,23 @@
 """GPA as a peak: the quantile of a Gaussian with the summed means and variances of the present tasks."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
 
 from borgtrace.errors import UsageError
-from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Block
-from borgtrace.overcommit.policies.policy import Policy, Prediction, is_warm
-
-
-def check_target(rho: float) -> None:
-    """Refuse what is no probability of overflow.
-
-    Raises
-    ------
-    UsageError
-        Not above 0 and below 1.
-    """
-    if not 0 < rho < 1:
-        raise UsageError("--policy", "rho out of range", expected="above 0 and below 1", got=f"{rho:g}")
+from borgtrace.overcommit.block import Block, Samples
+from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR, Policy, Prediction, is_warm
 
 
 @dataclass(frozen=True)
-class Gpa(Policy):
-    """Gaussian Percentile Approximation (Janus & Rzadca, SoCC'17), solved for the capacity.
+class QuantilePolicy(Policy):
+    """Base of the policies that say what independent tasks exceed together with probability ρ in one slot.
 
-    P = Σμ + Φ⁻¹(1 − ρ)·√Σσ² over the warm tasks, at most the sum of their limits, and the limits of the cold ones;
-    μ and σ² (ddof 0) over the history.  ρ is the probability that the sum exceeds P in one slot, not in the whole
+    At most the sum of the warm tasks' limits, and the limits of the cold ones.  ρ is of one slot, not of the whole
     horizon: over H slots more than ρ of the instants are violations.
 
     Attributes
@@ -44,9 +32,6 @@ class Gpa(Policy):
     history: int = 288
     warmup: int = 24
 
-    name = "gpa"
-    about = "Gaussian quantile of the summed means and variances; ρ is per slot, not per horizon"
-
     def __post_init__(self) -> None:
         check_target(self.rho)
 
@@ -54,12 +39,143 @@ class Gpa(Policy):
         """Return the prediction of each slot."""
         known = block.known
         warm = is_warm(known, self.history, self.warmup)
-        mean, variance = window_moments(known.low(self.history), known.usage)
-        mean, variance = (known.sums(np.where(warm, values, 0.0)) for values in (mean, variance))
-        most = known.sums(np.where(warm, known.limit, 0.0))
-        peaks = np.minimum(mean - ndtri(self.rho) * np.sqrt(variance), most)
-        cold = known.sums(np.where(warm, 0.0, known.limit))
-        return Prediction(block.spread(peaks + cold) + block.unmeasured, int((~warm).sum()))
+        peaks = with_limits(known, warm, self.quantiles(known, warm))
+        return Prediction(block.spread(peaks) + block.unmeasured, int((~warm).sum()))
+
+    @abstractmethod
+    def quantiles(self, known: Samples, warm: Flags) -> Numbers:
+        """Return what the warm tasks of each slot exceed with probability ρ: float64 (m,)."""
+
+
+@dataclass(frozen=True)
+class Gpa(QuantilePolicy):
+    """Gaussian Percentile Approximation (Janus & Rzadca, SoCC'17), solved for the capacity.
+
+    P = Σμ + Φ⁻¹(1 − ρ)·√Σσ²; μ and σ² (ddof 0) over the history.
+    """
+
+    name = "gpa"
+    about = "Gaussian quantile of the summed means and variances; ρ is per slot, not per horizon"
+
+    def quantiles(self, known: Samples, warm: Flags) -> Numbers:
+        """Return the Gaussian quantile of each slot."""
+        return gaussian(known, warm, *window_moments(known.low(self.history), known.usage), self.rho)
+
+
+@dataclass(frozen=True)
+class OnlineGpa(Policy):
+    """GPA whose moments are kept online: a history that decays, and a prior of the same user and name.
+
+    The prior is what all tasks of the user and logical name used in the hours that have ended, as though the task had
+    had so many samples of it.  A task that was never measured has its prior alone; one without a prior counts its limit
+    until it is warm.
+
+    Attributes
+    ----------
+    rho
+        Tolerated probability of overflow in a slot.
+    half_life
+        Slots in which the weight of a sample halves.
+    prior
+        Samples that the prior counts as; 0 for none.
+    warmup
+        Samples that a task without a prior needs.
+    """
+
+    rho: float = 0.01
+    half_life: int = 144
+    prior: float = 12.0
+    warmup: int = 24
+
+    name = "online-gpa"
+    about = "GPA with a history that decays, and a prior of the tasks of the same user and name"
+    pools = ("names",)
+
+    def __post_init__(self) -> None:
+        check_target(self.rho)
+        if not 0 <= self.prior < float("inf"):
+            raise UsageError("--policy", "prior out of range", expected="0 or more", got=f"{self.prior:g}")
+
+    def predict(self, block: Block) -> Prediction:
+        """Return the prediction of each slot."""
+        every = block.all
+        seen, own, mean, squares = decayed_moments(every.task, every.slot, every.usage, block.is_known, self.half_life)
+        given = block.pools["names"].earlier(block.identity[every.task], (every.slot + 1) // SLOTS_PER_HOUR)
+        prior = self.prior * (given.n > 0)
+        warm = (prior > 0) | (block.is_known & (seen >= self.warmup))
+        weight = np.where(own + prior > 0, own + prior, 1.0)
+        both = (own * mean + prior * given.mean) / weight
+        within = squares + prior * given.squares / np.maximum(given.n, 1.0)
+        variance = (within + own * (mean - both) ** 2 + prior * (given.mean - both) ** 2) / weight
+        peaks = with_limits(every, warm, gaussian(every, warm, both, variance, self.rho))
+        return Prediction(peaks, int((block.is_known & ~warm).sum()))
+
+
+def check_target(rho: float) -> None:
+    """Refuse what is no probability of overflow.
+
+    Raises
+    ------
+    UsageError
+        Not above 0 and below 1.
+    """
+    if not 0 < rho < 1:
+        raise UsageError("--policy", "rho out of range", expected="above 0 and below 1", got=f"{rho:g}")
+
+
+def with_limits(samples: Samples, warm: Flags, peaks: Numbers) -> Numbers:
+    """Return peaks of the warm tasks of each slot, at most their limits, and the limits of the cold ones: (m,)."""
+    most = samples.sums(np.where(warm, samples.limit, 0.0))
+    return np.minimum(peaks, most) + samples.sums(np.where(warm, 0.0, samples.limit))
+
+
+def gaussian(samples: Samples, warm: Flags, mean: Numbers, variance: Numbers, rho: float) -> Numbers:
+    """Return what a Gaussian with the summed moments of the warm tasks exceeds with probability ρ: (m,).
+
+    Parameters
+    ----------
+    samples, warm
+        The tasks.
+    mean, variance
+        Of each sample's task: (n,).
+    rho
+        The probability.
+    """
+    mean, variance = (samples.sums(np.where(warm, values, 0.0)) for values in (mean, variance))
+    return mean - ndtri(rho) * np.sqrt(variance)
+
+
+@compiled()
+def decayed_moments(task: Index, slot: Index, usage: Numbers, is_known: Flags, half_life: float) -> Numbers:
+    """Return what is known of each task after each sample, with weights that halve with every half-life.
+
+    Parameters
+    ----------
+    task, slot, usage, is_known
+        Of a block; what is not known only lets the rest decay.
+    half_life
+        In slots.
+
+    Returns
+    -------
+    ndarray
+        Number of samples, sum of their weights, mean, and weighted sum of squared deviations: float64 (4, n).
+    """
+    out = np.zeros((4, task.size))
+    for i in range(task.size):
+        if i > 0 and task[i] == task[i - 1]:
+            kept = 2.0 ** ((slot[i - 1] - slot[i]) / half_life)
+            out[:, i] = out[:, i - 1]
+            out[1, i] *= kept
+            out[3, i] *= kept
+        if is_known[i]:
+            # West's update: no difference of sums, which would lose the variance of steady tasks.
+            before = usage[i] - out[2, i]
+            out[0, i] += 1.0
+            out[1, i] += 1.0
+            out[2, i] += before / out[1, i]
+            out[3, i] += before * (usage[i] - out[2, i])
+    return out
 
 
 @compiled()

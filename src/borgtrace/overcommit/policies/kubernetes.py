@@ -7,14 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.overcommit.block import Block
-from borgtrace.overcommit.histogram import Buckets, rolling
+from borgtrace.overcommit.histogram import MEBIBYTE, Buckets, Shape, unit
 from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR, Policy, Prediction
+from borgtrace.overcommit.pools import Moments
 
-MEBIBYTE = 2.0**20
-_DAY = 24 * SLOTS_PER_HOUR
+DAY = 24 * SLOTS_PER_HOUR
+KOORDINATOR = {
+    "cpu": Shape(Buckets.exponential(1024.0, 0.025), DAY / 2, 0.95),
+    "memory": Shape(Buckets.exponential(2.0**41, 5 * MEBIBYTE), DAY, 0.98),
+}
+"""Histograms of its peak predictions; the margin is added to what is read."""
 
 
 class NodePolicy(Policy):
@@ -118,20 +122,15 @@ class KoordinatorProd(NodePolicy):
 
     def terms(self, block: Block) -> Mapping[str, Numbers]:
         """Return both predictors and the request."""
-        is_cpu = block.resource == "cpu"
-        unit = in_cores(self, self.cores) if is_cpu else in_bytes(self, self.gib)
-        buckets = Buckets.exponential(1024.0, 0.025) if is_cpu else Buckets.exponential(2**41, 5 * MEBIBYTE)
-        half_life, share = (_DAY / 2, 0.95) if is_cpu else (float(_DAY), 0.98)
+        shape, size = KOORDINATOR[block.resource], unit(block.resource, self.cores, self.gib)
         known = block.known
 
         def peaks(owner: Index, slot: Index, usage: Numbers) -> Numbers:
-            shape = np.array([buckets.first, buckets.ratio, buckets.n])
-            of = rolling(owner, slot, usage * unit, np.ones(len(owner)), half_life, np.array([share]), shape)
-            return of[:, 0] * self.margin / unit
+            return shape.after(owner, slot, usage * size) * self.margin / size
 
         each = np.minimum(peaks(known.task, known.slot, known.usage), known.limit)
         first = np.searchsorted(known.task, known.task)
-        is_old = known.slot - known.slot[first] >= _DAY
+        is_old = known.slot - known.slot[first] >= DAY
         by_task = block.spread(known.sums(np.where(is_old, each, 0.0)))
         young = block.spread(known.sums(np.where(is_old, 0.0, known.limit))) + block.unmeasured
         sums = known.sums(known.usage)
@@ -173,7 +172,7 @@ class KatalystRealtime(NodePolicy):
     def terms(self, block: Block) -> Mapping[str, Numbers]:
         """Return the terms of the ratio."""
         target, least = getattr(self, block.resource), getattr(self, f"{block.resource}_load")
-        used = block.all.sums(block.all.usage)
+        used = self.used(block)
         requested = block.limits
         load = np.divide(used, requested, out=np.ones_like(used), where=requested > 0)
         load = np.maximum(np.minimum(load, 1.0), least)
@@ -189,36 +188,44 @@ class KatalystRealtime(NodePolicy):
             "predicted peak": requested / ratio,
         }
 
+    def used(self, block: Block) -> Numbers:
+        """Return the usage of the machine."""
+        return block.all.sums(block.all.usage)
 
-def in_cores(policy: Policy, cores: float) -> float:
-    """Return the cores of the largest machine.
 
-    Raises
-    ------
-    UsageError
-        Where they are not stated: buckets of a histogram mean cores.
+@dataclass(frozen=True)
+class KatalystHourly(KatalystRealtime):
+    """The same ratio with a predicted usage: the largest sum over tasks for an hour of the day.
+
+    For each task and hour of the day mean + n deviations (ddof 0) of what the largest task of its job used in that hour
+    of the seven days before, 0 where there was nothing; its request where the job is younger than a day.  Renewed when
+    an hour begins.
+
+    Attributes
+    ----------
+    n
+        Standard deviations.
     """
-    if not cores > 0:
-        raise _not_stated(policy, "cores", "--cores-per-unit 64")
-    return cores
 
+    n: float = 3.0
 
-def in_bytes(policy: Policy, gib: float) -> float:
-    """Return the bytes of the largest machine.
+    name = "katalyst-hourly"
+    about = "katalyst: the same ratio with N-sigma of each job by hour of the day instead of the usage"
+    pools = ("jobs",)
 
-    Raises
-    ------
-    UsageError
-        Where they are not stated: buckets of a histogram mean bytes.
-    """
-    if not gib > 0:
-        raise _not_stated(policy, "GiB of memory", "--gib-per-unit 256")
-    return gib * 1024 * MEBIBYTE
-
-
-def _not_stated(policy: Policy, what: str, option: str) -> UsageError:
-    return UsageError(
-        f"--policy {policy.name}",
-        f"the {what} of the largest machine are not known",
-        way_out=f"state them, for example {option}; the trace has shares of a machine only",
-    )
+    def used(self, block: Block) -> Numbers:
+        """Return the largest of the sums of 24 hours."""
+        every = block.all
+        place, hour = block.identity[every.task], (every.slot + 1) // SLOTS_PER_HOUR
+        # A task is asked for once an hour, not in every slot.
+        asked, again = np.unique(np.stack([place, hour]), axis=1, return_inverse=True)
+        found = block.pools["jobs"].last_hours(asked[0], asked[1], 7 * 24)
+        days = Moments(*(values.reshape(-1, 7, 24) for values in found))
+        count = np.maximum(days.n.sum(axis=1), 1.0)
+        mean = (days.n * days.mean).sum(axis=1) / count
+        squares = (days.squares + days.n * (days.mean - mean[:, None]) ** 2).sum(axis=1)
+        seen = found.n > 0
+        span = 7 * 24 - 1 - seen[:, ::-1].argmax(axis=1) - seen.argmax(axis=1)
+        is_young = ~seen.any(axis=1) | (span < 24)
+        peaks = np.where(is_young[:, None], np.nan, mean + self.n * np.sqrt(squares / count))[again].T
+        return np.max([every.sums(np.where(np.isnan(row), every.limit, row)) for row in peaks], axis=0)

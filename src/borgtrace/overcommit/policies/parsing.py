@@ -1,14 +1,13 @@
 """Policies by what users write: ``nsigma:n=3,history=10h``, or ``A+B`` for the larger of two."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
-from borgtrace.errors import check_names
 from borgtrace.overcommit.block import Block
-from borgtrace.overcommit.policies.policy import KINDS, Policy, Prediction
+from borgtrace.overcommit.policies.policy import Policy, Prediction
 
 
 @dataclass(frozen=True)
@@ -35,6 +34,11 @@ class Maximum(Policy):
         """Whether one of them speaks of high-priority tasks alone."""
         return any(policy.high_only for policy in self.policies)
 
+    @property
+    def pools(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What they know of the whole cell."""
+        return tuple(name for policy in self.policies for name in policy.pools)
+
     def predict(self, block: Block) -> Prediction:
         """Return the element-wise maximum; a sample is cold where it is for the policy that needs most history."""
         found = [policy.predicted(block) for policy in self.policies]
@@ -56,15 +60,5 @@ def parse_policy(text: str, units: Mapping[str, float] = MappingProxyType({})) -
     UsageError
         For an unknown policy or parameter, or a value out of range.
     """
-    parts = text.split("+")
-    policies = tuple(_parse_one(part, units) for part in parts)
-    return policies[0] if len(parts) == 1 else Maximum(policies)
-
-
-def _parse_one(text: str, units: Mapping[str, float]) -> Policy:
-    name, _, rest = text.strip().partition(":")
-    check_names("--policy", [name], sorted(KINDS), "no such policy")
-    names = {item.name for item in fields(KINDS[name])}
-    known = {unit: f"{value:g}" for unit, value in units.items() if unit in names and value > 0}
-    pairs = (part.partition("=") for part in rest.split(",") if part)
-    return KINDS[name].parse(known | {key.strip(): value.strip() for key, _, value in pairs}, text)
+    policies: tuple[Policy, ...] = tuple(Policy.parsed(part, units) for part in text.split("+"))
+    return policies[0] if len(policies) == 1 else Maximum(policies)

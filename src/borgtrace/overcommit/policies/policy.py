@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import ClassVar, Self
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Numbers
 from borgtrace.overcommit.block import Block, Samples
-from borgtrace.schema.time import HOUR, WINDOW, parse_time, write_time
+from borgtrace.overcommit.rule import Rule
+from borgtrace.schema.time import HOUR, WINDOW
 
 KINDS: dict[str, type[Policy]] = {}
 """Policies by name, as far as their modules have been imported."""
-TIMES = ("history", "warmup", "half_life")
-"""Parameters that are spans, in slots; written as times."""
 SLOTS_PER_HOUR = HOUR // WINDOW
 
 
@@ -38,28 +35,21 @@ class Prediction:
 
 
 @dataclass(frozen=True)
-class Policy(ABC):
-    """Predicts peaks from what was seen up to and including a slot.
-
-    A subclass is a dataclass of its parameters and says in class attributes its name, family and what it does.
-    Times are in slots of 300 s.
+class Policy(Rule):
+    """Predicts peaks from what was seen up to and including a slot.  Times are in slots of 300 s.
 
     Attributes
     ----------
-    name, about
-        What users call it, and what it predicts, in a sentence.
     high_only
         Whether it speaks of high-priority tasks alone, and is judged on them.
+    pools
+        What it knows of the whole cell: ``jobs``, ``names`` (:mod:`borgtrace.overcommit.pools`).
     """
 
-    name: ClassVar[str]
-    about: ClassVar[str]
+    option = "--policy"
+    kinds = KINDS
     high_only: ClassVar[bool] = False
-
-    def __init_subclass__(cls) -> None:
-        """List every class with a name of its own."""
-        if "name" in cls.__dict__:
-            KINDS[cls.name] = cls
+    pools: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def predict(self, block: Block) -> Prediction:
@@ -77,42 +67,6 @@ class Policy(ABC):
             block.predictions[self] = self.predict(block)
         found: Prediction = block.predictions[self]
         return found
-
-    @property
-    def label(self) -> str:
-        """Name and parameters, as tables show them and ``--policy`` reads them: ``nsigma:n=5,history=2h``."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        return (
-            self.name + ":" * bool(values) + ",".join(f"{name}={_text(name, value)}" for name, value in values.items())
-        )
-
-    @classmethod
-    def parse(cls, parameters: Mapping[str, str], given: str) -> Self:
-        """Make the policy from parameters as text."""
-        known = {item.name: item for item in fields(cls)}
-        values = {}
-        for name, text in parameters.items():
-            if name not in known:
-                expected = "one of " + ", ".join(known) if known else "none"
-                raise UsageError("--policy", f"{cls.name} has no such parameter", expected=expected, got=given)
-            values[name] = _value(name, text, given)
-        return cls(**values)
-
-
-def _text(name: str, value: float) -> str:
-    return write_time(int(value) * WINDOW) if name in TIMES else f"{value:g}"
-
-
-def _value(name: str, text: str, given: str) -> float:
-    if name in TIMES:
-        slots = parse_time(text, f"--policy {given}") // WINDOW
-        if slots < 1:
-            raise UsageError("--policy", f"{name} is shorter than a slot", expected="5m or more", got=given)
-        return slots
-    try:
-        return float(text)
-    except ValueError:
-        raise UsageError("--policy", f"{name} is not a number", got=given) from None
 
 
 def is_warm(samples: Samples, history: int, warmup: int) -> Flags:

@@ -4,44 +4,57 @@ CPU: the weighted average for batch jobs; for serving ones (here: production) th
 which a sample weighs its value too.  Memory by how well a job stands running out of it.  Then a margin, and the largest
 recommendation of the last hour.
 
-The paper leaves open, and this declares: buckets (from 1 millicore or 1 MB, each 2 % wider), the margin (15 % whatever
-the size), N of the maximum (all samples so far).  Its samples are seconds, these the means of 5 minutes.
+The paper leaves open, and this declares: buckets (from 1 millicore or 1 MB, each 2 % wider), the margin (a parameter,
+15 % whatever the size), N of the maximum (all samples so far).  Its samples are seconds, these the means of 5 minutes.
 """
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.histogram import Buckets
+from borgtrace.overcommit.histogram import Buckets, Shape
+from borgtrace.overcommit.policies.gaussian import decayed_moments
+from borgtrace.overcommit.policies.kubernetes import DAY
 from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR
 from borgtrace.overcommit.policies.tasks import running_maximum
-from borgtrace.overcommit.recommenders.recommender import DAY, Recommender, Shape
+from borgtrace.overcommit.recommenders.recommender import Recommender
 from borgtrace.overcommit.recommenders.samples import JobSamples
 
-MARGIN = 1.15
-_CPU = Shape(Buckets.exponential(1000.0, 0.001, 1.02), DAY / 2, 0.95, 1.0)
-_MEMORY = Shape(Buckets.exponential(1e13, 1e6, 1.02), 2 * DAY, 0.98, 1.0)
+_CPU = Shape(Buckets.exponential(1000.0, 0.001, 1.02), DAY / 2, 0.95)
+_MEMORY = Shape(Buckets.exponential(1e13, 1e6, 1.02), 2 * DAY, 0.98)
 
 
+@dataclass(frozen=True)
 class Autopilot(Recommender):
-    """Moving windows: P98 of memory, for jobs that stand running out of it badly."""
+    """Moving windows: P98 of memory, for jobs that stand running out of it badly.
+
+    Attributes
+    ----------
+    margin
+        What is added to the statistic, as a share of it.
+    """
+
+    margin: float = 0.15
 
     name = "autopilot"
-    about = "moving windows: CPU average (batch) or load-adjusted P95 (serving); memory P98; + 15 %"
+    about = "moving windows: CPU average (batch) or load-adjusted P95 (serving); memory P98; + a margin"
 
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the largest recommendation of the hour before, after each sample."""
         statistic = self.cpu(samples) if samples.resource == "cpu" else self.memory(samples)
-        return hourly_maximum(samples.job, samples.slot, statistic * MARGIN, SLOTS_PER_HOUR)
+        return hourly_maximum(samples.job, samples.slot, statistic * (1 + self.margin), SLOTS_PER_HOUR)
 
     def cpu(self, samples: JobSamples) -> Numbers:
         """Return the average for batch jobs, the load-adjusted percentile for serving ones."""
-        average = decayed_mean(samples.job, samples.slot, samples.value, DAY / 2)
-        return np.where(samples.is_serving, _CPU.after(samples, samples.value), average)
+        given = samples.job, samples.slot, samples.value
+        average = decayed_moments(*given, np.ones(len(samples), np.bool_), DAY / 2)[2]
+        return np.where(samples.is_serving, _CPU.after(*given, samples.value), average)
 
     def memory(self, samples: JobSamples) -> Numbers:
         """Return the 98th percentile."""
-        return _MEMORY.after(samples, np.ones(len(samples)))
+        return _MEMORY.after(samples.job, samples.slot, samples.value)
 
 
 class AutopilotMaximum(Autopilot):
@@ -65,24 +78,8 @@ class AutopilotIntermediate(Autopilot):
 
     def memory(self, samples: JobSamples) -> Numbers:
         """Return the larger of both."""
-        median = _MEMORY.percentiles(samples, np.ones(len(samples)), (0.6,))[:, 0]
+        median = replace(_MEMORY, share=0.6).after(samples.job, samples.slot, samples.value)
         return np.maximum(median, 0.5 * running_maximum(samples.job, samples.value))
-
-
-@compiled()
-def decayed_mean(job: Index, slot: Index, value: Numbers, half_life: float) -> Numbers:
-    """Return the mean of each job's samples so far, whose weights halve with every half-life (in slots)."""
-    out = np.empty(job.size)
-    total, weight = 0.0, 0.0
-    for i in range(job.size):
-        if i == 0 or job[i] != job[i - 1]:
-            total, weight = 0.0, 0.0
-        else:
-            factor = 2.0 ** ((slot[i - 1] - slot[i]) / half_life)
-            total, weight = total * factor, weight * factor
-        total, weight = total + value[i], weight + 1.0
-        out[i] = total / weight
-    return out
 
 
 @compiled()

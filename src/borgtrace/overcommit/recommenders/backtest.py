@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.overcommit.recommenders.recommender import DAY
+from borgtrace.overcommit.policies.kubernetes import DAY
 from borgtrace.overcommit.recommenders.samples import JobSamples
 
 _MOVED = 1e-9

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.overcommit.histogram import FOREVER, Buckets, rolling
-from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR
+from borgtrace.overcommit.histogram import FOREVER, MEBIBYTE, Buckets, Shape
+from borgtrace.overcommit.policies.kubernetes import DAY, KOORDINATOR
 from borgtrace.overcommit.recommenders.samples import JobSamples
+from borgtrace.overcommit.rule import Rule
 
 KINDS: dict[str, type[Recommender]] = {}
 """Recommenders by name, as far as their modules have been imported."""
-DAY = 24 * SLOTS_PER_HOUR
-MEBIBYTE = 2.0**20
 
 
-class Recommender(ABC):
-    """Recommends a limit for the tasks of a job from the samples of all of them."""
+@dataclass(frozen=True)
+class Recommender(Rule):
+    """Recommends a limit for the tasks of a job from the samples of all of them.
 
-    name: ClassVar[str]
-    about: ClassVar[str]
+    Attributes
+    ----------
+    resources
+        What it speaks of.
+    """
+
+    option = "--recommender"
+    kinds = KINDS
     resources: ClassVar[tuple[str, ...]] = ("cpu", "memory")
-
-    def __init_subclass__(cls) -> None:
-        """List every class with a name of its own."""
-        if "name" in cls.__dict__:
-            KINDS[cls.name] = cls
 
     @abstractmethod
     def recommend(self, samples: JobSamples) -> Numbers:
@@ -47,98 +48,72 @@ class Request(Recommender):
         return np.full(len(samples), np.nan)
 
 
-@dataclass(frozen=True)
-class Shape:
-    """A decaying histogram and what is read from it.
+class HistogramRecommender(Recommender):
+    """Base of those that read one percentile of one histogram of a job.
 
     Attributes
     ----------
-    buckets
-        In cores or bytes.
-    half_life
-        In slots; infinite where nothing decays.
-    share
-        Percentile ÷ 100.
-    margin
-        What the percentile is multiplied by.
+    shapes
+        The histogram of each resource.
+    least
+        Least weight of a sample of CPU, which weighs its value; 0 where all samples weigh the same.
+    patience
+        Age of a job, in slots, before anything is recommended.
     """
 
-    buckets: Buckets
-    half_life: float
-    share: float
-    margin: float
+    shapes: ClassVar[dict[str, Shape]]
+    least: ClassVar[float] = 0.0
+    patience: ClassVar[int] = 0
 
-    def after(self, samples: JobSamples, weight: Numbers) -> Numbers:
-        """Return the percentile with its margin after each sample.
-
-        Parameters
-        ----------
-        samples
-            Of jobs.
-        weight
-            Of each sample.
-        """
-        return self.percentiles(samples, weight, (self.share,))[:, 0] * self.margin
-
-    def percentiles(self, samples: JobSamples, weight: Numbers, shares: tuple[float, ...]) -> Numbers:
-        """Return several percentiles after each sample, without margin: float64 (n, shares)."""
-        shape = np.array([self.buckets.first, self.buckets.ratio, self.buckets.n])
-        return rolling(samples.job, samples.slot, samples.value, weight, float(self.half_life), np.array(shares), shape)
+    def recommend(self, samples: JobSamples) -> Numbers:
+        """Return the percentile once the job is old enough."""
+        is_weighed = self.least > 0 and samples.resource == "cpu"
+        weight = np.maximum(samples.value, self.least) if is_weighed else 1.0
+        found = self.shapes[samples.resource].after(samples.job, samples.slot, samples.value, weight)
+        return np.where(age(samples) >= self.patience, found, np.nan)
 
 
-class Koordinator(Recommender):
+class Koordinator(HistogramRecommender):
     """koordinator: percentile with a margin of 10 %; nothing for a job younger than a day."""
 
     name = "koordinator"
     about = "P95 of CPU (half-life 12 h), P98 of memory (24 h), + 10 %; the request for a day"
-    _shapes: ClassVar[dict[str, Shape]] = {
-        "cpu": Shape(Buckets.exponential(1024.0, 0.025), DAY / 2, 0.95, 1.1),
-        "memory": Shape(Buckets.exponential(2.0**41, 5 * MEBIBYTE), DAY, 0.98, 1.1),
-    }
-
-    def recommend(self, samples: JobSamples) -> Numbers:
-        """Return the percentile once a day has passed."""
-        found = self._shapes[samples.resource].after(samples, np.ones(len(samples)))
-        return np.where(age(samples) >= DAY, found, np.nan)
+    shapes = {name: replace(shape, margin=1.1) for name, shape in KOORDINATOR.items()}
+    patience = DAY
 
 
-class Katalyst(Recommender):
+class Katalyst(HistogramRecommender):
     """katalyst's recommender of CPU: P95, samples weighed by their value, of at least .1 core; from a day on."""
 
     name = "katalyst"
     about = "P95 of CPU, weighted by usage (half-life 24 h); the request for a day"
     resources = ("cpu",)
-
-    def recommend(self, samples: JobSamples) -> Numbers:
-        """Return the percentile once a day has passed."""
-        shape = Shape(Buckets.exponential(1000.0, 0.01), DAY, 0.95, 1.0)
-        found = shape.after(samples, np.maximum(samples.value, 0.1))
-        return np.where(age(samples) >= DAY, found, np.nan)
+    shapes = {"cpu": Shape(Buckets.exponential(1000.0, 0.01), DAY, 0.95)}
+    least = 0.1
+    patience = DAY
 
 
-class Crane(Recommender):
-    """crane as its code behaves: P99 of a histogram that never decays, although a half-life is configured."""
+class Crane(HistogramRecommender):
+    """crane as its code behaves: P99 of a histogram of 7 days that never decays, although a half-life is configured."""
 
     name = "crane"
-    about = "P99 + 15 % as the code behaves: the configured half-life is not used"
-    _half_lives: ClassVar[dict[str, float]] = {"cpu": FOREVER, "memory": FOREVER}
-
-    def recommend(self, samples: JobSamples) -> Numbers:
-        """Return the percentile."""
-        half_life = self._half_lives[samples.resource]
-        if samples.resource == "cpu":
-            shape = Shape(Buckets.linear(100.0, 0.1), half_life, 0.99, 1.15)
-            return shape.after(samples, np.maximum(samples.value, 1e-5))
-        shape = Shape(Buckets.linear(1000 * 100 * MEBIBYTE, 100 * MEBIBYTE), half_life, 0.99, 1.15)
-        return shape.after(samples, np.ones(len(samples)))
+    about = "P99 of 7 days + 15 % as the code behaves: the configured half-life is not used"
+    shapes = {
+        "cpu": Shape(Buckets.linear(100.0, 0.1), FOREVER, 0.99, 1.15, 7 * DAY),
+        "memory": Shape(Buckets.linear(1000 * 100 * MEBIBYTE, 100 * MEBIBYTE), FOREVER, 0.99, 1.15, 7 * DAY),
+    }
+    least = 1e-5
 
 
 class CraneConfigured(Crane):
     """crane as it is configured: half-lives of 24 h for CPU, and of 48 h for memory."""
 
     name = "crane-configured"
-    about = "P99 + 15 % with the half-lives that are configured: 24 h for CPU, 48 h for memory"
-    _half_lives: ClassVar[dict[str, float]] = {"cpu": DAY, "memory": 2 * DAY}
+    about = "P99 of 7 days + 15 % with the half-lives that are configured: 24 h for CPU, 48 h for memory"
+    shapes = {
+        "cpu": replace(Crane.shapes["cpu"], half_life=DAY),
+        "memory": replace(Crane.shapes["memory"], half_life=2 * DAY),
+    }
 
 
 def age(samples: JobSamples) -> Numbers:

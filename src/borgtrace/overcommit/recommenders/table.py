@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.errors import UsageError, check_names
+from borgtrace.errors import check_names
 from borgtrace.overcommit._results import RESULTS
+from borgtrace.overcommit.histogram import unit
 from borgtrace.overcommit.recommenders.backtest import Tally
-from borgtrace.overcommit.recommenders.recommender import KINDS, MEBIBYTE
+from borgtrace.overcommit.recommenders.recommender import KINDS, Recommender
 from borgtrace.overcommit.recommenders.samples import job_samples
 from borgtrace.overcommit.replay import RESOURCES
 from borgtrace.recipe import EngineTables, NotApplicable
@@ -31,6 +32,8 @@ from borgtrace.store import Store
 
 RESULT = RESULTS["recommenders"]
 _GROUPS = ("all", "serving", "batch")
+Asked = tuple[Sequence[Recommender], Mapping[str, float]]
+"""Recommenders, and cores or bytes of the largest machine by resource."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,42 +47,25 @@ class Backtest(StoreQuestion):
         """Recommenders, resources, and the size of the largest machine: 0 where it is not stated."""
         return {"recommenders": tuple(KINDS), "resources": RESOURCES, "cores": 0.0, "gib": 0.0}
 
-    def asked(self, parameters: Mapping[str, Any]) -> tuple[Sequence[str], dict[str, float]]:
-        """Return names of recommenders, and cores and bytes of the largest machine."""
-        check_names("--recommender", parameters["recommenders"], KINDS, "no such recommender")
+    def asked(self, parameters: Mapping[str, Any]) -> Asked:
+        """Return recommenders, and cores and bytes of the largest machine."""
+        chosen = [Recommender.parsed(text) for text in dict.fromkeys(parameters["recommenders"])]
         check_names("--resource", parameters["resources"], RESOURCES)
-        return parameters["recommenders"], {name: _unit(name, parameters) for name in parameters["resources"]}
+        return chosen, {name: unit(name, parameters["cores"], parameters["gib"]) for name in parameters["resources"]}
 
-    def answer(self, store: Store, tables: EngineTables, asked: tuple[Sequence[str], dict[str, float]]) -> pa.Table:
+    def answer(self, store: Store, tables: EngineTables, asked: Asked) -> pa.Table:
         """Back-test recommenders on the jobs of a store; see the base."""
-        names, units = asked
-        rows = [row for resource, unit in units.items() for row in _rows(store, names, resource, unit)]
+        chosen, units = asked
+        rows = [row for resource, size in units.items() for row in _rows(store, chosen, resource, size)]
         NotApplicable.unless(rows, "no task has both usage and a request")
         return table_of(rows, self.result)
 
 
-def _unit(resource: str, parameters: Mapping[str, Any]) -> float:
-    """Return the cores, or bytes, of the largest machine."""
-    name, option, example, scale = {
-        "cpu": ("cores", "--cores-per-unit", "64", 1.0),
-        "memory": ("gib", "--gib-per-unit", "256", 1024 * MEBIBYTE),
-    }[resource]
-    if not parameters[name] > 0:
-        raise UsageError(
-            option,
-            "the size of the largest machine is not known",
-            expected="a number above 0",
-            got=f"{parameters[name]:g}",
-            way_out=f"state it, for example {option} {example}: histograms have buckets of cores and bytes",
-        )
-    return float(parameters[name]) * scale
-
-
-def _rows(store: Store, names: Sequence[str], resource: str, unit: float) -> list[dict[str, Any]]:
-    chosen = {name: KINDS[name]() for name in names if resource in KINDS[name].resources}
+def _rows(store: Store, asked: Sequence[Recommender], resource: str, size: float) -> list[dict[str, Any]]:
+    chosen = {each.label: each for each in asked if resource in each.resources}
     tallies = {(name, group): Tally() for name in chosen for group in _GROUPS}
     first, last = 2**62, 0
-    for samples in job_samples(store, resource, unit):
+    for samples in job_samples(store, resource, size):
         if not len(samples):
             continue
         first, last = min(first, int(samples.slot.min())), max(last, int(samples.slot.max()) + 1)
@@ -89,20 +75,20 @@ def _rows(store: Store, names: Sequence[str], resource: str, unit: float) -> lis
             for group, members in groups.items():
                 tallies[name, group].add(samples, recommended, members)
     return [
-        {"resource": resource, "tasks": group, "recommender": name, **_row(tally, unit, last - first)}
+        {"resource": resource, "tasks": group, "recommender": name, **_row(tally, size, last - first)}
         for (name, group), tally in tallies.items()
         if tally.jobs
     ]
 
 
-def _row(tally: Tally, unit: float, n_slots: int) -> dict[str, Any]:
+def _row(tally: Tally, size: float, n_slots: int) -> dict[str, Any]:
     slack, changes = np.concatenate(tally.slack), np.concatenate(tally.changes)
     return {
         "jobs": tally.jobs,
         "job_days": len(changes),
         "slack_mean": float(slack.mean()) if len(slack) else None,
         "slack_median": float(np.median(slack)) if len(slack) else None,
-        "machines": tally.unused / unit / n_slots,
+        "machines": tally.unused / size / n_slots,
         "short": tally.short / tally.samples,
         "short_task_days": tally.short_task_days / tally.task_days,
         "unchanged": float((changes == 0).mean()),

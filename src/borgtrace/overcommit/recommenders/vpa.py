@@ -9,8 +9,9 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.histogram import Buckets, add, clear, find, percentile, subtract
-from borgtrace.overcommit.recommenders.recommender import DAY, Recommender, Shape, age
+from borgtrace.overcommit.histogram import Buckets, Shape, add, clear, find, percentile, subtract
+from borgtrace.overcommit.policies.kubernetes import DAY
+from borgtrace.overcommit.recommenders.recommender import Recommender, age
 from borgtrace.overcommit.recommenders.samples import JobSamples
 
 _CPU = Buckets.exponential(1000.0, 0.01)
@@ -67,10 +68,9 @@ def percentile_of(samples: JobSamples, share: float) -> Numbers:
         Percentile ÷ 100.
     """
     if samples.resource == "cpu":
-        return Shape(_CPU, DAY, share, _MARGIN).after(samples, np.full(len(samples), _WEIGHT))
+        return Shape(_CPU, DAY, share, _MARGIN).after(samples.job, samples.slot, samples.value, _WEIGHT)
     task = np.unique(samples.task, return_inverse=True)[1].astype(np.int64)
-    shape = np.array([_MEMORY.first, _MEMORY.ratio, _MEMORY.n])
-    return daily_peaks(samples.job, task, samples.slot, samples.value, float(DAY), share, shape) * _MARGIN
+    return daily_peaks(samples.job, task, samples.slot, samples.value, float(DAY), share, _MEMORY) * _MARGIN
 
 
 def bounded(samples: JobSamples, found: Numbers) -> Numbers:
@@ -98,7 +98,7 @@ def _updated(
 
 @compiled()
 def daily_peaks(
-    job: Index, task: Index, slot: Index, value: Numbers, day: float, share: float, buckets: Numbers
+    job: Index, task: Index, slot: Index, value: Numbers, day: float, share: float, buckets: Buckets
 ) -> Numbers:
     """Return a percentile of the tasks' daily peaks after each sample, float64 (n,).
 
@@ -113,10 +113,9 @@ def daily_peaks(
     share
         Percentile ÷ 100.
     buckets
-        Width of the first bucket, ratio, and number of buckets.
+        Of the histogram of a job.
     """
-    first, ratio, n = buckets[0], buckets[1], int(buckets[2])
-    weights, state, out = np.zeros(n), np.zeros(4), np.empty(job.size)
+    weights, state, out = np.zeros(buckets.n), np.zeros(4), np.empty(job.size)
     n_tasks = 0
     for i in range(task.size):
         n_tasks = max(n_tasks, task[i] + 1)
@@ -131,9 +130,9 @@ def daily_peaks(
         if is_new:
             end[k] += np.floor((slot[i] - end[k]) / day) * day + day
         elif value[i] > peak[k]:
-            subtract(weights, state, find(peak[k], first, ratio, n), 1.0, end[k], day)
+            subtract(weights, state, find(peak[k], buckets), 1.0, end[k], day)
         if is_new or value[i] > peak[k]:
             peak[k] = value[i]
-            add(weights, state, find(peak[k], first, ratio, n), 1.0, end[k], day)
-        out[i] = percentile(weights, state, share, first, ratio)
+            add(weights, state, find(peak[k], buckets), 1.0, end[k], day)
+        out[i] = percentile(weights, state, share, buckets)
     return out

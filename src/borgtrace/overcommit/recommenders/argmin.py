@@ -1,0 +1,96 @@
+"""Autopilot's recommender that learns (Rzadca et al., EuroSys'20, §3.2.3): the limit of the least smoothed cost.
+
+A model remembers, for every bucket, how often samples lay above it (overruns) and below it (underruns), each smoothed
+by its rate d: o ← (1 − d)·o + d·share.  It takes the bucket of the least w_o·o + w_u·u + w_ΔL·[another than before],
+the lowest of several, and adds its margin.  Each model's cost is smoothed likewise, and the model of the least cost
+plus penalties for another model or limit is the one that counts (equations 4 to 9).
+
+The paper leaves open, and this declares: buckets (those of VPA), shares of a slot instead of numbers of samples,
+which would weigh jobs by their tasks, the models, the weights, and the rate of the models' costs.  A slot without
+samples changes nothing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.compiled import compiled
+from borgtrace.overcommit.histogram import Buckets, find, upper
+from borgtrace.overcommit.policies.kubernetes import DAY
+from borgtrace.overcommit.recommenders.recommender import Recommender
+from borgtrace.overcommit.recommenders.samples import JobSamples
+
+RATE = 1 - 2 ** (-2 / DAY)
+"""Half-life of 12 h, that of Autopilot's windows for CPU."""
+MODELS = np.array([(rate, margin) for rate in (1 - 2 ** (-12 / DAY), RATE) for margin in (0.0, 0.15)])
+"""Rate and margin of each model: half-lives of 2 h and 12 h, without a margin and with that of the moving windows."""
+_BUCKETS = {"cpu": Buckets.exponential(1000.0, 0.01), "memory": Buckets.exponential(1e12, 1e7)}
+
+
+@dataclass(frozen=True)
+class AutopilotArgmin(Recommender):
+    """Autopilot's recommender that learns.
+
+    Attributes
+    ----------
+    overrun, underrun
+        What it costs that all samples of a slot lie above a limit, or below it.
+    change, model
+        What it costs to change the limit, or the model.
+    """
+
+    overrun: float = 10.0
+    underrun: float = 1.0
+    change: float = 0.1
+    model: float = 0.05
+
+    name = "autopilot-argmin"
+    about = "Autopilot's learning recommender: the limit of the least cost of over- and underruns"
+
+    def __post_init__(self) -> None:
+        if min(self.overrun, self.underrun, self.change, self.model) < 0:
+            raise UsageError(self.option, "a weight is negative", expected="0 or more", got=self.label)
+
+    def recommend(self, samples: JobSamples) -> Numbers:
+        """Return the limit of the best model after each slot."""
+        weights = np.array([self.overrun, self.underrun, self.change, self.model])
+        return _limits(samples.job, samples.slot, samples.value, weights, MODELS, _BUCKETS[samples.resource])
+
+
+@compiled()
+def _limits(job: Index, slot: Index, value: Numbers, weights: Numbers, models: Numbers, buckets: Buckets) -> Numbers:
+    n = buckets.n
+    edges = np.array([upper(k, buckets) for k in range(n)])
+    over, under, costs = np.zeros((len(models), n)), np.zeros((len(models), n)), np.zeros(len(models))
+    taken, limits = np.zeros(len(models), np.int64), np.zeros(len(models))
+    share, out = np.zeros(n), np.empty(job.size)
+    chosen, limit, begin = -1, 0.0, 0
+    for i in range(job.size):
+        if i == 0 or job[i] != job[i - 1]:
+            over[:], under[:], costs[:], taken[:], chosen, limit = 0.0, 0.0, 0.0, -1, -1, 0.0
+        if i == 0 or job[i] != job[i - 1] or slot[i] != slot[i - 1]:
+            share[:], begin = 0.0, i
+        share[find(value[i], buckets)] += 1.0
+        # A slot is learned once all of its samples are here; until then nothing is asked.
+        if i + 1 == job.size or job[i + 1] != job[i] or slot[i + 1] != slot[i]:
+            upto = np.cumsum(share) / (i + 1 - begin)
+            best, least = 0, np.inf
+            for m in range(len(models)):
+                over[m] += models[m, 0] * (1.0 - upto - over[m])
+                under[m] += models[m, 0] * (upto - share / (i + 1 - begin) - under[m])
+                cost = weights[0] * over[m] + weights[1] * under[m]
+                moved = cost + weights[2]
+                if taken[m] >= 0:
+                    moved[taken[m]] -= weights[2]
+                before, taken[m] = limits[m] if taken[m] >= 0 else -1.0, np.argmin(moved)
+                limits[m] = edges[taken[m]] * (1.0 + models[m, 1])
+                now = cost[find(limits[m], buckets)] + weights[2] * (limits[m] != before and before >= 0)
+                costs[m] += RATE * (now - costs[m])
+                total = costs[m] + weights[3] * (m != chosen) + weights[2] * (limits[m] != limit)
+                if total < least:
+                    best, least = m, total
+            chosen, limit = best, limits[best]
+        out[i] = limit
+    return out
