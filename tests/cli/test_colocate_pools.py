@@ -61,7 +61,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_store_without_long_tasks(short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(short, "--experiment", "packing_advice") == 0
     out, err = capsys.readouterr()
-    assert "No advice: no long task is left of " in err
+    assert "packing_advice: not applicable: no long task is left of " in err
     assert "nan" not in out.lower()
     assert run(short, "--export-pool", tmp_path / "pool") == 5
     assert capsys.readouterr().err.startswith(f"borgtrace: {short}: no pool: no long task is left of ")

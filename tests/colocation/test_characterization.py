@@ -24,6 +24,7 @@ MODULES = (
     "usage_deviation",
     "deviation_regression",
     "usage_stationarity",
+    "usage_changes",
     "usage_shapes",
     "sum_examples",
     "sum_normality",
@@ -82,6 +83,7 @@ def test_a_pool_of_one_task_answers_or_says_why(name: str) -> None:
         "sum_normality": "the pool has 1 long tasks, the smallest sample needs 10",
         "percentile_error": "the pool has 1 long tasks, the smallest sample needs 10",
         "colocation_preparation": None,
+        "usage_changes": "the pool has no time stamps",
     }
     assert result.not_applicable == reasons.get(name)
 

@@ -107,7 +107,7 @@ def test_the_bound_leaves_out_what_fits_nowhere_with_memory_too():
     # 1.6 of CPU fits no machine; .5 and .25 are left, of which the memory, 1.1 together, is scarcer
     inst, memory = np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]]), np.float32([[0.6] * 2, [0.6] * 2, [0.5] * 2])
     drawn = Instance(0, np.arange(3), inst, lambda column: memory)
-    for row in packing_memory._rows(drawn):
+    for row in packing_memory._rows(drawn, None):
         assert (row["n_unplaceable"], row["lower_bound"], row["m_abs"]) == (1, 2, 2)
 
 

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation import synthetic_pool
-from borgtrace.colocation.experiments import packing_correlated, packing_machines, packing_replay, task_correlation
+from borgtrace.colocation.experiments import (
+    packing_correlated,
+    packing_machines,
+    packing_memory,
+    packing_online,
+    packing_replay,
+    task_correlation,
+)
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.inventory import machines
 from borgtrace.colocation.online import simulate
@@ -18,6 +25,7 @@ from borgtrace.placement.estimators.covariance import CovarianceGpa
 from borgtrace.placement.estimators.multi_resource import MultiResource
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.sizes import Average, Percentile, Request
+from borgtrace.placement.estimators.vector import VectorGpa, vector_slack
 from borgtrace.placement.packers import parse_packer
 from borgtrace.placement.packing import pack
 from borgtrace.recipe import NotApplicable, Result
@@ -67,6 +75,43 @@ def test_both_resources_must_fit():
     assert pack(test, two([0.1, 0.1, 0.1], [0.6, 0.3, 0.2]), rebalancing=False).bins.tolist() == [0, 0, 1]
     assert pack(test, two([0.6, 0.3, 0.2], [0.1, 0.1, 0.1]), rebalancing=False).bins.tolist() == [0, 0, 1]
     assert pack(test, two([0.1, 0.1], [1.2, 0.2])).unplaceable.tolist() == [0]
+
+
+def test_vector_gpa_by_hand():
+    # CPU: μ .5, σ .2, 2.5 deviations below 1, where .00621 of a Gaussian lies above; memory .25 + .75 fits exactly.
+    state, item = np.array([0.3, 0.25, 0.03, 0.0]), np.array([0.2, 0.75, 0.01, 0.0])
+    room = vector_slack(state, item, np.ones(2), np.array([0.01, 0.01]))
+    assert room == pytest.approx(1 - 0.00620967 / 0.01, rel=1e-5)
+    assert vector_slack(state, item, np.array([1.0, 0.99]), np.array([0.01, 0.01])) == pytest.approx(1 - 1 / 0.01)
+    assert vector_slack(state, item, np.ones(2), np.array([0.005, 0.005])) < 0
+
+
+def test_each_hard_limit_of_vector_gpa_has_to_hold():
+    seen = two([0.1, 0.1, 0.1], [0.6, 0.3, 0.2])
+    memory, disk = seen.memory.percentile(100), np.array([0.25, 0.5, 0.75])
+    placed = {}
+    for name, limits in {"memory": [memory], "both": [memory, disk]}.items():
+        way = VectorGpa.of(0.001, [seen], limits)
+        placed[name] = pack(way, seen, rebalancing=False, packer=parse_packer("first-fit"))
+    assert placed["memory"].bins.tolist() == [0, 0, 1]
+    assert placed["both"].bins.tolist() == [0, 0, 1]
+    assert placed["both"].rows.tolist() == [[1.0, 1.0, 1.0]] * 2
+    # Without a limit for memory, disk alone parts the last two.
+    alone = pack(VectorGpa.of(0.001, [seen], [disk]), seen, rebalancing=False, packer=parse_packer("first-fit"))
+    assert alone.bins.tolist() == [0, 0, 1]
+    tight = pack(VectorGpa.of(0.001, [seen], [disk * 1.01, memory]), seen, rebalancing=False)
+    assert tight.bins.tolist() == [0, 0, 1]
+
+
+def test_disk_is_packed_by_the_request_where_the_store_has_it():
+    values, memory = np.full((4, 30), 0.1), np.full(4 * 30, 0.1, np.float32)
+    options = {"realizations": 100, "instances": 1, "size": 4}
+    found = {}
+    for name, disk in {"asked": [0.5, 0.5, np.nan, 0.75], "unknown": [np.nan] * 4}.items():
+        pool = on_clock(values, memory=memory, disk_request=np.float32(disk))
+        rows = packing_memory.EXPERIMENT.run(Study(pool), **options).table.to_pylist()
+        found[name] = {(row["resources"], row["m_abs"]) for row in rows if row["cpu"] == "vector-gpa 0.001"}
+    assert found == {"asked": {(3, 2)}, "unknown": {(2, 1)}}
 
 
 def test_dot_product_prefers_the_machine_with_matching_room():
@@ -223,6 +268,38 @@ def test_online_learns_from_earlier_tasks_of_the_name():
     pool = on_clock(values, start=[0, 15], cpu_request=np.float32([0.9, 0.9]), logical_name=np.array([5, 5]))
     assert simulate(pool, Average(1), cold_start="name").machines.max() == 1
     assert simulate(pool, Average(1), cold_start="request").machines.max() == 2
+
+
+def test_online_learns_from_the_user_where_nobody_had_the_name():
+    values = np.full((3, 20), 0.3)
+    more = {"cpu_request": np.float32([0.9] * 3), "logical_name": np.array([5, 6, 5])}
+    start = [0, 15, 15]
+    # Task 1 is of the first one's user; task 2 has its name, but another user.
+    pool = on_clock(values, start=start, user=np.array([1, 1, 2]), **more)
+    assert [codes.tolist() for codes in pool.kin] == [[0, 1, 2], [1, 1, 2]]
+    assert simulate(pool, Average(1), cold_start="name").machines.max() == 2
+    assert simulate(pool.take(np.array([0, 1])), Average(1), cold_start="name").machines.max() == 1
+    # Where no user is known, the name alone tells.
+    assert simulate(on_clock(values, start=start, **more).take(np.array([0, 2])), Average(1)).machines.max() == 1
+
+
+def test_what_retries_cost_by_hand():
+    """Two attempts of an hour at .5, the first made again, and an hour of .25 that was not."""
+    values = np.repeat(np.float32([[0.5], [0.5], [0.25]]), 12, axis=1)
+    pool = on_clock(values, start=[0, 12, 12], retried=np.array([1, 0, 0]))
+    rows = packing_online.EXPERIMENT.run(Study(pool)).table.to_pylist()
+    hours = {row["hour"]: (row["cpu_hours"], row["retried_cpu_hours"]) for row in rows}
+    assert hours == {0: (0.5, 0.5), 1: (0.75, 0.0)}
+    plain = packing_online.EXPERIMENT.run(Study(on_clock(values, start=[0, 12, 12]))).table
+    assert set(plain["retried_cpu_hours"].to_pylist()) == {0.0}
+
+
+def test_given_tasks_are_prepared_already():
+    with pytest.raises(UsageError) as caught:
+        packing_online.EXPERIMENT.run(Study(on_clock(np.full((2, 15), 0.4))), include="short")
+    assert str(caught.value) == "--include: the tasks are prepared already: expected a store, got planted"
+    with pytest.raises(UsageError, match="--include"):
+        packing_online.EXPERIMENT.run(Study(on_clock(np.full((2, 15), 0.4))), include="long")
 
 
 def test_online_lists_what_fits_nowhere_and_is_deterministic():

@@ -131,6 +131,26 @@ def test_less_than_two_days_have_no_hours_of_the_day() -> None:
     assert packing_promises.CLAIMS[0].judge(found).reason == "the tasks run for less than two days"
 
 
+def test_the_answer_says_what_was_kept_and_what_is_needed() -> None:
+    common = {"instance": 0, "n_tasks": 9, "hours": 24.0}
+    rows = [
+        {"way": way, "tier": tier, "target": target, "q": q, **common}
+        for way, tier, target, q in (
+            ("classes", "production", 0.001, 0.008),
+            ("classes by hour", "free", 0.05, 0.01),
+            ("classes by hour", "production", 0.001, 0.0005),
+        )
+    ]
+    assert packing_promises.answer(pa.Table.from_pylist(rows)) == (
+        "Packed as classes by hour, and judged on 24 later hours: free 0.99 of the time (0.95 promised), "
+        "production 0.9995 of the time (0.999 promised)."
+    )
+    assert packing_promises.answer(pa.Table.from_pylist(rows[:1])) == (
+        "Packed as classes, and judged on 24 later hours: production 0.992 of the time (0.999 promised). "
+        "Moments by the hour of the day need tasks that run for two days, these run for 48 h."
+    )
+
+
 def test_classes_are_tiers_or_jobs_at_random() -> None:
     pool = on_clock(np.full((6, 4), 0.1), priority=np.array([9, 0, 4, -1, 11, 1]), generation="2011")
     classes = Classes.of(pool, "production=0.999,other=0.99", 0)

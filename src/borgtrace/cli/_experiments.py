@@ -150,10 +150,10 @@ def _names(study: Study) -> dict[int, str]:
     return dict(zip(found["collection_id"].to_pylist(), found["collection_name"].to_pylist(), strict=True))
 
 
-def export(study: Study, path: Path, tasks: int, seed: int) -> None:
+def export(study: Study, path: Path, **options: Any) -> None:
     """Write the prepared pool to a file; say what the preparation did."""
     try:
-        pool = study.pool(Options(tasks=tasks, seed=seed))
+        pool = study.pool(Options(**options))
     # A question that does not apply has an answer; a pool that cannot be made is an error.
     except NotApplicable as reason:
         raise StoreError(study.source.provenance({}, 0.0).store, f"no pool: {reason}") from None
@@ -210,6 +210,5 @@ def run(
     run_cells(study, chosen, parameters)
     results = _answers.publish(_answers.run(chosen, study, parameters), out=out, png=png, as_json=as_json)
     for result in results:
-        if result.recipe.sentence is not None:
-            refusal = result.not_applicable
-            print(_answers.sentence(result) if refusal is None else f"No advice: {refusal}", file=sys.stderr)
+        if told := _answers.sentence(result):
+            print(told, file=sys.stderr)

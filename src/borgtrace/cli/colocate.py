@@ -18,6 +18,7 @@ def colocate(
     slo: str = "0.999",
     pool: Path | None = None,
     percentiles: bool = False,
+    include: str = "",
     usage: Path | None = None,
     dialect: str = "",
     moments: Path | None = None,
@@ -64,7 +65,7 @@ def colocate(
     with _experiments.study_of(sources, dialect, capacity, percentiles=percentiles, **sizes) as source:
         # Before anything is computed: the option says "and stop".
         if export_pool is not None:
-            _experiments.export(source, export_pool, tasks, seed)
+            _experiments.export(source, export_pool, include=include, **sizes)
             return
         given = {
             **sizes,
@@ -75,6 +76,7 @@ def colocate(
             "capacity": whole,
             "target": _experiments.target_of(slo),
             "mix": mix,
+            "include": include,
             "promises": slo if "=" in slo else None,
         }
         if paper_scale:

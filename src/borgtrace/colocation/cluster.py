@@ -1,8 +1,8 @@
 """Machines and what is known of the tasks on them, at one moment of a simulation.
 
 Nobody migrates.  A task that has been measured for less than `WARM_UP` slots is *cold*: it counts as what is known of
-earlier tasks of its logical name, else as its request, else as what is known of all tasks so far, else as a whole
-machine.
+earlier tasks of its user and logical name, else of its user, else as its request, else as what is known of all tasks so
+far, else as a whole machine.
 """
 
 from collections import defaultdict, deque
@@ -22,9 +22,10 @@ ColdStart = Literal["name", "request"]
 WARM_UP = 12
 """Slots after which a task speaks for itself: an hour."""
 REMEMBERED = 288
-"""Measurements kept per logical name, and of everybody: the latest."""
-NAMELESS, EVERYBODY = -1, -2
-"""Where the past of tasks without a name is kept, which nobody asks for, and that of all."""
+"""Measurements kept of each kin, and of everybody: the latest."""
+Kin = tuple[int, int]
+EVERYBODY: Kin = (-1, -1)
+"""Where the past of all tasks is kept; that of a kin is under its place in :attr:`Pool.kin` and its code."""
 
 
 @dataclass(eq=False)
@@ -61,20 +62,21 @@ class Cluster:
         self.row = self.estimator.row(self.capacity) * CAPACITY_RTOL
         requests = self.pool.cpu_request
         self.request = np.full(n, np.nan) if requests is None else requests.astype(np.float64)
-        names = np.full(n, NAMELESS) if self.pool.logical_name is None else self.pool.logical_name
-        self.name: list[int] = names.tolist()
-        self.past: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+        codes = np.column_stack(self.pool.kin).tolist()
+        self.kin: list[list[Kin]] = [[(k, code) for k, code in enumerate(own) if code >= 0] for own in codes]
+        self.past: defaultdict[Kin, deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
         self.is_milestone = _milestones(int(np.diff(self.timeline.offsets).max(initial=0)))
 
     def _items(self, values: Values, request: Numbers) -> Numbers:
         return np.asarray(self.estimator.items(Observation(values, request=request), self.capacity), np.float64)
 
     def guess(self, task: int) -> Numbers:
-        """Describe a task nothing is known of: its name's past, its request, everybody's past, or a whole machine."""
-        request, name = self.request[task], self.name[task]
+        """Describe a task nothing is known of: its kin's past, its request, everybody's past, or a whole machine."""
+        request = self.request[task]
         # The hour that a task itself is given before its own past counts.
-        if self.cold_start == "name" and name != NAMELESS and len(self.past[name]) >= WARM_UP:
-            values = np.array(self.past[name], np.float32)
+        alike = [kin for kin in self.kin[task] if self.cold_start == "name" and len(self.past[kin]) >= WARM_UP]
+        if alike:
+            values = np.array(self.past[alike[0]], np.float32)
         elif np.isfinite(request):
             values = np.full(1, request, np.float32)
         elif len(self.past[EVERYBODY]) >= WARM_UP:
@@ -120,8 +122,8 @@ class Cluster:
             float32 (k,): what each used.
         """
         for task, value in zip(tasks.tolist(), usage.tolist(), strict=True):
-            self.past[self.name[task]].append(value)
-            self.past[EVERYBODY].append(value)
+            for kin in (*self.kin[task], EVERYBODY):
+                self.past[kin].append(value)
         is_due = self.is_milestone[n_seen]
         # Histories of one length are described together: they make a matrix, and the estimator is called once.
         for seen in np.unique(n_seen[is_due]):

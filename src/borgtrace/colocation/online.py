@@ -64,7 +64,7 @@ def simulate(
     packer
         Which of the machines where a task fits it goes to.
     cold_start
-        ``name`` asks earlier tasks of the same logical name first, ``request`` does not.
+        ``name`` asks earlier tasks of the same user and logical name, then of the user; ``request`` does not.
 
     Raises
     ------

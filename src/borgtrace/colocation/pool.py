@@ -60,12 +60,15 @@ class Pool:
         float32 (W,) or None: average memory of the window.
     quantiles
         float32 (W, 20) or None: CPU of the window at :data:`LEVELS`; when present, `inst` is *drawn* from it.
-    cpu_request, memory_request
+    cpu_request, memory_request, disk_request
         float32 (n,) or None: last request of the task; NaN where unknown.
     priority
         int64 (n,) or None: priority of the task in the store's generation; −1 where unknown.
-    logical_name
-        int64 (n,) or None: code of the task's logical name (tasks with one code share the name); −1 unknown.
+    logical_name, user
+        int64 (n,) or None: code of the task's logical name (tasks with one code share the name), and of its user; −1
+        unknown.
+    retried
+        int64 (n,) or None: 1 for an attempt that failed and was made again, where attempts are told apart.
     generation
         "2011", "2019", or "" where it is unknown.
     source
@@ -100,8 +103,11 @@ class Pool:
     quantiles: Values | None = None
     cpu_request: Values | None = None
     memory_request: Values | None = None
+    disk_request: Values | None = None
     priority: Index | None = None
     logical_name: Index | None = None
+    user: Index | None = None
+    retried: Index | None = None
     generation: str = ""
     source: str = ""
     is_synthetic: bool = False
@@ -120,6 +126,16 @@ class Pool:
     def job(self) -> Index:
         """Dense index (0, 1, …) of each task's collection, shape (n,)."""
         return np.unique(self.collection_id, return_inverse=True)[1].astype(np.int64)
+
+    @property
+    def kin(self) -> tuple[Index, Index]:
+        """Codes of what tasks share that are expected to be alike, the closest first, (n,) each; −1 unknown.
+
+        The user together with the logical name, and the user.
+        """
+        user, name = (np.full(len(self), -1) if codes is None else codes for codes in (self.user, self.logical_name))
+        both = np.unique(np.column_stack([user, name]), axis=0, return_inverse=True)[1].ravel()
+        return np.where(name < 0, -1, both), user
 
     @property
     def has_requests(self) -> bool:
@@ -257,18 +273,16 @@ class Pool:
     def _values(self, column: UsageColumn) -> Values:
         values: Values | None = getattr(self, column)
         if values is None:
-            raise UsageError(
-                self.source or "pool", f"no {column} was observed", way_out="build the pool from a store that has it"
-            )
+            way_out = "build the pool from a store that has it"
+            raise UsageError(self.source or "pool", f"no {column} was observed", way_out=way_out)
         return values
 
     def _checked(self, tasks: Index) -> Index:
         tasks = np.ascontiguousarray(tasks, np.int64)
         # Kernels do not check bounds: a wrong index would read whatever lies there.
         if tasks.size and not (tasks.min() >= 0 and tasks.max() < len(self)):
-            raise UsageError(
-                "tasks", "index outside the pool", expected=f"0 … {len(self) - 1}", got=f"{tasks.min()} … {tasks.max()}"
-            )
+            expected, got = f"0 … {len(self) - 1}", f"{tasks.min()} … {tasks.max()}"
+            raise UsageError("tasks", "index outside the pool", expected=expected, got=got)
         return tasks
 
     @property
@@ -308,4 +322,5 @@ def mended(inst: Values, avg: Values) -> tuple[Values, Step]:
 
 
 PER_WINDOW = ("inst", "avg", "start", "seconds", "memory", "quantiles")
-PER_TASK = ("collection_id", "instance_index", "cpu_request", "memory_request", "priority", "logical_name")
+REQUESTS = ("cpu_request", "memory_request", "disk_request")
+PER_TASK = ("collection_id", "instance_index", *REQUESTS, "priority", "logical_name", "user", "retried")

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from borgtrace.colocation.pool import LEVELS, PER_TASK, Pool, Step
+from borgtrace.colocation.pool import LEVELS, PER_TASK, REQUESTS, Pool, Step
 from borgtrace.errors import SourceError
 from borgtrace.kernels.arrays import Index
 from borgtrace.schema.dialects import dialect
@@ -27,7 +27,7 @@ from borgtrace.store.coverage import Coverage, StoreCoverage
 _KEY = b"borgtrace.pool"
 _FLOAT, _INT = np.float32, np.int64
 _LISTS = {"inst": _FLOAT, "avg": _FLOAT, "memory": _FLOAT, "start": _INT, "seconds": _INT, "quantiles": _FLOAT}
-_SCALARS = {"cpu_request": _FLOAT, "memory_request": _FLOAT, "priority": _INT, "logical_name": _INT}
+_SCALARS = {name: _FLOAT if name in REQUESTS else _INT for name in PER_TASK[2:]}
 _ABOUT = ("generation", "source", "is_synthetic", "is_weighted")
 _WAY_OUT = "write one with `borgtrace colocate STORE --export-pool FILE`"
 

@@ -8,7 +8,9 @@ the whole machine takes its instantaneous value; what remains must be long, 2 ho
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +19,35 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.pool import Instantaneous, Pool, Step, mended
-from borgtrace.colocation.windows import Windows, read_windows
+from borgtrace.colocation.pool import REQUESTS, Instantaneous, Pool, Step, mended
+from borgtrace.colocation.windows import KEY, Windows, numbered, read_windows
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.recipe import EngineTables, NotApplicable, PlannedTables, Tables
 from borgtrace.schema.dialects import dialect
+from borgtrace.schema.time import AFTER_TRACE, SECOND
 from borgtrace.store import Store
 
 LONG_WINDOWS = 24
 LONG_SECONDS = 7_200
 _WAY_OUT = "colocation needs a longer trace with usage"
 FAILING = ("n_evict", "n_fail", "n_kill", "n_lost")
-_ABOUT = ("cpu_request", "memory_request", "priority", "collection_logical_name")
+INCLUDED = ("short", "failing")
+"""Tasks that the paper drops and that may stay."""
+_ABOUT = (*REQUESTS, "priority", "collection_logical_name", "user")
 
 
-def eligible(tables: Tables) -> tuple[pa.Table, tuple[Step, ...]]:
+def eligible(tables: Tables, include: Collection[str] = ()) -> tuple[pa.Table, tuple[Step, ...]]:
     """Find the tasks that pass every step, sorted by their key, and how many went at each step.
 
     One aggregate and one selection over ``tasks``.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    include
+        Of :data:`INCLUDED`, the steps that are left out.
 
     Raises
     ------
@@ -43,7 +55,7 @@ def eligible(tables: Tables) -> tuple[pa.Table, tuple[Step, ...]]:
         The tables are those of a plan.
     """
     tasks = tables.tasks.filter(tables.tasks.collection_type == "JOB", tables.tasks.n_windows > 0)
-    passes = _passes(tasks, tables.generation)
+    passes = {name: passed for step, name, passed in _passes(tasks, tables.generation) if step not in include}
     # A step counts only what the steps before it left: what the paper prints are shares of the remaining tasks.
     alive: ir.BooleanValue = ibis.literal(True)
     counts: dict[str, ir.IntegerScalar] = {"total": tasks.count()}
@@ -64,20 +76,20 @@ def eligible(tables: Tables) -> tuple[pa.Table, tuple[Step, ...]]:
     return kept.sort_by(order), tuple(steps)
 
 
-def _passes(tasks: ir.Table, generation: str) -> dict[str, ir.BooleanValue]:
+def _passes(tasks: ir.Table, generation: str) -> list[tuple[str, str, ir.BooleanValue]]:
     seconds = f"max_{seconds_of(generation)}"
     failing = sum((tasks[name] for name in FAILING[1:]), tasks[FAILING[0]])
     if dialect(generation).has_equal_windows:
         is_long, text = (tasks.n_windows >= LONG_WINDOWS, f"fewer than {LONG_WINDOWS} windows")
     else:
         is_long, text = (tasks.seconds >= LONG_SECONDS, f"windows of less than {LONG_SECONDS:,} s together")
-    return {
-        "with a failing event (EVICT, FAIL, KILL, LOST)": failing == 0,
-        "without any sampled CPU": tasks[seconds].notnull(),
+    return [
+        ("failing", "with a failing event (EVICT, FAIL, KILL, LOST)", failing == 0),
+        ("", "without any sampled CPU", tasks[seconds].notnull()),
         # NULL is neither above 0 nor not; the step before took those tasks, and 0 keeps this a yes or no.
-        "that never used CPU in any sample": tasks[seconds].fill_null(0.0) > 0,
-        text: is_long,
-    }
+        ("", "that never used CPU in any sample", tasks[seconds].fill_null(0.0) > 0),
+        ("short", text, is_long),
+    ]
 
 
 def seconds_of(generation: str) -> str:
@@ -120,7 +132,13 @@ def prepare_pool(
         raise UsageError(tables.origin.store or "store", str(reason)) from reason
 
 
-def prepare(tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: Instantaneous = "sampled") -> Pool:
+def prepare(
+    tables: Tables,
+    tasks: int = 100_000,
+    seed: int = 0,
+    instantaneous: Instantaneous = "sampled",
+    include: Collection[str] = (),
+) -> Pool:
     """Prepare the pool of a store: at most `tasks` long tasks, drawn without replacement.
 
     Parameters
@@ -134,6 +152,8 @@ def prepare(tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: 
     instantaneous
         Where draws of the instantaneous usage come from: one sampled second per window, or (2019) the
         window's percentiles, which know more of it.
+    include
+        Of :data:`INCLUDED`, the tasks that stay: the short ones; the failing ones, of which each attempt is a task.
 
     Raises
     ------
@@ -142,7 +162,7 @@ def prepare(tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: 
     """
     if instantaneous == "histogram" and not dialect(tables.generation).publishes("cpu_usage_distribution"):
         raise NotApplicable(f"{tables.generation} publishes no percentiles of CPU usage; take the sampled second")
-    tasks_left, steps = eligible(tables)
+    tasks_left, steps = eligible(tables, include)
     NotApplicable.unless(tasks_left.num_rows, _nothing_left(steps))
     available = tasks_left.num_rows
     size = min(tasks, available)
@@ -150,8 +170,32 @@ def prepare(tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: 
     rows = np.sort(np.random.default_rng(seed).choice(available, size, replace=False))
     chosen = tasks_left.take(pa.array(rows))
     windows = read_windows(tables, chosen, instantaneous == "histogram", seconds_of(tables.generation))
+    what = "tasks" if include else "long tasks"
+    if "failing" in include:
+        chosen, windows = _attempts(tables, chosen, windows)
+        what, available = "attempts", len(chosen)
     fewer = "" if size == tasks else f" (all there are; {tasks:,} were asked for)"
-    return _assemble(chosen, windows, steps, fewer, available, tables)
+    return _assemble(chosen, windows, steps, (what, fewer), available, tables)
+
+
+def _attempts(tables: Tables, chosen: pa.Table, windows: Windows) -> tuple[pa.Table, Windows]:
+    """Make each attempt a task: it ends with a failing event, and the windows from then on are of the next one."""
+    events = tables.instance_events
+    failures = events.filter(events.type.isin([name[2:].upper() for name in FAILING]), events.time < AFTER_TRACE)
+    found = failures.inner_join(ibis.memtable(numbered(chosen)), KEY).select("task", "time")
+    rows = tables.fetch(found, "failures")
+    # Task and second in one number: all windows find their attempts in one search.
+    ends = np.sort((rows["task"].to_numpy() << 32) + rows["time"].to_numpy() // SECOND)
+    before = np.searchsorted(ends, (windows.task.astype(np.int64) << 32) + windows.start, "right")
+    is_first = (np.diff(windows.task, prepend=-1) != 0) | (np.diff(before, prepend=-1) != 0)
+    task = windows.task[is_first].astype(np.int64)
+    number = np.arange(len(task)) - np.searchsorted(task, task)
+    # An index of its own, as draws go by the identity of a task.
+    index = chosen["instance_index"].to_numpy().astype(np.int64)[task] + (number << 32)
+    made = chosen.take(pa.array(task)).drop(["instance_index"]).append_column("instance_index", pa.array(index))
+    again = np.append(task[1:] == task[:-1], False).astype(np.int64)
+    attempt = (np.cumsum(is_first) - 1).astype(np.int32)
+    return made.append_column("retried", pa.array(again)), replace(windows, task=attempt)
 
 
 def _nothing_left(steps: tuple[Step, ...]) -> str:
@@ -163,10 +207,10 @@ def _nothing_left(steps: tuple[Step, ...]) -> str:
 
 
 def _assemble(
-    chosen: pa.Table, windows: Windows, steps: tuple[Step, ...], fewer: str, available: int, tables: Tables
+    chosen: pa.Table, windows: Windows, steps: tuple[Step, ...], words: tuple[str, str], available: int, tables: Tables
 ) -> Pool:
     """Leave out windows without a value, mend averages above 1, and lay everything out by task."""
-    total = len(windows.task)
+    total, (what, fewer) = len(windows.task), words
     whole = np.isfinite(windows.inst) & np.isfinite(windows.avg)
     windows = windows.take(whole)
     avg, replaced = mended(windows.inst, windows.avg)
@@ -176,7 +220,7 @@ def _assemble(
     about = chosen.take(pa.array(present))
     memory, guessed = _memory(windows, firsts, about["memory_request"].to_numpy().astype(np.float32))
     laid_out = (
-        Step(f"tasks left in the pool{fewer}", len(present), available),
+        Step(f"{what.removeprefix('long ')} left in the pool{fewer}", len(present), available),
         Step("windows without sampled or average CPU, left out", total - len(windows.task), total, "windows"),
         *_stand_in(tables.generation, len(windows.task)),
         replaced,
@@ -193,7 +237,7 @@ def _assemble(
         is_weighted=not dialect(tables.generation).has_equal_windows,
         **_about(about),
         generation=tables.generation,
-        source=f"{len(present):,} long tasks of {Path(tables.origin.store).name or 'a store'}{fewer}",
+        source=f"{len(present):,} {what} of {Path(tables.origin.store).name or 'a store'}{fewer}",
         is_synthetic=tables.synthetic,
         steps=(*steps, *laid_out),
         part=tables.coverage,
@@ -245,16 +289,20 @@ def _without_gaps(windows: Windows) -> Values | None:
 
 def _about(tasks: pa.Table) -> dict[str, Any]:
     """What the index says of the tasks, as arrays without NULLs."""
-    names = tasks["collection_logical_name"].combine_chunks().dictionary_encode()
-    # Codes by the order of the names, not of their first appearance, which depends on the sample.
-    ranks = np.argsort(np.argsort(names.dictionary.to_numpy(zero_copy_only=False).astype(str), kind="stable"))
-    codes = names.indices.fill_null(-1).to_numpy()
-    known = np.append(ranks, -1).astype(np.int64)
     return {
         "collection_id": tasks["collection_id"].to_numpy().astype(np.int64),
         "instance_index": tasks["instance_index"].to_numpy().astype(np.int64),
-        "cpu_request": tasks["cpu_request"].to_numpy().astype(np.float32),
-        "memory_request": tasks["memory_request"].to_numpy().astype(np.float32),
+        **{name: tasks[name].to_numpy().astype(np.float32) for name in REQUESTS},
         "priority": tasks["priority"].fill_null(-1).to_numpy().astype(np.int64),
-        "logical_name": known[codes],
+        "logical_name": _codes(tasks["collection_logical_name"]),
+        "user": _codes(tasks["user"]),
+        "retried": tasks["retried"].to_numpy() if "retried" in tasks.column_names else None,
     }
+
+
+def _codes(texts: pa.ChunkedArray) -> Index:
+    names = texts.combine_chunks().dictionary_encode()
+    # Codes by the order of the names, not of their first appearance, which depends on the sample.
+    ranks = np.argsort(np.argsort(names.dictionary.to_numpy(zero_copy_only=False).astype(str), kind="stable"))
+    known = np.append(ranks, -1).astype(np.int64)
+    return known[names.indices.fill_null(-1).to_numpy()]

@@ -174,12 +174,8 @@ def machine_overflows(
     begin = np.zeros(len(packings), np.int64) if first is None else np.asarray(first, np.int64)
     # With none left, q would be 0 ÷ 0.
     if begin.size and begin.max() >= values.shape[1]:
-        raise UsageError(
-            "evaluation",
-            "no realizations left for evaluation",
-            expected=f"a first column below {values.shape[1]}",
-            got=str(begin.max()),
-        )
+        expected, got = f"a first column below {values.shape[1]}", str(begin.max())
+        raise UsageError("evaluation", "no realizations left for evaluation", expected=expected, got=got)
     count_overflow(np.ascontiguousarray(values), order, starts, limits, begin, counts)
     return counts
 

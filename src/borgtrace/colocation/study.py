@@ -13,13 +13,14 @@ from borgtrace.colocation.grid import Grid
 from borgtrace.colocation.instances import Instance, Instances, split
 from borgtrace.colocation.inventory import PUBLISHED, capacity_table
 from borgtrace.colocation.pool import Instantaneous, Pool
-from borgtrace.colocation.preparation import prepare
+from borgtrace.colocation.preparation import INCLUDED, prepare
 from borgtrace.colocation.sample_sums import SampleSums, sample_sums
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, check_names
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import require_capacity
 from borgtrace.recipe import EngineTables, Provenance, Tables
 from borgtrace.schema import dialect
+from borgtrace.schema.ranges import parse_words
 from borgtrace.store import Store
 from borgtrace.store.coverage import StoreCoverage, whole_trace
 
@@ -59,6 +60,8 @@ class Options:
         Kinds of machines, as :func:`borgtrace.colocation.inventory.parse_mix` reads them.
     instantaneous
         Where draws of instantaneous usage come from.
+    include
+        Tasks that stay though the paper drops them, of :data:`borgtrace.colocation.preparation.INCLUDED`.
     seed
         Seed of samples and draws.
 
@@ -84,9 +87,11 @@ class Options:
     promises: str = "production=0.999,free=0.95"
     mix: str = ""
     instantaneous: Instantaneous = "sampled"
+    include: str = ""
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_names("--include", parse_words(self.include), INCLUDED)
         for name, lowest in LEAST.items():
             if getattr(self, name) < lowest:
                 raise UsageError(f"--{name}", "too few", expected=f"at least {lowest}", got=str(getattr(self, name)))
@@ -169,7 +174,7 @@ class Study:
             The store has no task that can be modeled; says why, with counts.
         """
         # Its own key, because all experiments share the pool, whatever their other options.
-        key = ("pool", options.tasks, options.seed, options.instantaneous)
+        key = ("pool", options.tasks, options.seed, options.instantaneous, options.include)
         return self.once(key, lambda: self._pool(options))
 
     def coverage(self, options: Options) -> StoreCoverage:
@@ -225,7 +230,10 @@ class Study:
 
     def _pool(self, options: Options) -> Pool:
         if not isinstance(self.source, GivenTasks):
-            return prepare(self.source, options.tasks, options.seed, options.instantaneous)
+            words = parse_words(options.include)
+            return prepare(self.source, options.tasks, options.seed, options.instantaneous, words)
+        if options.include:
+            raise UsageError("--include", "the tasks are prepared already", expected="a store", got=self.source.name)
         whole = self.source.whole
         # The order of the pool is kept, and nothing is copied.
         return whole if options.tasks >= len(whole) else whole.take(whole.sample(options.tasks, options.seed))

@@ -18,6 +18,7 @@ from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, SECOND
 
 Index = NDArray[np.int32]
 
+KEY = ["collection_id", "instance_index"]
 _USAGE = {"inst": "sampled_cpu", "avg": "average_cpu", "memory": "average_memory"}
 _LISTS = ("cpu_usage_distribution", "tail_cpu_usage_distribution")
 _N_MAIN, _N_TAIL = 11, 9
@@ -77,16 +78,19 @@ def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool, secon
     if tables.traces is not None and not with_percentiles:
         return _gathered(tables.traces, chosen, seconds)
     usage = tables.instance_usage
-    keys = chosen.select(["collection_id", "instance_index"])
-    positions = keys.append_column("task", pa.array(np.arange(len(keys), dtype=np.int64)))
     # Windows that are cut off by the trace have no length to weigh them by.
     inside = usage.filter(usage.start_time > BEFORE_TRACE, usage.end_time < AFTER_TRACE)
-    joined = inside.inner_join(ibis.memtable(positions), ["collection_id", "instance_index"])
+    joined = inside.inner_join(ibis.memtable(numbered(chosen)), KEY)
     # Ties as in the store's arrays, so that both ways of reading give one pool.
     order = ("task", "start_time", "source_part", "source_row")
     picked = joined.select(*order, "end_time", *_columns(seconds), *(_LISTS if with_percentiles else ()))
     rows = tables.fetch(picked, "windows").sort_by([(name, "ascending") for name in order])
     return _flat(rows, seconds)
+
+
+def numbered(chosen: pa.Table) -> pa.Table:
+    """Keys of the chosen tasks, each with its position ``task``, to join by."""
+    return chosen.select(KEY).append_column("task", pa.array(np.arange(len(chosen), dtype=np.int64)))
 
 
 def _columns(seconds: str) -> list[str]:
@@ -95,7 +99,7 @@ def _columns(seconds: str) -> list[str]:
 
 def _gathered(traces: Callable[[list[tuple[int, int]]], Any], chosen: pa.Table, seconds: str) -> Windows:
     """Windows from the store's arrays, which are sorted as `_flat` sorts."""
-    keys = zip(*(chosen[name].to_pylist() for name in ("collection_id", "instance_index")), strict=True)
+    keys = zip(*(chosen[name].to_pylist() for name in KEY), strict=True)
     found = traces(list(keys))
     # A view, not a conversion: seconds of a trace fit into 31 bits.
     start = np.asarray(found.start_time).view(np.int32)  # after the trace: 2³² − 1, that is −1

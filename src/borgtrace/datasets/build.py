@@ -147,13 +147,8 @@ def build(
 def _check_free(out: Path) -> None:
     """Refuse a folder that holds something, and say how another dataset in it is replaced."""
     if metadata.is_dataset(out):
-        raise UsageError(
-            str(out),
-            "holds another dataset",
-            expected="a new folder",
-            got="a dataset of other options or of another store",
-            way_out="name another folder, or replace it: --replace",
-        )
+        got, way_out = "a dataset of other options or of another store", "name another folder, or replace it: --replace"
+        raise UsageError(str(out), "holds another dataset", expected="a new folder", got=got, way_out=way_out)
     check_free(out)
 
 

@@ -210,11 +210,8 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
     """
     estimator = fitted.estimator
     if not estimator.predicts:
-        raise UsageError(
-            f"estimator {estimator.label}",
-            "predicts no probability of overflow",
-            way_out="use an estimator that does, such as convolution",
-        )
+        way_out = "use an estimator that does, such as convolution"
+        raise UsageError(f"estimator {estimator.label}", "predicts no probability of overflow", way_out=way_out)
     test, parameters = estimator.test, fitted.parameters
     # The room for a task that uses nothing is what the machine as it stands has left.
     idle = Observation(np.zeros((1, 1), np.float32))

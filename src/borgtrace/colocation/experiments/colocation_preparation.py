@@ -77,4 +77,4 @@ def _above_one(result: pa.Table) -> float:
     return _step(result, "averages above")["n_touched"]
 
 
-EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=200, options=(*POOL, "instantaneous"))
+EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=199, options=(*POOL, "instantaneous", "include"))

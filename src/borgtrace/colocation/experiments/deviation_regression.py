@@ -130,4 +130,4 @@ CLAIMS = from_source(
     _near("avg", "intercept", 0.010),
     scope=PAPER,
 )
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=203)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=202)

@@ -3,11 +3,13 @@
 Beyond Janus & Rzadca (SoCC'17): CPU is rate-limited, so a probability of overflow may be promised (ρ = .001); memory is
 value-limited, exceeding it kills the task, so it gets a test of its own: the maximum seen, or a Gaussian tail of
 10⁻⁵. First Fit, Best Fit (least room in the scarcer resource) and dot product choose among the machines where both
-fit.
+fit. Vector GPA is GPA for the CPU, and a hard limit for all else that the store has: memory by its maximum, local disk
+space (2011) by the request, which is 0 where it is unknown.
 
 Reference: Janus & Rzadca, SoCC'17, §7 (future work); Panigrahy et al. 2011 (dot product).
 """
 
+import numpy as np
 import pyarrow as pa
 
 from borgtrace import placement
@@ -16,8 +18,11 @@ from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, mean
 from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.instances import Instance
+from borgtrace.colocation.pool import picked
 from borgtrace.colocation.quality import least_machines, quality
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile
+from borgtrace.placement.estimators.vector import VectorGpa
 from borgtrace.recipe import Claims, NotApplicable, at_most, equals
 from borgtrace.recipe.charts import Chart, Plot, added, axis, box
 
@@ -39,24 +44,32 @@ def compute(study: Study, options: Options) -> pa.Table:
     NotApplicable
         The pool has no memory.
     """
-    NotApplicable.unless(study.pool(options).memory is not None, "no memory was observed")
-    return study.instances(options).table(_rows)
+    pool = study.pool(options)
+    NotApplicable.unless(pool.memory is not None, "no memory was observed")
+    disk = pool.disk_request
+    known = None if disk is None or np.isnan(disk).all() else np.nan_to_num(disk).astype(np.float64)
+    return study.instances(options).table(lambda instance: _rows(instance, picked(known, instance.tasks)))
 
 
-def _rows(instance: Instance) -> list[Row]:
+def _rows(instance: Instance, disk: Numbers | None) -> list[Row]:
     # Without a salt: draw r of memory is then of the same window as draw r of CPU.
     memory = instance.draw("memory")
     used = placement.Observation(memory)
     seen = instance.seen.with_more(memory=used)
     rows = []
-    for cpu_test, memory_test in tests():
-        fitted = placement.fit(placement.MultiResource.of(cpu_test, memory_test), seen)
+    limits = [used.percentile(100)] if disk is None else [used.percentile(100), disk]
+    vector = VectorGpa.of(0.001, [seen], limits)
+    ways: list[tuple[str, str, int, Estimator]] = [(vector.label, "percentile 100", 1 + len(limits), vector)]
+    ways += [(c.label, m.label, 2, placement.MultiResource.of(c, m)) for c, m in tests()]
+    for cpu, hard, resources, estimator in ways:
+        fitted = placement.fit(estimator, seen)
         for packer in PACKERS:
             packing = placement.pack_fitted(fitted, packer=placement.parse_packer(packer))
             rows.append(
                 {
-                    "cpu": cpu_test.label,
-                    "memory": memory_test.label,
+                    "cpu": cpu,
+                    "memory": hard,
+                    "resources": resources,
                     "packer": packer,
                     "instance": instance.number,
                     "m_abs": packing.n_bins,

@@ -2,8 +2,10 @@
 
 Beyond Janus & Rzadca (SoCC'17): tasks arrive when they did, are placed by any estimator from what has been
 measured before that moment, and leave; no task migrates. The usage of a new task is estimated from earlier
-tasks of the same logical name, or from its request. Counted per hour: machine-hours, and moments (machine × 5
-minutes) with an overflow.
+tasks of the same user and logical name, else of the user, or from its request. Counted per hour: machine-hours, and
+moments (machine × 5 minutes) with an overflow. Short tasks, which the paper drops, come along with ``--include
+short``; with ``--include failing`` each attempt of a failing task is placed anew, and what the attempts used that had
+to be made again is the cost of the retries.
 
 Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
@@ -15,6 +17,8 @@ from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.cluster import ColdStart
 from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, ratio, rows_where
 from borgtrace.colocation.online import SlotCounts, simulate
+from borgtrace.colocation.raw_series import Timeline
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request
 from borgtrace.recipe import Claims, NotApplicable, at_most, below
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line
@@ -40,7 +44,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     rows = []
     for estimator, cold_start in ways(pool):
         day = simulate(pool, estimator, capacity=options.capacity, cold_start=cold_start)
-        rows += [{"estimator": estimator.label, "cold_start": cold_start, **row} for row in _hours(day)]
+        rows += [{"estimator": estimator.label, "cold_start": cold_start, **row} for row in _hours(day, pool)]
     return pa.Table.from_pylist(rows)
 
 
@@ -50,7 +54,7 @@ def _require_arrivals(pool: Pool) -> None:
     NotApplicable.unless(len(pool) <= 1 or (begin != begin[0]).any(), "all tasks of the pool arrive at the same moment")
 
 
-def _hours(day: SlotCounts) -> list[Row]:
+def _hours(day: SlotCounts, pool: Pool) -> list[Row]:
     starts = np.arange(0, len(day.machines), _HOUR)
     machines = np.add.reduceat(day.machines, starts)
     # The last hour may be shorter.
@@ -63,8 +67,18 @@ def _hours(day: SlotCounts) -> list[Row]:
         "n_unplaceable": np.add.reduceat(day.unplaceable, starts),
         "overflows": np.add.reduceat(day.overflows, starts),
         "moments": machines,
+        **{name: np.add.reduceat(used, starts) / _HOUR for name, used in _usage(day, pool).items()},
     }
     return pa.table(hours).to_pylist()
+
+
+def _usage(day: SlotCounts, pool: Pool) -> dict[str, Numbers]:
+    """CPU in each slot: of all tasks, and of the attempts that failed and were made again."""
+    timeline, again = Timeline.of(pool), np.zeros(len(pool), np.int64) if pool.retried is None else pool.retried
+    lost = timeline.usage * np.repeat(again, np.diff(timeline.offsets))
+    slot, slots = timeline.slot - day.first, len(day.machines)
+    used = {"cpu_hours": timeline.usage, "retried_cpu_hours": lost}
+    return {name: np.asarray(np.bincount(slot, cpu, slots), np.float64) for name, cpu in used.items()}
 
 
 def plot(result: pa.Table) -> Chart:
@@ -127,5 +141,11 @@ def _names(result: pa.Table) -> float:
 
 
 EXPERIMENT = Experiment(
-    RESULT, compute, plot, tuple(CLAIMS), order=420, options=("tasks", "capacity", "seed"), defaults={"tasks": 2_000}
+    RESULT,
+    compute,
+    plot,
+    tuple(CLAIMS),
+    order=420,
+    options=("tasks", "capacity", "include", "seed"),
+    defaults={"tasks": 2_000},
 )

@@ -100,4 +100,4 @@ def _narrowing(result: pa.Table) -> float:
     return float((last["p75"] - last["p25"]) / (first["p75"] - first["p25"]))
 
 
-EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=201, options=(*POOL, "instantaneous"))
+EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=200, options=(*POOL, "instantaneous"))

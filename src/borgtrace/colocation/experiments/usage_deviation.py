@@ -62,4 +62,4 @@ def _share_above(result: pa.Table) -> float:
     return float((_quantiles(result, "inst") >= _quantiles(result, "avg")).mean())
 
 
-EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=202)
+EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=201)

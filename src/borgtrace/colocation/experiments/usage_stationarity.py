@@ -85,4 +85,4 @@ CLAIMS = from_source(
     ),
     scope=PAPER,
 )
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=204)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=203)

@@ -57,12 +57,9 @@ class CalibratedGpa(Gpa):
             It was not prepared: with the target to be kept it would be plain GPA under another name.
         """
         if self.told is None:
-            raise UsageError(
-                f"estimator {self.label}",
-                "has not learned its target",
-                expected="prepared() with held-out tasks first",
-                way_out=f"or use gpa:{self.parameter:g}",
-            )
+            where, way_out = f"estimator {self.label}", f"or use gpa:{self.parameter:g}"
+            expected = "prepared() with held-out tasks first"
+            raise UsageError(where, "has not learned its target", expected=expected, way_out=way_out)
         return np.array([self.told])
 
     @property

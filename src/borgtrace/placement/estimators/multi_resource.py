@@ -77,19 +77,11 @@ class MultiResource(Estimator):
             No memory was observed.
         """
         if observed.memory is None:
-            raise UsageError(
-                "estimator multi-resource",
-                "no memory was observed",
-                way_out="build the pool from a store that has memory",
-            )
-        return np.column_stack(
-            [
-                observed.mean,
-                observed.memory.mean,
-                self.cpu.items(observed, capacity),
-                self.memory.items(observed.memory, self.memory_capacity),
-            ]
-        )
+            way_out = "build the pool from a store that has memory"
+            raise UsageError("estimator multi-resource", "no memory was observed", way_out=way_out)
+        loads = [observed.mean, observed.memory.mean]
+        tests = [self.cpu.items(observed, capacity), self.memory.items(observed.memory, self.memory_capacity)]
+        return np.column_stack(loads + tests)
 
     def parameters(self, capacity: float) -> Numbers:
         """The parameters of both tests."""

@@ -41,17 +41,11 @@ def parse_estimator(text: str) -> Estimator:
     name, _, number = text.partition(":")
     kinds = estimators()
     if name not in kinds:
-        raise UsageError(
-            "estimator",
-            "unknown name",
-            expected=f"one of {', '.join(kinds)}",
-            got=name or "nothing",
-            way_out="write name:parameter, such as gpa:0.001",
-        )
+        expected, way_out = f"one of {', '.join(kinds)}", "write name:parameter, such as gpa:0.001"
+        raise UsageError("estimator", "unknown name", expected=expected, got=name or "nothing", way_out=way_out)
     try:
         parameter = float(number)
     except ValueError:
-        raise UsageError(
-            f"estimator {name}", "parameter is not a number", expected=f"{name}:{kinds[name].symbol}", got=text
-        ) from None
+        where, expected = f"estimator {name}", f"{name}:{kinds[name].symbol}"
+        raise UsageError(where, "parameter is not a number", expected=expected, got=text) from None
     return kinds[name](parameter)

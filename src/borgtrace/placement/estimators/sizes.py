@@ -141,11 +141,8 @@ class Request(SizeEstimator):
             No requests are known.
         """
         if observed.request is None:
-            raise UsageError(
-                "estimator request",
-                "no requests are known",
-                way_out="use a store or a pool file with requests, or another estimator",
-            )
+            way_out = "use a store or a pool file with requests, or another estimator"
+            raise UsageError("estimator request", "no requests are known", way_out=way_out)
         # The highest usage is the least careful size that was never exceeded so far.
         is_known = np.isfinite(observed.request)
         return np.where(is_known, observed.request / self.parameter, observed.moments[:, 5])
