@@ -16,7 +16,10 @@ from tests.ingest.declared_2011 import Fate
 
 Line = TypeVar("Line")
 # Spellings of numbers, flags and nothing, at the edges of every type, and what is only nearly one.
-_NUMBERS = "-1 +1 -0 007 +007 00 01 1.5 1e3 0x10 0X1f 0b11 -0x1 1_000 1d 1f 1e 1e+ 1.0 .5 5. . - + -- --1 1-1 1e-3 1E5"
+_NUMBERS = (
+    "-1 +1 -0 007 +007 00 01 1.5 1e3 0x10 0X1f 0b11 0x1_0 0b1_1 0xffffffffffffffff 0x00000000000000001 0b12 0bad -0x1 "
+    "1_000 1d 1f 1e 1e+ 1.0 .5 5. . - + -- --1 1-1 1e-3 1E5"
+)
 _AMOUNTS = "-0.0 -0.1 -1e-50 1e38 1e39 -1e39 1e-45 1e-46 1e999 0.1234567890123456789 16777217 1.2.3"
 _EDGES = (
     "2 3 4 8 9 11 127 128 2147483647 2147483648 4294967296 9223372036854775807 9223372036854775808 "

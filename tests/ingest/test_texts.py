@@ -62,6 +62,12 @@ def test_a_declaration_that_cannot_be_read(tmp_path: Path) -> None:
         (b"0x1a=,5", False),
         (b"0x,0b", False),
         (b"10x5", False),
+        (b"0x" + b"f" * 16, True),
+        (b"0x" + b"f" * 17, False),  # beyond 64 bits
+        (b"0x_00" + b"f_" * 16, True),
+        (b"0b1_1", True),
+        (b"0b12", False),
+        (b"1,0badc0ffee,2", False),  # a name
         (b"a\0", True),
         ("a\N{REPLACEMENT CHARACTER}".encode(), True),
         (b"", False),
@@ -83,6 +89,16 @@ def test_strange_text_and_flags_are_found_at_any_place_of_a_block(length: int) -
     assert not is_strange(before[:length] + b"\xef\xbf\xbe" + after)
     for text, flags in ((b"true", 1), (b"false", 1), (b"falsetrue", 2), (b"fals", 0), (b"True rue TRUE", 0)):
         assert tokens_in(b"," * length + text)[3] == flags
+
+
+@pytest.mark.parametrize("place", [4093, 4094, 4095, 4096, 4097, 8191, 8192])
+@pytest.mark.parametrize("rest", [b"", b"\n", b",5.0" * 2000])
+def test_strange_text_is_found_around_the_ends_of_chunks(place: int, rest: bytes) -> None:
+    # Chunks begin at the second byte of a block, and have 4,096.
+    before = b"7" * (place - 1)
+    assert is_strange(before + b",0x1F" + rest)
+    assert not is_strange(before + b"70x1F" + rest)
+    assert not is_strange(before + b",0xG" + rest)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Rows of a compaction by hand: the statistics over seeds, who gets a cell of their own, what is refused before reading."""
+"""Rows of a compaction by hand: statistics over seeds, cells of their own, what is refused before reading."""
 
 from __future__ import annotations
 

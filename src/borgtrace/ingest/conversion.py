@@ -68,7 +68,7 @@ def open_rows(
     show_tasks(connection, tasks, has_jobs="job" in fills.get("task_rows", ()))
     if dialect.conversion.is_scattered:
         put_together(connection)
-    _check_names(connection)
+    _show_ids(connection)
     conversion = dialect.conversion
     if conversion.step is None and "counter_cpu" in fills.get("usage_rows", ()):
         conversion = replace(conversion, step=usual_step(connection))
@@ -133,12 +133,15 @@ def _one(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
     return tuple(row)
 
 
-def _check_names(connection: duckdb.DuckDBPyConnection) -> None:
-    """Refuse two names with one id: what they name would be taken for one."""
+def _show_ids(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give each name its id once, and refuse two names with one id: what they name would be taken for one."""
     for kind, names in (("task", TASK_NAMES), ("machine", MACHINE_NAMES)):
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE {kind}_ids AS SELECT name, {id_sql('name')} AS id "
+            f"FROM (SELECT DISTINCT {kind} AS name FROM ({names})) WHERE name IS NOT NULL"
+        )
         clash = connection.execute(
-            f"SELECT list(name ORDER BY name) FROM (SELECT DISTINCT {kind} AS name FROM ({names})) "
-            f"WHERE name IS NOT NULL GROUP BY {id_sql('name')} HAVING count(*) > 1 LIMIT 1"
+            f"SELECT list(name ORDER BY name) FROM {kind}_ids GROUP BY id HAVING count(*) > 1 LIMIT 1"
         ).fetchall()
         if clash:
             both = " and ".join(clash[0][0])

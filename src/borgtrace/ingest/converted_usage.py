@@ -1,6 +1,6 @@
 """SQL of the usage of converted files: measurements of any step, counters among them, as windows of the store."""
 
-from borgtrace.ingest.conversion_terms import FIRST_ROW, Terms, id_sql, query_of
+from borgtrace.ingest.conversion_terms import FIRST_ROW, Terms, query_of
 from borgtrace.schema.time import TRACE_START
 
 LONGEST_GAP = 5
@@ -11,10 +11,9 @@ _ORDER = "PARTITION BY task, coalesce(instance, 0) ORDER BY time, source_part, s
 
 def instance_usage(terms: Terms) -> str:
     """SQL of windows with usage as fractions of the largest machine."""
-    ids = {"collection": id_sql("u.task"), "machine": id_sql("u.machine")}
     times = {"start": terms.time("u.start"), "stop": terms.time("u.stop")}
     amounts = {f"{kind}_{name}": _amount(terms, kind, name) for kind in _KINDS for name in ("cpu", "memory")}
-    rows = query_of("usage", windows=windows(terms), joins=_joins(terms), **ids, **times, **amounts)
+    rows = query_of("usage", windows=windows(terms), joins=_joins(terms), **times, **amounts)
     if not (window := terms.conversion.window):
         return rows
     return query_of("merged", rows=rows, window=str(window), zero=str(TRACE_START), first=FIRST_ROW)

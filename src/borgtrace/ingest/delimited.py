@@ -14,8 +14,8 @@ from borgtrace.ingest.streams import open_lines
 from borgtrace.ingest.validating_reader import LineFormat
 from borgtrace.schema.arrow import arrow_field
 
-BLOCK_SIZE = 1 << 25
-"""Arrow makes a batch of each block of so many bytes, and a batch becomes a row group: small ones make large files."""
+BLOCK_SIZE = 1 << 23
+"""Arrow makes a batch of each block of so many bytes; larger ones ask for new memory each time."""
 
 
 def read_plain_numbers(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
@@ -96,9 +96,11 @@ class _Lines:
         """Read on, or raise `NeedsValidation`."""
         block = self._stream.read(size)
         # Whole lines, so that nothing is looked at in two halves.
-        whole, newline, self._rest = (self._rest + block).rpartition(b"\n") if block else (self._rest, b"", b"")
+        end = block.rfind(b"\n") + 1
+        whole = b"".join((self._rest, memoryview(block)[:end])) if end or not block else b""
+        self._rest = block[end:] if end else self._rest + block
         # Arrow takes a carriage return alone for the end of a line.
-        lone = whole.count(b"\r") - whole.count(b"\r\n") - (whole + newline).endswith(b"\r\n")
+        lone = b"\r" in whole and whole.count(b"\r") != whole.count(b"\r\n")
         if lone or is_strange(whole) or (self._barred and self._barred in whole):
             raise NeedsValidation
         return block

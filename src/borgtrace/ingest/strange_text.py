@@ -11,6 +11,7 @@ import numpy.typing as npt
 from borgtrace.kernels.compiled import compiled
 
 _CASE = np.uint8(0x20)
+_ZERO, _X, _B, _QUOTE, _COMMA = (np.uint8(ord(letter)) for letter in '0xb",')
 
 
 def may_have(text: bytes, pair: bytes) -> bool:
@@ -47,8 +48,11 @@ def _least_difference(text: npt.NDArray[np.uint8], first: np.uint8, second: np.u
 
 # A NUL, and the mark of what is no UTF-8.
 _NUL, _NO_UTF8 = b"\0", "�".encode()
-# Integers in a base of their own, 0x10 and 0b11, which Arrow and DuckDB read.
-_NUMBER = re.compile(rb"[\"\s,]0[xXbB][0-9a-fA-F]+[\"\s,]")
+# Integers in a base of their own, 0x10 and 0b1_1, which Arrow and DuckDB read: of 64 bits at most, so that the name of
+# a container, 64 hexadecimal digits, is none.
+_NUMBER = re.compile(rb"[\"\s,]0([xX][0_]*([0-9a-fA-F]_?){1,16}|[bB][01_]+)[\"\s,]")
+_CHUNK = 4096
+"""Bytes that are looked at without an early end: few enough that a mark in one makes little to look at again."""
 
 
 def is_strange(text: bytes) -> bool:
@@ -61,10 +65,11 @@ def is_strange(text: bytes) -> bool:
     """
     if _NUL in text or (may_have(text, _NO_UTF8[:2]) and _NO_UTF8 in text):
         return True
-    if not (may_have(text, b"0x") or may_have(text, b"0b")):
-        return False
-    # So that the first and the last field are between two marks, too.
-    text = b"\n" + text + b"\n"
+    # The first and the last field are between two marks, too; a copy of the whole block would cost as much as the look.
+    return _has_number(b"\n" + text[:_CHUNK] + b"\n") or _has_number(text) or _has_number(text[-_CHUNK:] + b"\n")
+
+
+def _has_number(text: bytes) -> bool:
     codes, at = np.frombuffer(text, np.uint8), 0
     # Ids in Base64 are full of such pairs: what stands before the zero is looked at first.
     while (at := _next_mark(codes, at + 1)) < len(text):
@@ -76,7 +81,20 @@ def is_strange(text: bytes) -> bool:
 @compiled(makes_arrays=False)
 def _next_mark(text: npt.NDArray[np.uint8], at: int) -> int:
     """Return where the next zero stands that begins a field and is followed by the letter of a base."""
-    for i in range(at, len(text) - 1):
-        if text[i] == 48 and (text[i - 1] <= 34 or text[i - 1] == 44) and (text[i + 1] | _CASE) in (98, 120):
-            return i
+    for low in range(at, len(text) - 1, _CHUNK):
+        before, zero, after = text[low - 1 :], text[low:], text[low + 1 : low + 1 + _CHUNK]
+        least = np.uint8(255)
+        for i in range(len(after)):
+            least = min(least, _unlike(before[i], zero[i], after[i]))
+        for i in range(len(after)):
+            if least == 0 and _unlike(before[i], zero[i], after[i]) == 0:
+                return low + i
     return len(text)
+
+
+@compiled(inline=True)
+def _unlike(before: np.uint8, zero: np.uint8, after: np.uint8) -> np.uint8:
+    """Return 0 where a field begins with a zero and the letter of a base."""
+    letter = np.uint8(after | _CASE)
+    base = min(np.uint8(letter ^ _X), np.uint8(letter ^ _B))
+    return np.uint8((zero ^ _ZERO) | base | np.uint8(before > _QUOTE and before != _COMMA))
