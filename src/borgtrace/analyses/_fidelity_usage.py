@@ -11,6 +11,7 @@ from borgtrace.analyses._windows import peaks_of_request, task_tiers
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
+from borgtrace.kernels.runs import run_starts
 from borgtrace.recipe import Tables
 from borgtrace.schema.time import WINDOW
 
@@ -85,8 +86,8 @@ def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
     if not rows.num_rows:
         return {}
     ids, index = rows["collection_id"].to_numpy(), rows["instance_index"].to_numpy().astype(np.int64)
-    first = np.flatnonzero(np.concatenate([[True], (np.diff(ids) != 0) | (np.diff(index) != 0)]))
-    offsets = np.append(first, len(ids)).astype(np.int64)
+    offsets = run_starts(ids, index)
+    first = offsets[:-1]
     job = units.job(ids[first])
     differs = _differs(column(rows, "sampled_cpu"), offsets, ids[first], index[first])
     cpu, memory = column(rows, "average_cpu"), column(rows, "average_memory")

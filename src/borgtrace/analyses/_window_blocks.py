@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import UNKNOWN, regular, tier
+from borgtrace.kernels.runs import run_starts
 from borgtrace.recipe import Tables
 from borgtrace.schema.time import SECOND
 
@@ -140,12 +141,8 @@ def integers(block: pa.Table, name: str) -> NDArray[np.int64]:
 
 def task_numbers(block: pa.Table) -> NDArray[np.int64]:
     """Number the tasks of a sorted block from 0."""
-    ids, index = integers(block, "collection_id"), integers(block, "instance_index")
-    # Without rows there is no task 0 either.
-    if not ids.size:
-        return ids
-    changes = (np.diff(ids) != 0) | (np.diff(index) != 0)
-    return np.concatenate([[0], np.cumsum(changes)]).astype(np.int64)
+    lengths = np.diff(run_starts(integers(block, "collection_id"), integers(block, "instance_index")))
+    return np.repeat(np.arange(len(lengths)), lengths)
 
 
 def seconds_since_start(block: pa.Table) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,11 @@ from borgtrace.cli._printing import print_json
 from borgtrace.cli._rows import print_table
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Finding, Question, Result, headline, unjudged, with_subjects
+from borgtrace.recipe.store_question import StoreQuestion
 from borgtrace.schema.ranges import list_numbers
 from borgtrace.schema.time import parse_time, write_time
 from borgtrace.storage import replacing, write_file
+from borgtrace.store import Store
 
 _ROWS = 40
 """Rows of a single answer on a terminal; files and pipes get all."""
@@ -183,6 +185,24 @@ def run(chosen: Sequence[Question], tables: Any, parameters: Mapping[str, Any]) 
             result = recipe.run(subject, **_own(recipe, parameters))
             say(result)
             yield result
+
+
+def ask(
+    question: StoreQuestion, store: Store, given: Mapping[str, Any], *, out: Path | None, png: bool, as_json: bool
+) -> None:
+    """Answer a question that is asked of a store itself, with a bar, and publish the answer.
+
+    Parameters
+    ----------
+    question, store, given
+        What is asked of whom, with which parameters.
+    out, png, as_json
+        As for :func:`publish`.
+    """
+    with steps() as report:
+        result = replace(question, report=report).run(store, **given)
+    say(result)
+    publish([result], out=out, png=png, as_json=as_json)
 
 
 def say(result: Result) -> None:

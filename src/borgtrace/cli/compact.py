@@ -26,11 +26,8 @@ def compact(
 
     Example: borgtrace compact cell-2011 --at 1h --what-if limits --what-if segregated
     """
-    from dataclasses import replace
-
     import borgtrace
-    from borgtrace.cli._answers import check_png, publish, say
-    from borgtrace.cli._console import steps
+    from borgtrace.cli._answers import ask, check_png
     from borgtrace.scheduling import COMPACT, POLICIES
     from borgtrace.scheduling.whatifs import WHAT_IFS
     from borgtrace.schema.time import parse_time
@@ -42,19 +39,7 @@ def compact(
             print(f"{each_policy.name:<22}{each_policy.about}")
         return
     check_png(png, out)
-    given: dict[str, Any] = {
-        **{
-            "at": parse_time(at, "--at"),
-            "policy": policy,
-            "margin": margin,
-            "plan": plan,
-            "seeds": seeds,
-            "seed": seed,
-        },
-        **{"cores": cores_per_unit, "gib": gib_per_unit, "jobs": jobs},
-        **({"what_ifs": tuple(what_if)} if what_if else {}),
-    }
-    with steps() as report:
-        result = replace(COMPACT, report=report).run(borgtrace.open(store, memory=memory), **given)
-    say(result)
-    publish([result], out=out, png=png, as_json=as_json)
+    given: dict[str, Any] = {"at": parse_time(at, "--at"), "policy": policy, "margin": margin, "plan": plan}
+    given |= {"seeds": seeds, "seed": seed, "cores": cores_per_unit, "gib": gib_per_unit, "jobs": jobs}
+    given |= {"what_ifs": tuple(what_if)} if what_if else {}
+    ask(COMPACT, borgtrace.open(store, memory=memory), given, out=out, png=png, as_json=as_json)

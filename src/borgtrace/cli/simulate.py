@@ -28,8 +28,8 @@ def simulate(
     from dataclasses import replace
 
     import borgtrace
-    from borgtrace.cli._answers import check_png, publish, say
-    from borgtrace.cli._console import steps, talk
+    from borgtrace.cli._answers import ask, check_png
+    from borgtrace.cli._console import talk
     from borgtrace.scheduling import POLICIES, SIMULATE
 
     if list_names:
@@ -40,8 +40,5 @@ def simulate(
     given: dict[str, Any] = {"factor": factor, "seed": seed, **({"policies": tuple(policy)} if policy else {})}
     given |= {"plan": plan, "whole_jobs": whole_jobs, "upgrade_machines": tuple(upgrade_machines or ())}
     given |= {"each_constraint": each_constraint, "add_machines": tuple(add_machines or ()), "event_log": event_log}
-    opened = borgtrace.open(store, memory=memory)
-    with steps() as report:
-        result = replace(SIMULATE, report=report, said=talk.print).run(opened, **given)
-    say(result)
-    publish([result], out=out, png=png, as_json=as_json)
+    question, opened = replace(SIMULATE, said=talk.print), borgtrace.open(store, memory=memory)
+    ask(question, opened, given, out=out, png=png, as_json=as_json)

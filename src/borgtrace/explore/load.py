@@ -80,7 +80,7 @@ def lanes(trace: Trace, attempts: Attempts) -> dict[str, Any]:
 
     ``begin`` is when it was submitted, ``start`` when it was scheduled, ``end`` when it left (µs; None: not known).
     """
-    collection, instance = trace.tasks.ids(attempts.task)
+    collection, instance = trace.store.task_ids(attempts.task)
     machine = np.where(attempts.machine >= 0, attempts.machine, 0)
     known = trace.pyramid.machines[machine] if len(trace.pyramid.machines) else machine
     times = {

@@ -80,7 +80,7 @@ def _measured(trace: Trace, place: int, known: npt.NDArray[np.int64]) -> list[tu
     end = start + trace.store.array("duration")[rows].astype(np.int64)
     tasks, first = np.unique(task, return_index=True)
     begin, last = np.minimum.reduceat(start, first) * SECOND, np.maximum.reduceat(end, first) * SECOND
-    collection, instance = trace.tasks.ids(tasks)
+    collection, instance = trace.store.task_ids(tasks)
     return [
         (int(c), int(i), trace.tasks.tiers[t], int(trace.pyramid.machines[place]), None, int(b), int(e), None, cpu, mem)
         for c, i, t, b, e, cpu, mem in zip(

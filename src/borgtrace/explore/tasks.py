@@ -1,4 +1,4 @@
-"""What a page needs of many tasks at once: ids, tier, requests; whole columns, read when first asked for."""
+"""What a page needs of many tasks at once: tier, kind, requests; whole columns, read when first asked for."""
 
 from functools import cached_property
 from typing import Any
@@ -27,10 +27,6 @@ class Tasks:
         self.tiers = tuple(tier_colors(store.manifest.dialect))
         """Names of the tiers, `UNKNOWN` last; `tier` counts in them."""
 
-    def ids(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Return collection ids and instance indexes of tasks."""
-        return self._store.task_ids(rows)
-
     @cached_property
     def tier(self) -> npt.NDArray[np.uint8]:
         """Tier of each task, as its position in `tiers`."""
@@ -49,12 +45,6 @@ class Tasks:
     def request(self, resource: str) -> npt.NDArray[np.float32]:
         """Return what each task requested, NaN where that is not known."""
         column: npt.NDArray[np.float32] = self._columns[f"{resource}_request"]
-        return column
-
-    @property
-    def priority(self) -> npt.NDArray[np.float64]:
-        """Priority of each task, NaN where none is known."""
-        column: npt.NDArray[np.float64] = self._columns["priority"]
         return column
 
     @cached_property

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -95,25 +96,26 @@ class _Builder:
     def run(self) -> Manifest:
         identity = self.inputs.identity
         trace = dialect(identity.generation)
-        if trace.conversion:
-            return self._run_converted(trace)
-        files = {name: self._cluster(name) for name in TRACE_TABLES}
-        # Before anything is put in place: should rows have gone missing, the store stays as it was.
-        self._conserve({name: count_rows(paths) for name, paths in files.items()})
-        self._move_quarantine()
         return Manifest(
             generation=trace.trace,
             cell=identity.cell,
             time_zone=trace.time_zone(identity.cell),
-            unknown=self.inputs.present.unknown if self.inputs.present else {},
-            notes=self.inputs.present.notes if self.inputs.present else (),
-            sources=self.inputs.entries,
             synthetic=identity.synthetic,
-            **finish(self.connection, files, trace, self.work, self.progress, self.inputs.present),
+            **self._convert(trace) if trace.conversion else self._sort(trace),
         )
 
-    def _run_converted(self, trace: Dialect) -> Manifest:
-        """Make canonical rows of all files of a converted format together."""
+    def _sort(self, trace: Dialect) -> dict[str, Any]:
+        """Sort canonical rows into the store; return what the manifest says of them."""
+        files, present = {name: self._cluster(name) for name in TRACE_TABLES}, self.inputs.present
+        # Before anything is put in place: should rows have gone missing, the store stays as it was.
+        self._conserve({name: count_rows(paths) for name, paths in files.items()})
+        self._move_quarantine()
+        kept = {"unknown": present.unknown, "notes": present.notes} if present else {}
+        facts = finish(self.connection, files, trace, self.work, self.progress, present)
+        return {**kept, "sources": self.inputs.entries, **facts}
+
+    def _convert(self, trace: Dialect) -> dict[str, Any]:
+        """Make canonical rows of all files of a converted format together; return what the manifest says of them."""
         refuse_addition(self.layout, self.inputs.present)
         identity, entries = self.inputs.identity, self.inputs.entries
         common = (self.connection, self.layout, entries, trace, identity.capacity, self.work, self.progress)
@@ -121,17 +123,14 @@ class _Builder:
         self._move_quarantine()
         said = dict(zip(("said_cores", "said_bytes"), identity.capacity, strict=True))
         facts = finish(self.connection, made.files, trace, self.work, self.progress)
-        return Manifest(
-            generation=trace.trace,
-            cell=identity.cell,
-            time_zone=trace.time_zone(identity.cell),
-            notes=made.notes,
-            sources=made.entries,
-            synthetic=identity.synthetic,
-            declaration=identity.declaration or {},
-            basis={name: value for name, value in (asdict(made.basis) | said).items() if value is not None},
-            **facts | {"quality": _summed(facts["quality"], made.quality)},
-        )
+        return {
+            "notes": made.notes,
+            "sources": made.entries,
+            "declaration": identity.declaration or {},
+            "basis": {name: value for name, value in (asdict(made.basis) | said).items() if value is not None},
+            **facts,
+            "quality": _summed(facts["quality"], made.quality),
+        }
 
     def _cluster(self, name: str) -> list[Path]:
         """Return the table's files: new ones where it has new rows, else the present ones."""

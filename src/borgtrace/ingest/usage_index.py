@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from joblib import Parallel, delayed
 
-from borgtrace.ingest._task_statistics import repeating_runs, run_spans, run_starts, run_statistics
+from borgtrace.ingest._task_statistics import repeating_runs, run_spans, run_statistics
+from borgtrace.kernels.runs import run_starts
 from borgtrace.schema.tables import STATISTICS_COLUMNS
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
