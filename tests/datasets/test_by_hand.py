@@ -114,6 +114,12 @@ def test_the_size_of_a_field_is_a_varint(size: int, varint: list[int]) -> None:
     assert tfrecord._field(1, bytes(size)) == bytes([10, *varint]) + bytes(size)
 
 
+def test_a_word_is_a_feature_of_one_text() -> None:
+    """As in TensorFlow's example.proto: features { feature { key: "tier" value { bytes_list { value: "mid" } } } }."""
+    value = b"\x0a\x05" + b"\x0a\x03mid"
+    assert tfrecord._word_entry("tier", "mid") == b"\x0a\x0f" + b"\x0a\x04tier" + b"\x12\x07" + value
+
+
 def test_bins_of_lengths_hold_their_first_and_not_their_last() -> None:
     store = array_store([4, 5, 9, 50, 51, 5000, 5001, 6000])
     found = {entry.low: (entry.high, entry.traces, entry.windows) for entry in lengths(store) if entry.traces}
@@ -121,6 +127,7 @@ def test_bins_of_lengths_hold_their_first_and_not_their_last() -> None:
         **{1: (4, 1, 4), 5: (9, 2, 14), 45: (50, 1, 50), 51: (100, 1, 51), 2001: (5000, 1, 5000)},
         5001: (None, 2, 11_001),
     }
+    assert {(entry.traces, entry.windows) for entry in lengths(store) if entry.low not in found} == {(0, 0)}
     # Bounds on the length are what the histogram is asked for: they are set aside, other criteria are not.
     assert sum(entry.traces for entry in lengths(store, Selection(min_length=9, max_length=9))) == 8
     assert sum(entry.traces for entry in lengths(store, Selection(where="n_windows > 50"))) == 4

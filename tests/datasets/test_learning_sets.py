@@ -40,6 +40,11 @@ def test_what_is_left_out_is_counted_in_traces_and_windows(tmp_path: Path) -> No
     card = (tmp_path / "d" / "README.md").read_text()
     assert "| kept | 1 of 4 (25.0 %) | 10 of 172 (5.8 %) |\n" in card
     assert "| left out by --max-length | 2 of 4 (50.0 %) | 160 of 172 (93.0 %) |\n" in card
+    # Options that were given or have a value; what is not chosen by is not told.
+    assert "| selection.min_length | 5 |\n" in card
+    assert "| scale | standard |\n" in card
+    assert "| selection.where |" not in card
+    assert "| None |" not in card
     assert "The trace is synthetic" in card
     assert "license CC-BY 4.0" in card
     assert "- testing: 0 of 0 jobs are in training too (0 of 0 traces, 0.0 %)\n" in card
@@ -56,6 +61,7 @@ def test_a_sample_and_a_split_leave_out_too(tmp_path: Path) -> None:
 def test_another_dataset_is_replaced_where_that_is_asked_for(tmp_path: Path) -> None:
     store = array_store([5, 6])
     build(store, tmp_path / "d", Options(format="npz"))
+    assert len(datasets.open(tmp_path / "d")) == 3
     assert build(store, tmp_path / "d", Options(format="parquet"), replace=True).is_new
     assert datasets.open(tmp_path / "d").metadata.format == "parquet"
     assert [path.name for path in tmp_path.iterdir()] == ["d"]
@@ -167,6 +173,27 @@ def test_a_loader_goes_on_where_it_was_left(small: ArrayStore, tmp_path: Path, w
         following = made()
         following.load_state_dict(traces.state_dict(had))
         assert told(following) == whole[had:]
+
+
+def test_with_a_file_for_each_worker_each_reads_its_own(small: ArrayStore, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    training = _built(small, tmp_path / "d", shards=2)["training"]
+    loader = torch.utils.data.DataLoader(
+        training.torch(batch_size=200), batch_size=None, num_workers=2, multiprocessing_context="fork"
+    )
+    files = [sorted(training.arrays(path).identity[:, 0].tolist()) for path in training.paths]
+    assert [sorted(batch.collection_id.tolist()) for batch in loader] == files
+
+
+def test_a_batch_has_a_trace(small: ArrayStore, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    training = _built(small, tmp_path / "d")["training"]
+    with pytest.raises(UsageError) as error:
+        training.batches(0)
+    assert str(error.value) == "size: not a batch size: expected at least 1, got 0"
+    with pytest.raises(UsageError) as error:
+        training.torch(batch_size=-2)
+    assert str(error.value) == "batch_size: not a batch size: expected at least 1, got -2"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 
 from borgtrace import datasets
 from borgtrace.datasets import Dataset, Options, Split, build
-from borgtrace.errors import UsageError
 
 from .stores import ArrayStore, array_store
 
@@ -195,17 +194,6 @@ def test_batches_hold_every_trace_once_and_differ_by_epoch(traces: ArrayStore, t
     assert sorted(orders[0]) == sorted(orders[1])
     assert len(set(orders[0])) == len(orders[0]) == len(found["training"])
     assert orders[0] != orders[1]
-
-
-def test_a_batch_has_a_trace(traces: ArrayStore, tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    training = _built(traces, tmp_path / "d")["training"]
-    with pytest.raises(UsageError) as error:
-        training.batches(0)
-    assert str(error.value) == "size: not a batch size: expected at least 1, got 0"
-    with pytest.raises(UsageError) as error:
-        training.torch(batch_size=-2)
-    assert str(error.value) == "batch_size: not a batch size: expected at least 1, got -2"
 
 
 def _same(read: dict[Any, Any], expected: dict[Any, Any]) -> None:

@@ -235,8 +235,8 @@ class _Work:
             for k, (values, scaling) in enumerate(zip(series, scalings, strict=True)):
                 masks.append(reused_array(f"mask {k}", len(values), np.uint8))
                 scale(values, scaling.offset, scaling.divisor, masks[k])
-            points, once = int(offsets[-1]), _static_columns(self.traces, run, self.names)
-            values, mask = side_by_side(series, points, np.float32), side_by_side(masks, points, np.uint8)
+            once = _static_columns(self.traces, run, self.names)
+            values, mask = side_by_side(series, np.float32), side_by_side(masks, np.uint8)
             yield TraceArrays(offsets, values, mask, *once)
 
     def _runs(self, index: Index, points: int) -> Iterator[Index]:
@@ -275,4 +275,4 @@ def _static_columns(traces: TraceIndex, index: Index, names: FeatureNames) -> tu
     take_columns(tuple(getattr(traces, name) for name in IDENTITY), index, identity)
     numbers = [traces.statics[name][index] for name in names.numbers]
     codes = [traces.statics[name][0][index] for name in names.words]
-    return identity, side_by_side(numbers, len(index), np.float32), side_by_side(codes, len(index), np.int64)
+    return identity, side_by_side(numbers, np.float32, len(index)), side_by_side(codes, np.int64, len(index))

@@ -75,7 +75,7 @@ def shared_groups(sets: Mapping[str, Index], codes: Mapping[str, Index]) -> tupl
     pairs = [(seen, of) for k, of in enumerate(sets) for seen in tuple(sets)[:k]]
     found = []
     for kind, code in codes.items():
-        size = int(code.max(initial=-1)) + 1
+        size = int(code.max()) + 1
         # Unknown groups (−1) are no groups: two tasks without a user do not share one.
         counts = {name: np.bincount(code[index][code[index] >= 0], minlength=size) for name, index in sets.items()}
         for seen, of in pairs:

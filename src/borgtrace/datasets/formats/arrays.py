@@ -131,8 +131,8 @@ def concatenated(parts: Sequence[TraceArrays], names: FeatureNames) -> TraceArra
     return TraceArrays(np.concatenate([*offsets, shifts[-1:]]), *others)
 
 
-def side_by_side(columns: Sequence[NDArray[Any]], rows: int, dtype: DTypeLike) -> NDArray[Any]:
-    """Return columns of shape (rows,) as one array of shape (rows, columns), in C order."""
+def side_by_side(columns: Sequence[NDArray[Any]], dtype: DTypeLike, rows: int = 0) -> NDArray[Any]:
+    """Return columns of shape (rows,) as one array of shape (rows, columns), in C order; `rows` tells of no columns."""
     if len(columns) == 1:
         return np.asarray(columns[0], dtype)[:, np.newaxis]
     return np.stack(columns, axis=1, dtype=dtype) if columns else np.empty((rows, 0), dtype)
@@ -140,9 +140,9 @@ def side_by_side(columns: Sequence[NDArray[Any]], rows: int, dtype: DTypeLike) -
 
 def had_once(columns: Mapping[str, NDArray[Any]], names: FeatureNames, rows: int) -> tuple[Index, Values, Index]:
     """Return what each of `rows` traces has once, from columns by name: identity, static numbers, codes of words."""
-    identity = side_by_side([columns[name] for name in IDENTITY], rows, np.int64)
-    numbers = side_by_side([columns[name] for name in names.numbers], rows, np.float32)
-    return identity, numbers, side_by_side([columns[name] for name in names.words], rows, np.int64)
+    identity = side_by_side([columns[name] for name in IDENTITY], np.int64)
+    numbers = side_by_side([columns[name] for name in names.numbers], np.float32, rows)
+    return identity, numbers, side_by_side([columns[name] for name in names.words], np.int64, rows)
 
 
 def empty(names: FeatureNames) -> TraceArrays:

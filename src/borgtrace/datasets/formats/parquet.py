@@ -62,7 +62,7 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
     lists = [table.column(name).combine_chunks() for name in names.series]
     offsets = lists[0].offsets.to_numpy().astype(np.int64)
     series = [column.values.to_numpy(zero_copy_only=False) for column in lists]
-    values = side_by_side(series, len(lists[0].values), np.float32)
+    values = side_by_side(series, np.float32)
     # Nulls of a list come back as NaN, and a NaN was never written as a value.
     mask = (~np.isnan(values)).view(np.uint8)
     columns = {name: table.column(name).to_numpy() for name in (*IDENTITY, *names.numbers)} | _codes(table, names)

@@ -190,7 +190,7 @@ def _numbers(buffer: Buffer, position: Index) -> NDArray[np.float32]:
 
 def _codes(buffer: Buffer, position: Index, size: Index, names: FeatureNames) -> Index:
     codes = [_codes_of(buffer, position[k], size[k], words) for k, words in enumerate(names.words.values())]
-    return side_by_side(codes, position.shape[1], np.int64)
+    return side_by_side(codes, np.int64, position.shape[1])
 
 
 def _codes_of(buffer: Buffer, position: Index, size: Index, words: tuple[str, ...]) -> Index:
