@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from borgtrace.schema import TABLES
+from borgtrace.schema import PERCENTILES, TABLES
 from borgtrace.schema.time import HOUR, SECOND
 from borgtrace.store.store import Store as StoredTables
 
@@ -86,6 +86,7 @@ class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
     def units(self) -> dict[str, str]:
         """Unit of each column, as the schema declares it; times are seconds."""
         usage = {column.name: column.unit for column in TABLES["instance_usage"].columns}
+        usage |= {name: usage[held_in] for name, (held_in, _) in PERCENTILES.items()}
         return {name: "s" if name in _SECONDS else usage[name] for name in self.columns}
 
     def to_pandas(self) -> pd.DataFrame:
@@ -191,24 +192,28 @@ class Store(StoredTables):
 
         return write(self, Path(out), questions, memory=self.memory)
 
-    def trace(self, collection_id: int, instance_index: int) -> Trace:  # type: ignore[override]
+    def trace(  # type: ignore[override]
+        self, collection_id: int, instance_index: int, columns: Sequence[str] = ()
+    ) -> Trace:
         """Return one task's usage, window by window.
 
         Parameters
         ----------
         collection_id, instance_index
             The task.
+        columns
+            Further columns, such as ``p50``, or a distribution for all of its percentiles (2019).
 
         Raises
         ------
         UsageError
-            When the store has no such task.
+            When the store has no such task or column.
 
         Notes
         -----
         A binary search in the index and five slices: microseconds.
         """
-        return Trace(collection_id, instance_index, super().trace(collection_id, instance_index))
+        return Trace(collection_id, instance_index, super().trace(collection_id, instance_index, columns))
 
 
 def open(path: str | Path, *, memory: str = "4GB") -> Store:

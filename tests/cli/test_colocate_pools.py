@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from borgtrace.cli import main
+from borgtrace.colocation import read_pool
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.synth import generate
 
@@ -42,6 +43,21 @@ def test_percentiles(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert from_file.splitlines()[1].startswith("10,7,200,")
     assert run(store, *few) == 0
     assert capsys.readouterr().out != from_file
+
+
+def test_short_and_failing_tasks_are_in_the_file_where_they_are_included(store: Path, tmp_path: Path) -> None:
+    sizes = {}
+    for words in ("", "short", "short,failing"):
+        assert run(store, "--include", words, "--export-pool", tmp_path / "pool") == 0
+        pool = read_pool(tmp_path / "pool")
+        sizes[words] = len(pool)
+        assert (pool.retried is None) == ("failing" not in words)
+    assert sizes[""] < sizes["short"] < sizes["short,failing"]
+
+
+def test_what_is_included_is_a_known_kind(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(store, "--include", "long") == 2
+    assert capsys.readouterr().err == "borgtrace: --include: unknown name: expected short or failing, got long\n"
 
 
 def test_no_samples(store: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ import pytest
 import borgtrace
 from borgtrace import datasets
 from borgtrace.datasets import Options, Split, build
+from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema import DISTRIBUTIONS, PERCENTILES
 from borgtrace.store import Store
@@ -72,6 +73,18 @@ def test_a_distribution_stands_for_its_percentiles(store: Store) -> None:
     found = store.traces([(7, 3)], ["start_time", *reversed(DISTRIBUTIONS)])
     assert list(found.columns) == ["start_time", *NAMES[11:], *NAMES[:11]]
     assert {len(column) for column in found.columns.values()} == {WINDOWS}
+
+
+def test_one_task_has_them_beside_the_columns_of_all(store: Store) -> None:
+    found = borgtrace.open(store.path).trace(7, 3, ["cpu_usage_distribution", "p99"])
+    assert list(found)[:5] == ["start_time", "duration", "average_cpu", "sampled_cpu", "average_memory"]
+    assert list(found)[5:] == [*NAMES[:11], "p99"]
+    expected = store.traces([(7, 3)], ["p99", "start_time"]).columns
+    np.testing.assert_array_equal(found.p99, expected["p99"])
+    np.testing.assert_array_equal(found.start_time, expected["start_time"])
+    assert found.units["p99"] == "fraction"
+    with pytest.raises(UsageError, match="p98"):
+        store.trace(7, 3, ["p980"])
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ImportWarning")

@@ -191,6 +191,23 @@ def test_percentiles_are_a_fan_behind_the_lines_with_a_legend() -> None:
     assert "layer" not in memory
 
 
+def test_the_fan_in_a_browser(browser: Browser, tmp_path: Path) -> None:
+    from tests.ingest.raw import usage_record, write_records
+
+    write_records(tmp_path / "raw", "instance_usage", [usage_record()])
+    ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
+    store = borgtrace.open(tmp_path / "store")
+    which = (usage_record()["collection_id"], usage_record()["instance_index"])
+    driver = browser(task_page.write(store, int(which[0]), int(which[1]), tmp_path / "life.html"), 1280)
+    assert drawn(driver) == ["drawn"]
+    assert errors(driver) == []
+    # One area for each band, and its name in the legend.
+    assert len(driver.find_elements("css selector", ".chart .mark-area path:not(.background)")) == 5
+    words = driver.execute_script("return document.querySelector('.chart svg').textContent")
+    for band in ("p0–p100", "p10–p90", "p20–p80", "p30–p70", "p40–p60"):
+        assert band in words
+
+
 def test_an_alloc_instance_is_a_trace_with_a_page(tmp_path: Path) -> None:
     """2019: the instance of an alloc set has events, windows and percentiles of its own."""
     from tests.ingest.raw import event_record, usage_record, write_records

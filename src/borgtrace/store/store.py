@@ -174,30 +174,36 @@ class Store:
         """Return one usage column of all tasks in task order, memory-mapped (built on first use)."""
         return self._reader.array(column)
 
-    def trace(self, collection_id: int, instance_index: int) -> dict[str, npt.NDArray[np.generic]]:
+    def trace(
+        self, collection_id: int, instance_index: int, columns: Sequence[str] = ()
+    ) -> dict[str, npt.NDArray[np.generic]]:
         """Return one task's windows in time order.
 
         Parameters
         ----------
         collection_id, instance_index
             The task.
+        columns
+            Further columns, as for :meth:`traces`.
 
         Returns
         -------
         dict
             Arrays of shape (n,), views of memory maps: ``start_time`` (s), ``duration`` (s),
-            ``average_cpu``, ``sampled_cpu``, ``average_memory`` (NaN for NULL).
+            ``average_cpu``, ``sampled_cpu``, ``average_memory`` (NaN for NULL), and the further columns.
 
         Raises
         ------
         UsageError
-            When the store has no such task.
+            When the store has no such task or column.
 
         Notes
         -----
         A binary search in the index and five slices: microseconds.
         """
-        return self._reader.trace(collection_id, instance_index)
+        found = self._reader.trace(collection_id, instance_index)
+        more = self.traces([(collection_id, instance_index)], columns).columns if columns else {}
+        return {**found, **more}
 
     def traces(
         self,
