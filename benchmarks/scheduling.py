@@ -77,8 +77,10 @@ def main() -> None:
     factor = calibrated(trace)
     for text in given.policy or ("best-fit", "best-fit+preempt"):
         policy = parse_policy(text)
-        spent, rows = seconds(lambda policy=policy: replayed(trace, policy, factor))
-        print(f"replay with {text}: {spent:.1f} s, {(rows[:, 2] >= 0).sum():,} starts", flush=True)
+        for is_whole in (False, True):
+            spent, rows = seconds(lambda a=(trace, policy, factor), b=is_whole: replayed(*a, whole_jobs=b))
+            what = f"replay with {text}{', whole jobs' if is_whole else ''}"
+            print(f"{what}: {spent:.1f} s, {(rows[:, 2] >= 0).sum():,} starts", flush=True)
 
 
 if __name__ == "__main__":

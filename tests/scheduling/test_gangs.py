@@ -10,7 +10,7 @@ import pytest
 
 from borgtrace.scheduling import parse_policy
 from borgtrace.scheduling.gangs import gangs_of
-from borgtrace.scheduling.replay import Trace, replayed
+from borgtrace.scheduling.replay import PAUSE, Trace, replayed
 from tests.scheduling.plain import PlainCell
 from tests.scheduling.traces import trace_of
 
@@ -72,17 +72,24 @@ def test_tasks_are_together_within_a_second() -> None:
         np.array([0, 4, 5, 1, 2, 3]), arrivals, jobs, priority, np.array([7, 7, 7, 8, 9, 9])
     )
     assert gangs.of.tolist() == [0, 0, 1, 1, -1, -1]
-    assert (gangs.members.tolist(), gangs.first.tolist(), gangs.waits.tolist()) == ([0, 1, 2, 3], [0, 2, 4], [2, 2])
-    assert gangs.differ.tolist() == [False, True]
+    assert (gangs.members.tolist(), gangs.first.tolist()) == ([0, 1, 2, 3], [0, 2, 4])
+    # The first gang is one part; of the second all are one, and each kind is another.
+    assert (gangs.parts.tolist(), gangs.waits.tolist(), gangs.part.tolist()) == (
+        [0, 1, 4],
+        [2, 2, 1, 1],
+        [0, 0, 2, 3, -1, -1],
+    )
     assert times.tolist() == [SECOND, SECOND, *[2 * SECOND + 2] * 2, 0, 5]
     assert firsts.tolist() == [4, 5, 0, 1, 2, 3]
 
 
 def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
-    """Start and machine of each attempt, by a loop that looks at everything whenever a machine gets room."""
+    """Latest start and machine of each attempt, by a loop that looks at everything whenever a machine gets room."""
     tasks, n = trace.tasks, len(trace.tasks)
-    cell = PlainCell(trace.machines.capacity, range(len(trace.machines.ids)))
-    given = [(*map(int, tasks.sizes[task]), int(tasks.groups[task]), 0) for task in range(n)]
+    allowed = trace.allowed.tolist()
+    cell = PlainCell(trace.machines.capacity, range(len(trace.machines.ids)), allowed)
+    cell.is_up = [False] * len(cell.is_up)
+    given = [(*map(int, tasks.sizes[task]), int(tasks.groups[task]), int(tasks.sets[task])) for task in range(n)]
     start, left = tasks.times["schedule_time"], tasks.times["left_time"]
     jobs: dict[int, list[list[int]]] = {}
     for task in range(n):
@@ -90,11 +97,13 @@ def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
         if parts[-1] and trace.arrivals[task] - trace.arrivals[parts[-1][-1]] > SECOND:
             parts.append([])
         parts[-1].append(task)
-    # Of one instant ends come before arrivals.
-    agenda = [(int(trace.arrivals[part[-1]]), 1, part[0], part) for parts in jobs.values() for part in parts]
+    # Of one instant ends come first, then machines, then arrivals.
+    agenda = [(int(trace.arrivals[part[-1]]), 2, part[0], part) for parts in jobs.values() for part in parts]
+    agenda += [(int(row[0]), 1, place, row[1:].tolist()) for place, row in enumerate(trace.changes)]
     heapq.heapify(agenda)
     waiting: list[list[int]] = []
     found: dict[int, tuple[int, int]] = {}
+    running: set[int] = set()
 
     def try_all(part: list[int], machine: int, time: int) -> bool:
         placed: list[tuple[int, int]] = []
@@ -110,8 +119,9 @@ def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
             return False
         for task, at in placed:
             found[task] = time, at
+            running.add(task)
             if start[task] >= 0:
-                heapq.heappush(agenda, (time + int(left[task] - start[task]), 0, task, [task]))
+                heapq.heappush(agenda, (time + int(left[task] - start[task]), 0, task, [task, time]))
         return True
 
     def refill(machine: int, time: int) -> None:
@@ -130,15 +140,32 @@ def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
     alone: list[list[int]] = []
     while agenda:
         time, what, _, part = heapq.heappop(agenda)
-        if what == 0 and part[0] in found:
-            machine = found[part[0]][1]
-            cell.remove(machine, *given[part[0]][:3])
-            refill(machine, time)
+        if what == 0 and part[0] in running:
+            # The end of an earlier start is none of this one.
+            if len(part) == 1 or found[part[0]][0] == part[1]:
+                machine = found[part[0]][1]
+                running.remove(part[0])
+                cell.remove(machine, *given[part[0]][:3])
+                if cell.is_up[machine]:
+                    refill(machine, time)
         elif what == 0:
             for p in waiting:
-                if part[0] in p:
+                if part[0] in p and len(part) == 1:
                     p.remove(part[0])
             waiting[:] = [p for p in waiting if p]
+        elif what == 1:
+            machine, is_there, which = part
+            if which:
+                allowed[which - 1][machine] = bool(is_there)
+            else:
+                cell.is_up[machine] = bool(is_there)
+            for task in sorted(running) if which == is_there == 0 else ():
+                if found[task][1] == machine:
+                    running.remove(task)
+                    cell.remove(machine, *given[task][:3])
+                    heapq.heappush(agenda, (time + PAUSE, 2, task, [task]))
+            if cell.is_up[machine]:
+                refill(machine, time)
         else:
             for task in part:
                 if start[task] < 0 and left[task] >= 0:
@@ -150,8 +177,8 @@ def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_random_cells_are_as_in_plain_python(seed: int) -> None:
+def random_trace(seed: int) -> Trace:
+    """Return jobs of a few tasks on a few machines, some with constraints, which change, or mixed tasks."""
     rng = np.random.default_rng(seed)
     machines = rng.choice([0.25, 0.5, 1.0], int(rng.integers(1, 7))).tolist()
     attempts = []
@@ -167,10 +194,24 @@ def test_random_cells_are_as_in_plain_python(seed: int) -> None:
         (job, a, t * 400_000, s * 400_000 if s >= 0 else -1, e * 400_000, z, i) for job, a, t, s, e, z, i in attempts
     ]
     trace = with_instances(trace_of(sorted(attempts, key=lambda row: row[2]), machines, until=10**9))
-    trace = replace(trace, tasks=replace(trace.tasks, is_apart=trace.tasks.collection % 4 == 0))
+    # In every fourth job all tasks keep apart, or only some.
+    job, n, m = trace.tasks.collection, len(trace.tasks), len(machines)
+    is_apart = (job % 4 == 0) & ((job % 8 == 0) | (rng.random(n) < 0.7))
+    trace = replace(trace, tasks=replace(trace.tasks, is_apart=is_apart, sets=np.where(job % 3 == 0, job % 2 + 1, 0)))
+    # A machine goes and comes, another meets a set of constraints no longer, and again.
+    times = np.sort(rng.integers(1, 40, 4)) * 400_000 + 1
+    rows = [(times[0], 0, 0, 0), (times[1], m - 1, 0, 1), (times[2], 0, 1, 0), (times[3], m - 1, 1, 1)]
+    changes = np.vstack([trace.changes, rows]) if seed % 2 else trace.changes
+    return replace(trace, changes=changes, allowed=np.array([[True] * m, (np.arange(m) % 2 == 0).tolist()]))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_cells_are_as_in_plain_python(seed: int) -> None:
+    trace = random_trace(seed)
     rows = replayed(trace, parse_policy("best-fit"), 1.0, whole_jobs=True)
-    assert len(rows) == len(trace.tasks)
+    assert set(rows[:, 0]) == set(range(len(trace.tasks)))
     ran = rows[rows[:, 2] >= 0]
+    # Of one that was submitted again the last row counts.
     assert {int(row[0]): (int(row[2]), int(row[4])) for row in ran} == plain(trace, "best-fit")
     # The case is one: some wait.
     assert (ran[:, 2] > ran[:, 1]).any()

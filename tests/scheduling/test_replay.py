@@ -234,6 +234,13 @@ def test_a_trace_of_one_microsecond() -> None:
     assert (row["running"], row["cpu"], room_of(trace, rows, trace.tasks.sizes)["machines"]) == (1.0, 0.5, 1.0)
 
 
+def test_shares_of_a_large_cell_over_a_long_time() -> None:
+    """2²⁰ units for 10¹³ µs are more than 2⁶³."""
+    trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], until=10**13)
+    (row,) = rows_of(trace, replayed(trace, parse_policy("best-fit"), 1.0), "best-fit", trace.tasks.sizes, np.empty(0))
+    assert (row["cpu"], row["memory"]) == (0.5, 0.5)
+
+
 def test_a_tier_that_never_starts_has_no_waits() -> None:
     trace = trace_of([(1, 0, 0, -1, -1, 2.0, FREE)])
     given = (np.array([[0, 0, -1, -1, -1, ALIVE]]), "best-fit", trace.tasks.sizes, impossible(trace))

@@ -81,6 +81,23 @@ def test_without_the_factor_every_row_is_what_it_was(tmp_path: Path, generation:
     assert "shared_factor" not in json.loads((out / "truth.json").read_text())["parameters"]
 
 
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_constraints_are_for_the_share_that_is_asked_for(tmp_path: Path, share: float) -> None:
+    out = generate(tmp_path / "x", machines=8, hours=1, seed=7, anomalies=False, constrained=share)
+    rows = [line for path in (out / "task_constraints").iterdir() for line in read_lines(path)]
+    assert bool(rows) == (share > 0)
+    assert json.loads((out / "truth.json").read_text())["parameters"]["constrained"] == share
+    # A job draws constraints that too few machines meet, and keeps none: not quite all have some.
+    jobs = {line.split(",")[2] for path in (out / "task_events").iterdir() for line in read_lines(path)}
+    assert len({line.split(",")[1] for line in rows}) >= 0.7 * share * len(jobs)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1])
+def test_a_share_of_constrained_jobs_is_one(tmp_path: Path, share: float) -> None:
+    with pytest.raises(UsageError, match=f"--constrained: not a share: expected 0 to 1, got {share}"):
+        generate(tmp_path / "x", constrained=share)
+
+
 def test_a_factor_that_is_no_share_is_refused(tmp_path: Path) -> None:
     for make in (
         lambda: generate(tmp_path / "x", shared_factor=1.0),

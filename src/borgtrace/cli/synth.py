@@ -21,6 +21,7 @@ def synth(
     anomalies: bool = True,
     file_format: str = "json",
     shared_factor: float = 0.0,
+    constrained: float = 0.25,
     check: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -48,6 +49,7 @@ def synth(
         anomalies=anomalies,
         file_format=file_format,
         shared_factor=shared_factor,
+        constrained=constrained,
     )
 
 

@@ -10,10 +10,10 @@ from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.candidates import best, is_crowded, look, make_candidates, note
 from borgtrace.scheduling.choice import choose, choose_of_k, has_room
-from borgtrace.scheduling.gangs import place_all
+from borgtrace.scheduling.gangs import count_room, is_ready, kind_of, measure_room, place_all
 from borgtrace.scheduling.heap import Heap, make_heap, pop, push
-from borgtrace.scheduling.machines import CPU, MEMORY, place, release, settle
-from borgtrace.scheduling.precedence import kind_of, next_for, to_preempt, victim_on
+from borgtrace.scheduling.machines import CPU, MACHINE, MEMORY, place, release, settle
+from borgtrace.scheduling.precedence import next_for, to_preempt, victim_on
 from borgtrace.scheduling.queue import dequeue, enqueue
 from borgtrace.scheduling.state import (
     ALIVE,
@@ -46,8 +46,14 @@ _FACTOR, _MASK = 1_103_515_245, 2**31 - 1
 
 
 @compiled(makes_arrays=False)
-def _hold(replay: Replay, attempt: int, machine: int, sign: int) -> None:
-    """Count what an attempt takes of a machine for its tier, or no longer."""
+def _move(replay: Replay, attempt: int, machine: int, sign: int) -> None:
+    """Put an attempt on a machine, or take it off (−1), and count what it takes for its tier and of gangs that wait."""
+    count_room(replay.cell, replay.queue, replay.gangs, machine, -1)
+    if sign > 0:
+        place(replay.cell, attempt, machine)
+    else:
+        release(replay.cell, attempt)
+    count_room(replay.cell, replay.queue, replay.gangs, machine, 1)
     held = replay.held[replay.jobs.tier[attempt], machine]
     for which in (CPU, MEMORY):
         held[which] += sign * replay.cell.sizes[attempt, which]
@@ -59,8 +65,7 @@ def _hold(replay: Replay, attempt: int, machine: int, sign: int) -> None:
 def _start(replay: Replay, agenda: Heap, rows: Index, attempt: int, machine: int, time: int) -> None:
     jobs, row = replay.jobs, replay.row_of[attempt]
     rows[row, STARTED], rows[row, WHERE] = time, machine
-    _hold(replay, attempt, machine, 1)
-    place(replay.cell, attempt, machine)
+    _move(replay, attempt, machine, 1)
     if jobs.duration[attempt] >= 0:
         push(agenda, (time + jobs.duration[attempt]) * _RANKS + _END, attempt, row)
 
@@ -68,8 +73,8 @@ def _start(replay: Replay, agenda: Heap, rows: Index, attempt: int, machine: int
 @compiled(makes_arrays=False)
 def _stop(replay: Replay, rows: Index, attempt: int, time: int, how: int) -> int:
     row = replay.row_of[attempt]
-    machine = release(replay.cell, attempt)
-    _hold(replay, attempt, machine, -1)
+    machine = replay.cell.tasks[attempt, MACHINE]
+    _move(replay, attempt, machine, -1)
     rows[row, ENDED], rows[row, KIND] = time, how
     return machine
 
@@ -82,12 +87,14 @@ def _change(replay: Replay, rule: Rule, agenda: Heap, rows: Index, event: int) -
     """
     time, machine, is_there, which = replay.machines[event]
     cell = replay.cell
+    count_room(cell, replay.queue, replay.gangs, machine, -1)
     if which > 0:
         cell.allowed[which, machine] = is_there == 1
-        return machine
-    cell.is_up[machine] = is_there == 1
-    settle(cell, machine)
-    while is_there == 0 and cell.tops[machine] >= 0:
+    else:
+        cell.is_up[machine] = is_there == 1
+        settle(cell, machine)
+    count_room(cell, replay.queue, replay.gangs, machine, 1)
+    while which == 0 and is_there == 0 and cell.tops[machine] >= 0:
         attempt = cell.tops[machine]
         _stop(replay, rows, attempt, time, REMOVED)
         push(agenda, (time + rule.pause) * _RANKS + _ARRIVAL, attempt, 0)
@@ -101,11 +108,13 @@ def _withdraw(replay: Replay, attempt: int) -> None:
     if gang < 0:
         dequeue(replay.queue, replay.jobs.kinds[attempt], attempt)
         return
+    whole = gangs.parts[gang]
     gangs.of[attempt] = -1
-    gangs.waits[gang] -= 1
-    gangs.lacks[gang] -= 1
-    if gangs.waits[gang] == 0:
-        dequeue(replay.queue, kind_of(replay, gang), gangs.members[gangs.first[gang]])
+    gangs.waits[whole] -= 1
+    if gangs.part[attempt] != whole:
+        gangs.waits[gangs.part[attempt]] -= 1
+    if gangs.waits[whole] == 0:
+        dequeue(replay.queue, kind_of(replay.queue, gangs, gang), gangs.members[gangs.first[gang]])
 
 
 @compiled(makes_arrays=False)
@@ -150,12 +159,18 @@ def _submit(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, t
 def _start_all(replay: Replay, rule: Rule, agenda: Heap, rows: Index, gang: int, time: int, draw: int) -> bool:
     """Start all tasks of a gang, or none; return whether they start."""
     gangs = replay.gangs
-    is_placed = place_all(replay.cell, gangs, gang, rule.kind, rule.k, draw)
-    for attempt in gangs.members[gangs.first[gang] : gangs.first[gang + 1]]:
-        if is_placed and gangs.of[attempt] == gang:
-            _start(replay, agenda, rows, attempt, release(replay.cell, attempt), time)
+    if not place_all(replay.cell, gangs, gang, rule.kind, rule.k, draw):
+        return False
+    members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
+    # What it takes of others that wait is counted task by task, from where none of its own was placed.
+    for attempt in members:
+        if gangs.of[attempt] == gang:
+            rows[replay.row_of[attempt], WHERE] = release(replay.cell, attempt)
+    for attempt in members:
+        if gangs.of[attempt] == gang:
+            _start(replay, agenda, rows, attempt, rows[replay.row_of[attempt], WHERE], time)
             gangs.of[attempt] = -1
-    return is_placed
+    return True
 
 
 @compiled(makes_arrays=False)
@@ -167,9 +182,10 @@ def _arrive_all(
     members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
     for at, attempt in enumerate(members):
         _submit(replay, agenda, rows, attempt, row + at, time)
-    if not _start_all(replay, rule, agenda, rows, gang, time, draw):
+    measure_room(replay.cell, gangs, gang)
+    if not (is_ready(replay.cell, gangs, gang, -1) and _start_all(replay, rule, agenda, rows, gang, time, draw)):
         gangs.closed[gang] = 0
-        enqueue(replay.queue, kind_of(replay, gang), members[0])
+        enqueue(replay.queue, kind_of(replay.queue, gangs, gang), members[0])
     return members.size
 
 
@@ -214,17 +230,19 @@ def _arrive(
 @compiled(makes_arrays=False)
 def _refill(replay: Replay, rule: Rule, agenda: Heap, rows: Index, machine: int, time: int) -> None:
     """Start what waits and fits a machine, and gangs that fit with its room."""
-    queue, closed = replay.queue, replay.gangs.closed
+    queue, closed, failed = replay.queue, replay.gangs.closed, False
     kind = next_for(replay, machine)
     while kind >= 0:
-        head, gang = queue.heads[kind], kind - kind_of(replay, 0)
+        head, gang = queue.heads[kind], kind - kind_of(queue, replay.gangs, 0)
         if gang < 0:
             dequeue(queue, kind, head)
             _start(replay, agenda, rows, head, machine, time)
         elif _start_all(replay, rule, agenda, rows, gang, time, machine):
             dequeue(queue, kind, head)
+        else:
+            failed = True
         kind = next_for(replay, machine)
-    for gang in range(closed.size):
+    for gang in range(closed.size if failed else 0):
         closed[gang] = 0
 
 

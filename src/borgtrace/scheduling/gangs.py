@@ -1,17 +1,20 @@
 """Jobs whose tasks start together or not at all.
 
-A job that fits nowhere waits until machines have got room for as many tasks as were missing: only then all of its tasks
-are tried again.  Where they are alike that is exact, since no placement of others alike holds more of them.
+Of each job that waits it is known how many tasks like its own all machines together would take: a machine that changes
+changes this number by its own share, and no other machine is looked at.  As long as the job has more tasks it is not
+tried.  Where its tasks are alike that is exact, since no placement of others alike holds more of them.  Where they
+differ each kind must find room, and all of them if they took the least that any of them takes.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from borgtrace.kernels.arrays import Flags, Index
+from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.choice import choose, choose_of_k, is_open
-from borgtrace.scheduling.machines import BLOCK, CPU, MACHINE, MEMORY, NEXT, SIDE, Cell, level, lowest, place, release
+from borgtrace.scheduling.machines import CPU, MACHINE, MEMORY, Cell, Demand, place, release
+from borgtrace.scheduling.queue import Queue
 
 TOGETHER = 1_000_000
 """Tasks of a job arrive together where each follows the one before within so many µs."""
@@ -26,29 +29,33 @@ class Gangs(NamedTuple):
         Shape (attempts,): the gang of each that has not started yet; −1: it starts by itself.
     members, first
         Attempts, gang by gang, and where each gang begins: shape (gangs + 1,).
-    lacks
-        Shape (gangs,): for so many more tasks there must be room before all are tried again.
+    parts
+        Shape (gangs + 1,): where the parts of each gang begin.  The first is all of it, and where its tasks are of
+        several kinds one for each follows.
+    part
+        Shape (attempts,): the part of its own kind.
     waits
-        Shape (gangs,): how many wait.
+        Shape (parts,): how many wait.
+    room
+        Shape (parts,): while it waits, how many tasks like its stand-in (:func:`with_stand_ins`) all machines take.
     closed
         Shape (gangs,): 1 while what was tried in vain is not tried again.
-    differ
-        Shape (gangs,): whether its tasks are of several kinds.
     """
 
     of: Index
     members: Index
     first: Index
-    lacks: Index
+    parts: Index
+    part: Index
     waits: Index
+    room: Index
     closed: Index
-    differ: Flags
 
 
 def no_gangs(attempts: int) -> Gangs:
     """Return what says of so many attempts that each starts by itself."""
-    none = np.empty(0, np.int64)
-    return Gangs(np.full(attempts, -1), none, np.zeros(1, np.int64), none, none, none, np.empty(0, np.bool_))
+    alone, none, zero = np.full(attempts, -1), np.empty(0, np.int64), np.zeros(1, np.int64)
+    return Gangs(alone, none, zero, zero, alone, none, none, none)
 
 
 def gangs_of(firsts: Index, arrivals: Index, jobs: Index, priority: Index, kinds: Index) -> tuple[Index, Index, Gangs]:
@@ -77,60 +84,116 @@ def gangs_of(firsts: Index, arrivals: Index, jobs: Index, priority: Index, kinds
     is_gang = sizes > 1
     of = np.full(len(arrivals), -1)
     of[order] = np.where(is_gang, np.cumsum(is_gang) - 1, -1)[number]
-    none = np.zeros(int(is_gang.sum()), np.int64)
-    members, leaders = order[is_gang[number]], order[starts][number][is_gang[number]]
-    differ = np.bincount(of[members], kinds[members] != kinds[leaders], len(none)) > 0
-    parts = members, np.append(0, np.cumsum(sizes[is_gang])), none, sizes[is_gang], none.copy(), differ
+    members, first = order[is_gang[number]], np.append(0, np.cumsum(sizes[is_gang]))
+    found = Gangs(of, members, first, *_parts(of, members, kinds), np.zeros(len(first) - 1, np.int64))
     # A gang comes where its first task does.
-    return times, order[np.lexsort((order[starts][number], times[order]))], Gangs(of, *parts)
+    return times, order[np.lexsort((order[starts][number], times[order]))], found
+
+
+def _parts(of: Index, members: Index, kinds: Index) -> tuple[Index, Index, Index, Index]:
+    """Return the parts of gangs, which one each attempt is of, how many wait in each, and room for nobody."""
+    many_kinds = int(kinds.max(initial=0)) + 1
+    found, place = np.unique(of[members] * many_kinds + kinds[members], return_inverse=True)
+    many = np.bincount(found // many_kinds, minlength=int(of.max(initial=-1)) + 1)
+    parts = np.append(0, np.cumsum(np.where(many > 1, many + 1, 1)))
+    part = np.full(len(of), -1)
+    # Kinds are numbered gang by gang; before them are the parts that are all of a gang of several kinds.
+    part[members] = place + np.cumsum(many > 1)[of[members]]
+    whole = parts[of[members]]
+    waits = np.bincount(np.append(whole, part[members][part[members] != whole]), minlength=parts[-1])
+    return parts, part, waits, np.zeros_like(waits)
+
+
+def with_stand_ins(demand: Demand, gangs: Gangs) -> Demand:
+    """Return tasks and, behind them, a stand-in for each part of a gang: it takes the least that any of them takes.
+
+    Parameters
+    ----------
+    demand, gangs
+        What is planned, and which of it starts together.
+    """
+    members = gangs.members
+    whole, own = gangs.parts[gangs.of[members]], gangs.part[members]
+    part, who = np.append(whole, own[own != whole]), np.append(members, members[own != whole])
+    order = np.argsort(part, kind="stable")
+    who, starts, least = who[order], np.searchsorted(part[order], np.arange(len(gangs.room))), np.minimum.reduceat
+
+    def common(values: Index, nothing: int) -> Index:
+        lowest, highest = least(values[who], starts), np.maximum.reduceat(values[who], starts)
+        return np.append(values, np.where(lowest == highest, lowest, nothing))
+
+    sizes, varied = (
+        np.vstack([taken, least(taken[who], starts)]) if len(taken) else taken
+        for taken in (demand.sizes, demand.variances)
+    )
+    return Demand(sizes, common(demand.groups, -1), common(demand.sets, 0), demand.allowed, varied, demand.safety)
+
+
+@compiled(inline=True, makes_arrays=False)
+def kind_of(queue: Queue, gangs: Gangs, gang: int) -> int:
+    """Return under which kind a gang waits."""
+    return queue.heads.size - gangs.closed.size + gang
 
 
 @compiled(makes_arrays=False)
 def _room_on(cell: Cell, machine: int, task: int, most: int) -> int:
-    """Return how many tasks like one an open machine takes, at most so many; variances may let it take fewer."""
+    """Return how many tasks like one a machine takes, at most so many; variances may let it take fewer."""
+    cpu, memory = cell.sizes[task, CPU], cell.sizes[task, MEMORY]
+    wide, high = cell.free[machine, CPU], cell.free[machine, MEMORY]
+    # Most often there is none, and the rest costs more to ask.
+    if cpu > wide or memory > high or not is_open(cell, machine, task):
+        return 0
     if cell.groups[task] >= 0:
-        return min(most, 1)
-    for which in (CPU, MEMORY):
-        if cell.sizes[task, which] > 0:
-            most = min(most, cell.free[machine, which] // cell.sizes[task, which])
-    return most
+        return 1
+    if cpu > 0:
+        most = min(most, wide // cpu)
+    return min(most, high // memory) if memory > 0 else most
 
 
 @compiled(makes_arrays=False)
-def _room_for(cell: Cell, task: int, most: int) -> int:
-    """Return how many tasks like one all machines take, at most so many."""
-    room, n = 0, cell.rank.size
-    for block in range(cell.idle.size):
-        if cell.idle[block]:
-            for machine in range(block * BLOCK, min(n, block * BLOCK + BLOCK)):
-                if room < most and cell.n_tasks[machine] == 0 and is_open(cell, machine, task):
-                    room += _room_on(cell, machine, task, most - room)
-    for k in range(cell.first.size - 1):
-        wide, high = cell.capacity[cell.first[k], CPU], cell.capacity[cell.first[k], MEMORY]
-        left = level(cell.sizes[task, MEMORY], high)
-        for row in range(level(cell.sizes[task, CPU], wide), SIDE):
-            squares = cell.filled[k, row] >> left << left
-            while squares and room < most:
-                machine = cell.heads[k, row, lowest(squares)]
-                squares &= squares - 1
-                while machine >= 0:
-                    if room < most and is_open(cell, machine, task):
-                        room += _room_on(cell, machine, task, most - room)
-                    machine = cell.places[machine, NEXT]
-    return room
+def _add_room(cell: Cell, gangs: Gangs, gang: int, machine: int, sign: int) -> None:
+    most, stand_ins = gangs.first[gang + 1] - gangs.first[gang], cell.sets.size - gangs.room.size
+    for part in range(gangs.parts[gang], gangs.parts[gang + 1]):
+        gangs.room[part] += sign * _room_on(cell, machine, stand_ins + part, most)
 
 
 @compiled(makes_arrays=False)
-def may_fit(cell: Cell, gangs: Gangs, gang: int, machine: int) -> bool:
-    """Count what a machine with room adds for a gang that waits, and return whether all of its tasks may fit now."""
+def count_room(cell: Cell, queue: Queue, gangs: Gangs, machine: int, sign: int) -> None:
+    """Count the room of a machine for all gangs that wait, or no longer: after and before it changes.
+
+    Parameters
+    ----------
+    cell, queue, gangs, machine
+        Who waits, and what changes.
+    sign
+        1 or −1.
+    """
+    for at in range(queue.n_active[0] if gangs.closed.size else 0):
+        gang = queue.active[at] - kind_of(queue, gangs, 0)
+        if gang >= 0:
+            _add_room(cell, gangs, gang, machine, sign)
+
+
+@compiled(makes_arrays=False)
+def measure_room(cell: Cell, gangs: Gangs, gang: int) -> None:
+    """Count the room of all machines for a gang that comes."""
+    gangs.room[gangs.parts[gang] : gangs.parts[gang + 1]] = 0
+    for machine in range(cell.rank.size):
+        _add_room(cell, gangs, gang, machine, 1)
+
+
+@compiled(makes_arrays=False)
+def is_ready(cell: Cell, gangs: Gangs, gang: int, machine: int) -> bool:
+    """Whether all tasks of a gang may fit now, one of them on a machine (−1: any)."""
     if gangs.closed[gang]:
         return False
+    for part in range(gangs.parts[gang], gangs.parts[gang + 1]):
+        if gangs.room[part] < gangs.waits[part]:
+            return False
     for task in gangs.members[gangs.first[gang] : gangs.first[gang + 1]]:
-        # Those that were withdrawn are no longer looked at where tasks differ; else they are as good as the others.
-        if (gangs.of[task] == gang or not gangs.differ[gang]) and is_open(cell, machine, task):
-            gangs.lacks[gang] -= _room_on(cell, machine, task, gangs.lacks[gang])
-            return gangs.lacks[gang] <= 0
-        if not gangs.differ[gang]:
+        if machine < 0 or (gangs.of[task] == gang and is_open(cell, machine, task)):
+            return True
+        if gangs.of[task] == gang and gangs.parts[gang + 1] - gangs.parts[gang] == 1:
             break
     return False
 
@@ -146,11 +209,8 @@ def place_all(cell: Cell, gangs: Gangs, gang: int, kind: int, k: int, draw: int)
     kind, k, draw
         The scorer, how many machines are looked at (0: all), and where a random order of them begins.
     """
-    members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
-    # Of tasks that are alike as many are placed as there is room for, in whatever order: no need to try.
-    most, placed = gangs.waits[gang], 0
-    room = most if gangs.differ[gang] else _room_for(cell, members[0], most)
-    for task in members[: members.size if room == most else 0]:
+    members, placed = gangs.members[gangs.first[gang] : gangs.first[gang + 1]], 0
+    for task in members:
         if gangs.of[task] != gang:
             continue
         machine = choose_of_k(cell, kind, k, draw, task) if k > 0 else choose(cell, kind, task)
@@ -158,12 +218,10 @@ def place_all(cell: Cell, gangs: Gangs, gang: int, kind: int, k: int, draw: int)
             break
         place(cell, task, machine)
         placed += 1
-    if placed == most:
+    if placed == gangs.waits[gangs.parts[gang]]:
         return True
     for task in members:
         if gangs.of[task] == gang and cell.tasks[task, MACHINE] >= 0:
             release(cell, task)
-    # Of tasks that differ the order decides how many fit: they are tried whenever one of them does.
-    gangs.lacks[gang] = most - room
     gangs.closed[gang] = 1
     return False

@@ -5,15 +5,9 @@ import numpy as np
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.choice import is_apart, is_better, is_open, is_safe
-from borgtrace.scheduling.gangs import may_fit
+from borgtrace.scheduling.gangs import is_ready, kind_of
 from borgtrace.scheduling.machines import CPU, MEMORY, NEXT_TASK
 from borgtrace.scheduling.state import STARTED, Replay
-
-
-@compiled(inline=True, makes_arrays=False)
-def kind_of(replay: Replay, gang: int) -> int:
-    """Return under which kind a gang waits."""
-    return replay.queue.heads.size - replay.gangs.lacks.size + gang
 
 
 @compiled(makes_arrays=False)
@@ -23,9 +17,9 @@ def next_for(replay: Replay, machine: int) -> int:
     cell, jobs, queue = replay.cell, replay.jobs, replay.queue
     for at in range(queue.n_active[0]):
         kind = queue.active[at]
-        head, gang = queue.heads[kind], kind - kind_of(replay, 0)
+        head, gang = queue.heads[kind], kind - kind_of(queue, replay.gangs, 0)
         if gang >= 0:
-            if not may_fit(cell, replay.gangs, gang, machine):
+            if not is_ready(cell, replay.gangs, gang, machine):
                 continue
         elif cell.sizes[head, CPU] > cell.free[machine, CPU] or cell.sizes[head, MEMORY] > cell.free[machine, MEMORY]:
             continue

@@ -10,7 +10,7 @@ from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import NotApplicable, Tables
 from borgtrace.scheduling.compaction import Workload
 from borgtrace.scheduling.events import run
-from borgtrace.scheduling.gangs import gangs_of, no_gangs
+from borgtrace.scheduling.gangs import gangs_of, no_gangs, with_stand_ins
 from borgtrace.scheduling.machines import ANYWHERE, Demand, make_cell, settle, to_units
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.plan import Plan
@@ -186,6 +186,7 @@ def replayed(
     if whole_jobs:
         times, firsts, gangs = gangs_of(jobs.firsts, trace.arrivals, tasks.collection, tasks.priority, jobs.kinds)
         jobs = jobs._replace(time=times, firsts=firsts, alike=np.ones_like(firsts))
+        demand = with_stand_ins(demand, gangs)
     cell, lines = make_cell(trace.machines.capacity, np.arange(len(trace.machines.ids)), demand)
     cell.is_up[:] = False
     for machine in range(len(lines)):
@@ -194,7 +195,7 @@ def replayed(
     # Of one instant constraints come first: a machine that comes with its attributes is known by them when asked.
     changes = trace.changes[np.argsort(trace.changes[:, 0], kind="stable")]
     changes[:, 1] = place[changes[:, 1]]
-    queue = make_queue(int(jobs.kinds.max()) + 1 + len(gangs.lacks), n)
+    queue = make_queue(int(jobs.kinds.max()) + 1 + len(gangs.closed), n)
     held = np.zeros((len(tasks.tiers) + 1, len(lines), 4), np.int64)
     work = Replay(cell, jobs, queue, held, np.full(n, NEVER), changes, gangs)
     rows = run(work, Rule(policy.kind, policy.k, policy.preempts, PAUSE), trace.until, seed)

@@ -189,7 +189,8 @@ def rows_of(trace: Trace, found: Index, policy: str, planned: Index, impossible:
     tasks = trace.tasks
     never = np.isin(np.arange(len(tasks)), impossible)
     is_large: Flags = tasks.sizes.max(axis=1) > round(UNIT * _LARGE)
-    total = trace.machines.capacity.sum(axis=0) * max(trace.until, 1)
+    # As a float: of a large cell and many hours it is more than 64 bits hold.
+    total = trace.machines.capacity.sum(axis=0) * float(max(trace.until, 1))
     rows = []
     for tier in np.unique(tasks.tier).tolist():
         part = found[tasks.tier[found[:, 0]] == tier]

@@ -11,7 +11,7 @@ from borgtrace.schema.dialects import Dialect, dialect
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth.fault_rates import NO_FAULTS, PUBLISHED, FaultRates
 from borgtrace.synth.hashing import key
-from borgtrace.synth.profiles import PROFILES
+from borgtrace.synth.profiles import CONSTRAINED, PROFILES
 
 _SHARDED = tuple(one for one in map(dialect, PROFILES) if one.shards == "hash")
 CELLS = tuple(cell for one in _SHARDED for cell in one.cells)
@@ -37,6 +37,7 @@ class Options:
     file_format: str = "json"
     parts: int | None = None
     shared_factor: float = 0.0
+    constrained: float = CONSTRAINED
 
     def __post_init__(self) -> None:
         _one_of("--generation", self.generation, tuple(PROFILES))
@@ -48,6 +49,8 @@ class Options:
         if self.parts is not None:
             _at_least("--parts", self.parts, 1)
         check_shared_factor("--shared-factor", self.shared_factor)
+        if not 0 <= self.constrained <= 1:
+            raise UsageError("--constrained", "not a share", expected="0 to 1", got=f"{self.constrained:g}")
         _one_of("--cell", self.cell, CELLS)
         _one_of("--format", self.file_format, FORMATS)
         for name in self.tables:
@@ -94,9 +97,11 @@ class Options:
         fields = {name: getattr(self, name) for name in names} | {"tables": sorted(self.chosen_tables)}
         if self.dialect.cells:
             fields |= {"cell": self.cell, "format": self.file_format}
-        # Only where there is one: without it the trace is, byte for byte, what it was before there was the option.
+        # Only where they are given: without them the trace is, byte for byte, what it was before there were options.
         if self.shared_factor:
             fields["shared_factor"] = self.shared_factor
+        if self.constrained != CONSTRAINED:
+            fields["constrained"] = self.constrained
         return fields
 
 

@@ -21,8 +21,6 @@ BUSIEST = (0.1463, 0.1044, 0.0783, 0.0502, 0.0381)
 COMMONEST = (0.0465, 0.0310, 0.0219)
 """The same of the three commonest logical names."""
 NAMES = 39_730
-CONSTRAINED = 0.25
-"""Share of jobs with constraints; with 2.4 rows each this gives .197 rows per task event."""
 LOOPING = 0.010
 """Share of production jobs of up to three tasks that are in a crash loop."""
 MEMORY_REQUEST = (-5.14, 1.6)
@@ -155,7 +153,7 @@ class Workload:
         job.is_looping = is_production and job.size <= 3 and self._loops.draw() < LOOPING
         job.tasks = [Task(job, i, self._tasks + i, *mine) for i, mine in enumerate(zip(*used, strict=True))]
         self._tasks += job.size
-        if draw() < CONSTRAINED:
+        if draw() < self.profile.constrained:
             self._constrain(job)
         return job
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.synth.draws import QuantileCurve
-from borgtrace.synth.profiles.profile import LENGTHS, Profile, Tier
+from borgtrace.synth.profiles.profile import CONSTRAINED, LENGTHS, Profile, Tier
 
 _CURVES = ("snapshot_sizes", "duration", "residual", "delay")
 _REQUESTS = ("cpu", "memory")
@@ -37,4 +37,4 @@ def _profile(facts: dict[str, Any]) -> Profile:
 PROFILES: Mapping[str, Profile] = {name: _profile(_read(name)) for name in ("2011", "2019")}
 """Profiles by dialect."""
 
-__all__ = ["LENGTHS", "PROFILES", "Profile", "Tier"]
+__all__ = ["CONSTRAINED", "LENGTHS", "PROFILES", "Profile", "Tier"]

@@ -6,6 +6,8 @@ from borgtrace.synth.draws import QuantileCurve, Shares
 
 _LONG = 7200.0
 """Seconds from which on an execution is long (Janus & Rzadca, SoCC'17)."""
+CONSTRAINED = 0.25
+"""Share of jobs with constraints; with 2.4 rows each this gives .197 rows per task event."""
 LENGTHS = (60.0, 300.0, 1800.0, 7200.0, 20000.0)
 """Limits (s) of the lengths of executions by which outcomes were counted."""
 
@@ -113,6 +115,8 @@ class Profile:
         Collection ids are above it.
     request_correlation
         Correlation of CPU and memory requests of new jobs, in logarithms.
+    constrained
+        Share of jobs with constraints.
     """
 
     tiers: tuple[Tier, ...]
@@ -125,6 +129,7 @@ class Profile:
     has_queue: bool = False
     alloc_jobs: float = 0.0
     request_correlation: float = 0.5
+    constrained: float = CONSTRAINED
 
     @property
     def has_use_by_tier(self) -> bool:
