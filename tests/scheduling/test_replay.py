@@ -114,7 +114,7 @@ def test_a_task_is_impossible_where_no_machine_has_room_for_both() -> None:
 def planned(trace: Trace, policy: str, mean: float, deviation: float) -> list[tuple[int, ...]]:
     """Job, start, end and kind of each submission where all tasks are planned alike, with z = 2."""
     sizes = np.full((len(trace.tasks), 2), round(mean * UNIT))
-    plan = Plan("gpa", sizes, np.full_like(sizes, round(deviation * UNIT) ** 2), 4.0, 0)
+    plan = Plan("gpa", sizes, np.full_like(sizes, round(deviation * UNIT) ** 2), 4.0, 0, sizes)
     rows = replayed(trace, parse_policy(policy), 1.0, plan=plan)
     return [(int(trace.tasks.collection[row[0]]), *map(int, row[[2, 3, 5]])) for row in rows]
 

@@ -86,12 +86,23 @@ def is_safe(cell: Cell, task: int, left: int, spread: int, which: int) -> bool:
     return left >= 0 and float(left) * left >= cell.safety * (spread + cell.variances[task, which])
 
 
+@compiled(inline=True, makes_arrays=False)
+def keeps_promises(cell: Cell, machine: int, task: int) -> bool:
+    """Whether all that production asks for, on a machine and as a task, would fit there if it were used."""
+    if cell.limits.size == 0:
+        return True
+    most, asked, promised = cell.capacity[machine], cell.limits[task], cell.promised[machine]
+    return promised[CPU] + asked[CPU] <= most[CPU] and promised[MEMORY] + asked[MEMORY] <= most[MEMORY]
+
+
 @compiled(makes_arrays=False)
 def has_room(cell: Cell, machine: int, task: int) -> bool:
     """Whether a machine has room for a task."""
     cpu = cell.free[machine, CPU] - cell.sizes[task, CPU]
     memory = cell.free[machine, MEMORY] - cell.sizes[task, MEMORY]
     spread = cell.spread[machine]
+    if not keeps_promises(cell, machine, task):
+        return False
     return is_safe(cell, task, cpu, spread[CPU], CPU) and is_safe(cell, task, memory, spread[MEMORY], MEMORY)
 
 

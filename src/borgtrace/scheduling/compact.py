@@ -77,8 +77,9 @@ class Setting:
 
     def __post_init__(self) -> None:
         check_names("--what-if", self.what_ifs, ALL)
-        if self.plan:
-            parse_plan(self.plan)
+        if self.plan and parse_plan(self.plan).is_decaying:
+            way_out = "try --what-if reclaimed with --margin"
+            raise UsageError("--plan", "nothing decays in one moment", got=self.plan, way_out=way_out)
         if self.margin < 0:
             raise UsageError("--margin", "negative", expected="0 or more", got=f"{self.margin:g}")
 

@@ -10,31 +10,27 @@ from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.candidates import best, is_crowded, look, make_candidates, note
 from borgtrace.scheduling.choice import choose, choose_of_k, has_room
-from borgtrace.scheduling.gangs import count_room, is_ready, kind_of, measure_room, place_all
-from borgtrace.scheduling.heap import Heap, make_heap, pop, push
-from borgtrace.scheduling.machines import CPU, MACHINE, MEMORY, place, release, settle
+from borgtrace.scheduling.gangs import is_ready, kind_of, measure_room, place_all
+from borgtrace.scheduling.heap import Heap, make_heap, pop
+from borgtrace.scheduling.machines import release
 from borgtrace.scheduling.precedence import next_for, to_preempt, victim_on
 from borgtrace.scheduling.queue import dequeue, enqueue
-from borgtrace.scheduling.state import (
-    ALIVE,
-    ATTEMPT,
-    DONE,
-    ENDED,
-    KIND,
-    NEVER,
-    NEVER_RAN,
-    PREEMPTED,
-    REMOVED,
-    STARTED,
-    SUBMITTED,
-    WHERE,
-    Replay,
-    Rule,
+from borgtrace.scheduling.state import NEVER, PREEMPTED, WHERE, Replay, Rule
+from borgtrace.scheduling.transitions import (
+    ARRIVAL,
+    CHANGE,
+    DECAY,
+    END,
+    RANKS,
+    book,
+    change,
+    decay,
+    finish,
+    start,
+    stop,
+    submit,
 )
 
-_END, _MACHINE, _ARRIVAL = range(3)
-_RANKS = 4
-"""Of one instant ends come first, then machines, then arrivals: a time and its rank are one number."""
 _LAST = 2**63 - 1
 _ALIKE = 4
 """From so many alike arrivals in a row on, what is known of machines is kept for the next one.
@@ -46,113 +42,14 @@ _FACTOR, _MASK = 1_103_515_245, 2**31 - 1
 
 
 @compiled(makes_arrays=False)
-def _move(replay: Replay, attempt: int, machine: int, sign: int) -> None:
-    """Put an attempt on a machine, or take it off (−1), and count what it takes for its tier and of gangs that wait."""
-    count_room(replay.cell, replay.queue, replay.gangs, machine, -1)
-    if sign > 0:
-        place(replay.cell, attempt, machine)
-    else:
-        release(replay.cell, attempt)
-    count_room(replay.cell, replay.queue, replay.gangs, machine, 1)
-    held = replay.held[replay.jobs.tier[attempt], machine]
-    for which in (CPU, MEMORY):
-        held[which] += sign * replay.cell.sizes[attempt, which]
-        if replay.cell.safety > 0:
-            held[2 + which] += sign * replay.cell.variances[attempt, which]
-
-
-@compiled(makes_arrays=False)
-def _start(replay: Replay, agenda: Heap, rows: Index, attempt: int, machine: int, time: int) -> None:
-    jobs, row = replay.jobs, replay.row_of[attempt]
-    rows[row, STARTED], rows[row, WHERE] = time, machine
-    _move(replay, attempt, machine, 1)
-    if jobs.duration[attempt] >= 0:
-        push(agenda, (time + jobs.duration[attempt]) * _RANKS + _END, attempt, row)
-
-
-@compiled(makes_arrays=False)
-def _stop(replay: Replay, rows: Index, attempt: int, time: int, how: int) -> int:
-    row = replay.row_of[attempt]
-    machine = replay.cell.tasks[attempt, MACHINE]
-    _move(replay, attempt, machine, -1)
-    rows[row, ENDED], rows[row, KIND] = time, how
-    return machine
-
-
-@compiled(makes_arrays=False)
-def _change(replay: Replay, rule: Rule, agenda: Heap, rows: Index, event: int) -> int:
-    """Let a machine come or go, or begin or cease to meet constraints; return it.
-
-    Tasks of a machine that goes are submitted again; one whose constraints are no longer met runs on.
-    """
-    time, machine, is_there, which = replay.machines[event]
-    cell = replay.cell
-    count_room(cell, replay.queue, replay.gangs, machine, -1)
-    if which > 0:
-        cell.allowed[which, machine] = is_there == 1
-    else:
-        cell.is_up[machine] = is_there == 1
-        settle(cell, machine)
-    count_room(cell, replay.queue, replay.gangs, machine, 1)
-    while which == 0 and is_there == 0 and cell.tops[machine] >= 0:
-        attempt = cell.tops[machine]
-        _stop(replay, rows, attempt, time, REMOVED)
-        push(agenda, (time + rule.pause) * _RANKS + _ARRIVAL, attempt, 0)
-    return machine
-
-
-@compiled(makes_arrays=False)
-def _withdraw(replay: Replay, attempt: int) -> None:
-    """Let an attempt wait no longer; a gang that waits does without it."""
-    gangs, gang = replay.gangs, replay.gangs.of[attempt]
-    if gang < 0:
-        dequeue(replay.queue, replay.jobs.kinds[attempt], attempt)
-        return
-    whole = gangs.parts[gang]
-    gangs.of[attempt] = -1
-    gangs.waits[whole] -= 1
-    if gangs.part[attempt] != whole:
-        gangs.waits[gangs.part[attempt]] -= 1
-    if gangs.waits[whole] == 0:
-        dequeue(replay.queue, kind_of(replay.queue, gangs, gang), gangs.members[gangs.first[gang]])
-
-
-@compiled(makes_arrays=False)
-def _finish(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, time: int) -> int:
-    """Let a submission end, unless it was evicted before; return the machine that gets room, or −1."""
-    jobs, roomy = replay.jobs, -1
-    if rows[row, ENDED] != NEVER:
-        return roomy
-    if rows[row, STARTED] != NEVER:
-        roomy = _stop(replay, rows, attempt, time, DONE)
-    else:
-        _withdraw(replay, attempt)
-        rows[row, ENDED], rows[row, KIND] = time, DONE
-    after = jobs.after[attempt]
-    if after >= 0:
-        again = max(jobs.time[after], time + jobs.gap[attempt])
-        push(agenda, again * _RANKS + _ARRIVAL, after, 0)
-    return roomy
-
-
-@compiled(makes_arrays=False)
 def _evict_for(replay: Replay, rule: Rule, agenda: Heap, rows: Index, attempt: int, time: int) -> int:
     """Evict lower tiers from a machine until a task fits, and return it; −1: there is none."""
     machine = to_preempt(replay, attempt)
     while machine >= 0 and not has_room(replay.cell, machine, attempt):
         victim = victim_on(replay, rows, machine, replay.jobs.tier[attempt])
-        _stop(replay, rows, victim, time, PREEMPTED)
-        push(agenda, (time + rule.pause) * _RANKS + _ARRIVAL, victim, 0)
+        stop(replay, rows, victim, time, PREEMPTED)
+        book(agenda, time + rule.pause, ARRIVAL, victim, 0)
     return machine
-
-
-@compiled(makes_arrays=False)
-def _submit(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, time: int) -> None:
-    rows[row, ATTEMPT], rows[row, SUBMITTED], rows[row, KIND] = attempt, time, ALIVE
-    replay.row_of[attempt] = row
-    leaves = replay.jobs.leaves[attempt]
-    if replay.jobs.duration[attempt] == NEVER_RAN and leaves >= 0:
-        push(agenda, max(time, leaves) * _RANKS + _END, attempt, row)
 
 
 @compiled(makes_arrays=False)
@@ -168,7 +65,7 @@ def _start_all(replay: Replay, rule: Rule, agenda: Heap, rows: Index, gang: int,
             rows[replay.row_of[attempt], WHERE] = release(replay.cell, attempt)
     for attempt in members:
         if gangs.of[attempt] == gang:
-            _start(replay, agenda, rows, attempt, rows[replay.row_of[attempt], WHERE], time)
+            start(replay, agenda, rows, attempt, rows[replay.row_of[attempt], WHERE], time)
             gangs.of[attempt] = -1
     return True
 
@@ -181,7 +78,7 @@ def _arrive_all(
     gangs = replay.gangs
     members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
     for at, attempt in enumerate(members):
-        _submit(replay, agenda, rows, attempt, row + at, time)
+        submit(replay, agenda, rows, attempt, row + at, time)
     measure_room(replay.cell, gangs, gang)
     if not (is_ready(replay.cell, gangs, gang, -1) and _start_all(replay, rule, agenda, rows, gang, time, draw)):
         gangs.closed[gang] = 0
@@ -207,7 +104,7 @@ def _arrive(
     Where `is_known`, `heap` has the machines that may take it.
     """
     cell, jobs, queue = replay.cell, replay.jobs, replay.queue
-    _submit(replay, agenda, rows, attempt, row, time)
+    submit(replay, agenda, rows, attempt, row, time)
     machine, evicts = -1, False
     # Where another of its kind waits, nothing has room.
     if queue.heads[jobs.kinds[attempt]] < 0:
@@ -221,7 +118,7 @@ def _arrive(
         machine = _evict_for(replay, rule, agenda, rows, attempt, time)
         evicts = machine >= 0
     if machine >= 0:
-        _start(replay, agenda, rows, attempt, machine, time)
+        start(replay, agenda, rows, attempt, machine, time)
     else:
         enqueue(queue, jobs.kinds[attempt], attempt)
     return machine, evicts
@@ -236,7 +133,7 @@ def _refill(replay: Replay, rule: Rule, agenda: Heap, rows: Index, machine: int,
         head, gang = queue.heads[kind], kind - kind_of(queue, replay.gangs, 0)
         if gang < 0:
             dequeue(queue, kind, head)
-            _start(replay, agenda, rows, head, machine, time)
+            start(replay, agenda, rows, head, machine, time)
         elif _start_all(replay, rule, agenda, rows, gang, time, machine):
             dequeue(queue, kind, head)
         else:
@@ -251,11 +148,11 @@ def _next(replay: Replay, agenda: Heap, begun: int, changed: int) -> tuple[int, 
     """Return what comes next: time and what, of which attempt or event, and its row (−1: it is none of the agenda)."""
     jobs, key, value, row = replay.jobs, _LAST, 0, -1
     if changed < len(replay.machines):
-        key, value = replay.machines[changed, 0] * _RANKS + _MACHINE, changed
+        key, value = replay.machines[changed, 0] * RANKS + CHANGE, changed
     if begun < jobs.firsts.size:
         first = jobs.firsts[begun]
-        if jobs.time[first] * _RANKS + _ARRIVAL < key:
-            key, value = jobs.time[first] * _RANKS + _ARRIVAL, first
+        if jobs.time[first] * RANKS + ARRIVAL < key:
+            key, value = jobs.time[first] * RANKS + ARRIVAL, first
     # Of two that arrive at one instant the first in the trace goes first.
     if agenda.size[0] and (int(agenda.keys[0]), agenda.values[0, 0]) < (key, value):
         key, value, row = int(agenda.keys[0]), agenda.values[0, 0], agenda.values[0, 1]
@@ -271,14 +168,18 @@ def _go_on(replay: Replay, rule: Rule, agenda: Heap, heap: Heap, rows: Index, st
     gangs = replay.gangs
     while count + gangs.members.size < len(rows) and agenda.size[0] + jobs.time.size < agenda.keys.size:
         key, value, row = _next(replay, agenda, begun, changed)
-        time, what, is_refilled = key // _RANKS, key % _RANKS, True
+        time, what, is_refilled = key // RANKS, key % RANKS, True
         if key == _LAST or time > until:
             is_over = True
             break
-        if what == _MACHINE:
-            machine, changed = _change(replay, rule, agenda, rows, value), changed + 1
-        elif what == _END:
-            machine = _finish(replay, agenda, rows, value, row, time)
+        if what == CHANGE:
+            machine, changed = change(replay, rule, agenda, rows, value), changed + 1
+        elif what == END:
+            machine = finish(replay, agenda, rows, value, row, time)
+        elif what == DECAY:
+            machine = decay(replay, agenda, rows, value, row, time)
+            # What is known of machines is known for what it asked for.
+            model = -1 if value == model else model
         elif row < 0 and gangs.of[value] >= 0:
             draw = (draw * _FACTOR + 1) & _MASK
             came = _arrive_all(replay, rule, agenda, rows, gangs.of[value], count, time, draw >> 16)

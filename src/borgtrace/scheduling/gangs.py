@@ -122,11 +122,12 @@ def with_stand_ins(demand: Demand, gangs: Gangs) -> Demand:
         lowest, highest = least(values[who], starts), np.maximum.reduceat(values[who], starts)
         return np.append(values, np.where(lowest == highest, lowest, nothing))
 
-    sizes, varied = (
+    sizes, varied, limits = (
         np.vstack([taken, least(taken[who], starts)]) if len(taken) else taken
-        for taken in (demand.sizes, demand.variances)
+        for taken in (demand.sizes, demand.variances, demand.limits)
     )
-    return Demand(sizes, common(demand.groups, -1), common(demand.sets, 0), demand.allowed, varied, demand.safety)
+    groups, sets = common(demand.groups, -1), common(demand.sets, 0)
+    return Demand(sizes, groups, sets, demand.allowed, varied, demand.safety, limits)
 
 
 @compiled(inline=True, makes_arrays=False)

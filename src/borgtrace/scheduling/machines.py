@@ -62,6 +62,9 @@ class Cell(NamedTuple):
         Shape (tasks,): tasks of one group share no machine (−1: no group).
     variances, spread
         Shapes (tasks, 2) and (machines, 2): variance of what a task takes, and their sums, in squared units.
+    limits, promised
+        Shapes (tasks, 2) and (machines, 2): what production asks for, 0 for others, and their sums, which are at most
+        the capacity, whatever is reserved; no tasks where nothing is promised.
     safety
         Square of how many standard deviations of its tasks stay free on a machine; 0: nothing is asked of variances.
     """
@@ -83,6 +86,8 @@ class Cell(NamedTuple):
     groups: Index
     variances: Index
     spread: Index
+    limits: Index
+    promised: Index
     allowed: Flags
     safety: float
 
@@ -93,8 +98,8 @@ _IDLE = SIDE * SIDE
 MACHINE, NEXT_TASK, PREVIOUS_TASK = range(3)
 
 
-NO_VARIANCE: Index = np.empty((0, 2), np.int64)
-"""What stands for tasks that take what they are planned with."""
+NOTHING: Index = np.empty((0, 2), np.int64)
+"""What stands for the variances of tasks that take what they are planned with, and for limits that nobody checks."""
 ANYWHERE: Flags = np.empty((0, 0), np.bool_)
 """What stands for machines where no task has constraints."""
 
@@ -113,7 +118,7 @@ class Demand:
         int64 (n,): 0, or 1 + the line of `allowed` that says where the task may be.
     allowed
         bool (sets, machines): which machines meet each set of constraints.
-    variances, safety
+    variances, safety, limits
         As of :class:`Cell`.
     """
 
@@ -121,12 +126,13 @@ class Demand:
     groups: Index
     sets: Index
     allowed: Flags = field(default_factory=lambda: ANYWHERE)
-    variances: Index = field(default_factory=lambda: NO_VARIANCE)
+    variances: Index = field(default_factory=lambda: NOTHING)
     safety: float = 0.0
+    limits: Index = field(default_factory=lambda: NOTHING)
 
     def of(self, chosen: Flags) -> "Demand":
         """Return some of the tasks."""
-        variances = self.variances[chosen] if len(self.variances) else NO_VARIANCE
+        variances = self.variances[chosen] if len(self.variances) else NOTHING
         parts = self.sizes[chosen], self.groups[chosen], self.sets[chosen], self.allowed, variances
         return Demand(*parts, self.safety)
 
@@ -156,7 +162,7 @@ def make_cell(capacity: Index, rank: Index, demand: Demand) -> tuple[Cell, Index
         *(first, idle, np.full((kinds, SIDE, SIDE), -1, np.int64), np.zeros((kinds, SIDE), np.int64)),
         *(places, np.full(n, -1, np.int64), np.full((len(demand.sizes), 3), -1, np.int64)),
         *(np.array(demand.sizes, order="C"), demand.sets, demand.groups),
-        *(demand.variances, np.zeros((n, 2), np.int64)),
+        *(demand.variances, np.zeros((n, 2), np.int64), demand.limits, np.zeros((n, 2), np.int64)),
         allowed=np.vstack([np.ones((1, n), np.bool_), rows]),
         safety=demand.safety,
     )
@@ -231,15 +237,22 @@ def settle(cell: Cell, machine: int) -> None:
         cell.filled[kind, new // SIDE] |= 1 << new % SIDE
 
 
+@compiled(inline=True, makes_arrays=False)
+def _take(cell: Cell, task: int, machine: int, sign: int) -> None:
+    """Let a task take of a machine what it is planned with, or give it back (−1)."""
+    for which in (CPU, MEMORY):
+        cell.free[machine, which] -= sign * cell.sizes[task, which]
+        if cell.safety > 0:
+            cell.spread[machine, which] += sign * cell.variances[task, which]
+        if cell.limits.size:
+            cell.promised[machine, which] += sign * cell.limits[task, which]
+    cell.n_tasks[machine] += sign
+
+
 @compiled(makes_arrays=False)
 def place(cell: Cell, task: int, machine: int) -> None:
     """Put a task on a machine."""
-    cell.free[machine, CPU] -= cell.sizes[task, CPU]
-    cell.free[machine, MEMORY] -= cell.sizes[task, MEMORY]
-    if cell.safety > 0:
-        cell.spread[machine, CPU] += cell.variances[task, CPU]
-        cell.spread[machine, MEMORY] += cell.variances[task, MEMORY]
-    cell.n_tasks[machine] += 1
+    _take(cell, task, machine, 1)
     after = cell.tops[machine]
     cell.tasks[task, MACHINE] = machine
     cell.tasks[task, NEXT_TASK], cell.tasks[task, PREVIOUS_TASK] = after, -1
@@ -253,12 +266,7 @@ def place(cell: Cell, task: int, machine: int) -> None:
 def release(cell: Cell, task: int) -> int:
     """Take a task off its machine, and return the machine."""
     machine, after, before = cell.tasks[task]
-    cell.free[machine, CPU] += cell.sizes[task, CPU]
-    cell.free[machine, MEMORY] += cell.sizes[task, MEMORY]
-    if cell.safety > 0:
-        cell.spread[machine, CPU] -= cell.variances[task, CPU]
-        cell.spread[machine, MEMORY] -= cell.variances[task, MEMORY]
-    cell.n_tasks[machine] -= 1
+    _take(cell, task, machine, -1)
     if before >= 0:
         cell.tasks[before, NEXT_TASK] = after
     else:

@@ -4,11 +4,15 @@ A size (average, cantelli, percentile, request, reservation) takes the place of 
 and variances of the tasks of a machine are summed, and mean + z·√variance may be at most its capacity, z = Φ⁻¹(1 − ρ).
 CPU and memory are tested each by itself.  All windows of a task are looked at, later ones too: a forecast that is
 perfect.
+
+With reclaimed a task takes what it asks for when it starts, and from 300 s on less and less, down to what reservation
+plans (:mod:`borgtrace.scheduling.transitions`); what runs when the trace begins takes that from the start.  Production
+must also fit by what production asks for: it never relies on room that is reclaimed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -17,8 +21,8 @@ import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.recipe import Tables
-from borgtrace.scheduling.machines import UNIT, Demand, to_units
+from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.scheduling.machines import NOTHING, UNIT, Demand, to_units
 from borgtrace.scheduling.workload import Tasks, matched
 
 if TYPE_CHECKING:
@@ -27,17 +31,30 @@ if TYPE_CHECKING:
 _SIZES = ("average", "cantelli", "percentile", "request")
 _RESERVATION = "reservation"
 """Usage and a margin, at most what a task asks for."""
+_RECLAIMED = "reclaimed"
+"""The same after a while, beside production by its limits: Verma et al., EuroSys'15, section 5.5."""
+_COVERED = 0.9
+"""Share of the tasks that must have usage for that."""
 _MOST = 0.5
 """Above this ρ less than the mean would stay free."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What plans tasks: its name and parameter, the estimator, and whether a task takes at most what it asks for."""
+    """What plans tasks.
+
+    Attributes
+    ----------
+    label, estimator
+        Its name and parameter, and what they stand for.
+    is_limited, is_decaying
+        Whether a task takes at most what it asks for, and whether it takes that first.
+    """
 
     label: str
     estimator: Estimator
     is_limited: bool = False
+    is_decaying: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +71,10 @@ class Plan:
         As of :class:`borgtrace.scheduling.machines.Cell`.
     unmeasured
         How many tasks have no usage and take what they ask for.
+    lasting
+        int64 (n, 2): what they take at last; `sizes` where nothing decays.
+    limits
+        As of :class:`borgtrace.scheduling.machines.Cell`.
     """
 
     label: str
@@ -61,10 +82,17 @@ class Plan:
     variances: Index
     safety: float
     unmeasured: int
+    lasting: Index
+    limits: Index = field(default_factory=lambda: NOTHING)
+
+    @property
+    def is_decaying(self) -> bool:
+        """Whether tasks take less after a while."""
+        return len(self.limits) > 0
 
     def of(self, demand: Demand) -> Demand:
         """Return tasks with what they are planned with."""
-        return replace(demand, sizes=self.sizes, variances=self.variances, safety=self.safety)
+        return replace(demand, sizes=self.sizes, variances=self.variances, safety=self.safety, limits=self.limits)
 
 
 def parse_plan(text: str) -> Planner:
@@ -79,17 +107,17 @@ def parse_plan(text: str) -> Planner:
     from borgtrace.placement import parse_estimator
 
     name, _, number = text.partition(":")
-    if name == _RESERVATION:
+    if name in (_RESERVATION, _RECLAIMED):
         try:
             margin = float(number)
         except ValueError:
             margin = -1.0
         if not 0 <= margin < np.inf:
-            raise UsageError("--plan", "no margin", expected="reservation:SHARE, 0 or more", got=text)
-        return Planner(f"{name} {margin:g}", parse_estimator(f"average:{1 + margin}"), is_limited=True)
+            raise UsageError("--plan", "no margin", expected=f"{name}:SHARE, 0 or more", got=text)
+        return Planner(f"{name} {margin:g}", parse_estimator(f"average:{1 + margin}"), True, name == _RECLAIMED)
     estimator = parse_estimator(text)
     if estimator.name not in _SIZES and not (estimator.name == "gpa" and estimator.parameter <= _MOST):
-        expected = f"{', '.join(_SIZES)}, {_RESERVATION}, or gpa up to {_MOST:g}"
+        expected = f"{', '.join(_SIZES)}, {_RESERVATION}, {_RECLAIMED}, or gpa up to {_MOST:g}"
         raise UsageError("--plan", "no room test of a scheduler", expected=expected, got=text)
     return Planner(estimator.label, estimator)
 
@@ -121,7 +149,13 @@ def plan_of(planner: Planner, tables: Tables, tasks: Tasks) -> Plan:
             variances[is_known, place] = np.rint(items[:, 1] * UNIT**2)
         is_measured &= is_known
     safety = NormalDist().inv_cdf(1 - estimator.parameter) ** 2 if is_gpa else 0.0
-    return Plan(planner.label, sizes, variances, safety, int((~is_measured).sum()))
+    plan = Plan(planner.label, sizes, variances, safety, int((~is_measured).sum()), sizes)
+    if not planner.is_decaying:
+        return plan
+    NotApplicable.unless(is_measured.mean() >= _COVERED, "reclaimed room needs usage of nine tasks in ten")
+    ran = tasks.times["schedule_time"] == 0
+    limits = np.where(tasks.is_production[:, None], tasks.sizes, 0)
+    return replace(plan, sizes=np.where(ran[:, None], sizes, tasks.sizes), limits=limits)
 
 
 def _values(estimator: Estimator, tables: Tables, tasks: Tasks, resource: str) -> Numbers:

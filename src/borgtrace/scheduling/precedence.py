@@ -4,7 +4,7 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
-from borgtrace.scheduling.choice import is_apart, is_better, is_open, is_safe
+from borgtrace.scheduling.choice import is_apart, is_better, is_open, is_safe, keeps_promises
 from borgtrace.scheduling.gangs import is_ready, kind_of
 from borgtrace.scheduling.machines import CPU, MEMORY, NEXT_TASK
 from borgtrace.scheduling.state import STARTED, Replay
@@ -39,7 +39,8 @@ def to_preempt(replay: Replay, attempt: int) -> int:
     cell, jobs = replay.cell, replay.jobs
     cpu, memory = cell.sizes[attempt]
     for machine in range(cell.rank.size):
-        if not (cell.is_up[machine] and cell.allowed[cell.sets[attempt], machine]):
+        is_met = cell.is_up[machine] and cell.allowed[cell.sets[attempt], machine]
+        if not (is_met and keeps_promises(cell, machine, attempt)):
             continue
         wide, high = cell.free[machine, CPU], cell.free[machine, MEMORY]
         missing = max(0, cpu - wide) / cell.capacity[machine, CPU]

@@ -1,6 +1,7 @@
 """A trace scheduled again: what arrives, what the cell is, and what came of each submission."""
 
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,7 @@ _STEPS = 64
 """Factors are tried in steps of one in so many."""
 _PENDING = 500
 _FAR = 2**62
+_UNRESERVED: Index = np.empty((0, 2, 2), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +199,8 @@ def replayed(
     changes[:, 1] = place[changes[:, 1]]
     queue = make_queue(int(jobs.kinds.max()) + 1 + len(gangs.closed), n)
     held = np.zeros((len(tasks.tiers) + 1, len(lines), 4), np.int64)
-    work = Replay(cell, jobs, queue, held, np.full(n, NEVER), changes, gangs)
+    reserved = np.stack([demand.sizes[:n], plan.lasting], axis=1) if plan and plan.is_decaying else _UNRESERVED
+    work = Replay(cell, jobs, queue, held, np.full(n, NEVER), changes, reserved, gangs)
     rows = run(work, Rule(policy.kind, policy.k, policy.preempts, PAUSE), trace.until, seed)
     # What waited for the last task of its job was submitted before that.
     came, first = np.unique(rows[:, ATTEMPT], return_index=True)
@@ -232,8 +235,8 @@ def _arrivals(trace: Trace, demand: Demand) -> Arrivals:
     production = tasks.tiers.index("production") if "production" in tasks.tiers else len(tasks.tiers)
     # Production and what is above it never evict each other; what has no tier is below all.
     tier = np.minimum(tasks.tier, production) + 1
-    kinds, varied = np.zeros(n, np.int64), demand.variances.T if len(demand.variances) else ()
-    for column in (*demand.sizes.T, *varied, demand.sets, demand.groups, tasks.priority):
+    kinds, others = np.zeros(n, np.int64), [part.T for part in (demand.variances, demand.limits) if len(part)]
+    for column in (*demand.sizes.T, *chain(*others), demand.sets, demand.groups, tasks.priority):
         kinds = _coded(kinds * n + _coded(column))
     firsts = np.flatnonzero(is_first)
     firsts = firsts[np.argsort(trace.arrivals[firsts], kind="stable")]

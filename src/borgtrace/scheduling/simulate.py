@@ -146,7 +146,7 @@ class Simulate(StoreQuestion):
             if setting.event_log and not change:
                 write_event_log(store, trace, found, name, setting.seed, setting.event_log)
             taken = 1.0 if policy is None else factor
-            planned = plan.sizes if plan and policy else with_factor(trace.tasks, taken)
+            planned = plan.lasting if plan and policy else with_factor(trace.tasks, taken)
             never = impossible(changed, plan if policy else None)
             room = room_of(changed, found, planned)
             rows += [row | room for row in rows_of(changed, found, f"{name}{change}", planned, never)]

@@ -66,6 +66,8 @@ class Replay(NamedTuple):
     machines
         Shape (events, 4): time, machine, whether it is there, or meets a set of constraints, from then on, and which
         line of the cell's `allowed` that is (0: whether it is there).
+    reserved
+        Shape (attempts, 2, 2): what each takes when it starts, and at last; (0, 2, 2) where nothing decays.
     gangs
         Attempts that start together.  In the queue the first of each waits for all, as a kind of its own.
     """
@@ -76,6 +78,7 @@ class Replay(NamedTuple):
     held: Index
     row_of: Index
     machines: Index
+    reserved: Index
     gangs: Gangs
 
 

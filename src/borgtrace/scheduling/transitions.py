@@ -1,0 +1,165 @@
+"""What happens to one attempt, or one machine, of a replay: it arrives, starts, stops, ends; comes and goes.
+
+Functions share their arguments: `replay`, the machines and who waits; `agenda`, what is to come; `rows`, what
+:func:`borgtrace.scheduling.events.run` returns; an attempt, the `row` of its submission, and `time` in µs.
+
+Where reservations decay (Verma et al., EuroSys'15, section 5.5) a task is reserved what it asks for at first, and then
+less.  How fast is not published: after 300 s half of what is too much is given up, three times, and then all of it.
+"""
+
+from borgtrace.kernels.arrays import Index
+from borgtrace.kernels.compiled import compiled
+from borgtrace.scheduling.gangs import count_room, kind_of
+from borgtrace.scheduling.heap import Heap, push
+from borgtrace.scheduling.machines import CPU, MACHINE, MEMORY, place, release, settle
+from borgtrace.scheduling.queue import dequeue
+from borgtrace.scheduling.state import (
+    ALIVE,
+    ATTEMPT,
+    DONE,
+    ENDED,
+    KIND,
+    NEVER,
+    NEVER_RAN,
+    REMOVED,
+    STARTED,
+    SUBMITTED,
+    WHERE,
+    Replay,
+    Rule,
+)
+
+END, CHANGE, ARRIVAL, DECAY = range(4)
+"""Of one instant ends come first, then machines, then arrivals, and last what is reserved for less."""
+FIRM, STEPS = 300_000_000, 4
+"""µs until a reservation is lowered, and how often it is."""
+RANKS = 4
+"""A time and such a rank are one number: the key of the agenda."""
+
+
+@compiled(inline=True, makes_arrays=False)
+def book(agenda: Heap, time: int, what: int, attempt: int, row: int) -> None:
+    """Let something happen to an attempt, and its row, at a time."""
+    push(agenda, time * RANKS + what, attempt, row)
+
+
+@compiled(makes_arrays=False)
+def move(replay: Replay, attempt: int, machine: int, sign: int) -> None:
+    """Put an attempt on a machine, or take it off (−1), and count what it takes for its tier and of gangs that wait."""
+    count_room(replay.cell, replay.queue, replay.gangs, machine, -1)
+    if sign > 0:
+        place(replay.cell, attempt, machine)
+    else:
+        release(replay.cell, attempt)
+    count_room(replay.cell, replay.queue, replay.gangs, machine, 1)
+    held = replay.held[replay.jobs.tier[attempt], machine]
+    for which in (CPU, MEMORY):
+        held[which] += sign * replay.cell.sizes[attempt, which]
+        if replay.cell.safety > 0:
+            held[2 + which] += sign * replay.cell.variances[attempt, which]
+
+
+@compiled(makes_arrays=False)
+def start(replay: Replay, agenda: Heap, rows: Index, attempt: int, machine: int, time: int) -> None:
+    """Start an attempt on a machine, and book its end."""
+    jobs, row = replay.jobs, replay.row_of[attempt]
+    rows[row, STARTED], rows[row, WHERE] = time, machine
+    move(replay, attempt, machine, 1)
+    if jobs.duration[attempt] >= 0:
+        book(agenda, time + jobs.duration[attempt], END, attempt, row)
+    if replay.reserved.size:
+        book(agenda, time + FIRM, DECAY, attempt, row)
+
+
+@compiled(makes_arrays=False)
+def decay(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, time: int) -> int:
+    """Lower what is reserved for an attempt, if it still runs; return the machine that gets room, or −1."""
+    sizes, last = replay.cell.sizes[attempt], replay.reserved[attempt, 1]
+    if rows[row, ENDED] != NEVER or (sizes[CPU] == last[CPU] and sizes[MEMORY] == last[MEMORY]):
+        return -1
+    is_last, machine = time - rows[row, STARTED] >= STEPS * FIRM, replay.cell.tasks[attempt, MACHINE]
+    move(replay, attempt, machine, -1)
+    for which in (CPU, MEMORY):
+        sizes[which] = last[which] if is_last else (sizes[which] + last[which]) // 2
+    move(replay, attempt, machine, 1)
+    if not is_last:
+        book(agenda, time + FIRM, DECAY, attempt, row)
+    return machine
+
+
+@compiled(makes_arrays=False)
+def stop(replay: Replay, rows: Index, attempt: int, time: int, how: int) -> int:
+    """Take an attempt off its machine, and return that."""
+    row = replay.row_of[attempt]
+    machine = replay.cell.tasks[attempt, MACHINE]
+    move(replay, attempt, machine, -1)
+    if replay.reserved.size:
+        replay.cell.sizes[attempt, CPU], replay.cell.sizes[attempt, MEMORY] = replay.reserved[attempt, 0]
+    rows[row, ENDED], rows[row, KIND] = time, how
+    return machine
+
+
+@compiled(makes_arrays=False)
+def submit(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, time: int) -> None:
+    """Give a submission its row, and book when it is withdrawn if it never ran."""
+    rows[row, ATTEMPT], rows[row, SUBMITTED], rows[row, KIND] = attempt, time, ALIVE
+    replay.row_of[attempt] = row
+    leaves = replay.jobs.leaves[attempt]
+    if replay.jobs.duration[attempt] == NEVER_RAN and leaves >= 0:
+        book(agenda, max(time, leaves), END, attempt, row)
+
+
+@compiled(makes_arrays=False)
+def change(replay: Replay, rule: Rule, agenda: Heap, rows: Index, event: int) -> int:
+    """Let a machine come or go, or begin or cease to meet constraints; return it.
+
+    Tasks of a machine that goes are submitted again; one whose constraints are no longer met runs on.
+    """
+    time, machine, is_there, which = replay.machines[event]
+    cell = replay.cell
+    count_room(cell, replay.queue, replay.gangs, machine, -1)
+    if which > 0:
+        cell.allowed[which, machine] = is_there == 1
+    else:
+        cell.is_up[machine] = is_there == 1
+        settle(cell, machine)
+    count_room(cell, replay.queue, replay.gangs, machine, 1)
+    while which == 0 and is_there == 0 and cell.tops[machine] >= 0:
+        attempt = cell.tops[machine]
+        stop(replay, rows, attempt, time, REMOVED)
+        book(agenda, time + rule.pause, ARRIVAL, attempt, 0)
+    return machine
+
+
+@compiled(makes_arrays=False)
+def withdraw(replay: Replay, attempt: int) -> None:
+    """Let an attempt wait no longer; a gang that waits does without it."""
+    gangs, gang = replay.gangs, replay.gangs.of[attempt]
+    if gang < 0:
+        dequeue(replay.queue, replay.jobs.kinds[attempt], attempt)
+        return
+    whole = gangs.parts[gang]
+    gangs.of[attempt] = -1
+    gangs.waits[whole] -= 1
+    if gangs.part[attempt] != whole:
+        gangs.waits[gangs.part[attempt]] -= 1
+    if gangs.waits[whole] == 0:
+        dequeue(replay.queue, kind_of(replay.queue, gangs, gang), gangs.members[gangs.first[gang]])
+
+
+@compiled(makes_arrays=False)
+def finish(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, time: int) -> int:
+    """Let a submission end, unless it was evicted before; return the machine that gets room, or −1."""
+    jobs, roomy = replay.jobs, -1
+    if rows[row, ENDED] != NEVER:
+        return roomy
+    if rows[row, STARTED] != NEVER:
+        roomy = stop(replay, rows, attempt, time, DONE)
+    else:
+        withdraw(replay, attempt)
+        rows[row, ENDED], rows[row, KIND] = time, DONE
+    after = jobs.after[attempt]
+    if after >= 0:
+        again = max(jobs.time[after], time + jobs.gap[attempt])
+        book(agenda, again, ARRIVAL, after, 0)
+    return roomy
