@@ -14,6 +14,7 @@ def simulate(
     add_machines: list[str] | None = None,
     upgrade_machines: list[str] | None = None,
     event_log: str = "",
+    by_hour: bool = False,
     seed: int = 0,
     memory: str = "4GB",
     out: Path | None = None,
@@ -30,7 +31,7 @@ def simulate(
     import borgtrace
     from borgtrace.cli._answers import ask, check_png
     from borgtrace.cli._console import talk
-    from borgtrace.scheduling import POLICIES, SIMULATE
+    from borgtrace.scheduling import POLICIES, SIMULATE, SIMULATE_HOURS
 
     if list_names:
         for each in POLICIES.values():
@@ -40,5 +41,6 @@ def simulate(
     given: dict[str, Any] = {"factor": factor, "seed": seed, **({"policies": tuple(policy)} if policy else {})}
     given |= {"plan": plan, "whole_jobs": whole_jobs, "upgrade_machines": tuple(upgrade_machines or ())}
     given |= {"each_constraint": each_constraint, "add_machines": tuple(add_machines or ()), "event_log": event_log}
-    question, opened = replace(SIMULATE, said=talk.print), borgtrace.open(store, memory=memory)
+    question = replace(SIMULATE_HOURS if by_hour else SIMULATE, said=talk.print)
+    opened = borgtrace.open(store, memory=memory)
     ask(question, opened, given, out=out, png=png, as_json=as_json)

@@ -23,6 +23,7 @@ from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.recipe import NotApplicable, Tables
 from borgtrace.scheduling.machines import NOTHING, UNIT, Demand, to_units
+from borgtrace.scheduling.neighbors import slowdown
 from borgtrace.scheduling.workload import Tasks, matched
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _RECLAIMED = "reclaimed"
 """The same after a while, beside production by its limits: Verma et al., EuroSys'15, section 5.5."""
 _COVERED = 0.9
 """Share of the tasks that must have usage for that."""
+_CPI = "+cpi"
+"""Behind any of them: more CPU for tasks that their neighbors slow down (:mod:`borgtrace.scheduling.neighbors`)."""
 _MOST = 0.5
 """Above this ρ less than the mean would stay free."""
 
@@ -49,12 +52,15 @@ class Planner:
         Its name and parameter, and what they stand for.
     is_limited, is_decaying
         Whether a task takes at most what it asks for, and whether it takes that first.
+    is_cpi_aware
+        Whether it takes more CPU where its neighbors slow it down.
     """
 
     label: str
     estimator: Estimator
     is_limited: bool = False
     is_decaying: bool = False
+    is_cpi_aware: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +81,8 @@ class Plan:
         int64 (n, 2): what they take at last; `sizes` where nothing decays.
     limits
         As of :class:`borgtrace.scheduling.machines.Cell`.
+    slowed
+        How many take more CPU, as their neighbors slow them down.
     """
 
     label: str
@@ -84,6 +92,7 @@ class Plan:
     unmeasured: int
     lasting: Index
     limits: Index = field(default_factory=lambda: NOTHING)
+    slowed: int = 0
 
     @property
     def is_decaying(self) -> bool:
@@ -96,7 +105,7 @@ class Plan:
 
 
 def parse_plan(text: str) -> Planner:
-    """Read an estimator such as ``gpa:0.01``, ``percentile:95`` or ``reservation:0.25``.
+    """Read an estimator such as ``gpa:0.01``, ``percentile:95`` or ``reservation:0.25+cpi``.
 
     Raises
     ------
@@ -106,6 +115,9 @@ def parse_plan(text: str) -> Planner:
     # Compiled code that takes long to read: only who asks for an estimator waits.
     from borgtrace.placement import parse_estimator
 
+    if text.endswith(_CPI):
+        body = parse_plan(text.removesuffix(_CPI))
+        return replace(body, label=f"{body.label} with CPI", is_cpi_aware=True)
     name, _, number = text.partition(":")
     if name in (_RESERVATION, _RECLAIMED):
         try:
@@ -150,12 +162,17 @@ def plan_of(planner: Planner, tables: Tables, tasks: Tasks) -> Plan:
         is_measured &= is_known
     safety = NormalDist().inv_cdf(1 - estimator.parameter) ** 2 if is_gpa else 0.0
     plan = Plan(planner.label, sizes, variances, safety, int((~is_measured).sum()), sizes)
-    if not planner.is_decaying:
-        return plan
-    NotApplicable.unless(is_measured.mean() >= _COVERED, "reclaimed room needs usage of nine tasks in ten")
-    ran = tasks.times["schedule_time"] == 0
-    limits = np.where(tasks.is_production[:, None], tasks.sizes, 0)
-    return replace(plan, sizes=np.where(ran[:, None], sizes, tasks.sizes), limits=limits)
+    if planner.is_decaying:
+        NotApplicable.unless(is_measured.mean() >= _COVERED, "reclaimed room needs usage of nine tasks in ten")
+        ran = tasks.times["schedule_time"] == 0
+        limits = np.where(tasks.is_production[:, None], tasks.sizes, 0)
+        plan = replace(plan, sizes=np.where(ran[:, None], sizes, tasks.sizes), limits=limits)
+    if planner.is_cpi_aware:
+        more = slowdown(tables, tasks)
+        grown = (np.rint(part * np.column_stack([1 + more, 0 * more + 1])) for part in (plan.sizes, plan.lasting))
+        sizes, lasting = (part.astype(np.int64) for part in grown)
+        plan = replace(plan, sizes=sizes, lasting=lasting, slowed=int((more > 0).sum()))
+    return plan
 
 
 def _values(estimator: Estimator, tables: Tables, tasks: Tasks, resource: str) -> Numbers:

@@ -5,9 +5,15 @@ import numpy as np
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.scheduling.replay import Trace
 from borgtrace.scheduling.state import ENDED, STARTED, WHERE
+from borgtrace.scheduling.workload import Tasks
 
 _UNMEASURED = 10
 """One task in so many may be without usage, where an overload is told."""
+
+
+def is_covered(tasks: Tasks) -> bool:
+    """Whether enough tasks have usage to tell what a cell uses."""
+    return tasks.without_usage * _UNMEASURED <= len(tasks)
 
 
 def room_of(trace: Trace, found: Index, planned: Index) -> dict[str, float | None]:
@@ -47,12 +53,14 @@ def room_of(trace: Trace, found: Index, planned: Index) -> dict[str, float | Non
     alone = np.maximum(free - free[:, ::-1], 0) * capacity * lasts[:, None]
     stranded = alone.sum(axis=0) / (trace.machines.capacity.sum(axis=0) * float(max(trace.until, 1)))
     tasks = trace.tasks
-    is_covered = tasks.without_usage * _UNMEASURED <= len(tasks)
     return {
         **{
             "machines": busy / max(trace.until, 1),
             "tasks_per_machine": float((lasts @ np.cumsum(sign)) / max(busy, 1.0)),
         },
         **{"stranded_cpu": float(stranded[0]), "stranded_memory": float(stranded[1])},
-        **{"overcommitted": share_above(tasks.sizes), "overloaded": share_above(tasks.used) if is_covered else None},
+        **{
+            "overcommitted": share_above(tasks.sizes),
+            "overloaded": share_above(tasks.used) if is_covered(tasks) else None,
+        },
     }

@@ -148,8 +148,7 @@ class Simulate(StoreQuestion):
             taken = 1.0 if policy is None else factor
             planned = plan.lasting if plan and policy else with_factor(trace.tasks, taken)
             never = impossible(changed, plan if policy else None)
-            room = room_of(changed, found, planned)
-            rows += [row | room for row in rows_of(changed, found, f"{name}{change}", planned, never)]
+            rows += self.compute(changed, found, f"{name}{change}", planned, never)
         for sentence in costliest(rows):
             self.said(sentence)
         return table_of(rows, self.result)
@@ -167,6 +166,7 @@ def _counted(trace: Trace, plan: Plan | None) -> str:
         f"{len(waits):,} that fit no machine{f' ({named} …)' if named else ''}; "
         f"{len(machines.ids):,} machines, {machines.without_capacity:,} others without a capacity"
         + (f"; {plan.label}: {plan.unmeasured:,} attempts without usage take what they ask for" if plan else "")
+        + (f"; {plan.slowed:,} attempts take more CPU, slowed down by neighbors" if plan and plan.slowed else "")
     )
 
 
@@ -206,7 +206,7 @@ def rows_of(trace: Trace, found: Index, policy: str, planned: Index, impossible:
         taken = planned[own].sum() / max(tasks.sizes[own].sum(), 1)
         middle, high = np.percentile(waits, (50, 90)).tolist() if len(waits) else (None, None)
         row = {
-            **{"policy": policy, "tier": tasks.tiers[tier] if tier >= 0 else "unknown"},
+            **{"policy": policy, "tier": tasks.tier_name(tier)},
             **{"submissions": len(part), "starts": len(ran), "wait_p50": middle, "wait_p90": high},
             "wait_mean": _mean(waits),
             **{f"wait_{size}": _mean(waits[is_large[ran[:, 0]] == (size == "large")]) for size in ("small", "large")},
@@ -220,7 +220,8 @@ def rows_of(trace: Trace, found: Index, policy: str, planned: Index, impossible:
             **{"cpu": float(used[0]), "memory": float(used[1]), "factor": float(round(taken, 6))},
         }
         rows.append(row)
-    return rows
+    room = room_of(trace, found, planned)
+    return [row | room for row in rows]
 
 
 def _mean(values: Numbers) -> float | None:

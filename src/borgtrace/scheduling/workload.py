@@ -21,7 +21,8 @@ from borgtrace.recipe.eligibility import Eligibility
 from borgtrace.scheduling.machines import to_units
 from borgtrace.schema import Dialect
 
-_TASK = ("collection_id", "instance_index")
+TASK = ("collection_id", "instance_index")
+"""What names a task."""
 _TIMES = ("submit_time", "queue_time", "enable_time", "schedule_time", "left_time")
 _USED = ("weighted_mean_average_cpu", "weighted_mean_average_memory")
 NONE = -1
@@ -117,6 +118,10 @@ class Tasks:
         """Place of each task's job among the jobs."""
         return np.unique(self.collection, return_inverse=True)[1].astype(np.int64)
 
+    def tier_name(self, tier: int) -> str:
+        """Return the name of a tier by its place."""
+        return self.tiers[tier] if tier >= 0 else "unknown"
+
     @property
     def groups(self) -> Index:
         """Group of anti-affinity: the job, −1 where there is none."""
@@ -161,30 +166,21 @@ def read_tasks(tables: Tables, *, at: int | None = None) -> Tasks:
         codes = tables.fetch(_in_force(rows, events))
         demanded, keys = tuple(sets.values()), {key: place + 1 for place, key in enumerate(sets)}
         codes = codes.append_column("set", pa.array([keys[code] for code in codes["fingerprint"].to_pylist()]))
-    found = tables.fetch(named.order_by([*_TASK, "attempt"]))
+    found = tables.fetch(named.order_by([*TASK, "attempt"]))
     return _tasks(found, tables.dialect, demanded, codes)
 
 
 def _named(tables: Tables, rows: ir.Table) -> ir.Table:
     """Add ``user`` and ``is_apart``, each from where the trace publishes it."""
-    tasks = tables.tasks.select(*_TASK, "user", *_USED)
-    joined = rows.left_join(tasks, list(_TASK)).select(
-        *_TASK,
-        "attempt",
-        "priority",
-        "cpu_request",
-        "memory_request",
-        "machine_id",
-        *_TIMES,
-        "end_type",
-        "user",
-        *_USED,
+    tasks = tables.tasks.select(*TASK, "user", *_USED)
+    joined = rows.left_join(tasks, list(TASK)).select(
+        *TASK, "attempt", "priority", "cpu_request", "memory_request", "machine_id", *_TIMES, "end_type", "user", *_USED
     )
     flag = "needs_different_machine"
     if tables.dialect.publishes(flag):
         events = tables.instance_events
-        flagged = events.filter(events[flag]).select(*_TASK).distinct().mutate(is_apart=ibis.literal(True))
-        keys = list(_TASK)
+        flagged = events.filter(events[flag]).select(*TASK).distinct().mutate(is_apart=ibis.literal(True))
+        keys = list(TASK)
     else:
         events = tables.collection_events
         flagged = events.filter(events.max_per_machine == 1).select("collection_id").distinct()
@@ -195,18 +191,18 @@ def _named(tables: Tables, rows: ir.Table) -> ir.Table:
 def _in_force(rows: ir.Table, events: ir.Table) -> ir.Table:
     """Return per constrained attempt the ``fingerprint`` of its last event with any, up to its start or its end."""
     until = ibis.coalesce(rows.schedule_time, rows.left_time, ibis.literal(2**63 - 1))
-    asked = rows.select(*_TASK, "attempt", "begin_time", until=until)
-    joined = asked.inner_join(events.rename(demanded="time"), list(_TASK))
+    asked = rows.select(*TASK, "attempt", "begin_time", until=until)
+    joined = asked.inner_join(events.rename(demanded="time"), list(TASK))
     joined = joined.filter(joined.demanded.between(joined.begin_time, joined.until))
-    latest = ibis.row_number().over(group_by=[*_TASK, "attempt"], order_by=ibis.desc("demanded"))
+    latest = ibis.row_number().over(group_by=[*TASK, "attempt"], order_by=ibis.desc("demanded"))
     last = joined.mutate(place=latest)
-    return last.filter(last.place == 0).select(*_TASK, "attempt", "fingerprint").order_by([*_TASK, "attempt"])
+    return last.filter(last.place == 0).select(*TASK, "attempt", "fingerprint").order_by([*TASK, "attempt"])
 
 
 def _tasks(
     rows: pa.Table, dialect: Dialect, demanded: tuple[Sequence[Constraint], ...], codes: pa.Table | None
 ) -> Tasks:
-    whole = {name: _integers(rows, name) for name in (*_TASK, "attempt", "priority", "machine_id", *_TIMES)}
+    whole = {name: _integers(rows, name) for name in (*TASK, "attempt", "priority", "machine_id", *_TIMES)}
     requests, usage = _two(rows, "cpu_request", "memory_request"), _two(rows, *_USED)
     is_measured = np.asarray(np.isfinite(usage).all(axis=1), np.bool_)
     tier = np.full(rows.num_rows, NONE, np.int64)
@@ -234,7 +230,7 @@ def _tasks(
 
 def matched(rows: pa.Table, tasks: Tasks) -> Index:
     """Return the line of `rows` (one for each of some tasks) of each attempt, −1 where it has none."""
-    place = {key: line for line, key in enumerate(zip(*(rows[name].to_pylist() for name in _TASK), strict=True))}
+    place = {key: line for line, key in enumerate(zip(*(rows[name].to_pylist() for name in TASK), strict=True))}
     keys = zip(tasks.collection.tolist(), tasks.instance.tolist(), strict=True)
     return np.array([place.get(key, NONE) for key in keys], np.int64)
 
