@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from borgtrace.analyses import job_usage
+from borgtrace.analyses import job_usage, jobs_per_owner
 from borgtrace.analyses.job_usage import rows_of
 from borgtrace.recipe import EngineTables
 from borgtrace.schema.time import HOUR, TRACE_START
@@ -100,6 +100,11 @@ def test_a_sample_of_the_jobs_is_refused_and_other_subsets_are_not() -> None:
     tables.coverage = replace(tables.coverage, is_sample=True)
     result = job_usage.RECIPE.run(tables)
     assert result.not_applicable == "needs all jobs: a sample of them has other shares"
+    owned = tiny(collection_events=[{"collection_id": 1, "collection_type": "JOB", "type": "SUBMIT", "user": "u"}])
+    assert answer(jobs_per_owner.RECIPE, owned)
+    owned.coverage = replace(owned.coverage, is_sample=True)
+    refusal = jobs_per_owner.RECIPE.run(owned).not_applicable
+    assert refusal == "needs all jobs: a sample of them has other shares"
     idle: EngineTables = tiny(instance_usage=[window(1, 0, 0.0, 0.0)])  # type: ignore[assignment]
     assert job_usage.RECIPE.run(idle).not_applicable == "no job used anything"
 
