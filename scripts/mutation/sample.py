@@ -151,7 +151,7 @@ def outdated() -> list[str]:
     known = reasons()
     files = {ROOT / file for file, *_ in known}
     places = {site.key for path in files if path.is_file() for site in sites(path, ROOT)}
-    return [f"{file}: {function}: no {was!r}" for file, function, was, *_ in known.keys() - places]
+    return [f"{file}: {function}: no {was!r}" for file, function, was, *_ in sorted(known.keys() - places)]
 
 
 def folders(package: str) -> list[str]:

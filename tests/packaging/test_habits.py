@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -40,3 +41,14 @@ def test_every_edit_names_its_tests() -> None:
 def test_every_survivor_has_a_reason() -> None:
     found = tomllib.loads((ROOT / "tests" / "mutants" / "survivors.toml").read_text()).get("survivor", [])
     assert all(len(entry["reason"]) > 10 for entry in found)
+
+
+def test_reasons_for_changes_that_can_no_longer_be_made_are_told(monkeypatch, tmp_path) -> None:
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    sample = import_module("mutation.sample")
+    assert sample.outdated() == []
+    listed = (ROOT / "tests" / "mutants" / "survivors.toml").read_text("utf-8")
+    of_gone = 'file = "src/borgtrace/errors.py"\nfunction = "gone"\nwas = "a < b"\nnow = "a <= b"\nreason = "R."\n'
+    (tmp_path / "survivors.toml").write_text(f"{listed}\n[[survivor]]\n{of_gone}")
+    monkeypatch.setattr(sample, "REASONS", tmp_path / "survivors.toml")
+    assert sample.outdated() == ["src/borgtrace/errors.py: gone: no 'a < b'"]
