@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from borgtrace.analyses import job_usage, jobs_per_owner
+from borgtrace.analyses import job_usage, jobs_per_owner, tails
 from borgtrace.analyses.job_usage import rows_of
 from borgtrace.recipe import EngineTables
 from borgtrace.schema.time import HOUR, TRACE_START
@@ -107,6 +107,22 @@ def test_a_sample_of_the_jobs_is_refused_and_other_subsets_are_not() -> None:
     assert refusal == "needs all jobs: a sample of them has other shares"
     idle: EngineTables = tiny(instance_usage=[window(1, 0, 0.0, 0.0)])  # type: ignore[assignment]
     assert job_usage.RECIPE.run(idle).not_applicable == "no job used anything"
+
+
+def test_a_sample_of_the_jobs_has_no_tail_of_jobs_per_owner() -> None:
+    # 20 users with 1 job each, and 5 with 10 to 50.
+    owners = [str(user) for user in range(20)] + [f"big {user}" for user in range(5) for _ in range(10 * user + 10)]
+    common = {"collection_type": "JOB", "type": "SUBMIT", "time": TRACE_START}
+    jobs = [{"collection_id": job, "user": user} | common for job, user in enumerate(owners)]
+    tasks = [
+        {"collection_id": job, "instance_index": index, "time": TRACE_START, "type": "SCHEDULE"}
+        for job in range(5)
+        for index in range(10 * job + 10)
+    ]
+    tables = tiny(collection_events=jobs, instance_events=tasks)
+    assert {row["quantity"] for row in answer(tails.RECIPE, tables)} == {"tasks per job", "jobs per user"}
+    tables.coverage = replace(tables.coverage, is_sample=True)
+    assert [row["quantity"] for row in answer(tails.RECIPE, tables)] == ["tasks per job"]
 
 
 def test_pandas_finds_the_same() -> None:
