@@ -141,8 +141,9 @@ def _samples(metric: Metric) -> str:
 
 
 def _pool(store: Store, samples: str, jobs: Index, owner_of_job: Index, owner: Index) -> Pool:
+    # In the order of the values: several threads would add them in any order, and a sum of floats tells.
     rows = store.stream(
-        f"SELECT collection_id, hour, count(x)::DOUBLE, avg(x), var_pop(x) * count(x) "
+        "SELECT collection_id, hour, count(x)::DOUBLE, avg(x ORDER BY x), var_pop(x ORDER BY x) * count(x) "
         f"FROM ({samples}) GROUP BY ALL ORDER BY ALL"
     ).read_all()
     collection, hour, *moments = (column.to_numpy() for column in rows.columns)
