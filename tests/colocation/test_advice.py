@@ -181,7 +181,9 @@ WAY = shown(
 
 def test_the_sentence_in_full() -> None:
     step = {name: WAY[name] for name in WAY if name.startswith(("machines", "q_"))}
-    rows = [WAY | {"is_advised": True}, BASE, BASE | step | {"parameter": 1.35, "is_factor": True}]
+    # By requests is neither the factor nor what else has a parameter of 1.
+    factor = BASE | step | {"parameter": 1.35, "is_factor": True}
+    rows = [WAY | {"is_advised": True}, factor, WAY | {"estimator": "average", "parameter": 1.0}, BASE]
     assert advice(pa.Table.from_pylist(rows)) == (
         "Pack by gpa 0.0001 (target q ≤ 0.001; chosen on hours 0–24, judged on hours 24–48 of a cell): "
         "60 [95%: 59 … 61] machines of capacity 1 for 1,000 tasks, "

@@ -71,6 +71,7 @@ def test_figures_7_to_9_are_machines_dots_and_relative_excess() -> None:
     dots = figure_8["data"]["values"]
     assert sorted({row["estimator"] for row in dots}) == ["average", "gpa", "percentile"]
     assert len(dots) == 8
+    assert {kind(layer) for layer in marks(figure_8)} == {"point", "text"}
     assert {row["seen"] for row in dots if not row["q"]} == {"none in 1,000 to 1,100 draws"}
 
 

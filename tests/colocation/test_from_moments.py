@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.colocation import Pool, fits, overflow_probability, pack
 from borgtrace.colocation.from_moments import Moments, read_moments
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.placement import Gpa, Percentile, Request, parse_estimator
+from borgtrace.placement import Gpa, Packing, Percentile, Request, parse_estimator
 
 
 @pytest.mark.parametrize(
@@ -61,6 +64,22 @@ def test_what_is_no_moment_is_refused(arguments, message):
         with pytest.raises(UsageError) as error:
             function(*arguments)
         assert str(error.value) == message
+
+
+def test_a_machine_may_overflow_on_average():
+    tasks = Moments(["a", "b", "c"], np.array([0.6, 0.6, 0.5]), np.array([0.12, 0.16, 0.0]))
+    packing = Packing(np.array([0, 0, 1]), np.ones((2, 1)), np.arange(2))
+    assert tasks.overflow(packing) == pytest.approx([0.841345, 0], abs=2e-6)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_table_of_moments_is_read(tmp_path, suffix):
+    table = pa.table({"task": [7, 8], "mean": [0.25, 0.5], "std": [0.0, 0.125], "request": [0.5, 1.0]})
+    path = tmp_path / f"tasks.{suffix}"
+    pacsv.write_csv(table, path) if suffix == "csv" else pq.write_table(table, path)
+    found = read_moments(path)
+    assert (found.task, found.mean.tolist(), found.std.tolist()) == (["7", "8"], [0.25, 0.5], [0.0, 0.125])
+    assert (found.request.tolist(), found.maximum) == ([0.5, 1.0], None)
 
 
 def test_moments_of_a_pool_are_those_of_its_windows():

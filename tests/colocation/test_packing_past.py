@@ -268,6 +268,10 @@ def test_online_learns_from_earlier_tasks_of_the_name():
     pool = on_clock(values, start=[0, 15], cpu_request=np.float32([0.9, 0.9]), logical_name=np.array([5, 5]))
     assert simulate(pool, Average(1), cold_start="name").machines.max() == 1
     assert simulate(pool, Average(1), cold_start="request").machines.max() == 2
+    # Twelve measurements are enough, eleven are not.
+    for start, most in ((12, 1), (11, 2)):
+        soon = on_clock(values, start=[0, start], cpu_request=np.float32([0.9, 0.9]), logical_name=np.array([5, 5]))
+        assert simulate(soon, Average(1), cold_start="name").machines.max() == most
 
 
 def test_online_learns_from_the_user_where_nobody_had_the_name():

@@ -15,7 +15,7 @@ from borgtrace.colocation.cluster import _milestones
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.instances import split
 from borgtrace.colocation.inventory import PUBLISHED, capacity_table, parse_mix
-from borgtrace.colocation.raw_series import busiest_span, longest_busy_span, series
+from borgtrace.colocation.raw_series import _n_slots, busiest_span, longest_busy_span, series
 from borgtrace.colocation.study import Options, Study
 from borgtrace.errors import UsageError
 from borgtrace.recipe import EngineTables, NotApplicable
@@ -47,6 +47,7 @@ def test_windows_that_begin_in_some_slots() -> None:
 def test_tasks_outside_a_pool_are_refused(tasks: list[int]) -> None:
     pool = on_clock(np.zeros((2, 3)))
     assert pool.draw(np.array([0, 1]), 4).shape == (2, 4)
+    assert pool.draw(np.array([0, 1]), 1).shape == (2, 1)
     with pytest.raises(UsageError) as caught:
         pool.draw(np.array(tasks), 4)
     assert str(caught.value) == f"tasks: index outside the pool: expected 0 … 1, got {min(tasks)} … {max(tasks)}"
@@ -80,6 +81,10 @@ def test_a_task_with_nine_tenths_of_the_slots_runs_through_them() -> None:
     assert with_gaps(3) == [1, 2]
 
 
+def test_slots_of_a_span_end_before_its_end() -> None:
+    assert _n_slots(np.array([2, 3, 3, 4, 5]), 3, 2) == 2
+
+
 def test_spans_are_halved_until_enough_tasks_run_through_one() -> None:
     # Two tasks of 3,600 slots and four of an hour.
     assert longest_busy_span(on_clock(np.zeros((2, 3600))), 300, 2).slots == 3600
@@ -96,7 +101,10 @@ def test_a_series_repeats_the_slot_before_where_nothing_was_measured() -> None:
     pool = on_clock(np.arange(1.0, 9.0).reshape(2, 4) / 8, start=[1, 0])
     span = busiest_span(on_clock(np.ones((2, 6))), 6)
     # The first task is measured in slots 1 to 4 of 0 to 5, the second in 0 to 3.
-    assert (8 * series(pool, span)).tolist() == [[1, 1, 2, 3, 4, 4], [5, 6, 7, 8, 8, 8]]
+    expected = [[1, 1, 2, 3, 4, 4], [5, 6, 7, 8, 8, 8]]
+    assert (8 * series(pool, span)).tolist() == expected
+    # Where no length is known, all windows weigh alike.
+    assert (8 * series(replace(pool, seconds=None), span)).tolist() == expected
 
 
 def test_bursts_keep_every_mean_and_idle_tasks_idle() -> None:

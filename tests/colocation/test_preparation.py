@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from borgtrace.colocation import prepare_pool
+from borgtrace.colocation import preparation, prepare_pool
 from borgtrace.colocation.pool import Step
 from borgtrace.colocation.preparation import prepare
 from borgtrace.errors import UsageError
@@ -195,6 +196,17 @@ def test_2019_percentiles() -> None:
     drawn = pool.draw(np.array([0]), 4000)[0]
     assert 0.45 < drawn.mean() < 0.52
     assert len(np.unique(drawn)) > 3000
+
+
+def test_a_window_with_some_percentiles_counts_as_one_without() -> None:
+    windows = SimpleNamespace(quantiles=np.array([[0.0, np.nan], [0.125, 0.25]]), inst=np.array([0.5, 0.75]))
+    assert preparation._without_gaps(windows).tolist() == [[0.5, 0.5], [0.125, 0.25]]
+
+
+def test_of_no_tasks_no_step_leaves_out_any() -> None:
+    kept, steps = preparation.eligible(tiny(tasks=[task(8, 50, collection_type="ALLOC_SET")]))
+    assert kept.num_rows == 0
+    assert {(step.count, step.of) for step in steps} == {(0, 0)}
 
 
 def test_windows_across_the_ends_of_the_trace_are_left_out() -> None:

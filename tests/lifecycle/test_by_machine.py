@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +17,12 @@ import pytest
 import borgtrace
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.lifecycle.by_machine import METRICS, MachineUsage, Metric, layout, machine_usage
+from borgtrace.lifecycle.by_machine import METRICS, MachineUsage, Metric, default_metric, layout, machine_usage
 from borgtrace.lifecycle.by_machine.terms import write_terms
 from borgtrace.recipe import EngineTables
+from borgtrace.schema.dialects import dialect as find_dialect
 from borgtrace.store import Store
+from tests.analyses.tiny import tiny
 from tests.ingest.raw import write_part
 
 S = 1_000_000
@@ -119,6 +123,37 @@ def test_a_task_may_have_a_limit_of_one_resource_alone(tmp_path: Path) -> None:
     found = rows_of(usage_of(tmp_path, {"task_events": only_cpu, "task_usage": usage}))
     nan = float("nan")
     assert same(found, [(7, 0, 0, 0.25, 0.125, 0.5, nan), (7, 1, 0, 0.25, 0.125, 0.5, 0.25)])
+
+
+def test_a_window_of_a_day_is_believed_and_a_longer_one_has_no_end(tmp_path: Path) -> None:
+    day, events = 24 * 3600, [event(600, 1, 7, 1, 0.5, 0.25)]
+    whole = window(600, 600 + day, 1, 7, 0.25, 0, 0)
+    usage = usage_of(tmp_path / "day", {"task_events": events, "task_usage": [whole]})
+    assert [row[2:4] for row in rows_of(usage)] == [(slot, 0.25) for slot in range(288)]
+    longer = window(600, 601 + day, 1, 7, 0.25, 0, 0)
+    usage = usage_of(tmp_path / "longer", {"task_events": events, "task_usage": [longer]})
+    # No window says how long anything was measured: the task's own stay has no slot either.
+    assert (usage.facts["n_slots"], usage.facts["without_end"], rows_of(usage)) == (0, 1, [])
+
+
+def test_a_term_without_a_priority_has_minus_one(tmp_path: Path) -> None:
+    known = {"collection_id": 3, "type": "SUBMIT", "cpu_request": 0.5, "memory_request": 0.25}
+    events = [known | {"time": 1, "priority": None}, known | {"time": 2, "priority": 0}]
+    store = cast(Store, SimpleNamespace(task_rows=lambda keys: keys[:, 0]))
+    tables = tiny("2011", instance_events=events)
+    terms = write_terms(store, tables.instance_events, find_dialect("2011"), tmp_path / "terms")
+    assert [(int(term["task"]), int(term["priority"])) for term in terms] == [(3, -1), (3, 0)]
+
+
+@pytest.mark.parametrize(
+    ("trace", "resource", "name"),
+    [
+        *(("2019", "cpu", "p90_cpu"), ("2019", "memory", "average_memory")),
+        *(("2011", "cpu", "average_cpu"), ("2011", "memory", "average_memory")),
+    ],
+)
+def test_only_cpu_has_percentiles_and_only_in_2019(trace: str, resource: str, name: str) -> None:
+    assert default_metric(find_dialect(trace), resource).name == name
 
 
 def test_a_peak_counts_in_every_slot_that_its_window_touches(tmp_path: Path) -> None:
@@ -270,7 +305,8 @@ def test_both_kinds_of_slots_are_kept_side_by_side(tmp_path: Path) -> None:
     assert all(folder.is_dir() for folder in folders)
 
 
-def test_the_memory_budget_changes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("buckets", [2, 3])
+def test_the_memory_budget_changes_nothing(tmp_path: Path, buckets: int) -> None:
     raw = random_cell(7)
     usage = usage_of(tmp_path, raw)
     assert sum(path.name.startswith("rows-") for path in usage.folder.iterdir()) == 1
@@ -281,7 +317,7 @@ def test_the_memory_budget_changes_nothing(tmp_path: Path) -> None:
     usage.folder.rename(tmp_path / "other")
     # A budget of a few rows, past what the engine could start with: only the sort is told.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "parse_memory", lambda text: 24 * 5 * n_rows // 3)
+        patch.setattr(layout, "parse_memory", lambda text: 24 * 5 * n_rows // buckets)
         again = usage_of(tmp_path, raw)
-    assert sum(path.name.startswith("rows-") for path in again.folder.iterdir()) > 1
+    assert sum(path.name.startswith("rows-") for path in again.folder.iterdir()) == buckets
     assert same(rows_of(again), expected)

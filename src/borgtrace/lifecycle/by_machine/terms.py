@@ -50,7 +50,7 @@ def _terms(store: Store, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
     terms["task"], terms["time"] = _tasks(store, batch), batch["time"].to_numpy()
     for name in ("cpu", "memory"):
         terms[name] = batch[f"{name}_request"].to_numpy(zero_copy_only=False)
-    terms["priority"] = batch["priority"].fill_null(-1).to_numpy(zero_copy_only=False)
+    terms["priority"] = batch["priority"].fill_null(-1).to_numpy()
     # NaN equals nothing: such a term is kept again, which changes no row.
     same = np.ones(len(terms), np.bool_)
     same[:1] = False
@@ -82,7 +82,7 @@ def _stays(store: Store, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
     stays = np.empty(batch.num_rows, STAY)
     stays["task"], stays["machine"] = _tasks(store, batch), batch["machine_id"].to_numpy()
     stays["start"] = batch["schedule_time"].to_numpy()
-    stays["end"] = batch["left_time"].fill_null(AFTER_TRACE).to_numpy(zero_copy_only=False)
+    stays["end"] = batch["left_time"].fill_null(AFTER_TRACE).to_numpy()
     return stays
 
 
