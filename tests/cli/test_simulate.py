@@ -275,6 +275,14 @@ def test_recorded_is_the_trace(tmp_path: Path) -> None:
             assert np.array_equal(values, known[name].to_numpy()), name
 
 
+def test_policies_side_by_side_are_as_one_after_the_other(tmp_path: Path) -> None:
+    cell = store(tmp_path, machine_events=ones(1), task_events=QUEUE)
+    given = {"policies": ("recorded", "best-fit", "random:k=1"), "add_machines": ("1:1:1",)}
+    one, two = (SIMULATE.run(cell, **given, jobs=jobs).table for jobs in (1, 2))
+    assert one.num_rows == 5
+    assert one.equals(two)
+
+
 def test_room_has_colors_of_its_own(tmp_path: Path) -> None:
     cell = store(tmp_path, machine_events=ones(1), task_events=QUEUE)
     drawn = SIMULATE.run(cell, policies=("best-fit",)).plot().to_dict()

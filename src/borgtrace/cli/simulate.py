@@ -16,6 +16,7 @@ def simulate(
     event_log: str = "",
     by_hour: bool = False,
     seed: int = 0,
+    jobs: int = 1,
     memory: str = "4GB",
     out: Path | None = None,
     png: bool = False,
@@ -38,8 +39,9 @@ def simulate(
             print(f"{each.name:<22}{each.about}")
         return
     check_png(png, out)
-    given: dict[str, Any] = {"factor": factor, "seed": seed, **({"policies": tuple(policy)} if policy else {})}
-    given |= {"plan": plan, "whole_jobs": whole_jobs, "upgrade_machines": tuple(upgrade_machines or ())}
+    given: dict[str, Any] = {"factor": factor, "seed": seed, "plan": plan, "whole_jobs": whole_jobs, "jobs": jobs}
+    given |= {"policies": tuple(policy)} if policy else {}
+    given |= {"upgrade_machines": tuple(upgrade_machines or ())}
     given |= {"each_constraint": each_constraint, "add_machines": tuple(add_machines or ()), "event_log": event_log}
     question = replace(SIMULATE_HOURS if by_hour else SIMULATE, said=talk.print)
     opened = borgtrace.open(store, memory=memory)

@@ -86,11 +86,9 @@ def is_safe(cell: Cell, task: int, left: int, spread: int, which: int) -> bool:
     return left >= 0 and float(left) * left >= cell.safety * (spread + cell.variances[task, which])
 
 
-@compiled(inline=True, makes_arrays=False)
+@compiled(makes_arrays=False)
 def keeps_promises(cell: Cell, machine: int, task: int) -> bool:
-    """Whether all that production asks for, on a machine and as a task, would fit there if it were used."""
-    if cell.limits.size == 0:
-        return True
+    """Whether all that production asks for, on a machine and as a task, would fit there."""
     most, asked, promised = cell.capacity[machine], cell.limits[task], cell.promised[machine]
     return promised[CPU] + asked[CPU] <= most[CPU] and promised[MEMORY] + asked[MEMORY] <= most[MEMORY]
 
@@ -101,7 +99,7 @@ def has_room(cell: Cell, machine: int, task: int) -> bool:
     cpu = cell.free[machine, CPU] - cell.sizes[task, CPU]
     memory = cell.free[machine, MEMORY] - cell.sizes[task, MEMORY]
     spread = cell.spread[machine]
-    if not keeps_promises(cell, machine, task):
+    if cell.limits.size and not keeps_promises(cell, machine, task):
         return False
     return is_safe(cell, task, cpu, spread[CPU], CPU) and is_safe(cell, task, memory, spread[MEMORY], MEMORY)
 

@@ -169,7 +169,7 @@ def count_room(cell: Cell, queue: Queue, gangs: Gangs, machine: int, sign: int) 
     sign
         1 or −1.
     """
-    for at in range(queue.n_active[0] if gangs.closed.size else 0):
+    for at in range(queue.n_active[0]):
         gang = queue.active[at] - kind_of(queue, gangs, 0)
         if gang >= 0:
             _add_room(cell, gangs, gang, machine, sign)

@@ -240,12 +240,15 @@ def settle(cell: Cell, machine: int) -> None:
 @compiled(inline=True, makes_arrays=False)
 def _take(cell: Cell, task: int, machine: int, sign: int) -> None:
     """Let a task take of a machine what it is planned with, or give it back (−1)."""
-    for which in (CPU, MEMORY):
-        cell.free[machine, which] -= sign * cell.sizes[task, which]
-        if cell.safety > 0:
-            cell.spread[machine, which] += sign * cell.variances[task, which]
-        if cell.limits.size:
-            cell.promised[machine, which] += sign * cell.limits[task, which]
+    # Line by line: a loop over the two takes longer than what it does.
+    cell.free[machine, CPU] -= sign * cell.sizes[task, CPU]
+    cell.free[machine, MEMORY] -= sign * cell.sizes[task, MEMORY]
+    if cell.safety > 0:
+        cell.spread[machine, CPU] += sign * cell.variances[task, CPU]
+        cell.spread[machine, MEMORY] += sign * cell.variances[task, MEMORY]
+    if cell.limits.size:
+        cell.promised[machine, CPU] += sign * cell.limits[task, CPU]
+        cell.promised[machine, MEMORY] += sign * cell.limits[task, MEMORY]
     cell.n_tasks[machine] += sign
 
 

@@ -40,7 +40,7 @@ def to_preempt(replay: Replay, attempt: int) -> int:
     cpu, memory = cell.sizes[attempt]
     for machine in range(cell.rank.size):
         is_met = cell.is_up[machine] and cell.allowed[cell.sets[attempt], machine]
-        if not (is_met and keeps_promises(cell, machine, attempt)):
+        if not is_met or (cell.limits.size and not keeps_promises(cell, machine, attempt)):
             continue
         wide, high = cell.free[machine, CPU], cell.free[machine, MEMORY]
         missing = max(0, cpu - wide) / cell.capacity[machine, CPU]

@@ -10,13 +10,15 @@ median in 2011) and runs anew. The policy *recorded* is the trace itself: its ow
 Reference: Verma et al., EuroSys'15 (Borg), section 3.2; 2011 trace, resubmission after evictions
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.recipe import EngineTables
@@ -66,6 +68,8 @@ class Setting:
         Shapes of machines to replace, as text; each is a what-if of its own.
     event_log
         Folder of a store to write of the schedule; none where empty.
+    jobs
+        Processes: each replays one policy at a time.
     """
 
     policies: Sequence[str] = DEFAULTS
@@ -77,6 +81,7 @@ class Setting:
     add_machines: Sequence[str] = ()
     upgrade_machines: Sequence[str] = ()
     event_log: str = ""
+    jobs: int = 1
 
     def __post_init__(self) -> None:
         if self.event_log and (len(self.policies) != 1 or RECORDED in self.policies):
@@ -138,20 +143,38 @@ class Simulate(StoreQuestion):
         asked_of = list(variants(trace, tables, each_constraint=setting.each_constraint, **changes))
         # What was recorded cannot change.
         runs = [(*run, *of) for run in policies.items() for of in asked_of[: None if run[1] else 1]]
+
+        def begun() -> Iterator[_Run]:
+            for done, run in enumerate(runs):
+                self.report(f"{run[0]}{run[2]}", done, len(runs))
+                yield run
+
         rows: list[dict[str, Any]] = []
-        for done, (name, policy, change, changed) in enumerate(runs):
-            self.report(f"{name}{change}", done, len(runs))
-            given: dict[str, Any] = {"seed": setting.seed, "plan": plan, "whole_jobs": setting.whole_jobs}
-            found = recorded(trace) if policy is None else replayed(changed, policy, factor, **given)
-            if setting.event_log and not change:
-                write_event_log(store, trace, found, name, setting.seed, setting.event_log)
-            taken = 1.0 if policy is None else factor
-            planned = plan.lasting if plan and policy else with_factor(trace.tasks, taken)
-            never = impossible(changed, plan if policy else None)
-            rows += self.compute(changed, found, f"{name}{change}", planned, never)
+        work = partial(_replayed, setting=setting, plan=plan, factor=factor, compute=self.compute)
+        for made, found in map_processes(work, begun(), setting.jobs, place=str(store.path)):
+            rows += made
+            if found is not None:
+                write_event_log(store, trace, found, setting.policies[0], setting.seed, setting.event_log)
         for sentence in costliest(rows):
             self.said(sentence)
         return table_of(rows, self.result)
+
+
+_Run = tuple[str, Policy | None, str, Trace]
+"""A policy (None: what was recorded) by name, and a change of the trace, by what it adds to that name."""
+
+
+def _replayed(
+    run: _Run, setting: Setting, plan: Plan | None, factor: float, compute: Callable[..., list[dict[str, Any]]]
+) -> tuple[list[dict[str, Any]], Index | None]:
+    """Return the rows of one policy and change, and the schedule itself where a log of it is written."""
+    name, policy, change, trace = run
+    given: dict[str, Any] = {"seed": setting.seed, "plan": plan, "whole_jobs": setting.whole_jobs}
+    found = recorded(trace) if policy is None else replayed(trace, policy, factor, **given)
+    planned = plan.lasting if plan and policy else with_factor(trace.tasks, factor if policy else 1.0)
+    never = impossible(trace, plan if policy else None)
+    rows = compute(trace, found, f"{name}{change}", planned, never)
+    return rows, found if setting.event_log and not change else None
 
 
 def _counted(trace: Trace, plan: Plan | None) -> str:

@@ -46,12 +46,16 @@ def book(agenda: Heap, time: int, what: int, attempt: int, row: int) -> None:
 @compiled(makes_arrays=False)
 def move(replay: Replay, attempt: int, machine: int, sign: int) -> None:
     """Put an attempt on a machine, or take it off (−1), and count what it takes for its tier and of gangs that wait."""
-    count_room(replay.cell, replay.queue, replay.gangs, machine, -1)
+    # A call that is handed all arrays takes a while, even where there is nothing to count.
+    has_gangs = replay.gangs.closed.size > 0
+    if has_gangs:
+        count_room(replay.cell, replay.queue, replay.gangs, machine, -1)
     if sign > 0:
         place(replay.cell, attempt, machine)
     else:
         release(replay.cell, attempt)
-    count_room(replay.cell, replay.queue, replay.gangs, machine, 1)
+    if has_gangs:
+        count_room(replay.cell, replay.queue, replay.gangs, machine, 1)
     held = replay.held[replay.jobs.tier[attempt], machine]
     for which in (CPU, MEMORY):
         held[which] += sign * replay.cell.sizes[attempt, which]
