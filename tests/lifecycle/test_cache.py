@@ -106,6 +106,20 @@ def test_pieces_hold_whole_collections_in_order(tmp_path: Path) -> None:
     assert len(pieces(table, 9)) == 1
 
 
+def test_a_damaged_part_of_a_large_table_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "part-00000.parquet"
+    lives = [event for number in (1, 2) for event in life("SUBMIT 5 SCHEDULE 7 FINISH 19", number)]
+    pq.write_table(arrow("instance_events", lives), path)
+    monkeypatch.setattr(cache, "pieces", lambda events: pieces(events, 3))
+    expected = rows(opened(path).instance_attempts, "collection_id")
+    kept = sorted((tmp_path / "cache").rglob("part-*.parquet"))
+    assert [part.name for part in kept] == ["part-00000.parquet", "part-00001.parquet"]
+    kept[1].write_bytes(kept[0].read_bytes())
+    assert rows(opened(path).instance_attempts, "collection_id") == expected
+
+
 @pytest.mark.parametrize("damage", ["a flipped bit", "half of it", "no digest"])
 def test_a_damaged_table_is_made_again(part: Path, damage: str) -> None:
     expected = rows(opened(part).instance_attempts, "collection_id")

@@ -52,14 +52,13 @@ def attempts(events: ibis.Table, dialect: Dialect) -> ibis.Table:
     lives = events.filter(~events.type.isin(UPDATE_EVENTS))
     steps, order = in_order(lives, key, dialect)
     columns = dict.fromkeys((*key, *order, *carried))
-    # The format documents make up events that were never recorded, at a time by which they had happened.
-    is_seen = steps.missing_type.isnull() if "missing_type" in steps.columns else ibis.literal(True)
     coded = steps.select(
         *(name for name in columns if name != "collection_type"),
         step=steps.type.cases(*((name, step) for step, name in enumerate(_STEPS))).cast("int8"),
         # One byte instead of a text goes through the sort and the grouping.
         is_job=steps.collection_type == "JOB",
-        is_seen=is_seen,
+        # The format documents make up events that were never recorded, at a time by which they had happened.
+        is_seen=steps.missing_type.isnull(),
     )
     return _finish(_summarise(_number(coded, key, order), key, carried), carried)
 
