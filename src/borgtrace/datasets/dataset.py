@@ -49,9 +49,8 @@ class Dataset(Mapping[str, "TraceSet"]):
 
     def __getitem__(self, name: str) -> TraceSet:
         if name not in self.metadata.files:
-            raise UnknownSetError(
-                str(self.path), "no such set", expected=" or ".join(self), got=name, way_out=did_you_mean(name, self)
-            )
+            expected, way_out = " or ".join(self), did_you_mean(name, self)
+            raise UnknownSetError(str(self.path), "no such set", expected=expected, got=name, way_out=way_out)
         return TraceSet(self.path / name, self.metadata, self.metadata.files[name])
 
     def __iter__(self) -> Iterator[str]:

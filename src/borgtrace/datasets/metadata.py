@@ -131,26 +131,25 @@ def describe(
         How many traces and windows came into it.
     """
     manifest = store.manifest
-    return Metadata(
-        {
-            "kind": KIND,
-            "format_version": FORMAT_VERSION,
-            "code_version": version("borgtrace"),
-            "identity": options.identity(manifest.digest),
-            "store": {name: getattr(manifest, name) for name in ("digest", "generation", "cell", "synthetic")},
-            "options": asdict(options),
-            **asdict(selected),
-            "features": list(names.series),
-            "static_numbers": list(names.numbers),
-            "static_words": {name: list(words) for name, words in names.words.items()},
-            "scaling": [asdict(scaling) for scaling in scalings],
-            "leakage": asdict(leakage),
-            "sets": {
-                name: {"traces": sum(file.records for file in entries), "files": [asdict(file) for file in entries]}
-                for name, entries in files.items()
-            },
-        }
-    )
+    raw = {
+        "kind": KIND,
+        "format_version": FORMAT_VERSION,
+        "code_version": version("borgtrace"),
+        "identity": options.identity(manifest.digest),
+        "store": {name: getattr(manifest, name) for name in ("digest", "generation", "cell", "synthetic")},
+        "options": asdict(options),
+        **asdict(selected),
+        "features": list(names.series),
+        "static_numbers": list(names.numbers),
+        "static_words": {name: list(words) for name, words in names.words.items()},
+        "scaling": [asdict(scaling) for scaling in scalings],
+        "leakage": asdict(leakage),
+        "sets": {
+            name: {"traces": sum(file.records for file in entries), "files": [asdict(file) for file in entries]}
+            for name, entries in files.items()
+        },
+    }
+    return Metadata(raw)
 
 
 def write(folder: Path, metadata: Metadata) -> None:

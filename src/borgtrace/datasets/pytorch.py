@@ -100,30 +100,24 @@ class TraceDataset(IterableDataset[Batch]):
         info = get_worker_info()
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
         plans = [self._plan(each, workers) for each in range(workers)]
-        done, following = _dealt(
-            [[-(-sum(share.size for share in part) // self.batch_size) for part in plan] for plan in plans], self.done
-        )
+        counts = [[-(-sum(share.size for share in part) // self.batch_size) for part in plan] for plan in plans]
+        done, following = _dealt(counts, self.done)
         # The loader asks its first worker first: it does the work of the one whose turn it was.
         own = (worker + following) % workers
         skipped = done[own]
-        for number, part in enumerate(plans[own]):
-            batches = -(-sum(share.size for share in part) // self.batch_size)
+        for number, (part, batches) in enumerate(zip(plans[own], counts[own], strict=True)):
             if skipped < batches:
                 yield from self._batches(part, own, number, skipped)
             skipped = max(skipped - batches, 0)
 
     def _batches(self, part: list[_Share], worker: int, number: int, skipped: int) -> Iterator[Batch]:
         """Yield the batches of one buffer but the first ones."""
-        read = [
-            self.traces.arrays(self.traces.path / share.file.name).take(
-                np.arange(share.first, share.file.records, share.step)
-            )
-            for share in part
-        ]
+        whole = ((self.traces.arrays(self.traces.path / share.file.name), share) for share in part)
+        read = [arrays.take(np.arange(share.first, share.file.records, share.step)) for arrays, share in whole]
         # By the number of the buffer, so that an epoch can go on at any of them.
         rng = None if self.seed is None else np.random.default_rng([self.seed, self.epoch, worker, number])
-        arrays = buffered(concatenated(read, self.traces.metadata.names))
-        for batch in batches_of(arrays, self.batch_size, rng, self.fill, self.traces.width)[skipped:]:
+        joined = buffered(concatenated(read, self.traces.metadata.names))
+        for batch in batches_of(joined, self.batch_size, rng, self.fill, self.traces.width)[skipped:]:
             yield _tensors(batch)
 
     def _plan(self, worker: int, workers: int) -> list[list[_Share]]:

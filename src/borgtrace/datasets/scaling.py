@@ -132,8 +132,6 @@ def inverse_transform(values: ArrayLike, scalings: Iterable[Scaling]) -> Numbers
     >>> inverse_transform([[0.0], [2.0]], [scaling]).round(6).tolist()
     [[3.0], [5.828427]]
     """
-    kept = tuple(scalings)
-    divisor = np.array([scaling.divisor for scaling in kept])
-    offset = np.array([scaling.offset for scaling in kept])
+    divisor, offset = np.array([(scaling.divisor, scaling.offset) for scaling in scalings]).T
     result: Numbers = np.asarray(values, np.float64) * divisor + offset
     return result

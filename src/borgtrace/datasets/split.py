@@ -54,9 +54,8 @@ class Split:
             raise UsageError("--split", "not a fraction", expected="numbers from 0 to 1, the first above 0", got=got)
         # 0.7 + 0.2 + 0.1 is not 1 in floating point: allow what rounding adds.
         if sum(self.fractions) > 1 + 1e-9:
-            raise UsageError(
-                "--split", "fractions exceed 1", expected="a sum of at most 1", got=got, way_out="try 0.7,0.1,0.2"
-            )
+            expected, way_out = "a sum of at most 1", "try 0.7,0.1,0.2"
+            raise UsageError("--split", "fractions exceed 1", expected=expected, got=got, way_out=way_out)
         check_names("--split-by", (self.by or "job",), get_args(By), "unknown way to split")
 
     @property

@@ -7,6 +7,7 @@ and ``source_row`` are 0, and ties between equal times fall to the life-cycle or
 """
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import cast
 
 import ibis
@@ -19,6 +20,7 @@ from sqlglot.parsers.bigquery import BigQueryParser
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import UsageError
 from borgtrace.schema import TRACE_TABLES, Absent, Column, Table
+from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.dialects import GOOGLE_2019
 
 PROJECT = "google.com:google-cluster-data"
@@ -34,12 +36,7 @@ _GIVEN = {
 _BYTES = {"string": 46, "bool": 1}
 """Bytes of a value where they are not 8, as BigQuery counts: a text has 2 more than letters, a hash has 44."""
 _LENGTHS = {"raw.cpu_usage_distribution": 11 * 8, "raw.tail_cpu_usage_distribution": 9 * 8}
-ROWS_OF_A = {
-    "instance_usage": 7_575_500_668,
-    "instance_constraints": 3_532_005_634,
-    "instance_events": 1_717_000_000,
-    "collection_events": 20_807_441,
-}
+ROWS_OF_A = {row["table"]: int(row["rows"]) for row in read_rows(Path(__file__).with_name("rows_of_a.csv"))}
 """About how many rows the tables of cell a have, by a public exploration of it; of other cells and tables none says."""
 
 

@@ -20,6 +20,7 @@ from borgtrace.engine.embedded import raw_connection, view_sql
 from borgtrace.engine.stoppable import Stoppable
 from borgtrace.errors import BorgtraceError, EngineError, UsageError, did_you_mean, first_line
 from borgtrace.schema import TABLES, Table
+from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.sql import literal
 
 # Rebuilt from these words and the checked query behind them: what runs is what was checked.
@@ -35,13 +36,7 @@ _PIVOT = "list the values: PIVOT instance_events ON type IN ('EVICT', 'FAIL') US
 # Allowed rather than forbidden kinds: a version of DuckDB that learns a new statement does not open a hole.
 _QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 
-_OF_VALUES = ("range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree")
-_OF_TABLES = ("histogram", "histogram_values", "summary")
-_OF_THE_CATALOG = ("duckdb_columns", "duckdb_functions", "duckdb_tables", "duckdb_types", "duckdb_views")
-_OF_SETTINGS = ("pragma_table_info", "pragma_version")
-_OF_FILES = ("read_parquet", "read_json", "read_json_auto", "read_csv", "read_csv_auto", "read_text", "glob")
-_OF_PARQUET = ("parquet_scan", "parquet_metadata", "parquet_schema", "parquet_file_metadata", "parquet_kv_metadata")
-TABLE_FUNCTIONS = frozenset((*_OF_VALUES, *_OF_TABLES, *_OF_THE_CATALOG, *_OF_SETTINGS, *_OF_FILES, *_OF_PARQUET))
+TABLE_FUNCTIONS = frozenset(row["name"] for row in read_rows(Path(__file__).with_name("table_functions.csv")))
 """Table functions a query may call; those that read files reach the store alone."""
 
 

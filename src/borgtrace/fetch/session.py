@@ -229,13 +229,9 @@ def _stay(response: httpx.Response) -> None:
     # The same server over TLS is no other one; the way back, from https to http, is.
     is_upgrade = (here.scheme, there.scheme, here.port, there.port) == ("http", "https", None, None)
     if here.host != there.host or ((here.scheme, here.port) != (there.scheme, there.port) and not is_upgrade):
-        raise SourceError(
-            str(here),
-            "the server sends us to another one",
-            expected=_server(here),
-            got=_server(there),
-            way_out="if you trust it, name the address that holds the files: --base-url URL",
-        )
+        what, expected, got = "the server sends us to another one", _server(here), _server(there)
+        way_out = "if you trust it, name the address that holds the files: --base-url URL"
+        raise SourceError(str(here), what, expected=expected, got=got, way_out=way_out)
 
 
 def _server(url: httpx.URL) -> str:

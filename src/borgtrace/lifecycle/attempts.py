@@ -18,15 +18,8 @@ from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 _STEPS = ("SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", *TERMINAL_EVENTS)
 _SUBMIT, _QUEUE, _ENABLE, _SCHEDULE, _FIRST_END = range(5)
 """Steps are small integers while events are sorted and grouped: text would cost half the time again."""
-CARRIED = (
-    "collection_type",
-    "priority",
-    "scheduling_class",
-    "cpu_request",
-    "memory_request",
-    "alloc_collection_id",
-    "machine_id",
-)
+_ASKED = ("collection_type", "priority", "scheduling_class", "cpu_request", "memory_request")
+CARRIED = (*_ASKED, "alloc_collection_id", "machine_id")
 """Columns an attempt takes from its SCHEDULE, else from its other events."""
 
 

@@ -76,16 +76,10 @@ def _of_events(events: ibis.Table, dialect: Dialect) -> ibis.Table:
         collection_type=rows.collection_type.max(),
         first_event=rows.time.min(),
         last_event=rows.time.max(),
-        user=rows.user.argmax(rows.place, where=rows.user.notnull()),
+        user=_last(rows, "user"),
         # Updates change no state, so they cannot hide the end of an instance.
         last_type=rows.type.argmax(rows.place, where=rows.type.notin(UPDATE_EVENTS)),
-        **{
-            name: ibis.coalesce(
-                rows[name].argmax(rows.place, where=is_start & rows[name].notnull()),
-                rows[name].argmax(rows.place, where=rows[name].notnull()),
-            )
-            for name in LAST_KNOWN_COLUMNS
-        },
+        **{name: ibis.coalesce(_last(rows, name, is_start), _last(rows, name)) for name in LAST_KNOWN_COLUMNS},
         **{f"n_{name.lower()}": (rows.type == name).sum() for name in EVENT_TYPE.names},
     )
     return told.mutate(end_type=told.last_type.isin(TERMINAL_EVENTS).ifelse(told.last_type, ibis.null("string")))
@@ -96,8 +90,11 @@ def _names(collections: ibis.Table, dialect: Dialect) -> ibis.Table:
     ordered, order = in_order(collections, ("collection_id",), dialect)
     rows = ordered.mutate(place=ibis.row_number().over(group_by="collection_id", order_by=list(order)))
     return rows.group_by("collection_id").aggregate(
-        collection_user=rows.user.argmax(rows.place, where=rows.user.notnull()),
-        collection_logical_name=rows.collection_logical_name.argmax(
-            rows.place, where=rows.collection_logical_name.notnull()
-        ),
+        collection_user=_last(rows, "user"), collection_logical_name=_last(rows, "collection_logical_name")
     )
+
+
+def _last(rows: ibis.Table, name: str, among: ibis.Value | None = None) -> ibis.Value:
+    """Value of a column in the last event that has one, of all events or of those that `among` selects."""
+    known = rows[name].notnull()
+    return rows[name].argmax(rows.place, where=known if among is None else among & known)

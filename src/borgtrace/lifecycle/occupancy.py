@@ -2,6 +2,8 @@
 
 import ibis
 
+_STATES = ("pending", "queued", "running")
+
 
 def occupancy(attempts: ibis.Table) -> ibis.Table:
     """Return the number of things in each state after every instant at which it changes.
@@ -26,13 +28,9 @@ def occupancy(attempts: ibis.Table) -> ibis.Table:
     waiting_from = ibis.coalesce(attempts.submit_time, attempts.queue_time, attempts.enable_time)
     # Where ENABLE is lost, being scheduled or leaving ends the hold.
     held_until = ibis.coalesce(attempts.enable_time, attempts.schedule_time, attempts.left_time)
+    is_job = attempts.collection_type == "JOB"
     placed = attempts.select(
-        "queue_time",
-        "schedule_time",
-        "left_time",
-        is_job=attempts.collection_type == "JOB",
-        waiting_from=waiting_from,
-        held_until=held_until,
+        "queue_time", "schedule_time", "left_time", is_job=is_job, waiting_from=waiting_from, held_until=held_until
     )
     waits, runs = placed.waiting_from.notnull(), placed.schedule_time.notnull()
     changes = ibis.union(
@@ -45,29 +43,23 @@ def occupancy(attempts: ibis.Table) -> ibis.Table:
         _change(placed, "queue_time", queued=1),
         _change(placed.filter(placed.queue_time.notnull()), "held_until", queued=-1),
     )
-    states = ("pending", "queued", "running")
     summed = changes.group_by("is_job", "time").aggregate(
         # DuckDB sums to HUGEINT; four bytes are plenty for the changes of one instant, and the running sum reads them
         # all.
-        **{state: changes[state].sum().cast("int32") for state in states}
+        **{state: changes[state].sum().cast("int32") for state in _STATES}
     )
     so_far = ibis.cumulative_window(group_by="is_job", order_by="time")
     return summed.select(
         "time",
         collection_type=summed.is_job.ifelse("JOB", "ALLOC_SET"),
-        **{state: summed[state].sum().over(so_far).cast("int64") for state in states},
-    ).select("collection_type", "time", *states)
+        **{state: summed[state].sum().over(so_far).cast("int64") for state in _STATES},
+    ).select("collection_type", "time", *_STATES)
 
 
-def _change(rows: ibis.Table, at: str, *, pending: int = 0, queued: int = 0, running: int = 0) -> ibis.Table:
+def _change(rows: ibis.Table, at: str, **change: int) -> ibis.Table:
     """Write one change of state per row, at its time `at` (NULL: it never happened).
 
     There are three times as many changes as attempts, so they are kept narrow: half the time.
     """
-    return rows.filter(rows[at].notnull()).select(
-        "is_job",
-        time=rows[at],
-        pending=ibis.literal(pending, "int8"),
-        queued=ibis.literal(queued, "int8"),
-        running=ibis.literal(running, "int8"),
-    )
+    amounts = {state: ibis.literal(change.get(state, 0), "int8") for state in _STATES}
+    return rows.filter(rows[at].notnull()).select("is_job", time=rows[at], **amounts)

@@ -43,11 +43,8 @@ def in_order(events: ibis.Table, key: Sequence[str], dialect: Dialect) -> tuple[
     position = events.type.cases(*((name, place) for place, name in enumerate(CYCLE)))
     placed = events.mutate(position=position.cast("int32"))
     # The second SUBMIT of one instant belongs to the second turn round the cycle: an end lies between the two.
-    turns = placed.mutate(
-        turn=ibis.row_number().over(
-            group_by=[*key, "time", _kind(placed)], order_by=["position", "source_part", "source_row"]
-        )
-    )
+    tie = ibis.window(group_by=[*key, "time", _kind(placed)], order_by=["position", "source_part", "source_row"])
+    turns = placed.mutate(turn=ibis.row_number().over(tie))
     # Updates leave the state as it is: any number of them fits into the first turn.
     is_update = turns.type.isin(UPDATE_EVENTS)
     ranked = turns.mutate(turn=is_update.ifelse(0, turns.turn).cast("int64"), rank=turns.position)
@@ -75,6 +72,5 @@ def _rerank(events: ibis.Table, key: Sequence[str], order: Sequence[str]) -> ibi
     entered = seen.mutate(entry=is_first.ifelse(seen.entry, ibis.null("int32")).max().over(tie))
     size = len(CYCLE)
     # The remainder of a negative number is negative in SQL, hence the added size.
-    return entered.mutate(rank=((entered.position - entered.entry + size) % size).cast("int32")).drop(
-        "entry", "earlier"
-    )
+    rank = ((entered.position - entered.entry + size) % size).cast("int32")
+    return entered.mutate(rank=rank).drop("entry", "earlier")

@@ -33,7 +33,7 @@ def comparison_html(stores: Mapping[str, Store], distances: pa.Table, answers: S
         stores=stores,
         names={label: trace_name(store.manifest) for label, store in stores.items()},
         has_one_unit=all(share_units(first, other) for other in others),
-        distances=shown_table(distances, DISTANCES, has_codes=False),
+        distances=shown_table(distances, DISTANCES),
         questions=[
             {
                 "recipe": next(iter(results.values())).recipe,

@@ -108,11 +108,11 @@ def add_array(layout: Layout, column: str) -> None:
         # A file system that is read-only raises an error of its own.
         if error.errno not in NOT_WRITABLE:
             raise
-        raise StoreError(
-            str(layout.root),
+        what, way_out = (
             f"no array of {column} yet, and the store cannot be written to",
-            way_out="let its owner read that column once",
-        ) from error
+            "let its owner read that column once",
+        )
+        raise StoreError(str(layout.root), what, way_out=way_out) from error
 
 
 def column_blocks(layout: Layout, column: str) -> Iterator[tuple[int, np.ndarray]]:

@@ -28,6 +28,7 @@ from joblib import Parallel, delayed
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import all_names, column_number
 from borgtrace.store._content_sums import add_lists, add_values, hash_texts
+from borgtrace.store.digest import digest_of_all
 from borgtrace.store.layout import Layout
 
 BATCH = 1 << 16
@@ -61,11 +62,7 @@ def store_digest(tables: Mapping[str, str]) -> str:
     >>> store_digest({"tasks": "12", "machine_events": ""}) == store_digest({"tasks": "12"})
     True
     """
-    digest = hashlib.sha256()
-    for name, content in sorted(tables.items()):
-        if content:
-            digest.update(f"{name} {content}\n".encode())
-    return digest.hexdigest()
+    return digest_of_all({name: content for name, content in tables.items() if content})
 
 
 def table_digest(table: Table, parts: Sequence[Path], threads: int = 1, *, as_noted: bool = False) -> str:

@@ -93,13 +93,10 @@ def coverage(manifest: Manifest) -> StoreCoverage:
     format that nobody publishes is that of own data, which is whole as it is; so are tables of an unknown number of
     parts where the manifest declares it.
     """
-    return StoreCoverage(
-        manifest.dialect,
-        {name: _of_table(manifest, name) for name in TRACE_TABLES},
-        manifest.tables.get("tasks", 0),
-        any(note.startswith("subset of ") for note in manifest.notes),
-        any(note.startswith("subset of ") and "fraction " in note for note in manifest.notes),
-    )
+    tables = {name: _of_table(manifest, name) for name in TRACE_TABLES}
+    cuts = [note for note in manifest.notes if note.startswith("subset of ")]
+    is_sample = any("fraction " in note for note in cuts)
+    return StoreCoverage(manifest.dialect, tables, manifest.tables.get("tasks", 0), bool(cuts), is_sample)
 
 
 def whole_trace(dialect: Dialect, n_tasks: int | None = None) -> StoreCoverage:
@@ -127,12 +124,9 @@ def _of_table(manifest: Manifest, name: str) -> Coverage:
     entries = [entry for entry in manifest.sources if entry.table == name or name in entry.also]
     # Power is measured all month long, whatever part of the trace is there.
     first, last = (manifest.time_range.get(name) if not TRACE_TABLES[name].is_of_cells else None) or (0, 0)
-    return Coverage(
-        manifest.tables.get(name, 0),
-        tuple(sorted({entry.part for entry in entries if entry.part is not None})),
-        _n_parts(manifest, entries),
-        max(0, last - max(first, TRACE_START)),
-    )
+    parts = tuple(sorted({entry.part for entry in entries if entry.part is not None}))
+    span = max(0, last - max(first, TRACE_START))
+    return Coverage(manifest.tables.get(name, 0), parts, _n_parts(manifest, entries), span)
 
 
 def _n_parts(manifest: Manifest, entries: list[SourceEntry]) -> int | None:

@@ -28,15 +28,15 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def digest_1_0(files: Mapping[str, str]) -> str:
-    """Return what a manifest of format 1.0 calls digest: SHA-256 over its files' paths and digests.
+def digest_of_all(parts: Mapping[str, str]) -> str:
+    """Return the SHA-256 over names and digests, such as those of all files of a store (what format 1.0 calls digest).
 
     Examples
     --------
-    >>> digest_1_0({"b": "2", "a": "1"}) == digest_1_0({"a": "1", "b": "2"})
+    >>> digest_of_all({"b": "2", "a": "1"}) == digest_of_all({"a": "1", "b": "2"})
     True
     """
     digest = hashlib.sha256()
-    for name, content in sorted(files.items()):
+    for name, content in sorted(parts.items()):
         digest.update(f"{name} {content}\n".encode())
     return digest.hexdigest()

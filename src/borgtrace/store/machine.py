@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from borgtrace.store.store import Store
 
-_SQL = {name: Path(__file__).with_name(f"{name}.sql").read_text("utf-8") for name in ("running_on", "hourly_load")}
+_SQL = {
+    name: Path(__file__).with_name(f"{name}.sql").read_text("utf-8")
+    for name in ("capacity_at", "running_on", "hourly_load")
+}
 
 
 @dataclass(frozen=True)
@@ -45,19 +48,11 @@ def capacity_at(store: Store, machine: int, time: int | None = None) -> Capacity
     UsageError
         When machine_events does not know the machine (by then).
     """
-    until = "true" if time is None else f"time <= {time}"
-    rows = store.sql(
-        f"SELECT type, cpu_capacity, memory_capacity, platform_id FROM machine_events "
-        # Two events of one machine may share a microsecond: the later row of the file is the later event.
-        f"WHERE machine_id = {machine} AND {until} ORDER BY time DESC, source_part DESC, source_row DESC LIMIT 1"
-    ).to_pylist()
+    rows = store.sql(_SQL["capacity_at"], {"machine": machine, "time": time}).to_pylist()
     if not rows:
-        raise UsageError(
-            "machine",
-            "no such machine in machine_events" + ("" if time is None else " at that time"),
-            got=str(machine),
-            way_out='list some: borgtrace sql STORE "select distinct machine_id from machine_events limit 9"',
-        )
+        what = "no such machine in machine_events" + ("" if time is None else " at that time")
+        way_out = 'list some: borgtrace sql STORE "select distinct machine_id from machine_events limit 9"'
+        raise UsageError("machine", what, got=str(machine), way_out=way_out)
     row = rows[0]
     # UPDATE and ADD both leave the machine up; only REMOVE takes it away.
     return Capacity(row["type"] != "REMOVE", row["cpu_capacity"], row["memory_capacity"], row["platform_id"])

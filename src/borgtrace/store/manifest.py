@@ -222,19 +222,10 @@ def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
 def _missing(layout: Layout) -> StoreError:
     root, ingest = str(layout.root), f"borgtrace ingest SRC --store {layout.root}"
     if layout.staging.exists() or layout.next.exists() or layout.discarded.exists():
-        return StoreError(
-            root,
-            "the store is half-built",
-            expected="manifest.json",
-            got="an ingest that did not finish",
-            way_out=f"finish it: {ingest}",
-        )
+        what, expected, got = "the store is half-built", "manifest.json", "an ingest that did not finish"
+        return StoreError(root, what, expected=expected, got=got, way_out=f"finish it: {ingest}")
     if not layout.root.exists():
         return StoreError(root, "there is no such store", way_out=f"make one: {ingest}")
-    return StoreError(
-        root,
-        "not a borgtrace store",
-        expected="a folder with manifest.json",
-        got=f"{sum(1 for _ in layout.root.iterdir())} other entries" if layout.root.is_dir() else "a file",
-        way_out=f"make one: {ingest}",
-    )
+    what, expected = "not a borgtrace store", "a folder with manifest.json"
+    got = f"{sum(1 for _ in layout.root.iterdir())} other entries" if layout.root.is_dir() else "a file"
+    return StoreError(root, what, expected=expected, got=got, way_out=f"make one: {ingest}")

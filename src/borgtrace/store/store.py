@@ -156,13 +156,8 @@ class Store:
         """
         rows = self.manifest.tables.get("instance_usage", 0)
         if not rows:
-            raise UsageError(
-                str(self.path),
-                "the store has no usage",
-                expected="rows in instance_usage",
-                got="none",
-                way_out="ingest task_usage or instance_usage files first",
-            )
+            expected, way_out = "rows in instance_usage", "ingest task_usage or instance_usage files first"
+            raise UsageError(str(self.path), "the store has no usage", expected=expected, got="none", way_out=way_out)
         return rows
 
     @property

@@ -237,8 +237,7 @@ class TraceReader:
         """
         columns = with_percentiles(columns)
         starts, ends = self.offsets[rows], self.offsets[rows + 1]
-        offsets = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(ends - starts, out=offsets[1:])
+        offsets = np.append(0, np.cumsum(ends - starts))
         # Neighbors in the index are neighbors in the arrays: one slice serves, and nothing is copied.
         if len(rows) and np.array_equal(starts[1:], ends[:-1]):
             flat = {name: self.array(name)[starts[0] : ends[-1]] for name in columns}

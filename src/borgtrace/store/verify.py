@@ -17,7 +17,7 @@ from borgtrace.schema.evolution import incompatible_columns
 from borgtrace.store.columns import DEFAULT_COLUMNS, MEASURED, TRACE_COLUMNS, column_blocks, load_array
 from borgtrace.store.compatibility import is_newer, unreadable
 from borgtrace.store.content import table_digest
-from borgtrace.store.digest import digest_1_0, file_digests
+from borgtrace.store.digest import digest_of_all, file_digests
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, read_manifest
 
@@ -121,7 +121,7 @@ def _files(manifest: Manifest, layout: Layout, threads: int, changed: list[str])
     tables = [path for name in TABLES for path in layout.parts(name)]
     # A store of format 1.0: its manifest has one digest over all files.
     if not manifest.files:
-        return _compared(digest_1_0(file_digests(_named(tables, layout), threads)), manifest.digest)
+        return _compared(digest_of_all(file_digests(_named(tables, layout), threads)), manifest.digest)
     # Arrays that the manifest lists; others were made on first use and are compared with their column instead.
     known = [path for name in manifest.files if (path := layout.root / name).exists()]
     digests = file_digests(_named(sorted({*tables, *known}), layout), threads)

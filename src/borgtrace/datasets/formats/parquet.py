@@ -17,14 +17,13 @@ from borgtrace.kernels.arrays import Index
 
 def schema(names: FeatureNames) -> pa.Schema:
     """Return the columns of a file."""
-    return pa.schema(
-        [
-            *(pa.field(name, pa.int64(), nullable=False) for name in IDENTITY),
-            *(pa.field(name, pa.list_(pa.float32()), nullable=False) for name in names.series),
-            *(pa.field(name, pa.float32()) for name in names.numbers),
-            *(pa.field(name, pa.string()) for name in names.words),
-        ]
-    )
+    fields = [
+        *(pa.field(name, pa.int64(), nullable=False) for name in IDENTITY),
+        *(pa.field(name, pa.list_(pa.float32()), nullable=False) for name in names.series),
+        *(pa.field(name, pa.float32()) for name in names.numbers),
+        *(pa.field(name, pa.string()) for name in names.words),
+    ]
+    return pa.schema(fields)
 
 
 def write(path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False) -> int:

@@ -55,8 +55,7 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
     """
     found = read_buffered(path, names, is_verified=is_verified)
     width = len(names.series)
-    offsets = np.zeros(len(found) + 1, np.int64)
-    np.cumsum(found.lengths, out=offsets[1:])
+    offsets = np.append(0, np.cumsum(found.lengths))
     # Copied out of the file, where floats lie at any byte.
     values = np.empty((int(offsets[-1]), width), np.float32)
     reading.copy_lists(found.buffer, found.position, 4 * width * offsets, values.reshape(-1).view(np.uint8))
@@ -87,14 +86,10 @@ def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) 
         got, way_out = f"a bad one at {-1 - count}", "build the dataset again"
         raise StoreError(str(path), "damaged", expected="a whole record", got=got, way_out=way_out)
     position, size = position[:, :count], size[:, :count]
-    return BufferedTraces(
-        buffer,
-        position[0],
-        size[0] // (4 * len(names.series)),
-        identity[:count],
-        _numbers(buffer, position[reading.LISTS + len(IDENTITY) : usual]),
-        _codes(buffer, position[usual:], size[usual:], names),
-    )
+    lengths = size[0] // (4 * len(names.series))
+    numbers = _numbers(buffer, position[reading.LISTS + len(IDENTITY) : usual])
+    codes = _codes(buffer, position[usual:], size[usual:], names)
+    return BufferedTraces(buffer, position[0], lengths, identity[:count], numbers, codes)
 
 
 def _smallest(names: tuple[str, ...]) -> int:
@@ -110,13 +105,13 @@ class _Entries:
     """Feature names and ready-made word entries of a dataset, as the kernels want them."""
 
     def __init__(self, names: FeatureNames) -> None:
-        self.names, self.name_ends = _packed([SERIES.encode(), MASK.encode()])
+        self.names = _packed([SERIES.encode(), MASK.encode()])
         # Ten for each whole number, because the sizes before it depend on how many bytes it takes.
         heads = [_head(name, _INT64_LIST, size) for name in IDENTITY for size in range(1, records.VARINT + 1)]
         heads += [_head(name, _FLOAT_LIST, 4) for name in names.numbers]
-        self.heads, self.head_ends = _packed(heads)
+        self.heads = _packed(heads)
         words = [_word_entry(name, word) for name, all_words in names.words.items() for word in all_words]
-        self.words, self.word_ends = _packed(words)
+        self.words = _packed(words)
         firsts = np.cumsum([0, *map(len, names.words.values())])[: len(names.words)]
         self.first_word = firsts.astype(np.int64)
 
@@ -126,24 +121,12 @@ class _Entries:
         # Words of all features are one list for the kernel: each feature's codes are moved to where its words begin.
         codes = np.where(part.codes < 0, -1, part.codes + self.first_word)
         sizes, lengths = np.empty(len(part), np.int64), np.diff(offsets)
-        total = records.measure(lengths, self.name_ends, part.identity, self.head_ends, codes, self.word_ends, sizes)
+        name_ends, head_ends, word_ends = self.names[1], self.heads[1], self.words[1]
+        total = records.measure(lengths, name_ends, part.identity, head_ends, codes, word_ends, sizes)
         out = reused_array("records", total, np.uint8)
-        records.encode(
-            part.values.reshape(-1).view(np.uint8),
-            part.mask.reshape(-1),
-            offsets,
-            self.names,
-            self.name_ends,
-            part.identity,
-            part.numbers.view(np.uint8),
-            self.heads,
-            self.head_ends,
-            codes,
-            self.words,
-            self.word_ends,
-            sizes,
-            out,
-        )
+        series, floats = part.values.reshape(-1).view(np.uint8), part.numbers.view(np.uint8)
+        points = (series, part.mask.reshape(-1), offsets)
+        records.encode(*points, *self.names, part.identity, floats, *self.heads, codes, *self.words, sizes, out)
         return out
 
 
@@ -195,8 +178,7 @@ def _codes(buffer: Buffer, position: Index, size: Index, names: FeatureNames) ->
 
 def _codes_of(buffer: Buffer, position: Index, size: Index, words: tuple[str, ...]) -> Index:
     """Return which of `words` each text in the buffer is, −1 where it is none (`size` −1: there is no text)."""
-    offsets = np.zeros(len(position) + 1, np.int64)
-    np.cumsum(np.maximum(size, 0), out=offsets[1:])
+    offsets = np.append(0, np.cumsum(np.maximum(size, 0)))
     text = np.empty(int(offsets[-1]), np.uint8)
     reading.copy_lists(buffer, np.where(size < 0, 0, position), offsets, text)
     found = pa.Array.from_buffers(pa.large_binary(), len(position), [None, pa.py_buffer(offsets), pa.py_buffer(text)])

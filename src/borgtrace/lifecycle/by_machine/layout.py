@@ -172,18 +172,12 @@ class _Dealer:
 
     def _check_bounds(self) -> None:
         """Refuse what a sorting key cannot tell apart."""
-        for what, n, bits in (
-            ("slots of 5 minutes", self.manner.n_slots, _BITS_OF_SLOT),
-            ("terms of tasks", len(self.terms), _BITS_OF_TERM),
-        ):
+        slots = ("slots of 5 minutes", self.manner.n_slots, _BITS_OF_SLOT)
+        for name, n, bits in (slots, ("terms of tasks", len(self.terms), _BITS_OF_TERM)):
             if n >= 1 << bits:
-                raise UsageError(
-                    str(self.store.path),
-                    f"too many {what} to sort usage by machine",
-                    expected=f"fewer than {1 << bits:,}",
-                    got=f"{n:,}",
-                    way_out="make a part of the store: borgtrace subset",
-                )
+                where, what = str(self.store.path), f"too many {name} to sort usage by machine"
+                expected, way_out = f"fewer than {1 << bits:,}", "make a part of the store: borgtrace subset"
+                raise UsageError(where, what, expected=expected, got=f"{n:,}", way_out=way_out)
 
     @cached_property
     def n_buckets(self) -> int:
@@ -198,9 +192,8 @@ class _Dealer:
             self.report("dealing usage to machines", int(self.store.offsets[tasks[0]]), int(self.store.offsets[-1]))
             rows = self._rows(tasks, table, counts)
             # Machine ids of a kind (ages, sites) are neighbors: a multiplication spreads them over the buckets.
-            bucket = (rows["machine"].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)) % np.uint64(
-                self.n_buckets
-            )
+            mixed = rows["machine"].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)
+            bucket = mixed % np.uint64(self.n_buckets)
             for number, file in enumerate(files):
                 (rows if self.n_buckets == 1 else rows[bucket == number]).tofile(file)
         for file in files:
