@@ -3,21 +3,9 @@
 Modules whose name starts with an underscore hold expressions that several questions share.
 """
 
-TOPICS = {
-    0: "Data quality",
-    10: "Machines",
-    20: "Submissions and completions",
-    30: "The queue and the running tasks",
-    40: "Waiting and running times",
-    50: "Jobs and users",
-    60: "Utilization",
-    70: "How usage changes",
-    80: "Reservations and sampling",
-    90: "Placement constraints",
-    100: "Further questions",
-    110: "Interference",
-    120: "Dependencies and limits",
-    130: "Power",
-    900: "The synthetic trace",
-}
+from pathlib import Path
+
+from borgtrace.schema.data_files import read_rows
+
+TOPICS = {int(row["order"]): row["heading"] for row in read_rows(Path(__file__).with_name("topics.csv"))}
 """Headings on pages; a question stands under the last whose number its `order` reaches."""
