@@ -20,6 +20,7 @@ PACKAGES = (
     "borgtrace.export",
     "borgtrace.colocation",
     "borgtrace.overcommit",
+    "borgtrace.forecast",
     "borgtrace.scheduling",
     "borgtrace.placement",
     "borgtrace.engine",

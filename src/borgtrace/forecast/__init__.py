@@ -1,0 +1,8 @@
+"""What tasks will use next: forecasters, trained on earlier hours and judged on later ones."""
+
+from borgtrace.forecast.forecasters import FORECASTERS, Forecaster
+from borgtrace.forecast.packing import PACKED
+from borgtrace.forecast.series import Examples, Series, examples
+from borgtrace.forecast.study import FORECAST
+
+__all__ = ["FORECAST", "FORECASTERS", "PACKED", "Examples", "Forecaster", "Series", "examples"]
