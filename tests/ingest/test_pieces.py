@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.ingest import flattened, ingest_plan, number_reader, staging, usage_index
+from borgtrace.ingest import flattened, ingest_plan, ingestion, number_reader, staging, usage_index
 from borgtrace.ingest.canonical import canonical_chunk
 from borgtrace.ingest.column_checks import breaks_a_rule, count_broken, count_out_of_order
 from borgtrace.ingest.delimited import read_plain_numbers
@@ -359,6 +359,13 @@ def test_means_above_sums_of_maxima_are_counted_apart():
 
 def test_whose_trace_it_is_in_words():
     assert (origin(None), origin({"seed": 3})) == ("Google's trace", "synthetic, seed 3")
+
+
+@pytest.mark.parametrize(("counted", "cores"), [(6, 6), (None, 1)])
+def test_cores_where_no_affinity_is_told(monkeypatch, counted, cores):
+    monkeypatch.delattr(ingestion.os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(ingestion.os, "cpu_count", lambda: counted)
+    assert ingestion.available_cores() == cores
 
 
 def test_a_full_disk_is_an_error_of_the_store():

@@ -51,6 +51,28 @@ def test_a_record_with_few_names_is_what_the_file_is_called(tmp_path):
     assert classify(_write(tmp_path / "y.json", [event])).table == "collection_events"
     with_instance = {**event, "instance_index": "0"}
     assert classify(_write(tmp_path / "z.json", [with_instance])).table == "instance_events"
+    # A name does not make a field of another table one of its own.
+    assert classify(_write(tmp_path / "collection_events.json", [with_instance])).table == "instance_events"
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "table"),
+    [
+        # all that power and the mapping of machines must have
+        ("power.csv", "time,cell,pdu,machine_id,bad_measurement_data,bad_production_power_data", "power"),
+        (
+            "machine_to_pdu_mapping.csv",
+            "time,cell,pdu,machine_id,bad_measurement_data,bad_production_power_data",
+            "machine_to_pdu_mapping",
+        ),
+        # seven columns are those of pods, four those of nodes
+        ("x.csv", "sn,gpu,name,cpu_milli,memory_mib,num_gpu,gpu_milli,pod_phase,creation_time", "openb_pod_list"),
+    ],
+)
+def test_a_header_of_two_tables_is_what_the_file_is_called_or_has_more_of(tmp_path, name, header, table):
+    path = tmp_path / name
+    path.write_text(f"{header}\n{',' * header.count(',')}\n")
+    assert classify(path).table == table
 
 
 def test_the_first_record_that_fits_tells(tmp_path):

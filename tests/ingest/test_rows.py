@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.ingest import usage_index
+from borgtrace.ingest.clustering import cluster, parquet_writer, sorting_connection
 from borgtrace.ingest.column_checks import count_out_of_order
 from borgtrace.ingest.completion import _stays, _time_range, count_rows
 from borgtrace.ingest.file_ranges import cut_ranges, plan_files, range_condition
 from borgtrace.ingest.row_order import sort_rows
+from borgtrace.schema import TABLES
 from borgtrace.schema.time import AFTER_TRACE
 
 
@@ -44,7 +47,7 @@ def test_rows_are_sorted_as_python_sorts_them(seed: int) -> None:
     assert found == sorted(rows, key=in_order)
 
 
-@pytest.mark.parametrize("wide", [2**62, 2**63 - 1])
+@pytest.mark.parametrize("wide", [2**39, 2**62, 2**63 - 1])
 @pytest.mark.parametrize("far", [1, 2**20, 2**40, 2**62])
 def test_ties_of_a_wide_column_are_settled_by_what_follows(wide: int, far: int) -> None:
     """Both together take more bits than a word has: what is left over is compared among equal rows only."""
@@ -69,6 +72,7 @@ def test_files_of_collections_are_cut_and_kept() -> None:
     ids, counts = np.array([1, 5, 9, 12]), np.array([3, 2, 7, 1])
     assert cut_ranges(ids, counts, 5) == [9, 12]  # 3 and 2 fill one exactly; 7 is more than a file
     assert cut_ranges(ids, counts, 100) == []
+    assert cut_ranges(ids[:3], np.array([3, 3, 2]), 5) == [5]  # a second file is filled exactly too
     assert [range_condition([5, 9], number) for number in range(3)] == [
         "collection_id < 5",
         "collection_id >= 5 AND collection_id < 9",
@@ -81,6 +85,30 @@ def test_files_of_collections_are_cut_and_kept() -> None:
         [9, 12],
         {0: Path("a"), 1: Path("b"), 2: Path("c")},
     )
+
+
+def test_a_sorted_file_notes_what_it_holds(tmp_path: Path) -> None:
+    """So the digest of a table is known from the footers, without a look at its rows."""
+    table = TABLES["machine_attributes"]
+    values = {"time": "v", "machine_id": "v", "source_row": "v", "source_part": "0"}
+    columns = ", ".join(f'CAST({values.get(name, "NULL")} AS BIGINT) AS "{name}"' for name in table.names)
+    with sorting_connection("200MB", 1, tmp_path / "spill") as connection:
+        (path,) = cluster(
+            connection, table, f"SELECT {columns} FROM (VALUES (9), (5)) AS t(v)", tmp_path / "new" / "it"
+        )
+    assert pq.read_table(path).column("machine_id").to_pylist() == [5, 9]
+    noted = [json.loads(value) for value in pq.read_metadata(path).metadata.values() if value.startswith(b'{"first"')]
+    assert [note["first"] for note in noted] == [0]
+    # What no row has is not in the sums.
+    assert set(noted[0]["total"]) == set(values)
+
+
+def test_measured_values_and_lists_of_them_have_dictionaries(tmp_path: Path) -> None:
+    rows = pa.table({"cpu": pa.array([0.5] * 9, pa.float32()), "list": pa.array([[0.5]] * 9, pa.list_(pa.float32()))})
+    with parquet_writer(tmp_path / "x.parquet", rows.schema, "zstd") as writer:
+        writer.write_table(rows)
+    group = pq.read_metadata(tmp_path / "x.parquet").row_group(0)
+    assert [group.column(place).has_dictionary_page for place in range(2)] == [True, True]
 
 
 def usage_of(pairs: list[tuple[int, int]]) -> pa.Table:

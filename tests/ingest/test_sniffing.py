@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,26 @@ def test_a_column_that_is_not_there_is_asked_for(tmp_path: Path, header: str, wh
         f"{tmp_path / 'own.csv'}: no column is called like a {what}: got {header.replace(',', ', ')}; "
         f"write a file with [usage] and {what} = its column, and add --dialect FILE.toml"
     )
+
+
+@pytest.mark.parametrize("name", ["own.txt", "own.json.gz"])
+def test_lines_of_json_are_known_by_their_name_or_their_first_byte(tmp_path: Path, name: str) -> None:
+    text = b'{"pod":"web","ts":0,"cpu_cores":2}\n{"pod":"web","ts":300,"cpu_cores":1}\n'
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    assert sniff(path).declaration["usage"] == {
+        "task": "pod",
+        "time": {"column": "ts", "unit": "s"},
+        "cpu": {"column": "cpu_cores", "unit": "cores", "kind": "average"},
+    }
+
+
+def test_names_of_columns_are_written_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("«pod»,«ts»,«cpu»\nweb,0,2\nweb,300,1\n")
+    text = sniff(path).text()
+    assert 'task = "«pod»"\n' in text
+    assert 'time = { column = "«ts»", unit = "s" }' in text
 
 
 def test_a_draft_says_beside_each_line_what_was_guessed(tmp_path: Path) -> None:

@@ -10,6 +10,9 @@ import pytest
 import borgtrace
 from borgtrace.errors import SourceError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest.discovery import Discovery
+from borgtrace.ingest.identity import Identity, identify
+from borgtrace.store.layout import Layout
 
 STAGE = IngestOptions(jobs=1, stage_only=True)
 
@@ -42,6 +45,20 @@ def test_without_sources_and_staged_parts_there_is_nothing_to_do(tmp_path):
     assert str(caught.value) == (
         f"{tmp_path / 'store'}: nothing is staged here; name raw files: borgtrace ingest SRC --store …"
     )
+
+
+def test_an_identity_without_staged_parts_is_nothing_to_cluster(tmp_path):
+    """As a run leaves it that is killed before the first part is staged."""
+    layout = Layout(tmp_path / "store")
+    layout.staging.mkdir(parents=True)
+    Identity("2011", "", None).write(layout)
+    with pytest.raises(SourceError, match="nothing is staged here; name raw files"):
+        identify(Discovery(), None, layout)
+
+
+def test_a_store_that_is_declared_whole_may_be_staged_first(raw, tmp_path):
+    options = IngestOptions(jobs=1, stage_only=True, is_whole=True)
+    assert ingest([raw], tmp_path / "store", options).manifest is None
 
 
 def test_two_traces_are_not_staged_into_one_store(raw, tmp_path):

@@ -75,10 +75,12 @@ def test_rows_are_numbered_counted_and_refused(tmp_path: Path) -> None:
         output.write(attributes([]).cast(attributes([1]).schema))
         output.write(attributes([3, 6]))
         output.refuse(pa.table({"source_row": [4], "reason": ["unparsable_value"], "raw": ["x"]}))
+        output.refuse(pa.table({"source_row": [5], "reason": ["unparsable_value"], "raw": ["y"]}))
+    assert pq.read_table(paths.quarantine("machine_attributes")).column("raw").to_pylist() == ["x", "y"]
     assert pq.read_table(paths.table("machine_attributes")).column("source_row").to_pylist() == [0, 1, 2, 3]
     entry = make_entry(source, output, "sha")
-    assert (entry.rows_in, entry.stored, entry.quarantined, entry.part, entry.parts) == (5, 4, 1, 3, 7)
-    assert entry.counters == {"time_out_of_order": 2, "unparsable_value": 1}
+    assert (entry.rows_in, entry.stored, entry.quarantined, entry.part, entry.parts) == (6, 4, 2, 3, 7)
+    assert entry.counters == {"time_out_of_order": 2, "unparsable_value": 2}
     assert make_entry(source, output, "sha", rows_in=8, skipped=3).skipped == 3
 
     def fail() -> None:

@@ -1,0 +1,109 @@
+"""What the next version of a store takes from the one before, and what it does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from borgtrace.ingest import store_build
+from borgtrace.ingest.clustering import sorting_connection
+from borgtrace.ingest.completion import finish
+from borgtrace.ingest.converted_build import convert
+from borgtrace.ingest.identity import Identity
+from borgtrace.ingest.progress import Progress
+from borgtrace.ingest.store_build import Inputs
+from borgtrace.schema import DIALECTS, TRACE_TABLES
+from borgtrace.schema.dialects import GOOGLE_2011
+from borgtrace.store.layout import Layout
+from borgtrace.store.manifest import SourceEntry
+
+
+def entry(name: str, table: str, raw_table: str, sha256: str) -> SourceEntry:
+    return SourceEntry(name, name, table, raw_table, "csv", 1, sha256, None, None, 1, 1, 0)
+
+
+MACHINE = entry("m", "machine_events", "machine_events", "m")
+LATE = entry("late", "collection_events", "job_events", "b")
+EARLY = entry("early", "collection_events", "job_events", "a")
+
+
+def builder(folder: Path, held: list[SourceEntry], staged: list[SourceEntry]) -> Any:
+    present: Any = SimpleNamespace(sources=tuple(held))
+    inputs = Inputs(Identity("2011", "", None), present, tuple(staged))
+    connection: Any = None
+    return store_build._Builder(Layout(folder), inputs, folder / "next", connection, 1, Progress())
+
+
+def test_parts_get_other_numbers_in_the_tables_that_they_feed(tmp_path: Path) -> None:
+    # By their digests: the one that comes now is the first, and what was the first becomes the second.
+    found = builder(tmp_path, [MACHINE, LATE], [EARLY])
+    assert found._moved("collection_events") == {0: 1}
+    assert found._moved("machine_events") == {0: 0}
+    assert found._moved("instance_usage") == {}
+    # Rows of the same source come anew.
+    again = builder(tmp_path, [MACHINE, replace(LATE, also={"instance_constraints": 2})], [LATE])
+    assert again._moved("instance_constraints") == {0: None}
+
+
+def test_a_table_without_new_rows_keeps_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_build, "is_current", lambda table, paths: True)
+    asked: list[Any] = []
+    monkeypatch.setattr(store_build, "cluster", lambda *given: asked.append(given) or ["new"])
+    monkeypatch.setattr(store_build, "check_unchanged", lambda *given: None)
+    monkeypatch.setattr(store_build, "present_relation", lambda *given: "present")
+    found = builder(tmp_path, [MACHINE, LATE], [EARLY])
+    parts = {name: [tmp_path / name / "part-00000.parquet"] for name in ("machine_events", "collection_events")}
+    for (path,) in parts.values():
+        path.parent.mkdir()
+        path.touch()
+    assert found._cluster("machine_events") == parts["machine_events"]
+    assert not asked
+    # Its rows get another number of their part.
+    assert found._cluster("collection_events") == ["new"]
+    assert len(asked) == 1
+
+
+def test_what_a_killed_build_left_is_not_in_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = SimpleNamespace(write=lambda path: path.write_text("{}"))
+    monkeypatch.setattr(store_build._Builder, "run", lambda self: manifest)
+    layout = Layout(tmp_path)
+    (layout.unfinished / "tasks" / "left").mkdir(parents=True)
+    inputs = Inputs(Identity("2011", "", None), None, ())
+    assert store_build.build(layout, inputs, "200MB", 1, Progress()) is manifest
+    assert [path.name for path in tmp_path.rglob("*")] == [layout.manifest.name]
+
+
+class Told(Progress):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[str, int, str]] = []
+        self.advanced: list[tuple[str, int]] = []
+
+    def begin(self, label: str, total: int, unit: str) -> None:
+        self.begun.append((label, total, unit))
+
+    def advance(self, label: str, amount: int) -> None:
+        self.advanced.append((label, amount))
+
+
+def test_progress_of_the_last_steps_comes_to_its_end(tmp_path: Path) -> None:
+    told = Told()
+    with sorting_connection("200MB", 1, tmp_path / "spill") as connection:
+        finish(connection, {name: [] for name in TRACE_TABLES}, GOOGLE_2011, tmp_path, told)
+    assert told.begun == [("index tasks", 0, "rows"), ("cross-check tables", 8, "tables"), ("digest", 0, "rows")]
+    assert [amount for label, amount in told.advanced if label == "cross-check tables"] == [8]
+
+
+def test_progress_of_a_conversion_names_each_table(tmp_path: Path) -> None:
+    told = Told()
+    with sorting_connection("200MB", 1, tmp_path / "spill") as connection:
+        made = convert(connection, Layout(tmp_path), (), DIALECTS["openb"], (8.0, 8.0), tmp_path, told)
+    # Pods have lives and no usage; how many rows they give is not known before.
+    tables = ("machine_events", "machine_attributes", "collection_events", "instance_events")
+    assert told.begun == [(f"cluster {name}", 0, "rows") for name in tables]
+    assert not any(made.files.values())
