@@ -289,7 +289,7 @@ def test_targets_of_a_synthetic_trace(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_pool_that_cannot_be_made_names_its_store(tmp_path: Path) -> None:
     study = Study(EngineTables({}, Provenance("cell")))
     with pytest.raises(StoreError, match=r"^cell: no pool: "):
-        _experiments.export(study, tmp_path / "pool", 100, 0)
+        _experiments.export(study, tmp_path / "pool", tasks=100, seed=0)
     assert not (tmp_path / "pool").exists()
 
 
