@@ -38,6 +38,7 @@ ALIBABA = (
     "net_out",
     "disk_io_percent",
 )
+NAMES = ("vmid", "container_id", "machine_id")
 STEP = 300
 
 
@@ -132,19 +133,10 @@ def run(way: str, folder: Path, out: Path) -> None:
     if way == "polars":
         import polars as pl
 
-        names, schema = next(
-            (
-                path,
-                dict.fromkeys(columns, pl.Float32) | dict.fromkeys(words, pl.String) | dict.fromkeys(times, pl.Int64),
-            )
-            for path in paths
-            for key, columns, words, times in (
-                ("vm_cpu", AZURE, ("vmid",), ("timestamp",)),
-                ("container_usage", ALIBABA, ("container_id", "machine_id"), ("time_stamp",)),
-            )
-            if path.name.startswith(key)
-        )
-        frame = pl.scan_csv(names, has_header=False, schema=schema)
+        usage = max(paths, key=lambda path: path.stat().st_size)
+        types = {"timestamp": pl.Int64, "time_stamp": pl.Int64} | dict.fromkeys(NAMES, pl.String)
+        columns = AZURE if usage.name.startswith("vm_cpu") else ALIBABA
+        frame = pl.scan_csv(usage, has_header=False, schema={name: types.get(name, pl.Float32) for name in columns})
         frame.sink_parquet(out, compression="zstd", compression_level=1)
         return
     from borgtrace.ingest import IngestOptions, ingest

@@ -191,6 +191,14 @@ def test_a_saved_model_is_judged_after_the_hours_that_it_knows(
     with pytest.raises(SourceError) as caught:
         FORECAST.run(cell, model=str(tmp_path / "none"))
     assert str(caught.value) == f"{tmp_path / 'none'}: no such file"
+    (tmp_path / "other").write_text("no pickle")
+    with pytest.raises(SourceError) as caught:
+        FORECAST.run(cell, model=str(tmp_path / "other"))
+    error = type(caught.value.__cause__).__name__
+    assert str(caught.value) == (
+        f"{tmp_path / 'other'}: not forecasters that were saved: got {error}; "
+        "make one: borgtrace forecast STORE --save FILE"
+    )
 
 
 def test_packings_of_a_store(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,11 +25,8 @@ def forecast(
 
     Example: borgtrace forecast cell-2011 --forecaster persistence --forecaster boosting --folds 2
     """
-    from dataclasses import replace
-
     import borgtrace
-    from borgtrace.cli._answers import check_png, publish, say
-    from borgtrace.cli._console import steps
+    from borgtrace.cli._answers import ask, check_png
     from borgtrace.forecast import FORECAST, FORECASTERS, PACKED
 
     if list_names:
@@ -41,7 +38,5 @@ def forecast(
     given |= {"save": str(save or ""), "model": str(model or "")}
     given |= {"forecasters": tuple(forecaster)} if forecaster else {}
     given |= {"resources": tuple(resource)} if resource else {}
-    with steps() as report:
-        result = replace(PACKED if pack else FORECAST, report=report).run(borgtrace.open(store, memory=memory), **given)
-    say(result)
-    publish([result], out=out, png=png, as_json=as_json)
+    question = PACKED if pack else FORECAST
+    ask(question, borgtrace.open(store, memory=memory), given, out=out, png=png, as_json=as_json)

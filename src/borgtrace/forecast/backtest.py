@@ -14,6 +14,7 @@ from borgtrace.forecast.forecasters import FORECASTERS, Forecaster
 from borgtrace.forecast.recurrent import Recurrent
 from borgtrace.forecast.series import COLUMNS, Examples, Series, examples
 from borgtrace.recipe.store_question import Report, StoreQuestion
+from borgtrace.storage import replacing
 from borgtrace.store import Store
 
 LEAST = 100
@@ -117,7 +118,8 @@ def backtests(store: Store, resource: str, setting: Setting, report: Report) -> 
             trained = {**trained, name: FORECASTERS[name]()}
             trained[name].train(known, setting.seed)
         if setting.save:
-            joblib.dump((store.digest, resource, cut, trained), setting.save)
+            with replacing(Path(setting.save)) as draft:
+                joblib.dump((store.digest, resource, cut, trained), draft)
         if len(later):
             yield Backtest(later, begin, trained)
 
@@ -125,7 +127,12 @@ def backtests(store: Store, resource: str, setting: Setting, report: Report) -> 
 def _loaded(path: str, store: Store, resource: str) -> tuple[int, dict[str, Forecaster]]:
     if not Path(path).is_file():
         raise SourceError(path, "no such file")
-    digest, known, cut, trained = joblib.load(path)
+    try:
+        digest, known, cut, trained = joblib.load(path)
+    # Another file may make a pickle fail in any way.
+    except Exception as error:
+        way_out = "make one: borgtrace forecast STORE --save FILE"
+        raise SourceError(path, "not forecasters that were saved", got=type(error).__name__, way_out=way_out) from error
     check_names("--resource", [resource], [known])
     # On another store nothing was seen: there all hours may be judged.
     return cut if digest == store.digest else 0, trained

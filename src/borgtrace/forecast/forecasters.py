@@ -50,7 +50,7 @@ class Forecaster(ABC):
         seed
             Of whatever is random.
         """
-        by_time = np.argsort(known.key % (1 << 20), kind="stable")
+        by_time = np.argsort(known.slot, kind="stable")
         learned, held = (known.take(part) for part in np.split(by_time, [len(by_time) * 4 // 5]))
         self.fit(learned, seed)
         self.floor = float(learned.past.std(axis=1).mean())

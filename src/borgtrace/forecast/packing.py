@@ -52,7 +52,7 @@ class Packed(BacktestQuestion):
 
 def _moments(backtest: Backtest) -> dict[str, tuple[Numbers, Numbers, Numbers]]:
     """Return mean, variance and what came, of the tasks at the cut, by forecaster."""
-    now = np.flatnonzero(backtest.later.key % (1 << 20) == backtest.cut - 1)
+    now = np.flatnonzero(backtest.later.slot == backtest.cut - 1)
     if not len(now):
         return {}
     seen = backtest.later.take(now)

@@ -103,6 +103,11 @@ class Examples:
         """Return the number of examples."""
         return len(self.key)
 
+    @property
+    def slot(self) -> Index:
+        """Slot of the newest value of each."""
+        return self.key % _SLOTS
+
     def take(self, chosen: Index) -> "Examples":
         """Return some of them."""
         return Examples(self.key[chosen], self.past[chosen], self.before[chosen], self.target[chosen])
