@@ -9,7 +9,7 @@ is noted (:func:`note`).  Of the empty machines of a class the lowest is enough.
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.choice import bound_of_squares, first_empty, is_open, score_on
 from borgtrace.scheduling.heap import Heap, make_heap, pop, push, replace_top
-from borgtrace.scheduling.machines import CLASS, CPU, MEMORY, NEXT, SIDE, Cell, level
+from borgtrace.scheduling.machines import CLASS, CPU, MEMORY, NEXT, SIDE, Cell, highest, level, lowest
 
 _PLACES = SIDE + 1
 """Squares of a row, and the row as a whole."""
@@ -55,8 +55,10 @@ def look(heap: Heap, cell: Cell, kind: int, task: int) -> None:
             _add(heap, cell, kind, machine, task)
         column = level(memory, high)
         for row in range(level(cpu, wide), SIDE):
-            if cell.filled[k, row]:
-                bound = bound_of_squares(kind, row, column, SIDE - column, cpu / wide, memory / high)
+            squares = cell.filled[k, row] >> column << column
+            if squares:
+                left = lowest(squares)
+                bound = bound_of_squares(kind, row, left, highest(squares) - left + 1, cpu / wide, memory / high)
                 # Before a machine with the same score, which may be in it.
                 push(heap, bound, -1, ~((k * SIDE + row) * _PLACES + SIDE))
 
@@ -69,15 +71,19 @@ def _open(heap: Heap, cell: Cell, kind: int, place: int, task: int) -> None:
     if column < SIDE:
         at = cell.heads[k, row, column]
         while at >= 0:
-            if cell.free[at, CPU] >= cpu and cell.free[at, MEMORY] >= memory:
+            # One that is closed is not worth an entry: it comes back by a note when it opens.
+            if cell.free[at, CPU] >= cpu and cell.free[at, MEMORY] >= memory and is_open(cell, at, task):
                 _add(heap, cell, kind, at, task)
             at = cell.places[at, NEXT]
         return
     wide, high = cell.capacity[cell.first[k], CPU], cell.capacity[cell.first[k], MEMORY]
-    for each in range(level(memory, high), SIDE):
-        if cell.heads[k, row, each] >= 0:
-            bound = bound_of_squares(kind, row, each, 1, cpu / wide, memory / high)
-            push(heap, bound, -1, ~(place - SIDE + each))
+    column = level(memory, high)
+    squares = cell.filled[k, row] >> column << column
+    while squares:
+        each = lowest(squares)
+        squares ^= 1 << each
+        bound = bound_of_squares(kind, row, each, 1, cpu / wide, memory / high)
+        push(heap, bound, -1, ~(place - SIDE + each))
 
 
 @compiled(makes_arrays=False)
