@@ -16,10 +16,13 @@ SCORES = {
 
 
 class PlainCell:
-    """Machines as lists; `allowed` is one list of flags for each set of constraints."""
+    """Machines as lists; `allowed` is one list of flags for each set of constraints.
 
-    def __init__(self, capacity, ids, allowed=(), variances=None, z=0.0) -> None:
-        self.variances, self.z = variances, z
+    `extended` is what each task takes of the resources behind CPU and memory in `capacity`.
+    """
+
+    def __init__(self, capacity, ids, allowed=(), variances=None, z=0.0, extended=None) -> None:
+        self.variances, self.z, self.extended = variances, z, extended
         self.spread = [[0, 0] for _ in capacity]
         self.capacity = [tuple(map(int, row)) for row in capacity]
         self.free = [list(row) for row in self.capacity]
@@ -34,6 +37,8 @@ class PlainCell:
                 left = self.free[machine][place] - size
                 if left < 0 or left**2 < self.z**2 * spread:
                     return False
+        if any(left < size for left, size in zip(self.free[machine][2:], self._beside(task), strict=True)):
+            return False
         return (
             self.is_up[machine]
             and self.free[machine][0] >= cpu
@@ -44,7 +49,7 @@ class PlainCell:
 
     def choose(self, policy, cpu, memory, group, demand, task=None) -> int:
         found = []
-        for machine, (wide, high) in enumerate(self.capacity):
+        for machine, (wide, high, *_) in enumerate(self.capacity):
             if self.open(machine, cpu, memory, group, demand, task):
                 a, b = (self.free[machine][0] - cpu) / wide, (self.free[machine][1] - memory) / high
                 found.append((SCORES[policy](a, b, cpu / wide, memory / high), self.ids[machine], machine))
@@ -58,9 +63,14 @@ class PlainCell:
         self.groups[machine].remove(group)
         self._take(machine, cpu, memory, task, -1)
 
+    def _beside(self, task) -> list[int]:
+        return [] if self.extended is None else self.extended[task].tolist()
+
     def _take(self, machine, cpu, memory, task, sign) -> None:
         self.free[machine][0] -= sign * cpu
         self.free[machine][1] -= sign * memory
+        for place, size in enumerate(self._beside(task), 2):
+            self.free[machine][place] -= sign * size
         if self.variances is not None and task is not None:
             for place in range(2):
                 self.spread[machine][place] += sign * int(self.variances[task][place])

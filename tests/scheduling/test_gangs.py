@@ -87,9 +87,9 @@ def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
     """Latest start and machine of each attempt, by a loop that looks at everything whenever a machine gets room."""
     tasks, n = trace.tasks, len(trace.tasks)
     allowed = trace.allowed.tolist()
-    cell = PlainCell(trace.machines.capacity, range(len(trace.machines.ids)), allowed)
+    cell = PlainCell(trace.machines.capacity, range(len(trace.machines.ids)), allowed, extended=tasks.extended)
     cell.is_up = [False] * len(cell.is_up)
-    given = [(*map(int, tasks.sizes[task]), int(tasks.groups[task]), int(tasks.sets[task])) for task in range(n)]
+    given = [(*map(int, tasks.sizes[task]), int(tasks.groups[task]), int(tasks.sets[task]), task) for task in range(n)]
     start, left = tasks.times["schedule_time"], tasks.times["left_time"]
     jobs: dict[int, list[list[int]]] = {}
     for task in range(n):
@@ -111,11 +111,11 @@ def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
             at = machine if len(part) == 1 and machine >= 0 else cell.choose(policy, *given[task])
             if at < 0 or not cell.open(at, *given[task]):
                 break
-            cell.place(at, *given[task][:3])
+            cell.place(at, *given[task][:3], task)
             placed.append((task, at))
         if len(placed) < len(part):
             for task, at in placed:
-                cell.remove(at, *given[task][:3])
+                cell.remove(at, *given[task][:3], task)
             return False
         for task, at in placed:
             found[task] = time, at
@@ -145,7 +145,7 @@ def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
             if len(part) == 1 or found[part[0]][0] == part[1]:
                 machine = found[part[0]][1]
                 running.remove(part[0])
-                cell.remove(machine, *given[part[0]][:3])
+                cell.remove(machine, *given[part[0]][:3], part[0])
                 if cell.is_up[machine]:
                     refill(machine, time)
         elif what == 0:
@@ -162,7 +162,7 @@ def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
             for task in sorted(running) if which == is_there == 0 else ():
                 if found[task][1] == machine:
                     running.remove(task)
-                    cell.remove(machine, *given[task][:3])
+                    cell.remove(machine, *given[task][:3], task)
                     heapq.heappush(agenda, (time + PAUSE, 2, task, [task]))
             if cell.is_up[machine]:
                 refill(machine, time)
@@ -202,6 +202,11 @@ def random_trace(seed: int) -> Trace:
     times = np.sort(rng.integers(1, 40, 4)) * 400_000 + 1
     rows = [(times[0], 0, 0, 0), (times[1], m - 1, 0, 1), (times[2], 0, 1, 0), (times[3], m - 1, 1, 1)]
     changes = np.vstack([trace.changes, rows]) if seed % 2 else trace.changes
+    if seed % 3 == 0:
+        # Two GPUs on every other machine, of which each task of every other job takes one.
+        capacity = np.column_stack([trace.machines.capacity, np.arange(m) % 2 * 2000])
+        tasks = replace(trace.tasks, extended=(job % 2 * 1000)[:, None])
+        trace = replace(trace, tasks=tasks, machines=replace(trace.machines, capacity=capacity))
     return replace(trace, changes=changes, allowed=np.array([[True] * m, (np.arange(m) % 2 == 0).tolist()]))
 
 

@@ -25,7 +25,7 @@ def trace_of(attempts: Sequence[Attempt], machines: Sequence[float] = (1.0,), un
     tasks = Tasks(
         *(job, np.zeros(n, np.int64), attempt, tier * 4, tier, TIERS, sizes, np.zeros(n, np.bool_)),
         *(np.zeros(n, np.int64), (), np.zeros(n, np.int64), times, np.where(start >= 0, 1, -1), 0),
-        *(sizes // 2, 0, np.full(n, "FINISH")),
+        *(sizes // 2, 0, np.full(n, "FINISH"), np.empty((n, 0), np.int64)),
     )
     ids = np.arange(1, len(machines) + 1)
     capacity = np.rint(np.column_stack([machines, machines]) * UNIT).astype(np.int64)

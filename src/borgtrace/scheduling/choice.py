@@ -87,20 +87,14 @@ def is_safe(cell: Cell, task: int, left: int, spread: int, which: int) -> bool:
 
 
 @compiled(makes_arrays=False)
-def keeps_promises(cell: Cell, machine: int, task: int) -> bool:
-    """Whether all that production asks for, on a machine and as a task, would fit there."""
-    most, asked, promised = cell.capacity[machine], cell.limits[task], cell.promised[machine]
-    return promised[CPU] + asked[CPU] <= most[CPU] and promised[MEMORY] + asked[MEMORY] <= most[MEMORY]
-
-
-@compiled(makes_arrays=False)
 def has_room(cell: Cell, machine: int, task: int) -> bool:
     """Whether a machine has room for a task."""
     cpu = cell.free[machine, CPU] - cell.sizes[task, CPU]
     memory = cell.free[machine, MEMORY] - cell.sizes[task, MEMORY]
     spread = cell.spread[machine]
-    if cell.limits.size and not keeps_promises(cell, machine, task):
-        return False
+    for which in range(MEMORY + 1, cell.sizes.shape[1]):
+        if cell.sizes[task, which] > cell.free[machine, which]:
+            return False
     return is_safe(cell, task, cpu, spread[CPU], CPU) and is_safe(cell, task, memory, spread[MEMORY], MEMORY)
 
 

@@ -148,7 +148,8 @@ def workload_of(tables: EngineTables, tasks: Tasks, machines: Machines, at: int)
     at
         When attributes are looked at, µs.
     """
-    demand = Demand(tasks.sizes, tasks.groups, tasks.sets, eligible(tables, tasks, machines, at)[0])
+    allowed = eligible(tables, tasks, machines, at)[0]
+    demand = Demand(tasks.sizes, tasks.groups, tasks.sets, allowed, extended=tasks.extended)
     return Workload(demand, tasks.priority, tasks.jobs, tasks.is_production)
 
 

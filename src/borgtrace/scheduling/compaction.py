@@ -14,7 +14,7 @@ import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index
-from borgtrace.scheduling.machines import ANYWHERE, UNIT, Demand
+from borgtrace.scheduling.machines import ANYWHERE, EXTENDED, UNIT, Demand
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.policies import POLICIES, Policy
 
@@ -69,7 +69,7 @@ class Workload:
     def without_constraints(self) -> Workload:
         """Return the tasks as if each could run anywhere, beside any other."""
         nothing = np.zeros(len(self.jobs), np.int64)
-        return replace(self, demand=Demand(self.demand.sizes, nothing - 1, nothing))
+        return replace(self, demand=replace(self.demand, groups=nothing - 1, sets=nothing, allowed=ANYWHERE))
 
 
 def order_of(workload: Workload, rng: np.random.Generator) -> Index:
@@ -88,7 +88,7 @@ def needed(
     workload
         The tasks.
     capacity
-        int64 (machines, 2): the cell, by machine id.
+        int64 (machines, 2 + extended): the cell, by machine id.
     seed
         Of the order of machines and of jobs.
     policy
@@ -119,7 +119,7 @@ def needed(
         while len(lines) < count:
             lines = np.append(lines, rng.permutation(size))
         part = lines[:count]
-        has_room = (capacity[part].sum(axis=0) >= demanded).all()
+        has_room = (capacity[part, :EXTENDED].sum(axis=0) >= demanded).all()
         return bool(has_room and _pending(tasks, order, capacity, part, policy, limit, seed) <= limit)
 
     low, high = 0, size
@@ -160,7 +160,7 @@ def _pending(
 def _check_possible(tasks: Workload, capacity: Index, limit: int) -> None:
     """Refuse a workload of which no cell of such machines leaves few enough tasks pending."""
     demand = tasks.demand
-    fits: Flags = np.all(demand.sizes[:, None, :] <= np.unique(capacity, axis=0)[None], axis=2).any(axis=1)
+    fits: Flags = np.all(demand.taken[:, None, :] <= np.unique(capacity, axis=0)[None], axis=2).any(axis=1)
     met = np.append(True, demand.allowed.any(axis=1))[demand.sets]
     impossible = int((~fits | ~met).sum())
     if impossible > limit:
@@ -177,5 +177,5 @@ def _check_possible(tasks: Workload, capacity: Index, limit: int) -> None:
 
 def bound(workload: Workload, capacity: Index) -> int:
     """Return how many machines of the mean shape have as much CPU and memory as the tasks take."""
-    total, mean = workload.demand.sizes.sum(axis=0), capacity.mean(axis=0)
+    total, mean = workload.demand.sizes.sum(axis=0), capacity[:, :EXTENDED].mean(axis=0)
     return int(np.ceil((total / mean).max(initial=0)))

@@ -42,7 +42,7 @@ _JOBS = f"""
     ) WHERE time IS NOT NULL"""
 """A job is scheduled with its first task, and ends with its last one, as it ended in the trace."""
 _TASKS = """
-    SELECT e.* REPLACE (t."user" AS "user", t.scheduling_class AS scheduling_class)
+    SELECT e.* REPLACE (t."user" AS "user", t.scheduling_class AS scheduling_class, t.gpu_request AS gpu_request)
     FROM simulated AS e LEFT JOIN tasks AS t USING (collection_id, instance_index)"""
 _MADE = {"collection_events": _JOBS, "instance_events": _TASKS}
 

@@ -122,12 +122,12 @@ def with_stand_ins(demand: Demand, gangs: Gangs) -> Demand:
         lowest, highest = least(values[who], starts), np.maximum.reduceat(values[who], starts)
         return np.append(values, np.where(lowest == highest, lowest, nothing))
 
-    sizes, varied, limits = (
+    sizes, varied, extended = (
         np.vstack([taken, least(taken[who], starts)]) if len(taken) else taken
-        for taken in (demand.sizes, demand.variances, demand.limits)
+        for taken in (demand.sizes, demand.variances, demand.extended)
     )
     groups, sets = common(demand.groups, -1), common(demand.sets, 0)
-    return Demand(sizes, groups, sets, demand.allowed, varied, demand.safety, limits)
+    return Demand(sizes, groups, sets, demand.allowed, varied, demand.safety, extended)
 
 
 @compiled(inline=True, makes_arrays=False)
@@ -139,16 +139,16 @@ def kind_of(queue: Queue, gangs: Gangs, gang: int) -> int:
 @compiled(makes_arrays=False)
 def _room_on(cell: Cell, machine: int, task: int, most: int) -> int:
     """Return how many tasks like one a machine takes, at most so many; variances may let it take fewer."""
-    cpu, memory = cell.sizes[task, CPU], cell.sizes[task, MEMORY]
-    wide, high = cell.free[machine, CPU], cell.free[machine, MEMORY]
+    sizes, free = cell.sizes[task], cell.free[machine]
     # Most often there is none, and the rest costs more to ask.
-    if cpu > wide or memory > high or not is_open(cell, machine, task):
+    if sizes[CPU] > free[CPU] or sizes[MEMORY] > free[MEMORY] or not is_open(cell, machine, task):
         return 0
     if cell.groups[task] >= 0:
         return 1
-    if cpu > 0:
-        most = min(most, wide // cpu)
-    return min(most, high // memory) if memory > 0 else most
+    for which in range(sizes.size):
+        if sizes[which] > 0:
+            most = min(most, free[which] // sizes[which])
+    return most
 
 
 @compiled(makes_arrays=False)

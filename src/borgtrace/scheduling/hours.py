@@ -16,6 +16,7 @@ import pyarrow as pa
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line, melted
 from borgtrace.scheduling._results import RESULTS
+from borgtrace.scheduling.machines import EXTENDED
 from borgtrace.scheduling.replay import Trace
 from borgtrace.scheduling.room import is_covered
 from borgtrace.scheduling.simulate import SIMULATE
@@ -64,7 +65,7 @@ def hours_of(trace: Trace, found: Index, policy: str, planned: Index, impossible
     """
     tasks, until = trace.tasks, max(trace.until, 1)
     bounds = np.append(np.arange(0, until, HOUR), until)
-    cell = trace.machines.capacity.sum(axis=0).astype(np.float64)
+    cell = trace.machines.capacity[:, :EXTENDED].sum(axis=0).astype(np.float64)
     rows = []
     for tier in np.unique(tasks.tier).tolist():
         part = found[tasks.tier[found[:, 0]] == tier]

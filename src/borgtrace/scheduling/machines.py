@@ -24,7 +24,8 @@ SIDE = 32
 """Rows and columns of the grid of a class."""
 BLOCK = 64
 """Machines in a row whose empty ones are counted together, so that full stretches are passed over."""
-CPU, MEMORY = 0, 1
+CPU, MEMORY, EXTENDED = range(3)
+"""Columns of what tasks take: from the third on resources that no score looks at."""
 
 
 class Cell(NamedTuple):
@@ -33,7 +34,7 @@ class Cell(NamedTuple):
     Attributes
     ----------
     capacity, free
-        Shape (machines, 2): CPU and memory in parts of `UNIT`.
+        Shape (machines, 2 + extended): CPU and memory in parts of `UNIT`, then extended resources, each in its own.
     rank
         Shape (machines,): among equal scores the lowest rank wins.
     is_up
@@ -55,16 +56,13 @@ class Cell(NamedTuple):
     tasks
         Shape (tasks, 3): machine, and the next and the previous task there; −1: none.
     sizes, sets
-        Shapes (tasks, 2) and (tasks,): what each takes, and its line of `allowed`.
+        Shapes (tasks, 2 + extended) and (tasks,): what each takes, and its line of `allowed`.
     allowed
         bool (1 + sets, machines): which machines meet each set of constraints; the first is none.
     groups
         Shape (tasks,): tasks of one group share no machine (−1: no group).
     variances, spread
         Shapes (tasks, 2) and (machines, 2): variance of what a task takes, and their sums, in squared units.
-    limits, promised
-        Shapes (tasks, 2) and (machines, 2): what production asks for, 0 for others, and their sums, which are at most
-        the capacity, whatever is reserved; no tasks where nothing is promised.
     safety
         Square of how many standard deviations of its tasks stay free on a machine; 0: nothing is asked of variances.
     """
@@ -86,8 +84,6 @@ class Cell(NamedTuple):
     groups: Index
     variances: Index
     spread: Index
-    limits: Index
-    promised: Index
     allowed: Flags
     safety: float
 
@@ -99,7 +95,7 @@ MACHINE, NEXT_TASK, PREVIOUS_TASK = range(3)
 
 
 NOTHING: Index = np.empty((0, 2), np.int64)
-"""What stands for the variances of tasks that take what they are planned with, and for limits that nobody checks."""
+"""What stands for the variances of tasks that take what they are planned with, and for resources that none asks for."""
 ANYWHERE: Flags = np.empty((0, 0), np.bool_)
 """What stands for machines where no task has constraints."""
 
@@ -118,8 +114,10 @@ class Demand:
         int64 (n,): 0, or 1 + the line of `allowed` that says where the task may be.
     allowed
         bool (sets, machines): which machines meet each set of constraints.
-    variances, safety, limits
+    variances, safety
         As of :class:`Cell`.
+    extended
+        int64 (n, extended): what else they take, in units of their own: GPUs, or room that is promised to them.
     """
 
     sizes: Index
@@ -128,13 +126,18 @@ class Demand:
     allowed: Flags = field(default_factory=lambda: ANYWHERE)
     variances: Index = field(default_factory=lambda: NOTHING)
     safety: float = 0.0
-    limits: Index = field(default_factory=lambda: NOTHING)
+    extended: Index = field(default_factory=lambda: NOTHING)
 
     def of(self, chosen: Flags) -> "Demand":
         """Return some of the tasks."""
-        variances = self.variances[chosen] if len(self.variances) else NOTHING
-        parts = self.sizes[chosen], self.groups[chosen], self.sets[chosen], self.allowed, variances
-        return Demand(*parts, self.safety)
+        varied, extended = (part[chosen] if len(part) else NOTHING for part in (self.variances, self.extended))
+        parts = self.sizes[chosen], self.groups[chosen], self.sets[chosen], self.allowed
+        return Demand(*parts, varied, self.safety, extended)
+
+    @property
+    def taken(self) -> Index:
+        """All that each takes: a new int64 (n, 2 + extended)."""
+        return np.hstack([self.sizes, self.extended] if len(self.extended) else [self.sizes])
 
 
 def make_cell(capacity: Index, rank: Index, demand: Demand) -> tuple[Cell, Index]:
@@ -143,13 +146,13 @@ def make_cell(capacity: Index, rank: Index, demand: Demand) -> tuple[Cell, Index
     Parameters
     ----------
     capacity
-        Shape (machines, 2), above 0.
+        Shape (machines, 2 + extended); CPU and memory are above 0.
     rank
         Shape (machines,): the order of ties, each number once.
     demand
         The tasks.
     """
-    order = np.lexsort((rank, capacity[:, MEMORY], capacity[:, CPU]))
+    order = np.lexsort((rank, *capacity.T[::-1]))
     shape, n = capacity[order], len(order)
     is_first = np.append(True, (np.diff(shape, axis=0) != 0).any(axis=1)) if n else np.empty(0, np.bool_)
     first = np.append(np.flatnonzero(is_first), n).astype(np.int64)
@@ -161,8 +164,7 @@ def make_cell(capacity: Index, rank: Index, demand: Demand) -> tuple[Cell, Index
         *(np.ascontiguousarray(shape), shape.copy(), rank[order], np.ones(n, np.bool_), np.zeros(n, np.int64)),
         *(first, idle, np.full((kinds, SIDE, SIDE), -1, np.int64), np.zeros((kinds, SIDE), np.int64)),
         *(places, np.full(n, -1, np.int64), np.full((len(demand.sizes), 3), -1, np.int64)),
-        *(np.array(demand.sizes, order="C"), demand.sets, demand.groups),
-        *(demand.variances, np.zeros((n, 2), np.int64), demand.limits, np.zeros((n, 2), np.int64)),
+        *(demand.taken, demand.sets, demand.groups, demand.variances, np.zeros((n, 2), np.int64)),
         allowed=np.vstack([np.ones((1, n), np.bool_), rows]),
         safety=demand.safety,
     )
@@ -246,9 +248,8 @@ def _take(cell: Cell, task: int, machine: int, sign: int) -> None:
     if cell.safety > 0:
         cell.spread[machine, CPU] += sign * cell.variances[task, CPU]
         cell.spread[machine, MEMORY] += sign * cell.variances[task, MEMORY]
-    if cell.limits.size:
-        cell.promised[machine, CPU] += sign * cell.limits[task, CPU]
-        cell.promised[machine, MEMORY] += sign * cell.limits[task, MEMORY]
+    for which in range(EXTENDED, cell.sizes.shape[1]):
+        cell.free[machine, which] -= sign * cell.sizes[task, which]
     cell.n_tasks[machine] += sign
 
 

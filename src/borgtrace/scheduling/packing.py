@@ -7,17 +7,18 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.candidates import best, look, make_candidates, note
 from borgtrace.scheduling.choice import choose, choose_of_k
 from borgtrace.scheduling.heap import Heap
-from borgtrace.scheduling.machines import CPU, MEMORY, Cell, Demand, make_cell, place, release, settle
+from borgtrace.scheduling.machines import EXTENDED, Cell, Demand, make_cell, place, release, settle
 from borgtrace.scheduling.policies import POLICIES, Policy
 
 
 @compiled(makes_arrays=False)
 def _same(cell: Cell, one: int, other: int) -> bool:
     """Whether two tasks are alike to a scheduler."""
-    for which in (CPU, MEMORY):
+    for which in range(cell.sizes.shape[1]):
         if cell.sizes[one, which] != cell.sizes[other, which]:
             return False
-        if cell.safety > 0 and cell.variances[one, which] != cell.variances[other, which]:
+        is_varied = cell.safety > 0 and which < EXTENDED
+        if is_varied and cell.variances[one, which] != cell.variances[other, which]:
             return False
     return cell.sets[one] == cell.sets[other] and cell.groups[one] == cell.groups[other]
 
@@ -92,7 +93,7 @@ def pack(
     order
         int64: tasks in the order in which they are placed.
     capacity, rank
-        Of the machines: int64 (machines, 2) and (machines,).
+        Of the machines, as for :func:`make_cell`.
     policy
         Which machine.
     most
@@ -120,8 +121,8 @@ def pack(
 
 def _resize(cell: Cell, out: Index, sizes: Index) -> None:
     """Let the tasks that are placed take other sizes."""
-    cell.free[:], cell.sizes[:] = cell.capacity, sizes
-    there = out >= 0
-    np.subtract.at(cell.free, out[there], sizes[there])
+    free, there = cell.free[:, :EXTENDED], out >= 0
+    free[:], cell.sizes[:, :EXTENDED] = cell.capacity[:, :EXTENDED], sizes
+    np.subtract.at(free, out[there], sizes[there])
     for machine in np.unique(out[there]).tolist():
         settle(cell, machine)

@@ -22,7 +22,7 @@ import numpy as np
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.recipe import NotApplicable, Tables
-from borgtrace.scheduling.machines import NOTHING, UNIT, Demand, to_units
+from borgtrace.scheduling.machines import EXTENDED, NOTHING, UNIT, Demand, to_units
 from borgtrace.scheduling.neighbors import slowdown
 from borgtrace.scheduling.workload import Tasks, matched
 
@@ -80,7 +80,8 @@ class Plan:
     lasting
         int64 (n, 2): what they take at last; `sizes` where nothing decays.
     limits
-        As of :class:`borgtrace.scheduling.machines.Cell`.
+        int64 (n, 2): what production asks for, 0 for others: their sum is at most the capacity of a machine, whatever
+        is reserved.  No tasks where nothing decays.
     slowed
         How many take more CPU, as their neighbors slow them down.
     """
@@ -101,7 +102,13 @@ class Plan:
 
     def of(self, demand: Demand) -> Demand:
         """Return tasks with what they are planned with."""
-        return replace(demand, sizes=self.sizes, variances=self.variances, safety=self.safety, limits=self.limits)
+        limited = [part for part in (demand.extended, self.limits) if len(part)]
+        planned = replace(demand, sizes=self.sizes, variances=self.variances, safety=self.safety)
+        return replace(planned, extended=np.hstack(limited)) if limited else planned
+
+    def of_machines(self, capacity: Index) -> Index:
+        """Return the capacities of machines for what :meth:`of` returns."""
+        return np.hstack([capacity, capacity[:, :EXTENDED]]) if self.is_decaying else capacity
 
 
 def parse_plan(text: str) -> Planner:

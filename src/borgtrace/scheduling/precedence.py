@@ -4,10 +4,10 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
-from borgtrace.scheduling.choice import is_apart, is_better, is_open, is_safe, keeps_promises
+from borgtrace.scheduling.choice import is_apart, is_better, is_open, is_safe
 from borgtrace.scheduling.gangs import is_ready, kind_of
-from borgtrace.scheduling.machines import CPU, MEMORY, NEXT_TASK
-from borgtrace.scheduling.state import STARTED, Replay
+from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY, NEXT_TASK
+from borgtrace.scheduling.state import STARTED, VARIED, Replay
 
 
 @compiled(makes_arrays=False)
@@ -37,10 +37,9 @@ def to_preempt(replay: Replay, attempt: int) -> int:
     """Return the machine where a task fits once lower tiers are evicted and least is missing now; −1: none."""
     best, least = -1, np.inf
     cell, jobs = replay.cell, replay.jobs
-    cpu, memory = cell.sizes[attempt]
+    cpu, memory = cell.sizes[attempt, CPU], cell.sizes[attempt, MEMORY]
     for machine in range(cell.rank.size):
-        is_met = cell.is_up[machine] and cell.allowed[cell.sets[attempt], machine]
-        if not is_met or (cell.limits.size and not keeps_promises(cell, machine, attempt)):
+        if not (cell.is_up[machine] and cell.allowed[cell.sets[attempt], machine]):
             continue
         wide, high = cell.free[machine, CPU], cell.free[machine, MEMORY]
         missing = max(0, cpu - wide) / cell.capacity[machine, CPU]
@@ -50,6 +49,11 @@ def to_preempt(replay: Replay, attempt: int) -> int:
             held = replay.held[tier, machine]
             wide, high, spread, other = wide + held[0], high + held[1], spread - held[2], other - held[3]
         fits = is_safe(cell, attempt, wide - cpu, spread, CPU) and is_safe(cell, attempt, high - memory, other, MEMORY)
+        for which in range(EXTENDED, cell.sizes.shape[1]):
+            left = cell.free[machine, which] - cell.sizes[attempt, which]
+            for tier in range(jobs.tier[attempt]):
+                left += replay.held[tier, machine, VARIED + which]
+            fits = fits and left >= 0
         if fits and is_better(cell, missing, machine, least, best) and is_apart(cell, machine, cell.groups[attempt]):
             best, least = machine, missing
     return best

@@ -12,13 +12,13 @@ from borgtrace.recipe import NotApplicable, Tables
 from borgtrace.scheduling.compaction import Workload
 from borgtrace.scheduling.events import run
 from borgtrace.scheduling.gangs import gangs_of, no_gangs, with_stand_ins
-from borgtrace.scheduling.machines import ANYWHERE, Demand, make_cell, settle, to_units
+from borgtrace.scheduling.machines import ANYWHERE, EXTENDED, Demand, make_cell, settle
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.plan import Plan
 from borgtrace.scheduling.policies import Policy
 from borgtrace.scheduling.queue import make_queue
-from borgtrace.scheduling.state import ALIVE, ATTEMPT, DONE, NEVER, NEVER_RAN, SUBMITTED, Arrivals, Replay, Rule
-from borgtrace.scheduling.workload import Machines, Tasks, eligible, read_tasks
+from borgtrace.scheduling.state import ALIVE, ATTEMPT, DONE, NEVER, NEVER_RAN, SUBMITTED, VARIED, Arrivals, Replay, Rule
+from borgtrace.scheduling.workload import Machines, Tasks, columns_of, eligible, quantities, read_tasks
 from borgtrace.schema.time import AFTER_TRACE
 
 PAUSE = 7
@@ -90,10 +90,10 @@ class Trace:
 
 def _machines(tables: Tables) -> tuple[Machines, Index]:
     events = tables.machine_events
-    columns = ("time", "machine_id", "type", "cpu_capacity", "memory_capacity")
+    columns = ("time", "machine_id", "type", *(names := columns_of(tables.dialect, "capacity")))
     rows = tables.fetch(events.filter(events.time < AFTER_TRACE).order_by(list(SOURCE_ORDER)).select(*columns))
-    capacity = to_units(np.column_stack([rows[name].to_numpy() for name in columns[3:]]))
-    ids, is_known = rows["machine_id"].to_numpy(), (capacity > 0).all(axis=1)
+    capacity = quantities(rows, names)
+    ids, is_known = rows["machine_id"].to_numpy(), (capacity[:, :EXTENDED] > 0).all(axis=1)
     NotApplicable.unless(is_known.any(), "no machine has a published capacity")
     known, first = np.unique(ids[is_known], return_index=True)
     is_ours = np.isin(ids, known)
@@ -116,7 +116,7 @@ def calibrated(trace: Trace) -> float:
     chosen = tasks.of(runs)
     order = np.lexsort((chosen.collection, -chosen.priority)).astype(np.int64)
     allowed = trace.allowed[:, there] if len(trace.allowed) else ANYWHERE
-    demand = Demand(chosen.sizes, chosen.groups, chosen.sets, allowed)
+    demand = Demand(chosen.sizes, chosen.groups, chosen.sets, allowed, extended=chosen.extended)
     workload = Workload(demand, chosen.priority, chosen.jobs, chosen.is_production).softened(len(there))
     capacity, rank = trace.machines.capacity[there], np.arange(len(there))
 
@@ -134,7 +134,7 @@ def calibrated(trace: Trace) -> float:
 
 def impossible(trace: Trace, plan: Plan | None = None) -> Index:
     """Return the attempts that no machine of the trace takes, whatever runs there, as they ask or are planned."""
-    sizes = plan.sizes if plan else trace.tasks.sizes
+    taken = np.hstack([plan.sizes if plan else trace.tasks.sizes, trace.tasks.extended])
     shapes, kinds = np.unique(trace.machines.capacity, axis=0, return_inverse=True)
     # Of each set of constraints, which shapes of machines meet it.
     met = np.ones((len(trace.allowed) + 1, len(shapes)), np.bool_)
@@ -144,9 +144,8 @@ def impossible(trace: Trace, plan: Plan | None = None) -> Index:
     for place, line in enumerate(ever[1:], 1):
         met[place] = np.bincount(kinds.ravel(), line, len(shapes)) > 0
     fits = np.zeros(len(trace.tasks), np.bool_)
-    for shape, (wide, high) in enumerate(shapes.tolist()):
-        has_room = (sizes[:, 0] <= wide) & (sizes[:, 1] <= high)
-        fits |= has_room & met[trace.tasks.sets, shape]
+    for shape, room in enumerate(shapes):
+        fits |= (taken <= room).all(axis=1) & met[trace.tasks.sets, shape]
     return np.flatnonzero(~fits)
 
 
@@ -182,14 +181,16 @@ def replayed(
         Whether tasks of a job that arrive together start together or not at all.
     """
     tasks, n = trace.tasks, len(trace.tasks)
-    demand = Demand(with_factor(tasks, factor), tasks.groups, tasks.sets, trace.allowed)
-    demand = plan.of(demand) if plan else demand
+    demand = Demand(with_factor(tasks, factor), tasks.groups, tasks.sets, trace.allowed, extended=tasks.extended)
+    capacity = trace.machines.capacity
+    if plan:
+        demand, capacity = plan.of(demand), plan.of_machines(capacity)
     jobs, gangs = _arrivals(trace, demand), no_gangs(n)
     if whole_jobs:
         times, firsts, gangs = gangs_of(jobs.firsts, trace.arrivals, tasks.collection, tasks.priority, jobs.kinds)
         jobs = jobs._replace(time=times, firsts=firsts, alike=np.ones_like(firsts))
         demand = with_stand_ins(demand, gangs)
-    cell, lines = make_cell(trace.machines.capacity, np.arange(len(trace.machines.ids)), demand)
+    cell, lines = make_cell(capacity, np.arange(len(capacity)), demand)
     cell.is_up[:] = False
     for machine in range(len(lines)):
         settle(cell, machine)
@@ -198,7 +199,7 @@ def replayed(
     changes = trace.changes[np.argsort(trace.changes[:, 0], kind="stable")]
     changes[:, 1] = place[changes[:, 1]]
     queue = make_queue(int(jobs.kinds.max()) + 1 + len(gangs.closed), n)
-    held = np.zeros((len(tasks.tiers) + 1, len(lines), 4), np.int64)
+    held = np.zeros((len(tasks.tiers) + 1, len(lines), VARIED + cell.sizes.shape[1]), np.int64)
     reserved = np.stack([demand.sizes[:n], plan.lasting], axis=1) if plan and plan.is_decaying else _UNRESERVED
     work = Replay(cell, jobs, queue, held, np.full(n, NEVER), changes, reserved, gangs)
     rows = run(work, Rule(policy.kind, policy.k, policy.preempts, PAUSE), trace.until, seed)
@@ -235,7 +236,7 @@ def _arrivals(trace: Trace, demand: Demand) -> Arrivals:
     production = tasks.tiers.index("production") if "production" in tasks.tiers else len(tasks.tiers)
     # Production and what is above it never evict each other; what has no tier is below all.
     tier = np.minimum(tasks.tier, production) + 1
-    kinds, others = np.zeros(n, np.int64), [part.T for part in (demand.variances, demand.limits) if len(part)]
+    kinds, others = np.zeros(n, np.int64), [part.T for part in (demand.variances, demand.extended) if len(part)]
     for column in (*demand.sizes.T, *chain(*others), demand.sets, demand.groups, tasks.priority):
         kinds = _coded(kinds * n + _coded(column))
     firsts = np.flatnonzero(is_first)

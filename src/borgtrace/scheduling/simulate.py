@@ -27,7 +27,7 @@ from borgtrace.recipe.checks import table_of
 from borgtrace.recipe.store_question import StoreQuestion
 from borgtrace.scheduling._results import RESULTS
 from borgtrace.scheduling.event_log import write_event_log
-from borgtrace.scheduling.machines import UNIT
+from borgtrace.scheduling.machines import EXTENDED, UNIT
 from borgtrace.scheduling.plan import Plan, parse_plan, plan_of
 from borgtrace.scheduling.policies import Policy, parse_policy
 from borgtrace.scheduling.replay import RECORDED, Trace, calibrated, impossible, recorded, replayed, with_factor
@@ -213,7 +213,7 @@ def rows_of(trace: Trace, found: Index, policy: str, planned: Index, impossible:
     never = np.isin(np.arange(len(tasks)), impossible)
     is_large: Flags = tasks.sizes.max(axis=1) > round(UNIT * _LARGE)
     # As a float: of a large cell and many hours it is more than 64 bits hold.
-    total = trace.machines.capacity.sum(axis=0) * float(max(trace.until, 1))
+    total = trace.machines.capacity[:, :EXTENDED].sum(axis=0) * float(max(trace.until, 1))
     rows = []
     for tier in np.unique(tasks.tier).tolist():
         part = found[tasks.tier[found[:, 0]] == tier]

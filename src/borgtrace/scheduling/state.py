@@ -11,6 +11,7 @@ ATTEMPT, SUBMITTED, STARTED, ENDED, WHERE, KIND = range(6)
 """Columns of what :func:`borgtrace.scheduling.events.run` returns."""
 ALIVE, DONE, PREEMPTED, REMOVED = range(4)
 """How a submission ended: not at all, as in the trace, by a task of a higher tier, with its machine."""
+VARIED = 2
 NEVER = -1
 NEVER_RAN = -2
 
@@ -60,7 +61,8 @@ class Replay(NamedTuple):
     cell, jobs, queue
         Machines, what arrives, and what waits.
     held
-        Shape (tiers, machines, 4): what tasks of each tier take, and its variance.
+        Shape (tiers, machines, 4 + extended): what tasks of each tier take of CPU and memory, the variance of both
+        (from `VARIED` on), and what they take of extended resources.
     row_of
         Shape (attempts,): the latest row of each.
     machines

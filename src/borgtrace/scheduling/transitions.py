@@ -11,7 +11,7 @@ from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.gangs import count_room, kind_of
 from borgtrace.scheduling.heap import Heap, push
-from borgtrace.scheduling.machines import CPU, MACHINE, MEMORY, place, release, settle
+from borgtrace.scheduling.machines import CPU, EXTENDED, MACHINE, MEMORY, place, release, settle
 from borgtrace.scheduling.queue import dequeue
 from borgtrace.scheduling.state import (
     ALIVE,
@@ -24,6 +24,7 @@ from borgtrace.scheduling.state import (
     REMOVED,
     STARTED,
     SUBMITTED,
+    VARIED,
     WHERE,
     Replay,
     Rule,
@@ -60,7 +61,9 @@ def move(replay: Replay, attempt: int, machine: int, sign: int) -> None:
     for which in (CPU, MEMORY):
         held[which] += sign * replay.cell.sizes[attempt, which]
         if replay.cell.safety > 0:
-            held[2 + which] += sign * replay.cell.variances[attempt, which]
+            held[VARIED + which] += sign * replay.cell.variances[attempt, which]
+    for which in range(EXTENDED, replay.cell.sizes.shape[1]):
+        held[VARIED + which] += sign * replay.cell.sizes[attempt, which]
 
 
 @compiled(makes_arrays=False)

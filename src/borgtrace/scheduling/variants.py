@@ -8,7 +8,7 @@ import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Tables
-from borgtrace.scheduling.machines import UNIT, to_units
+from borgtrace.scheduling.machines import EXTENDED, UNIT, to_units
 from borgtrace.scheduling.replay import Trace
 from borgtrace.scheduling.workload import eligible
 
@@ -90,21 +90,23 @@ def variants(
 def _upgraded(trace: Trace, text: str) -> Trace:
     """Give all machines of one shape another."""
     old, new = (to_units(np.array(shape)) for shape in parse_upgrade(text))
-    capacity = trace.machines.capacity
+    capacity = trace.machines.capacity.copy()
+    sizes = capacity[:, :EXTENDED]
     # Capacities are published with four digits, and users write fewer.
-    chosen = (np.abs(capacity - old) <= UNIT * _CLOSE).all(axis=1)
+    chosen = (np.abs(sizes - old) <= UNIT * _CLOSE).all(axis=1)
     if not chosen.any():
-        shapes = "; ".join(f"{cpu:.4g}:{memory:.4g}" for cpu, memory in np.unique(capacity, axis=0) / UNIT)
+        shapes = "; ".join(f"{cpu:.4g}:{memory:.4g}" for cpu, memory in np.unique(sizes, axis=0) / UNIT)
         raise UsageError("--upgrade-machines", "no machine has this shape", expected=f"one of {shapes}", got=text)
-    cell = replace(trace.machines, capacity=np.where(chosen[:, None], new, capacity))
-    return replace(trace, machines=cell)
+    sizes[chosen] = new
+    return replace(trace, machines=replace(trace.machines, capacity=capacity))
 
 
 def _with_machines(trace: Trace, number: int, cpu: float, memory: float) -> Trace:
-    """Add machines that are there from the start on and meet all constraints."""
+    """Add machines that are there from the start on and meet all constraints, without extended resources."""
     ids, sets = trace.machines.ids, len(trace.allowed)
     added, places = np.arange(1, number + 1), np.arange(len(ids), len(ids) + number)
-    capacity = np.vstack([trace.machines.capacity, np.tile(to_units(np.array([cpu, memory])), (number, 1))])
+    capacity = np.pad(trace.machines.capacity, ((0, number), (0, 0)))
+    capacity[len(ids) :, :EXTENDED] = to_units(np.array([cpu, memory]))
     cell = replace(trace.machines, ids=np.append(ids, ids[-1] + added), capacity=capacity)
     changes = np.vstack([np.column_stack([0 * places, places, 1 + 0 * places, 0 * places]), trace.changes])
     return replace(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,20 +18,24 @@ from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import NotApplicable, Tables
 from borgtrace.recipe.constraints import Constraint, fingerprints
 from borgtrace.recipe.eligibility import Eligibility
-from borgtrace.scheduling.machines import to_units
+from borgtrace.scheduling.machines import EXTENDED, UNIT, to_units
 from borgtrace.schema import Dialect
 
 TASK = ("collection_id", "instance_index")
 """What names a task."""
 _TIMES = ("submit_time", "queue_time", "enable_time", "schedule_time", "left_time")
 _USED = ("weighted_mean_average_cpu", "weighted_mean_average_memory")
+_EXTENDED = ("gpu",)
+"""Resources beside CPU and memory of which traces may have requests and capacities."""
+_PARTS = {"gpu_request": 1, "gpu_capacity": 1000}
+"""What is counted of a column that is no fraction of the largest machine: GPUs in thousandths of a device."""
 NONE = -1
 """A time, a machine or a code that is not known."""
 
 
 @dataclass(frozen=True, eq=False)
 class Machines:
-    """Machines that are there: int64 ids (machines,), ascending, and capacities (machines, 2) in units."""
+    """Machines that are there: int64 ids (machines,), ascending, and capacities (machines, 2 + extended)."""
 
     ids: Index
     capacity: Index
@@ -44,14 +48,14 @@ class Machines:
         rows = tables.fetch(
             events.filter(events.time <= time)
             .order_by(["machine_id", *SOURCE_ORDER])
-            .select("machine_id", "type", "cpu_capacity", "memory_capacity")
+            .select("machine_id", "type", *(names := columns_of(tables.dialect, "capacity")))
         )
         ids = rows["machine_id"].to_numpy()
         is_last = np.append(ids[1:] != ids[:-1], True)[: len(ids)]
         is_up = is_last & (rows["type"].to_numpy(zero_copy_only=False) != "REMOVE")
         NotApplicable.unless(is_up.any(), "no machine is there at that time (machine_events)")
-        capacity = to_units(_two(rows, "cpu_capacity", "memory_capacity"))
-        is_known = is_up & (capacity > 0).all(axis=1)
+        capacity = quantities(rows, names)
+        is_known = is_up & (capacity[:, :EXTENDED] > 0).all(axis=1)
         NotApplicable.unless(is_known.any(), "no machine has a published capacity at that time")
         return cls(ids[is_known], capacity[is_known], int((is_up & ~is_known).sum()))
 
@@ -90,6 +94,8 @@ class Tasks:
         How many have no usage.
     ends
         Text (n,): how it ended; LOST where the trace does not tell.
+    extended
+        int64 (n, extended): requests of other resources; 0 where there is none.
     """
 
     collection: Index
@@ -109,6 +115,7 @@ class Tasks:
     used: Index
     without_usage: int
     ends: npt.NDArray[np.str_]
+    extended: Index
 
     def __len__(self) -> int:
         return len(self.collection)
@@ -136,8 +143,8 @@ class Tasks:
 
     def of(self, chosen: Flags | Index) -> Tasks:
         """Return some of the tasks."""
-        names = ("collection", "instance", "attempt", "priority", "tier", "sizes", "is_apart", "sets", "user")
-        parts: dict[str, Any] = {name: getattr(self, name)[chosen] for name in (*names, "machine", "used", "ends")}
+        whole = {each.name: getattr(self, each.name) for each in fields(self)}
+        parts: dict[str, Any] = {name: part[chosen] for name, part in whole.items() if isinstance(part, np.ndarray)}
         return replace(self, **parts, times={name: values[chosen] for name, values in self.times.items()})
 
 
@@ -172,9 +179,10 @@ def read_tasks(tables: Tables, *, at: int | None = None) -> Tasks:
 
 def _named(tables: Tables, rows: ir.Table) -> ir.Table:
     """Add ``user`` and ``is_apart``, each from where the trace publishes it."""
-    tasks = tables.tasks.select(*TASK, "user", *_USED)
+    known = ("user", *_USED, *columns_of(tables.dialect, "request")[EXTENDED:])
+    tasks = tables.tasks.select(*TASK, *known)
     joined = rows.left_join(tasks, list(TASK)).select(
-        *TASK, "attempt", "priority", "cpu_request", "memory_request", "machine_id", *_TIMES, "end_type", "user", *_USED
+        *TASK, "attempt", "priority", "cpu_request", "memory_request", "machine_id", *_TIMES, "end_type", *known
     )
     flag = "needs_different_machine"
     if tables.dialect.publishes(flag):
@@ -204,6 +212,7 @@ def _tasks(
 ) -> Tasks:
     whole = {name: _integers(rows, name) for name in (*TASK, "attempt", "priority", "machine_id", *_TIMES)}
     requests, usage = _two(rows, "cpu_request", "memory_request"), _two(rows, *_USED)
+    asked = quantities(rows, columns_of(dialect, "request"))
     is_measured = np.asarray(np.isfinite(usage).all(axis=1), np.bool_)
     tier = np.full(rows.num_rows, NONE, np.int64)
     for place, (_, low, high) in enumerate(dialect.tiers):
@@ -219,12 +228,13 @@ def _tasks(
     return Tasks(
         *(whole["collection_id"], whole["instance_index"], whole["attempt"], whole["priority"], tier),
         tuple(name for name, _, _ in dialect.tiers),
-        to_units(requests),
+        asked[:, :EXTENDED],
         rows["is_apart"].fill_null(False).to_numpy().astype(np.bool_),
         *(sets, demanded, user.astype(np.int64), {name: whole[name] for name in _TIMES}, whole["machine_id"]),
         int(np.isnan(requests).any(axis=1).sum()),
         *(to_units(np.where(is_measured[:, None], usage, requests)), int((~is_measured).sum())),
         rows["end_type"].fill_null("LOST").to_numpy().astype(np.str_),
+        asked[:, EXTENDED:],
     )
 
 
@@ -237,6 +247,27 @@ def matched(rows: pa.Table, tasks: Tasks) -> Index:
 
 def _two(rows: pa.Table, *names: str) -> Numbers:
     return np.column_stack([rows[name].to_numpy().astype(np.float64) for name in names])
+
+
+def columns_of(dialect: Dialect, what: str) -> list[str]:
+    """Return the columns of what tasks of a trace ask for, or machines have: CPU, memory, then what both tables tell.
+
+    Parameters
+    ----------
+    dialect
+        Of the trace.
+    what
+        ``"request"`` or ``"capacity"``.
+    """
+    told = (("instance_events", "request"), ("machine_events", "capacity"))
+    extended = (name for name in _EXTENDED if all(dialect.tells(table, f"{name}_{kind}") for table, kind in told))
+    return [f"{name}_{what}" for name in ("cpu", "memory", *extended)]
+
+
+def quantities(rows: pa.Table, names: Sequence[str]) -> Index:
+    """Return columns as whole numbers, 0 where nothing is known: int64 (rows, columns)."""
+    parts = [_PARTS.get(name, UNIT) for name in names]
+    return np.rint(np.nan_to_num(_two(rows, *names)) * parts).astype(np.int64)
 
 
 def _integers(rows: pa.Table, name: str) -> Index:
