@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -98,9 +99,9 @@ FILES_2011 = {
     "machine_events": "0,5,0,p,0.5,0.25\n",
     "machine_attributes": "0,5,a,,0\n7,5,a,,1\n",
     "job_events": "0,,9,0,u,2,n,l\n800000000,,9,4,u,2,n,l\n",
-    "task_events": "0,2,9,0,,0,u,2,9,0.1,0.0123,0.00001,1\n800000000,,9,0,5,4,u,2,9,,,,\n",
+    "task_events": "0,2,9,0,,0,u,2,9,0.1,0.0123,1e-05,1\n800000000,,9,0,5,4,u,2,9,,,,\n",
     "task_constraints": f"0,9,0,0,{NAME},\n0,9,0,2,{NAME},3\n",
-    "task_usage": "600000000,900000000,9,0,5,0.1,0.02,,,,,,,,,1.5,,1,1,0.125\n",
+    "task_usage": "600000000,900000000,9,0,5,0.1,0.02,,,,,,,,,1.5,,1.0,1,0.125\n",
 }
 
 
@@ -121,10 +122,79 @@ def test_files_of_2011_come_back_as_they_were(tmp_path):
     assert (tmp_path / "raw" / "task_usage" / "part-00007-of-00500.csv.gz").exists()
 
 
-def test_files_of_a_synthetic_store_say_so(tmp_path):
-    generate(tmp_path / "made", "2011", 2, 1.0, 7)
+EVENT = {"time": "5", "type": "0", "collection_id": "9", "collection_type": "0", "instance_index": "0"}
+WINDOW = {"start_time": "600000000", "end_time": "900000000", "collection_id": "9", "instance_index": "0"}
+FILES_2019 = {
+    "machine_events": [
+        {"time": "0", "machine_id": "5", "type": "1", "capacity": {"cpus": 0.5, "memory": 0.25}, "platform_id": "p"},
+        {"time": "7", "machine_id": "5", "type": "3", "switch_id": "s", "missing_data_reason": "1"},
+    ],
+    "machine_attributes": [
+        {"time": "0", "machine_id": "5", "name": "a", "value": "", "deleted": False},
+        {"time": "7", "machine_id": "5", "name": "a", "deleted": True},
+    ],
+    "collection_events": [
+        {"time": "5", "type": "0", "collection_id": "8", "collection_type": "1", "user": 'a"\\é', "priority": "200"}
+        | {"max_per_machine": "1", "max_per_switch": "2", "vertical_scaling": "0", "scheduler": "1"},
+        {
+            "time": "5",
+            "type": "0",
+            "collection_id": "9",
+            "collection_type": "0",
+            "start_after_collection_ids": ["1", "2"],
+        }
+        | {"scheduling_class": "2", "missing_type": "1", "alloc_collection_id": "8", "parent_collection_id": "7"}
+        | {"collection_name": "n", "collection_logical_name": "l"},
+    ],
+    "instance_events": [
+        EVENT | {"resource_request": {"cpus": 0.1, "memory": 1e-07}, "constraint": [{"name": "a", "relation": "0"}]},
+        EVENT | {"type": "3", "machine_id": "5", "alloc_collection_id": "8", "alloc_instance_index": "0"},
+        EVENT
+        | {"type": "6", "time": "6", "machine_id": "-1", "priority": "103"}
+        # In an order that is not that of their names.
+        | {"constraint": [{"name": "b", "relation": "3", "value": ""}, {"name": "a", "relation": "1", "value": "x,y"}]},
+    ],
+    "instance_usage": [
+        WINDOW | {"collection_type": "0", "average_usage": {"cpus": 0.3}, "maximum_usage": {"memory": 1e-08}},
+        WINDOW
+        | {"start_time": "900000000", "end_time": "1200000000", "machine_id": "-1", "collection_type": "0"}
+        | {"random_sample_usage": {"cpus": 0.7}, "assigned_memory": 0.1, "page_cache_memory": 0.2, "sample_rate": 1.0}
+        | {"cycles_per_instruction": 3.5, "memory_accesses_per_instruction": 0.01}
+        | {"cpu_usage_distribution": [n / 10 for n in range(11)], "tail_cpu_usage_distribution": []},
+    ],
+}
+
+
+def _read_2019(folder):
+    return {
+        path.name.split("-")[0]: list(map(json.loads, gzip.decompress(path.read_bytes()).splitlines()))
+        for path in folder.rglob("*.gz")
+    }
+
+
+def test_files_of_2019_come_back_as_they_were(tmp_path):
+    bucket = tmp_path / "clusterdata_2019_c"
+    bucket.mkdir()
+    for name, records in FILES_2019.items():
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (bucket / f"{name}-000000000007.json.gz").write_bytes(gzip.compress(text.encode()))
+    ingest([bucket], tmp_path / "store", IngestOptions(jobs=1))
+    store = borgtrace.open(tmp_path / "store")
+    assert not sum(entry.quarantined for entry in store.manifest.sources)
+    again = _again(tmp_path, "raw", store)
+    assert again.manifest.content == store.manifest.content
+    assert (again.digest, again.manifest.cell) == (store.digest, "c")
+    assert _read_2019(tmp_path / "raw") == FILES_2019
+    assert (tmp_path / "raw" / "clusterdata_2019_c" / "instance_usage-000000000007.json.gz").exists()
+
+
+@pytest.mark.parametrize("generation", ["2011", "2019"])
+def test_files_of_a_synthetic_store_come_back_and_say_so(tmp_path, generation):
+    generate(tmp_path / "made", generation, 2, 1.0, 7)
     ingest([tmp_path / "made"], tmp_path / "store", IngestOptions(jobs=1))
-    again = _again(tmp_path, "raw", borgtrace.open(tmp_path / "store"))
+    store = borgtrace.open(tmp_path / "store")
+    again = _again(tmp_path, "raw", store)
+    assert again.manifest.content == store.manifest.content
     assert again.manifest.is_synthetic
     assert again.manifest.synthetic["seed"] == 7
 
@@ -134,7 +204,8 @@ def test_what_cannot_be_written_is_an_error_with_the_way_out(tmp_path):
     with pytest.raises(UsageError) as error:
         export_files(store, tmp_path / "raw", "raw")
     assert str(error.value) == (
-        "--layout raw: raw files are written in CSV: expected a store of 2011, got Log in the Standard Workload Format"
+        "--layout raw: raw files are those of Google's traces: expected a store of 2011 or 2019, "
+        "got Log in the Standard Workload Format"
     )
     with pytest.raises(UsageError) as error:
         export_files(store, tmp_path / "opendc", "opendc")

@@ -245,7 +245,9 @@ MUTATED = {
     "alibaba-usage": (ALIBABA, "container_usage.csv", "c_2,m_2,{n},25,50,1.5,,,,,3\n", ""),
     "alibaba-tasks": (ALIBABA, "batch_task.csv", "M{n}_1,2,j_1,1,Terminated,{n},{m},100,0.5\n", ""),
     "alibaba-instances": (ALIBABA, "batch_instance.csv", "ins_{n},M1,j_1,1,Failed,{n},{m},m_1,1,2,90,95,0.1,0.2\n", ""),
+    "openb-nodes": (OPENB, "openb_node_list_all_node.csv", "n{n}_,32000,262144,8,G9\n", ""),
     "openb": (OPENB, "openb_pod_list_default.csv", "p{n},64000,131072,8,1000,,LS,Succeeded,{n},{m},{n}\n", ""),
+    "azure-vms": (AZURE, "vmtable.csv", "{n}+/==,s1,d1,{n},{m},99,20,80,Interactive,>24,>64\n", "64cores,256GiB"),
     "azure": (AZURE, "vm_cpu_readings-file-1-of-195.csv", f"{{n}}00,{V1},1,50,25\n", "64cores,256GiB"),
     "swf": (SWF, "log.swf", "{n} {n} 5 100 32 -1 -1 32 -1 -1 1 7 -1 3 -1 -1 -1 -1\n", "128cores"),
 }
@@ -254,7 +256,9 @@ MUTATED = {
 # Places of numbers, which are read: the others may hold anything.
 NUMBERS = {
     "openb_pod_list_default.csv": (1, 2, 3, 4, 8, 9, 10),
+    "openb_node_list_all_node.csv": (1, 2, 3),
     "vm_cpu_readings-file-1-of-195.csv": (0, 3, 4),
+    "vmtable.csv": (3, 4, 9, 10),
     "log.swf": range(1, 5),
     "machine_meta.csv": (1, 4, 5),
     "container_meta.csv": (2, 5, 7),
@@ -274,7 +278,7 @@ def test_each_of_a_thousand_mutated_lines_is_stored_or_refused(tmp_path, files, 
         lines.append(text[:place] + rng.choice(("", "x", "-", "9", ".", ",", '"')) + text[place + rng.choice((0, 1)) :])
     store = _store(tmp_path, files | {name: files[name] + "\n".join(lines) + "\n"}, capacity)
     entry = next(entry for entry in store.manifest.sources if entry.file == name)
-    before = sum(not each.startswith(";") for each in files[name].splitlines()) - ("pod_list" in name)
+    before = sum(not each.startswith(";") for each in files[name].splitlines()) - name.startswith("openb")
     assert entry.rows_in == before + 1000 == entry.stored + entry.quarantined
     assert 100 < entry.quarantined < 900
     (kept,) = (tmp_path / "store" / "quarantine").rglob("*.parquet")

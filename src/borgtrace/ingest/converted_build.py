@@ -16,7 +16,7 @@ from borgtrace.ingest.clustering import cluster
 from borgtrace.ingest.column_checks import count_broken
 from borgtrace.ingest.completion import count_rows
 from borgtrace.ingest.conversion import Capacity, derivations, open_rows, relations
-from borgtrace.ingest.conversion_terms import Basis
+from borgtrace.ingest.conversion_terms import Basis, query_of
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths
 from borgtrace.ingest.staged_relation import StagedPart
@@ -123,7 +123,8 @@ def _check_units(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], b
     for resource, whole, unit in (("cpu", basis.cores, "cores"), ("memory", basis.bytes, "bytes")):
         if not paths or whole is None:
             continue
-        median, sums = connection.execute(_medians(files_sql(paths), f"average_{resource}")).fetchall()[0]
+        query = query_of("medians", usage=files_sql(paths), column=f"average_{resource}", window=str(WINDOW))
+        ((median, sums),) = connection.execute(query).fetchall()
         for what, found in (("the median of all rows", median), ("the median sum of a machine's tasks", sums)):
             if found is not None and found > 1:
                 raise UsageError(
@@ -134,15 +135,6 @@ def _check_units(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], b
                     way_out=f"is its unit not {unit}? write the format down (borgtrace dialect sniff FILE > own.toml), "
                     "correct the unit there and add --dialect own.toml; or say another --capacity",
                 )
-
-
-def _medians(usage: str, column: str) -> str:
-    length = f"least(end_time - start_time, {WINDOW})"
-    return f"""
-        SELECT (SELECT median({column}) FROM {usage}), (SELECT median(total) FROM (
-            SELECT sum({column} * {length}) / {WINDOW} AS total FROM {usage} WHERE machine_id IS NOT NULL
-            GROUP BY machine_id, start_time // {WINDOW}))
-    """
 
 
 def refuse_addition(layout: Layout, held: Any) -> None:

@@ -55,15 +55,6 @@ def _share(terms: Terms, name: str) -> str:
 
 
 def _joins(terms: Terms) -> str:
-    joins, shares = "", terms.conversion.of.values()
-    if {"request", "clock"} & set(shares):
-        known = ("cpu_request", "cpu_clock", "memory_request")
-        latest = ", ".join(f"arg_max({name}, source_row) AS {name}" for name in known)
-        joins += f"""
-            LEFT JOIN (SELECT task, coalesce(instance, 0) AS instance, {latest} FROM task_rows GROUP BY ALL) r
-            ON r.task = u.task AND r.instance = coalesce(u.instance, 0)"""
-    if "machine" in shares and terms.has("machine_rows"):
-        joins += """
-            LEFT JOIN (SELECT machine, max(cpu) AS cpu, max(memory) AS memory FROM machine_rows GROUP BY ALL) m
-            ON m.machine = u.machine"""
-    return joins
+    shares = set(terms.conversion.of.values())
+    needs = {"asked": bool({"request", "clock"} & shares), "held": "machine" in shares and terms.has("machine_rows")}
+    return " ".join(query_of(name) for name, is_needed in needs.items() if is_needed)
