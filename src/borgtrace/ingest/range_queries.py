@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -56,19 +57,12 @@ def sample_blocks(source: Source) -> Iterator[pa.Table]:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             way_out = "query again, and keep the whole answer"
             raise SourceError(str(source.path), "not an answer to a range query", way_out=way_out) from error
-    lines: list[str] = []
-    done = 0
-    for one in series:
-        for line in _lines(source.table, one):
-            lines.append(line)
-            if len(lines) == ROWS_PER_BLOCK:
-                yield _block(done, lines)
-                done, lines = done + len(lines), []
-    yield _block(done, lines)
-
-
-def _block(first: int, lines: list[str]) -> pa.Table:
-    return pa.table({"source_row": pa.array(range(first, first + len(lines)), pa.int64()), "line": lines})
+    lines = (line for one in series for line in _lines(source.table, one))
+    for first in count(0, ROWS_PER_BLOCK):
+        block = list(islice(lines, ROWS_PER_BLOCK))
+        yield pa.table({"source_row": pa.array(range(first, first + len(block)), pa.int64()), "line": block})
+        if len(block) < ROWS_PER_BLOCK:
+            return
 
 
 def _lines(table: str, series: Any) -> Iterator[str]:

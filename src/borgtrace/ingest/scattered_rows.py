@@ -29,8 +29,6 @@ def put_together(connection: duckdb.DuckDBPyConnection) -> None:
 
 def usual_step(connection: duckdb.DuckDBPyConnection) -> int:
     """Return the most common time between two values of a counter, in µs; 0 where there are no two."""
-    found = connection.execute(
-        "SELECT mode(d) FROM (SELECT time - lag(time) OVER (PARTITION BY task, instance ORDER BY time) AS d "
-        "FROM usage_rows WHERE counter_cpu IS NOT NULL) WHERE d > 0"
-    ).fetchall()
-    return int(found[0][0] or 0)
+    steps = "SELECT time - lag(time) OVER (PARTITION BY task, instance ORDER BY time) AS d FROM usage_rows"
+    query = f"SELECT mode(d) FROM ({steps} WHERE counter_cpu IS NOT NULL) WHERE d > 0"
+    return int(connection.execute(query).fetchall()[0][0] or 0)

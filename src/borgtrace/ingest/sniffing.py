@@ -88,10 +88,9 @@ def sniff(path: Path) -> Draft:
         for name in ("instance", "machine"):
             if name in roles:
                 usage[name] = roles[name]
-        if "cpu" in roles:
-            usage["cpu"] = _cpu(connection, roles, draft)
-        if "memory" in roles:
-            usage["memory"] = _memory(connection, roles, draft)
+        for name, guess in (("cpu", _cpu), ("memory", _memory)):
+            if name in roles:
+                usage[name] = guess(connection, roles, draft)
     draft.declaration["usage"] = usage
     return draft
 
@@ -183,14 +182,9 @@ def _cpu(connection: duckdb.DuckDBPyConnection, roles: Mapping[str, str], draft:
         draft.said["usage.cpu"] = f"column {column}: guessed from its name to be a counter of CPU seconds"
         return {"column": column, "unit": "s", "kind": "counter"}
     kind, unit = _kind(column), _unit("cpu", column)
-    keys, time = f'"{roles["task"]}"', roles["time"]
-    falls = _one(
-        connection,
-        f'SELECT count(*) FROM (SELECT "{column}" < lag("{column}") OVER (PARTITION BY {keys} ORDER BY "{time}") AS f '
-        "FROM raw) WHERE f",
-    )
-    rises = _one(connection, f'SELECT count(DISTINCT "{column}") > 1 + count(DISTINCT {keys}) FROM raw')
-    if rises and not falls:
+    task, order = f'"{roles["task"]}"', f'PARTITION BY "{roles["task"]}" ORDER BY "{roles["time"]}"'
+    values = f'SELECT "{column}" AS x, {task} AS task, "{column}" < lag("{column}") OVER ({order}) AS falls FROM raw'
+    if _one(connection, f"SELECT count_if(falls) = 0 AND count(DISTINCT x) > 1 + count(DISTINCT task) FROM ({values})"):
         draft.said["usage.cpu"] = f"column {column} never falls: add kind, counter (then with unit s) or average"
         return {"column": column, "unit": unit}
     if not unit:

@@ -88,8 +88,8 @@ def _simulated(store: Store, layout: str, capacity: tuple[float | None, float | 
     queries = {name: _SQL[f"{layout}_{name.split('.')[0]}"].format(**parts) for name in LAYOUTS[layout]}
     if layout != "swf":
         return queries, ""
-    machines = "SELECT max(cpu_capacity) AS cpu FROM machine_events GROUP BY machine_id"
-    most = store.sql(f"SELECT coalesce(sum(cpu), 1) AS n FROM ({machines})")["n"][0].as_py() * cores
+    machines = "(SELECT max(cpu_capacity) AS cpu FROM machine_events GROUP BY machine_id)"
+    most = cores * store.sql(f"SELECT coalesce(sum(cpu), 1) AS n FROM {machines}")["n"][0].as_py()
     return queries, f"; Version: 2.2\n; MaxProcs: {most:.0f}\n; UnixStartTime: {start}\n"
 
 
