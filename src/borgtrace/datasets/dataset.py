@@ -156,7 +156,7 @@ class TraceSet(TraceFiles):
         fill
             What stands where nothing was measured (padding and missing values).
         threads
-            Files that are read ahead.
+            How many read files ahead, which pays where the caller works between batches; 0: the caller reads.
         is_verified
             Check the check sums of what is read (sizes are checked on opening).
 

@@ -31,40 +31,18 @@ def _agrees(buffer: Buffer, start: int, stop: int) -> bool:
     return crc == stored
 
 
-@compiled(makes_arrays=False)
-def find_records(buffer: Buffer, is_verified: bool, starts: Index) -> int:
-    """Fill `starts` with where each record begins and the last one ends.
-
-    Parameters
-    ----------
-    buffer
-        A whole file.
-    is_verified
-        Whether check sums are looked at.
-    starts
-        Output, shape (room + 1,).
-
-    Returns
-    -------
-    int
-        The number of records; −1 − i where record i is cut short or (if `is_verified`) fails its check sum
-        or does not fit into `starts`.
-    """
-    at, count = 0, 0
-    starts[0] = 0
-    while at < buffer.size:
-        if at + FRAME > buffer.size or count + 1 >= starts.size:
-            return -1 - count
-        size = int(np.int64(load_word(buffer, at)))
-        # A damaged length may be anything: it must not lead outside the buffer, also where check sums are not asked.
-        if size < 0 or size > buffer.size - at - FRAME:
-            return -1 - count
-        if is_verified and not (_agrees(buffer, at, at + 8) and _agrees(buffer, at + _HEAD, at + _HEAD + size)):
-            return -1 - count
-        at += FRAME + size
-        count += 1
-        starts[count] = at
-    return count
+@compiled(inline=True)
+def _end(buffer: Buffer, at: int, is_verified: bool) -> int:
+    """Return where the record that begins at `at` ends, before its check sum; −1: it is cut short or damaged."""
+    if at + FRAME > buffer.size:
+        return -1
+    size = int(np.int64(load_word(buffer, at)))
+    # A damaged length may be anything: it must not lead outside the buffer, also where check sums are not asked.
+    if size < 0 or size > buffer.size - at - FRAME:
+        return -1
+    if is_verified and not (_agrees(buffer, at, at + 8) and _agrees(buffer, at + _HEAD, at + _HEAD + size)):
+        return -1
+    return at + _HEAD + size
 
 
 @compiled(inline=True)
@@ -207,7 +185,6 @@ def read_records(
     names: Buffer,
     name_ends: Index,
     usual: int,
-    starts: Index,
     position: Index,
     size: Index,
     integers: Index,
@@ -224,8 +201,6 @@ def read_records(
         Names of features, one after the other, and where each ends, from 0: two lists, the whole numbers, others.
     usual
         How many of them are in every record of files that this package has written, in this order.
-    starts
-        Output, shape (room + 1,): where each record begins and the last one ends.
     position, size
         Output, shape (names, room): where each feature lies, in bytes; size −1 where a record lacks one that
         is not usual.  Whole numbers have no place.
@@ -235,14 +210,17 @@ def read_records(
     Returns
     -------
     int
-        As :func:`find_records`; −1 − i, too, where the features of record i do not end where it does.
+        The number of records; −1 − i where record i is cut short, fails its check sum (if `is_verified`), finds no
+        room, or has features that do not end where it does.
     """
-    count = find_records(buffer, is_verified, starts)
-    size[usual:, : max(count, 0)] = -1
-    for i in range(count):
-        end = starts[i + 1] - _CRC
+    at, i = 0, 0
+    while at < buffer.size:
+        end = _end(buffer, at, is_verified)
+        if end < 0 or i >= size.shape[1]:
+            return -1 - i
+        size[usual:, i] = -1
         # Behind the length, its check sum and the tag of the Example comes its size.
-        _, at = _read_varint(buffer, starts[i] + _HEAD + 1)
+        _, at = _read_varint(buffer, at + _HEAD + 1)
         row, after = np.uint64(i), LISTS + integers.shape[1]
         at = _locate_lists(buffer, at, end, names, name_ends, 0, LISTS, row, position, size)
         at = _read_usual_integers(buffer, at, end, names, name_ends, row, integers)
@@ -264,7 +242,8 @@ def read_records(
             at = following
         if at != end:
             return -1 - i
-    return count
+        at, i = end + _CRC, i + 1
+    return i
 
 
 @compiled(makes_arrays=False)

@@ -8,6 +8,7 @@ static features under their own names (a word that is unknown is left out).
 import os
 import zlib
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -77,11 +78,10 @@ def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) 
     usual = len(wanted) - len(names.words)
     # As many records as there can be: counting them first would read the file twice.
     room = buffer.size // _smallest(wanted[:usual]) + 1
-    starts = reused_array("starts", room + 1, np.int64)
     position, size = (_table(name, len(wanted), room) for name in ("position", "size"))
     identity = _table("identity", room, len(IDENTITY))
-    names_and_ends = _packed([name.encode() for name in wanted])
-    count = reading.read_records(buffer, is_verified, *names_and_ends, usual, starts, position, size, identity)
+    names_and_ends = _packed_names(wanted)
+    count = reading.read_records(buffer, is_verified, *names_and_ends, usual, position, size, identity)
     if count < 0:
         got, way_out = f"a bad one at {-1 - count}", "build the dataset again"
         raise StoreError(str(path), "damaged", expected="a whole record", got=got, way_out=way_out)
@@ -133,6 +133,12 @@ class _Entries:
 def _packed(texts: Sequence[bytes]) -> tuple[Buffer, Index]:
     """Put texts one after the other, and say where each ends, from 0."""
     return np.frombuffer(b"".join(texts), np.uint8), np.cumsum([0, *map(len, texts)])
+
+
+@lru_cache
+def _packed_names(names: tuple[str, ...]) -> tuple[Buffer, Index]:
+    # Kept: for each file of a set anew it would take a twentieth of an epoch.
+    return _packed([name.encode() for name in names])
 
 
 def _word_entry(name: str, word: str) -> bytes:
