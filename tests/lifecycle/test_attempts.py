@@ -58,6 +58,7 @@ def test_updates_never_lose_the_predecessor() -> None:
         ("SCHEDULE 5 SCHEDULE 8 FINISH 9", [(5, 8), (8, 9)]),
         ("FINISH 5 SCHEDULE 8", [(5, 5), (8, None)]),
         ("SUBMIT 5 SCHEDULE 6 KILL 7 KILL 8", [(5, 7), (8, 8)]),
+        ("SUBMIT 5 SCHEDULE 6 EVICT 7 KILL 8", [(5, 7), (8, 8)]),
     ],
 )
 def test_a_lost_event_costs_a_time_never_a_task(text: str, spans: list[tuple[int, int | None]]) -> None:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+import shutil
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -43,6 +46,17 @@ def test_another_store_never_meets_an_old_file(part: Path) -> None:
     for digest in ("d" * 64, "e" * 64):
         assert opened(part, digest).n_rows("instance_attempts") == 1
     assert len(list((part.parent / "cache").rglob("*.parquet"))) == 2
+
+
+def test_another_definition_never_meets_an_old_file(part: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert re.fullmatch(rf"{re.escape(version('borgtrace'))}\+[0-9a-f]{{8}}", code_version())
+    copied = part.parent / "lifecycle"
+    shutil.copytree(Path(cache.__file__).parent, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(cache, "__file__", str(copied / "cache.py"))
+    assert code_version.__wrapped__() == code_version()
+    with (copied / "derived.columns").open("a") as file:
+        file.write("\n")
+    assert code_version.__wrapped__() != code_version()
 
 
 def test_nothing_incomplete_is_left_or_read(part: Path) -> None:
