@@ -98,6 +98,16 @@ def test_terms_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> Non
     )
 
 
+def test_what_comes_after_the_trace_is_not_known(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ("--policy", "limit", "--resource", "cpu", "--horizon", "5m", "--explain", 7, "--json")
+    came = {}
+    for at in ("1500s", "1800s"):
+        _, out, _ = run(capsys, store, *chosen, "--at", at)
+        came[at] = {row["term"]: row["value"] for row in json.loads(out)}["peak that came"]
+    # The fifth slot is the last one; in it task 100 was not measured, and task 200 had just come.
+    assert came == {"1500s": 0.0, "1800s": None}
+
+
 def test_files_and_the_simulators_slots(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chosen = ("--policy", "limit", "--horizon", "5m", "--compat", "crf", "--out", tmp_path / "out")
     code, _, err = run(capsys, store, *chosen)

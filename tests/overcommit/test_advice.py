@@ -64,6 +64,21 @@ def test_no_violation_in_too_few_trials_is_no_promise() -> None:
     assert walk(found, policies, 12, 0.01)[0]["policy"] == "limit"
 
 
+def test_the_limits_alone_are_advised_where_nothing_else_is_asked_for() -> None:
+    policies, found = by_hand(10)
+    first, _ = walk(found[:, :1], policies[:1], 12, 0.01)
+    # 20 instants are fewer than two trials: any rate may go unseen, and none is above 1.
+    assert (first["policy"], first["learned"], first["learned_high"], first["rate_high"]) == ("limit", 0.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(("violations", "is_kept"), [(36, True), (37, False)])
+def test_a_rate_that_is_the_target_keeps_it(violations: int, *, is_kept: bool) -> None:
+    policies, found = by_hand(1_800)
+    found[0, 2, 2, 1] = violations
+    row = walk(found, policies, 12, 0.01)[0]
+    assert (row["policy"], row["rate"], row["is_kept"]) == ("borg:phi=0.5", violations / 3_600, is_kept)
+
+
 def test_a_day_without_instants_teaches_nothing_and_is_not_judged() -> None:
     policies, found = by_hand(1_800)
     found[:, :, 3] = 0

@@ -57,6 +57,11 @@ def test_the_oracle_caps_by_the_limit_of_now_and_sees_who_returns() -> None:
     assert len(oracle(block.all, 4, 11)) == 5
 
 
+def test_who_comes_when_another_leaves_is_not_there_before() -> None:
+    block = Machine({0: {0: (0.1, 0.5)}, 1: {0: (0.1, 0.5)}, 2: {1: (0.3, 0.5)}}, 3).block()
+    assert oracle(block.all, 2, 3).tolist() == [0.1]
+
+
 def test_googles_simulator_forgets_and_ignores_gaps() -> None:
     literal = MACHINE.block().without_gaps()
     assert literal.all.slots.tolist() == [0, 1, 2, 3, 4, 5, 6]
@@ -91,6 +96,12 @@ def test_a_policy_that_is_none_is_refused(policy: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_policy(policy)
     assert str(caught.value).startswith(message)
+
+
+def test_both_ends_are_percentiles() -> None:
+    # Of .1, .2 and .4 of a limit of .5 in slot 2.
+    for q, peak in (("0", 0.1), ("100", 0.4)):
+        assert peaks(f"task-percentile:q={q},history=1h,warmup=5m")[2] == pytest.approx(peak)
 
 
 def test_a_label_reads_back() -> None:

@@ -12,6 +12,7 @@ import pytest
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle.by_machine import find_metric
 from borgtrace.overcommit import REPLAY, parse_policy
+from borgtrace.overcommit.policies.kubernetes import KatalystHourly
 from borgtrace.overcommit.pools import POOLS, Moments, Pool, _accumulated
 from tests.cli.test_compact import store
 from tests.overcommit import plain
@@ -75,6 +76,23 @@ def test_katalysts_hours_equal_their_definition() -> None:
     for n in (0.0, 3.0):
         found = parse_policy(f"katalyst-hourly:n={n}").predict(block).peak
         np.testing.assert_allclose(found, plain.katalyst_hourly(machine, by_task, n), rtol=1e-12, atol=1e-12)
+
+
+def test_a_job_is_young_until_its_hours_are_a_day_apart() -> None:
+    block = Machine({25 * 12: {0: (0.1, 0.5)}}, 25 * 12 + 1).block()
+    policy = KatalystHourly(n=1.0)
+    # Hours 0 and 24 are of one hour of the day: mean .2, deviation .1. Hours 1 and 24 are a day apart but for one.
+    for first, used in ((0, 0.3), (1, 0.5)):
+        known = pool({0: [(first, 0.1), (24, 0.3)]}, [0], accumulated=False)
+        assert policy.used(replace(block, pools={"jobs": known})) == pytest.approx([used])
+
+
+def test_a_task_without_a_prior_is_cold_until_it_is_warm() -> None:
+    nothing = Pool(np.array([-1]), np.empty(0, np.int64), Moments(*np.empty((3, 0))))
+    machine = Machine({0: {0: (0.1, 0.5)}, 1: {0: (None, 0.5)}, 2: {0: (0.1, 0.5)}}, 3)
+    found = parse_policy("online-gpa:warmup=10m").predict(replace(machine.block(), pools={"names": nothing}))
+    # Its limit twice, then its mean; of the cold samples one was measured.
+    assert (found.peak.tolist(), found.n_cold) == ([0.5, 0.5, 0.1], 1)
 
 
 def test_an_hour_before_the_trace_is_not_one_of_another_job() -> None:

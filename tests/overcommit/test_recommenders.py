@@ -8,14 +8,16 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.overcommit.recommenders import KINDS, JobSamples, Recommender, samples
+from borgtrace.overcommit.recommenders import KINDS, JobSamples, Recommender, samples, table
 from borgtrace.overcommit.recommenders.autopilot import hourly_maximum
 from borgtrace.overcommit.recommenders.backtest import Tally
+from borgtrace.store import Store
 
 Sample = tuple[int, float, float]
 """Slot, value and weight."""
@@ -192,6 +194,19 @@ def test_vpas_updater_waits_twelve_hours_within_its_bounds() -> None:
     np.testing.assert_allclose(found[first:], 1.15 * exponential(0.01)(2.0))
 
 
+def test_vpas_updater_lowers_a_limit_above_its_bounds_at_once() -> None:
+    # The second job uses a hundredth of a core, but for its first slot; P95·(1 + 1/c) falls below its request of .5.
+    rows = [(0, slot, 0, 0.1) for slot in range(300)]
+    rows += [(1, slot, 1, 0.4 if slot == 0 else 0.01) for slot in range(140)]
+    found = KINDS["vpa-updater"]().recommend(samples_of(rows, "cpu"))[300:]
+    percentile = 1.15 * exponential(0.01)(0.01)
+    first = next(s for s in range(1, 140) if percentile * (1 + max(288 / s, 1440 / (s + 1))) < 0.5)
+    assert 60 < first < 80
+    assert np.isnan(found[:first]).all()
+    # The target is the least that is ever recommended: 25 millicores.
+    np.testing.assert_allclose(found[first:], 0.025)
+
+
 def test_the_hour_ends_after_twelve_slots() -> None:
     job, slot = np.zeros(4, np.int64), np.array([0, 5, 11, 12])
     assert hourly_maximum(job, slot, np.array([3.0, 1.0, 2.0, 1.0]), 12).tolist() == [3, 3, 3, 2]
@@ -217,14 +232,37 @@ def test_changes_of_a_recommendation() -> None:
     rows = [(job, slot, job, 0.1) for job in (0, 1) for slot in (0, 1, 287, 288)]
     found = samples_of(rows, "cpu")
     tally = Tally()
-    # Of job 0 the second and the last change; job 1 has none for a slot, and its first is no change.
-    tally.add(found, np.array([1, 2, 2, 3, np.nan, 2, 2, 2]), np.ones(8, bool))
-    assert tally.changes[0].tolist() == [1, 1, 0, 0]
+    # Of job 0 the second and the last change; job 1 has none for a slot, its first is no change, and its last is.
+    tally.add(found, np.array([1, 2, 2, 3, np.nan, 2, 2, 5]), np.ones(8, bool))
+    assert tally.changes[0].tolist() == [1, 1, 0, 1]
+    # Of the tasks of a slot the last one says what holds after it.
+    tally = Tally()
+    both = samples_of([(job, slot, 2 * job + task, 0.1) for job in (0, 1) for slot in (3, 4) for task in (0, 1)], "cpu")
+    tally.add(both, np.array([1, 2, 3, 2, 7, 4, 6, 5]), np.ones(8, bool))
+    assert tally.changes[0].tolist() == [0, 1]
     # A billionth of the larger one may be rounding; what is above is a change, to the lower side too.
     for after, n in ((1e9 - 1, 0), (1e9 - 2, 1), (1e9 + 2, 1)):
         tally = Tally()
         tally.add(samples_of(rows[:2], "memory"), np.array([1e9, after]), np.ones(2, bool))
         assert tally.changes[0].tolist() == [n], after
+
+
+def test_the_row_of_a_recommender_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Jobs in slots 200 and 201, then in 150: 52 slots. Of requests of .5 core .4, .2 and .3 are not used.
+    parts = [[(0, 200, 0, 0.1), (0, 201, 0, 0.3)], [(1, 150, 1, 0.2)]]
+    monkeypatch.setattr(table, "job_samples", lambda *given: (samples_of(rows, "cpu") for rows in parts))
+    store = cast(Store, None)
+    row = table._rows(store, [Recommender.parsed("request")], "cpu", 2.0)[0]
+    assert (row["tasks"], row["jobs"], row["machines"]) == ("all", 2, pytest.approx(0.9 / 2 / 52))
+    days = Tally([np.zeros(1)], [np.arange(101)], jobs=1, samples=1, task_days=1)
+    assert table._row(days, 1.0, 1)["changes_p99"] == 99
+
+
+def test_a_recommender_is_asked_for_known_resources() -> None:
+    asked = {"recommenders": ("vpa",), "resources": ("disk",), "cores": 1.0, "gib": 1.0}
+    with pytest.raises(UsageError) as caught:
+        table.RECOMMENDERS.asked(asked)
+    assert str(caught.value) == "--resource: unknown name: expected cpu or memory, got disk"
 
 
 def test_a_recommendation_that_is_chosen_out_leaves_no_trace() -> None:

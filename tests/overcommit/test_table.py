@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,9 +13,14 @@ import pytest
 from borgtrace.errors import UsageError
 from borgtrace.overcommit import parse_policy
 from borgtrace.overcommit.metrics import SCORE, is_short
-from borgtrace.overcommit.study import Setting, _by_tasks, _nothing
+from borgtrace.overcommit.metrics import scores as scores_of
+from borgtrace.overcommit.priorities import priorities
+from borgtrace.overcommit.replay import Cell, replay
+from borgtrace.overcommit.study import Setting, _by_tasks, _nothing, sample
 from borgtrace.overcommit.table import CLAIMS, ratio, rows_of
 from borgtrace.recipe import NotApplicable
+from borgtrace.schema.dialects import dialect as find_dialect
+from tests.overcommit.plain import Machine
 
 ALL = {"resource": "cpu", "tasks": "all", "shape": "all", "horizon": 12}
 
@@ -72,6 +81,8 @@ def test_machines_without_judged_slots_do_not_count() -> None:
     assert (row["usable"], row["history"], row["horizon"]) == (pytest.approx(8 / 12), 10.0, 1.0)
     assert (row["family"], row["kills"], row["severity_p99"]) == ("nsigma", None, 0.25)
     assert rows_of(scores((0, 0, 0, 0)), policy, ALL) == []
+    # One judged slot is enough.
+    assert rows_of(scores((1, 0, 1, 1)), policy, ALL)[0]["machines"] == 1
 
 
 def test_shares_of_samples_and_days() -> None:
@@ -79,6 +90,64 @@ def test_shares_of_samples_and_days() -> None:
     found["samples"], found["cold"], found["kills"], found["pairs"], found["changes"] = [[6], [10]], [[1], [3]], 2, 9, 3
     (row,) = rows_of(found, [parse_policy("limit")], {**ALL, "resource": "memory"})
     assert (row["cold"], row["kills"], row["changes"]) == (4 / 16, 288 * 4 / 16, 288 * 6 / 18)
+
+
+def test_what_is_above_a_prediction_is_told_as_a_share_of_the_machine() -> None:
+    block = Machine({0: {0: (0.1, 0.5)}, 1: {0: (0.4, 0.5)}}, 2).block()
+    half = replace(block, capacity=np.full(2, 0.5))
+    # Half of the limit is promised, .4 is used in the only slot that is judged: .15 of .5.
+    (score,) = scores_of(half, 1, [parse_policy("borg:phi=0.5").predict(half)])
+    assert (score["over"], score["excess"]) == (1, pytest.approx(0.3))
+
+
+@pytest.mark.parametrize(
+    ("trace", "tasks", "expected"),
+    [
+        ("2011", "all", (-1, 2**31)),
+        ("2011", "other", (2, 8)),
+        ("2011", "production", (9, 11)),
+        ("2011", "high", (9, 2**31)),
+        ("2019", "high", (116, 2**31)),
+    ],
+)
+def test_the_priorities_of_a_choice_of_tasks(trace: str, tasks: str, expected: tuple[int, int]) -> None:
+    assert priorities(find_dialect(trace), tasks) == expected
+
+
+def test_a_block_of_priorities_has_both_ends() -> None:
+    block = Machine({0: dict.fromkeys(range(4), (0.1, 0.5))}, 1).block({0: 1, 1: 2, 2: 8, 3: 9})
+    assert block.of_priorities(2, 8).all.task.tolist() == [1, 2]
+
+
+def test_a_sample_has_no_machine_twice_and_a_large_one_is_all() -> None:
+    for seed in range(20):
+        found = sample(6, 5, seed)
+        assert found == sorted(set(found))
+        assert len(found) == 5
+        assert set(found) <= set(range(6))
+    assert sample(6, 0, 1) == sample(6, 6, 1) == sample(6, 7, 1) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_replay_says_how_many_machines_are_done() -> None:
+    machine = Machine({0: {0: (0.1, 0.5)}, 1: {0: (0.4, 0.5)}}, 2)
+    cell = SimpleNamespace(
+        usage=SimpleNamespace(folder="store"),
+        dialect=find_dialect("2011"),
+        block=lambda place, resource: machine.block(),
+        is_capped=True,
+        is_literal=False,
+    )
+    steps: list[tuple[str, int, int]] = []
+    limits, places = [parse_policy("limit")], range(10)
+    given = cast(Cell, cell), limits, "all", "cpu", 1, places
+    found = replay(*given, report=lambda *step: steps.append(step))
+    assert found["instants"].tolist() == [[1]] * 10
+    assert steps == [("replaying cpu of all tasks", 8, 10), ("replaying cpu of all tasks", 10, 10)]
+
+
+def test_the_last_metric_that_is_named_of_a_resource_is_taken() -> None:
+    setting, google = Setting(metrics=("average_cpu", "maximum_cpu")), find_dialect("2011")
+    assert [setting.metric(google, name).name for name in ("cpu", "memory")] == ["maximum_cpu", "average_memory"]
 
 
 def test_the_front_is_who_saves_as_much_with_fewer_violations() -> None:

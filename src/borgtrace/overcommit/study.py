@@ -236,7 +236,7 @@ def sample(n: int, size: int, seed: int) -> list[int]:
     seed
         Of the sample.
     """
-    if size in (0, n) or size > n:
+    if not 0 < size < n:
         return list(range(n))
     found: list[int] = np.sort(np.random.default_rng(seed).choice(n, size, replace=False)).tolist()
     return found

@@ -71,7 +71,8 @@ def _described(policy: Policy) -> dict[str, Any]:
 
 def _is_better(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether one policy saves as much with fewer violations, or more with as few."""
-    if one["savings"] is None or other["savings"] is None:
+    # Without limits nobody saves anything.
+    if one["savings"] is None:
         return False
     pair = one["savings"] - other["savings"], other["rate"] - one["rate"]
     return min(pair) >= 0 and max(pair) > 0

@@ -64,7 +64,7 @@ class Backtest(StoreQuestion):
 def _rows(store: Store, asked: Sequence[Recommender], resource: str, size: float) -> list[dict[str, Any]]:
     chosen = {each.label: each for each in asked if resource in each.resources}
     tallies = {(name, group): Tally() for name in chosen for group in _GROUPS}
-    first, last = 2**62, 0
+    first, last = np.inf, 0
     for samples in job_samples(store, resource, size):
         if not len(samples):
             continue
@@ -81,7 +81,7 @@ def _rows(store: Store, asked: Sequence[Recommender], resource: str, size: float
     ]
 
 
-def _row(tally: Tally, size: float, n_slots: int) -> dict[str, Any]:
+def _row(tally: Tally, size: float, n_slots: float) -> dict[str, Any]:
     slack, changes = np.concatenate(tally.slack), np.concatenate(tally.changes)
     return {
         "jobs": tally.jobs,
