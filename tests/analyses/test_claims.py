@@ -224,6 +224,19 @@ def test_the_list_of_claims_names_questions_and_what_they_measure() -> None:
         }
 
 
+def test_the_list_of_claims_names_experiments() -> None:
+    listed = tomllib.loads((files("borgtrace.colocation.experiments") / "claims.toml").read_text("utf-8"))
+    del listed["scopes"]
+    for experiment, said in listed.items():
+        claims = {id_: own for id_, own in said.items() if isinstance(own, dict)}
+        assert [claim.id for claim in find_recipe(experiment).claims] == list(claims)
+        assert set(said) - set(claims) <= {"source", "kind", "scope"}
+        assert set().union(*claims.values()) <= {
+            *("statement", "source", "kind", "scope", "criterion", "measure", "format")
+        }
+        assert all("function" in own["measure"] for own in claims.values())
+
+
 def test_what_is_listed_under_a_question_holds_for_its_claims_that_say_nothing_else() -> None:
     first, *_, last = find_recipe("machine_shapes").claims
     assert (first.source, first.kind, first.scope.traces) == ("Reiss et al., SoCC'12, Table 1", "published", ("2011",))

@@ -77,7 +77,7 @@ def test_convolution_beside_its_promise() -> None:
     result = pa.Table.from_pylist([{**known, "is_rebalanced": r, "q": q} for r, q in ((False, 0.0102), (True, 0.008))])
     assert measured(packing_rare_events, "promise-plain-pool", result) == pytest.approx(1.02)
     assert measured(packing_rare_events, "promise-rebalanced-pool", result) == pytest.approx(0.8)
-    claims = {claim.id: claim for claim in packing_rare_events.CLAIMS}
+    claims = {claim.id: claim for claim in packing_rare_events.EXPERIMENT.claims}
     for q, verdict in ((0.84, "does not hold"), (0.86, "holds"), (1.01, "holds"), (1.03, "does not hold")):
         table = pa.Table.from_pylist([{**known, "is_rebalanced": False, "q": 0.01 * q}])
         assert claims["promise-plain-pool"].judge(table).verdict == verdict, q

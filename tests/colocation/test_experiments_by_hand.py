@@ -54,7 +54,7 @@ def test_one_window_is_as_defined_and_one_as_printed() -> None:
     study = SimpleNamespace(pool=lambda options: on_clock(values))
     rows = usage_stationarity.compute(study, SimpleNamespace(seed=0)).to_pylist()  # type: ignore[arg-type]
     assert rows == [{"spacing": 12, "length": length, "n_tasks": 2, "rejected": 0.5} for length in (12, 11)]
-    assert [claim.id for claim in usage_stationarity.CLAIMS] == [
+    assert [claim.id for claim in usage_stationarity.EXPERIMENT.claims] == [
         f"S1-ks-{spacing}-{length}" for spacing in (12, 24, 36) for length in (spacing, spacing - 1)
     ]
 
@@ -62,7 +62,7 @@ def test_one_window_is_as_defined_and_one_as_printed() -> None:
 @pytest.mark.parametrize(("share", "holds"), [(0.19, False), (0.2, True), (0.4, True), (0.41, False)])
 def test_about_a_third_is_a_fifth_to_two_fifths(share: float, holds: bool) -> None:
     table = pa.table({"spacing": [12], "length": [12], "n_tasks": [100], "rejected": [share]})
-    assert (usage_stationarity.CLAIMS[0].judge(table).verdict == "holds") is holds
+    assert (usage_stationarity.EXPERIMENT.claims[0].judge(table).verdict == "holds") is holds
 
 
 def test_the_distribution_of_correlations() -> None:
@@ -121,10 +121,10 @@ def test_an_overflow_that_is_not_known_well_enough_is_not_compared() -> None:
         with pytest.raises(NotApplicable) as caught:
             packing_rare_events._convolution(table(q=q, q_error=error), "a")
         assert str(caught.value) == "too few realizations or tasks to estimate q within 2 %"
-    assert packing_rare_events._excess_machines(table(q=0.01, q_error=0.0), "a") == pytest.approx(0.1)
+    assert packing_rare_events.excess_machines(table(q=0.01, q_error=0.0), "a") == pytest.approx(0.1)
     none = pa.Table.from_pylist([{**known, "matched_machines": None, "q": 0.01, "q_error": 0.0}])
     with pytest.raises(NotApplicable) as caught:
-        packing_rare_events._excess_machines(none, "a")
+        packing_rare_events.excess_machines(none, "a")
     assert str(caught.value) == "GPA never overflows that often"
 
 
@@ -168,10 +168,10 @@ def test_what_a_look_at_one_in_a_hundred_costs(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(packing_clairvoyance, "find", lambda result, **cell: rows)
     monkeypatch.setattr(packing_clairvoyance, "value", value)
     # .12 ÷ .1 and .01 ÷ .02.
-    assert packing_clairvoyance._loss(pa.table({}), "q") == pytest.approx(0.5)
+    assert packing_clairvoyance.loss(pa.table({}), "q") == pytest.approx(0.5)
     assert [cell["clairvoyance"] for cell in asked] == [0.01, 0.01]
     few[0.01], rows[1]["q"] = 1e-12, 0.0
-    assert packing_clairvoyance._loss(pa.table({}), "q") == pytest.approx(0.2)
+    assert packing_clairvoyance.loss(pa.table({}), "q") == pytest.approx(0.2)
 
 
 def test_ways_of_a_replay() -> None:

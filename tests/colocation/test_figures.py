@@ -139,7 +139,7 @@ def test_figure_6_is_a_violin_per_size_whose_density_is_that_of_the_errors() -> 
 def test_the_maximum_of_averages_is_judged_by_what_machines_are_filled_to() -> None:
     ways = [outcome("percentile:100", 0, 40, n, data="avg", fill=f) for f, n in ((0.8, 0), (1.0, 2))]
     result = to_table(ways, packing_averages.RESULT)
-    claims = {claim.id: claim for claim in packing_averages.CLAIMS}
+    claims = {claim.id: claim for claim in packing_averages.EXPERIMENT.claims}
     assert claims["S1-avg-maximum-1"].measure(result) == 2 / 4_000
     assert (claims["S1-avg-maximum-1"].kind, claims["S1-avg-maximum-1"].scope.traces) == ("published", ("2011",))
     # 4,000 draws are too few for 3e-7: none seen refutes nothing

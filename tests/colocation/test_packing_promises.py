@@ -101,9 +101,9 @@ def test_classes_keep_their_promises_on_later_hours_of_a_daily_rhythm_and_gpa_do
     # All hours alike: the rhythm that all tasks share looks like the noise of each, and every peak overflows.
     assert rows["classes", "free"]["q"] > 2 * 0.1
     assert rows["gpa, the strictest for all", "free"]["q"] > 10 * 0.01
-    assert packing_promises.CLAIMS[0].judge(found).verdict == "holds"
+    assert packing_promises.EXPERIMENT.claims[0].judge(found).verdict == "holds"
     machines = {way: rows[way, "free"]["m_abs"] for way in packing_promises.WAYS}
-    assert packing_promises.CLAIMS[1].judge(found).measured == format(
+    assert packing_promises.EXPERIMENT.claims[1].judge(found).measured == format(
         machines["classes"] / machines["gpa, the strictest for all"], ".4g"
     )
 
@@ -120,7 +120,7 @@ def test_without_a_rhythm_gpa_keeps_its_promise_and_classes_take_fewer_machines(
     apart = rows["separate machines", "free"]
     assert apart["m_abs"] >= rows["classes", "free"]["m_abs"]
     assert apart["q"] <= 1.1 * 0.1
-    assert packing_promises.CLAIMS[2].judge(found).verdict == "holds"
+    assert packing_promises.EXPERIMENT.claims[2].judge(found).verdict == "holds"
 
 
 def test_less_than_two_days_have_no_hours_of_the_day() -> None:
@@ -128,7 +128,7 @@ def test_less_than_two_days_have_no_hours_of_the_day() -> None:
     found = _answer(values, priority, "production=0.99")
     assert set(found["way"].to_pylist()) == set(packing_promises.WAYS[:3])
     assert set(found["hours"].to_pylist()) == {12.0}
-    assert packing_promises.CLAIMS[0].judge(found).reason == "the tasks run for less than two days"
+    assert packing_promises.EXPERIMENT.claims[0].judge(found).reason == "the tasks run for less than two days"
 
 
 def test_the_answer_says_what_was_kept_and_what_is_needed() -> None:

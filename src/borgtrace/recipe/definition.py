@@ -1,10 +1,9 @@
 """Recipes: questions about the tables of a store."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Annotated, Any, Self, get_origin, get_type_hints
+from typing import Annotated, Any, get_origin, get_type_hints
 
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -34,30 +33,6 @@ class Recipe(Question):
 
         RECIPE = Recipe(RESULT, compute, plot, reads=("instance_events",))
     """
-
-    @classmethod
-    def declared(
-        cls,
-        compute: Callable[..., Any],
-        plot: Callable[[Any], Any],
-        measures: Sequence[Callable[..., Any]] = (),
-        **facts: Any,
-    ) -> Self:
-        """Return the question of a module whose answer and claims the ``_answers`` of its package declare by its name.
-
-        Parameters
-        ----------
-        compute, plot
-            See :class:`Question`.
-        measures
-            Functions that measure claims, where these are no plain number of the answer.
-        facts
-            Its other fields.
-        """
-        package, _, name = plot.__module__.rpartition(".")
-        declared = import_module(f"{package}._answers")
-        claims = facts.pop("claims", ()) or declared.claims_of(name, measures)
-        return cls(declared.RESULTS[name], compute, plot, claims, **facts)
 
     @property
     def parameters(self) -> Mapping[str, Any]:

@@ -3,9 +3,10 @@
 import inspect
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib import import_module
+from typing import Any, Self
 
 from borgtrace.errors import UsageError
 from borgtrace.recipe.claims import Claim
@@ -47,6 +48,30 @@ class Question(ABC):
     reads: tuple[str, ...] = ()
     order: int = 100
     sentence: Callable[[Any], str] | None = None
+
+    @classmethod
+    def declared(
+        cls,
+        compute: Callable[..., Any],
+        plot: Callable[[Any], Any],
+        measures: Sequence[Callable[..., Any]] = (),
+        **facts: Any,
+    ) -> Self:
+        """Return the question of a module whose answer and claims the ``_answers`` of its package declare by its name.
+
+        Parameters
+        ----------
+        compute, plot
+            See above.
+        measures
+            Functions that measure claims, where these are no plain number of the answer.
+        facts
+            Its other fields.
+        """
+        package, _, name = plot.__module__.rpartition(".")
+        declared = import_module(f"{package}._answers")
+        claims = facts.pop("claims", ()) or declared.CLAIMS.of(name, measures)
+        return cls(declared.RESULTS[name], compute, plot, claims, **facts)
 
     @property
     def name(self) -> str:

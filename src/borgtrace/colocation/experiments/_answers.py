@@ -1,7 +1,6 @@
-"""What experiments answer with: tables, rows as charts and claims ask for them, and where claims can be judged."""
+"""What experiments answer with: tables, rows as charts and claims ask for them, and what is claimed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +10,17 @@ import pyarrow as pa
 from borgtrace.colocation.quality import overflow_counts
 from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.placement import Packing
-from borgtrace.recipe import NotApplicable, Scope
+from borgtrace.recipe import NotApplicable
+from borgtrace.recipe.listed_claims import ListedClaims
 from borgtrace.schema.tables import read_declarations
 
 RESULTS = read_declarations(Path(__file__).with_name("results.columns"))
 """Tables of results by the name of the experiment."""
+CLAIMS = ListedClaims(Path(__file__).with_name("claims.toml"))
+"""What is claimed about them."""
 _SPREAD = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
 
 
-_SIZES = ("tasks", "realizations", "instances", "size", "samples", "hours")
-
-OWN = Scope(larger=_SIZES, free=("seed", "capacity", "target", "mix"))
-"""Criteria of ours: a promise has to be kept at every target, on every kind of machine."""
-PAPER = Scope(traces=("2011",), larger=_SIZES, tasks=10_000)
-"""Numbers of the GPA paper: about the long tasks of 2011.
-
-The paper samples 100,000. Usage varies by twice its mean between tasks: the mean of 10,000 is known to 2 %, which is
-less than any tolerance here; that of 1,000 is not.
-"""
-SHAPE = replace(PAPER, is_general=True)
-"""What the GPA paper says of ratios and shapes: welcome on other traces, where the verdict says so."""
 Row = dict[str, Any]
 NOT_RUN = "not among the ways of packing that were run"
 
@@ -90,23 +80,40 @@ def grouped(rows: pa.Table | Iterable[Row], *by: str) -> list[tuple[Row, list[Ro
     return [(dict(zip(by, key, strict=True)), group) for key, group in found.items()]
 
 
-def value(rows: pa.Table | Iterable[Row], column: str, reason: str = NOT_RUN, /, **wanted: Any) -> float:
+def value(rows: pa.Table | Iterable[Row], column: str, reason: str = NOT_RUN, **wanted: Any) -> float:
     """Return one number of the first row with these values."""
     return float(rows_where(rows, reason, **wanted)[0][column])
 
 
-def mean(rows: pa.Table | Iterable[Row], column: str, /, **wanted: Any) -> float:
-    """Return the mean of a column over the rows with these values."""
-    return float(np.mean([row[column] for row in rows_where(rows, **wanted)]))
+def mean(rows: pa.Table | Iterable[Row], column: str, *, per: float = 1.0, **wanted: Any) -> float:
+    """Return the mean of a column over the rows with these values, divided by `per`."""
+    return float(np.mean([row[column] for row in rows_where(rows, **wanted)])) / per
 
 
-def overflow(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wanted: Any) -> float:
-    """Return q over all trials of the rows with these values.
+def ratio_of_means(rows: pa.Table, column: str, of: Row, to: Row, **both: Any) -> float:
+    """Return the mean of a column over some rows, over that of other rows.
+
+    Parameters
+    ----------
+    rows, column
+        As for :func:`mean`.
+    of, to
+        Values of the rows above and below the line.
+    both
+        Values that all of them have.
+    """
+    return mean(rows, column, **both, **of) / mean(rows, column, **both, **to)
+
+
+def overflow(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, *, per: float = 1.0, **wanted: Any) -> float:
+    """Return q over all trials of the rows with these values, divided by `per`.
 
     Parameters
     ----------
     rows, reason, wanted
         As for :func:`rows_where`.
+    per
+        What to divide by: a target.
 
     Raises
     ------
@@ -116,7 +123,22 @@ def overflow(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wanted:
     found = rows_where(rows, reason, **wanted)
     trials = sum(row["trials"] for row in found)
     NotApplicable.unless(trials, reason)
-    return float(sum(row["overflows"] for row in found) / trials)
+    return float(sum(row["overflows"] for row in found) / trials) / per
+
+
+def ratio_of_overflows(rows: pa.Table, of: Row, to: Row, **both: Any) -> float:
+    """Return the overflow of some rows over that of other rows.
+
+    Parameters
+    ----------
+    rows
+        A result.
+    of, to
+        Values of the rows above and below the line.
+    both
+        Values that all of them have.
+    """
+    return ratio(overflow(rows, **both, **of), overflow(rows, **both, **to))
 
 
 def replayed(packings: Sequence[Packing], judged: Mapping[str, Values]) -> Iterator[tuple[int, Row]]:

@@ -11,7 +11,7 @@ from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped, rows_where
 from borgtrace.colocation.grid import Outcome
 from borgtrace.placement import Estimator, estimators
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import NotApplicable
 from borgtrace.schema import Table
 from borgtrace.schema.arrow import arrow_schema
 
@@ -40,7 +40,7 @@ def grid_experiment(
     declared: Table,
     cells: Callable[[], Sequence[Cell]],
     plot: Callable[[pa.Table], Any],
-    claims: tuple[Claim, ...],
+    measures: Sequence[Callable[..., Any]],
     order: int,
 ) -> Experiment:
     """Declare an experiment that packs every instance of a study in each of these ways, for a figure of the paper.
@@ -51,17 +51,16 @@ def grid_experiment(
         Its table, with the columns of `OUTCOMES`.
     cells
         Makes the ways of packing.
-    plot, claims, order
-        As for :class:`~borgtrace.colocation.experiment.Experiment`.
+    plot, measures, order
+        As for :class:`~borgtrace.colocation.experiment.Experiment`; measures are those of its claims.
     """
 
     def compute(study: Study, options: Options) -> pa.Table:
         return to_table(study.grid(options).outcomes(cells()), declared)
 
     # 10 instances, where an experiment past the paper takes 5: these are compared with its means over 50.
-    return Experiment(
-        declared, compute, plot, claims, order=order, options=PACKING, cells=cells, defaults={"instances": 10}
-    )
+    facts = {"options": PACKING, "cells": cells, "defaults": {"instances": 10}}
+    return Experiment.declared(compute, plot, measures, order=order, **facts)
 
 
 def paper_estimators() -> list[Estimator]:

@@ -7,18 +7,16 @@ last rows count windows: left out because a value is missing, or corrected becau
 Reference: Janus & Rzadca, SoCC'17, §3.1.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import POOL
-from borgtrace.colocation.experiments._answers import PAPER, RESULTS
-from borgtrace.recipe import Claims, NotApplicable, at_most, between
+from borgtrace.colocation.experiments._answers import RESULTS
+from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.schema.arrow import arrow_schema
-from borgtrace.schema.time import DAY
 
 RESULT = RESULTS["colocation_preparation"]
 
@@ -42,6 +40,11 @@ def plot(result: pa.Table) -> Chart:
     return chart.add(bar()).draw("Preparation of the tasks")
 
 
+def touched(result: pa.Table, start: str) -> int:
+    """Return how many tasks or windows a step touched."""
+    return int(_step(result, start)["n_touched"])
+
+
 def _step(result: pa.Table, start: str) -> dict[str, Any]:
     for row in result.to_pylist():
         # By the start: the ends of some steps hold numbers, and a pool from a file may have none of them.
@@ -50,31 +53,12 @@ def _step(result: pa.Table, start: str) -> dict[str, Any]:
     raise NotApplicable("the pool does not record it")
 
 
-def _share(result: pa.Table, start: str) -> float:
+def share(result: pa.Table, start: str) -> float:
+    """Return the share of those there that a step touched."""
     step = _step(result, start)
     return float(step["n_touched"] / step["n_before"])
 
 
-CLAIMS = Claims("Janus & Rzadca, SoCC'17, §3.1", scope=PAPER)
-
-
-@CLAIMS.add("S1-zero", between(0.006, 0.024, 0.012))
-def _zero(result: pa.Table) -> float:
-    """1.2 % of the tasks never use CPU in a sample"""
-    return _share(result, "that never used")
-
-
-@CLAIMS.add("S1-short-tasks", between(0.93, 0.97, 0.95))
-def _short_tasks(result: pa.Table) -> float:
-    """95 % of the remaining tasks are shorter than 2 hours"""
-    return _share(result, "fewer than")
-
-
-# A count: on a shorter trace there are fewer, whatever their rate.
-@CLAIMS.add("S1-above-one", at_most(13, 13), scope=replace(PAPER, span=29 * DAY))
-def _above_one(result: pa.Table) -> float:
-    """averages above the whole machine are rare: 13 windows of the trace"""
-    return _step(result, "averages above")["n_touched"]
-
-
-EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=199, options=(*POOL, "instantaneous", "include"))
+EXPERIMENT = Experiment.declared(
+    compute, plot, (share, touched), order=199, options=(*POOL, "instantaneous", "include")
+)

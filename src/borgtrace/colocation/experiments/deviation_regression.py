@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._answers import PAPER, RESULTS, Row, grouped
+from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped
 from borgtrace.colocation.experiments.usage_deviation import BOTH
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import Claim, NotApplicable, from_source, near
+from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Channel, Chart, Plot, axis, beside, line, rect
 
 PANELS = {"inst": "(a) inst", "avg": "(b) avg", "inst − avg": "(c) inst − avg"}
@@ -106,28 +106,12 @@ def _drawn(row: Row) -> Row:
     }
 
 
-def _coefficient(result: pa.Table, series: str, name: str) -> float:
+def coefficient(result: pa.Table, series: str, name: str) -> float:
+    """Return the slope or the intercept of a series."""
     for row in result.to_pylist():
         if row["series"] == series and row[name] is not None:
             return float(row[name])
     raise NotApplicable("all tasks have the same mean")
 
 
-def _near(series: str, name: str, published: float) -> Claim:
-    return Claim(
-        f"S1-fig3-{series}-{name}",
-        f"the regression of deviation on mean has this {name} ({series})",
-        near(published, relative=0.2),
-        lambda r: _coefficient(r, series, name),
-    )
-
-
-CLAIMS = from_source(
-    "Janus & Rzadca, SoCC'17, §3.3, Fig. 3",
-    _near("inst", "slope", 0.36),
-    _near("inst", "intercept", 0.015),
-    _near("avg", "slope", 0.31),
-    _near("avg", "intercept", 0.010),
-    scope=PAPER,
-)
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=202)
+EXPERIMENT = Experiment.declared(compute, plot, (coefficient,), order=202)

@@ -18,10 +18,10 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.advice import Plan, advise, overlap
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row
+from borgtrace.colocation.experiments._answers import RESULTS, Row
 from borgtrace.colocation.experiments._charts import ESTIMATOR_COLOURS, OVERFLOW, from_data
 from borgtrace.colocation.intervals import LEAST_BLOCKS, Blocks
-from borgtrace.recipe import Claims, NotApplicable, above, at_most
+from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, palette, point, probability_axis, rule, text, when
 
 HOURS = 28 * 24
@@ -200,38 +200,26 @@ def _least(row: Row) -> float:
     return float(max(ends) / row["target"])
 
 
-CLAIMS = Claims("", scope=OWN, kind="criterion")
-
-
-@CLAIMS.add("advice-keeps", at_most(1))
-def _keeps(result: pa.Table) -> float:
-    """the advice keeps the target on later hours (lower end of q ÷ target, the stricter of draws and series)"""
+def keeps(result: pa.Table) -> float:
+    """Return the overflow of the advice over the target."""
     return _least(advised(result))
 
 
-@CLAIMS.add("advice-factor-keeps", at_most(1))
-def _factor_keeps(result: pa.Table) -> float:
-    """the overcommit factor keeps the target on later hours (the same)"""
+def factor_keeps(result: pa.Table) -> float:
+    """Return the overflow at the overcommit factor over the target."""
     return _least(factor(result))
 
 
-@CLAIMS.add("advice-saves-maximum", above(0))
-def _saves_maximum(result: pa.Table) -> float:
-    """it saves machines against packing by the maximum (lower end of the interval)"""
-    return advised(result)["saved_maximum_low"]
+def saves(result: pa.Table, against: str) -> float | None:
+    """Return the lower end of what the advice saves: against packing by ``maximum`` or ``request``."""
+    saved: float | None = advised(result)[f"saved_{against}_low"]
+    return saved
 
 
-@CLAIMS.add("advice-saves-request", above(0))
-def _saves_request(result: pa.Table) -> float:
-    """it saves machines against packing by request (lower end of the interval)"""
-    return advised(result)["saved_request_low"]
-
-
-EXPERIMENT = Experiment(
-    RESULT,
+EXPERIMENT = Experiment.declared(
     compute,
     plot,
-    tuple(CLAIMS),
+    (keeps, factor_keeps, saves),
     order=440,
     options=(*PACKING, "hours", "target", "capacity"),
     defaults={"hours": HOURS},

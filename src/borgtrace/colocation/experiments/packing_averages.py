@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
-from borgtrace.colocation.experiments._answers import PAPER, RESULTS, SHAPE, Row, grouped
+from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped
 from borgtrace.colocation.experiments._charts import (
     ESTIMATOR_COLOURS,
     OVERFLOW,
@@ -23,7 +23,7 @@ from borgtrace.colocation.experiments._charts import (
 )
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, rare
 from borgtrace.colocation.instances import Data
-from borgtrace.recipe import Claim, Criterion, NotApplicable, between, from_source
+from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, axis, line, palette, point, probability_axis, text
 
 RESULT = RESULTS["packing_averages"]
@@ -102,27 +102,4 @@ def gain(result: pa.Table, estimator: str) -> float:
     return float(np.exp(np.mean(np.log(ratios))))
 
 
-def _claim_gain(estimator: str, statement: str, criterion: Criterion) -> Claim:
-    return Claim(f"S1-avg-{estimator}", statement, criterion, lambda r: gain(r, estimator), scope=SHAPE)
-
-
-def _claim_maximum(fill: float, published: float) -> Claim:
-    return Claim(
-        f"S1-avg-maximum-{fill:g}",
-        f"q of the maximum of the averages, machines filled to {fill:g} of their capacity (e = {fill:g})",
-        between(published / 5, published * 5, published),
-        lambda r: rare(r, published, estimator="percentile", parameter=100.0, data="avg", fill=fill),
-        format=".1e",
-    )
-
-
-CLAIMS = from_source(
-    "Janus & Rzadca, §5.3",
-    _claim_gain("cantelli", "instantaneous data lower q of cantelli about 10 times", between(5, 20, "≈ 10")),
-    _claim_gain("gpa", "instantaneous data lower q of gpa 2–3 times", between(1.5, 4.5, "2–3")),
-    _claim_gain("average", "for average the data make no difference", between(0.8, 1.25, "1")),
-    _claim_maximum(0.8, 3e-7),
-    _claim_maximum(1.0, 5e-5),
-    scope=PAPER,
-)
-EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 330)
+EXPERIMENT = grid_experiment(RESULT, cells, plot, (gain, rare), 330)

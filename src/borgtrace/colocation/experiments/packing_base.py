@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
-from borgtrace.colocation.experiments._answers import PAPER, RESULTS, SHAPE, Row, grouped, rows_where
+from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped, rows_where
 from borgtrace.colocation.experiments._charts import (
     ESTIMATOR_COLOURS,
     HEIGHT,
@@ -27,7 +27,7 @@ from borgtrace.colocation.experiments._charts import (
     with_floor,
 )
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, rare, value
-from borgtrace.recipe import Claim, Criterion, NotApplicable, at_least, at_most, between, equals, from_source, near
+from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, axis, box, palette, point, probability_axis, rule, text
 
 RESULT = RESULTS["packing_base"]
@@ -120,14 +120,11 @@ def _name(dots: list[Row]) -> Row:
     return dots[0] | {"name": f"{dots[0]['parameter']:g}", "side": side, "m": x, "shown_q": y}
 
 
-def _best(result: pa.Table, column: str, estimator: str, parameter: float) -> float:
-    return value(result, column, estimator=estimator, parameter=parameter, packer="best-fit")
-
-
-def _of_a_thousand(result: pa.Table, column: str, estimator: str, parameter: float) -> float:
+def of_a_thousand(result: pa.Table, column: str, estimator: str, parameter: float) -> float:
+    """Return a number of one way of packing with Best Fit, of instances of 1,000 tasks alone."""
     # The published counts are of instances of 1,000 tasks; m, a ratio, compares at any size.
     NotApplicable.unless(find(result)[0]["n_tasks"] == 1_000, "instances have fewer than 1,000 tasks")
-    return _best(result, column, estimator, parameter)
+    return value(result, column, estimator=estimator, parameter=parameter, packer="best-fit")
 
 
 def packer_difference(result: pa.Table) -> float:
@@ -159,60 +156,5 @@ def linearity(result: pa.Table) -> float:
     return float(np.corrcoef([row["m"] for row in rows], np.log([row["q"] for row in rows]))[0, 1] ** 2)
 
 
-def _claim_m(estimator: str, parameter: float, published: float) -> Claim:
-    return Claim(
-        f"S1-m-{estimator}-{parameter:g}",
-        f"m of {estimator} {parameter:g}",
-        near(published, relative=0.03),
-        lambda r: _best(r, "m", estimator, parameter),
-        source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
-        kind="derived",
-    )
-
-
-def _claim_q(estimator: str, parameter: float, published: float) -> Claim:
-    return Claim(
-        f"S1-q-{estimator}-{parameter:g}",
-        f"q of {estimator} {parameter:g}",
-        between(published / 5, published * 5, published),
-        lambda r: rare(r, published, estimator=estimator, parameter=parameter, packer="best-fit"),
-        format=".1e",
-    )
-
-
-def _claim_machines(estimator: str, parameter: float, column: str, statement: str, criterion: Criterion) -> Claim:
-    name = "av" if estimator == "average" else f"{estimator}-{parameter:g}"
-    return Claim(f"S1-{name}-machines", statement, criterion, lambda r: _of_a_thousand(r, column, estimator, parameter))
-
-
-CLAIMS = from_source(
-    "Janus & Rzadca, §5.2",
-    _claim_machines("average", 1.0, "m_abs", "average 1.0 packs 1,000 tasks into 28 machines", between(27, 29, 28.0)),
-    _claim_machines("gpa", 0.1, "m_abs_median", "median machines of gpa 0.1", between(34, 36, 35.0)),
-    _claim_machines("gpa", 0.001, "m_abs_median", "median machines of gpa 0.001", between(45.6, 48.4, 47.0)),
-    *(_claim_m("gpa", rho, m) for rho, m in ((0.1, 1.25), (0.05, 1.34), (0.001, 1.68))),
-    *(_claim_m("cantelli", b, m) for b, m in ((4.4, 4.95), (1.7, 2.52), (1.0, 1.90))),
-    Claim(
-        "S1-gpa-0.001-q",
-        "gpa 0.001 overflows 60 % more often than promised",
-        between(1.1e-3, 1.8e-3, "1.6e-3"),
-        lambda r: _best(r, "q", "gpa", 0.001),
-        format=".2e",
-    ),
-    *(_claim_q("cantelli", b, q) for b, q in ((1.7, 2e-6), (1.0, 3e-4))),
-    *(_claim_q("percentile", p, q) for p, q in ((90.0, 7e-5), (95.0, 5e-6), (99.0, 2e-8))),
-    Claim(
-        "S1-ff-bf", "First Fit and Best Fit differ by at most one machine", at_most(1), packer_difference, scope=SHAPE
-    ),
-    Claim("S1-dominance", "no estimator is best in both m and q", equals("none"), dominators, scope=SHAPE),
-    Claim(
-        "S1-linear",
-        "log q falls linearly with m (R²)",
-        at_least(0.9, "linear"),
-        linearity,
-        source="Janus & Rzadca, Fig. 8",
-        scope=SHAPE,
-    ),
-    scope=PAPER,
-)
-EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 320)
+MEASURES = (value, rare, of_a_thousand, packer_difference, dominators, linearity)
+EXPERIMENT = grid_experiment(RESULT, cells, plot, MEASURES, 320)

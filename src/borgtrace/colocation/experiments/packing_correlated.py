@@ -9,18 +9,24 @@ Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, grouped, mean, overflow, ratio, replayed
+from borgtrace.colocation.experiments._answers import (
+    RESULTS,
+    Row,
+    grouped,
+    mean,
+    overflow,
+    ratio_of_overflows,
+    replayed,
+)
 from borgtrace.colocation.experiments._charts import OVERFLOW, from_data
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Observation, pack
-from borgtrace.recipe import Claims, below, between
 from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
 
 WAY = ("estimator", "target", "is_apart", "judged_on")
@@ -74,33 +80,6 @@ def plot(result: pa.Table) -> Chart:
     return chart.draw("Tasks that peak together", width=460, height=300)
 
 
-def _relative(result: pa.Table, base: dict[str, Any], **other: Any) -> float:
-    divisor = overflow(result, **base)
-    return ratio(overflow(result, **base | other), divisor)
-
-
-_GPA = {"estimator": "gpa", "target": 0.01, "is_apart": False, "judged_on": "raw"}
-CLAIMS = Claims("", scope=OWN, kind="criterion")
-
-
-@CLAIMS.add("correlated-independence", between(0.67, 1.5, "≈ 1"))
-def _independence(result: pa.Table) -> float:
-    """independence holds on the raw series (raw ÷ shuffled, gpa .01)"""
-    return _relative(result, _GPA | {"judged_on": "shuffled"}, judged_on="raw")
-
-
-@CLAIMS.add("correlated-apart", below(1))
-def _apart(result: pa.Table) -> float:
-    """keeping jobs apart lowers the overflow (with ÷ without, gpa .01)"""
-    return _relative(result, _GPA, is_apart=True)
-
-
-@CLAIMS.add("correlated-covariance", below(1))
-def _covariance(result: pa.Table) -> float:
-    """measured covariances lower the overflow (with ÷ without, gpa .01)"""
-    return _relative(result, _GPA, estimator="gpa-covariance")
-
-
-EXPERIMENT = Experiment(
-    RESULT, compute, plot, tuple(CLAIMS), order=405, options=("tasks", "instances", "size", "hours", "seed")
+EXPERIMENT = Experiment.declared(
+    compute, plot, (ratio_of_overflows,), order=405, options=("tasks", "instances", "size", "hours", "seed")
 )

@@ -13,14 +13,13 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, grouped, mean, rows_where
+from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped, mean, ratio_of_means, rows_where
 from borgtrace.colocation.experiments._charts import HEIGHT, OVERFLOW, WIDTH, from_data
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.inventory import machines, parse_mix
 from borgtrace.colocation.quality import quality
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, fit, pack_fitted, parse_packer
-from borgtrace.recipe import Claims, at_most, below
 from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
 
 RESULT = RESULTS["packing_machines"]
@@ -95,20 +94,4 @@ def plot(result: pa.Table) -> Chart:
     return chart.draw("Machines of unequal size", width=WIDTH, height=HEIGHT)
 
 
-CLAIMS = Claims("", scope=OWN, kind="criterion")
-
-
-@CLAIMS.add("machines-promise", at_most(1.05))
-def _promise(result: pa.Table) -> float:
-    """convolution keeps ρ = .001 on unequal machines (q ÷ ρ)"""
-    return mean(result, "q", estimator="convolution 0.001") / 0.001
-
-
-@CLAIMS.add("machines-order", below(1))
-def _order_ratio(result: pa.Table) -> float:
-    """large machines first need less capacity (over smallest first, gpa .001)"""
-    largest, smallest = (mean(result, "m", estimator="gpa 0.001", order=order) for order in ORDERS[1:])
-    return largest / smallest
-
-
-EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=390, options=(*PACKING, "mix"))
+EXPERIMENT = Experiment.declared(compute, plot, (mean, ratio_of_means), order=390, options=(*PACKING, "mix"))

@@ -15,7 +15,7 @@ import pyarrow as pa
 from borgtrace import placement
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, mean
+from borgtrace.colocation.experiments._answers import RESULTS, Row, mean, ratio_of_means
 from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.pool import picked
@@ -23,7 +23,7 @@ from borgtrace.colocation.quality import least_machines, quality
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile
 from borgtrace.placement.estimators.vector import VectorGpa
-from borgtrace.recipe import Claims, NotApplicable, at_most, equals
+from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, box
 
 RESULT = RESULTS["packing_memory"]
@@ -95,25 +95,6 @@ def plot(result: pa.Table) -> Chart:
     return chart.add(box()).draw("CPU and memory together", height=None)
 
 
-CLAIMS = Claims("", scope=OWN, kind="criterion")
-
-
-@CLAIMS.add("memory-kept", equals(0))
-def _kept(result: pa.Table) -> float:
-    """memory packed by its maximum never overflows (share of overflows)"""
-    return mean(result, "q_memory", memory="percentile 100")
-
-
-@CLAIMS.add("memory-cpu-kept", at_most(1.02))
-def _cpu_kept(result: pa.Table) -> float:
-    """convolution meets its CPU target beside a memory test (q ÷ ρ)"""
-    return mean(result, "q_cpu", cpu="convolution 0.001") / 0.001
-
-
-@CLAIMS.add("memory-dot-product", at_most(1.01))
-def _dot_product(result: pa.Table) -> float:
-    """dot product needs no more machines than First Fit (ratio)"""
-    return mean(result, "m_abs", packer="dot-product") / mean(result, "m_abs", packer="first-fit")
-
-
-EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=380, options=PACKING, defaults={"instances": 3})
+EXPERIMENT = Experiment.declared(
+    compute, plot, (mean, ratio_of_means), order=380, options=PACKING, defaults={"instances": 3}
+)

@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.cluster import ColdStart
-from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, ratio, rows_where
+from borgtrace.colocation.experiments._answers import RESULTS, Row, ratio, rows_where
 from borgtrace.colocation.online import SlotCounts, simulate
 from borgtrace.colocation.raw_series import Timeline
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request
-from borgtrace.recipe import Claims, NotApplicable, at_most, below
+from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line
 
 RESULT = RESULTS["packing_online"]
@@ -119,32 +119,20 @@ def overflow(result: pa.Table, estimator: str, cold_start: str = "name") -> floa
     return ratio(overflows, moments, "no task could be placed")
 
 
-CLAIMS = Claims("", scope=OWN, kind="criterion")
+def kept(result: pa.Table, estimator: str) -> float:
+    """Return the machine-hours of gpa .01 over those of a way that goes by requests."""
+    return total(result, "machine_hours", "gpa 0.01") / total(result, "machine_hours", estimator, "request")
 
 
-@CLAIMS.add("online-saving", below(1))
-def _saving(result: pa.Table) -> float:
-    """gpa .01 saves machine-hours against packing by request (share kept)"""
-    return total(result, "machine_hours", "gpa 0.01") / total(result, "machine_hours", "request 1", "request")
-
-
-@CLAIMS.add("online-promise", at_most(1))
-def _promise(result: pa.Table) -> float:
-    """gpa .01 meets its target without knowing the future (q ÷ ρ)"""
+def of_promised(result: pa.Table) -> float:
+    """Return the overflow of gpa .01 over its target."""
     return overflow(result, "gpa 0.01") / 0.01
 
 
-@CLAIMS.add("online-names", below(1))
-def _names(result: pa.Table) -> float:
-    """earlier tasks of the same name predict better than the request (machine-hours, gpa .01)"""
-    return total(result, "machine_hours", "gpa 0.01") / total(result, "machine_hours", "gpa 0.01", "request")
-
-
-EXPERIMENT = Experiment(
-    RESULT,
+EXPERIMENT = Experiment.declared(
     compute,
     plot,
-    tuple(CLAIMS),
+    (kept, of_promised),
     order=420,
     options=("tasks", "capacity", "include", "seed"),
     defaults={"tasks": 2_000},

@@ -18,13 +18,12 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.classes import Classes, with_priors
-from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, grouped, mean, rows_where
+from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped, mean, ratio_of_means, rows_where
 from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.colocation.raw_series import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement import Observation, Packing, pack
 from borgtrace.placement.estimators.promises import Promises
-from borgtrace.recipe import Claims, at_most, below
 from borgtrace.recipe.charts import Chart, Plot, axis, point, probability_axis, tick
 
 RESULT = RESULTS["packing_promises"]
@@ -127,33 +126,19 @@ def plot(result: pa.Table) -> Chart:
     return chart.draw("A promise for each class", height=None)
 
 
-CLAIMS = Claims("", scope=OWN, kind="criterion")
-
-
-@CLAIMS.add("promises-kept", at_most(1.1))
-def _kept(result: pa.Table) -> float:
-    """classes by hour keep the promise of each class on later hours (largest mean q ÷ ρ)"""
+def largest_of_promised(result: pa.Table) -> float:
+    """Return the largest mean q ÷ ρ of the classes, packed by hour."""
     rows = rows_where(result, "the tasks run for less than two days", way=WAYS[3])
     return max(mean(found, "q") / float(kind["target"]) for kind, found in grouped(rows, "tier", "target"))
 
 
-def _ratio(result: pa.Table, way: str) -> float:
-    return mean(result, "m_abs", way="classes") / mean(result, "m_abs", way=way)
-
-
-@CLAIMS.add("promises-machines", below(1))
-def _machines(result: pa.Table) -> float:
-    """classes need fewer machines than the strictest promise for all (ratio)"""
-    return _ratio(result, WAYS[0])
-
-
-@CLAIMS.add("promises-mixing", at_most(1))
-def _mixing(result: pa.Table) -> float:
-    """classes need no more machines than separate ones (ratio)"""
-    return _ratio(result, WAYS[1])
-
-
 _OPTIONS = ("tasks", "instances", "size", "hours", "promises", "seed")
-EXPERIMENT = Experiment(
-    RESULT, compute, plot, tuple(CLAIMS), order=431, options=_OPTIONS, defaults={"hours": 72}, sentence=answer
+EXPERIMENT = Experiment.declared(
+    compute,
+    plot,
+    (largest_of_promised, ratio_of_means),
+    order=431,
+    options=_OPTIONS,
+    defaults={"hours": 72},
+    sentence=answer,
 )

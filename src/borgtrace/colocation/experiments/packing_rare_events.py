@@ -11,21 +11,18 @@ learn do so on held-out instances: other tasks, where the pool has enough, and a
 Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
-from collections.abc import Iterator
-from functools import partial
-
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Cell, Experiment, Grid, Options, Study
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, rows_where
+from borgtrace.colocation.experiments._answers import RESULTS, Row, rows_where
 from borgtrace.colocation.experiments._outcomes import OUTCOMES, summaries, to_table
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.study import halves
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Estimator, Gpa, estimators
-from borgtrace.recipe import Claim, NotApplicable, above, at_most, between, from_source, near
+from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point, rule
 
 Curve = tuple[Numbers, Numbers]
@@ -106,45 +103,28 @@ def _convolution(result: pa.Table, pool: str, is_rebalanced: bool = False) -> Ro
     return row
 
 
-def _excess_machines(result: pa.Table, pool: str) -> float:
+def excess_machines(result: pa.Table, pool: str) -> float:
+    """Return the machines of convolution over those of GPA at the same overflow, less 1."""
     row = _convolution(result, pool)
     NotApplicable.unless(row["matched_machines"] is not None, "GPA never overflows that often")
     return float(row["machines"] / row["matched_machines"] - 1)
 
 
-def _of_predicted(result: pa.Table, pool: str) -> float:
+def of_predicted(result: pa.Table, pool: str) -> float:
+    """Return the overflow of convolution over what it predicts."""
     row = _convolution(result, pool)
     return float(row["q"] / row["predicted"])
 
 
-def _of_promised(result: pa.Table, pool: str, is_rebalanced: bool = False) -> float:
+def of_promised(result: pa.Table, pool: str, is_rebalanced: bool = False) -> float:
+    """Return the overflow of convolution over its target."""
     return _kept(_convolution(result, pool, is_rebalanced))
 
 
-def _gpa_of_promised(result: pa.Table, pool: str) -> float:
+def gpa_of_promised(result: pa.Table, pool: str) -> float:
+    """Return the overflow of GPA, rebalanced, over its target."""
     return _kept(_of(result, pool, "gpa", True))
 
 
-_FEW = at_most(0.005, "≤ + .5 %")
-_REBALANCED = partial(_of_promised, is_rebalanced=True)
-
-
-def _claims(pool: str, tag: str, where: str) -> Iterator[Claim]:
-    for name, statement, criterion, measure in (
-        ("predicted", "convolution predicts its overflow {} (measured ÷ predicted)", near(1, 0.05), _of_predicted),
-        ("plain", "q ÷ ρ of convolution without rebalancing {}", between(0.85, 1.02, 1), _of_promised),
-        ("rebalanced", "q ÷ ρ of convolution with rebalancing {}", at_most(1), _REBALANCED),
-        ("machines", "machines of convolution over GPA's at the same overflow {}", _FEW, _excess_machines),
-        ("gpa", "q ÷ ρ of GPA, which ignores skewness, {}", above(1), _gpa_of_promised),
-    ):
-        yield Claim(f"promise-{name}-{tag}", statement.format(where), criterion, partial(measure, pool=pool))
-
-
-CLAIMS = from_source(
-    "",
-    *_claims(AS_IT_IS, "pool", "on the pool as it is"),
-    *_claims(HEAVY_TAIL, "heavier", "on the heavier tail"),
-    scope=OWN,
-    kind="criterion",
-)
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=370, options=(*PACKING, "target"))
+MEASURES = (of_predicted, of_promised, excess_machines, gpa_of_promised)
+EXPERIMENT = Experiment.declared(compute, plot, MEASURES, order=370, options=(*PACKING, "target"))

@@ -13,13 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, overflow, ratio, replayed
+from borgtrace.colocation.experiments._answers import RESULTS, Row, overflow, ratio_of_overflows, replayed
 from borgtrace.colocation.experiments._charts import WIDTH
 from borgtrace.colocation.quality import least_machines
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Values
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Observation, Percentile, pack
-from borgtrace.recipe import Claims, at_most, between
 from borgtrace.recipe.charts import Chart, Plot, axis, point, probability_axis, tick
 
 RESULT = RESULTS["packing_replay"]
@@ -77,37 +76,10 @@ def plot(result: pa.Table) -> Chart:
     return chart.draw("Promise and replay", width=WIDTH, height=None)
 
 
-def _ratio(result: pa.Table, judged_on: str, against: str) -> float:
-    q, base = (overflow(result, estimator="gpa 0.01", judged_on=kind) for kind in (judged_on, against))
-    return ratio(q, base)
-
-
-CLAIMS = Claims("", scope=OWN, kind="criterion")
-
-
-@CLAIMS.add("replay-drift", between(0.67, 1.5, "≈ 1"))
-def _drift(result: pa.Table) -> float:
-    """independent draws predict the overflow of real windows (shuffled ÷ draws, gpa .01)"""
-    return _ratio(result, "shuffled", "draws")
-
-
-@CLAIMS.add("replay-together", between(0.67, 1.5, "≈ 1"))
-def _together(result: pa.Table) -> float:
-    """tasks can be treated as independent (raw ÷ shuffled, gpa .01)"""
-    return _ratio(result, "raw", "shuffled")
-
-
-@CLAIMS.add("replay-promise", at_most(1))
-def _promise(result: pa.Table) -> float:
-    """convolution keeps ρ = .001 in real time (q ÷ ρ)"""
-    return overflow(result, estimator="convolution 0.001", judged_on="raw") / 0.001
-
-
-EXPERIMENT = Experiment(
-    RESULT,
+EXPERIMENT = Experiment.declared(
     compute,
     plot,
-    tuple(CLAIMS),
+    (overflow, ratio_of_overflows),
     order=410,
     options=("tasks", "realizations", "instances", "size", "hours", "seed"),
 )

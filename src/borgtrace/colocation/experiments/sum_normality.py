@@ -15,19 +15,15 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation._normality import CRITICAL
 from borgtrace.colocation.experiment import SUMS
-from borgtrace.colocation.experiments._answers import PAPER, RESULTS, Row, rows_where
+from borgtrace.colocation.experiments._answers import RESULTS, Row, rows_where
 from borgtrace.colocation.experiments._charts import titled
 from borgtrace.colocation.sample_sums import SampleSums
 from borgtrace.colocation.study import PAPER_SCALE
-from borgtrace.recipe import Claim, NotApplicable, from_source, near
+from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line, log_axis, melted
 
 REALIZATIONS = PAPER_SCALE["realizations"]
 """R of the paper."""
-PUBLISHED = {10: 0.991, 20: 0.965, 30: 0.923, 50: 0.784, 100: 0.493, 250: 0.183, 500: 0.087}
-"""Table 1: share of rejected samples per N."""
-PUBLISHED_MEAN = {10: 0.27, 20: 0.55, 30: 0.82, 50: 1.37, 100: 2.74, 250: 6.85, 500: 13.69}
-"""Table 1: mean total usage per N."""
 RESULT = RESULTS["sum_normality"]
 
 
@@ -50,7 +46,8 @@ def _row(sums: SampleSums, realizations: int) -> Row:
 def plot(result: pa.Table) -> Chart:
     """Draw the rejection rate over N, measured and published."""
     labels = {"rejected": "measured (0.752)", "rejected_1974": "measured (0.787)", "published": "published"}
-    rows = melted(added(result, published=lambda row: PUBLISHED.get(row["size"])), labels, "rate")
+    said = {claim.id: claim.published.published for claim in EXPERIMENT.claims}
+    rows = melted(added(result, published=lambda row: said.get(f"S1-table1-{row['size']}-0.752")), labels, "rate")
     x, y = log_axis("size", "tasks per sample", least=None), axis("rate", "rejected at 5 %", axis={"format": "%"})
     chart = Plot(rows, x=x, y=y, color=axis("series", None)).add(line(point=True))
     sizes = [f"{max(result[name].to_pylist()):,}" for name in ("n_samples", "n_realizations")]
@@ -59,7 +56,7 @@ def plot(result: pa.Table) -> Chart:
     return titled(chart.draw(), "Table 1: how often the normality of a total is rejected", scale)
 
 
-def _of_size(result: pa.Table, size: int, column: str, *, as_published: bool = False) -> float:
+def of_size(result: pa.Table, size: int, column: str, *, as_published: bool = False) -> float:
     """A number of one size; a test on more realizations rejects more, so only the paper's number compares."""
     row = rows_where(result, f"the pool has fewer than {size} tasks", size=size)[0]
     # The more values, the smaller the deviation from a normal law that the test rejects.
@@ -68,29 +65,4 @@ def _of_size(result: pa.Table, size: int, column: str, *, as_published: bool = F
     return float(row[column])
 
 
-def _rate(size: int, column: str, critical: str) -> Claim:
-    return Claim(
-        f"S1-table1-{size}-{critical}",
-        f"normality is rejected for this share of sums of {size} tasks (critical value {critical})",
-        near(PUBLISHED[size], 0.05),
-        lambda r: _of_size(r, size, column, as_published=True),
-    )
-
-
-def _mean(size: int) -> Claim:
-    return Claim(
-        f"S1-table1-mean-{size}",
-        f"the mean total usage of {size} tasks is this many machines",
-        near(PUBLISHED_MEAN[size], relative=0.05),
-        lambda r: _of_size(r, size, "mean_usage"),
-    )
-
-
-CLAIMS = from_source(
-    "Janus & Rzadca, SoCC'17, Table 1",
-    *(_rate(size, "rejected", "0.752") for size in PUBLISHED),
-    *(_rate(size, "rejected_1974", "0.787") for size in PUBLISHED),
-    *(_mean(size) for size in (10, 100, 500)),
-    scope=PAPER,
-)
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=207, options=SUMS)
+EXPERIMENT = Experiment.declared(compute, plot, (of_size,), order=207, options=SUMS)

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._answers import OWN, RESULTS, Row, value
+from borgtrace.colocation.experiments._answers import RESULTS, Row, value
 from borgtrace.colocation.raw_series import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.recipe import Claim, NotApplicable, from_source, near
+from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, axis, step
 
 RESULT = RESULTS["task_correlation"]
@@ -85,20 +85,4 @@ def plot(result: pa.Table) -> Chart:
     return Plot(result, RESULT, x=x, y=y, color="scope").add(step()).draw("Do tasks peak together?", width=460)
 
 
-def _independent(scope: str, statement: str) -> Claim:
-    return Claim(
-        f"correlation-{scope}",
-        statement,
-        near(0, 0.02, published="≈ 0"),
-        lambda r: value(r, "mean", f"no pairs {scope} jobs", scope=scope),
-    )
-
-
-CLAIMS = from_source(
-    "assumption of Janus & Rzadca, §2",
-    _independent("across", "tasks of different jobs are independent (mean correlation)"),
-    _independent("within", "tasks of one job are independent (mean correlation)"),
-    scope=OWN,
-    kind="criterion",
-)
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=400, options=("tasks", "hours", "seed"))
+EXPERIMENT = Experiment.declared(compute, plot, (value,), order=400, options=("tasks", "hours", "seed"))

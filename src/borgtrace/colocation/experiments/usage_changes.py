@@ -115,6 +115,6 @@ def plot(result: pa.Table) -> Chart:
     return Plot(result, RESULT, x=x, y="kind").add(bar()).draw("How tasks change")
 
 
-EXPERIMENT = Experiment(
-    RESULT, compute, plot, order=204, options=("tasks", "size", "hours", "seed"), defaults={"hours": 72}
+EXPERIMENT = Experiment.declared(
+    compute, plot, order=204, options=("tasks", "size", "hours", "seed"), defaults={"hours": 72}
 )

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation.experiments._answers import RESULTS, SHAPE, Row, grouped
+from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
-from borgtrace.recipe import Claims, NotApplicable, at_least, at_most, below
+from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, area, axis
 
 CELLS, CLUSTERS, STARTS = 100, 16, 4
@@ -101,25 +101,19 @@ def _far(rows: list[Row]) -> float:
     return float(sum(row["density"] for row in rows if row["cell"] >= 30))
 
 
-CLAIMS = Claims("Janus & Rzadca, SoCC'17, §3.5, Fig. 4", scope=SHAPE)
-
-
-@CLAIMS.add("S1-fig4-largest", below(0.2, 0.1762))
-def _fig4_largest(result: pa.Table) -> float:
-    """no shape dominates: the largest cluster has less than a fifth of the tasks"""
+def largest(result: pa.Table) -> float:
+    """Return the share of the tasks that are in the largest cluster."""
     return max(result["share"].to_pylist())
 
 
-@CLAIMS.add("S1-fig4-small", at_least(10, "great majority"))
-def _fig4_small(result: pa.Table) -> float:
-    """the great majority of the 16 shapes is zero beyond .30 of a machine (clusters with less than 1 % there)"""
+def small_shapes(result: pa.Table) -> float:
+    """Count the clusters with less than 1 % of their samples beyond .30 of a machine."""
     return sum(_far(rows) < 0.01 for _, rows in grouped(result, "cluster"))
 
 
-@CLAIMS.add("S1-fig4-beyond", at_most(0.02, "≈ 0"))
-def _beyond(result: pa.Table) -> float:
-    """hardly any usage lies beyond .30 of a machine (share of samples)"""
+def beyond(result: pa.Table) -> float:
+    """Return the share of all samples beyond .30 of a machine."""
     return float(sum(rows[0]["share"] * _far(rows) for _, rows in grouped(result, "cluster")))
 
 
-EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=205)
+EXPERIMENT = Experiment.declared(compute, plot, (largest, small_shapes, beyond), order=205)

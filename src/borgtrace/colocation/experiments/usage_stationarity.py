@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation.experiments._answers import PAPER, RESULTS, value
+from borgtrace.colocation.experiments._answers import RESULTS, value
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
-from borgtrace.recipe import Claim, NotApplicable, between, from_source
+from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 
 SPACINGS = (12, 24, 36)
@@ -66,23 +66,4 @@ def plot(result: pa.Table) -> Chart:
     return chart.add(bar()).draw("Tasks whose usage changes its distribution")
 
 
-def _about_a_third(spacing: int, length: int, reading: str) -> Claim:
-    reason = f"no task has two windows of {spacing} samples"
-    return Claim(
-        f"S1-ks-{spacing}-{length}",
-        f"two windows of {spacing} samples ({reading}) differ for about 30 % of tasks",
-        between(0.20, 0.40, 0.30),
-        lambda r: value(r, "rejected", reason, spacing=spacing, length=length),
-    )
-
-
-CLAIMS = from_source(
-    "Janus & Rzadca, SoCC'17, §3.4",
-    *(
-        _about_a_third(spacing, spacing - short, reading)
-        for spacing in SPACINGS
-        for short, reading in ((0, "as defined"), (1, "as printed"))
-    ),
-    scope=PAPER,
-)
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=203)
+EXPERIMENT = Experiment.declared(compute, plot, (value,), order=203)

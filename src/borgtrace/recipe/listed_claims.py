@@ -1,0 +1,100 @@
+"""Claims that a file lists: by question and id, each a statement, a criterion and a measure."""
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from borgtrace.recipe.claims import Claim
+from borgtrace.recipe.criteria import Criterion, above, at_least, at_most, below, between, equals, near
+from borgtrace.recipe.scope import Scope
+from borgtrace.schema.time import parse_time
+
+Said = Mapping[str, Any]
+"""What the list says of a claim, or of a part of one."""
+_CRITERIA = (near, between, above, below, at_least, at_most, equals)
+
+
+class ListedClaims:
+    """The claims of a file.
+
+    A claim stands under its question, whose source, kind, scope and reason it shares where it names none of its own.
+    Its criterion and its measure are named; a measure that is no plain number of the answer is a function.
+
+    Parameters
+    ----------
+    path
+        A TOML file.
+    measures
+        What makes a measure of a column, the reason why there is none, and the rows that are meant.
+    criteria
+        Criteria beside those of `borgtrace.recipe`.
+    functions
+        Measures of any question, from the answer and what the claim names to a number.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        measures: Iterable[Callable[..., Any]] = (),
+        criteria: Iterable[Callable[..., Criterion]] = (),
+        functions: Iterable[Callable[..., Any]] = (),
+    ) -> None:
+        self._said = tomllib.loads(path.read_text("utf-8"))
+        self._criteria, self._measures = _named((*_CRITERIA, *criteria)), _named(measures)
+        self._functions = _named(functions)
+        self._scopes = {name: _scope(said) for name, said in self._said["scopes"].items()}
+
+    def of(self, question: str, functions: Sequence[Callable[..., Any]] = ()) -> tuple[Claim, ...]:
+        """Return the claims about the answer of a question.
+
+        Parameters
+        ----------
+        question
+            Its name.
+        functions
+            Measures of its own, from the answer and what the claim names to a number.
+        """
+        said = self._said.get(question, {})
+        common = {name: fact for name, fact in said.items() if not isinstance(fact, dict)}
+        known = self._functions | _named(functions)
+        return tuple(self._claim(id_, common | own, known) for id_, own in said.items() if isinstance(own, dict))
+
+    def _claim(self, id_: str, said: Said, functions: Mapping[str, Callable[..., Any]]) -> Claim:
+        own = {name: said[name] for name in ("source", "kind", "format") if name in said}
+        criterion, scope = self._criterion(said["criterion"]), self._scopes[said["scope"]]
+        measure = self._measure(said["measure"], said.get("why", ""), functions)
+        return Claim(id_, said["statement"], criterion, measure, scope=scope, **own)
+
+    def _criterion(self, said: Said) -> Criterion:
+        """Make the criterion that is named first, of its bounds and what else is said."""
+        (name, bounds), *others = said.items()
+        return self._criteria[name](*(bounds if isinstance(bounds, list) else [bounds]), **dict(others))
+
+    def _measure(self, said: Said, why: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[[Any], Any]:
+        (name, what), *others = said.items()
+        more = dict(others)
+        if name == "function":
+            return partial(functions[what], **more)
+        columns, why = what if isinstance(what, list) else [what], more.get("why", why)
+        among = [self._wanted(more["among"])] if "among" in more else []
+        return self._measures[name](*columns, why, *among, **self._wanted(more.get("where", {})))
+
+    def _wanted(self, said: Said) -> dict[str, Any]:
+        """Return columns and what they must be; a table of TOML is a criterion."""
+        return {
+            column: self._criterion(wanted) if isinstance(wanted, dict) else wanted for column, wanted in said.items()
+        }
+
+
+def _named(functions: Iterable[Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+    return {function.__name__: function for function in functions}
+
+
+def _scope(said: Said) -> Scope:
+    facts: dict[str, Any] = {name: tuple(fact) if isinstance(fact, list) else fact for name, fact in said.items()}
+    if "span" in said:
+        facts["span"] = parse_time(said["span"])
+    return Scope(**facts)
