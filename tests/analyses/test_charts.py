@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
+from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any
 
 import pyarrow as pa
@@ -101,3 +105,39 @@ def test_curves_of_change_run_from_none_to_twice(name: str, by: str) -> None:
     assert encoding["x"]["scale"]["clamp"] is True
     assert encoding["color"]["field"] == by
     assert spec["spec"]["mark"] == {"type": "line", "interpolate": "step-after"}
+
+
+def test_the_list_of_charts_names_questions_and_their_columns() -> None:
+    listed = tomllib.loads((files("borgtrace.analyses") / "charts.toml").read_text("utf-8"))
+    for name, said in listed.items():
+        recipe = find_recipe(name)
+        assert recipe.module == f"borgtrace.analyses.{name}"
+        assert set(_columns(said)) <= {*recipe.result.names, "series", "value"}, name
+
+
+def _columns(said: Any) -> Iterator[str]:
+    """Return the columns that a paragraph of the list names."""
+    for name, what in said.items() if isinstance(said, dict) else ():
+        if name in ("column", "tips") or name.endswith("_axis"):
+            yield from (re.sub(r"sum\((.*)\)", r"\1", one) for one in ([what] if isinstance(what, str) else what))
+        if name == "facet":
+            yield from (field for place, field in what.items() if place in ("row", "column", "wrap"))
+        elif name in ("layers", "tips") and isinstance(what, list):
+            for layer in what:
+                yield from _columns(layer)
+        else:
+            yield from _columns(what)
+
+
+def test_a_listed_chart_is_drawn_as_it_is_said() -> None:
+    rows = [
+        {"platform_id": name, "cpu_capacity": 0.5, "memory_capacity": 0.25, "n_at_start": 3, "n_first": 3, "n_last": n}
+        for name, n in (("a", 3), ("b", 1))
+    ]
+    spec = drawn("machine_shapes", rows)
+    assert (spec["title"], spec["mark"]) == ("Machines by capacity", {"type": "point", "filled": True, "opacity": 0.7})
+    channels = spec["encoding"]
+    assert channels["x"]["title"] == "CPU (of the largest machine)"
+    assert channels["size"]["scale"] == {"range": [20, 1500]}
+    # A legend of false is none: the names are hashes.
+    assert channels["color"]["legend"] is None

@@ -1,4 +1,4 @@
-"""What is declared of the answers: their tables, and what papers and documents claim about them."""
+"""What is declared of the answers: their tables, what papers and documents claim about them, and charts."""
 
 from pathlib import Path
 
@@ -15,3 +15,5 @@ CLAIMS = ListedClaims(
     criteria=(interval_above, interval_includes),
 )
 """What is claimed about them."""
+CHARTS = Path(__file__).with_name("charts.toml")
+"""How they are drawn, where that takes no function."""

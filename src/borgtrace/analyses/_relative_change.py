@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 import ibis
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._histograms import cumulative_share
 from borgtrace.analyses._machine_slots import used_per_slot
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, int_sum, outermost, task_means
-from borgtrace.recipe.charts import HEIGHT, WIDTH, Chart, Plot, axis, step
 
 HIGHEST = 200
 """Changes above this percentage share the last bin, with those from zero to something."""
@@ -121,11 +119,3 @@ def curves(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
     key = [*by, "resource"]
     counts = known.group_by([*key, "percent"]).aggregate(n_pairs=known.count(), seconds=int_sum(known.seconds))
     return counts.mutate(share=cumulative_share(counts, "seconds", "percent", key))
-
-
-def plot_curves(result: pa.Table, title: str, colour: str) -> Chart:
-    """Draw cumulative curves of the change, one per `colour`, CPU beside memory."""
-    x = axis("percent", "change at most (%)", scale={"domain": [0, HIGHEST], "clamp": True})
-    y = axis("share", "share of time", scale={"domain": [0, 1]})
-    plotted = Plot(result, x=x, y=y, color=colour).add(step(), tips=("n_pairs",)).facet(column="resource")
-    return plotted.draw(title, width=WIDTH * 2 // 3, height=HEIGHT)

@@ -97,4 +97,4 @@ def plot(result: pa.Table) -> Chart:
 
 
 _READS = ("collection_events", "instance_events", "instance_usage", "tasks")
-RECIPE = Recipe.declared(compute, plot, reads=_READS, order=125)
+RECIPE = Recipe.declared(compute, plot=plot, reads=_READS, order=125)

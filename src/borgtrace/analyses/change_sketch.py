@@ -177,4 +177,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Relative error of the sketch (dashed: its bound)")
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("instance_usage",), order=72)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_usage",), order=72)

@@ -56,4 +56,4 @@ def _cumulative(result: pa.Table, column: str) -> list[tuple[int, float]]:
     return [(edge, sum(row[column] for row in rows if row["at_most"] <= edge) / total) for edge in edges]
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("tasks", "instance_usage"), order=63)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("tasks", "instance_usage"), order=63)

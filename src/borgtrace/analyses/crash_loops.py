@@ -12,7 +12,6 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, line
 
 _TOP = 10
 
@@ -35,12 +34,6 @@ def compute(tables: Tables, *, n: int = 20) -> pa.Table:
     return top.append_column("share", pa.array(share)).append_column("rank", pa.array(rank))
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the share of all failures that the worst jobs make."""
-    x, y = axis("rank", "jobs", axis={"tickMinStep": 1}), axis("share", "share of all FAILs")
-    return Plot(result, x=x, y=y).add(line(point=True)).draw("Failures by the jobs that fail most")
-
-
 def top_ten(result: pa.Table) -> float:
     """Return the share of all failures that ten jobs make."""
     shares = {row["rank"]: row["share"] for row in result.to_pylist()}
@@ -49,4 +42,4 @@ def top_ten(result: pa.Table) -> float:
     return float(shares[_TOP])
 
 
-RECIPE = Recipe.declared(compute, plot, (top_ten,), reads=("instance_events",), order=58)
+RECIPE = Recipe.declared(compute, (top_ten,), reads=("instance_events",), order=58)

@@ -275,4 +275,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe.declared(compute, plot, claims=CLAIMS, order=5)
+RECIPE = Recipe.declared(compute, plot=plot, claims=CLAIMS, order=5)

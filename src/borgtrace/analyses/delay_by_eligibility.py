@@ -80,4 +80,4 @@ def tight_to_free(result: pa.Table) -> float:
     return float(sum(row["mean"] * row["n"] for row in tight) / n / free[0]["mean"])
 
 
-RECIPE = Recipe.declared(compute, plot, (tight_to_free,), reads=READS, order=91)
+RECIPE = Recipe.declared(compute, (tight_to_free,), plot=plot, reads=READS, order=91)

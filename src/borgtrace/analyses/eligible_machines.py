@@ -11,13 +11,11 @@ import ibis
 import ibis.expr.types as ir
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._quantiles import Counts
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, line, series
 from borgtrace.recipe.constraints import fingerprints
 from borgtrace.recipe.eligibility import READS, Eligibility, shares_of
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
@@ -61,13 +59,4 @@ def _quantiles(shares: npt.NDArray[np.float64]) -> dict[str, float | None]:
     return Counts(values, n).columns("share_p", _PERCENTS)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the share of eligible machines per day."""
-    names = {f"share_p{p:g}": f"{p:g}th percentile" if p else "lowest" for p in _PERCENTS}
-    labels = {"labelExpr": "datum.value < 0 ? 'before' : datum.label", "labelAngle": 0}
-    x = axis("day", "day of the trace", type="O", axis=labels)
-    plotted = Plot(result, x=x, y=series("share of the machines", **names)).add(line(point=True), tips=())
-    return plotted.draw("Machines a constrained task may use")
-
-
-RECIPE = Recipe.declared(compute, plot, reads=READS, order=90)
+RECIPE = Recipe.declared(compute, reads=READS, order=90)

@@ -9,12 +9,10 @@ Reference: 2011 format document, task constraints; 2019 proto.
 
 import ibis
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, is_known, of_jobs
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.constraints import fingerprints
 from borgtrace.recipe.eligibility import READS, Eligibility
 
@@ -66,10 +64,4 @@ def _starts(tables: Tables, events: ibis.Table) -> ibis.Table:
     return found.select("tier", "machine_id", "fingerprint", schedule_time=found.time)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the starts by tier."""
-    plotted = Plot(result, x=axis("n_starts", "starts under constraints"), y="tier")
-    return plotted.add(bar(), tips=("n_broken",)).draw("Starts under placement constraints", height=130)
-
-
-RECIPE = Recipe.declared(compute, plot, reads=READS, order=92)
+RECIPE = Recipe.declared(compute, reads=READS, order=92)

@@ -100,4 +100,4 @@ def share_fitting(result: pa.Table) -> float:
     return verdicts.count("fits") / len(verdicts)
 
 
-RECIPE = Recipe.declared(compute, plot, (share_fitting,), reads=("instance_events",), order=900)
+RECIPE = Recipe.declared(compute, (share_fitting,), plot=plot, reads=("instance_events",), order=900)

@@ -82,4 +82,4 @@ def below_production(result: pa.Table) -> float:
     return 1.0 - part("n_evicted_jobs", "no task is evicted", {"grouping": "tier"}, group=tiers)(result)
 
 
-RECIPE = Recipe.declared(compute, plot, (below_production,), reads=("instance_events",), order=57)
+RECIPE = Recipe.declared(compute, (below_production,), plot=plot, reads=("instance_events",), order=57)

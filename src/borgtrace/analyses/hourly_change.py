@@ -7,14 +7,12 @@ Reference: Reiss et al., SoCC'12.
 """
 
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._relative_change import curves, plot_curves, task_pairs
+from borgtrace.analyses._relative_change import curves, task_pairs
 from borgtrace.analyses._windows import UNKNOWN, regular, task_tiers
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -24,9 +22,4 @@ def compute(tables: Tables) -> ir.Table:
     return curves(rows.mutate(tier=rows.tier.fill_null(UNKNOWN)), ["tier"])
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the cumulative curves per tier."""
-    return plot_curves(result, "Change between neighboring hours", "tier")
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("instance_usage", "tasks"), order=71)
+RECIPE = Recipe.declared(compute, reads=("instance_usage", "tasks"), order=71)

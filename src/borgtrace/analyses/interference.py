@@ -106,4 +106,6 @@ def slope_per_tenth(result: pa.Table) -> float:
     return 10.0 * slope(result, "cpi", "cpu percent")
 
 
-RECIPE = Recipe.declared(compute, plot, (slope, slope_per_tenth), reads=("instance_usage", "machine_events"), order=110)
+RECIPE = Recipe.declared(
+    compute, (slope, slope_per_tenth), plot=plot, reads=("instance_usage", "machine_events"), order=110
+)

@@ -12,7 +12,6 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import last_time, new_jobs
 from borgtrace.analyses._histograms import period
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line
 from borgtrace.schema.time import HOUR, TRACE_START
 
 
@@ -31,11 +30,6 @@ def compute(tables: Tables) -> pa.Table:
     return pa.table({"hour": np.arange(n_hours, dtype=np.int64), "n_jobs": counts})
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw arrivals per hour."""
-    return Plot(result, x=hour_axis(), y=axis("n_jobs", "jobs")).add(line()).draw("New jobs per hour")
-
-
 def mean(result: pa.Table) -> float:
     """Return the mean number of jobs per hour."""
     return float(np.mean(result["n_jobs"].to_numpy()))
@@ -51,4 +45,4 @@ def days(result: pa.Table) -> float:
     return result.num_rows / 24
 
 
-RECIPE = Recipe.declared(compute, plot, (mean, median, days), reads=("collection_events",), order=51)
+RECIPE = Recipe.declared(compute, (mean, median, days), reads=("collection_events",), order=51)

@@ -14,7 +14,6 @@ from borgtrace.analyses._measures import value
 from borgtrace.analyses._quantiles import NOTHING, PERCENTS, fetch_counts
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 
 _SHOWN = (*PERCENTS, 100.0)
 
@@ -42,16 +41,10 @@ def compute(tables: Tables) -> list[Row]:
     ]
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the quantile curves per tier."""
-    plotted = Plot(result, x=duration_axis("seconds"), y=axis("percent", "percent of jobs"), color="tier")
-    return plotted.add(step(point=True), tips=("n",)).draw("Time from ready to the first running task")
-
-
 def production_first(result: pa.Table) -> float:
     """Return how much longer the median job of production waits than that of best-effort batch, s."""
     of_tier = [value("seconds", f"no {name} job starts", tier=name, percent=50.0) for name in ("production", "beb")]
     return of_tier[0](result) - of_tier[1](result)
 
 
-RECIPE = Recipe.declared(compute, plot, (production_first,), reads=("collection_events", "instance_events"), order=57)
+RECIPE = Recipe.declared(compute, (production_first,), reads=("collection_events", "instance_events"), order=57)

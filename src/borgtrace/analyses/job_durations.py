@@ -10,12 +10,10 @@ from functools import reduce
 from operator import add
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
 
@@ -51,11 +49,4 @@ def _durations(attempts: ibis.Table) -> ibis.Table:
     return done.select("end_type", duration=done.end - done.begin)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the quantile curves by the way jobs end."""
-    x, y = duration_axis("seconds", "from first SCHEDULE to last end"), axis("percent", "percent of jobs")
-    plotted = Plot(result, x=x, y=y, color=axis("end_type", "end"))
-    return plotted.add(step(point=True)).draw("Job durations")
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("collection_events",), order=53)
+RECIPE = Recipe.declared(compute, reads=("collection_events",), order=53)

@@ -7,11 +7,9 @@ Reference: 2011 format document, job events table.
 """
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, bar
 
 ANY = "any"
 
@@ -25,10 +23,4 @@ def compute(tables: Tables) -> ibis.Table:
     return events.group_by("type").aggregate(**numbers).union(total)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the jobs per event type."""
-    plotted = Plot(result, x=axis("n_jobs", "jobs"), y=axis("type", order="-x"))
-    return plotted.add(bar()).draw("Jobs by event")
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("collection_events",), order=50)
+RECIPE = Recipe.declared(compute, reads=("collection_events",), order=50)

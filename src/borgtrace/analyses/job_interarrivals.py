@@ -7,12 +7,10 @@ Reference: Tirmazi et al., EuroSys'20, section 7.
 """
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import new_jobs
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -30,11 +28,4 @@ def compute(tables: Tables) -> list[Row]:
     return found.rows((*PERCENTS, 100.0), mean=mean, squared_cv=squared_cv, n=len(found))
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the quantile curve on a logarithmic axis."""
-    x = duration_axis("seconds", "from one job to the next", constant=0.001)
-    plotted = Plot(result, x=x, y=axis("percent", "percent of gaps"))
-    return plotted.add(step(point=True)).draw("Time between job arrivals")
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("collection_events",), order=52)
+RECIPE = Recipe.declared(compute, reads=("collection_events",), order=52)

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from borgtrace.analyses.job_usage import usage_of_jobs
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, point
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -27,12 +26,6 @@ def compute(tables: Tables) -> list[Row]:
     ]
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the medians against the buckets."""
-    x, y = (axis(name, scale={"type": "symlog"}) for name in ("bucket", "memory"))
-    return Plot(result, x=x, y=y).add(point(20), tips=("n_jobs",)).draw("Memory-hours of jobs by CPU-hours")
-
-
 def pearson(result: pa.Table) -> float:
     """Return the correlation of CPU-hours and median memory-hours over the buckets."""
     memory = result["memory"].to_numpy()
@@ -40,4 +33,4 @@ def pearson(result: pa.Table) -> float:
     return float(np.corrcoef(result["bucket"].to_numpy(), memory)[0, 1])
 
 
-RECIPE = Recipe.declared(compute, plot, (pearson,), reads=("instance_usage",), order=65)
+RECIPE = Recipe.declared(compute, (pearson,), reads=("instance_usage",), order=65)

@@ -5,13 +5,10 @@ Percentiles of the number of tasks of a job, whose tier is that of the highest p
 Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (tasks per job).
 """
 
-import pyarrow as pa
-
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._quantiles import NOTHING, PERCENTS, fetch_counts
 from borgtrace.analyses._windows import int_sum, tier
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, log_axis, step
 
 _SHOWN = (*PERCENTS, 100.0)
 
@@ -32,10 +29,4 @@ def compute(tables: Tables) -> list[Row]:
     ]
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the quantile curves per tier."""
-    plotted = Plot(result, x=log_axis("n_tasks"), y=axis("percent", "percent of jobs"), color="tier")
-    return plotted.add(step(point=True), tips=("n",)).draw("Tasks of a job by tier")
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=54)
+RECIPE = Recipe.declared(compute, reads=("instance_events",), order=54)

@@ -101,4 +101,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Share of jobs that use so much or more")
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("instance_usage",), order=64)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_usage",), order=64)

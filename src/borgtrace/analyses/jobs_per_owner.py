@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, line, log_axis
 
 _OWNERS = {"user": "user", "logical name": "collection_logical_name"}
 _WHOLE = 100
@@ -57,12 +56,6 @@ def _ranks(n: int) -> list[int]:
     return sorted({*range(1, min(n, _WHOLE) + 1), *(int(rank) for rank in later if rank <= n)})
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw jobs against rank, both axes logarithmic."""
-    plotted = Plot(result, x=log_axis("rank", "rank"), y=log_axis("n_jobs", "jobs"))
-    return plotted.add(line(point=True), color=axis("kind", "owner")).draw("Jobs by rank of their owner")
-
-
 def top_share(result: pa.Table, kind: str, rank: int) -> float:
     """Return the share of all jobs that the first owners have.
 
@@ -88,4 +81,4 @@ def n_users(result: pa.Table) -> int:
     return max(ranks)
 
 
-RECIPE = Recipe.declared(compute, plot, (top_share, n_users), reads=("collection_events",), order=55)
+RECIPE = Recipe.declared(compute, (top_share, n_users), reads=("collection_events",), order=55)

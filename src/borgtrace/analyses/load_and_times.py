@@ -116,4 +116,4 @@ def correlation(result: pa.Table, column: str) -> Interval:
     return found
 
 
-RECIPE = Recipe.declared(compute, plot, (correlation,), reads=("instance_events",), order=41)
+RECIPE = Recipe.declared(compute, (correlation,), plot=plot, reads=("instance_events",), order=41)

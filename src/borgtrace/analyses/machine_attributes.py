@@ -7,10 +7,8 @@ Reference: 2011 format document, machine attributes.
 """
 
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, count_axis, point
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -25,11 +23,4 @@ def compute(tables: Tables) -> ir.Table:
     )
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw attributes by their values and changes, as large as the number of machines that have them."""
-    size = axis("n_machines", "machines", scale={"range": [15, 300]})
-    plotted = Plot(result, x=count_axis("n_values"), y=count_axis("n_changes", "changes"), size=size)
-    return plotted.add(point(opacity=0.6)).draw("Attributes of machines")
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("machine_attributes",), order=14)
+RECIPE = Recipe.declared(compute, reads=("machine_attributes",), order=14)

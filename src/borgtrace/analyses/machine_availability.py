@@ -13,7 +13,6 @@ from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line, series
 from borgtrace.schema.time import HOUR, TRACE_START
 
 _KINDS = ("ADD", "REMOVE", "UPDATE")
@@ -44,13 +43,6 @@ def _events_per_hour(events: ibis.Table) -> ibis.Table:
     return inside.group_by(hour=period(inside.time, HOUR, TRACE_START)).aggregate(**numbers)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the capacity that is present and that has been seen."""
-    values = axis("value", "capacity (largest machines)", scale={"zero": False})
-    capacity = series(values, cpu="CPU available", cpu_seen="CPU of machines seen", memory="memory available")
-    return Plot(result, x=hour_axis(), y=capacity).add(line(), tips=()).draw("Capacity of the cell")
-
-
 def lost(result: pa.Table) -> float:
     """Return the share of the CPU time that absences cost."""
     present, seen = (sum(result[name].to_pylist()) for name in ("cpu", "cpu_seen"))
@@ -59,4 +51,4 @@ def lost(result: pa.Table) -> float:
     return float(1 - present / seen)
 
 
-RECIPE = Recipe.declared(compute, plot, (lost,), reads=("machine_events",), order=13)
+RECIPE = Recipe.declared(compute, (lost,), reads=("machine_events",), order=13)

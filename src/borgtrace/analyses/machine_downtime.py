@@ -7,12 +7,10 @@ Reference: 2011 format document, machine events.
 """
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -27,10 +25,4 @@ def compute(tables: Tables) -> list[Row]:
     return groups[()].rows((0.0, *PERCENTS, 100.0), n=len(groups[()]))
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the quantile curve, time on a logarithmic axis."""
-    plotted = Plot(result, x=duration_axis("seconds"), y=axis("percent", "percent of absences"))
-    return plotted.add(step(point=True)).draw("How long machines are away")
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("machine_events",), order=12)
+RECIPE = Recipe.declared(compute, reads=("machine_events",), order=12)

@@ -9,7 +9,6 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, count_axis, point
 
 _ENOUGH = 100
 """Machines removed, before a share of them is compared."""
@@ -30,12 +29,6 @@ def compute(tables: Tables) -> ir.Table:
     return machines.group_by("n_removals").aggregate(n_machines=machines.count(), n_gone=machines.count(where=gone))
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw machines against removals, both axes logarithmic."""
-    x, y = count_axis("n_removals", "removals"), count_axis("n_machines", "machines")
-    return Plot(result, x=x, y=y).add(point(70)).draw("Machines by number of removals")
-
-
 def never_back(result: pa.Table) -> float:
     """Return the share of the removed machines that were gone at the end."""
     removed = sum(row["n_machines"] for row in result.to_pylist() if row["n_removals"])
@@ -44,4 +37,4 @@ def never_back(result: pa.Table) -> float:
     return gone / removed
 
 
-RECIPE = Recipe.declared(compute, plot, (never_back,), reads=("machine_events",), order=11)
+RECIPE = Recipe.declared(compute, (never_back,), reads=("machine_events",), order=11)

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, point
 from borgtrace.schema.time import BEFORE_TRACE
 
 SHAPE = ("platform_id", "cpu_capacity", "memory_capacity", "gpu_capacity")
@@ -38,15 +37,6 @@ def compute(tables: Tables) -> ibis.Table:
     return shapes.filter((shapes.n_at_start + shapes.n_first + shapes.n_last) > 0)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw one circle per shape, its area the number of machines."""
-    of = "(of the largest machine)"
-    x, y = axis("cpu_capacity", f"CPU {of}"), axis("memory_capacity", f"memory {of}")
-    size = axis("n_last", "machines", scale={"range": [20, 1500]})
-    plotted = Plot(result, x=x, y=y, size=size, color=axis("platform_id", legend=None))
-    return plotted.add(point(opacity=0.7)).draw("Machines by capacity")
-
-
 def sizes(result: pa.Table) -> str:
     """Return the numbers of machines by last capacity, most first."""
     # Counts alone: the paper prints capacities rounded to two digits.
@@ -64,4 +54,4 @@ def gpus(result: pa.Table) -> int:
     return sum(int(row["gpu_capacity"] or 0) * row["n_last"] for row in result.to_pylist())
 
 
-RECIPE = Recipe.declared(compute, plot, (sizes, nodes, gpus), reads=("machine_events",), order=10)
+RECIPE = Recipe.declared(compute, (sizes, nodes, gpus), reads=("machine_events",), order=10)

@@ -18,7 +18,6 @@ from borgtrace.analyses._machine_slots import machine_slots, present_intervals
 from borgtrace.analyses._step_functions import span
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, level, outermost, regular
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, step
 from borgtrace.schema.time import TRACE_START, WINDOW
 
 RESULT = RESULTS["machine_utilization"]
@@ -88,11 +87,4 @@ def _curve(held: ir.Table, n_present: ir.Table, resource: str, highest: int) -> 
     return counts.select("percent", "n_slots", resource=ibis.literal(resource), share=shares).select(*RESULT.names)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw both curves."""
-    y = axis("share", "share of machine-slots", scale={"domain": [0, 1]})
-    plotted = Plot(result, x=axis("percent", "used (% of the machine)"), y=y, color="resource")
-    return plotted.add(step()).draw("Utilization of machines, 300 s at a time")
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("instance_usage", "machine_events"), order=61)
+RECIPE = Recipe.declared(compute, reads=("instance_usage", "machine_events"), order=61)

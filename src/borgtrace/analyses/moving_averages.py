@@ -68,4 +68,4 @@ def plot(result: pa.Table) -> Chart:
     return beside("", *drawn)
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=40)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events",), order=40)

@@ -114,4 +114,4 @@ def plot(result: pa.Table) -> Chart:
 
 
 _READS = ("instance_usage", "instance_events", "machine_events", "tasks")
-RECIPE = Recipe.declared(compute, plot, reads=_READS, order=61)
+RECIPE = Recipe.declared(compute, plot=plot, reads=_READS, order=61)

@@ -18,7 +18,6 @@ from borgtrace.analyses._histograms import period
 from borgtrace.analyses._notebook import largest_capacities, long_windows, sums
 from borgtrace.analyses._windows import BITS, RESOURCES
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, series, step
 from borgtrace.schema.time import WINDOW
 
 
@@ -65,12 +64,5 @@ def _shares(counts: dict[int, int]) -> list[float | None]:
     return [n / every if every else None for n in upto]
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw both curves of each resource."""
-    y = series(axis("value", "share of machine-slots"), literal="notebook", corrected="corrected")
-    plotted = Plot(result, x=axis("percent", "used (% of the machine)"), y=y).add(step(), tips=())
-    return plotted.facet(column="resource").draw("Machines at most so full, as Google's notebook counts and corrected")
-
-
 _READS = ("instance_usage", "machine_events")
-RECIPE = Recipe.declared(compute, plot, reads=_READS, order=61)
+RECIPE = Recipe.declared(compute, reads=_READS, order=61)

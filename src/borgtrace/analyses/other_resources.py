@@ -78,4 +78,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar(), tips=("missing", "largest", "relative")).draw("Disk, page cache and assigned memory")
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("instance_usage", "instance_events", "tasks"), order=69)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_usage", "instance_events", "tasks"), order=69)

@@ -64,4 +64,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Tasks over their request", width=WIDTH // 3, height=90)
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("instance_usage", "tasks"), order=111)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_usage", "tasks"), order=111)

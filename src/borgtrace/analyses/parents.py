@@ -42,4 +42,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar(), tips=("n_after_parent",)).draw("How jobs end", height=90)
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("collection_events",), order=120)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("collection_events",), order=120)

@@ -60,4 +60,4 @@ def mean(result: pa.Table, resource: str) -> float:
     return sum((number + 0.5) * 0.05 * n for number, n in bins.items()) / sum(bins.values())
 
 
-RECIPE = Recipe.declared(compute, plot, (mean,), reads=("instance_usage", "tasks"), order=62)
+RECIPE = Recipe.declared(compute, (mean,), plot=plot, reads=("instance_usage", "tasks"), order=62)

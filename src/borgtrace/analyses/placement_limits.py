@@ -11,13 +11,11 @@ Reference: format documents (different-machine restriction; max_per_machine, max
 
 import ibis
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -75,12 +73,4 @@ def _judge(rows: ir.Table, kind: str, place: ir.StringColumn, limit: ir.IntegerC
     return judged.select("collection_id", kind=ibis.literal(kind), is_broken=judged.n_running > judged.most)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw judged and broken starts per limit."""
-    starts = series(axis("value", "starts", scale={"type": "symlog"}), n_starts="judged", n_broken="broken")
-    y, color = axis("series", order=["judged", "broken"]), axis("series", legend=None)
-    plotted = Plot(result, x=starts, y=y, color=color).add(bar(), tips=("kind",))
-    return plotted.facet(row="kind", labelAngle=0, labelAlign="left").draw("Starts under a placement limit", height=60)
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("instance_events", "collection_events"), order=126)
+RECIPE = Recipe.declared(compute, reads=("instance_events", "collection_events"), order=126)

@@ -44,4 +44,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Windows without counters", height=130)
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("instance_usage", "machine_events"), order=68)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_usage", "machine_events"), order=68)

@@ -13,7 +13,6 @@ Reference: power_trace_analysis_colab.ipynb, google/cluster-data.
 
 import ibis
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
@@ -21,7 +20,6 @@ from borgtrace.analyses._notebook import largest_capacities, matched
 from borgtrace.analyses._power import DOMAIN, is_good, mean
 from borgtrace.analyses._windows import SLOT_SECONDS, amount, by_tier, fixed, int_sum, level, regular
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, area, axis, line
 from borgtrace.schema.time import DAY, HOUR, SECOND, WINDOW, Microseconds
 
 _AT = (*DOMAIN, "period")
@@ -62,13 +60,5 @@ def _power(tables: Tables, length: int) -> ir.Table:
     return lookup(here, rows.group_by(*DOMAIN, period=moved).aggregate(**theirs), list(_AT))
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the CPU of the tiers and the measured power of each domain."""
-    y = axis("cpu", "share of the capacity, and of the supply")
-    plotted = Plot(result, x=axis("period", "period of the trace's clock"), y=y).add(area(), color="tier", tips=())
-    plotted.add(line(color="#222"), y="measured", tips=())
-    return plotted.facet(wrap="pdu").draw("CPU by tier under the measured power", width=200, height=80)
-
-
 _READS = ("power_measurements", "machine_power_domains", "instance_usage", "instance_events", "machine_events", "tasks")
-RECIPE = Recipe.declared(compute, plot, reads=_READS, order=132)
+RECIPE = Recipe.declared(compute, reads=_READS, order=132)

@@ -9,12 +9,10 @@ Reference: power_trace_analysis_colab.ipynb, google/cluster-data.
 
 import ibis
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.analyses._histograms import cumulative_share
 from borgtrace.analyses._power import is_good, mean
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, step
 
 _BY = ["level", "quantity"]
 
@@ -35,11 +33,4 @@ def compute(tables: Tables) -> ir.Table:
     return bins.mutate(share=cumulative_share(bins, "n", "permille", _BY))
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the curves from four to nine tenths, as the notebook does."""
-    x = axis("permille", "thousandths of the supply", scale={"domain": [400, 900], "clamp": True})
-    plotted = Plot(result, x=x, y="share", color="level").add(step())
-    return plotted.facet(column="quantity").draw("Power drawn at most so often")
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("power_measurements",), order=133)
+RECIPE = Recipe.declared(compute, reads=("power_measurements",), order=133)

@@ -53,4 +53,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(rule(), x2="measured_highest", tips=("n",)).draw("Power of each domain", height=None)
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("power_measurements",), order=130)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("power_measurements",), order=130)

@@ -183,4 +183,4 @@ def drift(result: pa.Table) -> int:
     return int(result["pending_published"][-1].as_py() - result["pending"][-1].as_py())
 
 
-RECIPE = Recipe.declared(compute, plot, (drift, trend), reads=("instance_events",), order=30)
+RECIPE = Recipe.declared(compute, (drift, trend), plot=plot, reads=("instance_events",), order=30)

@@ -7,14 +7,12 @@ Reference: 2019 format document (QUEUE, ENABLE).
 """
 
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._histograms import bin_up_to, cumulative_share
 from borgtrace.analyses._joins import last_known, lookup
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.schema.time import SECOND
 
 EDGES = tuple(2**k for k in range(22))
@@ -39,12 +37,4 @@ def compute(tables: Tables) -> ir.Table:
     return counts.mutate(share=cumulative_share(counts, "n_attempts", "at_most", ["scheduler", "tier"]))
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the cumulative delay per tier."""
-    x = duration_axis("at_most", "delay at most", type="log")
-    y = axis("share", "share of attempts", scale={"domain": [0, 1]})
-    plotted = Plot(result, x=x, y=y, color="tier", strokeDash="scheduler")
-    return plotted.add(line(point=True)).draw("Delay from QUEUE to ENABLE")
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("collection_events",), order=122)
+RECIPE = Recipe.declared(compute, reads=("collection_events",), order=122)

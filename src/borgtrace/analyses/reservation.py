@@ -25,7 +25,6 @@ from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._windows import RESOURCES, int_sum
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point, when
 from borgtrace.schema.time import SECOND, Seconds
 
 MARGINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
@@ -167,13 +166,4 @@ def _rows(sums: NDArray[np.int64], margin: NDArray[np.float64]) -> list[Row]:
     ]
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw violations against what is reclaimed; the Pareto front is filled."""
-    x, y = axis("reclaimed", "reclaimed share"), axis("violated", "share of time in violation")
-    plotted = Plot(result, x=x, y=y, color="policy", fill="policy")
-    plotted.add(point(45, filled=False), fillOpacity=when("datum.is_on_front", 0.9, 0.0))
-    plotted.facet(row="resource", column="tier", independent=("y",))
-    return plotted.draw("Reclaimed resources against violations (filled: Pareto front)", width=WIDTH // 2, height=160)
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("instance_usage", "tasks"), order=80)
+RECIPE = Recipe.declared(compute, reads=("instance_usage", "tasks"), order=80)

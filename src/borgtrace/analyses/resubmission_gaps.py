@@ -43,4 +43,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar(), xOffset="tier", color="tier").draw("Attempts that are repeated")
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=24)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events",), order=24)

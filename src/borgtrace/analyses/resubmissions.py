@@ -14,7 +14,6 @@ from borgtrace.analyses._attempts import counted_events
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, hour_axis, line, series
 from borgtrace.schema.time import HOUR, TRACE_START
 
 
@@ -24,12 +23,6 @@ def compute(tables: Tables) -> ir.Table:
     rows = rows.filter((rows.submitted == 1) & (rows.time >= TRACE_START))
     per_hour = rows.group_by(hour=period(rows.time, HOUR, TRACE_START))
     return per_hour.aggregate(n_new=int_sum(rows.new), n_again=int_sum(rows.submitted - rows.new))
-
-
-def plot(result: pa.Table) -> Chart:
-    """Draw both rates."""
-    rates = series("tasks per hour", n_new="new", n_again="resubmitted")
-    return Plot(result, x=hour_axis(), y=rates).add(line()).draw("Submissions per hour")
 
 
 def lumps(result: pa.Table) -> int:
@@ -53,4 +46,4 @@ def ratio_of_medians(result: pa.Table) -> float:
     return float(np.median(result["n_again"].to_numpy()) / new)
 
 
-RECIPE = Recipe.declared(compute, plot, (lumps, ratio_of_medians), reads=("instance_events",), order=23)
+RECIPE = Recipe.declared(compute, (lumps, ratio_of_medians), reads=("instance_events",), order=23)

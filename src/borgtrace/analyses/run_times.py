@@ -123,4 +123,4 @@ def outlasting(result: pa.Table) -> float:
     return 1.0 - value("ended", why, grouping="class", group="3", seconds=3600)(result)
 
 
-RECIPE = Recipe.declared(compute, plot, (longest_days, outlasting), reads=("instance_events",), order=43)
+RECIPE = Recipe.declared(compute, (longest_days, outlasting), plot=plot, reads=("instance_events",), order=43)

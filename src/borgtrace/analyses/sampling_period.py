@@ -142,4 +142,4 @@ def saved_by_finer_sampling(result: pa.Table) -> float:
     return coarse - fine
 
 
-RECIPE = Recipe.declared(compute, plot, (saved_by_finer_sampling,), reads=("instance_usage", "tasks"), order=81)
+RECIPE = Recipe.declared(compute, (saved_by_finer_sampling,), plot=plot, reads=("instance_usage", "tasks"), order=81)

@@ -7,12 +7,10 @@ Reference: Tirmazi et al., EuroSys'20.
 """
 
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.analyses._joins import last_known, lookup
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import HEIGHT, Chart, Plot, axis, bar
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -37,11 +35,4 @@ def compute(tables: Tables) -> ir.Table:
     )
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw collections per tier, colored by scheduler."""
-    plotted = Plot(result, x=axis("sum(n_collections)", "collections"), y="tier", color="scheduler")
-    plotted.add(bar(), tips=("sum(n_queued)", "sum(n_finished)"))
-    return plotted.draw("Collections by tier and scheduler", height=HEIGHT // 2)
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("collection_events",), order=123)
+RECIPE = Recipe.declared(compute, reads=("collection_events",), order=123)

@@ -55,4 +55,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(step(point=True), tips=("n",)).draw("Waiting time until scheduled")
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=42)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events",), order=42)

@@ -10,13 +10,11 @@ Reference: 2019 format document (start_after_collection_ids).
 from collections import Counter, defaultdict
 
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import collection_ends
 from borgtrace.analyses._joins import lookup
 from borgtrace.kernels.arrays import Index
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
 
@@ -105,12 +103,4 @@ def _edges(tables: Tables) -> ir.Table:
     return lookup(rows, ends.select(named_id="collection_id", ended="end_time"), ["named_id"])
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the number of collections by depth, colored by whether the order was kept."""
-    numbers = series("collections", n_kept="kept", n_broken="broken", n_unknown="unknown")
-    x = axis("depth", "collections before it", type="O")
-    plotted = Plot(result, x=x, y=numbers, color=axis("series", "order")).add(bar(), tips=())
-    return plotted.draw("Dependency chains of collections")
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("collection_events",), order=121)
+RECIPE = Recipe.declared(compute, reads=("collection_events",), order=121)

@@ -65,4 +65,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar(), tips=("n",)).draw("Distances between curves")
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=22)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events",), order=22)

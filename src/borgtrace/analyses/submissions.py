@@ -70,4 +70,4 @@ def lag_at_end(result: pa.Table) -> float:
     return float(behind[-1] / before)
 
 
-RECIPE = Recipe.declared(compute, plot, (lag_at_end,), reads=("instance_events",), order=21)
+RECIPE = Recipe.declared(compute, (lag_at_end,), plot=plot, reads=("instance_events",), order=21)

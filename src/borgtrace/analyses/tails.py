@@ -65,4 +65,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(point(60), x=axis("alpha", "α")).draw("Tail exponents (line: two standard errors)")
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=56)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events",), order=56)

@@ -46,4 +46,4 @@ def plot(result: pa.Table) -> Chart:
     return Plot(rows, x=axis("n_tasks", "tasks"), y="tier").add(bar(), tips=_EVENTS).draw("Tasks by tier", height=130)
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("instance_events", "tasks"), order=25)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events", "tasks"), order=25)

@@ -40,4 +40,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(line(point=True)).draw("Jobs with at least this many tasks")
 
 
-RECIPE = Recipe.declared(compute, plot, reads=("instance_events",), order=54)
+RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events",), order=54)

@@ -46,4 +46,4 @@ def readings(result: pa.Table) -> float:
     return float(sum(result["n_windows"].to_pylist()))
 
 
-RECIPE = Recipe.declared(compute, plot, (readings,), reads=("tasks", "instance_usage"), order=64)
+RECIPE = Recipe.declared(compute, (readings,), plot=plot, reads=("tasks", "instance_usage"), order=64)

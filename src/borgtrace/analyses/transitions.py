@@ -14,7 +14,6 @@ import pyarrow as pa
 from borgtrace.errors import check_names
 from borgtrace.lifecycle import GRAPHS, is_legal
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, rect, when
 
 
 def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
@@ -38,17 +37,6 @@ def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
     return pairs
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the matrix of transitions; what the 2011 document forbids is framed."""
-    first = "datum.value === null ? '(first event)' : replace(datum.label, '_', ' ')"
-    x = axis("to_type", "next event", axis={"labelExpr": "split(datum.label, '_')"})
-    y = axis("from_type", "event", axis={"labelExpr": first})
-    color = axis("n", "times", scale={"type": "log", "scheme": "blues"})
-    stroke = when("datum.is_legal_document_2011", "transparent", "#d62728")
-    plotted = Plot(result, x=x, y=y, color=color, stroke=stroke).add(rect(strokeWidth=2))
-    return plotted.draw("Transitions between events (framed: not in the 2011 document)", width=340, height=340)
-
-
 def times(result: pa.Table, before: Sequence[str], after: str) -> int:
     """Count how often an event directly follows one of others.
 
@@ -65,4 +53,4 @@ def times(result: pa.Table, before: Sequence[str], after: str) -> int:
     return sum(row["n"] for row in rows if row["from_type"] in before and row["to_type"] == after)
 
 
-RECIPE = Recipe.declared(compute, plot, (times,), reads=("instance_events",), order=20)
+RECIPE = Recipe.declared(compute, (times,), reads=("instance_events",), order=20)

@@ -195,4 +195,4 @@ def overcommitment(result: pa.Table, resource: str) -> float:
 _READS = ("instance_usage", "instance_events", "machine_events", "tasks")
 
 
-RECIPE = Recipe.declared(compute, plot, (overcommitment,), reads=_READS, order=60)
+RECIPE = Recipe.declared(compute, (overcommitment,), plot=plot, reads=_READS, order=60)

@@ -16,7 +16,6 @@ from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import RESOURCES, int_sum, peaks_of_request
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.schema import UPDATE_EVENTS
 
 
@@ -57,13 +56,6 @@ def _slack(tables: Tables, settings: ibis.Table) -> ibis.Table:
     return halves.group_by("setting").aggregate(n_tasks=int_sum(halves.n), median_slack=slack)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the median slack per setting."""
-    x = axis("median_slack", "1 − peak ÷ request", scale={"domain": [0, 1]})
-    plotted = Plot(result, x=x, y=axis("setting", axis={"labelLimit": 260})).add(bar())
-    return plotted.draw("Median slack of the CPU request at the peak", height=130)
-
-
 def reduction(result: pa.Table) -> float:
     """Return by how much the median slack is lower under full scaling than without."""
     slack = {row["setting"]: row["median_slack"] for row in result.to_pylist()}
@@ -77,4 +69,4 @@ def reduction(result: pa.Table) -> float:
 
 _READS = ("collection_events", "instance_events", "instance_usage", "tasks")
 
-RECIPE = Recipe.declared(compute, plot, (reduction,), reads=_READS, order=124)
+RECIPE = Recipe.declared(compute, (reduction,), reads=_READS, order=124)

@@ -9,13 +9,11 @@ Reference: Zhu et al., Fig. 10.
 """
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.analyses._answers import RESULTS
-from borgtrace.analyses._relative_change import curves, plot_curves, slot_pairs, task_pairs
+from borgtrace.analyses._relative_change import curves, slot_pairs, task_pairs
 from borgtrace.analyses._windows import regular
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart
 
 RESULT = RESULTS["window_change"]
 
@@ -33,9 +31,4 @@ def compute(tables: Tables) -> ibis.Table:
     return ibis.union(*(rows.select(*RESULT.names) for rows in found))
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the cumulative curves, CPU beside memory."""
-    return plot_curves(result, "Change between neighboring 300 s slots", "level")
-
-
-RECIPE = Recipe.declared(compute, plot, reads=("instance_usage",), order=70)
+RECIPE = Recipe.declared(compute, reads=("instance_usage",), order=70)

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, Self
 
 from borgtrace.errors import UsageError
+from borgtrace.recipe.charts.listed import listed_chart
 from borgtrace.recipe.claims import Claim
 from borgtrace.schema.types import Table
 
@@ -53,25 +54,31 @@ class Question(ABC):
     def declared(
         cls,
         compute: Callable[..., Any],
-        plot: Callable[[Any], Any],
         measures: Sequence[Callable[..., Any]] = (),
+        *,
+        plot: Callable[[Any], Any] | None = None,
         **facts: Any,
     ) -> Self:
         """Return the question of a module whose answer and claims the ``_answers`` of its package declare by its name.
 
         Parameters
         ----------
-        compute, plot
+        compute
             See above.
         measures
             Functions that measure claims, where these are no plain number of the answer.
+        plot
+            See above; where None, the package declares the chart too.
         facts
             Its other fields.
         """
-        package, _, name = plot.__module__.rpartition(".")
+        module = (plot or compute).__module__
+        package, _, name = module.rpartition(".")
         declared = import_module(f"{package}._answers")
         claims = facts.pop("claims", ()) or declared.CLAIMS.of(name, measures)
-        return cls(declared.RESULTS[name], compute, plot, claims, **facts)
+        return cls(
+            declared.RESULTS[name], compute, plot or listed_chart(declared.CHARTS, name, module), claims, **facts
+        )
 
     @property
     def name(self) -> str:

@@ -60,7 +60,7 @@ def grid_experiment(
 
     # 10 instances, where an experiment past the paper takes 5: these are compared with its means over 50.
     facts = {"options": PACKING, "cells": cells, "defaults": {"instances": 10}}
-    return Experiment.declared(compute, plot, measures, order=order, **facts)
+    return Experiment.declared(compute, measures, plot=plot, order=order, **facts)
 
 
 def paper_estimators() -> list[Estimator]:

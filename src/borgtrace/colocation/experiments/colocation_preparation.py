@@ -60,5 +60,5 @@ def share(result: pa.Table, start: str) -> float:
 
 
 EXPERIMENT = Experiment.declared(
-    compute, plot, (share, touched), order=199, options=(*POOL, "instantaneous", "include")
+    compute, (share, touched), plot=plot, order=199, options=(*POOL, "instantaneous", "include")
 )

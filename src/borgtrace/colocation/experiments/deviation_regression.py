@@ -114,4 +114,4 @@ def coefficient(result: pa.Table, series: str, name: str) -> float:
     raise NotApplicable("all tasks have the same mean")
 
 
-EXPERIMENT = Experiment.declared(compute, plot, (coefficient,), order=202)
+EXPERIMENT = Experiment.declared(compute, (coefficient,), plot=plot, order=202)

@@ -218,8 +218,8 @@ def saves(result: pa.Table, against: str) -> float | None:
 
 EXPERIMENT = Experiment.declared(
     compute,
-    plot,
     (keeps, factor_keeps, saves),
+    plot=plot,
     order=440,
     options=(*PACKING, "hours", "target", "capacity"),
     defaults={"hours": HOURS},

@@ -81,5 +81,5 @@ def plot(result: pa.Table) -> Chart:
 
 
 EXPERIMENT = Experiment.declared(
-    compute, plot, (ratio_of_overflows,), order=405, options=("tasks", "instances", "size", "hours", "seed")
+    compute, (ratio_of_overflows,), plot=plot, order=405, options=("tasks", "instances", "size", "hours", "seed")
 )

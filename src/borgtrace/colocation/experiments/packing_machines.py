@@ -94,4 +94,4 @@ def plot(result: pa.Table) -> Chart:
     return chart.draw("Machines of unequal size", width=WIDTH, height=HEIGHT)
 
 
-EXPERIMENT = Experiment.declared(compute, plot, (mean, ratio_of_means), order=390, options=(*PACKING, "mix"))
+EXPERIMENT = Experiment.declared(compute, (mean, ratio_of_means), plot=plot, order=390, options=(*PACKING, "mix"))

@@ -96,5 +96,5 @@ def plot(result: pa.Table) -> Chart:
 
 
 EXPERIMENT = Experiment.declared(
-    compute, plot, (mean, ratio_of_means), order=380, options=PACKING, defaults={"instances": 3}
+    compute, (mean, ratio_of_means), plot=plot, order=380, options=PACKING, defaults={"instances": 3}
 )

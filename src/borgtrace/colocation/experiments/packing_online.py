@@ -131,8 +131,8 @@ def of_promised(result: pa.Table) -> float:
 
 EXPERIMENT = Experiment.declared(
     compute,
-    plot,
     (kept, of_promised),
+    plot=plot,
     order=420,
     options=("tasks", "capacity", "include", "seed"),
     defaults={"tasks": 2_000},

@@ -135,8 +135,8 @@ def largest_of_promised(result: pa.Table) -> float:
 _OPTIONS = ("tasks", "instances", "size", "hours", "promises", "seed")
 EXPERIMENT = Experiment.declared(
     compute,
-    plot,
     (largest_of_promised, ratio_of_means),
+    plot=plot,
     order=431,
     options=_OPTIONS,
     defaults={"hours": 72},

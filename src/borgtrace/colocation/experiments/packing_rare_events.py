@@ -127,4 +127,4 @@ def gpa_of_promised(result: pa.Table, pool: str) -> float:
 
 
 MEASURES = (of_predicted, of_promised, excess_machines, gpa_of_promised)
-EXPERIMENT = Experiment.declared(compute, plot, MEASURES, order=370, options=(*PACKING, "target"))
+EXPERIMENT = Experiment.declared(compute, MEASURES, plot=plot, order=370, options=(*PACKING, "target"))

@@ -78,8 +78,8 @@ def plot(result: pa.Table) -> Chart:
 
 EXPERIMENT = Experiment.declared(
     compute,
-    plot,
     (overflow, ratio_of_overflows),
+    plot=plot,
     order=410,
     options=("tasks", "realizations", "instances", "size", "hours", "seed"),
 )

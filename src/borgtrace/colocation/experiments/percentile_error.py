@@ -114,4 +114,6 @@ def narrowing(result: pa.Table) -> float:
     return _quartile_range(result, 50) / _quartile_range(result, 10)
 
 
-EXPERIMENT = Experiment.declared(compute, plot, (largest_median, highest_median, narrowing), order=208, options=SUMS)
+EXPERIMENT = Experiment.declared(
+    compute, (largest_median, highest_median, narrowing), plot=plot, order=208, options=SUMS
+)

@@ -90,4 +90,6 @@ def narrowing(result: pa.Table) -> float:
     return float((last["p75"] - last["p25"]) / (first["p75"] - first["p25"]))
 
 
-EXPERIMENT = Experiment.declared(compute, plot, (asymmetry, narrowing), order=200, options=(*POOL, "instantaneous"))
+EXPERIMENT = Experiment.declared(
+    compute, (asymmetry, narrowing), plot=plot, order=200, options=(*POOL, "instantaneous")
+)

@@ -79,5 +79,5 @@ def closer(result: pa.Table) -> float:
 
 
 EXPERIMENT = Experiment.declared(
-    compute, plot, (closer,), order=206, options=("tasks", "realizations", "seed", "instantaneous")
+    compute, (closer,), plot=plot, order=206, options=("tasks", "realizations", "seed", "instantaneous")
 )

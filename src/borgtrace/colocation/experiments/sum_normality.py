@@ -65,4 +65,4 @@ def of_size(result: pa.Table, size: int, column: str, *, as_published: bool = Fa
     return float(row[column])
 
 
-EXPERIMENT = Experiment.declared(compute, plot, (of_size,), order=207, options=SUMS)
+EXPERIMENT = Experiment.declared(compute, (of_size,), plot=plot, order=207, options=SUMS)

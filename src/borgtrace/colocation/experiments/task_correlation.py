@@ -85,4 +85,4 @@ def plot(result: pa.Table) -> Chart:
     return Plot(result, RESULT, x=x, y=y, color="scope").add(step()).draw("Do tasks peak together?", width=460)
 
 
-EXPERIMENT = Experiment.declared(compute, plot, (value,), order=400, options=("tasks", "hours", "seed"))
+EXPERIMENT = Experiment.declared(compute, (value,), plot=plot, order=400, options=("tasks", "hours", "seed"))

@@ -116,5 +116,5 @@ def plot(result: pa.Table) -> Chart:
 
 
 EXPERIMENT = Experiment.declared(
-    compute, plot, order=204, options=("tasks", "size", "hours", "seed"), defaults={"hours": 72}
+    compute, plot=plot, order=204, options=("tasks", "size", "hours", "seed"), defaults={"hours": 72}
 )

@@ -56,4 +56,4 @@ def share_above(result: pa.Table) -> float:
     return float((_quantiles(result, "inst") >= _quantiles(result, "avg")).mean())
 
 
-EXPERIMENT = Experiment.declared(compute, plot, (median_ratio, share_above), order=201)
+EXPERIMENT = Experiment.declared(compute, (median_ratio, share_above), plot=plot, order=201)

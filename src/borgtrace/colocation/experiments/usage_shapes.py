@@ -116,4 +116,4 @@ def beyond(result: pa.Table) -> float:
     return float(sum(rows[0]["share"] * _far(rows) for _, rows in grouped(result, "cluster")))
 
 
-EXPERIMENT = Experiment.declared(compute, plot, (largest, small_shapes, beyond), order=205)
+EXPERIMENT = Experiment.declared(compute, (largest, small_shapes, beyond), plot=plot, order=205)

@@ -66,4 +66,4 @@ def plot(result: pa.Table) -> Chart:
     return chart.add(bar()).draw("Tasks whose usage changes its distribution")
 
 
-EXPERIMENT = Experiment.declared(compute, plot, (value,), order=203)
+EXPERIMENT = Experiment.declared(compute, (value,), plot=plot, order=203)
