@@ -65,7 +65,7 @@ def test_overflow_over_capacities() -> None:
     ]
     rows += [outcome("gpa:0.01", 0, 10, 15, capacity=1.0), outcome("gpa:0.1", 0, 10, 120, capacity=1.0)]
     rows += [outcome("average:1.25", 0, 10, n, capacity=c) for c, n in ((0.5, 300), (1.0, 60), (5.0, 30))]
-    result = to_table(rows, packing_capacities.RESULT)
+    result = to_table(rows, packing_capacities.EXPERIMENT.result)
     # 15 ÷ 1,000 of .01; at .001 the promise is broken eightfold, which does not count.
     assert measured(packing_capacities, "S1-capacity-gpa", result) == pytest.approx(1.5)
     assert measured(packing_capacities, "S1-capacity-trend", result) == pytest.approx(4)

@@ -220,10 +220,10 @@ def test_the_advice_keeps_a_target_by_the_stricter_lower_end() -> None:
             {**low, "q_series": None, "q_series_low": None, "is_advised": False, "is_factor": True},
         ]
     )
-    assert packing_advice._keeps(table) == pytest.approx(1.5)
+    assert packing_advice.keeps(table) == pytest.approx(1.5)
     # Without a series the draws alone tell.
-    assert packing_advice._factor_keeps(table) == pytest.approx(0.5)
+    assert packing_advice.factor_keeps(table) == pytest.approx(0.5)
     unknown = pa.Table.from_pylist([{**low, "q_series_low": None, "is_advised": True, "is_factor": False}])
     with pytest.raises(NotApplicable) as caught:
-        packing_advice._keeps(unknown)
+        packing_advice.keeps(unknown)
     assert str(caught.value) == "there is no interval to judge by"

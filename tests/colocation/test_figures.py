@@ -46,7 +46,9 @@ def base() -> pa.Table:
         for text, overflows in (("gpa:0.1", 90), ("gpa:0.001", 0), ("average:1", 400), ("percentile:99", 0))
         for k in (0, 1)
     ]
-    return to_table([*found, outcome("cantelli:1", 0, 30, 1), outcome("cantelli:1", 1, 31, 0)], packing_base.RESULT)
+    return to_table(
+        [*found, outcome("cantelli:1", 0, 30, 1), outcome("cantelli:1", 1, 31, 0)], packing_base.EXPERIMENT.result
+    )
 
 
 def test_a_q_of_zero_says_in_how_many_draws_none_was_seen() -> None:
@@ -78,7 +80,7 @@ def test_figures_7_to_9_are_machines_dots_and_relative_excess() -> None:
 def test_figure_10_has_a_panel_per_estimator_and_data_and_the_targets_of_gpa() -> None:
     texts = ("average:1", "percentile:100", "cantelli:1", "gpa:0.1", "gpa:0.001")
     ways = [outcome(t, 0, 10, 5, data=d, fill=f) for t in texts for d in ("inst", "avg") for f in (0.8, 1.0)]
-    spec = packing_averages.plot(to_table(ways, packing_averages.RESULT)).to_dict()
+    spec = packing_averages.plot(to_table(ways, packing_averages.EXPERIMENT.result)).to_dict()
     rows = spec["data"]["values"]
     assert (spec["facet"]["row"]["field"], spec["facet"]["column"]["field"]) == ("data", "estimator")
     assert len({(row["data"], row["estimator"]) for row in rows}) == 8
@@ -91,7 +93,7 @@ def test_figure_10_has_a_panel_per_estimator_and_data_and_the_targets_of_gpa() -
 
 def test_figure_11_shows_both_without_and_with_rebalancing() -> None:
     ways = [outcome("gpa:0.1", 0, 10, 5, capacity=c, is_rebalanced=r) for c in (0.5, 5.0) for r in (False, True)]
-    spec = packing_capacities.plot(to_table(ways, packing_capacities.RESULT)).to_dict()
+    spec = packing_capacities.plot(to_table(ways, packing_capacities.EXPERIMENT.result)).to_dict()
     assert {row["rebalancing"] for row in spec["data"]["values"]} == {"rebalanced", "not rebalanced"}
     assert spec["facet"]["column"]["field"] == "rebalancing"
 
@@ -138,7 +140,7 @@ def test_figure_6_is_a_violin_per_size_whose_density_is_that_of_the_errors() -> 
 
 def test_the_maximum_of_averages_is_judged_by_what_machines_are_filled_to() -> None:
     ways = [outcome("percentile:100", 0, 40, n, data="avg", fill=f) for f, n in ((0.8, 0), (1.0, 2))]
-    result = to_table(ways, packing_averages.RESULT)
+    result = to_table(ways, packing_averages.EXPERIMENT.result)
     claims = {claim.id: claim for claim in packing_averages.EXPERIMENT.claims}
     assert claims["S1-avg-maximum-1"].measure(result) == 2 / 4_000
     assert (claims["S1-avg-maximum-1"].kind, claims["S1-avg-maximum-1"].scope.traces) == ("published", ("2011",))

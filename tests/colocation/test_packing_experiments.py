@@ -105,7 +105,7 @@ def outcome(text: str, instance: int, m_abs: int, overflows: int, **cell) -> Out
 def test_summaries_weigh_machines_and_average_instances():
     result = to_table(
         [outcome("gpa:0.1", 0, 12, 12), outcome("gpa:0.1", 1, 18, 9), outcome("average:1", 0, 10, 400)],
-        packing_base.RESULT,
+        packing_base.EXPERIMENT.result,
     )
     assert value(result, "m", estimator="gpa") == 1.5
     assert value(result, "q", estimator="gpa") == 21 / 3_000
@@ -123,13 +123,13 @@ def test_claims_on_known_results():
         outcome("gpa:0.001", 0, 47, 5),
         outcome("gpa:0.001", 0, 47, 5, packer="first-fit"),
     ]
-    result = to_table(rows, packing_base.RESULT)
+    result = to_table(rows, packing_base.EXPERIMENT.result)
     assert packing_base.packer_difference(result) == 2
     assert packing_base.dominators(result) == "none"
     # log q at m = 2.8, 3.5, 4.7: ln(.3571), ln(.1), ln(.00106)
     m, q = np.array([2.8, 3.5, 4.7]), np.log([1_000 / 2_800, 0.1, 5 / 4_700])
     assert packing_base.linearity(result) == pytest.approx(np.corrcoef(m, q)[0, 1] ** 2)
-    best = to_table([outcome("gpa:0.1", 0, 10, 1), outcome("average:2", 0, 11, 2)], packing_base.RESULT)
+    best = to_table([outcome("gpa:0.1", 0, 10, 1), outcome("average:2", 0, 11, 2)], packing_base.EXPERIMENT.result)
     assert packing_base.dominators(best) == "gpa 0.1"
 
 
@@ -142,5 +142,5 @@ def test_the_fall_by_rebalancing():
         outcome("average:1", 0, 10, 200, is_rebalanced=False),
         outcome("average:1", 0, 10, 190),
     ]
-    result = to_table(rows, packing_rebalancing.RESULT)
+    result = to_table(rows, packing_rebalancing.EXPERIMENT.result)
     assert packing_rebalancing.mean_fall(result) == pytest.approx((0.1 + 0.05) / 2)

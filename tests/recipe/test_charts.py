@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ from borgtrace.recipe.charts import (
     when,
 )
 from borgtrace.recipe.charts.channels import SPARE_COLOURS
+from borgtrace.recipe.charts.listed import listed_chart
 from borgtrace.recipe.charts.plot import axis_title
 from borgtrace.schema import Column, Table
 
@@ -268,3 +270,37 @@ def test_a_title_is_the_first_clause_in_small_letters(doc: str, title: str) -> N
     assert axis_title(Column("x", "float64", "1", doc)) == title
     assert axis_title(Column("x", "float64", "s", doc)) == f"{title} (s)"
     assert axis_title(Column("x", "float64", "s", doc), with_unit=False) == title
+
+
+LISTED = """
+[steps]
+title = "Steps"
+y = { series = { column = "value", title = "tasks", scale = { zero = false } }, low = "few", high = "many" }
+color = { column = "series", legend = false }
+layers = [{ line = { opacity = 0.5 }, tips = ["kind"] }, { point = {}, opacity = { when = "datum.value > 1", then = 1.0, otherwise = 0.25 } }]
+facet = { column = "kind" }
+width = 111
+height = false
+
+[steps.x]
+column = "hour"
+title = false
+"""  # noqa: E501 - as in a file
+
+
+def test_a_chart_is_drawn_as_a_file_lists_it(tmp_path: Path) -> None:
+    path = tmp_path / "charts.toml"
+    path.write_text(LISTED)
+    plot = listed_chart(path, "steps", "some.module")
+    assert plot.__module__ == "some.module"
+    spec = plot(pa.table({"hour": [0, 1], "kind": ["a", "b"], "low": [1, 2], "high": [3, None]})).to_dict()
+    assert (spec["title"], spec["spec"]["width"], "height" in spec["spec"]) == ("Steps", 111, False)
+    assert spec["facet"]["column"]["field"] == "kind"
+    assert [(row["series"], row["value"]) for row in spec["data"]["values"]] == [("few", 1), ("many", 3), ("few", 2)]
+    line, point = spec["spec"]["layer"]
+    assert (line["mark"], point["mark"]["type"]) == ({"type": "line", "opacity": 0.5}, "point")
+    assert line["encoding"]["x"]["title"] is None
+    assert (line["encoding"]["y"]["title"], line["encoding"]["y"]["scale"]) == ("tasks", {"zero": False})
+    assert line["encoding"]["color"]["legend"] is None
+    assert {tip["field"] for tip in line["encoding"]["tooltip"]} == {"hour", "value", "series", "kind"}
+    assert point["encoding"]["opacity"]["condition"] == {"test": "datum.value > 1", "value": 1.0}

@@ -20,16 +20,12 @@ from borgtrace.analyses._anomalies import ANOMALIES, LONG_TRACE_DAYS, UNDER_SAMP
 from borgtrace.analyses._attempts import is_inside, of_jobs, time_running
 from borgtrace.analyses._caveats import mixed_requests, pending_updates, usage_after_end
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._measures import value
 from borgtrace.analyses._windows import POSSIBLE, amount, int_sum, regular
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Row, Scope, Tables, near
-from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
-from borgtrace.schema.dialects.rates import G11, REAL
+from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Row, Scope, Tables
+from borgtrace.schema.dialects.rates import REAL
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_START, WINDOW
 
-COLOURS = {"as documented": "#2ca58d", "differs": "#e4572e", "reported": "#88a", "nothing to measure": "#ddd"}
-"""Color of each verdict."""
 Shares = dict[str, tuple[ir.BooleanValue, ir.BooleanValue]]
 
 
@@ -225,20 +221,6 @@ def _allocs(tables: Tables) -> ir.Table:
     return rows.aggregate(**{f"alloc_holds_tasks__{n}": int_sum(cpu, test) // 1024 for n, test in places.items()})
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the share of every anomaly, colored by the verdict."""
-    ticks = [0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1]
-    x = axis(
-        "share",
-        "share of what was looked at",
-        scale={"type": "symlog", "constant": 1e-5, "domain": [0, 1], "clamp": True},
-        axis={"values": ticks, "labelExpr": "format(datum.value * 100, '~g') + ' %'"},
-    )
-    y = axis("statement", order="data", axis={"labelLimit": 420})
-    plotted = Plot(result, x=x, y=y, color=palette("verdict", COLOURS)).add(point(90, opacity=1))
-    return plotted.draw("Documented anomalies: share found", height=None)
-
-
 def _claims(anomaly: Anomaly) -> Iterator[Claim]:
     """Judge one anomaly by the rate of each trace, where one is documented."""
 
@@ -262,17 +244,5 @@ def _claims(anomaly: Anomaly) -> Iterator[Claim]:
         )
 
 
-CLAIMS = (
-    *(claim for anomaly in ANOMALIES.values() for claim in _claims(anomaly)),
-    Claim(
-        "G11-missing-info-jobs",
-        "share of the job events with missing info",
-        # The real files have 19 of 2,012,242.
-        near(8e-6, 5e-7, published="0.0008 %"),
-        value("share", "the store has no job events", anomaly="missing_info_collections"),
-        source=G11,
-        scope=Scope(traces=("2011",), span=28 * DAY, tables=("collection_events",)),
-    ),
-)
-
-RECIPE = Recipe.declared(compute, plot=plot, claims=CLAIMS, order=5)
+CLAIMS = tuple(claim for anomaly in ANOMALIES.values() for claim in _claims(anomaly))
+RECIPE = Recipe.declared(compute, claims=CLAIMS, order=5)

@@ -12,15 +12,12 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._histograms import cumulative_share
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
 from borgtrace.analyses._step_functions import span
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, level, outermost, regular
 from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.schema.time import TRACE_START, WINDOW
-
-RESULT = RESULTS["machine_utilization"]
 
 
 def compute(tables: Tables, *, highest: int = 150) -> pa.Table:
@@ -84,7 +81,7 @@ def _curve(held: ir.Table, n_present: ir.Table, resource: str, highest: int) -> 
     counts = counts.group_by("percent").aggregate(n_slots=counts.n.sum().cast("int64"))
     counts = counts.filter(counts.n_slots > 0)
     shares = cumulative_share(counts, "n_slots", "percent")
-    return counts.select("percent", "n_slots", resource=ibis.literal(resource), share=shares).select(*RESULT.names)
+    return counts.select("percent", "n_slots", resource=ibis.literal(resource), share=shares)
 
 
 RECIPE = Recipe.declared(compute, reads=("instance_usage", "machine_events"), order=61)

@@ -11,7 +11,6 @@ Reference: format documents (task resource usage).
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import UNKNOWN, amount, outermost, regular, task_tiers
@@ -28,7 +27,6 @@ QUANTITIES = {
 """Columns of windows, and what each is compared with."""
 _BITS = 20
 """Binary digits of amounts: 2⁻²⁰ is the smallest step of the traces, and a month of a cell fits into 63 bits."""
-RESULT = RESULTS["other_resources"]
 
 
 def compute(tables: Tables) -> ibis.Table:
@@ -67,7 +65,7 @@ def _of(rows: ibis.Table, name: str) -> ibis.Table:
         missing=1.0 - found.n_known.cast("float64") / found.n_windows.cast("float64"),
         mean=found.total.cast("float64") / float(2**_BITS) / found.seconds.cast("float64").nullif(0.0),
         relative=found.over.cast("float64") / found.under.cast("float64").nullif(0.0),
-    ).select(RESULT.names)
+    )
 
 
 def plot(result: pa.Table) -> Chart:

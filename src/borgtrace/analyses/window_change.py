@@ -10,12 +10,9 @@ Reference: Zhu et al., Fig. 10.
 
 import ibis
 
-from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._relative_change import curves, slot_pairs, task_pairs
 from borgtrace.analyses._windows import regular
 from borgtrace.recipe import Recipe, Tables
-
-RESULT = RESULTS["window_change"]
 
 
 def compute(tables: Tables) -> ibis.Table:
@@ -27,8 +24,7 @@ def compute(tables: Tables) -> ibis.Table:
         "machine": slot_pairs(usage, ["machine_id"]),
         "task": task_pairs(usage, "slot"),
     }
-    found = (curves(rows).mutate(level=ibis.literal(name)) for name, rows in levels.items())
-    return ibis.union(*(rows.select(*RESULT.names) for rows in found))
+    return ibis.union(*(curves(rows).mutate(level=ibis.literal(name)) for name, rows in levels.items()))
 
 
 RECIPE = Recipe.declared(compute, reads=("instance_usage",), order=70)

@@ -1,5 +1,6 @@
 """One job (or alloc set): the lives of its instances, what they used together, and its siblings."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from borgtrace.schema.time import SECOND, WINDOW
 
 MOST_BARS = 20_000
 """Attempts that a browser is given; the CSV has no more either, `borgtrace sql` has all."""
+_SUMMED = Path(__file__).with_name("job_facts.sql").read_text("utf-8")
+_SIBLINGS = Path(__file__).with_name("job_siblings.sql").read_text("utf-8")
 _FACTS = (
     *("collection_type", "priority", "scheduling_class", "user", "collection_name", "collection_logical_name"),
     *("parent_collection_id", "alloc_collection_id", "scheduler"),
@@ -71,13 +74,7 @@ def facts(trace: Trace, collection_id: int) -> dict[str, Any]:
     """Return what the events and the index say of a job: known values only."""
     latest = ", ".join(f"arg_max({name}, (time, source_part, source_row)) AS {name}" for name in _FACTS)
     said = trace.store.sql(f"SELECT {latest} FROM collection_events WHERE collection_id = {collection_id}")
-    summed = trace.store.sql(
-        "SELECT max(user) AS user, max(priority) AS priority, max(scheduling_class) AS scheduling_class, "
-        "max(collection_logical_name) AS collection_logical_name, count(*) AS n_instances, "
-        "sum(n_windows)::BIGINT AS n_windows, sum(cpu_request) AS cpu_request, sum(memory_request) AS memory_request, "
-        "sum(n_submit)::BIGINT AS n_submit, sum(n_evict)::BIGINT AS n_evict, sum(n_fail)::BIGINT AS n_fail "
-        f"FROM tasks WHERE collection_id = {collection_id}"
-    )
+    summed = trace.store.sql(_SUMMED.format(job=collection_id))
     (row,), (total,) = said.to_pylist(), summed.to_pylist()
     return {name: value for name, value in {**total, **_known(row)}.items() if value is not None}
 
@@ -98,11 +95,7 @@ def siblings(trace: Trace, collection_id: int, known: dict[str, Any], n: int = 1
     """
     column = next((name for name in ("collection_logical_name", "user") if known.get(name)), None)
     where = "false" if column is None else f"{column} = {literal(known[column])}"
-    return trace.store.sql(
-        "SELECT collection_id, count(*) AS n_instances, min(first_time) AS first_time, max(end_type) AS end_type "
-        f"FROM tasks WHERE {where} AND collection_id <> {collection_id} "
-        f"GROUP BY collection_id ORDER BY abs(collection_id - {collection_id}) LIMIT {n}"
-    )
+    return trace.store.sql(_SIBLINGS.format(where=where, job=collection_id, limit=n))
 
 
 def _known(row: dict[str, Any]) -> dict[str, Any]:

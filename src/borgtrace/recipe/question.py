@@ -75,7 +75,7 @@ class Question(ABC):
         module = (plot or compute).__module__
         package, _, name = module.rpartition(".")
         declared = import_module(f"{package}._answers")
-        claims = facts.pop("claims", ()) or declared.CLAIMS.of(name, measures)
+        claims = (*facts.pop("claims", ()), *declared.CLAIMS.of(name, measures))
         return cls(
             declared.RESULTS[name], compute, plot or listed_chart(declared.CHARTS, name, module), claims, **facts
         )

@@ -18,6 +18,8 @@ RESULTS = read_declarations(Path(__file__).with_name("results.columns"))
 """Tables of results by the name of the experiment."""
 CLAIMS = ListedClaims(Path(__file__).with_name("claims.toml"))
 """What is claimed about them."""
+CHARTS = Path(__file__).with_name("charts.toml")
+"""How they are drawn, where that takes no function."""
 _SPREAD = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
 
 

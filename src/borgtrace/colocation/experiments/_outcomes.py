@@ -37,7 +37,6 @@ def _row(outcome: Outcome, declared: Table) -> Row:
 
 
 def grid_experiment(
-    declared: Table,
     cells: Callable[[], Sequence[Cell]],
     plot: Callable[[pa.Table], Any],
     measures: Sequence[Callable[..., Any]],
@@ -47,13 +46,12 @@ def grid_experiment(
 
     Parameters
     ----------
-    declared
-        Its table, with the columns of `OUTCOMES`.
     cells
         Makes the ways of packing.
     plot, measures, order
         As for :class:`~borgtrace.colocation.experiment.Experiment`; measures are those of its claims.
     """
+    declared = RESULTS[plot.__module__.rpartition(".")[2]]
 
     def compute(study: Study, options: Options) -> pa.Table:
         return to_table(study.grid(options).outcomes(cells()), declared)

@@ -18,8 +18,6 @@ from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.schema.arrow import arrow_schema
 
-RESULT = RESULTS["colocation_preparation"]
-
 
 def compute(study: Study, options: Options) -> pa.Table:
     """Return what each step of the preparation touched."""
@@ -28,7 +26,7 @@ def compute(study: Study, options: Options) -> pa.Table:
         {"step": rank, "name": step.name, "unit": step.unit, "n_touched": step.count, "n_before": step.of}
         for rank, step in enumerate(steps, 1)
     ]
-    return pa.Table.from_pylist(rows, schema=arrow_schema(RESULT))
+    return pa.Table.from_pylist(rows, schema=arrow_schema(RESULTS["colocation_preparation"]))
 
 
 def plot(result: pa.Table) -> Chart:
@@ -36,7 +34,7 @@ def plot(result: pa.Table) -> Chart:
     rows = added(result, share=lambda row: row["n_touched"] / max(row["n_before"], 1))
     title = "share of what was there before the step"
     x = axis("share", title, scale={"domain": [0, 1]}, axis={"format": "%"})
-    chart = Plot(rows, RESULT, x=x, y=axis("name", order="data", axis={"labelLimit": 380}), color="unit")
+    chart = Plot(rows, result, x=x, y=axis("name", order="data", axis={"labelLimit": 380}), color="unit")
     return chart.add(bar()).draw("Preparation of the tasks")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped
+from borgtrace.colocation.experiments._answers import Row, grouped
 from borgtrace.colocation.experiments.usage_deviation import BOTH
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import NotApplicable
@@ -20,7 +20,6 @@ from borgtrace.recipe.charts import Channel, Chart, Plot, axis, beside, line, re
 
 PANELS = {"inst": "(a) inst", "avg": "(b) avg", "inst − avg": "(c) inst − avg"}
 MEAN_CELL, STD_CELL = 0.01, 0.005
-RESULT = RESULTS["deviation_regression"]
 
 
 def regression(mean: Numbers, std: Numbers) -> tuple[float, float] | None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.advice import Plan, advise, overlap
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments._answers import RESULTS, Row
+from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.experiments._charts import ESTIMATOR_COLOURS, OVERFLOW, from_data
 from borgtrace.colocation.intervals import LEAST_BLOCKS, Blocks
 from borgtrace.recipe import NotApplicable
@@ -26,7 +26,6 @@ from borgtrace.recipe.charts import Chart, Plot, added, palette, point, probabil
 
 HOURS = 28 * 24
 """Longest hours that are sought: four weeks, halved until enough tasks run through them."""
-RESULT = RESULTS["packing_advice"]
 
 
 def compute(study: Study, options: Options) -> pa.Table:
@@ -171,7 +170,7 @@ def plot(result: pa.Table) -> Chart:
         shown_q=lambda row: max(row["q_draws"], row["q_series"] or 0.0, 1e-8),
     )
     chosen = [row for row in rows if row["is_advised"] or row["is_factor"]]
-    chart = Plot(rows, RESULT, x=from_data("machines", "machines"), y=probability_axis("shown_q", OVERFLOW))
+    chart = Plot(rows, result, x=from_data("machines", "machines"), y=probability_axis("shown_q", OVERFLOW))
     chart.add(rule(dashed=True), y=rows[0]["target"])
     pale = when("datum.keeps_target", 1.0, 0.35)
     chart.add(point(55), color=palette("estimator", ESTIMATOR_COLOURS), opacity=pale)
@@ -216,12 +215,7 @@ def saves(result: pa.Table, against: str) -> float | None:
     return saved
 
 
+_MEASURES, _OPTIONS = (keeps, factor_keeps, saves), (*PACKING, "hours", "target", "capacity")
 EXPERIMENT = Experiment.declared(
-    compute,
-    (keeps, factor_keeps, saves),
-    plot=plot,
-    order=440,
-    options=(*PACKING, "hours", "target", "capacity"),
-    defaults={"hours": HOURS},
-    sentence=advice,
+    compute, _MEASURES, plot=plot, order=440, options=_OPTIONS, defaults={"hours": HOURS}, sentence=advice
 )

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
-from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped
+from borgtrace.colocation.experiments._answers import Row, grouped
 from borgtrace.colocation.experiments._charts import (
     ESTIMATOR_COLOURS,
     OVERFLOW,
@@ -26,7 +26,6 @@ from borgtrace.colocation.instances import Data
 from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, axis, line, palette, point, probability_axis, text
 
-RESULT = RESULTS["packing_averages"]
 FILLS = (0.8, 1.0)
 """Bin size multipliers e of §5.3 that the paper gives numbers for."""
 CLOSE = 2.5
@@ -45,7 +44,7 @@ def plot(result: pa.Table) -> Chart:
     for _, ends in grouped([row for row in shown if row["end"]], "estimator", "data"):
         _join_close(ends)
     e = axis("fill", "bin size multiplier (e)", type="O", axis={"labelAngle": 0}, scale={"padding": 1})
-    plot = Plot(shown, RESULT, x=e, y=probability_axis("shown_q", OVERFLOW), detail="label")
+    plot = Plot(shown, result, x=e, y=probability_axis("shown_q", OVERFLOW), detail="label")
     plot.add(line(strokeDash=[4, 3], color="#777"), y=probability_axis("rho", OVERFLOW))
     plot.add(line(), color=palette("estimator", ESTIMATOR_COLOURS))
     plot.add(point(35), color=palette("estimator", ESTIMATOR_COLOURS), shape=overflow_marks(shown), tips=TIPS)
@@ -102,4 +101,4 @@ def gain(result: pa.Table, estimator: str) -> float:
     return float(np.exp(np.mean(np.log(ratios))))
 
 
-EXPERIMENT = grid_experiment(RESULT, cells, plot, (gain, rare), 330)
+EXPERIMENT = grid_experiment(cells, plot, (gain, rare), 330)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
-from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped, rows_where
+from borgtrace.colocation.experiments._answers import Row, grouped, rows_where
 from borgtrace.colocation.experiments._charts import (
     ESTIMATOR_COLOURS,
     HEIGHT,
@@ -26,11 +26,9 @@ from borgtrace.colocation.experiments._charts import (
     titled,
     with_floor,
 )
-from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, rare, value
+from borgtrace.colocation.experiments._outcomes import OUTCOMES, find, grid_experiment, paper_estimators, rare, value
 from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, axis, box, palette, point, probability_axis, rule, text
-
-RESULT = RESULTS["packing_base"]
 
 
 def cells() -> list[Cell]:
@@ -61,7 +59,7 @@ def plot(result: pa.Table) -> Chart:
 def _machines(rows: list[Row]) -> Chart:
     """Fig. 7: a box over the instances per estimator."""
     colour = palette("estimator", ESTIMATOR_COLOURS)
-    plot = Plot(rows, RESULT, x=from_data("m_abs", "machines in use"), y=axis("label", type="N", order="data"))
+    plot = Plot(rows, OUTCOMES, x=from_data("m_abs", "machines in use"), y=axis("label", type="N", order="data"))
     plot.add(box(size=11), color=replace(colour, options={"legend": None}))
     return plot.draw("Machines in use (Fig. 7)", width=330, height=None)
 
@@ -82,7 +80,7 @@ def _overflows(rows: list[Row]) -> Chart:
     """Fig. 8: a dot per instance of GPA, average and percentile."""
     shown = with_floor([row for row in rows if row["estimator"] in ("gpa", "average", "percentile")])
     x = from_data("m", "machines ÷ lower bound (m)")
-    plot = Plot(shown, RESULT, x=x, y=probability_axis("shown_q", OVERFLOW))
+    plot = Plot(shown, OUTCOMES, x=x, y=probability_axis("shown_q", OVERFLOW))
     plot.add(point(28, opacity=0.6), color=palette("estimator", ESTIMATOR_COLOURS), shape=overflow_marks(shown))
     # Pairs of estimators lie on each other (percentile 70, average 1.25 and gpa .1): each has a side of its own.
     names = _apart([_name(group) for _, group in grouped(shown, "label")])
@@ -157,4 +155,4 @@ def linearity(result: pa.Table) -> float:
 
 
 MEASURES = (value, rare, of_a_thousand, packer_difference, dominators, linearity)
-EXPERIMENT = grid_experiment(RESULT, cells, plot, MEASURES, 320)
+EXPERIMENT = grid_experiment(cells, plot, MEASURES, 320)

@@ -10,13 +10,11 @@ Reference: Janus & Rzadca, SoCC'17, Fig. 11.
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
-from borgtrace.colocation.experiments._answers import RESULTS
 from borgtrace.colocation.experiments._charts import overflow_lines, scale_of, titled
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, value
 from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, axis
 
-RESULT = RESULTS["packing_capacities"]
 CAPACITIES = (0.5, 0.8, 1.0, 2.0, 5.0)
 
 
@@ -76,4 +74,4 @@ def small_to_large(result: pa.Table) -> float:
     return small / max(large, 1e-12)
 
 
-EXPERIMENT = grid_experiment(RESULT, cells, plot, (worst_promise, small_to_large, spread), 340)
+EXPERIMENT = grid_experiment(cells, plot, (worst_promise, small_to_large, spread), 340)

@@ -9,12 +9,10 @@ Reference: Janus & Rzadca, SoCC'17, Fig. 12.
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
-from borgtrace.colocation.experiments._answers import RESULTS
 from borgtrace.colocation.experiments._charts import overflow_lines, scale_of, titled
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, value
 from borgtrace.recipe.charts import Chart, log_axis
 
-RESULT = RESULTS["packing_clairvoyance"]
 SEEN = (0.001, 0.01, 0.1, 0.3, 0.5, 0.8, 1.0)
 
 
@@ -43,4 +41,4 @@ def loss(result: pa.Table, column: str) -> float:
     )
 
 
-EXPERIMENT = grid_experiment(RESULT, cells, plot, (loss,), 350)
+EXPERIMENT = grid_experiment(cells, plot, (loss,), 350)

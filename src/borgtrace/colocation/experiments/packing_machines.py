@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped, mean, ratio_of_means, rows_where
+from borgtrace.colocation.experiments._answers import Row, grouped, mean, ratio_of_means, rows_where
 from borgtrace.colocation.experiments._charts import HEIGHT, OVERFLOW, WIDTH, from_data
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.inventory import machines, parse_mix
@@ -22,7 +22,6 @@ from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, fit, pack_fitted, parse_packer
 from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
 
-RESULT = RESULTS["packing_machines"]
 ORDERS = ("as they come", "largest first", "smallest first")
 
 
@@ -90,7 +89,7 @@ def plot(result: pa.Table) -> Chart:
         for way, group in grouped(best, "estimator", "order")
     ]
     x, y = from_data("m", "capacity in use ÷ mean usage"), probability_axis("q", OVERFLOW)
-    chart = Plot(rows, RESULT, x=x, y=y, color="estimator", shape="order").add(point(70))
+    chart = Plot(rows, result, x=x, y=y, color="estimator", shape="order").add(point(70))
     return chart.draw("Machines of unequal size", width=WIDTH, height=HEIGHT)
 
 

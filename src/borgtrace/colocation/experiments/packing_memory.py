@@ -15,7 +15,7 @@ import pyarrow as pa
 from borgtrace import placement
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments._answers import RESULTS, Row, mean, ratio_of_means
+from borgtrace.colocation.experiments._answers import Row, mean, ratio_of_means
 from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.pool import picked
@@ -26,7 +26,6 @@ from borgtrace.placement.estimators.vector import VectorGpa
 from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, box
 
-RESULT = RESULTS["packing_memory"]
 PACKERS = ("first-fit", "best-fit", "dot-product")
 
 
@@ -91,7 +90,7 @@ def plot(result: pa.Table) -> Chart:
         m=lambda row: row["m_abs"] / row["lower_bound"],
     )
     x, y = from_data("m", "machines ÷ lower bound"), axis("tests", axis={"labelLimit": 300})
-    chart = Plot(rows, RESULT, x=x, y=y, color="packer", yOffset="packer")
+    chart = Plot(rows, result, x=x, y=y, color="packer", yOffset="packer")
     return chart.add(box()).draw("CPU and memory together", height=None)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.cluster import ColdStart
-from borgtrace.colocation.experiments._answers import RESULTS, Row, ratio, rows_where
+from borgtrace.colocation.experiments._answers import Row, ratio, rows_where
 from borgtrace.colocation.online import SlotCounts, simulate
 from borgtrace.colocation.raw_series import Timeline
 from borgtrace.kernels.arrays import Numbers
@@ -23,7 +23,6 @@ from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile
 from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line
 
-RESULT = RESULTS["packing_online"]
 _HOUR = 12  # slots
 
 
@@ -87,7 +86,7 @@ def plot(result: pa.Table) -> Chart:
 
     rows = added(result, way=lambda row: f"{row['estimator']}, by {row['cold_start']}")
     titles = {"machine_hours": "machine-hours per hour", "overflows": "overflows (machines × 5 min)"}
-    panels = [Plot(rows, RESULT, x="hour", y=axis(name, title), color="way") for name, title in titles.items()]
+    panels = [Plot(rows, result, x="hour", y=axis(name, title), color="way") for name, title in titles.items()]
     return alt.vconcat(*(panel.add(line()).draw(width=520, height=180) for panel in panels))
 
 
@@ -129,11 +128,7 @@ def of_promised(result: pa.Table) -> float:
     return overflow(result, "gpa 0.01") / 0.01
 
 
+_OPTIONS = ("tasks", "capacity", "include", "seed")
 EXPERIMENT = Experiment.declared(
-    compute,
-    (kept, of_promised),
-    plot=plot,
-    order=420,
-    options=("tasks", "capacity", "include", "seed"),
-    defaults={"tasks": 2_000},
+    compute, (kept, of_promised), plot=plot, order=420, options=_OPTIONS, defaults={"tasks": 2_000}
 )

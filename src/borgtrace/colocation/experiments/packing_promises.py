@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.classes import Classes, with_priors
-from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped, mean, ratio_of_means, rows_where
+from borgtrace.colocation.experiments._answers import Row, grouped, mean, ratio_of_means, rows_where
 from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.colocation.raw_series import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers, Values
@@ -26,7 +26,6 @@ from borgtrace.placement import Observation, Packing, pack
 from borgtrace.placement.estimators.promises import Promises
 from borgtrace.recipe.charts import Chart, Plot, axis, point, probability_axis, tick
 
-RESULT = RESULTS["packing_promises"]
 WAYS = ("gpa, the strictest for all", "separate machines", "classes", "classes by hour")
 UNSEEN = 0.1
 """Share of the tasks that are packed by what others like them do."""
@@ -121,7 +120,7 @@ def plot(result: pa.Table) -> Chart:
     """Draw q of each class in each way, with what was promised."""
     rows = [{**row, "shown": max(row["q"], 1e-6)} for row in result.to_pylist()]
     x = probability_axis("shown", "overflow probability (tick: promised)")
-    chart = Plot(rows, RESULT, x=x, y=axis("way", order=WAYS), color="tier")
+    chart = Plot(rows, result, x=x, y=axis("way", order=WAYS), color="tier")
     chart.add(tick(thickness=2), x="target", tips=()).add(point(60))
     return chart.draw("A promise for each class", height=None)
 

@@ -27,7 +27,6 @@ from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point, rule
 
 Curve = tuple[Numbers, Numbers]
 
-RESULT = RESULTS["packing_rare_events"]
 AS_IT_IS, HEAVY_TAIL = "as it is", "heavier tail"
 
 
@@ -50,7 +49,7 @@ def _rows(name: str, grid: Grid, learning: Grid, target: float) -> list[Row]:
     found, curve = _averages(grid, ways), _gpa_curve(grid, target)
     # The curve is of packings without rebalancing, so a way is looked up there by its own without.
     plain = {row["estimator"]: row["q"] for row in found if not row["is_rebalanced"]}
-    rows = [{name: row[name] for name in RESULT.names if name in row} for row in found]
+    rows = [{name: row[name] for name in RESULTS["packing_rare_events"].names if name in row} for row in found]
     known = {"pool": name, "target": target}
     for row in rows:
         name = row["estimator"]
@@ -82,7 +81,7 @@ def _matched(q: float, curve: Curve) -> float | None:
 def plot(result: pa.Table) -> Chart:
     """Draw measured overflow ÷ target per estimator, both pools, with and without rebalancing."""
     rows = added(result, ratio=lambda row: max(row["q"] / row["target"], 1e-3))
-    chart = Plot(rows, RESULT, x=log_axis("ratio", "measured overflow ÷ target", least=None), y="estimator")
+    chart = Plot(rows, result, x=log_axis("ratio", "measured overflow ÷ target", least=None), y="estimator")
     chart.add(rule(dashed=True), x=1.0).add(point(70), color="is_rebalanced").facet(column="pool")
     return chart.draw("Overflow against the promise", width=380, height=None)
 

@@ -12,13 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
-from borgtrace.colocation.experiments._answers import RESULTS, grouped, rows_where
+from borgtrace.colocation.experiments._answers import grouped, rows_where
 from borgtrace.colocation.experiments._charts import WHISKERS, scale_of, titled
 from borgtrace.colocation.experiments._outcomes import grid_experiment, paper_estimators
 from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, axis, box
-
-RESULT = RESULTS["packing_rebalancing"]
 
 
 def cells() -> list[Cell]:
@@ -62,4 +60,4 @@ def mean_fall(result: pa.Table) -> float:
     return float(np.mean(found))
 
 
-EXPERIMENT = grid_experiment(RESULT, cells, plot, (mean_fall,), 360)
+EXPERIMENT = grid_experiment(cells, plot, (mean_fall,), 360)

@@ -13,15 +13,13 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._answers import RESULTS, Row, overflow, ratio_of_overflows, replayed
+from borgtrace.colocation.experiments._answers import Row, overflow, ratio_of_overflows, replayed
 from borgtrace.colocation.experiments._charts import WIDTH
 from borgtrace.colocation.quality import least_machines
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Values
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Observation, Percentile, pack
 from borgtrace.recipe.charts import Chart, Plot, axis, point, probability_axis, tick
-
-RESULT = RESULTS["packing_replay"]
 
 
 def ways() -> list[Estimator]:
@@ -76,10 +74,5 @@ def plot(result: pa.Table) -> Chart:
     return chart.draw("Promise and replay", width=WIDTH, height=None)
 
 
-EXPERIMENT = Experiment.declared(
-    compute,
-    (overflow, ratio_of_overflows),
-    plot=plot,
-    order=410,
-    options=("tasks", "realizations", "instances", "size", "hours", "seed"),
-)
+_OPTIONS = ("tasks", "realizations", "instances", "size", "hours", "seed")
+EXPERIMENT = Experiment.declared(compute, (overflow, ratio_of_overflows), plot=plot, order=410, options=_OPTIONS)

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import SUMS
-from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped, rows_where, spread
+from borgtrace.colocation.experiments._answers import Row, grouped, rows_where, spread
 from borgtrace.colocation.experiments._charts import titled
 from borgtrace.colocation.sample_sums import LEVELS, SampleSums
 from borgtrace.colocation.study import PAPER_SCALE
@@ -23,7 +23,6 @@ from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, area, axis, point, rule
 
 SIZES, CELLS = (10, 20, 30, 50), 24
-RESULT = RESULTS["percentile_error"]
 
 
 def errors(sums: SampleSums) -> Numbers:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._samples import prefix_means
 from borgtrace.colocation.experiment import POOL
-from borgtrace.colocation.experiments._answers import RESULTS, Row, rows_where, spread
+from borgtrace.colocation.experiments._answers import Row, rows_where, spread
 from borgtrace.colocation.experiments._charts import box_plot, titled
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
@@ -22,7 +22,6 @@ from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, axis
 
 SIZES = (1, 2, 5, 10, 15, 20, 50, 100, 200, 500, 1000)
-RESULT = RESULTS["relative_difference"]
 
 
 def differences(pool: Pool, seed: int = 0) -> Numbers:

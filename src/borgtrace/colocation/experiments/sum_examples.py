@@ -15,13 +15,12 @@ from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._moments import row_moments
 from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import add_sample
-from borgtrace.colocation.experiments._answers import RESULTS, rows_where
+from borgtrace.colocation.experiments._answers import rows_where
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS, from_data
 from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line, rect
 
 SIZES, CELLS = (10, 50, 500), 60
-RESULT = RESULTS["sum_examples"]
 
 
 def compute(study: Study, options: Options) -> pa.Table:
@@ -58,7 +57,7 @@ def _example(pool: Pool, size: int, realizations: int, seed: int) -> pa.Table:
 def plot(result: pa.Table) -> Chart:
     """Draw each histogram and its normal density."""
     rows = added(result, middle=lambda row: (row["low"] + row["high"]) / 2, sample=lambda row: f"{row['size']} tasks")
-    chart = Plot(rows, RESULT)
+    chart = Plot(rows, result)
     usage, density = "total CPU usage [machines]", "density"
     cell = rect(color=SERIES_COLOURS["avg"])
     chart.add(cell, x=from_data("low", usage), x2="high", y=axis("density", density), y2=0)

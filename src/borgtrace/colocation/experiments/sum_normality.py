@@ -15,7 +15,7 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation._normality import CRITICAL
 from borgtrace.colocation.experiment import SUMS
-from borgtrace.colocation.experiments._answers import RESULTS, Row, rows_where
+from borgtrace.colocation.experiments._answers import Row, rows_where
 from borgtrace.colocation.experiments._charts import titled
 from borgtrace.colocation.sample_sums import SampleSums
 from borgtrace.colocation.study import PAPER_SCALE
@@ -24,7 +24,6 @@ from borgtrace.recipe.charts import Chart, Plot, added, axis, line, log_axis, me
 
 REALIZATIONS = PAPER_SCALE["realizations"]
 """R of the paper."""
-RESULT = RESULTS["sum_normality"]
 
 
 def compute(study: Study, options: Options) -> pa.Table:

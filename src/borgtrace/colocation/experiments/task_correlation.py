@@ -13,13 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._answers import RESULTS, Row, value
+from borgtrace.colocation.experiments._answers import Row, value
 from borgtrace.colocation.raw_series import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.recipe import NotApplicable
-from borgtrace.recipe.charts import Chart, Plot, axis, step
 
-RESULT = RESULTS["task_correlation"]
 PAIRS = 20_000
 EDGES = np.linspace(-1, 1, 41)
 
@@ -78,11 +76,4 @@ def _rows(scope: str, found: Numbers, n_tasks: int, slots: int) -> list[Row]:
     ]
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the distribution of the correlations, within and across jobs."""
-    x = axis("low", "correlation of two tasks' window averages")
-    y = axis("share", "share of pairs", axis={"format": "%"})
-    return Plot(result, RESULT, x=x, y=y, color="scope").add(step()).draw("Do tasks peak together?", width=460)
-
-
-EXPERIMENT = Experiment.declared(compute, (value,), plot=plot, order=400, options=("tasks", "hours", "seed"))
+EXPERIMENT = Experiment.declared(compute, (value,), order=400, options=("tasks", "hours", "seed"))

@@ -17,12 +17,9 @@ import pyarrow as pa
 from scipy.special import bdtrc, fdtrc, ndtr
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._answers import RESULTS
 from borgtrace.colocation.raw_series import busiest_span, longest_busy_span, series
 from borgtrace.kernels.arrays import Flags, Index, Numbers, Values
-from borgtrace.recipe.charts import Chart, Plot, axis, bar
 
-RESULT = RESULTS["usage_changes"]
 SIGNIFICANCE = 0.05 / 4
 _HOUR = 12  # slots
 _LEAST, _DAYS, _EDGE = 12, 48, 3
@@ -109,12 +106,4 @@ def compute(study: Study, options: Options) -> pa.Table:
     return pa.Table.from_pylist([{"kind": kind, "share": float(of.mean())} | common for kind, of in found.items()])
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the share of each kind."""
-    x = axis("share", "share of the tasks", axis={"format": "%"})
-    return Plot(result, RESULT, x=x, y="kind").add(bar()).draw("How tasks change")
-
-
-EXPERIMENT = Experiment.declared(
-    compute, plot=plot, order=204, options=("tasks", "size", "hours", "seed"), defaults={"hours": 72}
-)
+EXPERIMENT = Experiment.declared(compute, order=204, options=("tasks", "size", "hours", "seed"), defaults={"hours": 72})

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._answers import RESULTS
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe.charts import Chart, Plot, axis, line, palette
@@ -21,7 +20,6 @@ from borgtrace.recipe.charts import Chart, Plot, axis, line, palette
 BOTH: tuple[Literal["inst", "avg"], ...] = ("inst", "avg")
 # Percents, and two steps more near the end, where the deviations of few tasks lie far apart.
 SHARES = np.concatenate((np.arange(100) / 100, [0.995, 0.999, 1.0]))
-RESULT = RESULTS["usage_deviation"]
 
 
 def compute(study: Study, options: Options) -> pa.Table:
@@ -37,7 +35,7 @@ def compute(study: Study, options: Options) -> pa.Table:
 def plot(result: pa.Table) -> Chart:
     """Draw the two cumulative distributions."""
     x, y = axis("deviation", "standard deviation [machines]"), axis("share", axis={"format": "%"})
-    chart = Plot(result, RESULT, x=x, y=y, order="share", color=palette("series", SERIES_COLOURS, "CPU usage"))
+    chart = Plot(result, x=x, y=y, order="share", color=palette("series", SERIES_COLOURS, "CPU usage"))
     return chart.add(line()).draw("Standard deviation of a task's CPU usage")
 
 

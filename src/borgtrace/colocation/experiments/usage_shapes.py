@@ -12,14 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped
+from borgtrace.colocation.experiments._answers import Row, grouped
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, area, axis
 
 CELLS, CLUSTERS, STARTS = 100, 16, 4
-RESULT = RESULTS["usage_shapes"]
 
 
 @compiled(parallel=True)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation.experiments._answers import RESULTS, value
+from borgtrace.colocation.experiments._answers import value
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.recipe import NotApplicable
@@ -20,7 +20,6 @@ from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 
 SPACINGS = (12, 24, 36)
 SIGNIFICANCE = 0.05
-RESULT = RESULTS["usage_stationarity"]
 
 
 def rejections(pool: Pool, spacing: int, length: int, seed: int = 0) -> tuple[int, int]:
@@ -62,7 +61,7 @@ def plot(result: pa.Table) -> Chart:
     rows = added(result, window=lambda row: "as defined" if row["length"] == row["spacing"] else "as printed")
     x = axis("spacing", "samples per window", type="O", axis={"labelAngle": 0})
     y = axis("rejected", "rejected at 5 %", axis={"format": "%"})
-    chart = Plot(rows, RESULT, x=x, y=y, xOffset="window", color="window")
+    chart = Plot(rows, result, x=x, y=y, xOffset="window", color="window")
     return chart.add(bar()).draw("Tasks whose usage changes its distribution")
 
 

@@ -16,7 +16,7 @@ from borgtrace.recipe.charts.plot import Chart, Plot
 
 _CHANNELS = {"column": channels.axis} | {
     name: getattr(channels, name)
-    for name in ("log_axis", "count_axis", "duration_axis", "hour_axis", "probability_axis", "series", "when")
+    for name in ("log_axis", "count_axis", "duration_axis", "hour_axis", "palette", "series", "when")
 }
 _SIZE = ("title", "width", "height")
 _OTHERS = (*_SIZE, "layers", "facet")

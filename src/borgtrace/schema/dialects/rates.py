@@ -6,8 +6,8 @@ from pathlib import Path
 from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.dialects.trace_format import Rate
 
-# Two of the sources that the file names.
-G11, REAL = "ClusterData2011_2.md", "real 2011 parts"
+REAL = "real 2011 parts"
+"""One of the sources that the file names."""
 
 
 def rates(trace: str) -> dict[str, Rate]:
