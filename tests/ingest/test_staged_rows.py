@@ -8,10 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.ingest import staged
+from borgtrace.ingest import staged, staging
 from borgtrace.ingest.raw_layout import raw_layout
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staged import StagedOutput, StagedPaths, StagedWriter, make_entry
+from borgtrace.ingest.staging import stage_all
 from borgtrace.schema.dialects import GOOGLE_2011
 
 
@@ -42,6 +43,37 @@ def test_a_file_may_end_with_a_full_run(tmp_path: Path, monkeypatch: pytest.Monk
         writer.write(pa.table({"collection_id": ids, "source_row": list(range(len(ids)))}))
     writer.finish()
     assert pq.read_table(writer.path).column("collection_id").to_pylist() == [1, 2, 3]
+
+
+def test_rows_that_need_no_sort_are_written_before_much_memory_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = pa.table({"collection_id": [1, 2], "source_row": [0, 1]})
+    for limit, key, groups in (
+        (rows.nbytes - 1, (), 2),
+        (rows.nbytes, (), 1),
+        (rows.nbytes - 1, ("collection_id",), 1),
+    ):
+        monkeypatch.setattr(staged, "UNSORTED_RUN", limit)
+        writer = StagedWriter(tmp_path / "x.parquet", key)
+        writer.write(rows)
+        writer.write(rows)
+        writer.finish()
+        assert pq.ParquetFile(writer.path).num_row_groups == groups
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [([], 1), ([10**9], 1), ([10**9, 32_000_000], 1), ([10**9, 32_000_001], 2), ([20_000_000] * 3, 2)],
+)
+def test_processes_are_started_for_what_can_be_staged_beside_the_largest_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: list[int], expected: int
+) -> None:
+    seen = []
+    monkeypatch.setattr(staging, "map_processes", lambda _, items, jobs, **__: seen.append(jobs) or ())
+    sources = [Source(Path(f"{n}.csv"), GOOGLE_2011, "task_usage", "csv", size=size) for n, size in enumerate(sizes)]
+    assert list(stage_all(sources, tmp_path, 2)) == []
+    assert seen == [expected]
 
 
 def test_what_is_discarded_of_a_source_may_not_be_there(tmp_path: Path) -> None:

@@ -115,8 +115,8 @@ def _read_fast(source: Source, container: Container, output: StagedOutput) -> bo
     return False
 
 
-WORTH_A_PROCESS = 64_000_000
-"""Bytes below which starting processes costs more than it saves."""
+WORTH_A_PROCESS = 32_000_000
+"""Bytes beside the largest file below which starting processes costs more than it saves."""
 DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 """No space left, file too large, quota exceeded: one message, since the way out is the same."""
 
@@ -140,7 +140,8 @@ def stage_all(sources: Sequence[Source], staging: Path, jobs: int) -> Iterator[t
     StoreError
         When the disk is full or a worker was killed; what was staged stays.
     """
-    is_small = len(sources) < 2 or sum(source.size for source in sources) < WORTH_A_PROCESS
+    sizes = [source.size for source in sources]
+    is_small = sum(sizes) - max(sizes, default=0) <= WORTH_A_PROCESS
     # Largest first, so that no core is left with one long file at the end.
     ordered = sources if is_small or jobs == 1 else sorted(sources, key=lambda source: -source.size)
     yield from map_processes(
