@@ -82,7 +82,7 @@ def test_terms_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> Non
     code, out, err = run(capsys, store, "--policy", "koordinator-batch", "--policy", "limit", *chosen)
     assert code == 0, err
     terms = {(row["policy"], row["term"]): row["value"] for row in json.loads(out)}
-    policy = "koordinator-batch:cpu=0.6,memory=0.65"
+    policy = "koordinator-batch:cpu=0.6,memory=0.65,calculate=usage"
     assert terms == pytest.approx(
         {
             (policy, "capacity"): 1.0,

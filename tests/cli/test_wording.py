@@ -13,7 +13,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.cli import _answers, _datasets, _download, _experiments, _ingestion, _printing, _rows, demo, synth
+from borgtrace.cli import (
+    _answers,
+    _console,
+    _datasets,
+    _download,
+    _experiments,
+    _ingestion,
+    _printing,
+    _rows,
+    demo,
+    synth,
+)
 from borgtrace.cli.machine import _use
 from borgtrace.colocation import Study
 from borgtrace.datasets import Selection
@@ -95,11 +106,19 @@ def test_bars_of_an_ingest_end_at_once_where_there_is_nothing_to_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("speed", "unit", "text"), [(None, "rows", ""), (1234.6, "rows", "1,235 rows/s"), (2_500.0, "bytes", "2.5 kB/s")]
+    ("speed", "elapsed", "unit", "text"),
+    [
+        (None, None, "rows", ""),
+        (1234.6, 9.0, "rows", "1,235 rows/s"),
+        (2_500.0, 9.0, "bytes", "2.5 kB/s"),
+        # One part is done: 600 in 8 s.
+        (None, 8.0, "rows", "75 rows/s"),
+        (1234.6, 9.0, "", ""),
+    ],
 )
-def test_rates(speed: float | None, unit: str, text: str) -> None:
-    task = SimpleNamespace(speed=speed, fields={"unit": unit})
-    assert str(_ingestion._Rate().render(task)) == text  # type: ignore[arg-type]
+def test_rates(speed: float | None, elapsed: float | None, unit: str, text: str) -> None:
+    task = SimpleNamespace(speed=speed, completed=600, elapsed=elapsed, fields={"unit": unit})
+    assert str(_console.Rate().render(task)) == text  # type: ignore[arg-type]
 
 
 def test_columns_as_table_csv_and_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -190,15 +190,13 @@ def test_a_saved_model_is_judged_after_the_hours_that_it_knows(
         assert [each.cut for each in backtests(other, "cpu", setting, lambda *_: None)] == [96, 144]  # type: ignore[arg-type]
     with pytest.raises(SourceError) as caught:
         FORECAST.run(cell, model=str(tmp_path / "none"))
-    assert str(caught.value) == f"{tmp_path / 'none'}: no such file"
+    way_out = "make one: borgtrace forecast STORE --save FILE"
+    assert str(caught.value) == f"{tmp_path / 'none'}: no such file; {way_out}"
     (tmp_path / "other").write_text("no pickle")
     with pytest.raises(SourceError) as caught:
         FORECAST.run(cell, model=str(tmp_path / "other"))
     error = type(caught.value.__cause__).__name__
-    assert str(caught.value) == (
-        f"{tmp_path / 'other'}: not forecasters that were saved: got {error}; "
-        "make one: borgtrace forecast STORE --save FILE"
-    )
+    assert str(caught.value) == (f"{tmp_path / 'other'}: not forecasters that were saved: got {error}; {way_out}")
 
 
 def test_packings_of_a_store(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,9 +23,9 @@ ONE = Machine({0: {0: (0.2, 0.5), 1: (0.1, 0.25)}}, 10)
     [
         ("koordinator-batch", 1 - (0.6 - 0.3)),
         ("koordinator-batch:cpu=0.2", 1.0),
-        ("koordinator-batch-request", 1.0),
-        ("koordinator-batch-request:cpu=0.8", 1 - (0.8 - 0.75)),
-        ("koordinator-batch-maximum:cpu=0.8", 1 - (0.8 - 0.75)),
+        ("koordinator-batch:calculate=request", 1.0),
+        ("koordinator-batch:calculate=request,cpu=0.8", 1 - (0.8 - 0.75)),
+        ("koordinator-batch:calculate=maxUsageRequest,cpu=0.8", 1 - (0.8 - 0.75)),
         # u/R = .4 = ℓ: r = (.6 − .3)/.4 + .75 = 1.5.
         ("katalyst-realtime", 0.75 / 1.5),
         ("katalyst-realtime:most=1.2", 0.75 / 1.2),

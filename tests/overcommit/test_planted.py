@@ -77,19 +77,25 @@ def test_the_order_of_policies_does_not_matter() -> None:
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        ("sigma", "--policy: no such policy: expected one of average, borg, convolution, gpa"),
+        ("sigma", "--policy: no such policy: expected one of average, borg, convolution, forecast, gpa"),
         ("nsigma:m=1", "--policy: nsigma has no such parameter: expected one of n, history, warmup, got nsigma:m=1"),
         ("limit:m=1", "--policy: limit has no such parameter: expected none, got limit:m=1"),
         ("nsigma:n=x", "--policy: n is not a number: got nsigma:n=x"),
-        ("nsigma:n=-1", "--policy: n is negative: expected 0 or more, got -1"),
+        ("nsigma:n=-1", "--policy: n out of range: expected 0 or more, got -1"),
         ("nsigma:history=10s", "--policy: history is shorter than a slot: expected 5m or more, got nsigma:history=10s"),
+        ("forecast:rho=0", "--policy: rho out of range: expected above 0 and below 1, got 0"),
+        ("forecast:of=x", "--policy: forecast has no such parameter: expected one of by, rho, got forecast:of=x"),
+        (
+            "koordinator-batch:calculate=x",
+            "--policy: calculate out of range: expected usage, request or maxUsageRequest, got x",
+        ),
         ("borg:phi=0", "--policy: phi out of range: expected above 0 and at most 1, got 0"),
         ("gpa:rho=1", "--policy: rho out of range: expected above 0 and below 1, got 1"),
         ("convolution:rho=0", "--policy: rho out of range: expected above 0 and below 1, got 0"),
         ("saddlepoint:rho=0.5", "--policy: rho out of range: expected above 0 and below 0.5, got 0.5"),
         ("online-gpa:prior=-1", "--policy: prior out of range: expected 0 or more, got -1"),
         ("online-gpa:rho=1", "--policy: rho out of range: expected above 0 and below 1, got 1"),
-        ("task-percentile:q=101", "--policy: q is no percentile: expected 0 to 100, got 101"),
+        ("task-percentile:q=101", "--policy: q out of range: expected 0 to 100, got 101"),
     ],
 )
 def test_a_policy_that_is_none_is_refused(policy: str, message: str) -> None:

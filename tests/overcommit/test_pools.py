@@ -161,4 +161,8 @@ def test_policies_that_pool_are_replayed_but_not_without_the_time(cell: Path) ->
     assert {row["family"] for row in rows} == {"maximum of several", "katalyst-hourly"}
     with pytest.raises(UsageError) as caught:
         REPLAY.run(cell, **asked, is_literal=True)
-    assert str(caught.value) == "--compat: not with policies that know the time, which its slots do not have"
+    assert str(caught.value) == (
+        "--compat: its slots have no time: expected policies that need none, got "
+        + ", ".join(parse_policy(text).label for text in asked["policies"])
+        + "; leave out these policies, or --compat crf"
+    )

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from borgtrace.errors import UsageError
+from borgtrace.overcommit.policies.tasks import moving_maximum
 from borgtrace.overcommit.recommenders import KINDS, JobSamples, Recommender, samples, table
-from borgtrace.overcommit.recommenders.autopilot import hourly_maximum
+from borgtrace.overcommit.recommenders.autopilot import Autopilot
 from borgtrace.overcommit.recommenders.backtest import Tally
 from borgtrace.store import Store
 
@@ -27,8 +28,9 @@ MEBIBYTE = 2**20
 def samples_of(rows: Sequence[tuple[int, int, int, float]], resource: str, *, is_serving: bool = False) -> JobSamples:
     """Rows are job, slot, task and value; every task requests .5 core or 1 GB."""
     job, slot, task, value = (np.array(column) for column in zip(*sorted(rows), strict=True))
-    request = np.full(len(job), 0.5 if resource == "cpu" else 1e9)
-    return JobSamples(job, task, slot, value.astype(float), request, np.full(len(job), is_serving), resource)
+    request, size = (0.5, 64.0) if resource == "cpu" else (1e9, 256e9)
+    requests, serve = np.full(len(job), request), np.full(len(job), is_serving)
+    return JobSamples(job, task, slot, value.astype(float), requests, serve, resource, size)
 
 
 def random_rows(seed: int, scale: float) -> list[tuple[int, int, int, float]]:
@@ -91,7 +93,7 @@ PLAIN = {
     ("vpa", "cpu"): histogram(0.9, 288, exponential(0.01), 1.15, least=0.025),
     ("koordinator", "cpu"): histogram(0.95, 144, exponential(0.025), 1.1, patience=288),
     ("koordinator", "memory"): histogram(0.98, 288, exponential(5 * MEBIBYTE), 1.1, patience=288),
-    ("katalyst", "cpu"): histogram(0.95, 288, exponential(0.01), 1.0, weight=lambda v: max(v, 0.1), patience=288),
+    ("katalyst", "cpu"): histogram(0.9, 288, exponential(0.01), 1.0, weight=lambda v: max(v, 0.1), patience=288),
     ("crane", "cpu"): histogram(0.99, math.inf, linear(0.1), 1.15, weight=lambda v: max(v, 1e-5)),
     ("crane", "memory"): histogram(0.99, math.inf, linear(100 * MEBIBYTE), 1.15),
     ("crane-configured", "cpu"): histogram(0.99, 288, linear(0.1), 1.15, weight=lambda v: max(v, 1e-5)),
@@ -151,11 +153,8 @@ def test_autopilots_windows_equal_their_definition(name: str, resource: str, *, 
 
 def test_the_papers_example_of_load_adjustment() -> None:
     """Load 1 for nine units of time and 10 for one: P90 by time is 1, adjusted by load 10 (within a bucket, 2 %)."""
-    from borgtrace.overcommit.recommenders.autopilot import _CPU
-
     samples = samples_of([(0, slot, 0, 10.0 if slot == 4 else 1.0) for slot in range(10)], "cpu")
-    ninety, given = replace(_CPU, share=0.9), (samples.job, samples.slot, samples.value)
-    by_time, by_load = ninety.after(*given)[-1], ninety.after(*given, samples.value)[-1]
+    by_time, by_load = (Autopilot().percentile(samples, 0.9, weight)[-1] for weight in (1.0, samples.value))
     assert (by_time, by_load) == (pytest.approx(1, rel=0.04), pytest.approx(10, rel=0.04))
 
 
@@ -207,9 +206,91 @@ def test_vpas_updater_lowers_a_limit_above_its_bounds_at_once() -> None:
     np.testing.assert_allclose(found[first:], 0.025)
 
 
+def both(cpu: float, memory: float) -> tuple[JobSamples, JobSamples]:
+    """A job with .1, .1 and .3 core in turn and tasks of 3 and 6 GB, whose requests lack shares of the targets."""
+    parts = (
+        samples_of([(0, slot, 0, 0.1 + 0.2 * (slot % 3 == 2)) for slot in range(200)], "cpu"),
+        samples_of([(0, slot, task, 3e9 * (1 + task)) for slot in range(200) for task in (0, 1)], "memory"),
+    )
+    targets = 1.15 * exponential(0.01)(0.3), 1.15 * exponential(1e7)(6e9)
+    for part, target, share in zip(parts, targets, (cpu, memory), strict=True):
+        part.request[:] = target / (1 + share)
+        # Alone none of them is updated: its request lies within the bounds, and near the target.
+        np.testing.assert_allclose(KINDS["vpa"]().recommend(part)[-1], target)
+    return parts
+
+
+def test_vpas_updater_adds_up_what_changes() -> None:
+    cpu, memory = both(0.06, 0.06)
+    updater = KINDS["vpa-updater"]()
+    for one, other in ((cpu, memory), (memory, cpu)):
+        assert np.isnan(updater.recommend(one)).all()
+        found, target = updater.recommend(replace(one, beside=(other,))), KINDS["vpa"]().recommend(one)
+        # .12 in all, after 12 h.
+        assert np.isnan(found[one.slot < 144]).all()
+        np.testing.assert_allclose(found[one.slot >= 144], target[-1])
+    cpu, memory = both(0.06, 0.03)
+    assert np.isnan(updater.recommend(replace(cpu, beside=(memory,)))).all()
+    # The memory of another job, or none at all, adds nothing.
+    cpu, memory = both(0.06, 0.06)
+    elsewhere = replace(memory, job=memory.job + 1)
+    for other in (elsewhere, samples_of([(1, 0, 0, 1.0)], "memory")):
+        assert np.isnan(updater.recommend(replace(cpu, beside=(other,)))).all()
+
+
+def test_vpas_updater_takes_all_targets_where_one_limit_is_out_of_bounds() -> None:
+    cpu, memory = both(0.06, 0.0)
+    # A quarter of it is too low from some slot in the first hour on: both are recreated then.
+    memory.request[:] /= 4
+    found = {
+        name: KINDS["vpa-updater"]().recommend(each)
+        for name, each in (("memory", memory), ("cpu", replace(cpu, beside=(memory,))))
+    }
+    first = memory.slot[~np.isnan(found["memory"])][0]
+    assert 0 < first < 12
+    assert (~np.isnan(found["cpu"]) == (cpu.slot >= first)).all()
+    # From then on the target of that slot holds, for the request is never far from it.
+    np.testing.assert_allclose(found["cpu"][first], KINDS["vpa"]().recommend(cpu)[first])
+
+
+def test_katalysts_memory_is_the_peak_of_each_hour_once_it_has_ended() -> None:
+    # An hour of 1e8, one of 2e8 with a peak of 4e8, and a day and an hour later one of 3e8.
+    values = [(0, 1e8), (11, 1e8), (12, 2e8), (20, 4e8), (23, 2e8), (300, 3e8), (311, 1e8), (312, 1e8), (640, 2e8)]
+    rows = [(0, slot, task, value / (1 + task)) for slot, value in values for task in (0, 1)] + [(1, 313, 5, 1e8)]
+    found = KINDS["katalyst"]().recommend(samples_of(rows, "memory"))
+    edge = exponential(1e7)
+    peaks = [(11, 1e8, 1.0), (23, 4e8, 1.0), (311, 3e8, 1.0), (312, 1e8, 1.0)]
+    # A day after the first sample is first reached by the hour that ends with slot 311.
+    expected = [math.nan] * 6 + [percentile(peaks[:3], 0.9, 288, edge)] * 2 + [percentile(peaks, 0.9, 288, edge)]
+    np.testing.assert_allclose(found, [value for value in expected for _ in (0, 1)] + [math.nan], rtol=1e-12)
+    # One slot earlier the span is a slot short of a day.
+    rows = [(0, slot, 0, 1e8) for slot in (0, 287, 288, 299)]
+    assert np.isnan(KINDS["katalyst"]().recommend(samples_of(rows[:2], "memory"))).all()
+    assert np.isnan(KINDS["katalyst"]().recommend(samples_of(rows, "memory"))).tolist() == [True, True, True, False]
+
+
+def test_what_autopilots_paper_leaves_open_is_a_parameter() -> None:
+    rows = [(0, slot, 0, value) for slot, value in ((0, 8e8), (1, 16e8), (280, 4e8), (301, 4e8))]
+    found = replace(samples_of(rows, "memory"), size=10e8)
+
+    def limits(text: str) -> list[float]:
+        return Recommender.parsed(text).recommend(found).tolist()
+
+    # The highest of all, of a day, of the last slot; an hour's maximum of what is recommended comes on top.
+    assert limits("autopilot-max:margin=0") == pytest.approx([8e8, 16e8, 16e8, 16e8])
+    assert limits("autopilot-max:margin=0,history=1d") == pytest.approx([8e8, 16e8, 16e8, 4e8])
+    assert limits("autopilot-60:margin=0,history=1d")[3] == pytest.approx(exponential(1e6, 1.02)(8e8), rel=0.03)
+    # Above .9 of the machine, 9e8, 10 % are enough, but never less in all than 1.15 · 9e8.
+    assert limits("autopilot-max:large=0.9") == pytest.approx([1.15 * 8e8, 1.1 * 16e8, 1.1 * 16e8, 1.1 * 16e8])
+    assert limits("autopilot-max:large=0.78")[0] == pytest.approx(1.15 * 7.8e8)
+    assert limits("autopilot-max:large=0.8")[0] == pytest.approx(1.15 * 8e8)
+    wide = exponential(1e6, 1.5)(8e8)
+    assert limits("autopilot:margin=0,growth=1.5")[0] == pytest.approx(wide)
+
+
 def test_the_hour_ends_after_twelve_slots() -> None:
     job, slot = np.zeros(4, np.int64), np.array([0, 5, 11, 12])
-    assert hourly_maximum(job, slot, np.array([3.0, 1.0, 2.0, 1.0]), 12).tolist() == [3, 3, 3, 2]
+    assert moving_maximum(job, slot, np.array([3.0, 1.0, 2.0, 1.0]), 12).tolist() == [3, 3, 3, 2]
 
 
 def test_a_back_test_by_hand() -> None:
@@ -252,7 +333,7 @@ def test_the_row_of_a_recommender_by_hand(monkeypatch: pytest.MonkeyPatch) -> No
     parts = [[(0, 200, 0, 0.1), (0, 201, 0, 0.3)], [(1, 150, 1, 0.2)]]
     monkeypatch.setattr(table, "job_samples", lambda *given: (samples_of(rows, "cpu") for rows in parts))
     store = cast(Store, None)
-    row = table._rows(store, [Recommender.parsed("request")], "cpu", 2.0)[0]
+    row = table._rows(store, [Recommender.parsed("request")], {"cpu": 2.0})[0]
     assert (row["tasks"], row["jobs"], row["machines"]) == ("all", 2, pytest.approx(0.9 / 2 / 52))
     days = Tally([np.zeros(1)], [np.arange(101)], jobs=1, samples=1, task_days=1)
     assert table._row(days, 1.0, 1)["changes_p99"] == 99
@@ -378,9 +459,15 @@ def test_hpa_by_hand() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("autopilot:q=1", "--recommender: autopilot has no such parameter: expected one of margin, got autopilot:q=1"),
-        ("autopilot-argmin:model=-1", "--recommender: a weight is negative: expected 0 or more, got "),
-        ("hpa:target=0", "--recommender: target out of range: expected above 0 and at most 1, got hpa:target=0"),
+        (
+            "autopilot:q=1",
+            "--recommender: autopilot has no such parameter: expected one of margin, large, "
+            "large_margin, growth, got autopilot:q=1",
+        ),
+        ("autopilot:growth=1", "--recommender: growth out of range: expected above 1, got 1"),
+        ("autopilot:large=0", "--recommender: large out of range: expected above 0 and at most 1, got 0"),
+        ("autopilot-argmin:model=-1", "--recommender: model out of range: expected 0 or more, got -1"),
+        ("hpa:target=0", "--recommender: target out of range: expected above 0 and at most 1, got 0"),
         ("crane:x=1", "--recommender: crane has no such parameter: expected none, got crane:x=1"),
     ],
 )

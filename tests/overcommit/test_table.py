@@ -134,8 +134,7 @@ def test_a_replay_says_how_many_machines_are_done() -> None:
         usage=SimpleNamespace(folder="store"),
         dialect=find_dialect("2011"),
         block=lambda place, resource: machine.block(),
-        is_capped=True,
-        is_literal=False,
+        seen=lambda block: block,
     )
     steps: list[tuple[str, int, int]] = []
     limits, places = [parse_policy("limit")], range(10)

@@ -199,7 +199,7 @@ def ask(
     out, png, as_json
         As for :func:`publish`.
     """
-    with steps() as report:
+    with steps(question.unit) as report:
         result = replace(question, report=report).run(store, **given)
     say(result)
     publish([result], out=out, png=png, as_json=as_json)

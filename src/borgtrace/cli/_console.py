@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+from rich.filesize import decimal
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
 # Not wrapped and not marked up: messages hold paths and commands that people copy, and names hold square brackets.
 talk = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
@@ -25,6 +27,18 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+class Rate(ProgressColumn):
+    """Units per second: bytes, or what is counted."""
+
+    def render(self, task: Task) -> Text:
+        """Return the rate, once there is one."""
+        unit = task.fields["unit"]
+        # The library knows no speed before a second part is done.
+        speed = task.speed or (task.completed / task.elapsed if task.elapsed else 0.0)
+        amount = decimal(int(speed)) if unit == "bytes" else f"{speed:,.0f} {unit}"
+        return Text(f"{amount}/s" if unit and speed else "", "dim")
+
+
 @contextmanager
 def progress(*columns: ProgressColumn) -> Iterator[Progress]:
     """Show progress bars while the block runs, where somebody watches: not in a file or a pipe.
@@ -41,9 +55,15 @@ def progress(*columns: ProgressColumn) -> Iterator[Progress]:
 
 
 @contextmanager
-def steps() -> Iterator[Report]:
-    """Show one bar that follows the current step; yields the function to call."""
-    with progress(MofNCompleteColumn()) as bars:
+def steps(unit: str = "") -> Iterator[Report]:
+    """Show one bar that follows the current step, with a rate where there is a unit; yields the function to call."""
+    with progress(MofNCompleteColumn(), Rate()) as bars:
         # Without a total at first, since a step says how long it is when it begins.
-        bar = bars.add_task("", total=None)
-        yield lambda name, done, total: bars.update(bar, description=name, completed=done, total=total)
+        bar = bars.add_task("", total=None, unit=unit)
+
+        def report(name: str, done: int, total: int) -> None:
+            if not done:
+                bars.reset(bar)
+            bars.update(bar, description=name, completed=done, total=total)
+
+        yield report

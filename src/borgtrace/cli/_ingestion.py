@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.filesize import decimal
-from rich.progress import Progress, ProgressColumn, Task, TaskID, TextColumn
-from rich.text import Text
+from rich.progress import Progress, TaskID, TextColumn
 
-from borgtrace.cli._console import counted, progress, talk
+from borgtrace.cli._console import Rate, counted, progress, talk
 from borgtrace.cli._printing import print_json
 from borgtrace.ingest.ingest_plan import IngestPlan
 from borgtrace.ingest.progress import Progress as IngestProgress
@@ -20,18 +19,6 @@ from borgtrace.schema.reasons import REASONS
 
 if TYPE_CHECKING:
     from borgtrace.ingest import IngestResult
-
-
-class _Rate(ProgressColumn):
-    """Rows or bytes per second."""
-
-    def render(self, task: Task) -> Text:
-        """Return the rate, once there is one."""
-        if not task.speed:
-            return Text()
-        unit = task.fields["unit"]
-        amount = decimal(int(task.speed)) if unit == "bytes" else f"{task.speed:,.0f} {unit}"
-        return Text(f"{amount}/s", "dim")
 
 
 class Bars(IngestProgress):
@@ -54,7 +41,7 @@ class Bars(IngestProgress):
 @contextmanager
 def bars() -> Iterator[Bars]:
     """Show progress with rate and time left while the block runs."""
-    with progress(TextColumn("{task.percentage:>3.0f}%"), _Rate()) as shown:
+    with progress(TextColumn("{task.percentage:>3.0f}%"), Rate()) as shown:
         yield Bars(shown)
 
 

@@ -25,6 +25,7 @@ def overcommit(
     cores_per_unit: float = 0.0,
     gib_per_unit: float = 0.0,
     target: float | None = None,
+    model: Path | None = None,
     reclaim: bool = False,
     recommend: bool = False,
     recommender: list[str] | None = None,
@@ -47,9 +48,10 @@ def overcommit(
     from dataclasses import replace
 
     import borgtrace
-    from borgtrace.cli._answers import check_png, publish, say
+    from borgtrace.cli._answers import ask, check_png, publish, say
     from borgtrace.cli._console import steps, talk
     from borgtrace.errors import UsageError, check_names
+    from borgtrace.forecast import walks
     from borgtrace.lifecycle.by_machine import expected_size
     from borgtrace.overcommit import ADVICE, DEFAULTS, RECLAIMED, REPLAY, SWEEP, Setting, explained
     from borgtrace.overcommit.recommenders import RECOMMENDERS
@@ -63,43 +65,32 @@ def overcommit(
     opened = borgtrace.open(store, memory=memory)
     if recommend:
         named = {"recommenders": tuple(recommender or ()), "resources": tuple(resource or ())}
-        asked: dict[str, Any] = {name: value for name, value in named.items() if value}
-        result = RECOMMENDERS.run(opened, cores=cores_per_unit, gib=gib_per_unit, **asked)
-        say(result)
-        publish([result], out=out, png=png, as_json=as_json)
+        asked = {name: value for name, value in named.items() if value} | {"cores": cores_per_unit, "gib": gib_per_unit}
+        ask(RECOMMENDERS, opened, asked, out=out, png=png, as_json=as_json)
         return
     talk.print(f"usage by machine: at most {expected_size(opened) / 1e6:,.1f} MB on disk while it is dealt, half after")
-    given: dict[str, Any] = {
-        "policies": tuple(policy or DEFAULTS) + (SWEEP if sweep else ()),
-        "horizon": parse_time(horizon, "--horizon"),
-        "machines": machines,
-        "metrics": tuple(metric or ()),
-        "shapes": shapes,
-        "is_capped": not uncapped,
-        "is_literal": bool(compat),
-        "cores": cores_per_unit,
-        "gib": gib_per_unit,
-        "seed": seed,
-        "jobs": jobs,
-    }
-    chosen: dict[str, tuple[str, ...]] = {"resources": tuple(resource or ()), "tasks": tuple(tasks or ())}
+    given: dict[str, Any] = {"policies": tuple(policy or DEFAULTS) + (SWEEP if sweep else ()), "machines": machines}
+    given |= {"horizon": parse_time(horizon, "--horizon"), "metrics": tuple(metric or ()), "shapes": shapes}
+    given |= {"is_capped": not uncapped, "is_literal": bool(compat), "model": str(model or ""), "seed": seed}
+    given |= {"cores": cores_per_unit, "gib": gib_per_unit, "jobs": jobs}
+    chosen = {"resources": tuple(resource or ()), "tasks": tuple(tasks or ())}
     given |= {name: value for name, value in chosen.items() if value}
     if explain is not None:
         if compat:
             raise UsageError("--explain", "not with --compat, which renumbers the slots")
         setting = Setting(**given)
         with steps() as report:
-            found = explained(opened, setting, explain, parse_time(at, "--at"), report)
+            found = explained(opened, setting, explain, parse_time(at, "--at"), report, walks)
         _print(found, as_json=as_json)
         return
-    question = RECLAIMED if reclaim else REPLAY if target is None else ADVICE
+    question = replace(RECLAIMED if reclaim else REPLAY if target is None else ADVICE, forecasts=walks)
     given |= {} if target is None else {"target": target}
     with steps() as report:
         result = replace(question, report=report).run(opened, **given)
         # The same without the simulator's habits, to say what they change.
         plain = replace(question, report=report).run(opened, **given | {"is_literal": False}) if compat else None
     say(result)
-    if plain is not None and question is REPLAY:
+    if plain is not None and question == REPLAY:
         _tell_difference(result, plain)
     publish([result], out=out, png=png, as_json=as_json)
 

@@ -4,5 +4,6 @@ from borgtrace.forecast.forecasters import FORECASTERS, Forecaster
 from borgtrace.forecast.packing import PACKED
 from borgtrace.forecast.series import Examples, Series, examples
 from borgtrace.forecast.study import FORECAST
+from borgtrace.forecast.walk import walks
 
-__all__ = ["FORECAST", "FORECASTERS", "PACKED", "Examples", "Forecaster", "Series", "examples"]
+__all__ = ["FORECAST", "FORECASTERS", "PACKED", "Examples", "Forecaster", "Series", "examples", "walks"]

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import joblib
-import numpy as np
 
 from borgtrace.errors import SourceError, UsageError, check_names
 from borgtrace.forecast.forecasters import FORECASTERS, Forecaster
@@ -77,16 +76,9 @@ class BacktestQuestion(StoreQuestion):
     """Base of the questions that train forecasters."""
 
     reads: tuple[str, ...] = ("instance_usage",)
+    unit: str = "rows"
 
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The fields of :class:`Setting` with their defaults."""
-        default = Setting()
-        return {name: getattr(default, name) for name in Setting.__dataclass_fields__}
-
-    def asked(self, parameters: Mapping[str, Any]) -> Setting:
-        """Return the setting."""
-        return Setting(**parameters)
+    setting = Setting
 
 
 def backtests(store: Store, resource: str, setting: Setting, report: Report) -> Iterator[Backtest]:
@@ -104,19 +96,20 @@ def backtests(store: Store, resource: str, setting: Setting, report: Report) -> 
         Called with the step, how much of it is done, and how much there is.
     """
     series = Series.of(store, resource, setting.tasks, setting.seed)
-    end = int(series.slot.max(initial=-1)) + 1
-    cuts = [end * (setting.folds + fold) // (2 * setting.folds) for fold in range(setting.folds + 1)]
-    until, trained = _loaded(setting.model, store, resource) if setting.model else (0, {})
+    cuts = [series.end * (setting.folds + fold) // (2 * setting.folds) for fold in range(setting.folds + 1)]
+    until, trained = load(setting.model, store, resource) if setting.model else (0, {})
     for cut, after in pairwise(cuts):
         begin = max(cut, until)
         later = examples(series, begin - 1, after, setting.examples, setting.seed)
         known = examples(series, 0, cut, 0 if setting.model else setting.examples, setting.seed)
-        if not setting.model and (~np.isnan(known.target)).sum(axis=0).min() < LEAST:
+        if not setting.model and known.n_targets < LEAST:
             continue
         for done, name in enumerate(() if setting.model else setting.forecasters):
-            report(f"{resource}: training {name}", done * len(known), len(known) * len(setting.forecasters))
+            step, total = f"{resource}: training {name}", len(known) * len(setting.forecasters)
+            report(step, done * len(known), total)
             trained = {**trained, name: FORECASTERS[name]()}
             trained[name].train(known, setting.seed)
+            report(step, (done + 1) * len(known), total)
         if setting.save:
             with replacing(Path(setting.save)) as draft:
                 joblib.dump((store.digest, resource, cut, trained), draft)
@@ -124,14 +117,30 @@ def backtests(store: Store, resource: str, setting: Setting, report: Report) -> 
             yield Backtest(later, begin, trained)
 
 
-def _loaded(path: str, store: Store, resource: str) -> tuple[int, dict[str, Forecaster]]:
+def load(path: str, store: Store, resource: str) -> tuple[int, dict[str, Forecaster]]:
+    """Return the slot from which on saved forecasters may be judged, and the forecasters by name.
+
+    Parameters
+    ----------
+    path
+        What ``borgtrace forecast --save`` wrote.
+    store, resource
+        What they will be judged on.
+
+    Raises
+    ------
+    SourceError
+        Where there is no such file, or it holds something else.
+    UsageError
+        Where they were trained on another resource.
+    """
+    way_out = "make one: borgtrace forecast STORE --save FILE"
     if not Path(path).is_file():
-        raise SourceError(path, "no such file")
+        raise SourceError(path, "no such file", way_out=way_out)
     try:
         digest, known, cut, trained = joblib.load(path)
     # Another file may make a pickle fail in any way.
     except Exception as error:
-        way_out = "make one: borgtrace forecast STORE --save FILE"
         raise SourceError(path, "not forecasters that were saved", got=type(error).__name__, way_out=way_out) from error
     check_names("--resource", [resource], [known])
     # On another store nothing was seen: there all hours may be judged.

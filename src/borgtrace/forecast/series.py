@@ -18,7 +18,8 @@ PAST = 12
 HORIZONS = 12
 """Slots that are told: an hour."""
 DAY = 288
-_SLOTS = 1 << 20
+SLOTS = 1 << 20
+"""Of a key."""
 COLUMNS = {"cpu": "average_cpu", "memory": "average_memory"}
 
 
@@ -40,13 +41,18 @@ class Series:
     @property
     def slot(self) -> Index:
         """Slot of each value."""
-        return self.key % _SLOTS
+        return self.key % SLOTS
 
     def at(self, key: Index) -> Numbers:
         """Return the values of some keys, of their shape; NaN where there is none."""
         place = np.searchsorted(self.key, key)
         found = np.append(self.key, -1)[place] == key
         return np.where(found, np.append(self.value, np.nan)[place], np.nan)
+
+    @property
+    def end(self) -> int:
+        """The slot after the last one."""
+        return int(self.slot.max(initial=-1)) + 1
 
     @classmethod
     def of(cls, store: Store, resource: str, tasks: int, seed: int) -> "Series":
@@ -71,8 +77,8 @@ class Series:
         seconds = np.asarray(store.array("duration")[rows], np.float64)
         end = np.asarray(store.array("start_time")[rows], np.float64) + seconds
         slot = np.ceil((end * SECOND - TRACE_START) / WINDOW).astype(np.int64) - 1
-        kept = ~np.isnan(value) & (slot >= 0) & (slot < _SLOTS) & (seconds > 0)
-        key, at = np.unique((np.repeat(chosen, lengths) * _SLOTS + slot)[kept], return_inverse=True)
+        kept = ~np.isnan(value) & (slot >= 0) & (slot < SLOTS) & (seconds > 0)
+        key, at = np.unique((np.repeat(chosen, lengths) * SLOTS + slot)[kept], return_inverse=True)
         # Two windows that end in a slot count by their length.
         weight = np.bincount(at, seconds[kept], len(key))
         return cls(key, np.bincount(at, (seconds * value)[kept], len(key)) / weight)
@@ -106,7 +112,12 @@ class Examples:
     @property
     def slot(self) -> Index:
         """Slot of the newest value of each."""
-        return self.key % _SLOTS
+        return self.key % SLOTS
+
+    @property
+    def n_targets(self) -> int:
+        """Number of targets of the horizon that has the fewest."""
+        return int((~np.isnan(self.target)).sum(axis=0).min())
 
     def take(self, chosen: Index) -> "Examples":
         """Return some of them."""

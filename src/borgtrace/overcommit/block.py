@@ -11,7 +11,6 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.pools import Pool
 
 
 class Columns(NamedTuple):
@@ -113,7 +112,7 @@ class Block:
     resource
         ``"cpu"`` or ``"memory"``.
     pools
-        What policies know of the whole cell, by name.
+        What policies know beyond the machine's past, by name: a :class:`Pool`, or a forecaster.
     """
 
     all: Samples
@@ -123,7 +122,7 @@ class Block:
     n_slots: int
     capacity: Numbers
     resource: str = "cpu"
-    pools: Mapping[str, Pool] = field(default_factory=dict)
+    pools: Mapping[str, Any] = field(default_factory=dict)
     predictions: dict[Any, Any] = field(init=False, default_factory=dict, repr=False)
     """What policies have predicted, by policy: some are parts of others."""
 

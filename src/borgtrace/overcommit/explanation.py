@@ -9,15 +9,17 @@ from borgtrace.overcommit.block import Block
 from borgtrace.overcommit.oracle import oracle
 from borgtrace.overcommit.policies import NodePolicy, Policy
 from borgtrace.overcommit.priorities import priorities
-from borgtrace.overcommit.replay import Cell, seen_by_policies
-from borgtrace.overcommit.study import Setting, open_cell
+from borgtrace.overcommit.replay import Cell
+from borgtrace.overcommit.study import Forecasts, Setting, open_cell
 from borgtrace.recipe import EngineTables
 from borgtrace.recipe.store_question import Report
 from borgtrace.schema.time import TRACE_START, WINDOW, write_time
 from borgtrace.store import Store
 
 
-def explained(store: Store, setting: Setting, machine: int, time: int, report: Report) -> list[dict[str, Any]]:
+def explained(
+    store: Store, setting: Setting, machine: int, time: int, report: Report, forecasts: Forecasts
+) -> list[dict[str, Any]]:
     """Return a row for each policy, resource and term: what it was at the end of the slot of a time.
 
     Parameters
@@ -32,13 +34,15 @@ def explained(store: Store, setting: Setting, machine: int, time: int, report: R
         On the trace's clock, µs.
     report
         Called with the step, how much of it is done, and how much there is.
+    forecasts
+        Forecasters that policies may name.
 
     Raises
     ------
     UsageError
         Where nothing ran on the machine in that slot, or it is not in the store.
     """
-    cell = open_cell(store, EngineTables.of(store, memory=store.memory), setting, report)
+    cell = open_cell(store, EngineTables.of(store, memory=store.memory), setting, report, forecasts)
     place = int(np.searchsorted(cell.usage.machines, machine))
     if place == len(cell.usage.machines) or cell.usage.machines[place] != machine:
         raise UsageError("--explain", "no usage on such a machine", got=str(machine))
@@ -58,7 +62,7 @@ def explained(store: Store, setting: Setting, machine: int, time: int, report: R
 
 
 def _terms(cell: Cell, policy: Policy, block: Block, horizon: int, slot: int) -> list[tuple[str, float | None]]:
-    seen = seen_by_policies(block, is_capped=cell.is_capped, is_literal=cell.is_literal)
+    seen = cell.seen(block)
     at = int(np.searchsorted(block.all.slots, slot))
     if isinstance(policy, NodePolicy):
         terms = dict(policy.terms(seen))

@@ -114,20 +114,12 @@ def _goes_on(i: int, task: Index, slot: Index) -> bool:
 @compiled()
 def _deaths(present: Index, columns: Columns, priority: Index, excess: float) -> int:
     """Return how many tasks die, the lowest priority and of it the largest first, until an excess is gone."""
-    task, slot, usage = columns.task, columns.slot, columns.usage
+    usage = columns.usage
+    later = np.array([i + 1 for i in present if _goes_on(i, columns.task, columns.slot)])
+    largest = later[np.argsort(-usage[later], kind="mergesort")]
+    ordered = largest[np.argsort(priority[largest], kind="mergesort")]
     deaths = 0
-    alive: Flags = np.array([_goes_on(i, task, slot) for i in present])
-    while excess > 0 and alive.any():
-        worst = -1
-        for k in range(present.size):
-            if alive[k] and (worst < 0 or _is_worse(present[k] + 1, present[worst] + 1, usage, priority)):
-                worst = k
-        alive[worst] = False
-        excess -= usage[present[worst] + 1]
+    while excess > 0 and deaths < ordered.size:
+        excess -= usage[ordered[deaths]]
         deaths += 1
     return deaths
-
-
-@compiled(inline=True)
-def _is_worse(one: int, other: int, usage: Numbers, priority: Index) -> bool:
-    return priority[one] < priority[other] or (priority[one] == priority[other] and usage[one] > usage[other])

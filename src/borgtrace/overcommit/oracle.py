@@ -51,19 +51,6 @@ def _judge(columns: Columns, horizon: int, predictions: Numbers, peaks: Numbers,
                     excess[p, j] += value - bound
 
 
-def n_judged(samples: Samples, horizon: int, n_slots: int) -> int:
-    """Return how many of the slots, from the first one on, have a whole horizon before the trace ends.
-
-    Parameters
-    ----------
-    samples
-        Of a machine.
-    horizon, n_slots
-        Length of the horizon and of the trace.
-    """
-    return int(np.searchsorted(samples.slots, n_slots - horizon))
-
-
 def oracle(samples: Samples, horizon: int, n_slots: int) -> Numbers:
     """Return the peak over (t, t + horizon] of the tasks present in each slot t: float64 (judged slots,).
 
@@ -97,7 +84,7 @@ def judge(samples: Samples, horizon: int, n_slots: int, predictions: Numbers) ->
         Peaks, float64 (judged slots,); slots whose sum exceeds the prediction, int64 (policies, judged slots); and
         the sum of what exceeds it, float64 of that shape.
     """
-    judged = n_judged(samples, horizon, n_slots)
+    judged = int(np.searchsorted(samples.slots, n_slots - horizon))
     peaks = np.empty(judged)
     over = np.zeros((len(predictions), judged), np.int64)
     excess = np.zeros((len(predictions), judged))

@@ -16,7 +16,6 @@ from borgtrace.lifecycle.by_machine import MachineUsage
 from borgtrace.overcommit.block import Block, Samples
 from borgtrace.overcommit.metrics import scores
 from borgtrace.overcommit.policies import Policy, Prediction
-from borgtrace.overcommit.pools import Pool
 from borgtrace.overcommit.priorities import priorities
 from borgtrace.recipe import Tables
 from borgtrace.recipe.store_question import Report
@@ -83,7 +82,7 @@ class Cell:
         Whether history is kept as Google's simulator does: lost where a task misses a slot, without the slots in which
         nothing ran on the machine.
     pools
-        What policies know of the whole cell, by resource and name.
+        What policies know beyond a machine's past, by resource and name.
     """
 
     usage: MachineUsage
@@ -91,7 +90,7 @@ class Cell:
     dialect: Dialect
     is_capped: bool = True
     is_literal: bool = False
-    pools: Mapping[str, Mapping[str, Pool]] = field(default_factory=dict)
+    pools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def block(self, place: int, resource: str) -> Block:
         """Return one machine and resource.
@@ -124,6 +123,11 @@ class Cell:
             self.pools.get(resource, {}),
         )
         return block.without_gaps() if self.is_literal else block
+
+    def seen(self, block: Block) -> Block:
+        """Return a block as policies see it: with capped usage, and with the memory of Google's simulator."""
+        seen = block.capped() if self.is_capped else block
+        return seen.forgetful() if self.is_literal else seen
 
 
 def replay(
@@ -186,23 +190,8 @@ def _judged(
 ) -> npt.NDArray[Any]:
     found = []
     for place in places:
-        block = cell.block(place, resource)
-        block = block.of_priorities(*chosen)
-        seen = seen_by_policies(block, is_capped=cell.is_capped, is_literal=cell.is_literal)
+        block = cell.block(place, resource).of_priorities(*chosen)
+        seen = cell.seen(block)
         predictions = [policy.predicted(seen) for policy in policies]
         found.append(score(block, horizon, predictions))
     return np.stack(found)
-
-
-def seen_by_policies(block: Block, *, is_capped: bool, is_literal: bool) -> Block:
-    """Return a block as policies see it: with capped usage, and with the memory of Google's simulator.
-
-    Parameters
-    ----------
-    block
-        What happened.
-    is_capped, is_literal
-        As for :class:`Cell`.
-    """
-    seen = block.capped() if is_capped else block
-    return seen.forgetful() if is_literal else seen

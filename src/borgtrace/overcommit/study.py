@@ -1,7 +1,7 @@
 """The question behind the table: a store replayed under many policies."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,13 @@ SWEEP = (
     *(f"gpa:rho={rho},history={history}" for history in _HISTORIES for rho in (0.1, 0.01, 0.001, 1e-6)),
 )
 """History × parameter of every family that has a safety parameter."""
+Forecasts = Callable[[Store, str, str], Mapping[str, Any]]
+"""From a store, a resource and a file of trained forecasters (empty for none) to forecasters by name, which make means
+and deviations of the next slots from the tasks, slots and usage of samples: :func:`borgtrace.forecast.walks`."""
+
+
+def _no_forecasts(store: Store, resource: str, model: str) -> Mapping[str, Any]:
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,8 @@ class Setting:
         Cores and GiB of the largest machine, for policies whose buckets are cores and bytes; 0 where not known.
     target
         Violation rate that an advice must keep.
+    model
+        File of trained forecasters, for the policy forecast; empty for none.
     seed
         Of the sample of machines.
     jobs
@@ -87,6 +96,7 @@ class Setting:
     cores: float = 0.0
     gib: float = 0.0
     target: float = 0.01
+    model: str = ""
     seed: int = 0
     jobs: int = 1
 
@@ -110,7 +120,9 @@ class Setting:
         return chosen[-1] if chosen else default_metric(dialect, resource)
 
 
-def open_cell(store: Store, tables: EngineTables, setting: Setting, report: Report) -> Cell:
+def open_cell(
+    store: Store, tables: EngineTables, setting: Setting, report: Report, forecasts: Forecasts = _no_forecasts
+) -> Cell:
     """Return what a replay of a store reads, dealt to machines first where it is not kept.
 
     Parameters
@@ -121,19 +133,33 @@ def open_cell(store: Store, tables: EngineTables, setting: Setting, report: Repo
         Metrics, and how slots and history are made.
     report
         Called with the step, how much of it is done, and how much there is.
+    forecasts
+        Forecasters that policies may name.
+
+    Raises
+    ------
+    UsageError
+        Where a policy names another forecaster, or looks beyond slots that have no time.
     """
     dialect = store.manifest.dialect
+    pools = {resource: _pools(store, resource, setting, forecasts) for resource in setting.resources}
     cpu, memory = (setting.metric(dialect, resource) for resource in RESOURCES)
     given = store, tables.instance_events, tables.instance_attempts, cpu, memory
     usage = machine_usage(*given, is_whole=setting.is_literal, report=report)
-    needed = sorted({name for policy in setting.parsed for name in policy.pools})
-    if needed and setting.is_literal:
-        raise UsageError("--compat", "not with policies that know the time, which its slots do not have")
-    pools = {
-        resource: {name: POOLS[name](store, setting.metric(dialect, resource)) for name in needed}
-        for resource in setting.resources
-    }
     return Cell(usage, Capacities.of(tables), dialect, setting.is_capped, setting.is_literal, pools)
+
+
+def _pools(store: Store, resource: str, setting: Setting, forecasts: Forecasts) -> dict[str, Any]:
+    asked = [policy for policy in setting.parsed if policy.pools]
+    if asked and setting.is_literal:
+        got = ", ".join(policy.label for policy in asked)
+        expected, way_out = "policies that need none", "leave out these policies, or --compat crf"
+        raise UsageError("--compat", "its slots have no time", expected=expected, got=got, way_out=way_out)
+    needed = {name for policy in asked for name in policy.pools}
+    told = forecasts(store, resource, setting.model) if needed - POOLS.keys() else {}
+    check_names("--policy", sorted(needed - POOLS.keys()), told, "no such forecaster")
+    metric = setting.metric(store.manifest.dialect, resource)
+    return {name: told[name] if name in told else POOLS[name](store, metric) for name in sorted(needed)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,16 +170,15 @@ class Replay(StoreQuestion):
     ----------
     too_short
         What is said where nothing could be judged.
+    forecasts
+        Forecasters that policies may name; none by default.
     """
 
     reads: tuple[str, ...] = ("instance_usage", "instance_events")
     too_short: str = "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
+    forecasts: Forecasts = field(default=_no_forecasts, compare=False)
 
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The fields of :class:`Setting` with their defaults."""
-        default = Setting()
-        return {name: getattr(default, name) for name in Setting.__dataclass_fields__}
+    setting = Setting
 
     def asked(self, parameters: Mapping[str, Any]) -> tuple[Setting, list[Policy]]:
         """Return the setting and its policies."""
@@ -163,7 +188,7 @@ class Replay(StoreQuestion):
     def answer(self, store: Store, tables: EngineTables, asked: tuple[Setting, list[Policy]]) -> pa.Table:
         """Replay the machines of a store; see the base."""
         setting, policies = asked
-        cell = open_cell(store, tables, setting, self.report)
+        cell = open_cell(store, tables, setting, self.report, self.forecasts)
         places = sample(len(cell.usage.machines), setting.machines, setting.seed)
         NotApplicable.unless(len(places), _nothing(cell.usage.facts))
         rows = []

@@ -162,7 +162,7 @@ def _cell(result: pa.Table, column: str, **chosen: str) -> Any:
 
 
 _PAPER = "nsigma:n=5,history=2h,warmup=2h"
-_FREE = ("seed", "policies", "machines", "jobs", "tasks", "resources", "shapes", "cores", "gib", "target")
+_FREE = ("seed", "policies", "machines", "jobs", "tasks", "resources", "shapes", "cores", "gib", "target", "model")
 _WEEK = Scope(traces=("2019",), is_general=True, span=7 * DAY, free=_FREE)
 CLAIMS = (
     Claim(

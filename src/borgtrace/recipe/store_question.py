@@ -2,9 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -24,11 +24,22 @@ class StoreQuestion(Question):
 
     Attributes
     ----------
+    setting
+        Dataclass of its parameters, which all have defaults.
     report
         Told how far the answer is.
+    unit
+        What it is told numbers of, for a rate; empty where that is not one thing.
     """
 
+    setting: ClassVar[type[Any]]
     report: Report = field(default=lambda step, done, total: None, compare=False)
+    unit: str = ""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The fields of the setting with their defaults."""
+        return asdict(self.setting())
 
     def run(self, store: Store | str | Path, engine: str | None = None, **params: Any) -> Result:
         """Answer the question on a store.
@@ -63,9 +74,9 @@ class StoreQuestion(Question):
         """Return nothing: what is relational is shared with other questions."""
         return {}
 
-    @abstractmethod
     def asked(self, parameters: Mapping[str, Any]) -> Any:
-        """Check the parameters and return what :meth:`answer` needs of them."""
+        """Check the parameters and return what :meth:`answer` needs of them: the setting."""
+        return self.setting(**parameters)
 
     @abstractmethod
     def answer(self, store: Store, tables: EngineTables, asked: Any) -> pa.Table:

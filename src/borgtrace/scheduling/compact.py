@@ -88,11 +88,7 @@ class Setting:
 class Compact(StoreQuestion):
     """The table as a question: ``COMPACT.run(store, at=0, what_ifs=("limits",))``."""
 
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The fields of :class:`Setting` with their defaults."""
-        default = Setting()
-        return {name: getattr(default, name) for name in Setting.__dataclass_fields__}
+    setting = Setting
 
     def asked(self, parameters: Mapping[str, Any]) -> tuple[Setting, Policy]:
         """Return the setting and its policy."""

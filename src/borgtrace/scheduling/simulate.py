@@ -118,11 +118,7 @@ class Simulate(StoreQuestion):
     reads: tuple[str, ...] = ("machine_events", "instance_events")
     said: Callable[[str], None] = field(default=lambda text: None, compare=False)
 
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The fields of :class:`Setting` with their defaults."""
-        default = Setting()
-        return {name: getattr(default, name) for name in Setting.__dataclass_fields__}
+    setting = Setting
 
     def asked(self, parameters: Mapping[str, Any]) -> tuple[Setting, Mapping[str, Policy | None]]:
         """Return the setting and its policies."""

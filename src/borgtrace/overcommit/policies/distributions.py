@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.overcommit.block import Columns, Samples
 from borgtrace.overcommit.policies.gaussian import QuantilePolicy
+from borgtrace.overcommit.rule import RANGES
 
 CELLS = 1000
 """Steps of the grid, up to the sum of the warm tasks' limits."""
@@ -51,10 +51,7 @@ class Saddlepoint(QuantilePolicy):
 
     name = "saddlepoint"
     about = "saddlepoint quantile of the sum of independent tasks; ρ is per slot, not per horizon"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.rho < 0.5:
-            raise UsageError("--policy", "rho out of range", expected="above 0 and below 0.5", got=f"{self.rho:g}")
+    ranges = RANGES | {"rho": (lambda x: 0 < x < 0.5, "above 0 and below 0.5")}
 
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
         """Return the quantile of each slot."""

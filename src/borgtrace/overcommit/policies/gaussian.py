@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.overcommit.block import Block, Samples
@@ -32,15 +31,11 @@ class QuantilePolicy(Policy):
     history: int = 288
     warmup: int = 24
 
-    def __post_init__(self) -> None:
-        check_target(self.rho)
-
     def predict(self, block: Block) -> Prediction:
         """Return the prediction of each slot."""
         known = block.known
         warm = is_warm(known, self.history, self.warmup)
-        peaks = with_limits(known, warm, self.quantiles(known, warm))
-        return Prediction(block.spread(peaks) + block.unmeasured, int((~warm).sum()))
+        return predicted_by_warm(block, warm, self.quantiles(known, warm))
 
     @abstractmethod
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
@@ -91,11 +86,6 @@ class OnlineGpa(Policy):
     about = "GPA with a history that decays, and a prior of the tasks of the same user and name"
     pools = ("names",)
 
-    def __post_init__(self) -> None:
-        check_target(self.rho)
-        if not 0 <= self.prior < float("inf"):
-            raise UsageError("--policy", "prior out of range", expected="0 or more", got=f"{self.prior:g}")
-
     def predict(self, block: Block) -> Prediction:
         """Return the prediction of each slot."""
         every = block.all
@@ -111,16 +101,10 @@ class OnlineGpa(Policy):
         return Prediction(peaks, int((block.is_known & ~warm).sum()))
 
 
-def check_target(rho: float) -> None:
-    """Refuse what is no probability of overflow.
-
-    Raises
-    ------
-    UsageError
-        Not above 0 and below 1.
-    """
-    if not 0 < rho < 1:
-        raise UsageError("--policy", "rho out of range", expected="above 0 and below 1", got=f"{rho:g}")
+def predicted_by_warm(block: Block, warm: Flags, peaks: Numbers) -> Prediction:
+    """Return a prediction from peaks of the warm tasks: those of the measured samples of `block` that `warm` says."""
+    known = with_limits(block.known, warm, peaks)
+    return Prediction(block.spread(known) + block.unmeasured, int((~warm).sum()))
 
 
 def with_limits(samples: Samples, warm: Flags, peaks: Numbers) -> Numbers:

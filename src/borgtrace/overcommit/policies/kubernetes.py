@@ -35,21 +35,25 @@ class NodePolicy(Policy):
 
 @dataclass(frozen=True)
 class KoordinatorBatch(NodePolicy):
-    """koordinator's batch resource by usage: what best effort is not given, is kept for high priority.
+    """koordinator's batch resource: what best effort is not given, is kept for high priority.
 
-    batch = max(0, capacity·threshold − Σ usage of high priority); the trace has no usage of the system.
+    batch = max(0, capacity·threshold − Σ of high priority); the trace has no usage of the system.
 
     Attributes
     ----------
     cpu, memory
         cpuReclaimThresholdPercent and memoryReclaimThresholdPercent ÷ 100.
+    calculate
+        cpuCalculatePolicy and memoryCalculatePolicy: ``usage``, ``request`` or the larger of each task,
+        ``maxUsageRequest``.
     """
 
     cpu: float = 0.60
     memory: float = 0.65
+    calculate: str = "usage"
 
     name = "koordinator-batch"
-    about = "koordinator: capacity − batch resource, by usage; of high-priority tasks"
+    about = "koordinator: capacity − batch resource, by usage, request or maxUsageRequest; of high-priority tasks"
     high_only = True
 
     def terms(self, block: Block) -> Mapping[str, Numbers]:
@@ -69,31 +73,9 @@ class KoordinatorBatch(NodePolicy):
 
     def used(self, block: Block) -> Numbers:
         """Return what high priority is taken to use."""
-        return block.all.sums(np.where(block.is_known, block.all.usage, block.all.limit))
-
-
-@dataclass(frozen=True)
-class KoordinatorBatchRequest(KoordinatorBatch):
-    """The same by requests (calculatePolicy request)."""
-
-    name = "koordinator-batch-request"
-    about = "koordinator: capacity − batch resource, by requests; of high-priority tasks"
-
-    def used(self, block: Block) -> Numbers:
-        """Return the sum of the requests."""
-        return block.limits
-
-
-@dataclass(frozen=True)
-class KoordinatorBatchMaximum(KoordinatorBatch):
-    """The same by the larger of usage and request of each task (calculatePolicy maxUsageRequest)."""
-
-    name = "koordinator-batch-maximum"
-    about = "koordinator: capacity − batch resource, by the larger of usage and request; of high-priority tasks"
-
-    def used(self, block: Block) -> Numbers:
-        """Return the sum of the larger ones."""
-        return block.all.sums(np.maximum(block.all.usage, block.all.limit))
+        usage = np.where(block.is_known, block.all.usage, block.all.limit)
+        by = {"usage": usage, "request": block.all.limit, "maxUsageRequest": np.maximum(usage, block.all.limit)}
+        return block.all.sums(by[self.calculate])
 
 
 @dataclass(frozen=True)

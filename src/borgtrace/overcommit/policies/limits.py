@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from borgtrace.errors import UsageError
 from borgtrace.overcommit.block import Block
 from borgtrace.overcommit.policies.policy import Policy, Prediction
 
@@ -27,10 +26,6 @@ class BorgDefault(Policy):
 
     name = "borg"
     about = "φ times the sum of the limits"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.phi <= 1:
-            raise UsageError("--policy", "phi out of range", expected="above 0 and at most 1", got=f"{self.phi:g}")
 
     def predict(self, block: Block) -> Prediction:
         """Return the share of the sum of the limits."""

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.overcommit.block import Block, Columns
 from borgtrace.overcommit.policies.policy import Policy, Prediction, is_warm
-from borgtrace.overcommit.policies.tasks import check_percentile, percentile_of
+from borgtrace.overcommit.policies.tasks import percentile_of
 
 _SIGMA, _PERCENTILE = 0, 1
 
@@ -50,10 +49,6 @@ class NSigma(_MachinePolicy):
     name = "nsigma"
     about = "mean + n standard deviations of the machine's usage ÷ limit, at most 1, times the limits"
 
-    def __post_init__(self) -> None:
-        if not self.n >= 0:
-            raise UsageError("--policy", "n is negative", expected="0 or more", got=f"{self.n:g}")
-
     def predict(self, block: Block) -> Prediction:
         """Return the prediction of each slot."""
         return self._predict(block, _SIGMA, self.n)
@@ -77,9 +72,6 @@ class MachinePercentile(_MachinePolicy):
 
     name = "machine-percentile"
     about = "a percentile of the machine's usage ÷ limit, at most 1, times the limits"
-
-    def __post_init__(self) -> None:
-        check_percentile(self.q)
 
     def predict(self, block: Block) -> Prediction:
         """Return the prediction of each slot."""

@@ -43,7 +43,7 @@ class Policy(Rule):
     high_only
         Whether it speaks of high-priority tasks alone, and is judged on them.
     pools
-        What it knows of the whole cell: ``jobs``, ``names`` (:mod:`borgtrace.overcommit.pools`).
+        What it knows beyond a machine's past: ``jobs``, ``names`` (:mod:`borgtrace.overcommit.pools`), or a forecaster.
     """
 
     option = "--policy"

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.overcommit.block import Samples
@@ -33,10 +32,6 @@ class Reservation(Ever):
 
     name = "reservation"
     about = "the sum of reservations as in Borg: the limit, decaying toward usage plus a margin, up at once"
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.margin < float("inf"):
-            raise UsageError("--policy", "margin out of range", expected="0 or more", got=f"{self.margin:g}")
 
     def of_tasks(self, samples: Samples) -> Numbers:
         """Return each task's reservation after each sample."""

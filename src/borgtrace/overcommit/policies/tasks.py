@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.overcommit.block import Block, Samples
+from borgtrace.overcommit.policies.gaussian import decayed_moments
 from borgtrace.overcommit.policies.policy import Policy, Prediction, is_warm
 
 EVER = 2**31
@@ -60,7 +60,7 @@ class Highest(Ever):
 
     def of_tasks(self, samples: Samples) -> Numbers:
         """Return the running maximum."""
-        return running_maximum(samples.task, samples.usage)
+        return moving_maximum(samples.task, samples.slot, samples.usage, EVER)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ class Average(Ever):
 
     def of_tasks(self, samples: Samples) -> Numbers:
         """Return the running mean."""
-        return running_mean(samples.task, samples.usage)
+        known = np.ones(len(samples), np.bool_)
+        return decayed_moments(samples.task, samples.slot, samples.usage, known, np.inf)[2]
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,6 @@ class TaskPercentile(TaskPolicy):
     name = "task-percentile"
     about = "the sum over tasks of a percentile of usage ÷ limit, times the limit now"
 
-    def __post_init__(self) -> None:
-        check_percentile(self.q)
-
     def is_warm(self, samples: Samples) -> Flags:
         """Count the samples in the history."""
         return is_warm(samples, self.history, self.warmup)
@@ -108,39 +106,22 @@ class TaskPercentile(TaskPolicy):
         return rolling_percentile(samples.low(self.history), ratio, self.q / 100) * samples.limit
 
 
-def check_percentile(q: float) -> None:
-    """Refuse what is no percentile.
-
-    Raises
-    ------
-    UsageError
-        Below 0 or above 100.
-    """
-    if not 0 <= q <= 100:
-        raise UsageError("--policy", "q is no percentile", expected="0 to 100", got=f"{q:g}")
-
-
 @compiled()
-def running_maximum(task: Index, usage: Numbers) -> Numbers:
-    """Return the highest usage of each task up to each sample."""
-    out = usage.copy()
-    for i in range(1, task.size):
-        if task[i] == task[i - 1]:
-            out[i] = max(out[i - 1], usage[i])
-    return out
-
-
-@compiled()
-def running_mean(task: Index, usage: Numbers) -> Numbers:
-    """Return the mean usage of each task up to each sample."""
-    out = np.empty(task.size)
-    total, n = 0.0, 0
-    for i in range(task.size):
-        if i == 0 or task[i] != task[i - 1]:
-            total, n = 0.0, 0
-        total += usage[i]
-        n += 1
-        out[i] = total / n
+def moving_maximum(owner: Index, slot: Index, value: Numbers, length: int) -> Numbers:
+    """Return the largest value of each owner's last `length` slots, that of the sample included."""
+    out = np.empty(owner.size)
+    # Candidates, oldest first, each larger than all after it: a sample enters and leaves once.
+    kept, first, last = np.empty(owner.size, np.int64), 0, 0
+    for i in range(owner.size):
+        if i == 0 or owner[i] != owner[i - 1]:
+            first = last
+        while last > first and value[kept[last - 1]] <= value[i]:
+            last -= 1
+        kept[last] = i
+        last += 1
+        while slot[kept[first]] <= slot[i] - length:
+            first += 1
+        out[i] = value[kept[first]]
     return out
 
 

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.histogram import Buckets, find, upper
+from borgtrace.overcommit.histogram import VPA_BUCKETS, Buckets, find, upper
 from borgtrace.overcommit.policies.kubernetes import DAY
 from borgtrace.overcommit.recommenders.recommender import Recommender
 from borgtrace.overcommit.recommenders.samples import JobSamples
@@ -26,7 +25,6 @@ RATE = 1 - 2 ** (-2 / DAY)
 """Half-life of 12 h, that of Autopilot's windows for CPU."""
 MODELS = np.array([(rate, margin) for rate in (1 - 2 ** (-12 / DAY), RATE) for margin in (0.0, 0.15)])
 """Rate and margin of each model: half-lives of 2 h and 12 h, without a margin and with that of the moving windows."""
-_BUCKETS = {"cpu": Buckets.exponential(1000.0, 0.01), "memory": Buckets.exponential(1e12, 1e7)}
 
 
 @dataclass(frozen=True)
@@ -49,14 +47,10 @@ class AutopilotArgmin(Recommender):
     name = "autopilot-argmin"
     about = "Autopilot's learning recommender: the limit of the least cost of over- and underruns"
 
-    def __post_init__(self) -> None:
-        if min(self.overrun, self.underrun, self.change, self.model) < 0:
-            raise UsageError(self.option, "a weight is negative", expected="0 or more", got=self.label)
-
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the limit of the best model after each slot."""
         weights = np.array([self.overrun, self.underrun, self.change, self.model])
-        return _limits(samples.job, samples.slot, samples.value, weights, MODELS, _BUCKETS[samples.resource])
+        return _limits(samples.job, samples.slot, samples.value, weights, MODELS, VPA_BUCKETS[samples.resource])
 
 
 @compiled()

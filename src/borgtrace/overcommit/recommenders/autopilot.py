@@ -4,26 +4,22 @@ CPU: the weighted average for batch jobs; for serving ones (here: production) th
 which a sample weighs its value too.  Memory by how well a job stands running out of it.  Then a margin, and the largest
 recommendation of the last hour.
 
-The paper leaves open, and this declares: buckets (from 1 millicore or 1 MB, each 2 % wider), the margin (a parameter,
-15 % whatever the size), N of the maximum (all samples so far).  Its samples are seconds, these the means of 5 minutes.
+What the paper leaves open are parameters: buckets (from 1 millicore or 1 MB, each `growth` times wider), the margin by
+size, and N of the maximum (`history`, a whole trace by default).  Its samples are seconds, these means of 5 minutes.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.overcommit.histogram import Buckets, Shape
 from borgtrace.overcommit.policies.gaussian import decayed_moments
 from borgtrace.overcommit.policies.kubernetes import DAY
 from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR
-from borgtrace.overcommit.policies.tasks import running_maximum
+from borgtrace.overcommit.policies.tasks import moving_maximum
 from borgtrace.overcommit.recommenders.recommender import Recommender
 from borgtrace.overcommit.recommenders.samples import JobSamples
-
-_CPU = Shape(Buckets.exponential(1000.0, 0.001, 1.02), DAY / 2, 0.95)
-_MEMORY = Shape(Buckets.exponential(1e13, 1e6, 1.02), 2 * DAY, 0.98)
 
 
 @dataclass(frozen=True)
@@ -34,9 +30,18 @@ class Autopilot(Recommender):
     ----------
     margin
         What is added to the statistic, as a share of it.
+    large
+        Share of the largest machine above which a statistic is large; 1 where none is.
+    large_margin
+        What is added to a large one instead, if it is less; in all at least what the largest small one has.
+    growth
+        How much wider each bucket is than the one before.
     """
 
     margin: float = 0.15
+    large: float = 1.0
+    large_margin: float = 0.1
+    growth: float = 1.02
 
     name = "autopilot"
     about = "moving windows: CPU average (batch) or load-adjusted P95 (serving); memory P98; + a margin"
@@ -44,58 +49,64 @@ class Autopilot(Recommender):
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the largest recommendation of the hour before, after each sample."""
         statistic = self.cpu(samples) if samples.resource == "cpu" else self.memory(samples)
-        return hourly_maximum(samples.job, samples.slot, statistic * (1 + self.margin), SLOTS_PER_HOUR)
+        small = statistic * (1 + self.margin)
+        large = np.maximum(statistic * (1 + self.large_margin), self.large * samples.size * (1 + self.margin))
+        return moving_maximum(samples.job, samples.slot, np.minimum(small, large), SLOTS_PER_HOUR)
 
     def cpu(self, samples: JobSamples) -> Numbers:
         """Return the average for batch jobs, the load-adjusted percentile for serving ones."""
         given = samples.job, samples.slot, samples.value
         average = decayed_moments(*given, np.ones(len(samples), np.bool_), DAY / 2)[2]
-        return np.where(samples.is_serving, _CPU.after(*given, samples.value), average)
+        return np.where(samples.is_serving, self.percentile(samples, 0.95, samples.value), average)
 
     def memory(self, samples: JobSamples) -> Numbers:
         """Return the 98th percentile."""
-        return _MEMORY.after(samples.job, samples.slot, samples.value)
+        return self.percentile(samples, 0.98)
+
+    def percentile(self, samples: JobSamples, share: float, weight: Numbers | float = 1.0) -> Numbers:
+        """Return a percentile of the decaying histogram after each sample.
+
+        Parameters
+        ----------
+        samples
+            Of jobs.
+        share
+            Percentile ÷ 100.
+        weight
+            Of each sample, or of all.
+        """
+        highest, first, half_life = (1000.0, 0.001, DAY / 2) if samples.resource == "cpu" else (1e13, 1e6, 2 * DAY)
+        shape = Shape(Buckets.exponential(highest, first, self.growth), half_life, share)
+        return shape.after(samples.job, samples.slot, samples.value, weight)
 
 
+@dataclass(frozen=True)
 class AutopilotMaximum(Autopilot):
-    """Moving windows with the maximum of memory, for jobs that must not run out of it."""
+    """Moving windows with the maximum of memory, for jobs that must not run out of it.
+
+    Attributes
+    ----------
+    history
+        Slots whose highest sample counts.
+    """
+
+    history: int = 31 * DAY
 
     name = "autopilot-max"
-    about = "the same with the highest memory so far"
+    about = "the same with the highest memory of a history"
     resources = ("memory",)
 
     def memory(self, samples: JobSamples) -> Numbers:
-        """Return the highest sample so far."""
-        return running_maximum(samples.job, samples.value)
+        """Return the highest sample of the history."""
+        return moving_maximum(samples.job, samples.slot, samples.value, self.history)
 
 
-class AutopilotIntermediate(Autopilot):
+class AutopilotIntermediate(AutopilotMaximum):
     """Moving windows with max(P60, half the maximum) of memory, for jobs that stand it well."""
 
     name = "autopilot-60"
-    about = "the same with the larger of P60 and half the highest memory"
-    resources = ("memory",)
+    about = "the same with the larger of P60 and half the highest memory of a history"
 
     def memory(self, samples: JobSamples) -> Numbers:
         """Return the larger of both."""
-        median = replace(_MEMORY, share=0.6).after(samples.job, samples.slot, samples.value)
-        return np.maximum(median, 0.5 * running_maximum(samples.job, samples.value))
-
-
-@compiled()
-def hourly_maximum(job: Index, slot: Index, value: Numbers, length: int) -> Numbers:
-    """Return the largest value of each job's last `length` slots, that of the sample included."""
-    out = np.empty(job.size)
-    # Candidates, oldest first, each larger than all after it: a sample enters and leaves once.
-    kept, first, last = np.empty(job.size, np.int64), 0, 0
-    for i in range(job.size):
-        if i == 0 or job[i] != job[i - 1]:
-            first = last
-        while last > first and value[kept[last - 1]] <= value[i]:
-            last -= 1
-        kept[last] = i
-        last += 1
-        while slot[kept[first]] <= slot[i] - length:
-            first += 1
-        out[i] = value[kept[first]]
-    return out
+        return np.maximum(self.percentile(samples, 0.6), 0.5 * super().memory(samples))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.overcommit.recommenders.recommender import Recommender
@@ -35,10 +34,6 @@ class Hpa(Recommender):
 
     name = "hpa"
     about = "HPA's replicas for a target utilization; their requests are shared by the tasks that ran"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.target <= 1:
-            raise UsageError(self.option, "target out of range", expected="above 0 and at most 1", got=self.label)
 
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the limit after each sample, from the slot that ends with it."""

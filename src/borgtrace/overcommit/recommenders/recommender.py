@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.overcommit.histogram import FOREVER, MEBIBYTE, Buckets, Shape
+from borgtrace.overcommit.histogram import FOREVER, MEBIBYTE, VPA_BUCKETS, Buckets, Shape
 from borgtrace.overcommit.policies.kubernetes import DAY, KOORDINATOR
+from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR
 from borgtrace.overcommit.recommenders.samples import JobSamples
 from borgtrace.overcommit.rule import Rule
 
@@ -83,14 +84,32 @@ class Koordinator(HistogramRecommender):
 
 
 class Katalyst(HistogramRecommender):
-    """katalyst's recommender of CPU: P95, samples weighed by their value, of at least .1 core; from a day on."""
+    """katalyst: P90 without a margin, from a day on; samples of CPU weigh their value, of at least .1 core.
+
+    After kubewharf/katalyst-core, pkg/controller/resource-recommend/processor/percentile.  Memory is the highest sample
+    of each hour, added when the hour has ended; a margin (resourceBufferPercent) is the user's to add.
+    """
 
     name = "katalyst"
-    about = "P95 of CPU, weighted by usage (half-life 24 h); the request for a day"
-    resources = ("cpu",)
-    shapes = {"cpu": Shape(Buckets.exponential(1000.0, 0.01), DAY, 0.95)}
+    about = "P90 of CPU, weighted by usage, and of the hourly peaks of memory (half-life 24 h); the request for a day"
+    shapes = {name: Shape(buckets, DAY, 0.9) for name, buckets in VPA_BUCKETS.items()}
     least = 0.1
     patience = DAY
+
+    def recommend(self, samples: JobSamples) -> Numbers:
+        """Return the percentile after each sample: of memory, that of the hours that have ended."""
+        if samples.resource == "cpu":
+            return super().recommend(samples)
+        hours = samples.moment(samples.slot // SLOTS_PER_HOUR)
+        first = np.flatnonzero(np.diff(hours, prepend=-1))
+        last = np.append(first[1:], len(samples)) - 1
+        highest = np.maximum.reduceat(samples.value, first)
+        found = self.shapes["memory"].after(samples.job[last], samples.slot[last], highest)
+        found[age(samples)[last] < self.patience] = np.nan
+        ended = np.searchsorted(hours[first], samples.moment((samples.slot + 1) // SLOTS_PER_HOUR)) - 1
+        # −1, where no hour of any job has ended, takes the job that is none.
+        is_own = np.append(samples.job[last], -1)[ended] == samples.job
+        return np.where(is_own, found[ended], np.nan)
 
 
 class Crane(HistogramRecommender):

@@ -7,13 +7,14 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.kernels.compiled import compiled
 from borgtrace.overcommit.priorities import LOWEST, serving
 from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
 from borgtrace.store import Store
 
 _CHUNK = 1 << 21
 """Windows that are read at a time; a larger job is read whole."""
+BITS_OF_TIME = 32
+"""Of a moment."""
 COLUMNS = {"cpu": "average_cpu", "memory": "maximum_memory"}
 """What recommenders learn from: 5-minute means of CPU, and peaks of memory, which cannot be taken back."""
 
@@ -36,6 +37,10 @@ class JobSamples:
         Whether the job is of the production tier or above.
     resource
         ``"cpu"`` or ``"memory"``.
+    size
+        Cores, or bytes, of the largest machine.
+    beside
+        The same jobs' samples of other resources.
     """
 
     job: Index
@@ -45,10 +50,16 @@ class JobSamples:
     request: Numbers
     is_serving: Flags
     resource: str
+    size: float
+    beside: tuple["JobSamples", ...] = ()
 
     def __len__(self) -> int:
         """Return the number of samples."""
         return len(self.job)
+
+    def moment(self, time: Index) -> Index:
+        """Return job and time of each sample as one number, ascending as both are: (n,)."""
+        return self.job << BITS_OF_TIME | time
 
     def in_force(self, recommended: Numbers) -> Numbers:
         """Return the limit of each sample: what was recommended after the slots before; else the task's request.
@@ -58,25 +69,16 @@ class JobSamples:
         recommended
             Float64 (n,): what is recommended after each sample; NaN where nothing is.
         """
-        return _in_force(self.job, self.slot, recommended, self.request)
-
-
-@compiled()
-def _in_force(job: Index, slot: Index, recommended: Numbers, request: Numbers) -> Numbers:
-    out = np.empty(job.size)
-    now = np.nan
-    for i in range(job.size):
-        if i == 0 or job[i] != job[i - 1]:
-            now = np.nan
-        elif slot[i] != slot[i - 1]:
-            # What follows from a slot holds from the next one on.
-            now = recommended[i - 1]
-        out[i] = request[i] if np.isnan(now) else now
-    return out
+        moment = self.moment(self.slot)
+        before = np.searchsorted(moment, moment) - 1
+        # −1, before the first slot of all, takes the job that is none.
+        is_own = np.append(self.job, -1)[before] == self.job
+        now = np.where(is_own, recommended[before], np.nan)
+        return np.where(np.isnan(now), self.request, now)
 
 
 def job_samples(store: Store, resource: str, unit: float) -> Iterator[JobSamples]:
-    """Yield the samples of all jobs of a store, some jobs at a time.
+    """Yield the samples of all jobs of a store, some jobs at a time; of each resource the same ones.
 
     Tasks inside an alloc set count, the set's own instances do not.  Windows without a value, and tasks without a
     request, are left out.
@@ -92,23 +94,24 @@ def job_samples(store: Store, resource: str, unit: float) -> Iterator[JobSamples
     """
     names = ["collection_id", "collection_type", "priority", f"{resource}_request"]
     tasks = pq.read_table(store.layout.parts("tasks"), columns=names)
+    collection = tasks["collection_id"].to_numpy()
+    number = np.cumsum(np.diff(collection, prepend=collection[:1]) != 0)
     is_job = tasks["collection_type"].to_numpy() != "ALLOC_SET"
     priority = tasks["priority"].to_numpy().astype(np.float64)
     request = tasks[names[-1]].to_numpy().astype(np.float64) * unit
     lowest = serving(store.manifest.dialect)
-    for first, last in _ranges(store, tasks["collection_id"].to_numpy()):
+    for first, last in _ranges(store, collection):
         low, high = int(store.offsets[first]), int(store.offsets[last])
         value = np.asarray(store.array(COLUMNS[resource])[low:high], np.float64) * unit
         task = np.repeat(np.arange(first, last), np.diff(store.offsets[first : last + 1]))
         start = np.asarray(store.array("start_time")[low:high], np.int64) * SECOND
         kept = is_job[task] & ~np.isnan(value) & ~np.isnan(request[task]) & (start >= TRACE_START)
         task, slot, value = task[kept], (start[kept] - TRACE_START) // WINDOW, value[kept]
-        job = np.unique(tasks["collection_id"].to_numpy()[task], return_inverse=True)[1].astype(np.int64)
+        job = number[task]
         order = np.lexsort((task, slot, job))
         job, task, slot, value = job[order], task[order], slot[order], value[order]
-        yield JobSamples(
-            job, task, slot, value, request[task], np.nan_to_num(priority[task], nan=LOWEST) >= lowest, resource
-        )
+        is_serving = np.nan_to_num(priority[task], nan=LOWEST) >= lowest
+        yield JobSamples(job, task, slot, value, request[task], is_serving, resource, unit)
 
 
 def _ranges(store: Store, collection: Index) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,7 @@ Reference: Rzadca et al., EuroSys'20 (Autopilot); kubernetes/autoscaler; koordin
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,27 +56,28 @@ class Backtest(StoreQuestion):
     def answer(self, store: Store, tables: EngineTables, asked: Asked) -> pa.Table:
         """Back-test recommenders on the jobs of a store; see the base."""
         chosen, units = asked
-        rows = [row for resource, size in units.items() for row in _rows(store, chosen, resource, size)]
+        rows = _rows(store, chosen, units)
         NotApplicable.unless(rows, "no task has both usage and a request")
         return table_of(rows, self.result)
 
 
-def _rows(store: Store, asked: Sequence[Recommender], resource: str, size: float) -> list[dict[str, Any]]:
-    chosen = {each.label: each for each in asked if resource in each.resources}
-    tallies = {(name, group): Tally() for name in chosen for group in _GROUPS}
-    first, last = np.inf, 0
-    for samples in job_samples(store, resource, size):
-        if not len(samples):
-            continue
-        first, last = min(first, int(samples.slot.min())), max(last, int(samples.slot.max()) + 1)
-        groups = {"all": np.ones(len(samples), np.bool_), "serving": samples.is_serving, "batch": ~samples.is_serving}
-        for name, recommender in chosen.items():
-            recommended = recommender.recommend(samples)
-            for group, members in groups.items():
-                tallies[name, group].add(samples, recommended, members)
+def _rows(store: Store, asked: Sequence[Recommender], units: Mapping[str, float]) -> list[dict[str, Any]]:
+    pairs = [(resource, each) for resource in units for each in asked if resource in each.resources]
+    tallies = {(resource, group, each.label): Tally() for resource, each in pairs for group in _GROUPS}
+    slots: dict[str, list[tuple[int, int]]] = {resource: [] for resource in units}
+    # The same jobs of every resource at a time: a recommender may look at all of them.
+    for parts in zip(*(job_samples(store, *given) for given in units.items()), strict=True):
+        for samples in filter(len, parts):
+            known = replace(samples, beside=tuple(other for other in parts if other is not samples))
+            slots[samples.resource].append((int(samples.slot.min()), int(samples.slot.max()) + 1))
+            members = np.ones(len(samples), np.bool_), samples.is_serving, ~samples.is_serving
+            for recommender in (each for resource, each in pairs if resource == samples.resource):
+                recommended = recommender.recommend(known)
+                for group, chosen in zip(_GROUPS, members, strict=True):
+                    tallies[samples.resource, group, recommender.label].add(samples, recommended, chosen)
     return [
-        {"resource": resource, "tasks": group, "recommender": name, **_row(tally, size, last - first)}
-        for (name, group), tally in tallies.items()
+        {**dict(zip(RESULT.key, key, strict=True)), **_row(tally, units[key[0]], int(np.ptp(slots[key[0]])))}
+        for key, tally in tallies.items()
         if tally.jobs
     ]
 

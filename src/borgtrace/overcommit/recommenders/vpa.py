@@ -9,17 +9,16 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.histogram import Buckets, Shape, add, clear, find, percentile, subtract
+from borgtrace.overcommit.histogram import VPA_BUCKETS, Buckets, Shape, add, clear, find, percentile, subtract
 from borgtrace.overcommit.policies.kubernetes import DAY
 from borgtrace.overcommit.recommenders.recommender import Recommender, age
-from borgtrace.overcommit.recommenders.samples import JobSamples
+from borgtrace.overcommit.recommenders.samples import BITS_OF_TIME, JobSamples
 
-_CPU = Buckets.exponential(1000.0, 0.01)
-_MEMORY = Buckets.exponential(1e12, 1e7)
 _LEAST = {"cpu": 0.025, "memory": 250e6}
 _MARGIN = 1.15
 _WEIGHT = 0.1
 _SAMPLES_PER_DAY = 1440.0
+_CHANGE = 0.1
 
 
 class Vpa(Recommender):
@@ -34,17 +33,26 @@ class Vpa(Recommender):
 
 
 class VpaUpdated(Vpa):
-    """VPA with its updater: the target takes effect where a task is recreated for it.
+    """VPA with its updater: the targets take effect where the tasks are recreated for it.
 
-    That is at once where the limit lies outside the bounds, else where the tasks are 12 h old and the target differs by
-    10 % or more.  The original sums that difference over the resources; here each resource stands alone.
+    That is at once where the limit of a resource lies outside its bounds, else where the tasks are 12 h old and the
+    relative differences of limits and targets add up to 10 % or more, over the resources that are asked for.
+    After vertical-pod-autoscaler/pkg/updater/priority.
     """
 
     name = "vpa-updater"
     about = "VPA's target, applied as its updater does: out of bounds at once, else after 12 h and a change of 10 %"
 
     def recommend(self, samples: JobSamples) -> Numbers:
-        """Return the limit that is applied after each sample; NaN until the first update."""
+        """Return the limit that is applied after each slot; NaN until the first update."""
+        parts = (samples, *samples.beside)
+        moments = np.unique(np.concatenate([each.moment(each.slot) for each in parts]))
+        known = np.stack([self._known(each, moments) for each in parts])
+        found = _updated(moments >> BITS_OF_TIME, moments, known, DAY // 2)
+        return found[np.searchsorted(moments, samples.moment(samples.slot))]
+
+    def _known(self, samples: JobSamples, moments: Index) -> Numbers:
+        """Return target, bounds and request at some moments, by the job's samples so far: (4, m), NaN without any."""
         first = np.searchsorted(samples.job, samples.job)
         count = np.arange(1, len(samples) + 1) - first
         confidence = np.minimum(age(samples) / DAY, count / _SAMPLES_PER_DAY)
@@ -52,9 +60,10 @@ class VpaUpdated(Vpa):
         # At the first sample nothing is known, and no limit is too high.
         rise = np.divide(1.0, confidence, out=np.full(len(samples), np.inf), where=confidence > 0)
         high = percentile_of(samples, 0.95) * (1.0 + rise)
-        target = super().recommend(samples)
-        bounds = bounded(samples, low), bounded(samples, high)
-        return _updated(samples.job, samples.slot, target, *bounds, samples.request, DAY // 2)
+        found = np.stack([super().recommend(samples), bounded(samples, low), bounded(samples, high), samples.request])
+        place = np.searchsorted(samples.moment(samples.slot), moments, side="right") - 1
+        is_there = np.append(samples.job, -1)[place] == moments >> BITS_OF_TIME
+        return np.where(is_there, np.column_stack([found, np.full(4, np.nan)])[:, place], np.nan)
 
 
 def percentile_of(samples: JobSamples, share: float) -> Numbers:
@@ -68,9 +77,11 @@ def percentile_of(samples: JobSamples, share: float) -> Numbers:
         Percentile ÷ 100.
     """
     if samples.resource == "cpu":
-        return Shape(_CPU, DAY, share, _MARGIN).after(samples.job, samples.slot, samples.value, _WEIGHT)
+        return Shape(VPA_BUCKETS["cpu"], DAY, share, _MARGIN).after(samples.job, samples.slot, samples.value, _WEIGHT)
     task = np.unique(samples.task, return_inverse=True)[1].astype(np.int64)
-    return daily_peaks(samples.job, task, samples.slot, samples.value, float(DAY), share, _MEMORY) * _MARGIN
+    return (
+        daily_peaks(samples.job, task, samples.slot, samples.value, float(DAY), share, VPA_BUCKETS["memory"]) * _MARGIN
+    )
 
 
 def bounded(samples: JobSamples, found: Numbers) -> Numbers:
@@ -79,19 +90,24 @@ def bounded(samples: JobSamples, found: Numbers) -> Numbers:
 
 
 @compiled()
-def _updated(
-    job: Index, slot: Index, target: Numbers, low: Numbers, high: Numbers, request: Numbers, patience: int
-) -> Numbers:
-    out = np.empty(job.size)
-    limit, since, now = 0.0, 0, np.nan
+def _updated(job: Index, moments: Index, known: Numbers, patience: int) -> Numbers:
+    """Return the limit of the first resource that is applied after each moment; NaN where none is."""
+    out, limits = np.full(job.size, np.nan), np.empty(len(known))
+    since, now = 0, np.nan
     for i in range(job.size):
         if i == 0 or job[i] != job[i - 1]:
-            limit, since, now = request[i], slot[i], np.nan
-        # Judged once a slot, by the last sample of it.
-        is_last = i + 1 == job.size or job[i + 1] != job[i] or slot[i + 1] != slot[i]
-        is_old = slot[i] - since >= patience and abs(limit - target[i]) >= 0.1 * limit
-        if is_last and (limit < low[i] or limit > high[i] or is_old):
-            limit, since, now = target[i], slot[i], target[i]
+            limits[:], since, now = np.nan, moments[i], np.nan
+        is_outside, change = False, 0.0
+        for r in range(len(known)):
+            target, low, high, request = known[r, :, i]
+            if not target > 0:
+                continue
+            if np.isnan(limits[r]):
+                limits[r] = request
+            is_outside |= limits[r] < low or limits[r] > high
+            change += abs(limits[r] - target) / limits[r] if limits[r] > 0 else 0.0
+        if is_outside or (moments[i] - since >= patience and change >= _CHANGE):
+            limits[:], since, now = known[:, 0, i], moments[i], known[0, 0, i]
         out[i] = now
     return out
 
@@ -116,9 +132,7 @@ def daily_peaks(
         Of the histogram of a job.
     """
     weights, state, out = np.zeros(buckets.n), np.zeros(4), np.empty(job.size)
-    n_tasks = 0
-    for i in range(task.size):
-        n_tasks = max(n_tasks, task[i] + 1)
+    n_tasks = task.max() + 1 if task.size else 0
     end, peak = np.full(n_tasks, -1.0), np.zeros(n_tasks)
     for i in range(job.size):
         if i == 0 or job[i] != job[i - 1]:
