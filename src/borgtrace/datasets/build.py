@@ -17,7 +17,7 @@ from borgtrace.datasets._series import scale, take_columns
 from borgtrace.datasets.features import check_series, static_features
 from borgtrace.datasets.formats import FORMATS, suffix_of
 from borgtrace.datasets.formats.arrays import IDENTITY, FeatureNames, TraceArrays, side_by_side
-from borgtrace.datasets.gathering import POINTS, Gatherer, spans
+from borgtrace.datasets.gathering import POINTS, Gatherer
 from borgtrace.datasets.leakage import Leakage, running_on, shared_groups
 from borgtrace.datasets.metadata import File, Metadata, Selected
 from borgtrace.datasets.options import SHARDS_OF_2017, Options
@@ -26,6 +26,7 @@ from borgtrace.datasets.shards import default_shards, shard_name, shard_numbers,
 from borgtrace.datasets.trace_index import Counts, TraceIndex, select_traces
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Values
+from borgtrace.kernels.runs import spans
 from borgtrace.storage import check_free, local, new_folder
 from borgtrace.store import Store
 

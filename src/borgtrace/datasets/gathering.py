@@ -1,6 +1,6 @@
 """Traces gathered from the store's columns into blocks: the one way in which values leave the store."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -81,22 +81,3 @@ def _delay(series: Values, offsets: Index, lag: int) -> None:
     length = np.diff(offsets)
     points = np.arange(offsets[-1]) - np.repeat(offsets[:-1], length)
     series[points < lag] = np.nan
-
-
-def spans(length: Index, points: int = POINTS) -> Iterator[tuple[int, int]]:
-    """Cut a row of traces into runs of at most `points` points, at least one trace each.
-
-    Examples
-    --------
-    >>> list(spans(np.array([3, 3, 9, 1]), points=6))
-    [(0, 2), (2, 3), (3, 4)]
-    """
-    ends = np.cumsum(length)
-    first = 0
-    while first < len(ends):
-        # At least one trace each: a trace longer than a run must still be worked on.
-        # Searched in sums rather than counted trace by trace: a set has millions of traces.
-        before = int(ends[first - 1]) if first else 0
-        last = max(int(np.searchsorted(ends, before + points, side="right")), first + 1)
-        yield first, last
-        first = last

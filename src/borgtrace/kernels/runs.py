@@ -1,4 +1,6 @@
-"""Runs of equal keys in sorted arrays: the windows of one task."""
+"""Runs of equal keys in sorted arrays, such as the windows of one task, and spans of them."""
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -22,3 +24,28 @@ def run_starts(first: Index, second: Index) -> Index:
     starts = np.concatenate([[0], np.flatnonzero(is_new) + 1, [len(first)]])
     # Without rows there is no run: only the length.
     return starts if len(first) else starts[1:]
+
+
+def spans(length: Index, most: int) -> Iterator[tuple[int, int]]:
+    """Cut neighboring groups into spans of at most `most` rows, at least one group each: first, and one after the last.
+
+    Parameters
+    ----------
+    length
+        Rows of each group.
+    most
+        Rows of a span; a group that has more is one by itself.
+
+    Examples
+    --------
+    >>> list(spans(np.array([3, 3, 9, 1]), most=6))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    ends = np.cumsum(length)
+    first = 0
+    while first < len(ends):
+        # Searched in sums rather than counted group by group: a set has millions of traces.
+        before = int(ends[first - 1]) if first else 0
+        last = max(int(np.searchsorted(ends, before + most, side="right")), first + 1)
+        yield first, last
+        first = last

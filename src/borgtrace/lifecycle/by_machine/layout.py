@@ -16,6 +16,7 @@ import pyarrow as pa
 from borgtrace.engine.memory import parse_memory
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Values
+from borgtrace.kernels.runs import spans
 from borgtrace.lifecycle.by_machine import dealing
 from borgtrace.lifecycle.by_machine.dealing import NO_MACHINE, ROW, Manner, Starts, Windows, deal
 from borgtrace.lifecycle.by_machine.metrics import Metric
@@ -224,25 +225,47 @@ class _Dealer:
         index = []
         for bucket in range(self.n_buckets):
             self.report("sorting machines", bucket, self.n_buckets)
-            rows = np.fromfile(self._unsorted(bucket), ROW)
-            ids, number = np.unique(rows["machine"], return_inverse=True)
-            key = number.astype(np.int64) << (_BITS_OF_SLOT + _BITS_OF_TERM)
-            key |= (rows["term"].astype(np.int64) << _BITS_OF_SLOT) | rows["slot"]
-            # Stable: windows of a slot are added in the order of their start, whatever the buckets.
-            order = np.argsort(key, kind="stable")
-            first = np.flatnonzero(np.diff(key[order], prepend=-1))
-            cells = np.empty(len(first), CELL)
-            cells["term"], cells["slot"] = rows["term"][order[first]], rows["slot"][order[first]]
-            for name, is_peak in zip(("cpu", "memory"), self.manner.is_peak, strict=True):
-                cells[name] = _combined(rows[name][order], first, is_peak)
-            cells.tofile(self.folder / f"rows-{bucket:05d}")
-            entries = np.empty(len(ids), _INDEX)
-            begins = np.searchsorted(key[order[first]], np.arange(len(ids) + 1) << (_BITS_OF_SLOT + _BITS_OF_TERM))
+            rows = _mapped(self._unsorted(bucket), ROW)
+            ids, number = _numbered(rows["machine"])
+            by_machine = np.argsort(number, kind="stable")
+            lengths = np.bincount(number, minlength=len(ids))
+            ends = np.append(0, np.cumsum(lengths))
+            entries = np.zeros(len(ids), _INDEX)
             entries["machine"], entries["bucket"] = ids, bucket
-            entries["first"], entries["n"] = begins[:-1], np.diff(begins)
+            with (self.folder / f"rows-{bucket:05d}").open("wb") as file:
+                # Some machines at a time: memory that is used again need not be cleared by the system again.
+                for low, high in spans(lengths, _CHUNK):
+                    part = by_machine[ends[low] : ends[high]]
+                    cells, which = self._cells(rows[part], number[part].astype(np.int64) - low)
+                    entries["n"][low:high] = np.bincount(which, minlength=high - low)
+                    cells.tofile(file)
+            entries["first"] = np.cumsum(entries["n"]) - entries["n"]
             index.append(entries)
             self._unsorted(bucket).unlink()
         return np.concatenate(index)
+
+    def _cells(self, rows: Rows, machine: Index) -> tuple[Rows, Index]:
+        """Sort rows of some machines, given by number, and combine those of a slot; return them and their machines."""
+        key = machine << (_BITS_OF_SLOT + _BITS_OF_TERM)
+        key |= (rows["term"].astype(np.int64) << _BITS_OF_SLOT) | rows["slot"]
+        # Stable: windows of a slot are added in the order of their start, whatever the buckets.
+        order = np.argsort(key, kind="stable")
+        first = np.flatnonzero(np.diff(key[order], prepend=-1))
+        cells = np.empty(len(first), CELL)
+        cells["term"], cells["slot"] = rows["term"][order[first]], rows["slot"][order[first]]
+        for name, is_peak in zip(("cpu", "memory"), self.manner.is_peak, strict=True):
+            cells[name] = _combined(rows[name][order], first, is_peak)
+        return cells, machine[order[first]]
+
+
+def _numbered(ids: Index) -> tuple[Index, npt.NDArray[np.unsignedinteger]]:
+    """Return the ids that occur, ascending, and the number of each: two bytes where they do, which sort fastest."""
+    coded = pa.array(ids).dictionary_encode()
+    found = coded.dictionary.to_numpy()
+    order = np.argsort(found)
+    number = np.empty(len(found), np.min_scalar_type(max(len(found), 256)))
+    number[order] = np.arange(len(found))
+    return found[order], number[coded.indices.to_numpy()]
 
 
 def _combined(values: Values, first: Index, is_peak: bool) -> Values:
