@@ -14,7 +14,7 @@ from borgtrace.overcommit import table
 from borgtrace.overcommit.policies import Policy, parse_policy
 from borgtrace.overcommit.pools import POOLS
 from borgtrace.overcommit.replay import RESOURCES, Capacities, Cell, replay
-from borgtrace.recipe import EngineTables, NotApplicable
+from borgtrace.recipe import EngineTables, NotApplicable, Tables
 from borgtrace.recipe.checks import table_of
 from borgtrace.recipe.store_question import Report, StoreQuestion
 from borgtrace.schema import Dialect
@@ -121,7 +121,7 @@ class Setting:
 
 
 def open_cell(
-    store: Store, tables: EngineTables, setting: Setting, report: Report, forecasts: Forecasts = _no_forecasts
+    store: Store, tables: Tables, setting: Setting, report: Report, forecasts: Forecasts = _no_forecasts
 ) -> Cell:
     """Return what a replay of a store reads, dealt to machines first where it is not kept.
 

@@ -28,7 +28,7 @@ from borgtrace.scheduling.machines import Demand
 from borgtrace.scheduling.plan import parse_plan, plan_of
 from borgtrace.scheduling.policies import Policy, parse_policy
 from borgtrace.scheduling.whatifs import LIMITS, WHAT_IFS, Moment, WhatIf
-from borgtrace.scheduling.workload import Machines, Tasks, eligible, matched, read_tasks
+from borgtrace.scheduling.workload import Machines, Tasks, eligible, read_tasks, values_of
 from borgtrace.schema.time import write_time
 from borgtrace.store import Store
 
@@ -53,7 +53,8 @@ class Setting:
     margin
         Reservations are usage and this share more.
     plan
-        Estimator of what tasks take, such as ``gpa:0.01``, for the row `planned`; none where empty.
+        Estimator of what tasks take, such as ``gpa:0.01``, for the row `planned`; none where empty.  An overcommit
+        policy, such as ``overcommit:average``, is what the rest reserves in the rows `reclaimed`, too.
     cores, gib
         Cores and GiB of the largest machine; 0 where not known.
     seeds
@@ -102,10 +103,12 @@ class Compact(StoreQuestion):
         machines, tasks = Machines.at(tables, setting.at), read_tasks(tables, at=setting.at)
         NotApplicable.unless(len(tasks), f"no task with a known start runs at {write_time(setting.at)}")
         usage, others = _usage(tables, tasks, setting.at)
-        workload = workload_of(tables, tasks, machines, setting.at)
+        allowed = eligible(tables, tasks, machines, setting.at)[0]
+        demand = Demand(tasks.sizes, tasks.groups, tasks.sets, allowed, extended=tasks.extended)
+        workload = Workload(demand, tasks.priority, tasks.jobs, tasks.is_production)
         moment = Moment(workload, usage, tasks.user, setting.cores, setting.gib, setting.margin)
         if setting.plan:
-            moment = replace(moment, plan=plan_of(parse_plan(setting.plan), tables, tasks))
+            moment = replace(moment, plan=plan_of(parse_plan(setting.plan), tables, tasks, store, setting.at))
         # What others are compared with comes first, asked for or not.
         chosen = [each for each in WHAT_IFS if each.name in setting.what_ifs]
         names = {LIMITS, *(each.name for each in chosen), *(each.beside for each in chosen)}
@@ -134,21 +137,6 @@ def check_inside(store: Store, at: int) -> None:
         )
 
 
-def workload_of(tables: EngineTables, tasks: Tasks, machines: Machines, at: int) -> Workload:
-    """Return tasks at their limits, with where they may be.
-
-    Parameters
-    ----------
-    tables, tasks, machines
-        Of one store.
-    at
-        When attributes are looked at, µs.
-    """
-    allowed = eligible(tables, tasks, machines, at)[0]
-    demand = Demand(tasks.sizes, tasks.groups, tasks.sets, allowed, extended=tasks.extended)
-    return Workload(demand, tasks.priority, tasks.jobs, tasks.is_production)
-
-
 def _usage(tables: EngineTables, tasks: Tasks, at: int) -> tuple[Any, int]:
     """Return the mean usage of the windows that cover a time, (n, 2), and how many are of tasks that do not run.
 
@@ -160,14 +148,9 @@ def _usage(tables: EngineTables, tasks: Tasks, at: int) -> tuple[Any, int]:
         cpu=covering.average_cpu.max(), memory=covering.average_memory.max()
     )
     rows = tables.fetch(by_task.filter(by_task.cpu.notnull() & by_task.memory.notnull()))
-    found, lines = np.full((len(tasks), 2), np.nan), matched(rows, tasks)
-    is_known = lines >= 0
-    others = rows.num_rows - int(is_known.sum())
-    if is_known.mean() < _COVERED:
-        return None, others
-    values = np.column_stack([rows["cpu"].to_numpy(), rows["memory"].to_numpy()])
-    found[is_known] = values[lines[is_known]]
-    return found, others
+    found = values_of(rows, tasks)
+    is_known = ~np.isnan(found[:, 0])
+    return found if is_known.mean() >= _COVERED else None, rows.num_rows - int(is_known.sum())
 
 
 def _row(
@@ -190,19 +173,16 @@ def _row(
     # The functions that make cells are no module's: cells are made here, and handed over.
     made = (what_if.make(moment, np.random.default_rng(seed)) for seed in seeds)
     work = partial(_machines, capacity=machines.capacity, policy=policy)
+    # Where tasks take room of others their sizes do not add up to what is needed.
+    is_shared = any(part.reserved is not None for part in parts)
     totals = list(map_processes(work, zip(seeds, made, strict=True), setting.jobs, place=place))
     return row | {
         "cells": float(sum(len(part.jobs) > 0 for part in parts)),
         "machines": float(np.percentile(totals, 90)),
         "least": float(min(totals)),
         "most": float(max(totals)),
-        "bound": float(sum(bound(part, machines.capacity) for part in parts)) if not _shares(parts) else None,
+        "bound": None if is_shared else float(sum(bound(part, machines.capacity) for part in parts)),
     }
-
-
-def _shares(parts: Sequence[Workload]) -> bool:
-    """Whether tasks take room of others, so that their sizes do not add up to what is needed."""
-    return any(part.reserved is not None for part in parts)
 
 
 def _machines(item: tuple[int, Sequence[Workload]], capacity: Any, policy: Policy) -> int:
@@ -249,6 +229,7 @@ def _change(name: str, objection: str) -> Callable[[pa.Table], Any]:
     return measure
 
 
+_FREE = ("seed", "jobs", "at", "what_ifs", "cores", "gib")
 CLAIMS = (
     Claim(
         "BORG-segregated",
@@ -256,12 +237,7 @@ CLAIMS = (
         between(0.2, 0.3, "20 to 30 %"),
         _change("reclaimed-segregated", "needs usage: with limits alone no room is reclaimed that could be lost"),
         source="Verma et al., EuroSys'15, section 5.2",
-        scope=Scope(
-            traces=("2014",),
-            is_general=True,
-            free=("seed", "jobs", "at", "what_ifs", "cores", "gib"),
-            tables=("tasks",),
-        ),
+        scope=Scope(traces=("2014",), is_general=True, free=_FREE, tables=("tasks",)),
     ),
 )
 _READS = ("machine_events", "instance_events")

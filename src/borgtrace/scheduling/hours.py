@@ -24,6 +24,8 @@ from borgtrace.scheduling.state import ENDED, KIND, PREEMPTED, STARTED, SUBMITTE
 from borgtrace.schema.time import HOUR
 
 RESULT = RESULTS["simulation_hours"]
+USED = ("cpu_used", "memory_used")
+"""Columns that only measured tasks fill."""
 
 
 def means(begin: Index, end: Index, weights: Numbers, bounds: Index) -> Numbers:
@@ -77,19 +79,13 @@ def hours_of(trace: Trace, found: Index, policy: str, planned: Index, impossible
         there = means(part[begun, STARTED], left[begun], weights, bounds)
         evicted = np.histogram(part[part[:, KIND] == PREEMPTED, ENDED], [*bounds[:-1], until + 1])[0]
         values = np.column_stack([waiting * np.diff(bounds)[:, None] / HOUR, there])
-        names = (
-            "waiting_hours",
-            "running",
-            "cpu",
-            "memory",
-            *(("cpu_used", "memory_used") if is_covered(tasks) else ()),
-        )
+        names = ("waiting_hours", "running", "cpu", "memory", *(USED if is_covered(tasks) else ()))
         rows += [
             {"policy": policy, "tier": tasks.tier_name(tier), "hour": hour, "evicted": int(evicted[hour])}
             | dict(zip(names, line.tolist(), strict=False))
             for hour, line in enumerate(values)
         ]
-    return [{"cpu_used": None, "memory_used": None, **row} for row in rows]
+    return [{**dict.fromkeys(USED), **row} for row in rows]
 
 
 def _of_cell(result: pa.Table) -> Sequence[dict[str, Any]]:

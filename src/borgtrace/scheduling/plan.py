@@ -5,6 +5,9 @@ and variances of the tasks of a machine are summed, and mean + z·√variance ma
 CPU and memory are tested each by itself.  All windows of a task are looked at, later ones too: a forecast that is
 perfect.
 
+With overcommit:POLICY a task takes what a policy of `borgtrace.overcommit` predicts for it after its last slot, or
+after the last one that had ended at a moment; at most what it asks for.
+
 With reclaimed a task takes what it asks for when it starts, and from 300 s on less and less, down to what reservation
 plans (:mod:`borgtrace.scheduling.transitions`); what runs when the trace begins takes that from the start.  Production
 must also fit by what production asks for: it never relies on room that is reclaimed.
@@ -24,7 +27,7 @@ from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.recipe import NotApplicable, Tables
 from borgtrace.scheduling.machines import EXTENDED, NOTHING, UNIT, Demand, to_units
 from borgtrace.scheduling.neighbors import slowdown
-from borgtrace.scheduling.workload import Tasks, matched
+from borgtrace.scheduling.workload import Tasks, values_of
 
 if TYPE_CHECKING:
     from borgtrace.placement import Estimator
@@ -34,8 +37,10 @@ _RESERVATION = "reservation"
 """Usage and a margin, at most what a task asks for."""
 _RECLAIMED = "reclaimed"
 """The same after a while, beside production by its limits: Verma et al., EuroSys'15, section 5.5."""
+_OVERCOMMIT = "overcommit"
+"""What a policy of that command predicts for a task by itself."""
 _COVERED = 0.9
-"""Share of the tasks that must have usage for that."""
+"""Share of the tasks that must have usage for these two."""
 _CPI = "+cpi"
 """Behind any of them: more CPU for tasks that their neighbors slow down (:mod:`borgtrace.scheduling.neighbors`)."""
 _MOST = 0.5
@@ -54,6 +59,8 @@ class Planner:
         Whether a task takes at most what it asks for, and whether it takes that first.
     is_cpi_aware
         Whether it takes more CPU where its neighbors slow it down.
+    policy
+        What predicts for each task what stands for its mean; None: its windows tell.
     """
 
     label: str
@@ -61,6 +68,7 @@ class Planner:
     is_limited: bool = False
     is_decaying: bool = False
     is_cpi_aware: bool = False
+    policy: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +92,8 @@ class Plan:
         is reserved.  No tasks where nothing decays.
     slowed
         How many take more CPU, as their neighbors slow them down.
+    by_policy
+        Whether an overcommit policy says what they take.
     """
 
     label: str
@@ -94,6 +104,7 @@ class Plan:
     lasting: Index
     limits: Index = field(default_factory=lambda: NOTHING)
     slowed: int = 0
+    by_policy: bool = False
 
     @property
     def is_decaying(self) -> bool:
@@ -126,6 +137,11 @@ def parse_plan(text: str) -> Planner:
         body = parse_plan(text.removesuffix(_CPI))
         return replace(body, label=f"{body.label} with CPI", is_cpi_aware=True)
     name, _, number = text.partition(":")
+    if name == _OVERCOMMIT:
+        from borgtrace.overcommit.reservations import parse_task_policy
+
+        policy = parse_task_policy(number)
+        return Planner(f"{name} {policy.label}", parse_estimator("average:1"), True, policy=policy)
     if name in (_RESERVATION, _RECLAIMED):
         try:
             margin = float(number)
@@ -136,26 +152,32 @@ def parse_plan(text: str) -> Planner:
         return Planner(f"{name} {margin:g}", parse_estimator(f"average:{1 + margin}"), True, name == _RECLAIMED)
     estimator = parse_estimator(text)
     if estimator.name not in _SIZES and not (estimator.name == "gpa" and estimator.parameter <= _MOST):
-        expected = f"{', '.join(_SIZES)}, {_RESERVATION}, {_RECLAIMED}, or gpa up to {_MOST:g}"
+        expected = f"{', '.join(_SIZES)}, {_RESERVATION}, {_RECLAIMED}, {_OVERCOMMIT}:POLICY, or gpa up to {_MOST:g}"
         raise UsageError("--plan", "no room test of a scheduler", expected=expected, got=text)
     return Planner(estimator.label, estimator)
 
 
-def plan_of(planner: Planner, tables: Tables, tasks: Tasks) -> Plan:
+def plan_of(planner: Planner, tables: Tables, tasks: Tasks, store: Any = None, until: int | None = None) -> Plan:
     """Return what an estimator plans tasks with.
 
     Parameters
     ----------
     planner
         As :func:`parse_plan` returns it.
-    tables, tasks
-        Of one store.
+    tables, tasks, store
+        Of one store, of which only a policy reads more than tables.
+    until
+        What a policy looks at has ended by then, µs; None: it looks at all, as estimators do.
     """
     estimator = planner.estimator
     sizes, variances = tasks.sizes.copy(), np.zeros_like(tasks.sizes)
     is_gpa, is_measured = estimator.name == "gpa", np.ones(len(tasks), np.bool_)
+    if planner.policy:
+        from borgtrace.overcommit.reservations import reservations
+
+        predicted = values_of(reservations(store, tables, planner.policy, until), tasks)
     for place, resource in enumerate(("cpu", "memory")):
-        values = _values(estimator, tables, tasks, resource)
+        values = predicted[:, [place] * 4] if planner.policy else _values(estimator, tables, tasks, resource)
         is_known: Flags = ~np.isnan(values.sum(axis=1))
         request = np.where(tasks.sizes[is_known, place] > 0, tasks.sizes[is_known, place] / UNIT, np.nan)
         mean, std, most, quantile = values[is_known].T
@@ -168,9 +190,11 @@ def plan_of(planner: Planner, tables: Tables, tasks: Tasks) -> Plan:
             variances[is_known, place] = np.rint(items[:, 1] * UNIT**2)
         is_measured &= is_known
     safety = NormalDist().inv_cdf(1 - estimator.parameter) ** 2 if is_gpa else 0.0
-    plan = Plan(planner.label, sizes, variances, safety, int((~is_measured).sum()), sizes)
+    unmeasured = int((~is_measured).sum())
+    plan = Plan(planner.label, sizes, variances, safety, unmeasured, sizes, by_policy=bool(planner.policy))
+    if planner.is_decaying or planner.policy:
+        NotApplicable.unless(is_measured.mean() >= _COVERED, f"{planner.label} needs usage of nine tasks in ten")
     if planner.is_decaying:
-        NotApplicable.unless(is_measured.mean() >= _COVERED, "reclaimed room needs usage of nine tasks in ten")
         ran = tasks.times["schedule_time"] == 0
         limits = np.where(tasks.is_production[:, None], tasks.sizes, 0)
         plan = replace(plan, sizes=np.where(ran[:, None], sizes, tasks.sizes), limits=limits)
@@ -190,7 +214,4 @@ def _values(estimator: Estimator, tables: Tables, tasks: Tasks, resource: str) -
     by_task = usage.group_by("collection_id", "instance_index").aggregate(
         mean=column.mean(), std=column.std(how="pop"), most=column.max(), quantile=column.quantile(level)
     )
-    rows = tables.fetch(by_task)
-    lines = matched(rows, tasks)
-    values = np.column_stack([rows[name].fill_null(np.nan).to_numpy() for name in rows.column_names[2:]])
-    return np.where(lines[:, None] >= 0, values[lines], np.nan) if len(values) else np.full((len(tasks), 4), np.nan)
+    return values_of(tables.fetch(by_task), tasks)

@@ -55,13 +55,9 @@ def room_of(trace: Trace, found: Index, planned: Index) -> dict[str, float | Non
     stranded = alone.sum(axis=0) / (trace.machines.capacity.sum(axis=0)[:EXTENDED] * float(max(trace.until, 1)))
     tasks = trace.tasks
     return {
-        **{
-            "machines": busy / max(trace.until, 1),
-            "tasks_per_machine": float((lasts @ np.cumsum(sign)) / max(busy, 1.0)),
-        },
+        "machines": busy / max(trace.until, 1),
+        "tasks_per_machine": float((lasts @ np.cumsum(sign)) / max(busy, 1.0)),
         **{"stranded_cpu": float(stranded[0]), "stranded_memory": float(stranded[1])},
-        **{
-            "overcommitted": share_above(tasks.sizes),
-            "overloaded": share_above(tasks.used) if is_covered(tasks) else None,
-        },
+        "overcommitted": share_above(tasks.sizes),
+        "overloaded": share_above(tasks.used) if is_covered(tasks) else None,
     }

@@ -132,7 +132,7 @@ class Simulate(StoreQuestion):
         setting, policies = asked
         self.report("reading", 0, len(policies))
         trace = Trace.of(tables, store.manifest.time_range["instance_events"][1])
-        plan = plan_of(parse_plan(setting.plan), tables, trace.tasks) if setting.plan else None
+        plan = plan_of(parse_plan(setting.plan), tables, trace.tasks, store) if setting.plan else None
         factor = 1.0 if plan else setting.factor or calibrated(trace)
         self.said(_counted(trace, plan))
         changes = {"machines": setting.add_machines, "upgrades": setting.upgrade_machines}

@@ -65,7 +65,7 @@ class Moment:
 
     def reclaimed(self) -> Workload:
         """Return the workload in which the rest takes the room that production does not use."""
-        sizes = self.reserved(self.margin)
+        sizes = self.plan.sizes if self.plan and self.plan.by_policy else self.reserved(self.margin)
         # Production is planned by its limits, the rest by its reservations.
         own = np.where(self.workload.is_production[:, None], self.workload.demand.sizes, sizes)
         return replace(self.workload.with_sizes(own), reserved=sizes)

@@ -165,16 +165,12 @@ def read_tasks(tables: Tables, *, at: int | None = None) -> Tasks:
     if at is not None:
         is_there = rows.left_time.isnull() | (rows.left_time > at)
         rows = rows.filter((rows.schedule_time <= at) & is_there)
-    named = _named(tables, rows)
-    demanded: tuple[Sequence[Constraint], ...] = ()
-    codes: pa.Table | None = None
+    named, keys = _named(tables, rows), [*TASK, "attempt"]
+    sets: dict[int, tuple[Constraint, ...]] = {}
     if tables.has("instance_constraints"):
         events, sets = fingerprints(tables)
-        codes = tables.fetch(_in_force(rows, events))
-        demanded, keys = tuple(sets.values()), {key: place + 1 for place, key in enumerate(sets)}
-        codes = codes.append_column("set", pa.array([keys[code] for code in codes["fingerprint"].to_pylist()]))
-    found = tables.fetch(named.order_by([*TASK, "attempt"]))
-    return _tasks(found, tables.dialect, demanded, codes)
+        named = named.left_join(_in_force(rows, events), keys).select(*named.columns, "fingerprint")
+    return _tasks(tables.fetch(named.order_by(keys)), tables.dialect, sets)
 
 
 def _named(tables: Tables, rows: ir.Table) -> ir.Table:
@@ -204,12 +200,10 @@ def _in_force(rows: ir.Table, events: ir.Table) -> ir.Table:
     joined = joined.filter(joined.demanded.between(joined.begin_time, joined.until))
     latest = ibis.row_number().over(group_by=[*TASK, "attempt"], order_by=ibis.desc("demanded"))
     last = joined.mutate(place=latest)
-    return last.filter(last.place == 0).select(*TASK, "attempt", "fingerprint").order_by([*TASK, "attempt"])
+    return last.filter(last.place == 0).select(*TASK, "attempt", "fingerprint")
 
 
-def _tasks(
-    rows: pa.Table, dialect: Dialect, demanded: tuple[Sequence[Constraint], ...], codes: pa.Table | None
-) -> Tasks:
+def _tasks(rows: pa.Table, dialect: Dialect, demanded: dict[int, tuple[Constraint, ...]]) -> Tasks:
     whole = {name: _integers(rows, name) for name in (*TASK, "attempt", "priority", "machine_id", *_TIMES)}
     requests, usage = _two(rows, "cpu_request", "memory_request"), _two(rows, *_USED)
     asked = quantities(rows, columns_of(dialect, "request"))
@@ -218,20 +212,18 @@ def _tasks(
     for place, (_, low, high) in enumerate(dialect.tiers):
         tier[(whole["priority"] >= low) & (whole["priority"] <= high)] = place
     sets = np.zeros(rows.num_rows, np.int64)
-    if codes is not None:
-        # Both are sorted by task and attempt, and every line of the second is one of the first.
-        key = ("collection_id", "instance_index", "attempt")
-        order = {row: place for place, row in enumerate(zip(*(whole[name].tolist() for name in key), strict=True))}
-        places = [order[row] for row in zip(*(codes[name].to_pylist() for name in key), strict=True)]
-        sets[places] = codes["set"].to_numpy()
+    if demanded:
+        # Fingerprints are above 0, and those of the sets ascend.
+        code = _integers(rows, "fingerprint")
+        sets = np.where(code == NONE, 0, np.searchsorted(list(demanded), code) + 1)
     user = rows["user"].combine_chunks().fill_null("").dictionary_encode().indices.to_numpy()
     return Tasks(
         *(whole["collection_id"], whole["instance_index"], whole["attempt"], whole["priority"], tier),
         tuple(name for name, _, _ in dialect.tiers),
         asked[:, :EXTENDED],
         rows["is_apart"].fill_null(False).to_numpy().astype(np.bool_),
-        *(sets, demanded, user.astype(np.int64), {name: whole[name] for name in _TIMES}, whole["machine_id"]),
-        int(np.isnan(requests).any(axis=1).sum()),
+        *(sets, tuple(demanded.values()), user.astype(np.int64)),
+        *({name: whole[name] for name in _TIMES}, whole["machine_id"], int(np.isnan(requests).any(axis=1).sum())),
         *(to_units(np.where(is_measured[:, None], usage, requests)), int((~is_measured).sum())),
         rows["end_type"].fill_null("LOST").to_numpy().astype(np.str_),
         asked[:, EXTENDED:],
@@ -243,6 +235,12 @@ def matched(rows: pa.Table, tasks: Tasks) -> Index:
     place = {key: line for line, key in enumerate(zip(*(rows[name].to_pylist() for name in TASK), strict=True))}
     keys = zip(tasks.collection.tolist(), tasks.instance.tolist(), strict=True)
     return np.array([place.get(key, NONE) for key in keys], np.int64)
+
+
+def values_of(rows: pa.Table, tasks: Tasks) -> Numbers:
+    """Return what a table, its keys first, says of each attempt's task: float64 (n, columns), NaN where it has none."""
+    names = rows.column_names[len(TASK) :]
+    return np.vstack([_two(rows, *names), np.full(len(names), np.nan)])[matched(rows, tasks)]
 
 
 def _two(rows: pa.Table, *names: str) -> Numbers:

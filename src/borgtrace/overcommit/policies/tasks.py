@@ -20,10 +20,13 @@ class TaskPolicy(Policy):
 
     def predict(self, block: Block) -> Prediction:
         """Return the sum over the present tasks."""
-        known = block.known
-        warm = self.is_warm(known)
-        peaks = known.sums(np.where(warm, self.of_tasks(known), known.limit))
-        return Prediction(block.spread(peaks) + block.unmeasured, int((~warm).sum()))
+        values, warm = self.of_each(block.known)
+        return Prediction(block.spread(block.known.sums(values)) + block.unmeasured, int((~warm).sum()))
+
+    def of_each(self, samples: Samples) -> tuple[Numbers, Flags]:
+        """Return for each sample what counts for its task, and whether enough is known of it to predict that: (n,)."""
+        warm = self.is_warm(samples)
+        return np.where(warm, self.of_tasks(samples), samples.limit), warm
 
     @abstractmethod
     def is_warm(self, samples: Samples) -> Flags:
