@@ -1,0 +1,177 @@
+"""Forecasters, their errors and the packings by them, on examples that are typed by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pytest
+
+from borgtrace.errors import UsageError
+from borgtrace.forecast import FORECAST, FORECASTERS, PACKED, Examples, Series, backtest, packing, study
+from borgtrace.forecast.backtest import Backtest, Setting, backtests
+from borgtrace.forecast.forecasters import Forecaster
+from borgtrace.forecast.recurrent import _scaled
+from borgtrace.forecast.series import HORIZONS, PAST
+from borgtrace.kernels.arrays import Numbers
+from borgtrace.recipe import EngineTables
+from borgtrace.store import Store
+from tests.forecast.test_forecast import noisy
+
+SLOTS = 1 << 20
+NAN = float("nan")
+NO_STORE, NO_TABLES = cast(Store, None), cast(EngineTables, None)
+
+
+def example(slot: int, past: float, target: dict[int, float] | float, task: int = 0) -> Examples:
+    """One task that used the same for an hour; by how many slots ahead what came."""
+    came = np.full((1, HORIZONS), target if isinstance(target, float) else NAN)
+    for ahead, value in target.items() if isinstance(target, dict) else ():
+        came[0, ahead - 1] = value
+    seen = np.full((1, PAST), past)
+    return Examples(np.array([task * SLOTS + slot]), seen, seen.copy(), came)
+
+
+def joined(*parts: Examples) -> Examples:
+    return Examples(*(np.concatenate([getattr(p, n) for p in parts]) for n in ("key", "past", "before", "target")))
+
+
+class Told:
+    """What says the same of every task."""
+
+    def __init__(self, mean: Numbers, deviation: float) -> None:
+        self.told, self.sure = mean, deviation
+
+    def mean(self, seen: Examples) -> Numbers:
+        return np.tile(self.told, (len(seen), 1))
+
+    def deviation(self, seen: Examples) -> Numbers:
+        return np.full((len(seen), HORIZONS), self.sure)
+
+
+def told(mean: Numbers, deviation: float) -> dict[str, Forecaster]:
+    return {"told": cast(Forecaster, Told(mean, deviation))}
+
+
+def test_errors_of_a_forecaster_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is forecast, with a deviation of 1; the newest values were 1, and two cuts are judged."""
+    z = 1.6448536269514722
+    cuts = [example(20, 1.0, {1: z, 3: 2.0, 12: 1.0}), example(30, 1.0, {1: 3.0})]
+    forecasters = told(np.zeros(HORIZONS), 1.0)
+    monkeypatch.setattr(study, "backtests", lambda *_: (Backtest(later, 0, forecasters) for later in cuts))
+    rows = FORECAST.answer(NO_STORE, NO_TABLES, Setting()).to_pylist()
+    names = ("horizon", "forecasts", "mean_error", "rmse", "skill", "coverage", "width")
+    # An error at the end of the interval is in it. Of 30 minutes nothing came; what stays as it was leaves no skill.
+    assert [[row[name] for name in names] for row in rows] == [
+        pytest.approx(
+            [1 / 12, 2, (z + 3) / 2, ((z**2 + 9) / 2) ** 0.5, 1 - ((z**2 + 9) / ((z - 1) ** 2 + 4)) ** 0.5, 0.5, 2 * z]
+        ),
+        pytest.approx([0.25, 1, 2.0, 2.0, -1.0, 0.0, 2 * z]),
+        [1.0, 1, 1.0, 1.0, None, 1.0, pytest.approx(2 * z)],
+    ]
+
+
+def test_packings_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three tasks used .3 and then use .5 for half an hour: one machine holds what was, and not what comes."""
+    target = np.where(np.arange(HORIZONS) < 6, 0.5, 0.3)
+    parts = [example(99, 0.3, 0.0, task) for task in range(3)]
+    for part in parts:
+        part.target[:] = target
+    # What is judged later, and is not there at the cut, is not packed.
+    cut = Backtest(joined(*parts, example(101, 0.9, 0.9, 3)), 100, {})
+    monkeypatch.setattr(packing, "backtests", lambda *_: iter([cut]))
+    rows = PACKED.answer(NO_STORE, NO_TABLES, Setting()).to_pylist()
+    found = {(row["forecaster"], row["rho"]): (row["tasks"], row["machines"], row["overload"]) for row in rows}
+    assert found["history", 0.1] == (3, 1, 0.5)
+    # A mean of .4 and a deviation of .1: two tasks need .8 + 1.28 · .1 · √2, and use 1 together.
+    assert found["future", 0.1] == (3, 2, 0.0)
+
+
+def test_the_moments_of_an_hour_are_within_and_between_its_slots() -> None:
+    forecasters = told(np.tile([0.0, 0.2], 6), 0.3)
+    later = joined(example(99, 0.3, {1: 0.6}), example(101, 0.3, 0.3, 1))
+    mean, variance, used = packing._moments(Backtest(later, 100, forecasters))["told"]
+    # Means of 0 and .2 in turn vary by .01, and .3² is within.
+    assert (mean, variance) == (pytest.approx([0.1]), pytest.approx([0.1]))
+    # A task that ended uses nothing.
+    assert used.tolist() == [[0.6] + [0.0] * 11]
+
+
+def test_which_windows_count_for_a_slot() -> None:
+    windows = [
+        (300, 300, 0.9),  # ends as the trace begins
+        (600, 300, 0.1),
+        (899, 1, 0.4),  # a second of the same slot
+        (1200, 300, NAN),
+        (1500, 0, 0.9),
+        (1800, 300, 0.3),
+        (2100, 4e12, 0.5),  # without an end
+    ]
+    start, duration, value = (np.array(column) for column in zip(*windows, strict=True))
+    columns = {"start_time": start, "duration": duration, "average_cpu": value}
+    store = cast(Store, SimpleNamespace(offsets=np.array([0, 7]), array=columns.__getitem__))
+    found = Series.of(store, "cpu", 10, 0)
+    assert found.key.tolist() == [0, 4]
+    assert found.value.tolist() == pytest.approx([(300 * 0.1 + 0.4) / 301, 0.3])
+
+
+def test_boosting_learns_every_slot_of_the_hour() -> None:
+    known = joined(*(example(slot, 0.5, 0.5) for slot in range(1_000)))
+    known.target[:, 0] = 0.7
+    boosting = FORECASTERS["boosting"]()
+    boosting.fit(known, 0)
+    assert boosting.mean(example(0, 0.5, 0.5))[0].tolist() == pytest.approx([0.7] + [0.5] * 11, abs=0.01)
+
+
+def test_a_network_sees_an_hour_in_units_of_its_deviation() -> None:
+    flat, varied = example(0, 0.5, 0.5), example(0, 0.5, 0.5)
+    varied.past[0, ::2] = 0.3
+    past, scale = _scaled(joined(flat, varied))
+    assert scale.ravel().tolist() == pytest.approx([0.0001, 0.1001])
+    assert past[0].tolist() == [0.0] * 12
+    assert past[1].tolist() == pytest.approx([-0.2 / 0.1001, 0.0] * 6)
+
+
+def test_of_tasks_that_never_vary_a_forecast_is_sure() -> None:
+    known = joined(*(example(slot, 0.5, 0.5) for slot in range(10)))
+    persistence = FORECASTERS["persistence"]()
+    persistence.train(known, 0)
+    assert persistence.deviation(known).tolist() == [[0.0] * HORIZONS] * 10
+
+
+def test_training_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backtest.Series, "of", lambda *_: noisy(3, slots=192))
+    steps: list[tuple[str, int, int]] = []
+    setting = Setting(forecasters=("persistence", "seasonal"), folds=1)
+    (found,) = backtests(NO_STORE, "cpu", setting, lambda *step: steps.append(step))
+    assert found.cut == 96
+    # 30 tasks, from slot 11 on, whose twelve targets lie before slot 96: to slot 83.
+    n = 30 * 73
+    first, second = "cpu: training persistence", "cpu: training seasonal"
+    assert steps == [(first, 0, 2 * n), (first, n, 2 * n), (second, n, 2 * n), (second, 2 * n, 2 * n)]
+
+
+@pytest.fixture
+def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A model of CPU."""
+    path = str(tmp_path / "model")
+    monkeypatch.setattr(backtest.Series, "of", lambda *_: noisy(3, slots=192))
+    store = cast(Store, SimpleNamespace(digest="this"))
+    list(backtests(store, "cpu", Setting(forecasters=("persistence",), save=path), lambda *_: None))
+    return path
+
+
+def test_a_model_of_cpu_tells_nothing_of_memory(saved: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        list(backtests(NO_STORE, "memory", Setting(model=saved), lambda *_: None))
+    assert str(caught.value) == "--resource: unknown name: expected cpu, got memory"
+
+
+def test_a_setting_at_its_ends() -> None:
+    least = Setting(tasks=1, folds=1, examples=1, resources=("cpu", "memory"))
+    assert (least.tasks, least.folds, least.examples) == (1, 1, 1)
+    with pytest.raises(UsageError) as caught:
+        Setting(resources=("disk",))
+    assert str(caught.value) == "--resource: unknown name: expected cpu or memory, got disk"
