@@ -22,11 +22,11 @@ class Rows:
     def __init__(self, **tables: pa.Table) -> None:
         self.tables = tables
 
-    def sql(self, query: str) -> pa.Table:
+    def sql(self, query: str, parameters: dict[str, object] | None = None) -> pa.Table:
         with duckdb.connect() as connection:
             for name, table in self.tables.items():
                 connection.register(name, table)
-            return connection.sql(query).to_arrow_table()
+            return connection.sql(query, params=parameters).to_arrow_table()
 
 
 def test_the_capacity_of_a_machine_is_that_of_its_last_event() -> None:
@@ -51,10 +51,12 @@ def test_the_capacity_of_a_machine_is_that_of_its_last_event() -> None:
 def test_lanes_of_a_machine_begin_in_order_and_then_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("collection_id", "instance_index", "tier", "machine_id", "begin", "start")
     known = [(5, 1, "free", 7, 0, 600), (4, 0, "free", 7, 0, 700)]
-    monkeypatch.setattr(machine, "lanes", lambda *_: dict(zip(names, zip(*known, strict=True), strict=True)))
     # Of this one only usage tells.
-    monkeypatch.setattr(machine, "_measured", lambda *_: [(5, 0, "free", 7, None, 600)])
-    lives = SimpleNamespace(of_machine=lambda place: SimpleNamespace(task=None))
+    measured = [(5, 0, "free", 7, None, 600)]
+    lay = lambda _, attempts: dict(zip(names, zip(*attempts.rows, strict=True), strict=True))  # noqa: E731
+    monkeypatch.setattr(machine, "lanes", lay)
+    monkeypatch.setattr(machine, "_measured", lambda *_: SimpleNamespace(rows=measured))
+    lives = SimpleNamespace(of_machine=lambda place: SimpleNamespace(task=None, rows=known))
     explored = SimpleNamespace(place=lambda id_: 0, pyramid=SimpleNamespace(lives=lives))
     found = machine.bars(explored, 7)  # type: ignore[arg-type]
     assert (found["collection_id"], found["instance_index"], found["start"]) == ([5, 5, 4], [0, 1, 0], [600, 600, 700])

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
-
-import pyarrow as pa
 
 from borgtrace.colocation.grid import Cell
 from borgtrace.colocation.pool import Pool
@@ -75,17 +74,8 @@ class Experiment(Question):
         parameters = self.settings(params)
         options = Options(**parameters)
         study = self.subject(store) if engine is None else Study.of_store(store, engine)
-        return Result.of(
-            self,
-            lambda: self._answer(study, options),
-            lambda seconds: study.source.provenance(parameters, seconds),
-            lambda: study.coverage(options),
-        )
-
-    def _answer(self, study: Study, options: Options) -> pa.Table:
-        # Before computing, so that an empty store is "not applicable" and no error of arithmetic.
-        study.source.require(*self.reads)
-        return self.compute(study, options)
+        compute, coverage = partial(self.compute, study, options), partial(study.coverage, options)
+        return Result.of(self, study.source, parameters, compute, coverage)
 
     def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
         """Return the relational stages that prepare the pool; all the rest is arithmetic on arrays."""

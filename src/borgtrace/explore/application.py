@@ -105,15 +105,9 @@ def _data(trace: Trace) -> list[Route]:
         resource = _one_of(name, (*RESOURCES, "pending", "running", "machines"), "chart")
         return cell.load(trace.pyramid, trace.dialect, resource, span(r))
 
-    def of_machine(r: Request, name: str) -> Answer:
-        id_ = _id(r, "machine")
-        resource = _one_of(name, (*RESOURCES, "tasks"), "chart")
-        return machine.bars(trace, id_) if name == "tasks" else machine.load(trace, id_, resource, span(r))
-
-    def of_job(r: Request, name: str) -> Answer:
-        id_ = _id(r, "job")
-        resource = _one_of(name, (*RESOURCES, "tasks"), "chart")
-        return job.bars(trace, id_) if name == "tasks" else job.load(trace, id_, resource, span(r))
+    def of_lives(r: Request, name: str, kind: str, lives: Any) -> Answer:
+        id_, resource = _id(r, kind), _one_of(name, (*RESOURCES, "tasks"), "chart")
+        return lives.bars(trace, id_) if name == "tasks" else lives.load(trace, id_, resource, span(r))
 
     def of_task(r: Request, name: str) -> Answer:
         from borgtrace.explore import task
@@ -134,8 +128,8 @@ def _data(trace: Trace) -> list[Route]:
 
     return [
         named("/data/cell", of_cell),
-        named("/data/machine/{machine}", of_machine),
-        named("/data/job/{job}", of_job),
+        named("/data/machine/{machine}", partial(of_lives, kind="machine", lives=machine)),
+        named("/data/job/{job}", partial(of_lives, kind="job", lives=job)),
         named("/data/task/{job}/{task}", of_task),
         named("/data/facets", lambda r, name: facets.groups(trace, _one_of(name, tuple(facets.FACETS), "facet"))),
         Route("/data/jobs.{form}", lambda r: _answer(facets.jobs(trace, _chosen(r)), _form(r))),

@@ -6,6 +6,7 @@ than 127 % as that, `ABSENT` where the machine was not there.  Grids are memory-
 """
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,11 +47,8 @@ def write_grids(
     shares
         ``machine_id``, ``slot``, ``cpu``, ``memory`` of what was used.
     """
-    shape = (len(machines), n_slots)
-    grids = {
-        name: np.lib.format.open_memmap(folder / file_name(name, False), mode="w+", dtype=np.uint8, shape=shape)
-        for name in RESOURCES
-    }
+    create = partial(np.lib.format.open_memmap, mode="w+", dtype=np.uint8)
+    grids = {name: create(folder / file_name(name, False), shape=(len(machines), n_slots)) for name in RESOURCES}
     idle = _idle(machines, n_slots, present)
     for name in RESOURCES:
         grids[name][:] = idle
@@ -59,9 +57,7 @@ def write_grids(
         for name in RESOURCES:
             grids[name][at] = np.minimum(np.rint(batch[name].to_numpy() * STEPS), ABSENT - 1)
     for name, slots in grids.items():
-        hours = np.lib.format.open_memmap(
-            folder / file_name(name, True), mode="w+", dtype=np.uint8, shape=(shape[0], -(-n_slots // PER_HOUR))
-        )
+        hours = create(folder / file_name(name, True), shape=(len(machines), -(-n_slots // PER_HOUR)))
         for first in range(0, len(machines), _BLOCK):
             hours[first : first + _BLOCK] = coarser(slots[first : first + _BLOCK], 1, PER_HOUR)
         slots.flush()

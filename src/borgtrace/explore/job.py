@@ -1,5 +1,6 @@
 """One job (or alloc set): the lives of its instances, what they used together, and its siblings."""
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,7 @@ from borgtrace.schema.time import SECOND, WINDOW
 
 MOST_BARS = 20_000
 """Attempts that a browser is given; the CSV has no more either, `borgtrace sql` has all."""
-_SUMMED = Path(__file__).with_name("job_facts.sql").read_text("utf-8")
-_SIBLINGS = Path(__file__).with_name("job_siblings.sql").read_text("utf-8")
-_FACTS = (
-    *("collection_type", "priority", "scheduling_class", "user", "collection_name", "collection_logical_name"),
-    *("parent_collection_id", "alloc_collection_id", "scheduler"),
-)
+_QUERIES = tomllib.loads(Path(__file__).with_name("job.toml").read_text("utf-8"))
 
 
 def load(trace: Trace, collection_id: int, resource: str, span: Span) -> Chart:
@@ -61,22 +57,17 @@ def bars(trace: Trace, collection_id: int) -> dict[str, Any]:
 
 def life_span(trace: Trace, collection_id: int) -> Span:
     """Return when a job lived: from its first attempt, or usage, to its last."""
-    rows = trace.store.sql(
-        f"SELECT min(first_time) AS a, max(last_time) AS b FROM tasks WHERE collection_id = {collection_id}"
-    )
+    (known,) = trace.store.sql(_QUERIES["times"], {"job": collection_id}).to_pylist()
     attempts = trace.pyramid.lives.of_tasks(*trace.job_rows(collection_id))
     # Who is not known to have left lives to the end: `AFTER` is cut to it.
     lived = np.concatenate([attempts.begin, attempts.left]).astype(np.int64) * SECOND
-    return life_of(trace.span, [*(time for time in rows.to_pylist()[0].values() if time is not None), *lived.tolist()])
+    return life_of(trace.span, [*(time for time in known.values() if time is not None), *lived.tolist()])
 
 
 def facts(trace: Trace, collection_id: int) -> dict[str, Any]:
     """Return what the events and the index say of a job: known values only."""
-    latest = ", ".join(f"arg_max({name}, (time, source_part, source_row)) AS {name}" for name in _FACTS)
-    said = trace.store.sql(f"SELECT {latest} FROM collection_events WHERE collection_id = {collection_id}")
-    summed = trace.store.sql(_SUMMED.format(job=collection_id))
-    (row,), (total,) = said.to_pylist(), summed.to_pylist()
-    return {name: value for name, value in {**total, **_known(row)}.items() if value is not None}
+    (row,) = trace.store.sql(_QUERIES["facts"], {"job": collection_id}).to_pylist()
+    return {name: value for name, value in row.items() if value is not None}
 
 
 def siblings(trace: Trace, collection_id: int, known: dict[str, Any], n: int = 12) -> pa.Table:
@@ -94,9 +85,5 @@ def siblings(trace: Trace, collection_id: int, known: dict[str, Any], n: int = 1
         How many at most, the nearest ids first.
     """
     column = next((name for name in ("collection_logical_name", "user") if known.get(name)), None)
-    where = "false" if column is None else f"{column} = {literal(known[column])}"
-    return trace.store.sql(_SIBLINGS.format(where=where, job=collection_id, limit=n))
-
-
-def _known(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if value is not None}
+    condition = "false" if column is None else f"{column} = {literal(known[column])}"
+    return trace.store.sql(_QUERIES["siblings"].format(condition=condition), {"job": collection_id, "n": n})

@@ -26,14 +26,9 @@ if TYPE_CHECKING:
 AFTER = 2**32 - 1
 _NONE = 255
 _FILE = "lives.parquet"
-_KINDS = {
-    "machine": np.int32,
-    "task": np.uint32,
-    "begin": np.uint32,
-    "schedule": np.uint32,
-    "left": np.uint32,
-    "end": np.uint8,
-}
+_LIFE = np.dtype(
+    [("machine", "i4"), ("task", "u4"), ("begin", "u4"), ("schedule", "u4"), ("left", "u4"), ("end", "u1")]
+)
 Seconds = npt.NDArray[np.uint32]
 
 
@@ -98,34 +93,28 @@ def write_lives(store: Store, attempts: Iterable[pa.RecordBatch], folder: Path, 
     machines
         Ids of all machines, ascending.
     """
-    parts = [_compact(store, batch, machines) for batch in attempts]
     # A store without events has no attempts, and a table of them nevertheless.
-    columns = {
-        name: np.concatenate([np.empty(0, kind), *(part[name] for part in parts)]) for name, kind in _KINDS.items()
-    }
-    order = np.lexsort((columns["task"], columns["schedule"], columns["machine"]))
-    table = pa.table({name: values[order] for name, values in columns.items()})
+    lives = np.concatenate([np.empty(0, _LIFE), *(_compact(store, batch, machines) for batch in attempts)])
+    order = np.lexsort((lives["task"], lives["schedule"], lives["machine"]))
+    table = pa.table({name: lives[name][order] for name in _LIFE.names or ()})
     pq.write_table(table, folder / _FILE, compression="zstd", use_dictionary=["machine", "end"])
 
 
-def _compact(store: Store, batch: pa.RecordBatch, machines: Index) -> dict[str, npt.NDArray[np.generic]]:
+def _compact(store: Store, batch: pa.RecordBatch, machines: Index) -> npt.NDArray[np.void]:
     pairs = np.stack([batch[name].to_numpy().astype(np.int64) for name in ("collection_id", "instance_index")], axis=1)
     ids = batch["machine_id"].fill_null(-1).to_numpy(zero_copy_only=False)
     place = np.searchsorted(machines, ids)
-    times = {name: _seconds(batch[f"{name}_time"]) for name in ("begin", "schedule", "left")}
+    lives = np.empty(len(ids), _LIFE)
+    for name in ("begin", "schedule", "left"):
+        lives[name] = _seconds(batch[f"{name}_time"])
     # Where the SCHEDULE is lost nobody knows since when it ran there: its usage tells.
-    known = (place < len(machines)) & (times["schedule"] != AFTER)
+    known = (place < len(machines)) & (lives["schedule"] != AFTER)
     known[known] = machines[place[known]] == ids[known]
-    ends = np.full(len(ids), _NONE, np.uint8)
+    lives["machine"], lives["task"], lives["end"] = np.where(known, place, -1), store.task_rows(pairs), _NONE
     names = batch["end_type"].to_numpy(zero_copy_only=False)
     for code, name in enumerate(TERMINAL_EVENTS):
-        ends[names == name] = code
-    return {
-        "machine": np.where(known, place, -1).astype(np.int32),
-        "task": store.task_rows(pairs).astype(np.uint32),
-        **times,
-        "end": ends,
-    }
+        lives["end"][names == name] = code
+    return lives
 
 
 def _seconds(times: pa.Array) -> npt.NDArray[np.uint32]:

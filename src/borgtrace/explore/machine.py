@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from borgtrace.explore.cell import NAMES
 from borgtrace.explore.charts import Chart, Series
+from borgtrace.explore.lives import AFTER, Attempts
 from borgtrace.explore.load import lanes, requested, used
 from borgtrace.explore.span import Span
 from borgtrace.explore.tiers import tier_colors
 from borgtrace.explore.trace import Trace
-from borgtrace.schema.time import SECOND, WINDOW
+from borgtrace.schema.time import WINDOW
 
 
 def load(trace: Trace, machine_id: int, resource: str, span: Span) -> Chart:
@@ -62,38 +63,24 @@ def bars(trace: Trace, machine_id: int) -> dict[str, Any]:
     """Return when each task ran on a machine; where only usage tells, from its first window to its last."""
     place = trace.place(machine_id)
     attempts = trace.pyramid.lives.of_machine(place)
-    columns = lanes(trace, attempts)
-    measured = _measured(trace, place, attempts.task)
-    rows = sorted([*zip(*columns.values(), strict=True), *measured], key=itemgetter(5, 0, 1))  # start, then ids
-    return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
+    both = [lanes(trace, attempts), lanes(trace, _measured(trace, place, attempts.task))]
+    rows = [row for columns in both for row in zip(*columns.values(), strict=True)]
+    rows.sort(key=itemgetter(5, 0, 1))  # start, then ids
+    return {name: [row[i] for row in rows] for i, name in enumerate(both[0])}
 
 
-def _measured(trace: Trace, place: int, known: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
-    """Return rows of `lanes` for tasks with usage on a machine and no attempt there: events are missing."""
+def _measured(trace: Trace, place: int, known: npt.NDArray[np.int64]) -> Attempts:
+    """Return what usage tells of tasks with usage on a machine and no attempt there: events are missing."""
     rows = trace.pyramid.windows.of(place)
     task = trace.task_of(rows)
     missing = ~np.isin(task, known)
-    if not missing.any():
-        return []
     rows, task = rows[missing], task[missing]
     start = trace.store.array("start_time")[rows].astype(np.int64)
     end = start + trace.store.array("duration")[rows].astype(np.int64)
     tasks, first = np.unique(task, return_index=True)
-    begin, last = np.minimum.reduceat(start, first) * SECOND, np.maximum.reduceat(end, first) * SECOND
-    collection, instance = trace.store.task_ids(tasks)
-    return [
-        (int(c), int(i), trace.tasks.tiers[t], int(trace.pyramid.machines[place]), None, int(b), int(e), None, cpu, mem)
-        for c, i, t, b, e, cpu, mem in zip(
-            collection,
-            instance,
-            trace.tasks.tier[tasks],
-            begin,
-            last,
-            trace.tasks.request("cpu")[tasks].tolist(),
-            trace.tasks.request("memory")[tasks].tolist(),
-            strict=True,
-        )
-    ]
+    begin, last = (choose.reduceat(at, first) for choose, at in ((np.minimum, start), (np.maximum, end)))
+    submitted, where = np.full(len(tasks), AFTER), np.full(len(tasks), place)
+    return Attempts(tasks, where, submitted, begin, np.minimum(last, AFTER), [None] * len(tasks))
 
 
 def busiest(trace: Trace, resource: str, n: int = 12) -> pa.Table:

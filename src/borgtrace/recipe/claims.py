@@ -11,6 +11,7 @@ from borgtrace.recipe.criteria import Criterion, with_tolerance
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.scope import Scope
 
+Item = TypeVar("Item")
 Measure = TypeVar("Measure", bound=Callable[[pa.Table], Any])
 Verdict = Literal["holds", "does not hold", "not applicable"]
 Kind = Literal["published", "derived", "criterion"]
@@ -234,8 +235,18 @@ def headline(findings: Iterable[Finding]) -> str:
 
 def unjudged(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     """Gather the claims that cannot be judged by their reason, the one that applies to most of them first."""
-    found: dict[str, list[Finding]] = {}
-    for each in findings:
-        if each.verdict == "not applicable":
-            found.setdefault(each.reason, []).append(each)
-    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+    return by_reason((each.reason, each) for each in findings if each.verdict == "not applicable")
+
+
+def by_reason(refused: Iterable[tuple[str, Item]]) -> dict[str, list[Item]]:
+    """Gather what is refused by the reason, the one that applies to most first.
+
+    Examples
+    --------
+    >>> by_reason([("too short", 1), ("no usage", 2), ("no usage", 3)])
+    {'no usage': [2, 3], 'too short': [1]}
+    """
+    found: dict[str, list[Item]] = {}
+    for reason, item in refused:
+        found.setdefault(reason, []).append(item)
+    return dict(sorted(found.items(), key=lambda entry: -len(entry[1])))

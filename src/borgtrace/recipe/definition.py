@@ -71,12 +71,7 @@ class Recipe(Question):
         """
         parameters = self.settings(params)
         tables = store if isinstance(store, Tables) else EngineTables.of(store, engine)
-        return Result.of(
-            self,
-            lambda: self._answer(tables, parameters),
-            lambda seconds: tables.provenance(parameters, seconds),
-            lambda: tables.coverage,
-        )
+        return Result.of(self, tables, parameters, lambda: self._answer(tables, parameters))
 
     def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, ir.Table]:
         """Return the relational stages over the canonical tables, computing nothing.
@@ -113,8 +108,6 @@ class Recipe(Question):
         return tables.stages
 
     def _answer(self, tables: Tables, parameters: Mapping[str, Any]) -> pa.Table:
-        # Before anything is computed: an empty table is a reason, not an empty answer.
-        tables.require(*self.reads)
         answer = self.compute(tables, **parameters)
         if isinstance(answer, ir.Table):
             return tables.fetch(answer)

@@ -150,9 +150,8 @@ class Question(ABC):
             Parameters of the question.
         """
 
-    @abstractmethod
     def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
-        """Return the relational stages over the canonical tables, computing nothing.
+        """Return the relational stages over the canonical tables, computing nothing: none unless it has its own.
 
         Parameters
         ----------
@@ -161,6 +160,7 @@ class Question(ABC):
         params
             Parameters of the question.
         """
+        return {}
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters, as given or by default.

@@ -76,33 +76,41 @@ class Result:
     def of(
         cls,
         question: Question,
+        tables: Any,
+        parameters: Mapping[str, Any],
         compute: Callable[[], pa.Table],
-        provenance: Callable[[float], Provenance],
-        coverage: Callable[[], StoreCoverage],
+        coverage: Callable[[], StoreCoverage] | None = None,
     ) -> Result:
-        """Run a computation, check the answer against its declaration, and judge the claims on it.
+        """Compute an answer, check it, and judge the claims; an answer that is not applicable judges none.
 
         Parameters
         ----------
         question
             Whose answer it is.
+        tables
+            What it is asked of: :class:`~borgtrace.recipe.EngineTables`, or what stands for them.
+        parameters
+            What it is asked with, for the provenance.
         compute
             Returns the answer, or raises :class:`NotApplicable`.
-        provenance
-            Says where the answer comes from, given the seconds it took.
         coverage
-            Says how much of the whole trace it was computed from: claims that this cannot decide are not judged.
-            Asked after the computation, for a study knows its tasks only then.
+            Says how much of the whole trace it was computed from, where it was not all that `tables` hold: claims that
+            this cannot decide are not judged.  Asked after the computation, for a study knows its tasks only then.
         """
         start = time.perf_counter()
         try:
+            # Before anything is computed: an empty table is a reason, not an empty answer.
+            tables.require(*question.reads)
             answer, reason = conform(compute(), question.result), None
         except NotApplicable as refusal:
             # The declared columns without rows: files and pages need no case of their own.
             answer, reason = arrow_schema(question.result).empty_table(), str(refusal)
-        origin = provenance(time.perf_counter() - start)
-        findings = _judged(question, answer, coverage(), origin) if reason is None else _refused(question, reason)
-        return cls(question, answer, origin, findings, reason)
+        origin = tables.provenance(parameters, time.perf_counter() - start)
+        if reason is not None:
+            refused = tuple(claim.not_applicable(reason) for claim in question.claims)
+            return cls(question, answer, origin, refused, reason)
+        covered = coverage() if coverage else tables.coverage
+        return cls(question, answer, origin, _judged(question, answer, covered, origin))
 
     def plot(self) -> alt.TopLevelMixin | None:
         """Draw the result; None where there is nothing to draw."""
@@ -138,10 +146,6 @@ def _judged(question: Question, answer: pa.Table, coverage: StoreCoverage, origi
         why = claim.scope.objection(coverage, question.reads, where=origin.where, changed=changed, defaults=defaults)
         findings.append(claim.not_applicable(why) if why else claim.judge(answer, claim.scope.note(coverage)))
     return tuple(findings)
-
-
-def _refused(question: Question, reason: str) -> tuple[Finding, ...]:
-    return tuple(claim.not_applicable(reason) for claim in question.claims)
 
 
 def _head(table: pa.Table, n: int = 10) -> list[tuple[Any, ...]]:

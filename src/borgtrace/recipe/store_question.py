@@ -63,16 +63,7 @@ class StoreQuestion(Question):
         asked = self.asked(parameters)
         opened = open_store(store) if isinstance(store, str | Path) else store
         tables = EngineTables.of(opened, engine, memory=opened.memory)
-
-        def compute() -> pa.Table:
-            tables.require(*self.reads)
-            return self.answer(opened, tables, asked)
-
-        return Result.of(self, compute, lambda seconds: tables.provenance(parameters, seconds), lambda: tables.coverage)
-
-    def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
-        """Return nothing: what is relational is shared with other questions."""
-        return {}
+        return Result.of(self, tables, parameters, lambda: self.answer(opened, tables, asked))
 
     def asked(self, parameters: Mapping[str, Any]) -> Any:
         """Check the parameters and return what :meth:`answer` needs of them: the setting."""

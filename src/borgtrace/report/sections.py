@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from borgtrace.errors import BorgtraceError
 from borgtrace.recipe import Finding, Question, Result, headline, unjudged
+from borgtrace.recipe.claims import by_reason
 from borgtrace.report.charts import Figure, TooManyPointsError, figure
 from borgtrace.report.values import ShownTable, shown_table
 
@@ -122,11 +123,7 @@ def grouped(sections: Iterable[Section]) -> dict[str, list[Section]]:
 
 def refusals(sections: Iterable[Section]) -> dict[str, list[Section]]:
     """Gather the questions that the store cannot answer by reason, the one that applies to most of them first."""
-    found: dict[str, list[Section]] = {}
-    for item in sections:
-        if item.not_applicable is not None:
-            found.setdefault(item.not_applicable, []).append(item)
-    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+    return by_reason((item.not_applicable, item) for item in sections if item.not_applicable is not None)
 
 
 def observed(sections: Iterable[Section]) -> list[tuple[str, Section, Finding]]:

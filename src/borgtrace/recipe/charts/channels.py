@@ -18,12 +18,6 @@ SPARE_COLOURS: Sequence[str] = LOOKS["spare"]
 # Vega's own ticks of a logarithmic axis are one per tenth of a decade: a gray wall over twelve decades.
 _DECADES = [digit * 10.0**power for power in range(-6, 10) for digit in (1, 2, 5)]
 _PROBABILITIES = [10.0**power for power in range(-12, 1)]
-_DURATIONS = [0, 1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 86_400, 864_000]
-# Vega formats numbers and dates, but no durations.
-_DURATION_LABEL = (
-    "datum.value < 60 ? format(datum.value, '~r') + ' s' : datum.value < 3600 ? datum.value / 60 + ' min' : "
-    "datum.value < 86400 ? datum.value / 3600 + ' h' : datum.value / 86400 + ' d'"
-)
 _DAY = 24
 """Hours."""
 Order = Sequence[str] | Literal["data", "-x", "-y", "descending"] | None
@@ -126,8 +120,7 @@ def duration_axis(name: str, title: str | None = AUTO, **scale: Any) -> Channel:
     scale
         Vega-Lite's scale, as it is.
     """
-    labels = {"values": _DURATIONS, "labelExpr": _DURATION_LABEL}
-    return axis(name, title, scale={"type": "symlog", **scale}, axis=labels)
+    return axis(name, title, scale={"type": "symlog", **scale}, axis=LOOKS["durations"])
 
 
 def probability_axis(name: str, title: str | None = AUTO) -> Channel:
