@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from borgtrace.datasets import scaling
 from borgtrace.datasets.batches import Batch, ahead, batch_of, batches_of, check_size
-from borgtrace.datasets.formats.arrays import TraceArrays
 from borgtrace.datasets.metadata import Metadata, read
 from borgtrace.datasets.trace_files import TraceFiles
 from borgtrace.errors import BorgtraceError, UsageError, did_you_mean
@@ -83,9 +82,6 @@ class TraceSet(TraceFiles):
         training.to_pandas()            # a row per point
     """
 
-    __slots__ = ("_arrays",)
-    _arrays: TraceArrays
-
     def __getitem__(self, index: Any) -> Batch:
         """Return traces by number, in the order of the files, as a batch in the order given.
 
@@ -103,14 +99,6 @@ class TraceSet(TraceFiles):
         """
         numbers = np.atleast_1d(np.arange(len(self))[index])
         return batch_of(self.loaded.take(numbers))
-
-    @property
-    def loaded(self) -> TraceArrays:
-        """All traces of the set, read once."""
-        if not hasattr(self, "_arrays"):
-            # A frozen dataclass sets what it remembers this way.
-            object.__setattr__(self, "_arrays", self.load())
-        return self._arrays
 
     def to_numpy(self, *, fill: float = 0.0) -> Batch:
         """Return all traces as one batch, padded to the longest; see :meth:`load` for them without padding."""

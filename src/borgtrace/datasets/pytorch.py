@@ -1,7 +1,6 @@
 """Traces for PyTorch: iterated by files, shuffled per epoch and resumable, or by number."""
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +8,7 @@ import torch
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
 from borgtrace.datasets.batches import Batch, batch_of, batches_of, check_size
-from borgtrace.datasets.formats.arrays import TraceArrays, buffered, concatenated
+from borgtrace.datasets.formats.arrays import buffered, concatenated
 from borgtrace.datasets.metadata import File
 from borgtrace.datasets.trace_files import TraceFiles
 
@@ -156,10 +155,6 @@ class TraceMap(Dataset[Batch]):
     def __init__(self, traces: TraceFiles, fill: float = 0.0) -> None:
         self.traces, self.fill = traces, fill
 
-    @cached_property
-    def _arrays(self) -> TraceArrays:
-        return self.traces.load()
-
     def __len__(self) -> int:
         return len(self.traces)
 
@@ -169,7 +164,7 @@ class TraceMap(Dataset[Batch]):
 
     def __getitems__(self, indices: Sequence[int]) -> Batch:
         """Return a batch of some traces, in the order given; a ``DataLoader`` asks for it where it is there."""
-        return _tensors(batch_of(self._arrays.take(np.asarray(indices)), self.fill))
+        return _tensors(batch_of(self.traces.loaded.take(np.asarray(indices)), self.fill))
 
     @staticmethod
     def collate(batch: Batch) -> Batch:

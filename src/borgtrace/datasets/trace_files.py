@@ -1,6 +1,7 @@
 """The files of one set of a dataset, and how they are read."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from borgtrace.datasets.formats import FORMATS, tfrecord
@@ -8,7 +9,7 @@ from borgtrace.datasets.formats.arrays import BufferedTraces, TraceArrays, buffe
 from borgtrace.datasets.metadata import File, Metadata
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TraceFiles:
     """Files of one set.
 
@@ -49,6 +50,11 @@ class TraceFiles:
     def arrays(self, path: Path, *, is_verified: bool = True) -> TraceArrays:
         """Read (or map) one file."""
         return FORMATS[self.metadata.format].read(path, self.metadata.names, is_verified=is_verified)
+
+    @cached_property
+    def loaded(self) -> TraceArrays:
+        """All traces of the set, read once; they stay in memory."""
+        return self.load()
 
     def load(self) -> TraceArrays:
         """Read all files: flat values and offsets."""

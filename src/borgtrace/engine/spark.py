@@ -19,6 +19,7 @@ from borgtrace.engine.memory import parse_memory
 from borgtrace.engine.stored import stored_names
 from borgtrace.errors import EngineError, first_line
 from borgtrace.schema import Table
+from borgtrace.schema.data_files import read_rows
 
 if TYPE_CHECKING:
     from ibis.backends.pyspark import Backend
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _INSTALL = "install it with: pip install borgtrace[spark]"
 _JAVA = "install Java 17 or later and set JAVA_HOME"
+_SHARED = {row["property"]: row["value"] for row in read_rows(Path(__file__).with_name("spark.csv"))}
 _PATTERN = re.compile(r"([*?\[\]{}\\,])")
 
 
@@ -125,16 +127,10 @@ def _configuration(url: str, memory: str, temp_directory: Path | None) -> dict[s
     directory = temp_directory or Path(tempfile.gettempdir())
     # Spark refuses to start a driver with less than 450 MB.
     megabytes = f"{max(parse_memory(memory) // 2**20, 512)}m"
-    shared = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
+    shared = _SHARED | {
         "spark.local.dir": str(directory),
         # Otherwise Spark makes a folder ``spark-warehouse`` wherever the user happens to stand.
         "spark.sql.warehouse.dir": str(directory / "borgtrace-spark-warehouse"),
-        # By default a session takes the machine's own zone, and with it results would depend on where it runs.
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.parquet.enableVectorizedReader": "true",
     }
     if not url.startswith("local"):
         return shared | {"spark.executor.memory": megabytes}

@@ -74,11 +74,7 @@ def _listen(port: int) -> socket.socket:
         listening.bind((HOST, port))
     except OSError as error:
         listening.close()
-        raise UsageError(
-            "--port",
-            "cannot be opened",
-            got=f"{port}: {(error.strerror or '').lower()}",
-            way_out="choose another, or 0 for a free one",
-        ) from error
+        got, way_out = f"{port}: {(error.strerror or '').lower()}", "choose another, or 0 for a free one"
+        raise UsageError("--port", "cannot be opened", got=got, way_out=way_out) from error
     listening.listen()
     return listening

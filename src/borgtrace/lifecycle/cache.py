@@ -8,7 +8,6 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from errno import ENOTEMPTY
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +20,7 @@ from borgtrace.lifecycle.derived import Derived
 from borgtrace.lifecycle.pieces import pieces
 from borgtrace.schema import Dialect
 from borgtrace.schema.sql import literal
-from borgtrace.storage import remove, replacing, write_file
+from borgtrace.storage import remove, replacing_once, write_file
 from borgtrace.store.digest import file_digests
 from borgtrace.store.layout import part_name
 
@@ -89,7 +88,11 @@ class Cache:
             # A file is replaced in one step, which a process that reads it meanwhile does not notice; a folder is not.
             if target.is_dir():
                 remove(target)
-            _write(con, source, derived, dialect, target)
+            # Beside the target, then renamed: a killed run leaves nothing that looks whole.
+            with replacing_once(target) as draft:
+                _compute(con, source, derived, dialect, draft)
+                # Before the table gets its name: a kill in between leaves no table that nothing vouches for.
+                write_file(_digest_file(target), json.dumps(_digests(draft)))
         # A large table is a folder of parts, and so is everything that Spark writes.
         paths = sorted(map(str, target.glob("*.parquet"))) if target.is_dir() else [str(target)]
         return read_table(con, table, paths, name=f"{table.name}_{next(_SERIAL)}")
@@ -139,20 +142,6 @@ def _typed(con: ibis.backends.BaseBackend, expr: ibis.Table) -> str:
         f'CAST("{name}" AS {types.to_string(dtype)}) AS "{name}"' for name, dtype in expr.schema().items()
     )
     return f"SELECT {values} FROM ({con.compile(expr)})"
-
-
-def _write(
-    con: ibis.backends.BaseBackend, source: ibis.Table, derived: Derived, dialect: Dialect, target: Path
-) -> None:
-    """Write beside the target, then rename: a killed run leaves nothing that looks whole."""
-    try:
-        with replacing(target) as draft:
-            _compute(con, source, derived, dialect, draft)
-            # Before the table gets its name: a kill in between leaves no table that nothing vouches for.
-            write_file(_digest_file(target), json.dumps(_digests(draft)))
-    except OSError as error:
-        if error.errno != ENOTEMPTY:  # another process was first; the content is the same
-            raise
 
 
 def _is_whole(target: Path) -> bool:

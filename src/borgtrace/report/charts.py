@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -200,13 +199,8 @@ def _is_continuous(channel: dict[str, Any] | None) -> bool:
     return given.get("type") in _CONTINUOUS and not (given.get("bin") or given.get("aggregate"))
 
 
-def _compact(value: Any) -> Any:
+def _compact(spec: dict[str, Any]) -> Any:
     """Round floats to six digits, as tooltips show them; what is not finite becomes null."""
     # JSON has no infinity and no NaN, and a browser stops at them.
-    if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _compact(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_compact(item) for item in value]
-    return value
+    text = json.dumps(spec)
+    return json.loads(text, parse_float=lambda digits: float(f"{float(digits):.6g}"), parse_constant=lambda name: None)

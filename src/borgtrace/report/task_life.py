@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,17 +22,11 @@ if TYPE_CHECKING:
     from borgtrace.store import Store
 
 EVENT_COLUMNS = ("time", "type", "machine_id", "priority", "cpu_request", "memory_request")
-USAGE_SERIES = {
-    "cpu": {"average_cpu": "mean", "maximum_cpu": "maximum", "sampled_cpu": "one random second"},
-    "memory": {"average_memory": "mean", "maximum_memory": "maximum", "assigned_memory": "limit"},
-}
-BANDS = (("p0", "p100"), ("p10", "p90"), ("p20", "p80"), ("p30", "p70"), ("p40", "p60"))
+_LOOKS = tomllib.loads(Path(__file__).with_name("task_life.toml").read_text("utf-8"))
+_COLORS: Mapping[str, str] = _LOOKS["colors"]
+USAGE_SERIES: Mapping[str, Mapping[str, str]] = _LOOKS["series"]
+BANDS: Sequence[tuple[str, str]] = _LOOKS["bands"]
 """Percentiles of 2019 between which a band is drawn, from the widest to the narrowest."""
-_SHADES = ("#e9eff7", "#d3e0ef", "#b6cce4", "#93b4d6", "#6d99c6")
-_LINES = ("#1f4e79", "#d1495b", "#e07a1f")
-_COLORS = dict(zip((f"{low}–{high}" for low, high in BANDS), _SHADES, strict=True)) | {
-    label: color for labels in USAGE_SERIES.values() for label, color in zip(labels.values(), _LINES, strict=True)
-}
 USAGE_COLUMNS = ("start_time", "end_time", "machine_id", *USAGE_SERIES["cpu"], *USAGE_SERIES["memory"])
 
 

@@ -108,10 +108,8 @@ def add_array(layout: Layout, column: str) -> None:
         # A file system that is read-only raises an error of its own.
         if error.errno not in NOT_WRITABLE:
             raise
-        what, way_out = (
-            f"no array of {column} yet, and the store cannot be written to",
-            "let its owner read that column once",
-        )
+        what = f"no array of {column} yet, and the store cannot be written to"
+        way_out = "let its owner read that column once"
         raise StoreError(str(layout.root), what, way_out=way_out) from error
 
 

@@ -5,10 +5,9 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
-from errno import ENOTEMPTY
 from pathlib import Path
 
-from borgtrace.storage import replacing
+from borgtrace.storage import replacing_once
 from borgtrace.store.store import Store
 
 
@@ -32,13 +31,9 @@ def kept_folder(store: Store, kind: str, version: str, build: Callable[[Path], N
         if (place / name).is_dir():
             return place / name
     place = next(filter(_is_writable, places), None) or Path(tempfile.mkdtemp(prefix="borgtrace-"))
-    try:
-        with replacing(place / name) as draft:
-            draft.mkdir()
-            build(draft)
-    except OSError as error:
-        if error.errno != ENOTEMPTY:  # another process was first; the content is the same
-            raise
+    with replacing_once(place / name) as draft:
+        draft.mkdir()
+        build(draft)
     _remove_others(store, place, kind, place / name)
     return place / name
 

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
     from borgtrace.store.store import Store
 
-_SQL = {
-    name: Path(__file__).with_name(f"{name}.sql").read_text("utf-8")
-    for name in ("capacity_at", "running_on", "hourly_load")
-}
+_SQL = {path.stem: path.read_text("utf-8") for path in Path(__file__).parent.glob("*.sql")}
 
 
 @dataclass(frozen=True)
