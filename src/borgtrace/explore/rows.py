@@ -1,7 +1,9 @@
 """Tables of a page: values as the report writes them, and ids that lead to what they stand for."""
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -10,14 +12,7 @@ import pyarrow as pa
 from borgtrace.report.values import integer
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 
-_PAGES = {
-    "collection_id": "/job/{}",
-    "alloc_collection_id": "/job/{}",
-    "parent_collection_id": "/job/{}",
-    "machine_id": "/machine/{}",
-    "user": "/jobs?user={}",
-    "priority": "/jobs?priority={}",
-}
+_PAGES = tomllib.loads(Path(__file__).with_name("pages.toml").read_text("utf-8"))
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 _NAMES = ("_id", "_index", "priority", "scheduling_class")
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from borgtrace.explore.charts import Chart, Series
 from borgtrace.explore.trace import Trace
-from borgtrace.report.task_life import BANDS, USAGE_SERIES, Life, percentiles
+from borgtrace.report.task_life import BANDS, USAGE_SERIES, Life, of_task, percentiles
 
 _LABEL = "percentiles of each window: 0 to 100, 10 to 90 … 40 to 60"
 """Of the widest band; it stands for all."""
@@ -60,12 +60,7 @@ def window(trace: Trace, life: Life, start: int) -> dict[str, Any] | None:
     start
         On the trace's clock, µs.
     """
-    rows = trace.store.sql(
-        f"SELECT * FROM instance_usage WHERE {where(life)} AND start_time = {start} ORDER BY source_part, source_row"
-    ).to_pylist()
+    own = of_task(life.collection_id, life.instance_index)
+    query = f"SELECT * FROM instance_usage WHERE {own} AND start_time = {start} ORDER BY source_part, source_row"
+    rows = trace.store.sql(query).to_pylist()
     return rows[0] if rows else None
-
-
-def where(life: Life) -> str:
-    """Return the condition that holds for the rows of a task."""
-    return f"collection_id = {life.collection_id} AND instance_index = {life.instance_index}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -20,7 +19,7 @@ from borgtrace.lifecycle.derived import Derived
 from borgtrace.lifecycle.pieces import pieces
 from borgtrace.schema import Dialect
 from borgtrace.schema.sql import literal
-from borgtrace.storage import remove, replacing_once, write_file
+from borgtrace.storage import is_writable, remove, replacing_once, write_file
 from borgtrace.store.digest import file_digests
 from borgtrace.store.layout import part_name
 
@@ -101,14 +100,11 @@ class Cache:
         if self.directory is None:
             return None
         folder = self.directory / f"{self.digest[:16]}-{code_version()}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:  # a read-only store still answers
-            return None
         # Spark writes a folder whatever the name; two names keep the engines from replacing each other's table.
         target = folder / (f"{name}.spark" if engine == "pyspark" else f"{name}.parquet")
         # A folder that exists already is found by everybody; those who may not write read what is kept there.
-        return target if target.exists() or os.access(folder, os.W_OK) else None
+        # A read-only store still answers.
+        return target if target.exists() or is_writable(folder) else None
 
 
 def hold(expr: ibis.Table, name: str) -> ibis.Table:

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,7 +22,8 @@ from borgtrace.store.coverage import StoreCoverage
 if TYPE_CHECKING:
     import altair as alt
 
-_FINDING = ["claim", "statement", "kind", "published", "tolerance", "measured", "verdict"]
+_SHOWN = 10
+"""Rows that a notebook shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,23 +120,14 @@ class Result:
         return self.recipe.plot(self.table)
 
     def _repr_html_(self) -> str:
-        # Notebooks call this. Everything is escaped: reasons and cells hold text of the store.
-        parts = [f"<h4>{escape(self.recipe.question)}</h4>"]
-        if self.not_applicable is not None:
-            parts.append(f"<p>Not applicable: {escape(self.not_applicable)}</p>")
-        else:
-            parts.append(_html_table(self.table.column_names, _head(self.table), self.table.num_rows))
-        if self.findings:
-            parts.append(f"<p>{escape(headline(self.findings))}</p>")
-            judged = [f for f in self.findings if f.verdict != "not applicable"]
-            rows = [(f.id, f.statement, f.kind, f.published, f.tolerance, f.measured, f.outcome) for f in judged]
-            if rows:
-                parts.append(_html_table(_FINDING, rows, len(rows)))
-            for reason, claims in unjudged(self.findings).items():
-                names = ", ".join(f"{claim.id} ({claim.statement})" for claim in claims)
-                parts.append(f"<p>Not applicable, {len(claims)}: {escape(reason)}. <small>{escape(names)}</small></p>")
-        parts.append(f"<p><small>{escape(str(self.provenance))}</small></p>")
-        return "\n".join(parts)
+        # Notebooks call this, and nothing else fills this template: so no command waits for jinja2.
+        import jinja2
+
+        loader = jinja2.FileSystemLoader(Path(__file__).parent)
+        filling = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+        told = {"headline": headline(self.findings), "unjudged": unjudged(self.findings)}
+        rows = self.table.slice(0, _SHOWN).to_pylist()
+        return filling.get_template("result.html.j2").render(result=self, rows=rows, **told)
 
 
 def _judged(question: Question, answer: pa.Table, coverage: StoreCoverage, origin: Provenance) -> tuple[Finding, ...]:
@@ -146,20 +138,3 @@ def _judged(question: Question, answer: pa.Table, coverage: StoreCoverage, origi
         why = claim.scope.objection(coverage, question.reads, where=origin.where, changed=changed, defaults=defaults)
         findings.append(claim.not_applicable(why) if why else claim.judge(answer, claim.scope.note(coverage)))
     return tuple(findings)
-
-
-def _head(table: pa.Table, n: int = 10) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in table.slice(0, n).to_pylist()]
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    return escape(f"{value:.6g}" if isinstance(value, float) else str(value))
-
-
-def _html_table(names: list[str], rows: list[tuple[Any, ...]], n_rows: int) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join("<tr>" + "".join(f"<td>{_cell(v)}</td>" for v in row) + "</tr>" for row in rows)
-    more = f"<caption>first {len(rows)} of {n_rows:,} rows</caption>" if n_rows > len(rows) else ""
-    return f"<table>{more}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,12 +1,10 @@
 """What the store holds and what was wrong with its sources, for the head of the page."""
 
-from borgtrace.report.values import instant
+from borgtrace.report.values import MINUTES, instant
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.reasons import REASONS, SEVERITIES, Reason
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 from borgtrace.store.manifest import Manifest
-
-_MINUTES = "%-d %b %Y %H:%M %Z"
 
 
 def trace_name(manifest: Manifest) -> str:
@@ -51,7 +49,7 @@ def _span(manifest: Manifest, table: str) -> str:
     if not bounds:
         return ""
     first, last = min(bounds), max(bounds)
-    instants = " to ".join(instant(time, manifest, _MINUTES) for time in dict.fromkeys((first, last)))
+    instants = " to ".join(instant(time, manifest, MINUTES) for time in dict.fromkeys((first, last)))
     # A span from "before the trace" has no length.
     has_length = BEFORE_TRACE < first < last < AFTER_TRACE
     return f"{instants} ({(last - first) / HOUR:.1f} h)" if has_length else instants

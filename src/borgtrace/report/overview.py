@@ -11,12 +11,11 @@ from borgtrace.recipe import Finding, NotApplicable, Row
 from borgtrace.recipe.claims import KINDS
 from borgtrace.recipe.scope import duration
 from borgtrace.report.sections import Section
-from borgtrace.report.values import instant, integer, words
+from borgtrace.report.values import MINUTES, instant, integer, words
 from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.store.coverage import DERIVED_EVENTS, coverage
 from borgtrace.store.manifest import Manifest
 
-_WALL_CLOCK = "%-d %b %Y %H:%M %Z"
 _NEEDS = {"instance_usage": "usage", "instance_events": "task events", "machine_events": "machine events"}
 """Tables, as people call what is in them."""
 _LABELS = {"cpu": "CPU", "memory": "memory"}
@@ -260,7 +259,7 @@ def _tiers(table: pa.Table, manifest: Manifest) -> Iterator[Value]:
 def _busiest(table: pa.Table, manifest: Manifest) -> Iterator[Value]:
     hours = _covered(table, manifest, "instance_usage")
     row = max(hours, key=lambda row: row["cpu_used"] / row["cpu_capacity"])
-    when = instant(TRACE_START + row["hour"] * HOUR, manifest, _WALL_CLOCK)
+    when = instant(TRACE_START + row["hour"] * HOUR, manifest, MINUTES)
     yield Value("busiest-hour", row["hour"], when)
 
 

@@ -61,7 +61,7 @@ def read_life(store: Store, collection_id: int, instance_index: int) -> Life:
     task = collection_id, instance_index
     events = _rows(store, task, "instance_events", "time", EVENT_COLUMNS)
     usage = _rows(store, task, "instance_usage", "start_time", USAGE_COLUMNS)
-    (summary,) = store.sql(f"SELECT * FROM tasks WHERE {_is(task)}").to_pylist()
+    (summary,) = store.sql(f"SELECT * FROM tasks WHERE {of_task(*task)}").to_pylist()
     return Life(collection_id, instance_index, events, usage, summary, percentiles(store, *task))
 
 
@@ -83,11 +83,12 @@ def percentiles(store: Store, collection_id: int, instance_index: int) -> dict[s
 def _rows(store: Store, task: tuple[int, int], table: str, time: str, columns: Sequence[str]) -> pa.Table:
     # Among equal times the order of the file, as everywhere: a SUBMIT and its SCHEDULE may share a microsecond.
     order = f"{time}, source_part, source_row"
-    return store.sql(f"SELECT {', '.join(columns)} FROM {table} WHERE {_is(task)} ORDER BY {order}")
+    return store.sql(f"SELECT {', '.join(columns)} FROM {table} WHERE {of_task(*task)} ORDER BY {order}")
 
 
-def _is(task: tuple[int, int]) -> str:
-    return f"collection_id = {task[0]} AND instance_index = {task[1]}"
+def of_task(collection_id: int, instance_index: int) -> str:
+    """Return the condition in SQL of rows of a task."""
+    return f"collection_id = {collection_id} AND instance_index = {instance_index}"
 
 
 def chart(life: Life) -> alt.TopLevelMixin | None:

@@ -13,6 +13,8 @@ from borgtrace.store.manifest import Manifest
 NOTHING = "–"
 _UNITS = {"us": "µs", "fraction": "", "1": "", "id": "", "enum": "", "count": "", "rank": "", "class": "", "row": ""}
 _SAID = {"cpu": "CPU", "cpi": "CPI", "mai": "MAI", "id": "ID", "io": "I/O", "us": "µs", "gpa": "GPA", "sql": "SQL"}
+MINUTES = "%-d %b %Y %H:%M %Z"
+"""An instant as the user's clock shows it, to the minute."""
 SHOWN_ROWS = 40
 _CODE = re.compile(r"[a-z][a-z0-9]*(_[A-Za-z0-9]+)+")
 

@@ -1,6 +1,8 @@
 """One folder, built once: locked while it is built, renamed when it is whole, never reused half-built."""
 
+import errno
 import glob
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +47,20 @@ def new_folder(out: Path, *, replaces: bool = False) -> Iterator[Path]:
                 remove(out)
 
 
+@contextmanager
+def replacing_once(path: Path) -> Iterator[Path]:
+    """Yield where to write as :func:`replacing` does; where another process was first, what it wrote stays.
+
+    For folders whose content is the same whoever makes them.
+    """
+    try:
+        with replacing(path) as draft:
+            yield draft
+    except OSError as error:
+        if error.errno != errno.ENOTEMPTY:
+            raise
+
+
 def check_free(out: Path) -> None:
     """Refuse a place that holds something.
 
@@ -63,3 +79,12 @@ def check_free(out: Path) -> None:
             got="a file" if out.is_file() else f"{sum(1 for _ in out.iterdir())} entries",
             way_out="name another folder, or remove this one",
         )
+
+
+def is_writable(folder: Path) -> bool:
+    """Make a folder unless it is there, and return whether this user may write into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a read-only store, or a home that does not exist
+        return False
+    return os.access(folder, os.W_OK)

@@ -60,20 +60,6 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
 
 
-@contextmanager
-def replacing_once(path: Path) -> Iterator[Path]:
-    """Yield where to write as :func:`replacing` does; where another process was first, what it wrote stays.
-
-    For folders whose content is the same whoever makes them.
-    """
-    try:
-        with replacing(path) as draft:
-            yield draft
-    except OSError as error:
-        if error.errno != errno.ENOTEMPTY:
-            raise
-
-
 def write_file(path: Path, content: bytes | str) -> None:
     """Write a whole file as :func:`replacing` does; text becomes UTF-8.
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from borgtrace.storage import replacing_once
+from borgtrace.storage import is_writable, replacing_once
 from borgtrace.store.store import Store
 
 
@@ -30,7 +30,7 @@ def kept_folder(store: Store, kind: str, version: str, build: Callable[[Path], N
     for place in places:
         if (place / name).is_dir():
             return place / name
-    place = next(filter(_is_writable, places), None) or Path(tempfile.mkdtemp(prefix="borgtrace-"))
+    place = next(filter(is_writable, places), None) or Path(tempfile.mkdtemp(prefix="borgtrace-"))
     with replacing_once(place / name) as draft:
         draft.mkdir()
         build(draft)
@@ -53,14 +53,6 @@ def version_of(packages: Iterable[Path]) -> str:
 def user_cache() -> Path:
     """Return the folder of what may be computed again, as the user's environment names it; it need not exist."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "borgtrace"
-
-
-def _is_writable(place: Path) -> bool:
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a read-only store, or a home that does not exist
-        return False
-    return os.access(place, os.W_OK)
 
 
 def _remove_others(store: Store, place: Path, kind: str, kept: Path) -> None:
