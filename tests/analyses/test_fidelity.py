@@ -11,7 +11,7 @@ import pytest
 from borgtrace.analyses import _fidelity as weighted
 from borgtrace.analyses import fidelity
 from borgtrace.analyses._fidelity import Units, ended_within, hill, quantile, rank_slope, ratio, times, top_share
-from borgtrace.analyses._fidelity_events import event_measures
+from borgtrace.analyses._fidelity_events import event_measures, read_events
 from borgtrace.analyses.fidelity import RECIPE
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 from tests.analyses.tiny import at, tiny
@@ -99,7 +99,7 @@ def test_what_ends_after_the_trace_has_not_ended_within_it() -> None:
         ],
     )
     units = Units.of(tables)
-    measures = event_measures(tables, units)
+    measures = event_measures(read_events(tables), units)
     assert measures["run_within_300s", "production"](np.ones(len(units))) == 0.0
     assert measures["delay_p90", "production"](np.ones(len(units))) == 100.0
 
@@ -160,5 +160,5 @@ def test_slopes_are_fitted_up_to_the_published_ranks(monkeypatch: pytest.MonkeyP
     ranks: list[int] = []
     monkeypatch.setattr(weighted, "rank_slope", lambda owner, unit, upto: ranks.append(upto))
     tables = one_task(is_synthetic=True)
-    event_measures(tables, Units.of(tables))
+    event_measures(read_events(tables), Units.of(tables))
     assert ranks == [200, 1000]  # FACTS: ranks 1 to 200 of users, 1 to 1,000 of logical names

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.analyses._fidelity import Measures, Units, ended_within, hill, moment, rank_slope, words
-from borgtrace.analyses._fidelity_events import event_measures
+from borgtrace.analyses._fidelity_events import event_measures, read_events
 from borgtrace.analyses._fidelity_usage import (
     _correlation,
     _logs,
@@ -85,7 +85,10 @@ CELL = {
 def measured() -> Measures:
     tables = tiny(**CELL)
     units = Units.of(tables)
-    return {key: partial(measure, np.ones(len(units))) for key, measure in event_measures(tables, units).items()}
+    return {
+        key: partial(measure, np.ones(len(units)))
+        for key, measure in event_measures(read_events(tables), units).items()
+    }
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def job_of(size: int = 1, cpu: float = 0.1, memory: float = 0.1, *, tier: Any = 
     job = Job(tier, size, cpu, memory, 0, 0, False)
     for name, value in traits.items():
         setattr(job, name, value)
-    job.tasks = [Task(job, i, 100 * job.id + i, 0.1, 0.1, 0, False, False) for i in range(size)]
+    job.tasks = [Task(job, i, 100 * job.id + i, 0.1, 0.1, 0, 0, 1.0, 1.0) for i in range(size)]
     job.alive = size
     return job
 

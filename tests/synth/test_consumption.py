@@ -22,7 +22,7 @@ WINDOW = 300_000_000
 
 
 def consumption(seed: int) -> Consumption:
-    return Consumption(random.Random(seed), generator(seed, "tasks"))
+    return Consumption(GOOGLE_2011, random.Random(seed), generator(seed, "tasks"))
 
 
 def workload(seed: int, machines: int = 300) -> Workload:
@@ -33,11 +33,11 @@ def workload(seed: int, machines: int = 300) -> Workload:
 def test_classes_of_the_tasks_alive_at_the_start_have_their_published_shares(seed: int) -> None:
     cell = workload(seed)
     jobs = cell.alive_jobs()
-    mass = np.zeros(len(CLASSES))
+    mass = np.zeros(len(CLASSES.rows))
     for job in jobs:
         for task in job.tasks:
             mass[task.kind] += job.tier.lasting(24 * 3600.0)
-    assert 100 * mass / mass.sum() == pytest.approx([c.share for c in CLASSES], abs=0.3)
+    assert 100 * mass / mass.sum() == pytest.approx([c.share for c in CLASSES.rows], abs=0.3)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -69,12 +69,12 @@ def test_no_task_uses_more_than_twice_its_request() -> None:
 
 
 def test_class_and_level_have_nothing_to_do_with_each_other_in_2019() -> None:
-    use, beb = consumption(1), GOOGLE_2019.tiers[1]
+    use, beb = Consumption(GOOGLE_2019, random.Random(1), generator(1, "tasks")), GOOGLE_2019.tiers[1]
     asked = [Job(beb, 1, 0.01, 0.01, 103, 0, False)] * 4000
     drawn = [use.draw(a, p) for a, p in zip(asked, use.place_alive(asked, [1.0] * 4000), strict=True)]
     kinds, levels = (np.concatenate([d[i] for d in drawn]) for i in (2, 0))
-    shares = 100 * np.bincount(kinds - len(CLASSES), minlength=len(CLASSES)) / 4000
-    assert shares == pytest.approx([c.share for c in CLASSES], abs=0.5)
+    shares = 100 * np.bincount(kinds, minlength=len(CLASSES.rows)) / 4000
+    assert shares == pytest.approx([c.share for c in CLASSES.rows], abs=0.5)
     assert abs(np.corrcoef(kinds, np.log(levels))[0, 1]) < 0.05
 
 

@@ -17,7 +17,7 @@ from tests.synth.scripted import GOOGLE_2011, Scripted, job_of
 
 
 def test_machines_have_their_shapes_by_largest_remainder_and_ids_like_the_real_ones() -> None:
-    profile = SimpleNamespace(shapes=[("a", 1.0, 1.0, 60), ("b", 0.5, 0.5, 25), ("c", 0.25, 1.0, 15)])
+    profile = SimpleNamespace(shapes=[("a", 1.0, 1.0, 60), ("b", 0.5, 0.5, 25), ("c", 0.25, 1.0, 15)], taken=())
     found = draw_machines(profile, 10, 3)  # type: ignore[arg-type]
     # 6, 2.5 and 1.5: of two equal remainders the first one gets the machine.
     assert [found.platform.count(name) for name in "abc"] == [6, 3, 1]
@@ -30,7 +30,7 @@ def test_machines_have_their_shapes_by_largest_remainder_and_ids_like_the_real_o
 
 def test_a_machine_comes_back_after_it_went_and_nothing_happens_to_it_meanwhile() -> None:
     end = TRACE_START + 20_000 * HOUR
-    events = machine_events(3, end, seed=2)
+    events = machine_events(GOOGLE_2011, 3, end, seed=2)
     assert [event.time for event in events] == sorted(event.time for event in events)
     for machine in range(3):
         mine = [(event.type, event.time) for event in events if event.machine == machine]

@@ -10,7 +10,8 @@ import pytest
 
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
 from borgtrace.synth.arrivals import Arrivals
-from borgtrace.synth.consumption import _ORDER, EASY, EMPTY, IDLE, REQUEST, Consumption, _classes, _score, use_little
+from borgtrace.synth.classes import CLASSES
+from borgtrace.synth.consumption import EASY, EMPTY, IDLE, Consumption, use_little
 from borgtrace.synth.event_log import CollectionEvent
 from borgtrace.synth.event_rows import collection_row
 from borgtrace.synth.jobs import Job
@@ -83,8 +84,9 @@ def test_an_alloc_set_is_somewhat_larger_than_its_job() -> None:
 
 def test_requests_and_use_are_alike_by_their_scores() -> None:
     # Weights .94 and √(1 − .94²) keep a mixture of two standard normal scores standard normal.
-    assert _score(1.0, np.array([0.5])) == pytest.approx(0.94)
-    assert _score(0.0, np.array([0.8413447])) == pytest.approx(0.341174, abs=1e-5)
+    score = workload().consumption._score
+    assert score(1.0, np.array([0.5])) == pytest.approx(0.94)
+    assert score(0.0, np.array([0.8413447])) == pytest.approx(0.341174, abs=1e-5)
 
 
 def test_what_a_task_of_2019_uses_is_a_share_of_its_request() -> None:
@@ -92,24 +94,19 @@ def test_what_a_task_of_2019_uses_is_a_share_of_its_request() -> None:
     draws = [own, other]
     rng = SimpleNamespace(standard_normal=lambda n: np.array(draws.pop(0)), random=lambda n: np.array(chances))
     asked = Job(BEB, 1, 0.01, 0.02, 103, 0, False)
-    columns = Consumption(Scripted(0.0), rng).draw(asked, np.array([0.5]))  # type: ignore[arg-type]
-    (level,), (memory,), _, (is_idle,), (is_light,) = columns
+    columns = Consumption(GOOGLE_2019, Scripted(0.0), rng).draw(asked, np.array([0.5]))  # type: ignore[arg-type]
+    (level,), (memory,), (kind,), (short_kind,), (short_cpu,), (short_memory,) = columns
     assert level == pytest.approx(min(0.01 * BEB.cpu_use * math.exp(0.2), 0.02))
     assert memory == pytest.approx(0.02 * min(max(BEB.memory_use * math.exp(0.1), 0.02), 1.05))
-    assert (is_idle, is_light) == (False, False)
+    assert (kind, short_cpu, short_memory) == (short_kind, EASY, 1.0)
 
 
 def test_only_short_tasks_of_2011_use_little() -> None:
-    for tier, is_idle, is_light, expected in (
-        (FREE, True, True, (IDLE, EMPTY)),
-        (FREE, True, False, (IDLE, 1.0)),
-        (FREE, False, False, (EASY, 1.0)),
-        (BEB, True, True, (1.0, 1.0)),
-    ):
+    for tier, expected in ((FREE, (7, IDLE, EMPTY)), (BEB, (0, 1.0, 1.0))):
         task = job_of(tier=tier).tasks[0]
-        task.is_idle, task.is_light = is_idle, is_light
+        task.short_kind, task.short_cpu, task.short_memory = 7, IDLE, EMPTY
         use_little(task, 0, 300 * SECOND)
-        assert (task.cpu_share, task.memory_share) == expected
+        assert (task.kind, task.cpu_share, task.memory_share) == expected
 
 
 def test_rows_of_jobs() -> None:
@@ -129,13 +126,13 @@ def test_requests_of_large_jobs_are_spread_below_what_the_cell_has() -> None:
         return [0.5, 0.0, 1.0][len(asked) - 1]
 
     cell._requests = SimpleNamespace(place=place)  # type: ignore[assignment]
-    limit = math.exp(REQUEST[0] + REQUEST[1])
+    limit = math.exp(sum(GOOGLE_2011.request))
     # A place at either end has a score of a millionth, not an infinite one.
     assert [cell._urge(LARGE, limit) for _ in range(3)] == pytest.approx([0.0, -4.753424, 4.753424])
     assert asked == [(LARGE, pytest.approx(0.8413447))] * 3
 
 
 def test_places_at_the_ends_of_a_class_stay_inside_it() -> None:
-    (first, last), inside = _classes(np.array([0.0, 1.0]))
-    assert (first, last) == (_ORDER[0], _ORDER[-1])
+    (first, last), inside = CLASSES.at(np.array([0.0, 1.0]))
+    assert (first, last) == (CLASSES.order[0], CLASSES.order[-1])
     assert inside.tolist() == [1e-6, 1 - 1e-6]

@@ -6,7 +6,7 @@ one resample: jobs, not tasks, are independent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import ibis.expr.types as ir
@@ -276,3 +276,17 @@ def times(table: pa.Table, name: str) -> Numbers:
 def words(table: pa.Table, name: str) -> NDArray[np.str_]:
     """Return a column as strings, empty where it is NULL."""
     return np.array([value or "" for value in table[name].to_pylist()], dtype=str)
+
+
+def renamed(rows: pa.Table, names: Mapping[str, str]) -> pa.Table:
+    """Return rows whose ``tier`` has other names.
+
+    Parameters
+    ----------
+    rows
+        Rows with a tier.
+    names
+        The new names, where they have one.
+    """
+    tiers = pa.array([names.get(name, name) for name in rows["tier"].to_pylist()], pa.string())
+    return rows.drop(["tier"]).append_column("tier", tiers)

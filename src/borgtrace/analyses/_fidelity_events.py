@@ -1,5 +1,7 @@
 """Fidelity of events: what runs when the trace begins, runs, waits, jobs and machines of 2011."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,18 +18,23 @@ from borgtrace.schema.time import BEFORE_TRACE, HOUR, SECOND, TRACE_START
 
 TIERS = ("free", "other", "production")
 _KEY = (*TASK, "begin_time")
-_REQUESTS = ("cpu_request", "memory_request")
+_READ = (
+    *("submit_time", "enable_time", "schedule_time", "end_time", "end_type", "left_time", "next_time"),
+    *("cpu_request", "memory_request", "priority", "scheduling_class", "machine_id"),
+)
 
 
-def event_measures(tables: Tables, units: Units) -> Measures:
-    """Fetch what the measures of events need, and return them.
+class Events(NamedTuple):
+    """Attempts of tasks with their ``tier``, jobs that arrive and changes of machines; the last known begin, µs."""
 
-    Parameters
-    ----------
-    tables
-        The store's tables.
-    units
-        What a resample draws.
+    attempts: pa.Table
+    jobs: pa.Table
+    machines: pa.Table
+    last: float
+
+
+def read_events(tables: Tables) -> Events:
+    """Fetch what the measures of events need.
 
     Raises
     ------
@@ -35,11 +42,10 @@ def event_measures(tables: Tables, units: Units) -> Measures:
         Where the store holds no attempt.
     """
     attempts = of_jobs(tables.instance_attempts)
-    read = (*_KEY, "submit_time", "schedule_time", "end_time", "end_type", "left_time", "next_time", *_REQUESTS)
-    rows = attempts.select(*read, tier=tier(tables, attempts.priority))
+    rows = attempts.select(*_KEY, *_READ, tier=tier(tables, attempts.priority))
     found = weighted.fetch_sorted(tables, rows, "attempts", _KEY)
     events = tables.collection_events
-    first = events.filter((events.type == "SUBMIT") & (events.time >= TRACE_START))
+    first = events.filter((events.type == "SUBMIT") & (events.time > TRACE_START))
     arrived = first.group_by("collection_id").aggregate(
         class_=first.scheduling_class.min(),
         user=first.user.min(),
@@ -52,6 +58,20 @@ def event_measures(tables: Tables, units: Units) -> Measures:
     NotApplicable.unless(found.num_rows, "the store holds no attempts")
     last = float(np.nanmax(times(found, "begin_time"), initial=float(BEFORE_TRACE)))
     jobs, machines = (table.filter(pc.less_equal(table["time"], int(last))) for table in (jobs, machines))
+    return Events(found, jobs, machines, last)
+
+
+def event_measures(events: Events, units: Units) -> Measures:
+    """Return the measures of events.
+
+    Parameters
+    ----------
+    events
+        What was fetched.
+    units
+        What a resample draws.
+    """
+    found, jobs, machines, last = events
     measures = _runs(found, units) | _start(found, machines, units)
     return measures | _machines(machines, units, last) | _jobs(jobs, found, units, last)
 
@@ -69,8 +89,8 @@ def _start(found: pa.Table, machines: pa.Table, units: Units) -> Measures:
     measures: Measures = {}
     if not count:
         return measures
-    # Time 0 carries what was there when the trace began: 132,982 running tasks in 2011.
-    at_start = column(found, "schedule_time") == BEFORE_TRACE
+    # Time 0 carries what was there when the trace began: 132,982 running tasks in 2011; own data may begin with it.
+    at_start = column(found, "schedule_time") <= TRACE_START
     tiers, jobs = words(found, "tier"), units.job(found["collection_id"].to_numpy())
     for name in TIERS:
         mine = at_start & (tiers == name)
@@ -93,7 +113,7 @@ def _runs(found: pa.Table, units: Units) -> Measures:
     hours = np.nan_to_num(np.maximum(until - np.maximum(schedule, TRACE_START), 0.0) / HOUR)
     seconds, wait = (until - schedule) / SECOND, (schedule - submit) / SECOND
     # A run that began before the trace is of unknown length.
-    is_new = schedule >= TRACE_START
+    is_new = schedule > TRACE_START
     tiers, ends, jobs = (words(found, "tier"), words(found, "end_type"), units.job(found["collection_id"].to_numpy()))
     measures: Measures = {}
     for name in TIERS:
@@ -156,10 +176,10 @@ def _jobs(jobs: pa.Table, found: pa.Table, units: Units, last: float) -> Measure
     order = np.argsort(column(jobs, "time"), kind="stable")
     gaps = np.diff(column(jobs, "time")[order])
     measures["arrivals_within_10ms", "all"] = weighted.share(gaps < 1e4, unit[order][1:])
-    sizes = _sizes(found, jobs)
-    known = ~np.isnan(sizes)
-    measures["single_task_jobs", "all"] = weighted.share(sizes[known] == 1.0, unit[known])
-    measures["job_slots_tail", "all"] = weighted.hill(sizes[known], unit[known], 10.0)
+    size = sizes(found, jobs)
+    known = ~np.isnan(size)
+    measures["single_task_jobs", "all"] = weighted.share(size[known] == 1.0, unit[known])
+    measures["job_slots_tail", "all"] = weighted.hill(size[known], unit[known], 10.0)
     # The published slopes are fitted up to these ranks.
     for name, source, top, ranks in (("user", "user", 10, 200), ("logical_name", "name", 3, 1000)):
         _, owner = np.unique(words(jobs, source), return_inverse=True)
@@ -169,7 +189,7 @@ def _jobs(jobs: pa.Table, found: pa.Table, units: Units, last: float) -> Measure
     return measures
 
 
-def _sizes(found: pa.Table, jobs: pa.Table) -> Numbers:
+def sizes(found: pa.Table, jobs: pa.Table) -> Numbers:
     """Tasks of each of `jobs`, NaN where no task is known."""
     owner, size = np.unique(np.unique(_tasks(found), axis=1)[0], return_counts=True)
     ids = jobs["collection_id"].to_numpy()

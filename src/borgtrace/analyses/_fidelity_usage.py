@@ -1,11 +1,13 @@
 """Fidelity of usage: long tasks, peaks, series (2011) and rows (2019)."""
 
+from collections.abc import Mapping
+
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._fidelity import Measures, Units, fetch_sorted, moment, quantile, ratio, share, words
+from borgtrace.analyses._fidelity import Measures, Units, fetch_sorted, moment, quantile, ratio, renamed, share, words
 from borgtrace.analyses._window_blocks import column
 from borgtrace.analyses._windows import peaks_of_request, task_tiers
 from borgtrace.kernels.arrays import Flags, Index, Numbers
@@ -89,7 +91,7 @@ def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
     offsets = run_starts(ids, index)
     first = offsets[:-1]
     job = units.job(ids[first])
-    differs = _differs(column(rows, "sampled_cpu"), offsets, ids[first], index[first])
+    rejected = differs(column(rows, "sampled_cpu"), offsets, ids[first], index[first])
     cpu, memory = column(rows, "average_cpu"), column(rows, "average_memory")
     spread, mean = _mean(cpu**2, offsets), _mean(cpu, offsets)
     # The difference of two nearly equal numbers may fall below 0 by rounding.
@@ -100,14 +102,24 @@ def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
         "variation_p50": variation,
         "cpu_memory_correlation_p50": _correlation(cpu, memory, offsets, 0),
     }
-    measures: Measures = {("stationarity_rejected", "long tasks"): share(differs, job)}
+    measures: Measures = {("stationarity_rejected", "long tasks"): share(rejected, job)}
     for name, values in found.items():
         measures[name, "long tasks"] = quantile(values, job, 0.5)
     return measures
 
 
-def _differs(values: Numbers, offsets: Index, ids: Index, index: Index) -> Flags:
-    """Whether two random windows of 12 samples of each task differ at 5 % (Kolmogorov–Smirnov)."""
+def differs(values: Numbers, offsets: Index, ids: Index, index: Index) -> Flags:
+    """Whether two random windows of 12 samples of each task differ at 5 % (Kolmogorov–Smirnov).
+
+    Parameters
+    ----------
+    values
+        Samples of all tasks.
+    offsets
+        Where each task begins, and the end, shape (tasks + 1,); none has fewer than :data:`LONG`.
+    ids, index
+        Its job and its number, which seed the draw: int64, shape (tasks,).
+    """
     steps = np.empty(len(ids), np.int64)
     # Windows of 12 samples are those of the paper (§3.4); the keys of the tasks seed the draw, so that it does not
     # depend on the order of rows.
@@ -141,8 +153,18 @@ def _correlation(a: Numbers, b: Numbers, offsets: Index, lag: int) -> Numbers:
     return np.divide(covariance, scale, out=np.full(len(scale), np.nan), where=scale > 1e-12)
 
 
-def row_measures(tables: Tables, units: Units) -> Measures:
-    """Usage rows of 2019 beside the requests of their tasks; a fixed part of the rows where there are many."""
+def row_measures(tables: Tables, units: Units, names: Mapping[str, str] | None = None) -> Measures:
+    """Measure usage rows beside the requests of their tasks, as for 2019; a fixed part of them where there are many.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    units
+        What a resample draws.
+    names
+        What tiers are called, where not by their names.
+    """
     parts = max(1, -(-tables.n_rows("instance_usage") // MOST_SAMPLED))
     usage = of_jobs(tables.instance_usage)
     # A sum of ids and slot picks rows all over jobs, tasks and time, and the same on every engine; a random sample
@@ -152,7 +174,7 @@ def row_measures(tables: Tables, units: Units) -> Measures:
     measured = ("average_cpu", "maximum_cpu", "sampled_cpu", "average_memory")
     rows = usage.filter(number % parts == 0).inner_join(task_tiers(tables, *requests), list(TASK))
     rows = rows.select(*_ORDER, *measured, *requests, "tier")
-    found = fetch_sorted(tables, rows, "rows", _ORDER)
+    found = renamed(fetch_sorted(tables, rows, "rows", _ORDER), names or {})
     if not found.num_rows:
         return {}
     job = units.job(found["collection_id"].to_numpy())

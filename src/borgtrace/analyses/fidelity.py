@@ -1,7 +1,8 @@
 """How close is a synthetic trace to the published figures of the real one?
 
-Every calibration target of the generator is measured through the ordinary tables.  A judged target
-holds when the measured number lies within 10 % of the published one, or the published one within the
+Every calibration target of the generator is measured through the ordinary tables; those of a cell that was made like
+another store are what was measured there.  A judged target
+holds when the measured number lies within its tolerance (10 %) of the published one, or the published one within the
 95 % bootstrap interval over jobs (tasks of a job are not independent; machines where they are counted).
 The question does not apply to Google's own traces: the targets come from them.
 
@@ -12,14 +13,13 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._fidelity import Measures, Units
-from borgtrace.analyses._fidelity_events import event_measures
+from borgtrace.analyses._fidelity_events import event_measures, read_events
 from borgtrace.analyses._fidelity_usage import row_measures, usage_measures
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.synth.targets import TARGETS, TARGETS_2019, Target
 
-TOLERANCE = 0.10
 LESS = 1.0 - 1e-6
 """Ends of an interval are float32 values, the published numbers decimals."""
 
@@ -51,8 +51,10 @@ def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]
 def _targets(tables: Tables, units: Units) -> tuple[tuple[Target, ...], Measures]:
     """Return the targets of the format and how to measure them; others than 2011 are measured row by row."""
     if tables.dialect is GOOGLE_2011:
-        return TARGETS, event_measures(tables, units) | usage_measures(tables, units)
-    return TARGETS_2019, row_measures(tables, units)
+        published, measures = TARGETS, event_measures(read_events(tables), units) | usage_measures(tables, units)
+    else:
+        published, measures = TARGETS_2019, row_measures(tables, units)
+    return tuple(Target(*target) for target in tables.targets) or published, measures
 
 
 def _finite(value: float) -> float | None:
@@ -68,7 +70,7 @@ def _row(target: Target, measured: float | None, low: float | None, high: float 
         inside = low is not None and high is not None and low * LESS <= target.published <= high / LESS
         # Two ways to fit: a small cell scatters far, a large one has intervals too narrow for a published figure's
         # rounding.
-        fits = abs(deviation) <= TOLERANCE or inside
+        fits = abs(deviation) <= target.tolerance or inside
         # Shares of a month, tails and guides move with the length and the size of a trace: reported, not judged.
         verdict = ("fits" if fits else "does not fit") if target.is_judged else "reported"
     known = {name: getattr(target, name) for name in ("measure", "tier", "published", "grade")}

@@ -22,35 +22,40 @@ def synth(
     file_format: str = "json",
     shared_factor: float = 0.0,
     constrained: float = 0.25,
+    like: Path | None = None,
     check: bool = False,
     as_json: bool = False,
 ) -> None:
     """Make a synthetic trace whose true answers are known.
 
     The files have the format of Google's. truth.json and truth.parquet hold the known answers and mark the trace as
-    synthetic.
+    synthetic. With --like, the cell has the arrivals, sizes, lives, usage and machines of a store.
 
     Example: borgtrace synth trace --machines 100 --hours 24 --seed 1
+
+    Example: borgtrace synth twin --like STORE --machines 1000 --hours 24
     """
+    options = dict(locals())  # they have the names of the generator's
     from borgtrace.schema.ranges import parse_words
 
     if check:
         print_check(out, as_json=as_json)
         return
-    make(
-        out,
-        generation=generation,
-        machines=machines,
-        hours=hours,
-        seed=seed,
-        cell=cell,
-        tables=parse_words(tables),
-        jobs=jobs,
-        anomalies=anomalies,
-        file_format=file_format,
-        shared_factor=shared_factor,
-        constrained=constrained,
-    )
+    given = {name: options[name] for name in options.keys() - {"out", "check", "as_json"}}
+    make(**{**given, "out": out, "tables": parse_words(tables), "like": _fit(like, generation) if like else None})
+
+
+def _fit(store: Path, generation: str) -> Any:
+    """Fit the generator to a store, and say what of it is in the trace."""
+    import borgtrace
+    from borgtrace.analyses.likeness import fit
+    from borgtrace.cli._console import talk
+    from borgtrace.synth.options import Options
+
+    Options(generation)  # refused before the fit, which takes seconds
+    found = fit(borgtrace.open(store), generation)
+    talk.print(found.note)
+    return found
 
 
 _LINE = "{:<44}{:>11}{:>11}{:>11}  {:<23}{:<13}{}"
@@ -105,8 +110,8 @@ def print_check(out: Path, *, as_json: bool) -> None:
         ingest([out], store, IngestOptions())
         result = find_recipe("fidelity").run(store)
     # In the order of the list of targets, where related ones are neighbors.
-    places = [(target.measure, target.tier) for target in (*TARGETS, *TARGETS_2019)]
-    rows = sorted(result.table.to_pylist(), key=lambda row: places.index((row["measure"], row["tier"])))
+    places = {(target.measure, target.tier): place for place, target in enumerate((*TARGETS, *TARGETS_2019))}
+    rows = sorted(result.table.to_pylist(), key=lambda row: places.get((row["measure"], row["tier"]), len(places)))
     if result.not_applicable:
         print(f"not applicable: {result.not_applicable}", file=sys.stderr)
     if as_json:

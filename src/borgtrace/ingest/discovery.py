@@ -140,7 +140,7 @@ def truth_about(path: Path) -> dict[str, Any] | None:
         raise SourceError(str(known), "not the account of a synthetic trace", way_out=way_out) from error
     about = {key: truth.get(key) for key in ("seed", "version", "parameters")}
     # Earlier generators did not count their files.
-    return about | {key: truth[key] for key in ("parts",) if key in truth}
+    return about | {key: truth[key] for key in ("parts", "targets") if key in truth}
 
 
 def _nothing(places: Iterable[Path]) -> SourceError:

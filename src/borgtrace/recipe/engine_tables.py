@@ -116,6 +116,7 @@ class EngineTables(Tables):
             coverage=coverage(known),
             sql=opened.sql,
         )
+        made.targets = (known.synthetic or {}).get("targets", ())
         return made.filter(where) if where else made
 
     def canonical(self, name: str) -> ibis.Table:

@@ -1,6 +1,8 @@
 """What a question reads: canonical and derived tables by name."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
 
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -31,7 +33,14 @@ class Tables(ABC):
         Name of the engine.
     coverage
         How much of the whole trace the tables hold; all of it where None.
+
+    Attributes
+    ----------
+    targets
+        Fields of the targets of a synthetic trace that was made like another store; none where of published figures.
     """
+
+    targets: Sequence[Sequence[Any]] = ()
 
     def __init__(self, generation: str, *, synthetic: bool, engine: str, coverage: StoreCoverage | None = None) -> None:
         self.generation, self.synthetic, self.engine = generation, synthetic, engine

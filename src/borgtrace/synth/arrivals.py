@@ -3,13 +3,13 @@
 import math
 import random
 
+import numpy as np
+
 from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.synth.draws import Stratified, pick
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.profiles import Profile, Tier
 
-BURST = 0.4
-"""Share of arrivals that follow the one before within 12 ms."""
 SIZE_ATOMS = {2: 8, 11: 6, 50: 5, 15: 4, 9: 3, 110: 3, 100: 3, 14: 2}
 """Frequent sizes of jobs with several tasks, in the order of their frequency in the real trace, and their weights."""
 TAIL = 0.585
@@ -40,16 +40,19 @@ class Arrivals:
         self._tiers = Stratified(rng)
         # Mean 1, deviation .29: with the day and the week about as much as between the real hours (340 of 960 jobs).
         self._hourly = generator(seed, "hours").gamma(12.0, 1.0 / 12.0, size=int(hours) + 2)
+        self._sizes = {tier.name: Stratified(rng) for tier in profile.tiers}
+        if profile.is_even:
+            self._hourly /= np.mean([self._season(hour) for hour in np.arange(hours) + 0.5])
 
     def after(self, now: int) -> int:
         """Return the time (µs) of the arrival after `now`: a burst or an exponential gap."""
-        if self.random.random() < BURST:
+        if self.random.random() < self.profile.burst:
             # Median 2.5 ms: 39.1 % of the real gaps are below 10 ms, and their first quartile is 2.9 ms.
             return now + 1 + int(self.random.lognormvariate(math.log(2500.0), 1.0))
         hour = (now - TRACE_START) / HOUR
         rate = self.profile.jobs_per_hour * self.machines * self._season(hour)
         # A burst takes no time, so the other gaps are longer by its share: the mean rate stays the published one.
-        return now + 1 + int(self.random.expovariate(rate * (1.0 - BURST)) * HOUR)
+        return now + 1 + int(self.random.expovariate(rate * (1.0 - self.profile.burst)) * HOUR)
 
     def _season(self, hour: float) -> float:
         # Most jobs arrive in the hour after midnight EDT (1,292 of a mean of 960), five hours after the trace begins;
@@ -65,11 +68,14 @@ class Arrivals:
 
     def size(self, tier: Tier) -> int:
         """Draw the number of tasks of a new job."""
-        u = self.random.random()
+        # Even where the distribution is a store's: its few largest jobs have most of the tasks.
+        u = self._sizes[tier.name].draw() if tier.sizes else self.random.random()
         if u < tier.single:
             return 1
         u = (u - tier.single) / (1.0 - tier.single)
         largest = min(self.largest, tier.largest)
+        if tier.sizes:
+            return min(round(tier.sizes.at(u)), largest)
         if u < 0.20:
             return min(pick(SIZE_ATOMS, self.random.random()), largest)
         if u < 0.45:

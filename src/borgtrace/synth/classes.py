@@ -6,11 +6,13 @@ of deviation on mean (Fig. 3), its mean sums and its Anderson–Darling rates (T
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.schema.data_files import read_rows
 from borgtrace.synth.shapes import Beta, Gamma, Mixed, Shape, quantiles
 
@@ -48,10 +50,57 @@ class TaskClass:
     within: Shape
     drifting: float = 1.0
 
-    def levels(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Turn standard-normal numbers into task means, cut at :data:`LEVEL_LIMIT`."""
+
+# Compared by identity, because arrays are no keys.
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """The classes of a cell; a ``kind`` is the number of one.
+
+    Parameters
+    ----------
+    rows
+        The classes.
+    limit
+        Largest mean CPU of a task.
+    """
+
+    rows: tuple[TaskClass, ...]
+    limit: float = LEVEL_LIMIT
+
+    @cached_property
+    def shares(self) -> Numbers:
+        """Shares of the classes, shape (kinds,), with a sum of 1."""
+        # Percents in floating point do not add up to exactly 100; NumPy's `choice` insists on a sum of 1.
+        return np.array([c.share for c in self.rows]) / sum(c.share for c in self.rows)
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """Kinds in the order of use, shape (kinds,)."""
+        return np.argsort([c.median for c in self.rows], kind="stable")
+
+    @cached_property
+    def drifting(self) -> Numbers:
+        """Share of tasks whose level wanders, by kind."""
+        return np.array([c.drifting for c in self.rows])
+
+    def at(self, places: Numbers) -> tuple[NDArray[np.int64], Numbers]:
+        """Return the class at each place in the order of use, and the place among the tasks of that class."""
+        shares = self.shares[self.order]
+        ends = np.cumsum(shares)
+        # The last cumulated share may round to just below 1, and a place beyond it has no class.
+        number = np.minimum(np.searchsorted(ends, places), len(ends) - 1)
+        inside = 1.0 - (ends[number] - places) / shares[number]
+        return self.order[number], np.clip(inside, 1e-6, 1.0 - 1e-6)
+
+    def levels(self, kinds: NDArray[np.integer], z: Numbers) -> Numbers:
+        """Turn standard-normal numbers into the task means of classes, cut at the limit; all of shape (n,)."""
+        median, spread = (np.array([getattr(c, name) for c in self.rows])[kinds] for name in ("median", "spread"))
         # Cut, not drawn again: each number gives one level, so that places evenly spread stay evenly spread.
-        return np.minimum(self.median * np.exp(self.spread * z), LEVEL_LIMIT)
+        return np.minimum(median * np.exp(spread * z), self.limit)
+
+    def tables(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the quantile tables between and within windows, one row per class."""
+        return np.stack([quantiles(c.between) for c in self.rows]), np.stack([quantiles(c.within) for c in self.rows])
 
 
 def _shape(text: str) -> Shape:
@@ -66,26 +115,7 @@ def _class(row: dict[str, str], year: str = "") -> TaskClass:
 
 
 _ROWS = read_rows(Path(__file__).with_name("classes.csv"))
-CLASSES = tuple(map(_class, _ROWS))
+CLASSES = Classes(tuple(map(_class, _ROWS)))
 """Those of 2011."""
-CLASSES_2019 = tuple(_class(row, "_2019") for row in _ROWS)
+CLASSES_2019 = Classes(tuple(_class(row, "_2019") for row in _ROWS))
 """The same letters in 2019."""
-
-EVERY_CLASS = (*CLASSES, *CLASSES_2019)
-"""What a ``kind`` is a row of."""
-
-# Percents in floating point do not add up to exactly 100; NumPy's `choice` insists on a sum of 1.
-SHARES = np.array([c.share for c in CLASSES]) / sum(c.share for c in CLASSES)
-
-
-def levels_of(kinds: NDArray[np.integer], z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Turn standard-normal numbers into the task means of classes; both of shape (n,)."""
-    levels = np.empty(len(kinds))
-    for kind in np.unique(kinds):
-        levels[kinds == kind] = CLASSES[kind].levels(z[kinds == kind])
-    return levels
-
-
-def tables() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the quantile tables between and within windows, one row per class."""
-    return (np.stack([quantiles(c.between) for c in EVERY_CLASS]), np.stack([quantiles(c.within) for c in EVERY_CLASS]))

@@ -15,21 +15,16 @@ from numpy.typing import NDArray
 from scipy import special
 
 from borgtrace.schema.time import WINDOW
-from borgtrace.synth.classes import CLASSES, LEVEL_LIMIT, LONG, SHARES, levels_of
+from borgtrace.synth.classes import LONG
 from borgtrace.synth.draws import systematic
 from borgtrace.synth.jobs import Job, Task
+from borgtrace.synth.profiles import Profile
 
-REQUEST = (-4.03, 1.01)
-"""Logarithm of the CPU request of new jobs: mean and deviation (log-normal, first 19.65 h of 2011)."""
-LIKENESS = 0.94
-"""Correlation of what a task asks for and what it uses, in normal scores."""
 SPAN = 400
 """A new job of so many tasks has tasks of every place; a smaller one of a part of them."""
 CYCLES = 97
 """How often what has nothing to do with usage comes round in the order of use: the classes of 2019, half of what
 memory of 2011 differs by."""
-USE_SPREAD = 1.45
-"""2019: deviation of the logarithm of CPU used ÷ requested."""
 OVERUSE = 2.0
 """Largest mean CPU as a multiple of the request (a task takes up to twice its request)."""
 IDLE = 0.018
@@ -43,8 +38,6 @@ IDLE_SHARE = 0.93
 LIGHT_SHARE = 0.46
 """Share of those that hardly use any memory either (46.6 % of all)."""
 
-_ORDER = np.argsort([c.median for c in CLASSES], kind="stable")
-_ORDERED_SHARES = np.cumsum(SHARES[_ORDER])
 Places = NDArray[np.float64]
 
 
@@ -53,12 +46,14 @@ class Consumption:
 
     Parameters
     ----------
+    profile
+        What the cell is like.
     rng, task_rng
         Where the job's part and the tasks' parts are drawn from.
     """
 
-    def __init__(self, rng: random.Random, task_rng: np.random.Generator) -> None:
-        self.random, self.rng = rng, task_rng
+    def __init__(self, profile: Profile, rng: random.Random, task_rng: np.random.Generator) -> None:
+        self.profile, self.random, self.rng = profile, rng, task_rng
 
     def place_new(self, asked: Job) -> Places:
         """Draw the places of the tasks of a job that arrives: shape (size,), evenly spread over [0, 1]."""
@@ -67,8 +62,8 @@ class Consumption:
         # Of such a tier usage is a share of the request, so the place must not depend on the request as well.
         if asked.tier.cpu_use:
             return own
-        z = (math.log(asked.cpu) - REQUEST[0]) / REQUEST[1]
-        return np.asarray(special.ndtr(_score(z, own)))
+        mean, deviation = self.profile.request
+        return np.asarray(special.ndtr(self._score((math.log(asked.cpu) - mean) / deviation, own)))
 
     def place_alive(self, asked: Sequence[Job], weights: Sequence[float]) -> list[Places]:
         """Draw the places of tasks alive at the start, so that tasks with these weights fill [0, 1] evenly.
@@ -92,11 +87,16 @@ class Consumption:
         # Requests come in a few round numbers; the small random part only orders jobs that ask for the same.
         keys = [math.log(a.cpu) + 1e-6 * self.random.random() for a in asked]
         scores = [
-            _score(float(special.ndtri(u)), mine) for u, mine in zip(systematic(masses, keys), spread, strict=True)
+            self._score(float(special.ndtri(u)), mine) for u, mine in zip(systematic(masses, keys), spread, strict=True)
         ]
         sizes = [a.size for a in asked]
         # Ranks again, because a mixture of two even spreads is no longer even.
         return np.split(_ranks(np.concatenate(scores), np.repeat(weights, sizes)), np.cumsum(sizes)[:-1])
+
+    def _score(self, z: float, own: Places) -> Places:
+        """Mix the normal score of a request with places of the tasks' own: tasks that ask for much tend to use much."""
+        like = self.profile.likeness
+        return np.asarray(like * z + math.sqrt(1.0 - like**2) * special.ndtri(own))
 
     def _spread(self, middle: float, width: float, size: int) -> Places:
         """Return places around the middle, in no order of index; what lies outside [0, 1] is reflected."""
@@ -107,34 +107,38 @@ class Consumption:
         return np.asarray(np.clip(np.minimum(places, 2.0 - places), 1e-9, 1.0 - 1e-9))
 
     def draw(self, asked: Job, places: Places) -> tuple[list[Any], ...]:
-        """Draw mean CPU, memory, class, and whether it is idle and light while it is short, for every task.
+        """Draw mean CPU, memory, class, and the class and shares of both if it is short, for every task.
 
         2011: by class (Janus & Rzadca).  2019: as the tier's share of the request.
         """
-        tier, size = asked.tier, asked.size
+        tier, size, profile = asked.tier, asked.size, self.profile
         y = self.random.gauss(0.0, 1.0)
         own, other = self.rng.standard_normal(size), self.rng.standard_normal(size)
         if tier.cpu_use:
             z = special.ndtri(places)
-            # Classes of 2019 are the second half of EVERY_CLASS.
-            kinds = len(CLASSES) + _classes(CYCLES * places % 1.0)[0]
-            levels = np.minimum(asked.cpu * tier.cpu_use * np.exp(USE_SPREAD * z + 0.1 * own), LEVEL_LIMIT)
+            kinds = profile.classes.at(CYCLES * places % 1.0)[0]
+            levels = asked.cpu * tier.cpu_use * np.exp(profile.cpu_spread * z + 0.1 * own)
+            levels = np.minimum(levels, profile.classes.limit)
             memory = 0.9 * z + math.sqrt(0.19) * y
         else:
-            kinds, inside = _classes(places)
+            kinds, inside = profile.classes.at(places)
             # Here and below, the squares of the weights add up to 1, so that what they mix stays standard normal.
-            levels = levels_of(kinds, special.ndtri(inside) * math.sqrt(0.8) + own * math.sqrt(0.2))
+            levels = profile.classes.levels(kinds, special.ndtri(inside) * math.sqrt(0.8) + own * math.sqrt(0.2))
             memory = (y + special.ndtri(np.clip(CYCLES * inside % 1.0, 1e-6, 1.0 - 1e-6))) * math.sqrt(0.5)
-        ratio = np.clip(tier.memory_use * np.exp(0.45 * memory + 0.1 * other), 0.02, 1.05)
-        is_idle = self.rng.random(size) < IDLE_SHARE
-        is_light = is_idle & (self.rng.random(size) < LIGHT_SHARE)
-        columns = (np.minimum(levels, OVERUSE * asked.cpu), ratio * asked.memory, kinds, is_idle, is_light)
+        ratio = np.clip(tier.memory_use * np.exp(profile.memory_spread * memory + 0.1 * other), 0.02, 1.05)
+        levels = np.minimum(levels, OVERUSE * asked.cpu)
+        columns = (levels, ratio * asked.memory, kinds, *self._short(kinds, levels / asked.cpu, ratio))
         return tuple(column.tolist() for column in columns)
 
-
-def _score(z: float, own: Places) -> Places:
-    """Mix the normal score of a request with places of the tasks' own: tasks that ask for much tend to use much."""
-    return np.asarray(LIKENESS * z + math.sqrt(1.0 - LIKENESS**2) * special.ndtri(own))
+    def _short(self, kinds: NDArray[np.int64], cpu: Places, memory: Places) -> tuple[NDArray[Any], ...]:
+        """Draw class and shares of what tasks use if they are short, given what they else use of their requests."""
+        idle, light = self.rng.random(len(kinds)), self.rng.random(len(kinds))
+        if self.profile.short_use:
+            of_cpu, of_memory = self.profile.short_use
+            last = np.full(len(kinds), len(self.profile.classes.rows) - 1)
+            return last, of_cpu.all_at(idle) / cpu, of_memory.all_at(light) / memory
+        is_idle = idle < IDLE_SHARE
+        return kinds, np.where(is_idle, IDLE, EASY), np.where(is_idle & (light < LIGHT_SHARE), EMPTY, 1.0)
 
 
 def _ranks(scores: Places, weights: Places) -> Places:
@@ -143,15 +147,6 @@ def _ranks(scores: Places, weights: Places) -> Places:
     ranks = np.empty(len(scores))
     ranks[order] = (np.cumsum(weights[order]) - 0.5 * weights[order]) / weights.sum()
     return ranks
-
-
-def _classes(places: Places) -> tuple[NDArray[np.int64], Places]:
-    """Return the class at each place in the order of use, and the place among the tasks of that class."""
-    # The last cumulated share may round to just below 1, and a place beyond it has no class.
-    number = np.minimum(np.searchsorted(_ORDERED_SHARES, places), len(_ORDER) - 1)
-    share = SHARES[_ORDER][number]
-    inside = 1.0 - (_ORDERED_SHARES[number] - places) / share
-    return _ORDER[number], np.clip(inside, 1e-6, 1.0 - 1e-6)
 
 
 def use_little(task: Task, start: int, end: int) -> None:
@@ -168,5 +163,4 @@ def use_little(task: Task, start: int, end: int) -> None:
         Its first run, µs.
     """
     if (end - 1) // WINDOW - start // WINDOW + 1 < LONG and not task.job.tier.cpu_use:
-        task.cpu_share = IDLE if task.is_idle else EASY
-        task.memory_share = EMPTY if task.is_light else 1.0
+        task.kind, task.cpu_share, task.memory_share = task.short_kind, task.short_cpu, task.short_memory

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
-from borgtrace.synth.classes import tables
+from borgtrace.synth.classes import CLASSES, Classes
 from borgtrace.synth.hashing import mix
 from borgtrace.synth.shapes import STEPS_PER_UNIT, Z_LIMIT, maximum_scores, normal_scores
 
@@ -70,7 +70,16 @@ class CpuModel(NamedTuple):
     shared_factor: float = 0.0
 
 
-MODEL = CpuModel(*tables(), SPECTRA, normal_scores(), maximum_scores())
+_SCORES = normal_scores(), maximum_scores()
+
+
+def model_of(classes: Classes, shared_factor: float = 0.0) -> CpuModel:
+    """Return the tables of a cell with some classes and a shared factor."""
+    return CpuModel(*classes.tables(), SPECTRA, *_SCORES, shared_factor)
+
+
+MODEL = model_of(CLASSES)
+"""That of the classes of 2011."""
 
 
 @compiled(makes_arrays=False)

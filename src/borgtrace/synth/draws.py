@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 Value = TypeVar("Value")
 Shares: TypeAlias = Mapping[Value, float]
 """Values and what each weighs; weights need not add up to 1."""
@@ -42,6 +45,10 @@ class QuantileCurve:
         # themselves nearly all of a segment would lie near its upper end.
         a, b = math.log(self.values[i - 1]), math.log(self.values[i])
         return math.exp(a + (b - a) * weight)
+
+    def all_at(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the values at many cumulative probabilities, of their shape."""
+        return np.asarray(np.exp(np.interp(u, self.shares, np.log(self.values))))
 
     def below(self, value: float) -> float:
         """Return the cumulative probability of `value`: the inverse of :meth:`at`.

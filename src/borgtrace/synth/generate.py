@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from borgtrace.synth.ground_truth import GroundTruth
 from borgtrace.synth.gzip_files import Deflater
 from borgtrace.synth.machines import Machines, draw_machines
 from borgtrace.synth.options import Options, check_output, part_bounds
-from borgtrace.synth.profiles import CONSTRAINED, PROFILES
+from borgtrace.synth.profiles import CONSTRAINED, Likeness
 from borgtrace.synth.raw_files import PartFiles, Pieces, RawFiles, ShardFiles
 from borgtrace.synth.simulation import Simulation
 from borgtrace.synth.usage_arrow import usage_tables
@@ -49,6 +48,7 @@ def generate(
     parts: int | None = None,
     shared_factor: float = 0.0,
     constrained: float = CONSTRAINED,
+    like: Likeness | None = None,
     progress: Progress = _silent,
 ) -> Path:
     """Write a synthetic trace in the raw format of one generation.
@@ -80,6 +80,8 @@ def generate(
         of tasks of different jobs; at least 0 and below 1.
     constrained
         Share of jobs with placement constraints.
+    like
+        What another trace is like, as `borgtrace.analyses.likeness.fit` finds it; the published figures where None.
     progress
         Called after every part with the hours and the rows of usage written so far.
 
@@ -103,7 +105,7 @@ def generate(
     """
     options = Options(
         *(generation, machines, hours, seed, cell, tables, jobs, anomalies, file_format, parts),
-        *(shared_factor, constrained),
+        *(shared_factor, constrained, like),
     )
     target = local(out)
     # Before any folder is made: a refused request leaves nothing behind.
@@ -114,7 +116,7 @@ def generate(
 
 
 def _write(work: Path, options: Options, progress: Progress) -> None:
-    profile, seed = replace(PROFILES[options.generation], constrained=options.constrained), options.draw_seed
+    profile, seed = options.profile, options.draw_seed
     bounds = part_bounds(options.hours, options.parts)
     machines = draw_machines(profile, options.machines, seed)
     simulation = Simulation(profile, machines, options.hours, seed, bounds)

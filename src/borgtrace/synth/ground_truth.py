@@ -7,6 +7,7 @@ with sums over the very values that a reader of the files gets.
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ import pyarrow.parquet as pq
 
 from borgtrace._version import __version__
 from borgtrace.schema.sql import literal
-from borgtrace.synth.classes import EVERY_CLASS
 from borgtrace.synth.event_log import TraceSegment
 from borgtrace.synth.measurement import FAULTS
 from borgtrace.synth.options import Options
@@ -77,6 +77,7 @@ class GroundTruth:
             "version": __version__,
             "seed": self.options.seed,
             "parameters": self.options.parameters(),
+            **({"targets": [astuple(target) for target in like.targets]} if (like := self.options.like) else {}),
             "bounds": self.bounds,
             "rows": dict(rows),
             "parts": dict(sorted(parts.items())),
@@ -92,7 +93,7 @@ class GroundTruth:
     def _write_tasks(self) -> None:
         """Merge the executions of each task; one thread, so that sums are added in one order."""
         part, final = self.out / _PART, self.out / "truth.parquet"
-        letters = "".join(c.letter for c in EVERY_CLASS)
+        letters = "".join(c.letter for c in self.options.profile.classes.rows)
         with duckdb.connect(config={"threads": 1, "memory_limit": "400MB"}) as connection:
             query = _TASKS.format(letters=letters, part=literal(part))
             connection.execute(f"COPY ({query}) TO {literal(final)} (FORMAT parquet, COMPRESSION zstd)")

@@ -82,7 +82,7 @@ class Job:
 class Task:
     """One instance: its mean CPU (`level`), memory and class (`kind`), its present run and its past.
 
-    An idle task hardly uses any CPU if it is short, a light one hardly any memory.
+    If it is short, it is of `short_kind` and uses `short_cpu` and `short_memory` of that.
     """
 
     job: Job
@@ -91,8 +91,9 @@ class Task:
     level: float
     memory: float
     kind: int
-    is_idle: bool
-    is_light: bool
+    short_kind: int
+    short_cpu: float
+    short_memory: float
     attempt: int = 0
     scale: float = 1.0
     machine: int = -1

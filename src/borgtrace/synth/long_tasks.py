@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
-from borgtrace.synth.classes import CLASSES, LONG, SHARES, levels_of
+from borgtrace.synth.classes import CLASSES, LONG
 from borgtrace.synth.cpu_process import MODEL, NOISE, CpuModel, begin_noise, random_second, window_average
 from borgtrace.synth.hashing import generator, key, mix
 from borgtrace.synth.options import check_shared_factor
@@ -52,7 +52,7 @@ class LongTasks:
     inst, avg : float32, shape (offsets[-1],)
         Random 1-second sample and average CPU of each window, in time order.
     kind : int8, shape (n,)
-        Row of :data:`borgtrace.synth.classes.CLASSES` each task was drawn from.
+        Number of the class of :data:`borgtrace.synth.classes.CLASSES` each task was drawn from.
     request : float32, shape (n,)
         CPU that each task asks for.
 
@@ -158,11 +158,11 @@ def _job_sizes(n: int, rng: np.random.Generator) -> Index:
 def _draw_processes(tasks: NDArray[np.void], rng: np.random.Generator) -> None:
     """Draw class and level (of the job, with a jitter of the task) and which tasks drift."""
     n, job = len(tasks), tasks["job"]
-    kind_of_job = rng.choice(len(CLASSES), size=job[-1] + 1, p=SHARES)
+    kind_of_job = rng.choice(len(CLASSES.rows), size=job[-1] + 1, p=CLASSES.shares)
     level_z = rng.standard_normal(job[-1] + 1)[job] * np.sqrt(0.8) + rng.standard_normal(n) * np.sqrt(0.2)
     kind = tasks["kind"] = kind_of_job[job]
-    tasks["level"] = levels_of(kind, level_z)
-    tasks["drifts"] = rng.random(n) < np.array([c.drifting for c in CLASSES])[kind]
+    tasks["level"] = CLASSES.levels(kind, level_z)
+    tasks["drifts"] = rng.random(n) < CLASSES.drifting[kind]
 
 
 @compiled()

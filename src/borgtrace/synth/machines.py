@@ -14,19 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.schema.time import SECOND, TRACE_START
-from borgtrace.synth.draws import QuantileCurve, Stratified
+from borgtrace.synth.draws import Stratified
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.profiles import Profile
 
-# The real cell of 12,583 machines loses one every 279.7 s.
-REMOVALS_PER_HOUR = 3600.0 / 279.7 / 12583.0
 # 7,380 updates in 29 days.
 UPDATES_PER_HOUR = 7380 / 12583.0 / 696.0
-DOWNTIME = QuantileCurve(
-    (0.0, 0.01, 0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 1.0),
-    (2.0, 13.3, 42.0, 98.0, 398.0, 998.0, 7138.0, 31161.0, 94522.0, 328656.0, 1044366.0),
-)
-"""Seconds from REMOVE to ADD."""
 # 97 of the 8,957 removals have no ADD after them.
 NEVER_BACK = 97 / 8957
 MODES = (2, 2, 3, 2, 4, 5, 2, 3)
@@ -120,18 +113,21 @@ def draw_machines(profile: Profile, count: int, seed: int) -> Machines:
         numbers[i] += 1
     shape = rng.permutation(np.repeat(np.arange(len(numbers)), numbers))
     # Spread over the range of the real ids, 5 … 6,457,070,948.
-    ids = np.sort(rng.choice(np.arange(5, 5 + 517_000 * 12), size=count, replace=False)) * 1037 + 5
+    possible = np.arange(5, 5 + 517_000 * 12) * 1037 + 5
+    ids = np.sort(rng.choice(np.setdiff1d(possible, profile.taken, assume_unique=True), size=count, replace=False))
     values = np.stack([rng.integers(1, modes + 1, size=count) for modes in MODES], axis=1)
     switch = rng.integers(0, max(1, count // 20), size=count)
     platform, cpu, memory, _ = zip(*(profile.shapes[i] for i in shape), strict=True)
     return Machines(ids.astype(np.int64), platform, np.array(cpu), np.array(memory), switch, values)
 
 
-def machine_events(count: int, end: int, seed: int) -> list[MachineEvent]:
+def machine_events(profile: Profile, count: int, end: int, seed: int) -> list[MachineEvent]:
     """Return ADDs at time 0 and the churn until `end` (µs): REMOVE, ADD and UPDATE, in time order.
 
     Parameters
     ----------
+    profile
+        How often machines go, and for how long.
     count
         Number of machines.
     end
@@ -146,12 +142,14 @@ def machine_events(count: int, end: int, seed: int) -> list[MachineEvent]:
     for machine in range(count):
         # A stream for each machine: when it is to go depends on no other machine.
         rng = generator(seed, "churn", machine)
-        events += _life(machine, hours, end, rng, away)
+        events += _life(profile, machine, hours, end, rng, away)
     return sorted(events, key=lambda event: (event.time, event.machine))
 
 
-def _life(machine: int, hours: float, end: int, rng: np.random.Generator, away: Stratified) -> list[MachineEvent]:
-    times = [(t, "REMOVE") for t in rng.random(rng.poisson(REMOVALS_PER_HOUR * hours)) * hours]
+def _life(
+    profile: Profile, machine: int, hours: float, end: int, rng: np.random.Generator, away: Stratified
+) -> list[MachineEvent]:
+    times = [(t, "REMOVE") for t in rng.random(rng.poisson(profile.removals * hours)) * hours]
     times += [(t, "UPDATE") for t in rng.random(rng.poisson(UPDATES_PER_HOUR * hours)) * hours]
     events: list[MachineEvent] = []
     back = 0
@@ -164,7 +162,7 @@ def _life(machine: int, hours: float, end: int, rng: np.random.Generator, away: 
         if kind == "REMOVE":
             if rng.random() < NEVER_BACK:
                 break
-            back = time + round(DOWNTIME.at(away.draw()) * SECOND)
+            back = time + round(profile.downtime.at(away.draw()) * SECOND)
             if back >= end:
                 break
             events.append(MachineEvent(back, machine, "ADD"))

@@ -9,9 +9,7 @@ from scipy import special
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.synth.classes import EVERY_CLASS
 from borgtrace.synth.cpu_process import (
-    MODEL,
     NOISE,
     CpuModel,
     begin_noise,
@@ -56,25 +54,30 @@ WORK = 4
 of maximum to average of 2019, 2.05 to 10.5)."""
 FAULTS = ("missing_usage", "above_one", "bad_counters", "no_assigned")
 """Faults of usage records, in the order in which they are counted."""
-_DRIFTING = np.array([c.drifting for c in EVERY_CLASS])
 
 
-def traits_of(executions: NDArray[np.void], seed: int, rates: FaultRates) -> NDArray[np.void]:
+def traits_of(
+    model: CpuModel, executions: NDArray[np.void], seed: int, rates: FaultRates, drifting: Numbers
+) -> NDArray[np.void]:
     """Draw the :data:`TRAITS` of executions, shape (n,); they depend on seed and task only.
 
     Parameters
     ----------
+    model
+        Tables of the CPU process.
     executions
         Structured array with :data:`~borgtrace.synth.usage_windows.FIELDS`, shape (n,).
     seed
         Of the trace.
     rates
         Says how many executions have no counters.
+    drifting
+        Share of tasks whose level wanders, by class.
     """
     traits = np.empty(len(executions), dtype=TRAITS)
     # Two keys: whether faults are injected must not change what is measured.
     process, faults = np.uint64(key(seed, "process")), np.uint64(key(seed, "faults"))
-    _draw_traits(MODEL, process, faults, executions, rates.no_counters, _DRIFTING, traits)
+    _draw_traits(model, process, faults, executions, rates.no_counters, drifting, traits)
     return traits
 
 

@@ -1,7 +1,7 @@
 """What a synthetic trace can be asked for, checked before anything is written."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from borgtrace.schema.dialects import Dialect, dialect
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth.fault_rates import NO_FAULTS, PUBLISHED, FaultRates
 from borgtrace.synth.hashing import key
-from borgtrace.synth.profiles import CONSTRAINED, PROFILES
+from borgtrace.synth.profiles import CONSTRAINED, PROFILES, Likeness, Profile
 
 _SHARDED = tuple(one for one in map(dialect, PROFILES) if one.shards == "hash")
 CELLS = tuple(cell for one in _SHARDED for cell in one.cells)
@@ -38,6 +38,7 @@ class Options:
     parts: int | None = None
     shared_factor: float = 0.0
     constrained: float = CONSTRAINED
+    like: Likeness | None = None
 
     def __post_init__(self) -> None:
         _one_of("--generation", self.generation, tuple(PROFILES))
@@ -55,6 +56,12 @@ class Options:
         _one_of("--format", self.file_format, FORMATS)
         for name in self.tables:
             _one_of("--tables", name, tuple(self.dialect.tables))
+
+    @property
+    def profile(self) -> Profile:
+        """What the cell is to look like."""
+        known = self.like.profile if self.like else PROFILES[self.generation]
+        return replace(known, constrained=self.constrained)
 
     @property
     def chosen_tables(self) -> frozenset[str]:
@@ -102,6 +109,8 @@ class Options:
             fields["shared_factor"] = self.shared_factor
         if self.constrained != CONSTRAINED:
             fields["constrained"] = self.constrained
+        if self.like:
+            fields["like"] = self.like.note
         return fields
 
 

@@ -12,10 +12,7 @@ from borgtrace.synth.profiles import LENGTHS, Profile
 
 GAP = {"EVICT": 7, "FAIL": 12, "KILL": 3}
 """Microseconds from the end of a run to the resubmission (medians of the real trace)."""
-# 29,306 of about 800,000 submissions (40,649 an hour) in the first 19.65 hours.
-KILLED_PENDING = 0.0367
-"""Submissions that are killed before they run."""
-# 248 of the same.
+# 248 of about 800,000 submissions (40,649 an hour) in the first 19.65 hours.
 EVICTED_PENDING = 3.1e-4
 FIRST_EVICTED = 100
 """This wait (or the next whose task nobody kills before) ends in an eviction, so that small traces have one too."""
@@ -71,9 +68,10 @@ class Outcomes:
         if self.owes_eviction:
             self.owes_eviction = False
             return Wait("EVICT", delay)
-        if u < KILLED_PENDING:
+        killed = self.profile.killed_pending
+        if u < killed:
             return Wait("KILL", round(math.exp(8.9 + 1.2 * self.random.gauss(0.0, 1.0)) * SECOND))
-        if u < KILLED_PENDING + EVICTED_PENDING:
+        if u < killed + EVICTED_PENDING:
             return Wait("EVICT", delay)
         return Wait("SCHEDULE", delay, is_updated=u > 1.0 - UPDATED / 100)
 

@@ -70,7 +70,18 @@ class Mixed:
         return np.interp(quantile, self.low_share * low + (1.0 - self.low_share) * high, x)
 
 
-Shape = Gamma | Beta | Mixed
+@dataclass(frozen=True, slots=True)
+class Tabulated:
+    """A distribution by its quantiles at the normal scores :data:`GRID`."""
+
+    values: tuple[float, ...]
+
+    def at(self, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the values at the cumulative probabilities of the grid, up to a factor."""
+        return np.array(self.values)
+
+
+Shape = Gamma | Beta | Mixed | Tabulated
 """A form of distributions on [0, ∞)."""
 
 

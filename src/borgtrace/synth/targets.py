@@ -24,15 +24,18 @@ class Target:
     tier
         Group of tasks, or ``"all"``.
     published
-        The number.
+        The number, other than 0 where it is judged.
     grade
-        A: recomputed from real bytes; C: printed in a paper; E: arithmetic on such numbers.
+        A: recomputed from real bytes; C: printed in a paper; E: arithmetic on such numbers; S: measured on the store
+        that the cell was made like.
     source
         Where it comes from.
     is_judged
         Whether the trace has to match; otherwise it is only reported: shares of a month, tails, guides, and
         slopes of ranks, which are flatter the fewer jobs there are (the real trace thinned to 10,000 jobs has
         -1.44 and -0.87).
+    tolerance
+        By which share of the number the trace may differ.
     """
 
     measure: str
@@ -41,6 +44,7 @@ class Target:
     grade: str
     source: str
     is_judged: bool
+    tolerance: float = 0.10
 
 
 def _target(row: dict[str, str]) -> Target:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.dialects import RawTable
-from borgtrace.synth.cpu_process import MODEL, CpuModel
+from borgtrace.synth.cpu_process import CpuModel, model_of
 from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import mix, unit
 from borgtrace.synth.measurement import (
@@ -110,11 +110,13 @@ class UsageBlocks:
         self.windows, self.raw = windows, options.dialect.tables[options.usage_table]
         self.numbers = number_texts(is_short=options.dialect.shards == "time")
         self.shards = shards = options.shards.get(options.usage_table, 0)
-        self.model = MODEL._replace(shared_factor=options.shared_factor)
+        classes = options.profile.classes
+        self.model = model_of(classes, options.shared_factor)
         self.tally = np.zeros((len(windows.executions), len(TALLY)))
         self.faults = np.zeros(len(FAULTS), dtype=np.int64)
         self.block_size = SHARD_ROWS * max(shards, 4) if shards else ORDERED_ROWS
-        self._traits = traits_of(windows.executions, options.draw_seed, options.fault_rates)
+        seed, rates = options.draw_seed, options.fault_rates
+        self._traits = traits_of(self.model, windows.executions, seed, rates, classes.drifting)
         columns = measured_columns(self.raw)
         scores = PERCENTILES if PLACES["cpu_usage_distribution"][0] in columns else PERCENTILES[:0]
         tallied = [PLACES[name][0] for name in ("average_cpu", "sampled_cpu", "average_memory")]

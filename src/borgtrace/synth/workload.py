@@ -8,23 +8,13 @@ from statistics import NormalDist
 import numpy as np
 
 from borgtrace.synth.arrivals import Arrivals
-from borgtrace.synth.consumption import REQUEST, Consumption, Places
+from borgtrace.synth.consumption import Consumption, Places
 from borgtrace.synth.draws import BalancedStrata, Stratified, pick, ranked, systematic
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.jobs import Job, Task
 from borgtrace.synth.machines import MODES, Machines
 from borgtrace.synth.profiles import Profile, Tier
 
-USERS = 933
-BUSIEST = (0.1463, 0.1044, 0.0783, 0.0502, 0.0381)
-"""Shares of jobs of the five busiest users; the others follow a power law."""
-COMMONEST = (0.0465, 0.0310, 0.0219)
-"""The same of the three commonest logical names."""
-NAMES = 39_730
-LOOPING = 0.010
-"""Share of production jobs of up to three tasks that are in a crash loop."""
-MEMORY_REQUEST = (-5.14, 1.6)
-"""Logarithm of the memory request of new jobs: mean and deviation (log-normal, first 19.65 h of 2011)."""
 LARGE = 20
 """Tasks of a job whose requests are not left to chance: few such jobs own most tasks."""
 LARGEST_SHARE = 0.2
@@ -38,7 +28,7 @@ class Workload:
         self.profile, self.machines, self.seconds = profile, machines, hours * 3600.0
         self.random = random.Random(int(generator(seed, "jobs").integers(2**62)))
         self.arrivals = Arrivals(profile, len(machines), hours, seed, self.random)
-        self.consumption = Consumption(self.random, generator(seed, "tasks"))
+        self.consumption = Consumption(profile, self.random, generator(seed, "tasks"))
         self._requests = BalancedStrata()
         # Stratified draws: shares of users, names and classes come out within a few thousand jobs.
         self._users, self._names, self._classes = (Stratified(self.random) for _ in range(3))
@@ -57,12 +47,13 @@ class Workload:
         most_cpu = LARGEST_SHARE * float(self.machines.cpu.sum()) / size
         most_memory = LARGEST_SHARE * float(self.machines.memory.sum()) / size
         cpu_scale, memory_scale = self.profile.request_scale
+        (mean, deviation), (low, wide) = self.profile.request, self.profile.memory_request
         z = self._urge(size, most_cpu / cpu_scale)
         like = self.profile.request_correlation
         y = like * z + math.sqrt(1.0 - like**2) * self.random.gauss(0.0, 1.0)
         # No request of the real trace is above .5 CPU.
-        cpu = min(min(0.5, math.exp(REQUEST[0] + REQUEST[1] * z)) * cpu_scale, most_cpu)
-        memory = min(min(0.5, math.exp(MEMORY_REQUEST[0] + MEMORY_REQUEST[1] * y)) * memory_scale, most_memory)
+        cpu = min(min(0.5, math.exp(mean + deviation * z)) * cpu_scale, most_cpu)
+        memory = min(min(0.5, math.exp(low + wide * y)) * memory_scale, most_memory)
         priority = pick(tier.priorities, self.random.random())
         scheduling_class = pick(tier.classes, self._classes.draw())
         different = self._may_differ(size) and self.random.random() < tier.different_machines
@@ -74,7 +65,7 @@ class Workload:
         if size < LARGE:
             return self.random.gauss(0.0, 1.0)
         # Places above the cell's limit are not offered: cut requests would pile up at it.
-        below = NormalDist().cdf((math.log(most) - REQUEST[0]) / REQUEST[1])
+        below = NormalDist(*self.profile.request).cdf(math.log(most))
         u = self._requests.place(self.random.random(), size, below)
         return NormalDist().inv_cdf(min(max(u, 1e-6), 1.0 - 1e-6))
 
@@ -142,15 +133,15 @@ class Workload:
         self._number += 1
         job.id, job.number, job.alive = self._id, self._number, job.size
         used = self.consumption.draw(job, places)
-        job.user = ranked(self._users.draw(), BUSIEST, 2.1, USERS, 13.0)
-        job.name = ranked(self._names.draw(), COMMONEST, 0.95, NAMES, 3.5)
+        job.user = ranked(self._users.draw(), *self.profile.users)
+        job.name = ranked(self._names.draw(), *self.profile.names)
         job.disk = math.exp(-8.6 + 1.3 * self.random.gauss(0, 1))
         is_production = job.tier.name in ("production", "monitoring")
         is_service = is_production and job.scheduling_class >= 2
         job.wave = 0.4 + 0.8 * draw() if is_service else 0.0
         job.phase = 1.0 + draw()
         # Half of the failures of the real first hours come from ten jobs; production submits 5.8 times per task.
-        job.is_looping = is_production and job.size <= 3 and self._loops.draw() < LOOPING
+        job.is_looping = is_production and job.size <= 3 and self._loops.draw() < self.profile.looping
         job.tasks = [Task(job, i, self._tasks + i, *mine) for i, mine in enumerate(zip(*used, strict=True))]
         self._tasks += job.size
         if draw() < self.profile.constrained:

@@ -2,12 +2,20 @@
 
 from dataclasses import dataclass
 
+from borgtrace.synth.classes import Classes
 from borgtrace.synth.draws import QuantileCurve, Shares
+from borgtrace.synth.targets import Target
 
 _LONG = 7200.0
 """Seconds from which on an execution is long (Janus & Rzadca, SoCC'17)."""
 CONSTRAINED = 0.25
 """Share of jobs with constraints; with 2.4 rows each this gives .197 rows per task event."""
+_PRIVACY = (
+    "Distributions of the store carry over (arrivals, sizes, requests, lives, usage, machines), no series, id or name."
+    " Groups of fewer than ten jobs are merged, and at either end of a distribution ten values count as their mean."
+)
+Ranking = tuple[tuple[float, ...], float, int, float]
+"""Shares of the first ranks; exponent of the power law of the others, the last rank, and the law's shift."""
 LENGTHS = (60.0, 300.0, 1800.0, 7200.0, 20000.0)
 """Limits (s) of the lengths of executions by which outcomes were counted."""
 
@@ -53,6 +61,8 @@ class Tier:
         Median of CPU used ÷ requested; 0 where the class alone says how much a task uses.
     memory_use
         The same of memory.
+    sizes
+        Distribution of tasks per new job of several tasks; that of 2011 where None.
     like
         Tier of 2011 that it has all other numbers of.
     """
@@ -79,6 +89,7 @@ class Tier:
     largest: int = 1_000_000
     cpu_use: float = 0.0
     memory_use: float = 0.62
+    sizes: QuantileCurve | None = None
     like: str = ""
 
     def lasting(self, seconds: float) -> float:
@@ -117,6 +128,31 @@ class Profile:
         Correlation of CPU and memory requests of new jobs, in logarithms.
     constrained
         Share of jobs with constraints.
+    burst
+        Share of arrivals that follow the one before within 12 ms.
+    users, names
+        How jobs are divided among users and logical names.
+    looping
+        Share of production jobs of up to three tasks that are in a crash loop.
+    killed_pending
+        Share of submissions that are killed before they run.
+    removals, downtime
+        How often an hour a machine goes, and for how many seconds.
+    request, memory_request
+        Logarithm of what new jobs ask for: mean and deviation.
+    likeness
+        Correlation of what a task asks for and what it uses, in normal scores.
+    cpu_spread, memory_spread
+        Deviation of the logarithm of CPU (where tiers tell the use) and memory used ÷ requested.
+    classes
+        Classes of tasks.
+    taken
+        Ids that no machine may have.
+    is_even
+        Whether the mean rate over the trace is exact, however busy single hours are.
+    short_use
+        What short tasks, the last class, use of their CPU and memory requests; where None, they are of the other
+        classes and use a part of what those do.
     """
 
     tiers: tuple[Tier, ...]
@@ -125,13 +161,54 @@ class Profile:
     resubmitted: dict[str, float]
     evicting: int
     first_id: int
+    burst: float
+    users: Ranking
+    names: Ranking
+    looping: float
+    killed_pending: float
+    removals: float
+    downtime: QuantileCurve
+    request: tuple[float, float]
+    memory_request: tuple[float, float]
+    likeness: float
+    cpu_spread: float
+    memory_spread: float
+    classes: Classes
     request_scale: tuple[float, float] = (1.0, 1.0)
     has_queue: bool = False
     alloc_jobs: float = 0.0
     request_correlation: float = 0.5
     constrained: float = CONSTRAINED
+    taken: tuple[int, ...] = ()
+    is_even: bool = False
+    short_use: tuple[QuantileCurve, QuantileCurve] | None = None
 
     @property
     def has_use_by_tier(self) -> bool:
         """Whether tiers say how much of its request a task uses; else its class alone does."""
         return self.tiers[0].cpu_use > 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """What was found of another trace, for a cell like it.
+
+    Parameters
+    ----------
+    profile
+        Its parameters.
+    targets
+        What the fidelity report is to find again, measured there.
+    missing
+        What the trace does not tell.
+    """
+
+    profile: Profile
+    targets: tuple[Target, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """What the cell tells of the trace, and where published figures stand in."""
+        instead = f" Published figures stand in for {', '.join(self.missing)}." if self.missing else ""
+        return _PRIVACY + instead

@@ -1,0 +1,214 @@
+"""A cell like a store: planted parameters come back, nothing of the store itself does, and what it lacks is said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import borgtrace
+from borgtrace.analyses._likeness import _kinds, _life, curve, merged_ends
+from borgtrace.analyses.likeness import _names, _ranks, fit
+from borgtrace.errors import UsageError
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.recipe import find_recipe
+from borgtrace.synth import generate
+from borgtrace.synth.draws import QuantileCurve
+from borgtrace.synth.profiles import PROFILES, Likeness
+
+GOOGLE_2011, GOOGLE_2019 = PROFILES.values()
+SHAPES = [("X", 0.5, 0.25, 3), ("Y", 1.0, 1.0, 1)]
+
+
+def stored(folder: Path, **options: Any) -> Path:
+    ingest([generate(folder / "raw", **options)], folder / "store", IngestOptions(jobs=1))
+    return folder / "store"
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of a cell whose parameters are not the published ones."""
+    waits = QuantileCurve((0.0, 1.0), (20.0, 40.0))
+    tiers = tuple(
+        replace(tier, delay=waits, running=2.0, pending=0.1, single=0.5, jobs=share, largest=30)
+        for tier, share in zip(GOOGLE_2011.tiers, (0.2, 0.3, 0.5), strict=True)
+    )
+    more = {"burst": 0.1, "killed_pending": 0.2, "removals": 0.05, "looping": 0.0, "shapes": SHAPES}
+    cell = replace(GOOGLE_2011, tiers=tiers, jobs_per_hour=1.5, is_even=True, **more)
+    folder = tmp_path_factory.mktemp("planted")
+    return stored(folder, machines=40, hours=8, seed=3, anomalies=False, like=Likeness(cell))
+
+
+@pytest.fixture(scope="module")
+def found(planted: Path) -> Likeness:
+    return fit(borgtrace.open(planted), "2011")
+
+
+def test_planted_parameters_of_the_cell_come_back(found: Likeness) -> None:
+    cell = found.profile
+    assert [shape[1:] for shape in cell.shapes] == [(0.5, 0.25, 30), (1.0, 1.0, 10)]
+    assert cell.jobs_per_hour == pytest.approx(1.5, rel=0.15)
+    # 480 arrivals, 320 machine hours with 16 removals.
+    assert cell.burst == pytest.approx(0.1, abs=0.04)
+    assert cell.removals == pytest.approx(0.05, rel=0.5)
+    # A kill takes two hours at the median: of a fifth of the submissions, eight hours show two thirds.
+    assert cell.killed_pending == pytest.approx(0.2 * 2 / 3, abs=0.03)
+    assert found.missing == ()
+
+
+def test_planted_parameters_of_tiers_come_back(found: Likeness) -> None:
+    assert [tier.name for tier in found.profile.tiers] == ["free", "other", "production"]
+    jobs = [tier.jobs for tier in found.profile.tiers]
+    assert np.array(jobs) / sum(jobs) == pytest.approx([0.2, 0.3, 0.5], abs=0.06)
+    for tier in found.profile.tiers:
+        assert (tier.running, tier.pending) == (pytest.approx(2.0, abs=0.05), pytest.approx(0.1, abs=0.03))
+        assert tier.single == pytest.approx(0.5, abs=0.12)
+        assert tier.delay.at(0.5) == pytest.approx(28.3, rel=0.15)  # the middle of 20 and 40, in logarithms
+        assert tier.sizes is not None
+        assert tier.sizes.at(1.0) <= 30.0
+
+
+def test_what_was_measured_there_is_what_the_fidelity_report_looks_for(planted: Path, found: Likeness) -> None:
+    published = {(target.measure, target.tier): target for target in found.targets}
+    assert published["running_per_machine", "free"].published == pytest.approx(2.0)
+    assert published["machines_1_1", "machines"].published == pytest.approx(0.25)
+    # What is not there is no target: no machine has a quarter of the largest.
+    assert ("machines_0.25_0.25", "machines") not in published
+    assert {target.grade for target in found.targets} == {"S"}
+
+
+@pytest.fixture(scope="module")
+def twin(planted: Path, found: Likeness, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return stored(tmp_path_factory.mktemp("twin"), machines=40, hours=8, seed=9, like=found)
+
+
+def test_the_report_judges_a_twin_by_the_store(twin: Path, found: Likeness) -> None:
+    rows = find_recipe("fidelity").run(twin, resamples=100).table.to_pylist()
+    assert {(row["measure"], row["tier"]) for row in rows} == {(t.measure, t.tier) for t in found.targets}
+    judged = [row["verdict"] for row in rows if row["verdict"] in ("fits", "does not fit")]
+    assert judged.count("fits") / len(judged) >= 0.8
+
+
+def test_nothing_of_the_store_itself_is_in_the_twin(planted: Path, twin: Path) -> None:
+    stores = [borgtrace.open(path) for path in (planted, twin)]
+    for table, name in (("collection_events", "collection_id"), ("machine_events", "machine_id")):
+        ids = [set(s.sql(f"SELECT {name} v FROM {table}")["v"].to_pylist()) for s in stores]
+        assert ids[0]
+        assert not ids[0] & ids[1]
+    assert not series(stores[0]) & series(stores[1])
+
+
+def series(store: Any) -> set[tuple[float, ...]]:
+    """All runs of three windows with their averages, maxima and memory, but those in which nothing was used."""
+    columns = ("average_cpu", "maximum_cpu", "average_memory")
+    traces = store.traces(None, columns)
+    runs = np.concatenate(
+        [
+            np.stack([traces.columns[name][lag : len(traces.average_cpu) - 2 + lag] for name in columns], 1)
+            for lag in range(3)
+        ],
+        axis=1,
+    )
+    # A run that begins in the last two windows of a task ends in another task.
+    inside = np.ones(len(traces.average_cpu), dtype=bool)
+    inside[np.concatenate([traces.offsets[1:] - 1, np.maximum(traces.offsets[1:] - 2, 0)])] = False
+    inside = inside[: len(runs)]
+    return set(map(tuple, runs[inside & (runs[:, ::3].min(axis=1) > 0.0)].tolist()))
+
+
+def test_the_same_input_gives_the_same_bytes(planted: Path, tmp_path: Path) -> None:
+    folders = [
+        generate(tmp_path / name, machines=5, hours=1, seed=2, like=fit(borgtrace.open(planted), "2011"))
+        for name in ("a", "b")
+    ]
+    first, second = ([p.read_bytes() for p in sorted(f.rglob("*.csv.gz"))] for f in folders)
+    assert first == second
+    assert first
+
+
+def test_a_cell_of_2019_like_one_of_2011(planted: Path, tmp_path: Path) -> None:
+    found = fit(borgtrace.open(planted), "2019")
+    assert [tier.name for tier in found.profile.tiers] == ["free", "beb", "production"]
+    assert {t.tier for t in found.targets if t.measure == "cpu_of_request_p50"} == {"free", "beb", "production"}
+    folder = generate(tmp_path / "out", "2019", machines=4, hours=1, seed=1, like=found)
+    assert json.loads((folder / "truth.json").read_text())["rows"]["instance_usage"] > 0
+
+
+def test_a_store_of_usage_alone_says_what_it_does_not_tell(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    rows = [
+        f"t{task},{1793491200 + 300 * slot},{rng.uniform(0.2, 0.6):.3f}" for task in range(40) for slot in range(30)
+    ]
+    (tmp_path / "own.csv").write_text("task,time,cpu\n" + "\n".join(rows) + "\n")
+    ingest([tmp_path / "own.csv"], tmp_path / "store", IngestOptions(capacity="8cores"))
+    found = fit(borgtrace.open(tmp_path / "store"), "2011")
+    assert {"machines", "arrivals", "lives", "waits"} <= set(found.missing)
+    assert "usage" not in found.missing
+    assert "machines" in found.note
+    assert [tier.name for tier in found.profile.tiers] == ["production"]
+    # 40 tasks of .4 cores of 8 each; a task without a request asks for its mean ÷ .29.
+    classes = found.profile.classes
+    assert sum(c.share * c.median for c in classes.rows) / 40 == pytest.approx(0.05, rel=0.1)
+    assert found.profile.tiers[0].running == pytest.approx(40 / np.ceil(40 * 0.05 / 0.29), rel=0.1)
+    generate(tmp_path / "out", machines=3, hours=1, like=found)
+
+
+def test_a_store_without_events_cannot_be_followed(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = borgtrace.open(planted)
+    monkeypatch.setitem(store.manifest.tables, "instance_events", 0)
+    with pytest.raises(UsageError, match="the store has no events of tasks"):
+        fit(store, "2011")
+
+
+def test_the_ends_of_a_distribution_count_as_their_means() -> None:
+    # 1 … 10 are 5.5, and 21 … 30 are 25.5.
+    assert merged_ends(np.arange(30.0, 0.0, -1.0)).tolist() == [5.5] * 10 + list(range(11, 21)) + [25.5] * 10
+    made = curve(np.arange(1.0, 31.0), None)
+    assert [made.at(u) for u in (0.0, 0.5, 1.0)] == pytest.approx([5.5, 15.0, 25.5])
+    assert curve(np.arange(9.0), "default") == "default"
+    assert curve(np.zeros(10), None).at(0.5) == pytest.approx(1e-4)
+
+
+def test_lives_that_go_on_end_as_those_published() -> None:
+    runs = {"seconds": np.array([100.0] * 10 + [200.0] * 10), "is_over": np.arange(20) < 10}
+    life = _life(runs, np.ones(20, bool), QuantileCurve((0.0, 1.0), (1.0, 5000.0)))
+    assert (life.below(100.0), life.at(1.0)) == (pytest.approx(0.5), pytest.approx(5000.0))
+    assert _life(runs, np.arange(20) > 0, life) is life  # nine ends are too few
+
+
+@pytest.mark.parametrize(
+    ("jobs", "expected"),
+    [
+        ({"free": 10, "other": 10, "production": 10}, ["free", "other", "production"]),
+        ({"free": 10, "other": 9, "production": 10}, ["free", "free", "production"]),
+        ({"free": 9, "other": 10, "production": 9}, ["other", "other", "other"]),
+        ({"beb": 10, "mid": 10, "monitoring": 10}, ["other", "other", "production"]),
+        ({"unknown": 3}, ["production"]),
+    ],
+)
+def test_tiers_of_fewer_than_ten_jobs_are_merged(jobs: dict[str, int], expected: list[str]) -> None:
+    tiers = [name for name, n in jobs.items() for _ in range(n)]
+    attempts = pa.table({"tier": tiers, "collection_id": np.arange(len(tiers))})
+    names = _names(attempts, GOOGLE_2011)
+    assert [names[name] for name in jobs] == expected
+
+
+def test_classes_of_fewer_than_ten_jobs_are_merged() -> None:
+    level, variation = np.linspace(0.01, 0.2, 400), np.tile([0.1, 1.0], 200)
+    every = _kinds(level, variation, np.arange(400))
+    assert len(np.unique(every)) > 8
+    for job in (np.arange(400) // 40, np.arange(400) // 20):
+        kinds = _kinds(level, variation, job)
+        assert all(len(np.unique(job[kinds == kind])) >= 10 for kind in np.unique(kinds))
+
+
+def test_owners_of_fewer_than_ten_jobs_have_no_share_of_their_own() -> None:
+    head, exponent, last, shift = _ranks(np.repeat(["a", "b", "c"], [60, 31, 9]), GOOGLE_2011.users)
+    assert head == pytest.approx([0.6 / 1.001, 0.31 / 1.001])
+    assert (exponent, last, shift) == (2.1, 12, 13.0)
+    assert _ranks(np.array(["", ""]), "default") == "default"
