@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import ibis
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -17,10 +18,20 @@ import pytest
 import borgtrace
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.lifecycle.by_machine import METRICS, MachineUsage, Metric, default_metric, layout, machine_usage
-from borgtrace.lifecycle.by_machine.terms import write_terms
+from borgtrace.lifecycle.by_machine import (
+    METRICS,
+    MachineUsage,
+    Metric,
+    default_metric,
+    expected_size,
+    layout,
+    machine_usage,
+    metrics,
+)
+from borgtrace.lifecycle.by_machine.terms import write_stays, write_terms
 from borgtrace.recipe import EngineTables
 from borgtrace.schema.dialects import dialect as find_dialect
+from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store import Store
 from tests.analyses.tiny import tiny
 from tests.ingest.raw import write_part
@@ -143,6 +154,28 @@ def test_a_term_without_a_priority_has_minus_one(tmp_path: Path) -> None:
     tables = tiny("2011", instance_events=events)
     terms = write_terms(store, tables.instance_events, find_dialect("2011"), tmp_path / "terms")
     assert [(int(term["task"]), int(term["priority"])) for term in terms] == [(3, -1), (3, 0)]
+
+
+def test_a_stay_has_a_start_and_a_machine_and_is_in_no_alloc_set(tmp_path: Path) -> None:
+    whole = {"instance_index": 0, "schedule_time": 5, "machine_id": 7, "left_time": None, "alloc_collection_id": None}
+    lacking = ({}, {"schedule_time": None}, {"machine_id": None}, {"alloc_collection_id": 9}, {"left_time": 11})
+    attempts = ibis.memtable(
+        pa.Table.from_pylist([{"collection_id": n} | whole | less for n, less in enumerate(lacking)])
+    )
+    store = cast(Store, SimpleNamespace(task_rows=lambda keys: keys[:, 0]))
+    stays = write_stays(store, attempts, tmp_path / "stays")
+    expected = [(0, 7, 5, AFTER_TRACE), (4, 7, 5, 11)]
+    assert [tuple(int(stay[name]) for name in ("task", "machine", "start", "end")) for stay in stays] == expected
+
+
+def test_what_dealing_takes_on_disk_is_24_and_16_bytes_a_window(tmp_path: Path) -> None:
+    usage_of(tmp_path, CELL)
+    assert expected_size(borgtrace.open(tmp_path / "store")) == 7 * 40
+
+
+def test_a_metric_is_a_peak_by_what_its_list_says_of_it() -> None:
+    made = [metrics._metric("mine", "a column", combined, "9") for combined in ("maximum", "mean")]
+    assert made == [Metric("mine", "a column", True, 9), Metric("mine", "a column", False, 9)]
 
 
 @pytest.mark.parametrize(
