@@ -141,7 +141,7 @@ def stage_all(sources: Sequence[Source], staging: Path, jobs: int) -> Iterator[t
         When the disk is full or a worker was killed; what was staged stays.
     """
     sizes = [source.size for source in sources]
-    is_small = sum(sizes) - max(sizes, default=0) <= WORTH_A_PROCESS
+    is_small = sum(sizes) - max(sizes, default=0) < WORTH_A_PROCESS
     # Largest first, so that no core is left with one long file at the end.
     ordered = sources if is_small or jobs == 1 else sorted(sources, key=lambda source: -source.size)
     yield from map_processes(
