@@ -275,7 +275,9 @@ def test_no_usage_has_arrays_too(tmp_path):
         ([90_000_000], 2, [90_000_000], 1),
     ],
 )
-def test_processes_are_worth_it_from_32_megabytes_beside_the_largest_file(tmp_path, monkeypatch, sizes, jobs, order, processes):
+def test_processes_are_worth_it_from_32_megabytes_beside_the_largest_file(
+    tmp_path, monkeypatch, sizes, jobs, order, processes
+):
     asked = []
 
     def mapped(work, sources, jobs, **_):
