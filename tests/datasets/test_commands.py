@@ -138,7 +138,7 @@ def test_export_writes_jobs(
         (("dataset", "STORE"), "borgtrace: OUT: no folder named; borgtrace dataset STORE OUT, or --histogram"),
         (
             ("export", "STORE", "OUT", "--layout", "tasks"),
-            "borgtrace: --layout: unknown layout: expected jobs or opendc or swf or cloudsim or raw, got tasks",
+            "borgtrace: --layout: unknown layout: expected one of jobs, opendc, swf, cloudsim, omega, raw, got tasks",
         ),
         (("export", "STORE", "OUT", "--columns", "speed"), None),
     ],

@@ -47,10 +47,10 @@ def _row(**tables: Any) -> dict[str, Any]:
 
 
 def test_windows_are_counted_with_the_gaps_between_them_and_their_largest_value() -> None:
-    # The second window lasts beyond the third, so that only the fourth begins where nothing was measured before.
-    times = [(0, 300, 0.25), (100, 900, 0.75), (600, 700, 0.5), (1000, 1100, 0.0)]
+    # The second window lasts beyond the third and up to the fourth: only the last begins after a gap.
+    times = [(0, 300, 0.25), (100, 900, 0.75), (600, 700, 0.5), (900, 950, 0.375), (1000, 1100, 0.0)]
     row = _row(instance_usage=[{"start_time": a, "end_time": b, "average_cpu": cpu} for a, b, cpu in times])
-    assert [row[name] for name in ("n_windows", "n_gaps", "first_time", "last_time")] == [4, 1, 0, 1100]
+    assert [row[name] for name in ("n_windows", "n_gaps", "first_time", "last_time")] == [5, 1, 0, 1100]
     assert (row["max_average_cpu"], row["mean_average_cpu"]) == (0.75, 0.375)
     # Nothing is known of its events: none was seen.
     assert (row["n_submit"], row["n_schedule"], row["end_type"], row["user"]) == (0, 0, None, None)

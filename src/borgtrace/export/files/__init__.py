@@ -29,6 +29,7 @@ LAYOUTS: dict[str, tuple[str, ...]] = {
     "opendc": ("tasks.parquet", "fragments.parquet"),
     "swf": ("jobs.swf",),
     "cloudsim": ("machine_events.csv.gz", "task_events.csv.gz", "task_usage.csv.gz"),
+    "omega": ("init_cluster_state.log", "interarrival_cmb.log", "csizes_cmb.log", "runtimes_cmb.log"),
     "raw": (),
 }
 """Layouts and their files; what raw files there are depends on the store."""
@@ -47,8 +48,8 @@ def export_files(
         Folder to create.
     layout
         ``"opendc"`` (tasks and fragments, Parquet), ``"swf"`` (a line for each attempt), ``"cloudsim"`` (CSV of
-        2011, as the readers of CloudSim Plus take it) or ``"raw"`` (the files of its trace: CSV of 2011, JSON lines of
-        2019).
+        2011, as the readers of CloudSim Plus take it), ``"omega"`` (distributions of jobs, as Google's
+        cluster-scheduler-simulator takes them) or ``"raw"`` (the files of its trace: CSV of 2011, JSON lines of 2019).
     capacity
         Cores and bytes of the largest machine, for a store that does not know them.
 
@@ -80,6 +81,9 @@ def _simulated(store: Store, layout: str, capacity: tuple[float | None, float | 
     start = int(dialect.wall_clock(TRACE_START, store.manifest.cell).timestamp())
     parts: dict[str, Any] = {"cores": cores, "bytes": size, "clock": CLOCK, "zero": TRACE_START, "origin": 1000 * start}
     parts["terminal"] = literals(TERMINAL_EVENTS)
+    # Where a trace has no tiers nothing is production.
+    parts["production"] = next((low for name, low, _ in dialect.tiers if name == "production"), 2**31)
+    parts["cell"] = literals(((store.manifest.cell or dialect.trace).replace(" ", "-"),))
     # Where files do not tell which of two came first, what was there goes before what comes.
     ranks = literals((*TERMINAL_EVENTS, "REMOVE", "SUBMIT", "SCHEDULE", "ADD"))
     parts["tie"] = "0" if dialect.tie_order == "file" else f"list_position([{ranks}], type)"
