@@ -64,7 +64,7 @@ def test_rows_that_need_no_sort_are_written_before_much_memory_is_held(
 
 @pytest.mark.parametrize(
     ("sizes", "expected"),
-    [([], 1), ([10**9], 1), ([10**9, 32_000_000], 1), ([10**9, 32_000_001], 2), ([20_000_000] * 3, 2)],
+    [([], 1), ([10**9], 1), ([10**9, 31_999_999], 1), ([10**9, 32_000_000], 2), ([20_000_000] * 3, 2)],
 )
 def test_processes_are_started_for_what_can_be_staged_beside_the_largest_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: list[int], expected: int
