@@ -12,7 +12,7 @@ lives AS (
     SELECT collection_id, min(submitted) AS submitted, count(*) AS tasks,
            CAST(max(coalesce(priority, 0)) >= {production} AS INTEGER) AS is_production,
            coalesce(max(scheduling_class), 0) AS class, CAST(is_production AND class >= 2 AS INTEGER) AS is_service,
-           (max(ended) FILTER (ended IS NOT NULL) - min(started)) / 1e6 AS seconds, bool_and(ended IS NOT NULL) AS has_ended,
+           (max(ended) - min(started)) / 1e6 AS seconds, bool_and(ended IS NOT NULL) AS has_ended,
            count(*) FILTER (started < {zero}) AS there, max(ended) FILTER (started < {zero}) AS left,
            bool_and(ended IS NOT NULL) FILTER (started < {zero}) AS has_left,
            coalesce(sum(cpu_request) FILTER (started < {zero}), 0) * {cores} AS cores,
