@@ -54,7 +54,7 @@ def fit(store: Store, generation: str) -> Likeness:
     Reads all events, and at most four million windows of long tasks.
     """
     if not store.manifest.tables.get("instance_events"):
-        what, expected, way_out = "the store has no events of tasks", "instance_events", "ingest those of its trace, too"
+        what, expected, way_out = "the store has no events of tasks", "instance_events", "ingest those of its trace too"
         raise UsageError("--like", what, expected=expected, got=str(store.path), way_out=way_out)
     tables, base, is_2011 = EngineTables.of(store), PROFILES[generation], dialect(generation) is GOOGLE_2011
     units, events = Units.of(tables), read_events(tables)
