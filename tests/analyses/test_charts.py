@@ -12,7 +12,10 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.analyses import submissions
+from borgtrace.engine.embedded import raw_connection
 from borgtrace.recipe import find_recipe
+from borgtrace.schema import Table
+from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.time import HOUR
 
 Rows = list[dict[str, Any]]
@@ -112,7 +115,15 @@ def test_the_list_of_charts_names_questions_and_their_columns() -> None:
     for name, said in listed.items():
         recipe = find_recipe(name)
         assert recipe.module == f"borgtrace.analyses.{name}"
-        assert set(_columns(said)) <= {*recipe.result.names, "series", "value"}, name
+        queries = [each["rows"] for each in (said, *said.get("panels", ())) if "rows" in each]
+        found = {column for query in queries for column in _found(recipe.result, query)}
+        assert set(_columns(said)) <= {*recipe.result.names, "series", "value", *found}, name
+
+
+def _found(declared: Table, query: str) -> list[str]:
+    """Return the columns of what a query finds in an answer."""
+    with raw_connection() as connection:
+        return connection.register("answer", arrow_schema(declared).empty_table()).sql(query).columns
 
 
 def _columns(said: Any) -> Iterator[str]:
@@ -122,7 +133,7 @@ def _columns(said: Any) -> Iterator[str]:
             yield from (re.sub(r"sum\((.*)\)", r"\1", one) for one in ([what] if isinstance(what, str) else what))
         if name == "facet":
             yield from (field for place, field in what.items() if place in ("row", "column", "wrap"))
-        elif name in ("layers", "tips") and isinstance(what, list):
+        elif name in ("layers", "tips", "panels") and isinstance(what, list):
             for layer in what:
                 yield from _columns(layer)
         else:

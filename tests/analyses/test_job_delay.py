@@ -80,7 +80,8 @@ def test_memory_by_buckets_of_cpu() -> None:
     assert [tuple(row.values()) for row in rows] == [(0, 2, 0.25), (1, 3, 0.75), (4, 1, 3.0)]
     # Means 5/3 and 4/3; Σ xy − n·x̄·ȳ = 12.75 − 20/3, over √(26/3 · (9.625 − 16/3)).
     expected = (12.75 - 20 / 3) / np.sqrt(26 / 3 * (9.625 - 16 / 3))
-    assert job_memory.pearson(job_memory.RECIPE.run(tables).table) == pytest.approx(expected)
+    (claim,) = job_memory.RECIPE.claims
+    assert claim.measure(job_memory.RECIPE.run(tables).table) == pytest.approx(expected)
 
 
 def test_pandas_finds_the_same_medians() -> None:

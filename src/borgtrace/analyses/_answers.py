@@ -2,18 +2,13 @@
 
 from pathlib import Path
 
-from borgtrace.analyses._measures import count, largest, part, ratio, value
 from borgtrace.analyses._trend import interval_above, interval_includes
 from borgtrace.recipe.listed_claims import ListedClaims
 from borgtrace.schema.tables import read_declarations
 
 RESULTS = read_declarations(Path(__file__).with_name("results.columns"))
 """The declared answers."""
-CLAIMS = ListedClaims(
-    Path(__file__).with_name("claims.toml"),
-    measures=(value, count, largest, ratio, part),
-    criteria=(interval_above, interval_includes),
-)
+CLAIMS = ListedClaims(Path(__file__).with_name("claims.toml"), criteria=(interval_above, interval_includes))
 """What is claimed about them."""
 CHARTS = Path(__file__).with_name("charts.toml")
 """How they are drawn, where that takes no function."""

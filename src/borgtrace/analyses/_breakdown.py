@@ -4,10 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import reduce
 from operator import add
-from typing import Any
 
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.analyses._quantiles import Counts, Groups, fetch_counts
 from borgtrace.analyses._windows import UNKNOWN, int_sum, tier
@@ -93,17 +91,3 @@ def count_by_group(tables: Tables, attempts: ir.Table, value: ir.Value, stage: s
         for cut in cuts(tier_, class_):
             members.setdefault((*cut, *rest), []).append(counts)
     return {cut: reduce(add, parts) for cut, parts in sorted(members.items())}
-
-
-def tier_rows(result: pa.Table, *, with_all: bool = True) -> list[dict[str, Any]]:
-    """Return the rows of all tasks and of each tier, with the group as ``tier``.
-
-    Parameters
-    ----------
-    result
-        A result that begins with the columns ``@group``.
-    with_all
-        Whether to keep the rows of all tasks.
-    """
-    wanted = ("all", "tier") if with_all else ("tier",)
-    return [{**row, "tier": row["group"]} for row in result.to_pylist() if row["grouping"] in wanted]

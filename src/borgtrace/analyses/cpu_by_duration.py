@@ -8,13 +8,11 @@ Reference: Zhu et al., Fig. 11.
 """
 
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._histograms import bin_up_to
 from borgtrace.analyses._windows import fixed, int_sum, level, tier
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 
 EDGES = tuple(60 * 2**k for k in range(16))
 """Upper edges of the bins, s: 1 min, 2 min, … 22.8 d; what is longer falls into the last bin."""
@@ -35,25 +33,4 @@ def compute(tables: Tables) -> ir.Table:
     return rows.group_by(["tier", "at_most"]).aggregate(n_tasks=rows.count(), cpu_seconds=used)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the cumulative share of tasks beside that of CPU time."""
-    curves = [
-        {"seconds": edge, "share": share, "series": name}
-        for name, column in (("tasks", "n_tasks"), ("CPU time", "cpu_seconds"))
-        for edge, share in _cumulative(result, column)
-    ]
-    x = duration_axis("seconds", "duration of the task at most", type="log")
-    y = axis("share", "cumulative share", scale={"domain": [0, 1]})
-    plotted = Plot(curves, x=x, y=y, color=axis("series", None)).add(line(point=True))
-    return plotted.draw("Share of tasks and of CPU time up to a duration")
-
-
-def _cumulative(result: pa.Table, column: str) -> list[tuple[int, float]]:
-    """Return (edge, share of `column` up to it), over all tiers."""
-    rows = result.to_pylist()
-    total = float(sum(row[column] for row in rows))
-    edges = sorted({row["at_most"] for row in rows}) if total > 0 else []
-    return [(edge, sum(row[column] for row in rows if row["at_most"] <= edge) / total) for edge in edges]
-
-
-RECIPE = Recipe.declared(compute, plot=plot, reads=("tasks", "instance_usage"), order=63)
+RECIPE = Recipe.declared(compute, reads=("tasks", "instance_usage"), order=63)

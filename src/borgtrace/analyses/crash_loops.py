@@ -13,8 +13,6 @@ from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import NotApplicable, Recipe, Tables
 
-_TOP = 10
-
 
 def compute(tables: Tables, *, n: int = 20) -> pa.Table:
     """Return the `n` jobs whose tasks fail most."""
@@ -34,12 +32,4 @@ def compute(tables: Tables, *, n: int = 20) -> pa.Table:
     return top.append_column("share", pa.array(share)).append_column("rank", pa.array(rank))
 
 
-def top_ten(result: pa.Table) -> float:
-    """Return the share of all failures that ten jobs make."""
-    shares = {row["rank"]: row["share"] for row in result.to_pylist()}
-    # Where ten jobs fail at most, the share of ten is 1 and says nothing.
-    NotApplicable.unless(len(shares) > _TOP, "fewer than eleven jobs fail")
-    return float(shares[_TOP])
-
-
-RECIPE = Recipe.declared(compute, (top_ten,), reads=("instance_events",), order=58)
+RECIPE = Recipe.declared(compute, reads=("instance_events",), order=58)

@@ -13,7 +13,6 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import HUNDREDTH, TASK, of_jobs
 from borgtrace.analyses._quantiles import Counts, fetch_refined
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.constraints import Sets, fingerprints
 from borgtrace.recipe.eligibility import READS, Eligibility, shares_of
 
@@ -59,25 +58,4 @@ def _row(band: float, waits: Counts, mean: float) -> Row:
     return {"share_below": band, "n": len(found), "mean": mean / 1e6, **found.columns("wait_p", _PERCENTS)}
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw waits by band."""
-    names = {FREE: "no constraint"} | {band: f"≤ {band:g}" for band in BANDS}
-    rows = added(result, band=lambda row: names[row["share_below"]])
-    x = axis("band", "share of the machines that can run it", order=[row["band"] for row in rows])
-    y = axis("wait_p90", "90th percentile of the wait (s)")
-    return Plot(rows, result, x=x, y=y).add(bar()).draw("Waits by share of eligible machines")
-
-
-def tight_to_free(result: pa.Table) -> float:
-    """Return the mean wait of tasks that under 10 % of the machines can run, over that of unconstrained tasks."""
-    found = result.to_pylist()
-    tight = [row for row in found if row["share_below"] <= BANDS[2]]
-    free = [row for row in found if row["share_below"] == FREE]
-    has_both = tight and free and free[0]["mean"]
-    NotApplicable.unless(has_both, "no task has such a constraint, or every task has one")
-    # Bands hold different numbers of attempts: a mean of their means would weigh them alike.
-    n = sum(row["n"] for row in tight)
-    return float(sum(row["mean"] * row["n"] for row in tight) / n / free[0]["mean"])
-
-
-RECIPE = Recipe.declared(compute, (tight_to_free,), plot=plot, reads=READS, order=91)
+RECIPE = Recipe.declared(compute, reads=READS, order=91)

@@ -10,13 +10,11 @@ Reference: published facts about the traces of 2011 and 2019.
 """
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.analyses._fidelity import Measures, Units
 from borgtrace.analyses._fidelity_events import event_measures, read_events
 from borgtrace.analyses._fidelity_usage import row_measures, usage_measures
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.synth.targets import TARGETS, TARGETS_2019, Target
 
@@ -78,28 +76,4 @@ def _row(target: Target, measured: float | None, low: float | None, high: float 
     return known | found | {"reference": target.source}
 
 
-_COLOURS = {"fits": "#1f6fb4", "does not fit": "#c4540a", "reported": "#888"}
-
-
-def plot(result: pa.Table) -> Chart:
-    """Draw the deviation of every target, with its interval."""
-    rows = [
-        {**row, "target": f"{row['measure'].replace('_', ' ')}, {row['tier'].replace('_', ' ')}"}
-        for row in result.to_pylist()
-        if row["deviation"] is not None
-    ]
-    scale = {"domain": [-1, 1], "clamp": True}
-    x = axis("deviation", "(measured − published) ÷ published, at most ± 100 %", axis={"format": "%"}, scale=scale)
-    plotted = Plot(rows, x=x, y=axis("target", order="data"), color=palette("verdict", _COLOURS, None))
-    plotted.add(point(), tips=("published", "measured", "low", "high", "reference"))
-    return plotted.draw("Deviation from the published numbers", height=None)
-
-
-def share_fitting(result: pa.Table) -> float:
-    """Return the share of the judged targets that fit."""
-    verdicts = [v for v in result["verdict"].to_pylist() if v in ("fits", "does not fit")]
-    NotApplicable.unless(verdicts, "no target could be measured")
-    return verdicts.count("fits") / len(verdicts)
-
-
-RECIPE = Recipe.declared(compute, (share_fitting,), plot=plot, reads=("instance_events",), order=900)
+RECIPE = Recipe.declared(compute, reads=("instance_events",), order=900)

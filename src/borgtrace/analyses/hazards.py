@@ -10,13 +10,10 @@ from collections import Counter
 from collections.abc import Mapping
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_inside, last_time, of_jobs, time_running
-from borgtrace.analyses._breakdown import ranked, sum_by_group, tier_rows
-from borgtrace.analyses._measures import part
+from borgtrace.analyses._breakdown import ranked, sum_by_group
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, bar, log_axis, series
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
 
@@ -68,18 +65,4 @@ def _row(cut: tuple[str, ...], total: Counter[str]) -> Row:
     return {"grouping": cut[0], "group": cut[1], "hours": hours, **numbers, **rates}
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw evictions, failures and kills per task-hour and tier."""
-    rates = log_axis("value", "per hour of running", least=0.001, type="symlog", constant=0.001)
-    ends = series(rates, evict_rate="EVICT", fail_rate="FAIL", kill_rate="KILL")
-    plotted = Plot(tier_rows(result, with_all=False), x="series", y=ends, xOffset="tier", color="tier")
-    return plotted.add(bar(), tips=()).draw("Ends per task-hour")
-
-
-def below_production(result: pa.Table) -> float:
-    """Return the share of the jobs with evictions that are not of production."""
-    tiers = ("production", "monitoring")
-    return 1.0 - part("n_evicted_jobs", "no task is evicted", {"grouping": "tier"}, group=tiers)(result)
-
-
-RECIPE = Recipe.declared(compute, (below_production,), plot=plot, reads=("instance_events",), order=57)
+RECIPE = Recipe.declared(compute, reads=("instance_events",), order=57)

@@ -16,10 +16,8 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
-from borgtrace.analyses._measures import matching
 from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, int_sum, level, outermost, regular
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import WIDTH, Chart, Plot, added, area, axis, line
 
 METRICS = {"cpi": ("cycles_per_instruction", 14), "mai": ("memory_accesses_per_instruction", 24)}
 """Name: column, binary digits of its sums."""
@@ -68,19 +66,6 @@ def _curve(rows: ir.Table, metric: str, condition: str) -> ir.Table:
     )
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the means with a band of one deviation."""
-    rows = added(
-        result,
-        low=lambda row: max(0.0, row["mean"] - row["deviation"]),
-        high=lambda row: row["mean"] + row["deviation"],
-    )
-    plotted = Plot(rows, result, x=axis("bin", None)).add(area(opacity=0.2), y=axis("low", None), y2="high")
-    plotted.add(line(point=True), y="mean").facet(row="metric", column="condition", independent=("x", "y"))
-    title = "Instructions on crowded machines (band: one standard deviation)"
-    return plotted.draw(title, width=WIDTH * 3 // 4, height=170)
-
-
 def slope(result: pa.Table, metric: str, condition: str) -> float:
     """Return the weighted least-squares slope, relative to the mean, per unit of the condition.
 
@@ -91,7 +76,7 @@ def slope(result: pa.Table, metric: str, condition: str) -> float:
     metric, condition
         Which of its curves.
     """
-    rows = matching(result, {"metric": metric, "condition": condition})
+    rows = [row for row in result.to_pylist() if (row["metric"], row["condition"]) == (metric, condition)]
     NotApplicable.unless(any(row["seconds"] for row in rows), f"no window has a {metric}")
     # Weighted by time: a bin of a few minutes must not steer the line.
     weight, x, y = (np.array([row[name] for row in rows], float) for name in ("seconds", "bin", "mean"))
@@ -106,6 +91,4 @@ def slope_per_tenth(result: pa.Table) -> float:
     return 10.0 * slope(result, "cpi", "cpu percent")
 
 
-RECIPE = Recipe.declared(
-    compute, (slope, slope_per_tenth), plot=plot, reads=("instance_usage", "machine_events"), order=110
-)
+RECIPE = Recipe.declared(compute, (slope, slope_per_tenth), reads=("instance_usage", "machine_events"), order=110)

@@ -30,19 +30,4 @@ def compute(tables: Tables) -> pa.Table:
     return pa.table({"hour": np.arange(n_hours, dtype=np.int64), "n_jobs": counts})
 
 
-def mean(result: pa.Table) -> float:
-    """Return the mean number of jobs per hour."""
-    return float(np.mean(result["n_jobs"].to_numpy()))
-
-
-def median(result: pa.Table) -> float:
-    """Return the number of jobs of the median hour."""
-    return float(np.median(result["n_jobs"].to_numpy()))
-
-
-def days(result: pa.Table) -> float:
-    """Return how long the trace lasts."""
-    return result.num_rows / 24
-
-
-RECIPE = Recipe.declared(compute, (mean, median, days), reads=("collection_events",), order=51)
+RECIPE = Recipe.declared(compute, reads=("collection_events",), order=51)

@@ -7,10 +7,7 @@ ready, are left out. The tier is that of the highest priority of its tasks.
 Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (scheduling delay).
 """
 
-import pyarrow as pa
-
 from borgtrace.analyses._attempts import is_inside, of_jobs
-from borgtrace.analyses._measures import value
 from borgtrace.analyses._quantiles import NOTHING, PERCENTS, fetch_counts
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
@@ -41,10 +38,4 @@ def compute(tables: Tables) -> list[Row]:
     ]
 
 
-def production_first(result: pa.Table) -> float:
-    """Return how much longer the median job of production waits than that of best-effort batch, s."""
-    of_tier = [value("seconds", f"no {name} job starts", tier=name, percent=50.0) for name in ("production", "beb")]
-    return of_tier[0](result) - of_tier[1](result)
-
-
-RECIPE = Recipe.declared(compute, (production_first,), reads=("collection_events", "instance_events"), order=57)
+RECIPE = Recipe.declared(compute, reads=("collection_events", "instance_events"), order=57)

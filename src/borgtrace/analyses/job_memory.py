@@ -7,10 +7,9 @@ Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (correlation of
 """
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.analyses.job_usage import usage_of_jobs
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.recipe import Recipe, Row, Tables
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -26,11 +25,4 @@ def compute(tables: Tables) -> list[Row]:
     ]
 
 
-def pearson(result: pa.Table) -> float:
-    """Return the correlation of CPU-hours and median memory-hours over the buckets."""
-    memory = result["memory"].to_numpy()
-    NotApplicable.unless(len(memory) > 2 and memory.std() > 0, "the jobs fill fewer than three buckets")
-    return float(np.corrcoef(result["bucket"].to_numpy(), memory)[0, 1])
-
-
-RECIPE = Recipe.declared(compute, (pearson,), reads=("instance_usage",), order=65)
+RECIPE = Recipe.declared(compute, reads=("instance_usage",), order=65)

@@ -12,13 +12,11 @@ Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20, Table 2.
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._power_law import continuous_exponent, regression_exponent
 from borgtrace.analyses._windows import HOUR_SECONDS, RESOURCES, amount, int_sum, regular
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, line, log_axis
 
 Usage = npt.NDArray[np.float64]
 BITS = 24
@@ -93,12 +91,4 @@ def _of_top(used: Usage, n: int) -> Row:
     }
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the share of jobs that use so much or more."""
-    rows = [row for row in result.to_pylist() if row["least"]]
-    x, y = log_axis("least", "hours of the largest machine, at least", least=None), log_axis("top", least=None)
-    plotted = Plot(rows, result, x=x, y=y, color="resource").add(line(point=True), tips=("n_jobs", "share"))
-    return plotted.draw("Share of jobs that use so much or more")
-
-
-RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_usage",), order=64)
+RECIPE = Recipe.declared(compute, reads=("instance_usage",), order=64)

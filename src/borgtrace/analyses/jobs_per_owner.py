@@ -9,7 +9,6 @@ Reference: Reiss et al., SoCC'12, section 3.
 
 import ibis.expr.types as ir
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
@@ -56,29 +55,4 @@ def _ranks(n: int) -> list[int]:
     return sorted({*range(1, min(n, _WHOLE) + 1), *(int(rank) for rank in later if rank <= n)})
 
 
-def top_share(result: pa.Table, kind: str, rank: int) -> float:
-    """Return the share of all jobs that the first owners have.
-
-    Parameters
-    ----------
-    result
-        A result of this question.
-    kind
-        Kind of the owners.
-    rank
-        How many of them.
-    """
-    shares = {row["rank"]: row["share"] for row in result.to_pylist() if row["kind"] == kind}
-    # Where there are hardly more owners than `rank`, their share is large whatever they do.
-    NotApplicable.unless(len(shares) >= 2 * rank, f"fewer than {2 * rank} owners of the kind {kind}")
-    return float(shares[rank])
-
-
-def n_users(result: pa.Table) -> int:
-    """Count the users."""
-    ranks = [row["rank"] for row in result.to_pylist() if row["kind"] == "user"]
-    NotApplicable.unless(ranks, "no job has a user")
-    return max(ranks)
-
-
-RECIPE = Recipe.declared(compute, (top_share, n_users), reads=("collection_events",), order=55)
+RECIPE = Recipe.declared(compute, reads=("collection_events",), order=55)

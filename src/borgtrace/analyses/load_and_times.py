@@ -16,7 +16,6 @@ from borgtrace.analyses._attempts import duration_sums, of_jobs
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._trend import Interval, rank_correlation
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, beside, point
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 _STATES = ("pending", "running")
@@ -86,13 +85,6 @@ def _means(days: dict[int, dict[str, int]]) -> dict[int, Row]:
     return means
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw waits and runs against the load, one point a day."""
-    x = axis("mean_pending", scale={"zero": False})
-    ys = {name: axis(f"mean_{name}", "seconds", scale={"zero": False}) for name in ("wait", "run")}
-    return beside("", *(Plot(result, x=x, y=y).add(point()).draw(f"Mean {name}") for name, y in ys.items()))
-
-
 def correlation(result: pa.Table, column: str) -> Interval:
     """Return Spearman's correlation of a column with the number pending, over days.
 
@@ -116,4 +108,4 @@ def correlation(result: pa.Table, column: str) -> Interval:
     return found
 
 
-RECIPE = Recipe.declared(compute, (correlation,), plot=plot, reads=("instance_events",), order=41)
+RECIPE = Recipe.declared(compute, (correlation,), reads=("instance_events",), order=41)

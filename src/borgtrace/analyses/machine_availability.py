@@ -7,17 +7,14 @@ Reference: 2011 format document, machine events.
 """
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.recipe import Recipe, Tables
 from borgtrace.schema.time import HOUR, TRACE_START
 
 _KINDS = ("ADD", "REMOVE", "UPDATE")
-_WEEK = 168
-"""Hours."""
 
 
 def compute(tables: Tables) -> ibis.Table:
@@ -43,12 +40,4 @@ def _events_per_hour(events: ibis.Table) -> ibis.Table:
     return inside.group_by(hour=period(inside.time, HOUR, TRACE_START)).aggregate(**numbers)
 
 
-def lost(result: pa.Table) -> float:
-    """Return the share of the CPU time that absences cost."""
-    present, seen = (sum(result[name].to_pylist()) for name in ("cpu", "cpu_seen"))
-    # Absences are rare: in a few days a single machine decides.
-    NotApplicable.unless(result.num_rows >= _WEEK and seen, "the trace is shorter than a week")
-    return float(1 - present / seen)
-
-
-RECIPE = Recipe.declared(compute, (lost,), reads=("machine_events",), order=13)
+RECIPE = Recipe.declared(compute, reads=("machine_events",), order=13)

@@ -6,12 +6,8 @@ Reference: 2011 format document, machine events.
 """
 
 import ibis.expr.types as ir
-import pyarrow as pa
 
-from borgtrace.recipe import NotApplicable, Recipe, Tables
-
-_ENOUGH = 100
-"""Machines removed, before a share of them is compared."""
+from borgtrace.recipe import Recipe, Tables
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -29,12 +25,4 @@ def compute(tables: Tables) -> ir.Table:
     return machines.group_by("n_removals").aggregate(n_machines=machines.count(), n_gone=machines.count(where=gone))
 
 
-def never_back(result: pa.Table) -> float:
-    """Return the share of the removed machines that were gone at the end."""
-    removed = sum(row["n_machines"] for row in result.to_pylist() if row["n_removals"])
-    gone: int = sum(result["n_gone"].to_pylist())
-    NotApplicable.unless(removed >= _ENOUGH, f"fewer than {_ENOUGH} machines were removed")
-    return gone / removed
-
-
-RECIPE = Recipe.declared(compute, (never_back,), reads=("machine_events",), order=11)
+RECIPE = Recipe.declared(compute, reads=("machine_events",), order=11)

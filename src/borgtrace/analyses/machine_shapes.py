@@ -8,10 +8,9 @@ Reference: Reiss et al., SoCC'12, Table 1.
 """
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.recipe import Recipe, Tables
 from borgtrace.schema.time import BEFORE_TRACE
 
 SHAPE = ("platform_id", "cpu_capacity", "memory_capacity", "gpu_capacity")
@@ -37,21 +36,4 @@ def compute(tables: Tables) -> ibis.Table:
     return shapes.filter((shapes.n_at_start + shapes.n_first + shapes.n_last) > 0)
 
 
-def sizes(result: pa.Table) -> str:
-    """Return the numbers of machines by last capacity, most first."""
-    # Counts alone: the paper prints capacities rounded to two digits.
-    return "/".join(str(n) for n in sorted((n for n in result["n_last"].to_pylist() if n), reverse=True))
-
-
-def nodes(result: pa.Table) -> int:
-    """Count the machines of a store that holds nodes without GPUs, too."""
-    NotApplicable.unless(0 in result["gpu_capacity"].to_pylist(), "needs openb_node_list_all_node.csv")
-    return sum(result["n_last"].to_pylist())
-
-
-def gpus(result: pa.Table) -> int:
-    """Count the GPUs of all machines."""
-    return sum(int(row["gpu_capacity"] or 0) * row["n_last"] for row in result.to_pylist())
-
-
-RECIPE = Recipe.declared(compute, (sizes, nodes, gpus), reads=("machine_events",), order=10)
+RECIPE = Recipe.declared(compute, reads=("machine_events",), order=10)

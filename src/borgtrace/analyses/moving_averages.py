@@ -14,7 +14,6 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import duration_sums
 from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line, thinned
 from borgtrace.schema.time import HOUR, WINDOW, Microseconds
 
 
@@ -57,15 +56,4 @@ def _window_sum(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.f
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, width).sum(axis=1))
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw both averages."""
-    # A month has 8,352 steps of 300 s, more than a chart can show.
-    thin = thinned(result, ["mean_wait", "mean_run"])
-    rows = thin.append_column("hour", pa.array(thin["time"].to_numpy() / 3.6e9))
-    panels = {"wait": "n_scheduled", "run": "n_ended"}
-    plots = {name: Plot(rows, x=hour_axis(), y=axis(f"mean_{name}", "seconds")) for name in panels}
-    drawn = (plots[name].add(line(), tips=(n,)).draw(f"Mean {name}, trailing") for name, n in panels.items())
-    return beside("", *drawn)
-
-
-RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events",), order=40)
+RECIPE = Recipe.declared(compute, reads=("instance_events",), order=40)

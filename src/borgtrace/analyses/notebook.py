@@ -14,7 +14,6 @@ from collections import Counter, defaultdict
 
 import ibis
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._histograms import period
@@ -23,7 +22,6 @@ from borgtrace.analyses._notebook import ON_MACHINE, as_there, known_there, larg
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.analyses._windows import BITS, HOUR_SECONDS, RESOURCES, SLOT_SECONDS, by_tier, outermost, regular
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, line, series
 from borgtrace.schema.time import HOUR, TRACE_START
 
 _STEP = HOUR // 6
@@ -102,16 +100,5 @@ def _present(tables: Tables) -> defaultdict[int, Counter[str]]:
     return found
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the CPU of all tiers in both readings."""
-    cell: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for row in result.to_pylist():
-        cell[row["hour"]].update({name: row[name] or 0.0 for name in ("cpu_literal", "cpu_corrected")})
-    rows = [{"hour": hour, **found} for hour, found in cell.items()]
-    y = series(axis("value", "CPU used, share of the cell"), cpu_literal="notebook", cpu_corrected="corrected")
-    plotted = Plot(rows, x=axis("hour", "hour of the trace's clock"), y=y)
-    return plotted.add(line(), tips=()).draw("What is used, as Google's notebook counts and corrected")
-
-
 _READS = ("instance_usage", "instance_events", "machine_events", "tasks")
-RECIPE = Recipe.declared(compute, plot=plot, reads=_READS, order=61)
+RECIPE = Recipe.declared(compute, reads=_READS, order=61)

@@ -9,13 +9,11 @@ Reference: format documents (task resource usage).
 """
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import UNKNOWN, amount, outermost, regular, task_tiers
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, bar
 
 QUANTITIES = {
     "assigned_memory": "average_memory",
@@ -68,12 +66,4 @@ def _of(rows: ibis.Table, name: str) -> ibis.Table:
     )
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the mean of each quantity by tier."""
-    rows = [row for row in result.to_pylist() if row["mean"] is not None]
-    x = axis("mean", "mean (of the largest machine; s/s)", scale={"type": "symlog", "constant": 1e-5})
-    plotted = Plot(rows, result, x=x, y=axis("quantity", order=list(QUANTITIES)), yOffset="tier", color="tier")
-    return plotted.add(bar(), tips=("missing", "largest", "relative")).draw("Disk, page cache and assigned memory")
-
-
-RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_usage", "instance_events", "tasks"), order=69)
+RECIPE = Recipe.declared(compute, reads=("instance_usage", "instance_events", "tasks"), order=69)

@@ -7,14 +7,10 @@ Reference: Zhu et al. (over-consumption).
 """
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._windows import RESOURCES, int_sum, of_request, regular, task_tiers
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar, series
-
-LABELS = {"n_peak_over": "peak > 1 ×", "n_over": "> 1 ×", "n_over_150": "> 1.5 ×", "n_over_200": "> 2 ×"}
 
 
 def compute(tables: Tables) -> ibis.Table:
@@ -52,16 +48,4 @@ def _over(rows: ibis.Table, resource: str) -> ibis.Table:
     )
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the share of tasks over 1, 1.5 and 2 requests."""
-    shares = [
-        {"tier": row["tier"], "resource": row["resource"], **{name: row[name] / row["n_tasks"] for name in LABELS}}
-        for row in result.to_pylist()
-    ]
-    over = axis("series", order=list(LABELS.values()))
-    plotted = Plot(shares, x=series("share of tasks", **LABELS), y=over, color=axis("series", legend=None))
-    plotted.add(bar(), tips=("tier", "resource")).facet(row="resource", column="tier")
-    return plotted.draw("Tasks over their request", width=WIDTH // 3, height=90)
-
-
-RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_usage", "tasks"), order=111)
+RECIPE = Recipe.declared(compute, reads=("instance_usage", "tasks"), order=111)

@@ -8,12 +8,10 @@ Reference: Tirmazi et al., EuroSys'20 (job dependencies).
 """
 
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import ENDS, collection_ends, is_known, of_jobs
 from borgtrace.analyses._joins import lookup
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.schema.time import SECOND, Seconds
 
 
@@ -35,11 +33,4 @@ def compute(tables: Tables, *, delay: Seconds = 60) -> ir.Table:
     return both_ways.aggregate(n_jobs=rows.count(), n_after_parent=rows.count(where=rows.after_parent))
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the ways of ending as shares, with and without a parent."""
-    rows = added(result, group=lambda row: "with a parent" if row["has_parent"] else "without a parent")
-    plotted = Plot(rows, x=axis("n_jobs", "share of jobs", stack="normalize"), y="group", color=axis("end_type", "end"))
-    return plotted.add(bar(), tips=("n_after_parent",)).draw("How jobs end", height=90)
-
-
-RECIPE = Recipe.declared(compute, plot=plot, reads=("collection_events",), order=120)
+RECIPE = Recipe.declared(compute, reads=("collection_events",), order=120)

@@ -9,12 +9,9 @@ Reference: published histogram of 20 million tasks (5 % bins).
 """
 
 import ibis
-import pyarrow as pa
 
-from borgtrace.analyses._measures import matching
 from borgtrace.analyses._windows import RESOURCES, peaks_of_request
-from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import HEIGHT, Chart, Plot, added, axis, bar
+from borgtrace.recipe import Recipe, Tables
 
 
 def compute(tables: Tables, *, n_bins: int = 40) -> ibis.Table:
@@ -35,29 +32,4 @@ def _histogram(rows: ibis.Table, resource: str, n_bins: int) -> ibis.Table:
     return known.group_by(["resource", "bin"]).aggregate(n_tasks=known.count(), n_within=within)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the two histograms."""
-    rows = added(result, low=lambda row: row["bin"] * 5, high=lambda row: row["bin"] * 5 + 5)
-    x = axis("low", "peak (% of the request; the last bar holds all above)", bin="binned")
-    plotted = Plot(rows, x=x, x2="high", y=axis("n_tasks", "tasks"), color=axis("resource", legend=None))
-    plotted.add(bar(opacity=0.8), tips=("n_within",)).facet(row="resource", independent=("y",))
-    return plotted.draw("Peak usage as a share of the request", height=HEIGHT // 2)
-
-
-def mean(result: pa.Table, resource: str) -> float:
-    """Return the mean peak of the tasks that stay within their requests, as a share of the request.
-
-    Parameters
-    ----------
-    result
-        A result of this question.
-    resource
-        "cpu" or "memory".
-    """
-    bins = {row["bin"]: row["n_within"] for row in matching(result, {"resource": resource})}
-    NotApplicable.unless(any(bins.values()), f"no task has a {resource} peak within its request")
-    # Midpoints of the bins: so the published means were computed.
-    return sum((number + 0.5) * 0.05 * n for number, n in bins.items()) / sum(bins.values())
-
-
-RECIPE = Recipe.declared(compute, (mean,), plot=plot, reads=("instance_usage", "tasks"), order=62)
+RECIPE = Recipe.declared(compute, reads=("instance_usage", "tasks"), order=62)

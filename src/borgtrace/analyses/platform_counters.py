@@ -8,12 +8,10 @@ Reference: format documents (task resource usage); ClusterData2011_2.md (known a
 """
 
 import ibis.expr.types as ir
-import pyarrow as pa
 
 from borgtrace.analyses._joins import last_of, lookup
 from borgtrace.analyses._windows import UNKNOWN
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, bar
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -35,13 +33,4 @@ def compute(tables: Tables) -> ir.Table:
     return found.select("platform", "n_machines", "n_windows", **missing)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the share of windows without CPI by platform."""
-    # The first letters tell platforms apart: the names are hashes.
-    rows = [{**row, "platform": row["platform"][:8]} for row in result.to_pylist()]
-    plotted = Plot(rows, result, x=axis("cpi_missing", "share of windows without CPI"), y="platform")
-    plotted.add(bar(), tips=("n_windows", "n_machines", "mai_missing"))
-    return plotted.draw("Windows without counters", height=130)
-
-
-RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_usage", "machine_events"), order=68)
+RECIPE = Recipe.declared(compute, reads=("instance_usage", "machine_events"), order=68)

@@ -28,7 +28,6 @@ from borgtrace.analyses._trend import Interval, slope
 from borgtrace.analyses._windows import int_sum
 from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line, series, thinned
 from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW, Microseconds
 
 _DIE = ("FAIL", "KILL", "LOST")
@@ -130,19 +129,6 @@ def _stock_levels(stocks: pa.Table, n: int) -> dict[str, npt.NDArray[np.int64]]:
     return columns
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw queue and running tasks: stock and published formula."""
-    hours = result.append_column("hour", pa.array(result["time"].to_numpy() / 3.6e9))
-    thin = thinned(hours, ["pending", "pending_published", "running", "running_published"], 2000)
-    return beside("", *(_panel(thin, state) for state in _STATES))
-
-
-def _panel(thin: pa.Table, state: str) -> Chart:
-    labels = {state: "stock", f"{state}_published": "published formula"}
-    counts = series(axis("value", "tasks", scale={"zero": False}), **labels)
-    return Plot(thin.select(["hour", *labels]), x=hour_axis(), y=counts).add(line()).draw(f"Tasks {state}")
-
-
 def inside(result: pa.Table) -> pa.Table:
     """Return the steps inside the trace: the first ones hold what was there before it began, all at once.
 
@@ -178,9 +164,4 @@ def trend(result: pa.Table, columns: Sequence[str]) -> Interval:
     return slope(values, times / DAY, round(DAY / (times[1] - times[0])))
 
 
-def drift(result: pa.Table) -> int:
-    """Return by how much the published formula is off at the end."""
-    return int(result["pending_published"][-1].as_py() - result["pending"][-1].as_py())
-
-
-RECIPE = Recipe.declared(compute, (drift, trend), plot=plot, reads=("instance_events",), order=30)
+RECIPE = Recipe.declared(compute, (trend,), reads=("instance_events",), order=30)

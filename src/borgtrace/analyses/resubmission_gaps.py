@@ -6,13 +6,10 @@ quantiles of the gap between the two.
 Reference: 2011 format document, job and task life cycles.
 """
 
-import pyarrow as pa
-
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._quantiles import fetch_counts
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 
 _PERCENTS = (50.0, 90.0, 99.0)
 _NEVER = -1
@@ -36,11 +33,4 @@ def compute(tables: Tables) -> list[Row]:
     return rows
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the share that is submitted again."""
-    rows = added(result, share=lambda row: row["n_again"] / row["n"])
-    plotted = Plot(rows, result, x=axis("end_type", "end of the attempt"), y=axis("share", "share submitted again"))
-    return plotted.add(bar(), xOffset="tier", color="tier").draw("Attempts that are repeated")
-
-
-RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events",), order=24)
+RECIPE = Recipe.declared(compute, reads=("instance_events",), order=24)

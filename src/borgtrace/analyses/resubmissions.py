@@ -39,11 +39,4 @@ def lumps(result: pa.Table) -> int:
     return int((busy[1:] & ~busy[:-1]).sum())
 
 
-def ratio_of_medians(result: pa.Table) -> float:
-    """Return the resubmitted tasks of the median hour over the new ones."""
-    new = np.median(result["n_new"].to_numpy())
-    NotApplicable.unless(new, "no new task arrives in most hours")
-    return float(np.median(result["n_again"].to_numpy()) / new)
-
-
-RECIPE = Recipe.declared(compute, (lumps, ratio_of_medians), reads=("instance_events",), order=23)
+RECIPE = Recipe.declared(compute, (lumps,), reads=("instance_events",), order=23)

@@ -13,14 +13,11 @@ import math
 
 import ibis
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_known, last_time, of_jobs
-from borgtrace.analyses._breakdown import count_by_group, cuts, named, ranked, tier_rows
-from borgtrace.analyses._measures import value
+from borgtrace.analyses._breakdown import count_by_group, cuts, named, ranked
 from borgtrace.analyses._quantiles import NOTHING, Counts, kaplan_meier
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, beside, duration_axis, step
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _SECONDS, _MINUTES = (1, 2, 5, 8, 10, 15, 20, 30, 45), (1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 45)
@@ -101,26 +98,4 @@ def _curve(finished: Counts, ended: Counts, censored: Counts) -> list[Row]:
     return rows
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the Kaplan–Meier curves per tier, and the distribution of finished attempts (Fig. 8)."""
-    x, rows = duration_axis("seconds", type="log"), tier_rows(result)
-    panels = [("ended", "share ended (Kaplan–Meier)")]
-    # A tier of which none has finished has no such distribution: its rows draw nothing, and keep its color.
-    if any(row["finished"] is not None for row in rows):
-        panels.append(("finished", "share of the finished"))
-    drawn = (Plot(rows, result, x=x, y=axis(name, title), color="tier").add(step()).draw() for name, title in panels)
-    return beside("Run time of tasks", *drawn)
-
-
-def longest_days(result: pa.Table) -> float:
-    """Return how long the longest finished task ran, in days."""
-    return value("longest", "no task finished", grouping="all")(result) / 86400
-
-
-def outlasting(result: pa.Table) -> float:
-    """Return the share of latency-sensitive tasks (class 3) that run for more than an hour."""
-    why = "no attempt of class 3 was observed for 3600 s, or none finished"
-    return 1.0 - value("ended", why, grouping="class", group="3", seconds=3600)(result)
-
-
-RECIPE = Recipe.declared(compute, (longest_days, outlasting), plot=plot, reads=("instance_events",), order=43)
+RECIPE = Recipe.declared(compute, reads=("instance_events",), order=43)

@@ -19,10 +19,8 @@ from numpy.typing import NDArray
 
 from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._margin_bins import margin_for, needed_margins
-from borgtrace.analyses._measures import value
 from borgtrace.analyses._windows import SLOT_SECONDS
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line
 
 DURATIONS = (("under 30 min", 1800.0), ("30 min to 2 h", 7200.0), ("over 2 h", float("inf")))
 """Classes of tasks by the summed length of their windows, with their upper bound in s."""
@@ -118,28 +116,4 @@ def _margins(counts: NDArray[np.int64]) -> list[Row]:
     return [{"violation": rate, "margin": margin, "seconds": seconds} for rate, margin in finite.items()]
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the margin against the period, one line per violation rate, for all tasks of a tier."""
-    rows = [
-        {**row, "minutes": row["period"] / 60, "percent": row["margin"] * 100}
-        for row in result.to_pylist()
-        if row["duration"] == "all" and row["margin"] is not None
-    ]
-    ticks = {"values": [0, 1, 10, 100, 1000, 10_000, 100_000]}
-    y = axis("percent", "margin (%)", scale={"type": "symlog"}, axis=ticks)
-    color = axis("violation", "violation rate", type="N")
-    plotted = Plot(rows, x=axis("minutes", "period (minutes)"), y=y, color=color)
-    plotted.add(line(point=True), tips=("tier", "demand", "seconds")).facet(row="demand", column="tier")
-    title = "Margin over the previous sample that a violation rate needs (0 min: window known)"
-    return plotted.draw(title, width=WIDTH // 2, height=160)
-
-
-def saved_by_finer_sampling(result: pa.Table) -> float:
-    """Return by how much the margin that 10 % of violations need is larger at 30 minutes than at 5."""
-    why = "no task was measured in this way, or no finite margin suffices"
-    windows = {"tier": "all", "duration": "all", "demand": "window", "violation": 0.1}
-    coarse, fine = (value("margin", why, period=seconds, **windows)(result) for seconds in (1800, 300))
-    return coarse - fine
-
-
-RECIPE = Recipe.declared(compute, (saved_by_finer_sampling,), plot=plot, reads=("instance_usage", "tasks"), order=81)
+RECIPE = Recipe.declared(compute, reads=("instance_usage", "tasks"), order=81)

@@ -8,13 +8,11 @@ Reference: Zhu et al., Fig. 6; Tirmazi et al., EuroSys'20, Fig. 10.
 
 import ibis
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import HUNDREDTH, of_jobs
-from borgtrace.analyses._breakdown import count_by_group, ranked, sum_by_group, tier_rows
+from borgtrace.analyses._breakdown import count_by_group, ranked, sum_by_group
 from borgtrace.analyses._quantiles import PERCENTS, Counts
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 
 _SHOWN = (*PERCENTS, 100.0)
 
@@ -48,11 +46,4 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     return rows
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the quantile curves per tier."""
-    x, y = duration_axis("seconds"), axis("percent", "percent of attempts")
-    plotted = Plot(tier_rows(result), result, x=x, y=y, color="tier")
-    return plotted.add(step(point=True), tips=("n",)).draw("Waiting time until scheduled")
-
-
-RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events",), order=42)
+RECIPE = Recipe.declared(compute, reads=("instance_events",), order=42)

@@ -11,12 +11,10 @@ Reference: Zhu et al., Observations 1, 2 and 4.
 from itertools import combinations
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 
 CHORD = "chord"
 
@@ -58,11 +56,4 @@ def _largest(instants: ibis.Table, n: dict[str, int], begin: int, length: int) -
     return after.aggregate(**chords, **pairs)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the distances as bars."""
-    rows = added(result, pair=lambda row: f"{row['process']} – {row['other']}")
-    plotted = Plot(rows, result, x=axis("distance", "largest distance of the CDFs"), y=axis("pair", order="-x"))
-    return plotted.add(bar(), tips=("n",)).draw("Distances between curves")
-
-
-RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events",), order=22)
+RECIPE = Recipe.declared(compute, reads=("instance_events",), order=22)

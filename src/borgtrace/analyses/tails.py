@@ -9,7 +9,6 @@ Reference: Clauset, Shalizi and Newman, SIAM Review 51 (2009).
 
 import ibis.expr.types as ir
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
@@ -17,7 +16,6 @@ from borgtrace.analyses._quantiles import counts
 from borgtrace.analyses.jobs_per_owner import owners
 from borgtrace.analyses.tasks_per_job import sizes
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, added, axis, point, rule
 from borgtrace.schema.time import SECOND, Seconds
 
 
@@ -56,13 +54,4 @@ def _row(quantity: str, threshold: float, alpha: float, n: int) -> Row:
     return {"quantity": quantity, "threshold": float(threshold), "alpha": alpha, "error": error, "n": n}
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the exponents with two standard errors."""
-    rows = added(
-        result, low=lambda row: row["alpha"] - 2 * row["error"], high=lambda row: row["alpha"] + 2 * row["error"]
-    )
-    plotted = Plot(rows, result, y="quantity").add(rule(), x=axis("low", "α"), x2="high")
-    return plotted.add(point(60), x=axis("alpha", "α")).draw("Tail exponents (line: two standard errors)")
-
-
-RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events",), order=56)
+RECIPE = Recipe.declared(compute, reads=("instance_events",), order=56)

@@ -8,16 +8,13 @@ Reference: Zhu et al., Methods 3 and 3-1; Fig. 3.
 """
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.schema import TERMINAL_EVENTS
 
-ALL = "all"
 _ENDS = tuple(f"n_{name.lower()}" for name in TERMINAL_EVENTS)
 _EVENTS = ("n_submit", "n_schedule", *_ENDS)
 RESULT = RESULTS["task_totals"]
@@ -34,16 +31,10 @@ def compute(tables: Tables) -> ibis.Table:
         **{name: tasks[name].cast("int64").sum().fill_null(0).cast("int64") for name in _EVENTS},
     }
     # Not the sum of the tiers: a job may have tasks in two.
-    total = tasks.aggregate(**numbers).mutate(tier=ibis.literal(ALL))
+    total = tasks.aggregate(**numbers).mutate(tier=ibis.literal("all"))
     rows = tasks.group_by("tier").aggregate(**numbers).select(RESULT.names[:-1])
     rows = rows.union(total.select(RESULT.names[:-1]))
     return rows.mutate(n_alive=rows.n_submit - sum((rows[name] for name in _ENDS[1:]), rows[_ENDS[0]]))
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the number of tasks per tier."""
-    rows = [row for row in result.to_pylist() if row["tier"] != ALL]
-    return Plot(rows, x=axis("n_tasks", "tasks"), y="tier").add(bar(), tips=_EVENTS).draw("Tasks by tier", height=130)
-
-
-RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events", "tasks"), order=25)
+RECIPE = Recipe.declared(compute, reads=("instance_events", "tasks"), order=25)

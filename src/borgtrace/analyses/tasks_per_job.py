@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, added, line, log_axis
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -32,12 +31,4 @@ def sizes(attempts: ir.Table) -> ir.Table:
     return jobs.group_by("n_tasks").aggregate(n_jobs=jobs.count())
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the share of jobs with at least so many tasks, both axes logarithmic."""
-    total = sum(result["n_jobs"].to_pylist())
-    shares = added(result, share=lambda row: row["n_jobs_at_least"] / total)
-    plotted = Plot(shares, result, x=log_axis("n_tasks", "tasks"), y=log_axis("share", "share of jobs"))
-    return plotted.add(line(point=True)).draw("Jobs with at least this many tasks")
-
-
-RECIPE = Recipe.declared(compute, plot=plot, reads=("instance_events",), order=54)
+RECIPE = Recipe.declared(compute, reads=("instance_events",), order=54)

@@ -10,12 +10,10 @@ Reference: definition of a trace in the data pipeline the project started from.
 from itertools import pairwise
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point
 
 SINGLE = 100
 
@@ -34,16 +32,4 @@ def compute(tables: Tables) -> ibis.Table:
     return rows.group_by(["length", "longest"]).aggregate(n_tasks=rows.count(), n_windows=int_sum(rows.n_windows))
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the number of tasks per length on logarithmic axes."""
-    rows = added(result, per_length=lambda row: row["n_tasks"] / (row["longest"] - row["length"] + 1))
-    x, y = log_axis("length", "usage rows of a task"), log_axis("per_length", "tasks per length")
-    return Plot(rows, result, x=x, y=y).add(point(25)).draw("Length of task traces")
-
-
-def readings(result: pa.Table) -> float:
-    """Count the measurements of all tasks; of so many, a few digits are printed."""
-    return float(sum(result["n_windows"].to_pylist()))
-
-
-RECIPE = Recipe.declared(compute, (readings,), plot=plot, reads=("tasks", "instance_usage"), order=64)
+RECIPE = Recipe.declared(compute, reads=("tasks", "instance_usage"), order=64)

@@ -7,13 +7,11 @@ the 2011 format document, Fig. 2 of the Borg paper, Fig. 1 of Zhu et al., the 20
 Reference: Zhu et al., Fig. 1; Verma et al., EuroSys'15, Fig. 2; format documents.
 """
 
-from collections.abc import Sequence
-
 import pyarrow as pa
 
 from borgtrace.errors import check_names
 from borgtrace.lifecycle import GRAPHS, is_legal
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.recipe import Recipe, Tables
 
 
 def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
@@ -37,20 +35,4 @@ def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
     return pairs
 
 
-def times(result: pa.Table, before: Sequence[str], after: str) -> int:
-    """Count how often an event directly follows one of others.
-
-    Parameters
-    ----------
-    result
-        A result of this question.
-    before, after
-        Types of events.
-    """
-    rows = result.to_pylist()
-    # Without any SUBMIT the number 0 would confirm that none is doubled.
-    NotApplicable.unless(any(row["to_type"] == "SUBMIT" for row in rows), "nothing was submitted")
-    return sum(row["n"] for row in rows if row["from_type"] in before and row["to_type"] == after)
-
-
-RECIPE = Recipe.declared(compute, (times,), reads=("instance_events",), order=20)
+RECIPE = Recipe.declared(compute, reads=("instance_events",), order=20)

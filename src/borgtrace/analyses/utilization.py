@@ -19,7 +19,7 @@ from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._step_functions import LEVEL_BITS, capacity_changes, hourly, hours, span
 from borgtrace.analyses._windows import RESOURCES, amount, by_tier, credited, fixed, int_sum, level, regular, tier
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.recipe import Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
 
@@ -176,23 +176,7 @@ def of_cell(result: pa.Table, *resources: str) -> list[Row]:
     return list(hours.values())
 
 
-def overcommitment(result: pa.Table, resource: str) -> float:
-    """Return Σ allocated over tiers ÷ capacity, over the hours with machines.
-
-    Parameters
-    ----------
-    result
-        A result of this question.
-    resource
-        "cpu" or "memory".
-    """
-    known = [row for row in of_cell(result, resource) if row[f"{resource}_capacity"] > 0]
-    NotApplicable.unless(known, "no machine has a capacity")
-    allocated, capacity = (sum(row[f"{resource}_{what}"] for row in known) for what in ("allocated", "capacity"))
-    return float(allocated / capacity)
-
-
 _READS = ("instance_usage", "instance_events", "machine_events", "tasks")
 
 
-RECIPE = Recipe.declared(compute, (overcommitment,), plot=plot, reads=_READS, order=60)
+RECIPE = Recipe.declared(compute, plot=plot, reads=_READS, order=60)

@@ -9,13 +9,12 @@ Reference: Tirmazi et al., EuroSys'20 (vertical scaling).
 """
 
 import ibis
-import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import RESOURCES, int_sum, peaks_of_request
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.recipe import Recipe, Tables
 from borgtrace.schema import UPDATE_EVENTS
 
 
@@ -56,17 +55,6 @@ def _slack(tables: Tables, settings: ibis.Table) -> ibis.Table:
     return halves.group_by("setting").aggregate(n_tasks=int_sum(halves.n), median_slack=slack)
 
 
-def reduction(result: pa.Table) -> float:
-    """Return by how much the median slack is lower under full scaling than without."""
-    slack = {row["setting"]: row["median_slack"] for row in result.to_pylist()}
-    without, with_ = slack.get("OFF"), slack.get("FULLY_AUTOMATED")
-    for name, found in (("without", without), ("with full", with_)):
-        NotApplicable.unless(found is not None, f"no task {name} vertical scaling has usage and a request")
-    if not without:
-        raise NotApplicable("without vertical scaling half of the tasks have no slack at all")
-    return float((without - with_) / without)
-
-
 _READS = ("collection_events", "instance_events", "instance_usage", "tasks")
 
-RECIPE = Recipe.declared(compute, (reduction,), reads=_READS, order=124)
+RECIPE = Recipe.declared(compute, reads=_READS, order=124)

@@ -23,6 +23,8 @@ published numbers; "criterion": a threshold of ours, or a count that would hold 
 KINDS: tuple[Kind, ...] = ("published", "derived", "criterion")
 # The one that claims have where they name none: a source may then set that of all its claims.
 _STRICT = Scope()
+NOTHING = "nothing to measure it on"
+"""Why there is no number, where a claim does not say it."""
 _WORDS = ("published claims", "derived claims", "criteria")
 
 
@@ -115,7 +117,7 @@ class Claim:
         except NotApplicable as reason:
             return self.not_applicable(str(reason))
         if value is None or (isinstance(value, float) and math.isnan(value)):
-            return self.not_applicable("nothing to measure it on")
+            return self.not_applicable(NOTHING)
         verdict: Verdict = "holds" if self.published.test(value) else "does not hold"
         return self._finding(self._text(value), verdict, note=note)
 

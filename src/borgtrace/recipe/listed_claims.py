@@ -6,8 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from borgtrace.recipe.claims import Claim
+import pyarrow as pa
+
+from borgtrace.engine.embedded import ask
+from borgtrace.recipe.claims import NOTHING, Claim
 from borgtrace.recipe.criteria import Criterion, above, at_least, at_most, below, between, equals, near
+from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.scope import Scope
 from borgtrace.schema.time import parse_time
 
@@ -20,14 +24,12 @@ class ListedClaims:
     """The claims of a file.
 
     A claim stands under its question, whose source, kind, scope and reason it shares where it names none of its own.
-    Its criterion and its measure are named; a measure that is no plain number of the answer is a function.
+    Its criterion is named; its measure is a query over the answer, or a function.
 
     Parameters
     ----------
     path
         A TOML file.
-    measures
-        What makes a measure of a column, the reason why there is none, and the rows that are meant.
     criteria
         Criteria beside those of `borgtrace.recipe`.
     functions
@@ -38,12 +40,11 @@ class ListedClaims:
         self,
         path: Path,
         *,
-        measures: Iterable[Callable[..., Any]] = (),
         criteria: Iterable[Callable[..., Criterion]] = (),
         functions: Iterable[Callable[..., Any]] = (),
     ) -> None:
         self._said = tomllib.loads(path.read_text("utf-8"))
-        self._criteria, self._measures = _named((*_CRITERIA, *criteria)), _named(measures)
+        self._criteria = _named((*_CRITERIA, *criteria))
         self._functions = _named(functions)
         self._scopes = {name: _scope(said) for name, said in self._said["scopes"].items()}
 
@@ -65,7 +66,7 @@ class ListedClaims:
     def _claim(self, id_: str, said: Said, functions: Mapping[str, Callable[..., Any]]) -> Claim:
         own = {name: said[name] for name in ("source", "kind", "format") if name in said}
         criterion, scope = self._criterion(said["criterion"]), self._scopes[said["scope"]]
-        measure = self._measure(said["measure"], said.get("why", ""), functions)
+        measure = self._measure(said["measure"], said.get("why", NOTHING), functions)
         return Claim(id_, said["statement"], criterion, measure, scope=scope, **own)
 
     def _criterion(self, said: Said) -> Criterion:
@@ -73,20 +74,17 @@ class ListedClaims:
         (name, bounds), *others = said.items()
         return self._criteria[name](*(bounds if isinstance(bounds, list) else [bounds]), **dict(others))
 
-    def _measure(self, said: Said, why: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[[Any], Any]:
-        (name, what), *others = said.items()
-        more = dict(others)
-        if name == "function":
-            return partial(functions[what], **more)
-        columns, why = what if isinstance(what, list) else [what], more.get("why", why)
-        among = [self._wanted(more["among"])] if "among" in more else []
-        return self._measures[name](*columns, why, *among, **self._wanted(more.get("where", {})))
+    def _measure(self, said: Any, why: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[[Any], Any]:
+        if isinstance(said, str):
+            return partial(_found, query=said, why=why)
+        return partial(functions[said["function"]], **{name: what for name, what in said.items() if name != "function"})
 
-    def _wanted(self, said: Said) -> dict[str, Any]:
-        """Return columns and what they must be; a table of TOML is a criterion."""
-        return {
-            column: self._criterion(wanted) if isinstance(wanted, dict) else wanted for column, wanted in said.items()
-        }
+
+def _found(result: pa.Table, query: str, why: str) -> Any:
+    """Return the number that a query finds in an answer; where there is none, its second column says why."""
+    value, *reasons = next((row.values() for row in ask(result, query)), (None,))
+    NotApplicable.unless(value is not None, (*reasons, why)[0])
+    return value
 
 
 def _named(functions: Iterable[Callable[..., Any]]) -> dict[str, Callable[..., Any]]:

@@ -1,7 +1,4 @@
-"""Charts that a file lists: by question, the channels that all layers share, the layers, panels, title and size.
-
-A chart needs a function of its own only where it draws something else than columns of the answer.
-"""
+"""Charts that a file lists: by question, rows, the channels that all layers share, layers, panels, title and size."""
 
 import tomllib
 from collections.abc import Callable, Mapping
@@ -11,15 +8,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from borgtrace.engine.embedded import ask
 from borgtrace.recipe.charts import channels, marks
-from borgtrace.recipe.charts.plot import Chart, Plot
+from borgtrace.recipe.charts.data import Rows, thinned
+from borgtrace.recipe.charts.plot import Chart, Plot, beside
 
 _CHANNELS = {"column": channels.axis} | {
     name: getattr(channels, name)
     for name in ("log_axis", "count_axis", "duration_axis", "hour_axis", "palette", "series", "when")
 }
 _SIZE = ("title", "width", "height")
-_OTHERS = (*_SIZE, "layers", "facet")
+_OTHERS = (*_SIZE, "rows", "thinned", "layers", "facet", "panels")
 
 
 def listed_chart(path: Path, question: str, module: str) -> Callable[[pa.Table], Chart]:
@@ -37,16 +36,30 @@ def listed_chart(path: Path, question: str, module: str) -> Callable[[pa.Table],
 
     def plot(result: pa.Table) -> Chart:
         said = _read(path)[question]
-        plotted = Plot(result, **_channels({name: what for name, what in said.items() if name not in _OTHERS}))
-        for layer in said["layers"]:
-            (mark, style), *more = layer.items()
-            plotted.add(getattr(marks, mark)(**style), **_channels(dict(more)))
-        if "facet" in said:
-            plotted.facet(**said["facet"])
-        return plotted.draw(**{name: _known(said[name]) for name in _SIZE if name in said})
+        if "panels" not in said:
+            return _drawn(result, _rows(result, said), said)
+        shared = {name: what for name, what in said.items() if name != "title"}
+        panels = [(shared | panel, _rows(result, shared | panel)) for panel in said["panels"]]
+        drawn = (_drawn(result, rows, panel) for panel, rows in panels if rows)
+        return beside(said.get("title", ""), *drawn)
 
     plot.__module__ = module
     return plot
+
+
+def _rows(result: pa.Table, said: Mapping[str, Any]) -> Rows:
+    shown = thinned(result, **said["thinned"]) if "thinned" in said else result
+    return ask(shown, said["rows"]) if "rows" in said else shown.to_pylist()
+
+
+def _drawn(result: pa.Table, rows: Rows, said: Mapping[str, Any]) -> Chart:
+    plotted = Plot(rows, result, **_channels({name: what for name, what in said.items() if name not in _OTHERS}))
+    for layer in said["layers"]:
+        (mark, style), *more = layer.items()
+        plotted.add(getattr(marks, mark)(**style), **_channels(dict(more)))
+    if "facet" in said:
+        plotted.facet(**said["facet"])
+    return plotted.draw(**{name: _known(said[name]) for name in _SIZE if name in said})
 
 
 @cache
