@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -103,10 +102,3 @@ def test_spark_that_does_not_start(error: Exception, message: str) -> None:
     with pytest.raises(EngineError) as caught:
         spark._start(_Builder(error), "local[2]")
     assert str(caught.value) == message
-
-
-@pytest.mark.parametrize(
-    ("url", "threads"), [("local", 1), ("local[3]", 3), ("local[2,4]", 2), ("local[*]", os.cpu_count() or 1)]
-)
-def test_spark_shuffles_into_two_pieces_for_each_thread_it_was_given(url: str, threads: int) -> None:
-    assert spark._configuration(url, "1GB", None)["spark.sql.shuffle.partitions"] == str(2 * threads)

@@ -156,7 +156,7 @@ def test_bytes_of_a_row(name: str, columns: list[str], n_bytes: int) -> None:
 # Spark, without starting it
 
 
-def test_what_spark_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_spark_is_asked_for() -> None:
     here = spark._configuration("local[3]", "2GiB", Path("/spill"))
     assert (here["spark.local.dir"], here["spark.driver.memory"]) == ("/spill", "2048m")
     assert here["spark.sql.warehouse.dir"] == "/spill/borgtrace-spark-warehouse"
@@ -165,8 +165,6 @@ def test_what_spark_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     there = spark._configuration("spark://host:7077", "100MB", None)
     assert (there["spark.local.dir"], there["spark.executor.memory"]) == (tempfile.gettempdir(), "512m")
     assert "spark.driver.memory" not in there
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert spark._local_threads("local[*]") == 1
 
 
 def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,11 +172,13 @@ def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
         """Spark's builder, and the session that it makes."""
 
         def __init__(self) -> None:
-            self.asked: dict[str, str] = {}
-            self.sparkContext = SimpleNamespace(setLogLevel=partial(self.config, "level"))
+            self.asked: dict[str, object] = {}
+            level = partial(self.config, "level")
+            self.sparkContext = SimpleNamespace(setLogLevel=level, defaultParallelism=3)
+            self.conf = SimpleNamespace(set=self.config)
             self.master, self.appName = partial(self.config, "master"), partial(self.config, "name")
 
-        def config(self, name: str, value: str) -> Builder:
+        def config(self, name: str, value: object) -> Builder:
             self.asked[name] = value
             return self
 
@@ -191,6 +191,8 @@ def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     assert spark.connect("local[1]", spark__executor__cores="1") is builder
     wanted = {"master": "local[1]", "name": "borgtrace", "level": "ERROR", "spark.executor.cores": "1"}
+    # Two pieces for each thread.
+    wanted |= {"spark.sql.shuffle.partitions": 6}
     assert wanted.items() <= builder.asked.items()
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
@@ -339,14 +341,3 @@ def test_texts_are_of_one_type_whether_or_not_a_file_numbers_them() -> None:
     numbered = pa.dictionary(pa.int32(), pa.string())
     assert stored._word(numbered) == stored._word(pa.string()) == "string"
     assert stored._word(pa.list_(numbered)) == "list<string>"
-
-
-@pytest.mark.parametrize(
-    ("url", "threads"), [("local", 1), ("local[3]", 3), ("local[*]", 5), ("local[12,3]", 12), ("spark://host:7077", 1)]
-)
-def test_threads_of_a_local_spark(url: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 5)
-    assert spark._local_threads(url) == threads
-    # Not every system tells.
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert spark._local_threads("local[*]") == 1

@@ -14,10 +14,11 @@ from borgtrace.colocation import write_pool as write
 from borgtrace.colocation.classes import parse_promises
 from borgtrace.colocation.experiment import run_cells
 from borgtrace.colocation.from_moments import Moments, read_moments
+from borgtrace.engine import tasks_on
 from borgtrace.errors import StoreError, UsageError, check_names
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.placement import estimators, packers
-from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.recipe import EngineTables, NotApplicable, Tables
 
 
 def print_estimators() -> None:
@@ -40,6 +41,8 @@ class Sources:
     ----------
     store, pool, synthetic, usage, moments
         A store, a file of tasks, a number of synthetic ones, usage of own tasks, or tasks by their moments.
+    engine, memory
+        Where a store's tasks are prepared and instances packed, and its budget.
 
     Raises
     ------
@@ -52,12 +55,14 @@ class Sources:
     synthetic: int | None
     usage: Path | None = None
     moments: Path | None = None
+    engine: str = "duckdb"
+    memory: str = "4GB"
 
     def __post_init__(self) -> None:
         # Counted by presence, so that ``--synthetic 0`` is refused for its value and not taken for absent.
-        given = [name for name, value in vars(self).items() if value is not None]
+        names = {"store": "STORE"} | {name: f"--{name}" for name in ("pool", "synthetic", "usage", "moments")}
+        given = [name for name in names if getattr(self, name) is not None]
         if len(given) != 1:
-            names = {"store": "STORE"} | {name: f"--{name}" for name in ("pool", "synthetic", "usage", "moments")}
             got = " and ".join(names[name] for name in given) or "none"
             expected = f"one of {', '.join(names.values())}"
             raise UsageError("colocate", "where do the tasks come from", expected=expected, got=got)
@@ -85,21 +90,22 @@ def study_of(
     UsageError
         There is no such number of tasks, or no percentiles.
     """
+    spark = tasks_on(sources.engine, sources.memory)
     if sources.pool is not None:
-        yield Study(read_pool(sources.pool))
+        yield Study(read_pool(sources.pool), spark)
     elif sources.synthetic is not None:
         if sources.synthetic < 1:
             got = str(sources.synthetic)
             raise UsageError("--synthetic", "not a number of tasks", expected="at least 1", got=got)
-        yield Study(synthetic_pool(sources.synthetic, seed))
+        yield Study(synthetic_pool(sources.synthetic, seed), spark)
     elif sources.usage is not None:
         with tempfile.TemporaryDirectory(prefix="borgtrace-") as folder:
             yield Study.of_store(_own_store(sources.usage, Path(folder) / sources.usage.name, dialect, capacity))
     else:
         assert sources.store is not None
+        tables = EngineTables.of(sources.store, sources.engine, memory=sources.memory)
         # Prepared here, because a study of a store draws from the sampled seconds.
-        prepared = prepare_pool(sources.store, tasks, seed, "histogram") if percentiles else None
-        yield Study.of_store(sources.store) if prepared is None else Study(prepared)
+        yield Study(prepare_pool(tables, tasks, seed, "histogram") if percentiles else tables, spark)
 
 
 def _own_store(usage: Path, store: Path, dialect: str, capacity: str) -> Path:

@@ -27,6 +27,8 @@ def colocate(
     packer: str = "best-fit",
     synthetic: int | None = None,
     export_pool: Path | None = None,
+    engine: str = "duckdb",
+    memory: str = "4GB",
     out: Path | None = None,
     png: bool = False,
     as_json: bool = False,
@@ -40,7 +42,7 @@ def colocate(
 
     Your own tasks: --usage own.csv --capacity 8cores, or --moments moments.csv --placement machines.csv.
 
-    Example: borgtrace colocate cell-2011 --experiment packing_base --instances 10
+    Example: borgtrace colocate cell-2011 --experiment packing_base --instances 10, or --engine spark://host:7077
     """
     from borgtrace.cli import _answers, _experiments
     from borgtrace.colocation import find_experiments
@@ -52,7 +54,7 @@ def colocate(
     if list_estimators:
         _experiments.print_estimators()
         return
-    sources = _experiments.Sources(store, pool, synthetic, usage, moments)
+    sources = _experiments.Sources(store, pool, synthetic, usage, moments, engine, memory)
     sizes = {"tasks": tasks, "seed": seed}
     whole = 1.0 if usage is not None else _experiments.number(capacity)
     if moments is not None or placement is not None:

@@ -27,6 +27,8 @@ def dataset(
     gzip: bool = False,
     compat: str | None = None,
     threads: int | None = None,
+    engine: str = "duckdb",
+    memory: str = "4GB",
     replace: bool = False,
     histogram: bool = False,
     as_json: bool = False,
@@ -42,6 +44,7 @@ def dataset(
     from borgtrace.cli import _datasets
     from borgtrace.cli._console import steps
     from borgtrace.datasets import Options, Selection, build
+    from borgtrace.engine import tasks_on
     from borgtrace.errors import UsageError
     from borgtrace.schema.ranges import parse_words
 
@@ -71,5 +74,6 @@ def dataset(
         print("\n".join(lengths.drawn(lengths.lengths(opened, selection))))
     if out is not None:
         with steps() as report:
-            built = build(opened, out, options, replace=replace, threads=threads, progress=report)
+            workers = tasks_on(engine, memory) or threads
+            built = build(opened, out, options, replace=replace, threads=workers, progress=report)
         _datasets.print_built(built, opened, selection, as_json=as_json)

@@ -18,6 +18,7 @@ def ingest(
     whole: bool = False,
     dialect: str = "",
     capacity: str = "",
+    engine: str = "duckdb",
     dry_run: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -28,7 +29,7 @@ def ingest(
 
     Your own usage is taken too, as CSV, Parquet or JSON lines: borgtrace ingest own.csv --capacity 8cores --store own.
 
-    Example: borgtrace ingest clusterdata-2011-2 --store cell-2011
+    Example: borgtrace ingest clusterdata-2011-2 --store cell-2011, or --store /shared/cell --engine spark://host:7077
     """
     from borgtrace.cli import _ingestion
     from borgtrace.cli._console import talk
@@ -45,7 +46,7 @@ def ingest(
     if dry_run:
         _ingestion.print_plan(planned, as_json=as_json)
         return
-    options = IngestOptions(jobs, memory, strict, replace, stage_only, rebuild, cell, whole, dialect, capacity)
+    options = IngestOptions(jobs, memory, strict, replace, stage_only, rebuild, cell, whole, dialect, capacity, engine)
     _ingestion.announce(planned)
     with _ingestion.bars() as progress:
         result = run(sources, store, options, progress)

@@ -18,8 +18,12 @@ import numpy as np
 from borgtrace import placement
 from borgtrace.colocation.instances import Data, Instance, Instances
 from borgtrace.colocation.quality import least_machines, overflow_counts
+from borgtrace.engine import SparkTasks
 from borgtrace.errors import UsageError
 from borgtrace.placement import Estimator, Packing
+
+CORES = min(os.cpu_count() or 1, 4)
+"""Instances worked on at a time on this machine."""
 
 
 @dataclass(frozen=True)
@@ -182,12 +186,12 @@ class Grid:
     on_fresh
         Whether packings are judged by draws of their own, which no estimator has seen, instead of as the paper does.
     threads
-        Instances worked on at a time (default: one per core, at most 4; each takes about 200 MB at paper scale).
+        Instances worked on at a time (each takes about 200 MB at paper scale), or the executors that work on them.
     """
 
     instances: Instances
     on_fresh: bool = False
-    threads: int = field(default_factory=lambda: min(os.cpu_count() or 1, 4))
+    threads: int | SparkTasks = CORES
     _known: dict[Cell, list[Outcome]] = field(default_factory=dict, repr=False)
 
     def outcomes(self, cells: Sequence[Cell]) -> list[Outcome]:

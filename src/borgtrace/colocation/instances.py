@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from threading import Lock
 from typing import Any, Literal, TypeVar
@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation.pool import Pool, UsageColumn
+from borgtrace.engine import SparkTasks
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement import Observation
 
@@ -153,7 +154,7 @@ class Instances:
         with _DRAWING:
             return pool.draw(tasks, self.realizations, self.seed + salt, column)
 
-    def map(self, work: Callable[[Instance], Answer], threads: int = 2) -> Iterator[Answer]:
+    def map(self, work: Callable[[Instance], Answer], threads: int | SparkTasks = 2) -> Iterator[Answer]:
         """Do `work` on every instance, `threads` at a time; answers come in order, the same whatever `threads`.
 
         Parameters
@@ -161,8 +162,12 @@ class Instances:
         work
             What to do with an instance.
         threads
-            Instances worked on at a time.
+            Instances worked on at a time, or the executors that make and work on them, each with a copy of the pool.
         """
+        if isinstance(threads, SparkTasks):
+            alone = replace(self, kept={})
+            yield from threads.map(lambda number: work(alone._made(number)), range(self.count))
+            return
         with ThreadPoolExecutor(max_workers=max(1, threads)) as workers:
             # Threads: kernels hold no GIL, and what is kept for the next experiment could not be shared by processes.
             yield from workers.map(lambda number: work(self.make(number)), range(self.count))

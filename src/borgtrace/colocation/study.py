@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from borgtrace.colocation.grid import Grid
+from borgtrace.colocation.grid import CORES, Grid
 from borgtrace.colocation.instances import Instance, Instances, split
 from borgtrace.colocation.inventory import PUBLISHED, capacity_table
 from borgtrace.colocation.pool import Instantaneous, Pool
 from borgtrace.colocation.preparation import INCLUDED, prepare
 from borgtrace.colocation.sample_sums import SampleSums, sample_sums
+from borgtrace.engine import SparkTasks
 from borgtrace.errors import UsageError, check_names
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import require_capacity
@@ -136,6 +137,8 @@ class Study:
     ----------
     tasks
         The tasks, or the tables of the store they are in.
+    spark
+        Where the cells of grids are judged; on this machine where None.
 
     Examples
     --------
@@ -148,7 +151,8 @@ class Study:
     True
     """
 
-    def __init__(self, tasks: Pool | Tables) -> None:
+    def __init__(self, tasks: Pool | Tables, spark: SparkTasks | None = None) -> None:
+        self.workers = spark or CORES
         self.source: GivenTasks | Tables = GivenTasks(tasks) if isinstance(tasks, Pool) else tasks
         self._made: dict[Hashable, Any] = {}
 
@@ -196,11 +200,11 @@ class Study:
 
     def grid(self, options: Options) -> Grid:
         """Return the grid that packs every instance and judges it as the paper does: on all realizations."""
-        return self.once(("grid", options), lambda: Grid(self.instances(options)))
+        return self.once(("grid", options), lambda: Grid(self.instances(options), threads=self.workers))
 
     def halves(self, options: Options) -> tuple[Grid, Grid]:
         """Return :func:`halves` of the pool, with the outcomes that other experiments have had."""
-        return self.once(("halves", options), lambda: halves(self.pool(options), options))
+        return self.once(("halves", options), lambda: halves(self.pool(options), options, self.workers))
 
     def sums(self, options: Options) -> list[SampleSums]:
         """Return the judged sums of random samples of tasks, for every size of the paper's Table 1.
@@ -255,7 +259,7 @@ def instances_of(pool: Pool, options: Options, kept: dict[int, Instance] | None 
     return Instances(pool, options.size, options.realizations, options.instances, options.seed, kept=kept)
 
 
-def halves(pool: Pool, options: Options) -> tuple[Grid, Grid]:
+def halves(pool: Pool, options: Options, workers: int | SparkTasks = CORES) -> tuple[Grid, Grid]:
     """Return a grid to judge on and a grid to learn on: other tasks (where the pool has enough), other draws.
 
     Both judge by draws that no estimator has seen.
@@ -266,7 +270,10 @@ def halves(pool: Pool, options: Options) -> tuple[Grid, Grid]:
         Where tasks are drawn from.
     options
         Size, realizations, number of instances and seed; the second grid takes the next seed.
+    workers
+        As for :class:`~borgtrace.colocation.grid.Grid`.
     """
     judged, held_out = split(pool, options.size, options.seed)
     other = replace(options, seed=options.seed + 1)
-    return Grid(instances_of(judged, options), on_fresh=True), Grid(instances_of(held_out, other), on_fresh=True)
+    chosen = instances_of(judged, options), instances_of(held_out, other)
+    return Grid(chosen[0], True, workers), Grid(chosen[1], True, workers)

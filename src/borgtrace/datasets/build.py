@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from borgtrace.datasets.options import SHARDS_OF_2017, Options
 from borgtrace.datasets.scaling import Scaling, measure_running, measure_series, merge, scaling_of
 from borgtrace.datasets.shards import default_shards, shard_name, shard_numbers, shard_prefixes
 from borgtrace.datasets.trace_index import Counts, TraceIndex, select_traces
+from borgtrace.engine import SparkTasks
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.kernels.runs import spans
@@ -96,7 +98,7 @@ def build(
     options: Options | None = None,
     *,
     replace: bool = False,
-    threads: int | None = None,
+    threads: int | SparkTasks | None = None,
     progress: Progress | None = None,
 ) -> BuildResult:
     """Build a dataset.
@@ -112,7 +114,8 @@ def build(
     replace
         Whether another dataset that `out` holds is replaced, once this one is whole.
     threads
-        Threads that gather, encode and write; all cores where None.  They do not change a byte.
+        Threads that gather, encode and write; all cores where None.  They do not change a byte.  Or executors of Spark,
+        which see the store and `out` under the same names.
     progress
         Told of each step.
 
@@ -136,7 +139,7 @@ def build(
     with new_folder(out, replaces=replaces) as folder, ThreadPoolExecutor(1) as aside:
         leakage = aside.submit(_leakage, options, work.traces, work.sets)
         scalings = work.measure()
-        files = work.write(folder, scalings)
+        files = work.write(folder.absolute(), scalings)
         about = metadata.describe(store, options, work.names, scalings, files, leakage.result(), work.selected())
         metadata.write(folder, about)
         (folder / card.FILE).write_text(card.card(about, store.manifest.dialect))
@@ -156,7 +159,7 @@ def _check_free(out: Path) -> None:
 class _Work:
     """All that is fixed before the first byte is written."""
 
-    def __init__(self, store: Store, options: Options, threads: int, progress: Progress) -> None:
+    def __init__(self, store: Store, options: Options, threads: int | SparkTasks, progress: Progress) -> None:
         self.options, self.threads, self.progress = options, threads, progress
         check_series(store, options.features)
         statics = static_features(store.manifest.dialect, options.statics)
@@ -170,6 +173,10 @@ class _Work:
         words = {name: column[1] for name, column in self.traces.statics.items() if isinstance(column, tuple)}
         numbers = tuple(name for name in options.statics if name not in words)
         self.names = FeatureNames(options.features, numbers, words)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # To workers goes what tasks need: a bar of progress cannot.
+        return {name: value for name, value in vars(self).items() if name not in ("progress", "sets", "prefixes")}
 
     def selected(self) -> Selected:
         """Count what came into the sets, and what was left out."""
@@ -246,7 +253,8 @@ class _Work:
 
     def _mapped(self, step: str, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """Run over threads, in order, reporting."""
-        with ThreadPoolExecutor(self.threads) as pool:
+        threads = self.threads
+        with nullcontext(threads) if isinstance(threads, SparkTasks) else ThreadPoolExecutor(threads) as pool:
             for done, result in enumerate(pool.map(function, items), 1):
                 self.progress(step, done, len(items))
                 yield result

@@ -31,6 +31,7 @@ class Gatherer:
     """
 
     def __init__(self, store: Store, features: Sequence[str], gaps: Gaps) -> None:
+        self.made_of = store, features, gaps
         self.features = [base_and_lag(name) for name in features]
         self.columns = {name: store.array(DERIVED.get(name, (name,))[0]) for name, _ in self.features}
         # Seconds since midnight, where the cell is, at time 0 of the trace's clock (and a day later).
@@ -39,6 +40,10 @@ class Gatherer:
         is_grid = gaps == "grid"
         # Start and length of all windows, seconds.
         self.times = (store.array("start_time"), store.array("duration")) if is_grid else None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Pickled, a memory map would be all that the file holds.
+        return Gatherer, self.made_of
 
     def gather(self, traces: TraceIndex, index: Index) -> tuple[Index, list[Values]]:
         """Copy the traces at `index` into this thread's reused memory.

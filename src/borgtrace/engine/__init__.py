@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from borgtrace.engine.embedded import raw_connection, view_sql
+from borgtrace.engine.spark_tasks import SparkTasks
 from borgtrace.errors import EngineError, UsageError, first_line
 from borgtrace.schema import Table
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.backends.sql import SQLBackend
 
-__all__ = ["connect", "put_table", "read_table", "to_arrow", "to_batches"]
+__all__ = ["SparkTasks", "connect", "put_table", "read_table", "tasks_on", "to_arrow", "to_batches"]
 
 
 def connect(
@@ -50,15 +51,37 @@ def connect(
     >>> connect("duckdb", memory="200MB").name
     'duckdb'
     """
-    if url == "duckdb":
-        # Inside, here and below: Ibis takes longer to import than opening a store.
-        import ibis
-
-        return ibis.duckdb.from_connection(raw_connection(memory, threads, temp_directory))
-    if url == "local" or url.startswith(("local[", "spark://")):
+    # Inside, here and below: Ibis takes longer to import than opening a store.
+    if _is_spark(url):
         from borgtrace.engine import spark
 
         return spark.connect(url, memory, temp_directory)
+    import ibis
+
+    return ibis.duckdb.from_connection(raw_connection(memory, threads, temp_directory))
+
+
+def tasks_on(url: str, memory: str = "4GB") -> SparkTasks | None:
+    """Return where independent tasks run: on Spark, or None for the threads and processes of this machine.
+
+    Parameters
+    ----------
+    url, memory
+        As for :func:`connect`; nothing is started yet.
+
+    Examples
+    --------
+    >>> tasks_on("duckdb"), tasks_on("local[2]")
+    (None, SparkTasks(url='local[2]', memory='4GB'))
+    """
+    return SparkTasks(url, memory) if _is_spark(url) else None
+
+
+def _is_spark(url: str) -> bool:
+    if url == "local" or url.startswith(("local[", "spark://")):
+        return True
+    if url == "duckdb":
+        return False
     raise UsageError("--engine", "unknown engine", expected="duckdb, local[n] or spark://host:port", got=repr(url))
 
 

@@ -6,11 +6,14 @@ import os
 import re
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import ibis
 import pyarrow as pa
 
@@ -28,11 +31,27 @@ if TYPE_CHECKING:
 _INSTALL = "install it with: pip install borgtrace[spark]"
 _JAVA = "install Java 17 or later and set JAVA_HOME"
 _SHARED = {row["property"]: row["value"] for row in read_rows(Path(__file__).with_name("spark.csv"))}
+PATIENCE = 20.0
+"""Seconds that a worker has to start an executor: Java starts in two."""
+_ON_DEMAND = "spark.dynamicAllocation.enabled"
 _PATTERN = re.compile(r"([*?\[\]{}\\,])")
 
 
 def connect(url: str = "local[2]", memory: str = "4GB", temp_directory: Path | None = None, **conf: str) -> Backend:
-    """Open an Ibis connection on Spark.
+    """Open an Ibis connection on Spark; see :func:`open_session`.
+
+    Notes
+    -----
+    Spark runs in ANSI mode: what DuckDB answers by NULL or infinity (a division by zero, a cast
+    out of range) is an error here, so expressions guard their divisors with ``nullif(0)``.
+    """
+    # First: without pyspark, Ibis's own message has no way out.
+    session = open_session(url, memory, temp_directory, **conf)
+    return ibis.pyspark.connect(session)
+
+
+def open_session(url: str, memory: str = "4GB", temp_directory: Path | None = None, **conf: str) -> SparkSession:
+    """Open a session on Spark, or return the one that this process has.
 
     Parameters
     ----------
@@ -48,12 +67,7 @@ def connect(url: str = "local[2]", memory: str = "4GB", temp_directory: Path | N
     Raises
     ------
     EngineError
-        Without pyspark, without Java, or where the master does not answer.
-
-    Notes
-    -----
-    Spark runs in ANSI mode: what DuckDB answers by NULL or infinity (a division by zero, a cast
-    out of range) is an error here, so expressions guard their divisors with ``nullif(0)``.
+        Without pyspark, without Java, where the master does not answer, or no worker has the memory.
     """
     try:
         from pyspark.sql import SparkSession
@@ -67,7 +81,12 @@ def connect(url: str = "local[2]", memory: str = "4GB", temp_directory: Path | N
     session = _start(builder.master(url).appName("borgtrace"), url)
     # Spark's warnings about the host would drown what the command itself says.
     session.sparkContext.setLogLevel("ERROR")
-    return ibis.pyspark.connect(session)
+    if url.startswith("local"):
+        # Spark's 200 are meant for clusters; on a few threads most of them would be empty.
+        session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
+    else:
+        _await_executor(session, url)
+    return session
 
 
 def register(con: Backend, table: Table, paths: Sequence[str], name: str) -> None:
@@ -139,17 +158,7 @@ def _configuration(url: str, memory: str, temp_directory: Path | None) -> dict[s
         # A laptop's own host name often resolves to nothing, or to a network that is not up.
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # Spark's 200 are meant for clusters; on a few threads most of them would be empty.
-        "spark.sql.shuffle.partitions": str(2 * _local_threads(url)),
     }
-
-
-def _local_threads(url: str) -> int:
-    """Say on how many threads Spark runs: ``local`` is one, ``local[*]`` all cores."""
-    asked = re.match(r"local\[(\d+|\*)", url)
-    if not asked:
-        return 1
-    return int(asked[1]) if asked[1] != "*" else os.cpu_count() or 1
 
 
 def _start(builder: Any, url: str) -> SparkSession:
@@ -161,6 +170,33 @@ def _start(builder: Any, url: str) -> SparkSession:
         way_out = _JAVA if missing else "check the address of the master and that it runs"
         raise EngineError(url, "Spark cannot start", got=got, way_out=way_out) from error
     return session
+
+
+def _await_executor(session: SparkSession, url: str) -> None:
+    """Wait until a worker runs an executor; Spark itself would wait forever, and not say for what."""
+    context: Any = session.sparkContext
+    asked, limit = dict(context.getConf().getAll()), time.monotonic() + PATIENCE
+    # The driver counts as one.  Where executors come with the first task, there is nothing to wait for.
+    while context._jsc.sc().getExecutorMemoryStatus().size() < 2 and asked.get(_ON_DEMAND) != "true":
+        if time.monotonic() > limit:
+            session.stop()
+            what, memory = f"no worker started an executor within {PATIENCE:g} s", asked["spark.executor.memory"]
+            way_out = "choose a smaller --memory, or start workers with more"
+            raise EngineError(url, what, expected=f"one with {memory} free", got=_workers(url), way_out=way_out)
+        time.sleep(0.1)
+
+
+def _workers(url: str) -> str:
+    """Say what the page of the master tells of its workers."""
+    page = f"http://{re.split('[/,:]+', url)[1]}:{os.environ.get('SPARK_MASTER_WEBUI_PORT', '8080')}/json/"
+    with suppress(httpx.HTTPError, ValueError, KeyError):
+        told = httpx.get(page, timeout=2).json()
+        # Another master may have the usual port.
+        if told["url"] == url:
+            return (
+                ", ".join(f"{one['memoryfree']}m" for one in told["workers"] if one["state"] == "ALIVE") or "no worker"
+            )
+    return f"nothing from {page}"
 
 
 def _location(path: str) -> str:

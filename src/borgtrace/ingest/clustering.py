@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from borgtrace.engine import SparkTasks
 from borgtrace.engine.embedded import files_sql, raw_connection
 from borgtrace.engine.memory import parse_memory
 from borgtrace.ingest.file_ranges import plan_files, range_condition
 from borgtrace.ingest.row_order import sort_rows
 from borgtrace.schema import Table
+from borgtrace.storage import replacing
 from borgtrace.store.content import ContentSums
 from borgtrace.store.layout import part_name
 
@@ -45,7 +48,7 @@ ROW_BYTES = 160
 """Of usage in memory: 140 bytes of the 2011 trace, 230 with the percentiles of 2019."""
 
 
-def sorting_connection(memory: str, threads: int | None, spill: Path) -> duckdb.DuckDBPyConnection:
+def sorting_connection(memory: str, threads: int | None, spill: Path | None = None) -> duckdb.DuckDBPyConnection:
     """Open the connection that reads what is to be sorted.
 
     Statistics propagation is off: with it, whether DuckDB writes a Parquet column as NOT NULL depends on what the
@@ -58,9 +61,10 @@ def sorting_connection(memory: str, threads: int | None, spill: Path) -> duckdb.
     threads
         Its threads; all cores where None.
     spill
-        Where it spills; made here.
+        Where it spills; made here.  None: in the temporary folder.
     """
-    spill.mkdir(parents=True, exist_ok=True)
+    if spill is not None:
+        spill.mkdir(parents=True, exist_ok=True)
     connection = raw_connection(memory, threads, spill)
     connection.execute("SET disabled_optimizers = 'statistics_propagation'")
     # The footers of staged parts are read for each range of collections.
@@ -76,6 +80,7 @@ def cluster(
     progress: Callable[[int], None] = lambda rows: None,
     held: Sequence[Path] = (),
     fresh: str = "",
+    spark: SparkTasks | None = None,
 ) -> list[Path]:
     """Sort the rows of `relation` by the table's key into Parquet files in `folder`, and return these in order.
 
@@ -95,16 +100,25 @@ def cluster(
         Files of the version before, in order: those stay where no new rows belong into their ranges of collections.
     fresh
         SQL of the new rows, where files may stay.
+    spark
+        Where each file is made by a task; here where None.
     """
     folder.mkdir(parents=True)
-    source = _Source(connection, table, relation, held, fresh)
+    source = _Source(connection, table, relation)
     writers = min(int(setting(connection, "threads")), MOST_WRITERS)
-    most = min(MOST_ROWS, parse_memory(setting(connection, "memory_limit")) // (COPIES * ROW_BYTES * writers))
+    memory = parse_memory(setting(connection, "memory_limit")) // writers
+    most = min(MOST_ROWS, memory // (COPIES * ROW_BYTES))
+    files = source.files(most, folder, held, fresh)
+    if spark is not None:
+        for done in spark.map(partial(_make, table, relation, f"{memory}B"), files):
+            progress(done)
+        return sorted(folder.glob("part-*.parquet"))
     written: deque[Future[int]] = deque()
     # The connection stays with this thread: one of a pool may outlive the work, and with it what it asked DuckDB for.
     with ThreadPoolExecutor(writers) as pool:
-        for path, first, rows in _read(source, most, folder):
-            written.append(pool.submit(_write, path, table, first, rows))
+        for file in files:
+            rows = source.read(file)
+            written.append(pool.submit(_write, file, table, rows))
             # A file is read while others are written; what DuckDB sorts has to be written before it is asked again.
             while len(written) >= writers or (written and not isinstance(rows, pa.Table)):
                 progress(written.popleft().result())
@@ -120,48 +134,50 @@ def setting(connection: duckdb.DuckDBPyConnection, name: str) -> str:
 
 
 @dataclass(frozen=True)
+class _File:
+    """A file to be made: the number of its first row, which rows, and whether they are sorted in memory."""
+
+    path: Path
+    first: int
+    condition: str
+    fits: bool
+
+
+@dataclass(frozen=True)
 class _Source:
     """What is sorted, and how it is asked about."""
 
     connection: duckdb.DuckDBPyConnection
     table: Table
     relation: str
-    held: Sequence[Path]
-    fresh: str
 
-    def rows(self, rest: str) -> duckdb.DuckDBPyRelation:
+    def read(self, file: _File) -> pa.Table | pa.RecordBatchReader:
+        """Return the rows of a file, which a table still has to be sorted."""
         names = ", ".join(f'"{name}"' for name in self.table.names)
-        return self.connection.sql(f"SELECT {names} FROM ({self.relation}) {rest}")
+        # A collection larger than a file: DuckDB sorts it, and spills.
+        order = "" if file.fits else "ORDER BY " + ", ".join(f'"{name}"' for name in self.table.key)
+        rows = self.connection.sql(f"SELECT {names} FROM ({self.relation}) WHERE {file.condition} {order}")
+        return rows.to_arrow_table() if file.fits else rows.to_arrow_reader(ROW_GROUP)
 
-    def plan(self, most: int) -> tuple[list[int], dict[int, Path], npt.NDArray[np.int64]]:
-        """Return where files are cut, those that stay by their number, and the rows of each."""
+    def files(self, most: int, folder: Path, held: Sequence[Path], fresh: str) -> Iterator[_File]:
+        """Yield each file that has to be made; link those that stay."""
         # Machine tables are ordered by time and small: one file.
         by = "collection_id" if self.table.key[0] == "collection_id" else "0"
         ids, counts = self._columns(f"SELECT {by}, count(*) FROM ({self.relation}) GROUP BY 1 ORDER BY 1")
-        found = [self._columns(f"SELECT min(collection_id) FROM {files_sql([path])}") for path in self.held[1:]]
+        found = [self._columns(f"SELECT min(collection_id) FROM {files_sql([path])}") for path in held[1:]]
         starts = [int(first[0]) for (first,) in found]
-        (fresh,) = self._columns(f"SELECT DISTINCT collection_id FROM ({self.fresh})") if self.held else ((),)
-        cuts, kept = plan_files(ids, counts, most, self.held, starts, fresh)
-        files = np.searchsorted(cuts, ids, "right")
-        return cuts, kept, np.bincount(files, counts, len(cuts) + 1).astype(np.int64)
+        (new,) = self._columns(f"SELECT DISTINCT collection_id FROM ({fresh})") if held else ((),)
+        cuts, kept = plan_files(ids, counts, most, held, starts, new)
+        sizes = np.bincount(np.searchsorted(cuts, ids, "right"), counts, len(cuts) + 1).astype(np.int64)
+        for number, (rows, first) in enumerate(zip(sizes, np.cumsum(sizes) - sizes, strict=True)):
+            path = folder / part_name(number)
+            if number in kept:
+                _link(kept[number], path)
+            else:
+                yield _File(path, int(first), range_condition(cuts, number), bool(rows <= most))
 
     def _columns(self, query: str) -> list[npt.NDArray[np.int64]]:
         return [np.asarray(column, np.int64) for column in self.connection.execute(query).fetchnumpy().values()]
-
-
-def _read(source: _Source, most: int, folder: Path) -> Iterator[tuple[Path, int, pa.Table | pa.RecordBatchReader]]:
-    """Yield each file that has to be made, the number of its first row, and its rows."""
-    cuts, kept, counts = source.plan(most)
-    for number, (rows, first) in enumerate(zip(counts, np.cumsum(counts) - counts, strict=True)):
-        path, condition = folder / part_name(number), f"WHERE {range_condition(cuts, number)}"
-        if number in kept:
-            _link(kept[number], path)
-        elif rows <= most:
-            yield path, int(first), source.rows(condition).to_arrow_table()
-        else:
-            # A collection larger than a file: DuckDB sorts it, and spills.
-            order = ", ".join(f'"{name}"' for name in source.table.key)
-            yield path, int(first), source.rows(f"{condition} ORDER BY {order}").to_arrow_reader(ROW_GROUP)
 
 
 def _link(path: Path, target: Path) -> None:
@@ -172,11 +188,18 @@ def _link(path: Path, target: Path) -> None:
         shutil.copy2(path, target)
 
 
-def _write(path: Path, table: Table, first: int, rows: pa.Table | pa.RecordBatchReader) -> int:
+def _make(table: Table, relation: str, memory: str, file: _File) -> int:
+    """Read and write one file: what a task does, far from the connection that planned it."""
+    with sorting_connection(memory, 1) as connection:
+        return _write(file, table, _Source(connection, table, relation).read(file))
+
+
+def _write(file: _File, table: Table, rows: pa.Table | pa.RecordBatchReader) -> int:
     """Write rows, which a table still has to be sorted, with a note of what they hold, and return their number."""
-    sums = ContentSums(first)
+    sums = ContentSums(file.first)
     batches = sort_rows(rows, table.key).to_reader(ROW_GROUP) if isinstance(rows, pa.Table) else rows
-    with parquet_writer(path, rows.schema, "zstd", compression_level=1) as writer:
+    # Beside, then renamed: of a task that runs again, the first run may not be dead.
+    with replacing(file.path) as draft, parquet_writer(draft, rows.schema, "zstd", compression_level=1) as writer:
         for batch in batches:
             writer.write_batch(batch)
             sums.add(batch)

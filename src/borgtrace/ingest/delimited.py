@@ -11,7 +11,7 @@ from borgtrace.ingest.raw_layout import Field, NeedsValidation, RawLayout
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.strange_text import is_strange
 from borgtrace.ingest.streams import open_lines
-from borgtrace.ingest.validating_reader import LineFormat
+from borgtrace.ingest.validating_reader import LineFormat, line_sql
 from borgtrace.schema.arrow import arrow_field
 
 BLOCK_SIZE = 1 << 23
@@ -121,14 +121,8 @@ def delimited_lines(layout: RawLayout) -> LineFormat:
     """Return how a delimited line is taken apart."""
     split = _QUOTED_FIELDS if layout.is_converted else "string_split(line, ',')"
     quotes = f"WHEN NOT regexp_full_match(line || ',', '({_FIELD},)+') THEN 'unparsable_value'"
-    return LineFormat(
-        f"""
-        SELECT *, CASE WHEN len(fields) != {layout.width} THEN 'wrong_column_count'
-                       {quotes if layout.is_converted else ""} END AS fault, false AS is_odd
-        FROM (SELECT source_row, line, {split} AS fields FROM lines)
-        """,
-        empty_is_null=True,
-    )
+    quotes = quotes if layout.is_converted else ""
+    return LineFormat(line_sql("delimited", width=layout.width, quotes=quotes, split=split), empty_is_null=True)
 
 
 _FIELD = '("(?:[^"]|"")*"|[^",]*)'

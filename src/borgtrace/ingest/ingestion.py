@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from borgtrace.engine import SparkTasks
 from borgtrace.errors import BorgtraceError, QualityError, SourceError, StoreError, UsageError
 from borgtrace.ingest.discovery import Discovery
 from borgtrace.ingest.identity import forget, identify
@@ -70,6 +71,8 @@ def ingest(
     StoreError
         When another process writes to the store, the disk is too small, or the store is of another
         version or trace.
+    EngineError
+        When the engine does not start or gives up; what was staged stays.
     QualityError
         Under ``strict``, when rows were refused; the store is complete all the same.
 
@@ -78,12 +81,14 @@ def ingest(
     Idempotent: the same files twice change nothing.  A killed ingest is taken up where it was.
     """
     options = options or IngestOptions()
-    layout = Layout(local(store))
+    # Workers of Spark stand in folders of their own.
+    place = Path.absolute if options.spark else Path
+    layout = Layout(place(local(store)))
     # For its refusal, before sources are looked for.
     parse_capacity(options.capacity)
     found = Found(Discovery())
     if sources:
-        found = find([Path(source) for source in sources], options.cell, options.dialect)
+        found = find([place(Path(source)) for source in sources], options.cell, options.dialect)
     is_new = not layout.root.exists()
     try:
         with locked(layout.lock, layout.root):
@@ -132,13 +137,13 @@ def _ingest(given: Found, layout: Layout, options: IngestOptions, progress: Prog
         # Before the first part: a later run with no sources learns from it whose rows are staged.
         identity.write(layout)
         require_disk(plan(Discovery(list(pending.new)), layout.root, jobs), layout.root)
-    staged, faults = _stage(pending, layout, jobs, progress)
+    staged, faults = _stage(pending, layout, options.spark or jobs, progress)
     faults = [*found.faults, *faults]
     waiting = tuple(staged_entries(layout.staging))
     if options.stage_only:
         manifest = None
     elif waiting:
-        manifest = _build(layout, Inputs(identity, held, waiting), options.memory, jobs, progress)
+        manifest = _build(layout, Inputs(identity, held, waiting), options, jobs, progress)
         if given.guesses:
             manifest = replace(manifest, notes=(*manifest.notes, *given.guesses))
             manifest.write(layout.manifest)
@@ -153,9 +158,9 @@ def _ingest(given: Found, layout: Layout, options: IngestOptions, progress: Prog
     return IngestResult(tuple(staged), len(pending.known), tuple(faults), manifest)
 
 
-def _build(layout: Layout, inputs: Inputs, memory: str, jobs: int, progress: Progress) -> Manifest:
+def _build(layout: Layout, inputs: Inputs, options: IngestOptions, jobs: int, progress: Progress) -> Manifest:
     try:
-        return build(layout, inputs, memory, jobs, progress)
+        return build(layout, inputs, options.memory, jobs, progress, options.spark)
     except UsageError:
         # What was said of the files is wrong: they have to be read again when it is right.
         for folder in (layout.staging, layout.unfinished, layout.spill):
@@ -208,7 +213,7 @@ def _held(layout: Layout) -> Manifest | None:
 
 
 def _stage(
-    pending: Pending, layout: Layout, jobs: int, progress: Progress
+    pending: Pending, layout: Layout, jobs: int | SparkTasks, progress: Progress
 ) -> tuple[list[SourceEntry], list[SourceError]]:
     staged: list[SourceEntry] = []
     faults: list[SourceError] = []

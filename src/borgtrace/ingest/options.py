@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from borgtrace.engine import SparkTasks, tasks_on
+
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
@@ -10,7 +12,7 @@ class IngestOptions:
     Parameters
     ----------
     jobs
-        Worker processes that stage files; each is single-threaded.  None: one per core.
+        Worker processes that stage files; each is single-threaded.  None: one per core.  Spark has its own.
     memory
         What DuckDB may hold before it spills while it clusters.
     strict
@@ -29,6 +31,9 @@ class IngestOptions:
         Name of a trace format, or path of a file that declares one; the files tell where it is empty.
     capacity
         Size of the largest machine, such as ``8cores,32GiB``, for converted formats without a table of machines.
+    engine
+        Where files are staged and sorted: on this machine, or by tasks of Spark, whose workers must see the files and
+        the store under the same names.
     """
 
     jobs: int | None = None
@@ -41,3 +46,9 @@ class IngestOptions:
     is_whole: bool = False
     dialect: str = ""
     capacity: str = ""
+    engine: str = "duckdb"
+
+    @property
+    def spark(self) -> SparkTasks | None:
+        """The engine as a place of work; None on this machine."""
+        return tasks_on(self.engine, self.memory)

@@ -9,7 +9,7 @@ from borgtrace.engine.embedded import without_bar
 from borgtrace.ingest.json_token_counts import PRESENT
 from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout
 from borgtrace.ingest.text_fields import field_type, list_type
-from borgtrace.ingest.validating_reader import NOT_UTF8, LineFormat
+from borgtrace.ingest.validating_reader import NOT_UTF8, LineFormat, line_sql
 
 ROWS_PER_CHUNK = 1 << 18
 
@@ -114,15 +114,7 @@ def json_lines(layout: RawLayout) -> LineFormat:
         line = f"""replace({line}, '"{other}"', '"{name}"')"""
     # In quotes: columns of own data may have names with blanks.
     listed = ", ".join(f"""'${"".join(f'."{name}"' for name in path)}'""" for path in paths)
-    return LineFormat(
-        f"""
-        SELECT source_row, line, json_extract_string(doc, [{listed}]) AS fields, {_fault(layout)} AS fault,
-               {_is_odd(layout)} AS is_odd
-        FROM (SELECT source_row, line,
-                     CASE WHEN json_valid(line) AND json_type(line) = 'OBJECT' THEN {line} END AS doc
-              FROM lines)
-        """
-    )
+    return LineFormat(line_sql("json", listed=listed, fault=_fault(layout), is_odd=_is_odd(layout), json=line))
 
 
 def _fault(layout: RawLayout) -> str:

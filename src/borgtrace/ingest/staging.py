@@ -1,4 +1,4 @@
-"""Staging: raw files → checked Parquet parts, a single-threaded process per core, or in place if there is little to do.
+"""Staging: raw files → checked Parquet parts, a single-threaded process per core, a task of Spark, or in place if few.
 
 A container has fast readers, tried in order, and a way to take its lines apart; anything that a fast reader does not
 understand or that must be refused sends the whole file to the validating reader.
@@ -15,8 +15,9 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from borgtrace.engine import SparkTasks
 from borgtrace.engine.processes import map_processes
-from borgtrace.errors import BorgtraceError, SourceError, StoreError, first_line
+from borgtrace.errors import BorgtraceError, EngineError, SourceError, StoreError, first_line
 from borgtrace.ingest.canonical import canonical_chunk
 from borgtrace.ingest.delimited import delimited_lines, read_delimited, read_plain_numbers
 from borgtrace.ingest.flattened import stage_flattened
@@ -123,7 +124,7 @@ DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 Outcome = SourceEntry | SourceError
 
 
-def stage_all(sources: Sequence[Source], staging: Path, jobs: int) -> Iterator[tuple[Source, Outcome]]:
+def stage_all(sources: Sequence[Source], staging: Path, jobs: int | SparkTasks) -> Iterator[tuple[Source, Outcome]]:
     """Stage files and yield each, as it is done, with its ledger entry or the error that names it.
 
     Parameters
@@ -133,19 +134,29 @@ def stage_all(sources: Sequence[Source], staging: Path, jobs: int) -> Iterator[t
     staging
         The staging area of the store.
     jobs
-        Most processes at a time.
+        Most processes at a time; or tasks of Spark, whose workers see `sources` and `staging` under the same names.
 
     Raises
     ------
     StoreError
         When the disk is full or a worker was killed; what was staged stays.
+    EngineError
+        When Spark gave up, or its workers do not write to the folder that is seen here.
     """
+    attempt = partial(_attempt, staging=staging)
+    if isinstance(jobs, SparkTasks):
+        for source, outcome in jobs.map(attempt, sorted(sources, key=lambda one: -one.size), ordered=False):
+            if isinstance(outcome, SourceEntry) and not StagedPaths.of(staging, source.name).entry.exists():
+                what, way_out = "what the workers staged is not there", "put the store on a disk that all of them share"
+                raise EngineError(str(staging), what, way_out=way_out)
+            yield source, outcome
+        return
     sizes = [source.size for source in sources]
     is_small = sum(sizes) - max(sizes, default=0) < WORTH_A_PROCESS
     # Largest first, so that no core is left with one long file at the end.
     ordered = sources if is_small or jobs == 1 else sorted(sources, key=lambda source: -source.size)
     yield from map_processes(
-        partial(_attempt, staging=staging),
+        attempt,
         ordered,
         1 if is_small else jobs,
         place=str(staging.parent),

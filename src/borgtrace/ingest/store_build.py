@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from borgtrace.engine import SparkTasks
 from borgtrace.engine.stored import is_current
 from borgtrace.errors import StoreError
 from borgtrace.ingest.clustering import cluster, sorting_connection
@@ -49,7 +50,9 @@ class Inputs:
         return tuple(sorted((*kept, *self.staged), key=lambda entry: entry.name))
 
 
-def build(layout: Layout, inputs: Inputs, memory: str, threads: int, progress: Progress) -> Manifest:
+def build(
+    layout: Layout, inputs: Inputs, memory: str, threads: int, progress: Progress, spark: SparkTasks | None = None
+) -> Manifest:
     """Cluster all tables that have new rows, rebuild the index, and put the result in place.
 
     Parameters
@@ -64,6 +67,8 @@ def build(layout: Layout, inputs: Inputs, memory: str, threads: int, progress: P
         Its threads.
     progress
         Told what is being done.
+    spark
+        Where files of sorted rows are made; here where None.
 
     Raises
     ------
@@ -75,7 +80,7 @@ def build(layout: Layout, inputs: Inputs, memory: str, threads: int, progress: P
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     with sorting_connection(memory, threads, layout.spill) as connection:
-        builder = _Builder(layout, inputs, work, connection, threads, progress)
+        builder = _Builder(layout, inputs, work, connection, threads, progress, spark)
         manifest = builder.run()
     # Last into the new version: a folder without it is not whole.
     manifest.write(work / layout.manifest.name)
@@ -92,6 +97,7 @@ class _Builder:
     connection: duckdb.DuckDBPyConnection
     threads: int
     progress: Progress
+    spark: SparkTasks | None = None
 
     def run(self) -> Manifest:
         identity = self.inputs.identity
@@ -159,6 +165,7 @@ class _Builder:
             lambda rows: self.progress.advance(f"cluster {name}", rows),
             present if may_stay else (),
             fresh,
+            self.spark,
         )
 
     def _moved(self, name: str) -> dict[int, int | None]:

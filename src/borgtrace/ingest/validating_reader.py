@@ -7,6 +7,7 @@ the same for all containers; each says how a line is taken apart (`LineFormat`).
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -83,14 +84,13 @@ def _query(layout: RawLayout, lines: LineFormat) -> str:
     tests = [test for field in fields for test in field.tests] + list(cross_tests(layout))
     # The first test that holds names the reason; tests on two columns come last, when each is known to be right.
     cases = " ".join(f"WHEN {test} THEN '{reason}'" for reason, test in tests)
-    return f"""
-        WITH parsed AS ({lines.query}),
-        texts AS (SELECT source_row, line, fault, is_odd, {texts} FROM parsed),
-        typed AS (SELECT *, {values} FROM texts)
-        SELECT {", ".join(f'"{field.name}"' for field in fields)}, source_row,
-               CASE WHEN fault IS NOT NULL THEN fault {cases} END AS reason, line AS raw, is_odd
-        FROM typed ORDER BY source_row
-    """
+    names = ", ".join(f'"{field.name}"' for field in fields)
+    return line_sql("validated", query=lines.query, texts=texts, values=values, names=names, cases=cases)
+
+
+def line_sql(name: str, **parts: object) -> str:
+    """Return the query of a file of ``line_sql``, with its parts in their places."""
+    return (Path(__file__).parent / "line_sql" / f"{name}.sql").read_text("utf-8").format(**parts)
 
 
 def line_blocks(source: Source) -> Iterator[pa.Table]:

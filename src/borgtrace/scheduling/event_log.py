@@ -25,26 +25,9 @@ from borgtrace.store.layout import Layout
 
 _LEFT_OUT = ("instance_usage",)
 """Usage was measured beside other neighbors, on other machines, at other times."""
-_JOBS = f"""
-    SELECT * FROM (
-        SELECT c.* REPLACE (
-            CASE WHEN s.collection_id IS NULL THEN c.time
-                 WHEN c.type = 'SCHEDULE' THEN s.began
-                 WHEN c.type IN {TERMINAL_EVENTS} THEN s.ended
-                 ELSE c.time END AS time
-        )
-        FROM collection_events AS c LEFT JOIN (
-            SELECT collection_id, min(time) FILTER (type = 'SCHEDULE') AS began,
-                CASE WHEN count(*) FILTER (type = 'SUBMIT') = count(*) FILTER (type IN {TERMINAL_EVENTS})
-                     THEN max(time) END AS ended
-            FROM simulated GROUP BY collection_id
-        ) AS s USING (collection_id)
-    ) WHERE time IS NOT NULL"""
-"""A job is scheduled with its first task, and ends with its last one, as it ended in the trace."""
-_TASKS = """
-    SELECT e.* REPLACE (t."user" AS "user", t.scheduling_class AS scheduling_class, t.gpu_request AS gpu_request)
-    FROM simulated AS e LEFT JOIN tasks AS t USING (collection_id, instance_index)"""
-_MADE = {"collection_events": _JOBS, "instance_events": _TASKS}
+_SQL = (Path(__file__).parent / "event_log_sql").glob("*.sql")
+_MADE = {path.stem: path.read_text("utf-8").format(ends=TERMINAL_EVENTS) for path in _SQL}
+"""Tables that a schedule changes."""
 
 
 def write_event_log(store: Store, trace: Trace, found: Index, policy: str, seed: int, out: str) -> None:

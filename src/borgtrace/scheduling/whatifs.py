@@ -16,6 +16,8 @@ TIB = 1024
 """GiB."""
 _BY_LIMITS = "by limits alone: Borg gained by room that is reclaimed from production and used by the rest"
 
+_UNBOUND = "neither placement constraints nor anti-affinity"
+_IN_THE_REST = "production by limits, the rest by reservations in what production leaves"
 _WHOLE = "all tasks of a job that have one priority are placed, or none"
 
 
@@ -139,24 +141,14 @@ def _own_cells(tib: float) -> Make:
 
 WHAT_IFS = (
     WhatIf(LIMITS, lambda moment, rng: [moment.workload]),
-    WhatIf(
-        "no-constraints",
-        lambda moment, rng: [moment.workload.without_constraints()],
-        note="neither placement constraints nor anti-affinity",
-    ),
+    WhatIf("no-constraints", lambda moment, rng: [moment.workload.without_constraints()], note=_UNBOUND),
     WhatIf("whole-jobs", lambda moment, rng: [replace(moment.workload, is_whole=True)], note=_WHOLE),
     WhatIf("planned", lambda moment, rng: [moment.planned()], note="every task takes what --plan makes of its usage"),
     WhatIf("segregated", lambda moment, rng: _segregated(moment.workload), LIMITS, "+20 to 30 %", _BY_LIMITS),
     *(WhatIf(f"cells-{n}", _split(n), LIMITS, "more (a curve)", _BY_LIMITS) for n in (2, 5, 10)),
     WhatIf("powers-of-two", _powers, LIMITS, "+30 to 50 %"),
     *(WhatIf(f"users-{tib}tib", _own_cells(tib), LIMITS, "+20 to 150 %", _BY_LIMITS) for tib in (10, 100)),
-    WhatIf(
-        RECLAIMED,
-        lambda moment, rng: [moment.reclaimed()],
-        LIMITS,
-        "many fewer (a curve)",
-        "production by limits, the rest by reservations in what production leaves",
-    ),
+    WhatIf(RECLAIMED, lambda moment, rng: [moment.reclaimed()], LIMITS, "many fewer (a curve)", _IN_THE_REST),
     WhatIf("reclaimed-segregated", lambda moment, rng: _segregated(moment.reclaimed()), RECLAIMED, "+20 to 30 %"),
     *(
         WhatIf(f"trust-{round(trust * 100)}", _trusting(trust), note="limits less this share of what is not used")

@@ -86,6 +86,10 @@ class Store:
             warnings.warn(_notice(store, lacking), StoreNotice, stacklevel=3)
         return store
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Another process opens its own connections and maps the arrays again; it may stand in another folder.
+        return type(self), (self.path.absolute(), self.manifest, self.memory)
+
     @property
     def digest(self) -> str:
         """Content digest of the store's tables: the same sources always give the same digest."""

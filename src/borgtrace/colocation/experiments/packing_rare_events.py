@@ -39,7 +39,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     """Run every estimator with a target on both pools."""
     twin = heavy_tail(study.pool(options), options.seed)
     rows = _rows(AS_IT_IS, *study.halves(options), options.target)
-    return pa.Table.from_pylist(rows + _rows(HEAVY_TAIL, *halves(twin, options), options.target))
+    return pa.Table.from_pylist(rows + _rows(HEAVY_TAIL, *halves(twin, options, study.workers), options.target))
 
 
 def _rows(name: str, grid: Grid, learning: Grid, target: float) -> list[Row]:

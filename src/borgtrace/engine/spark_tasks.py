@@ -1,0 +1,121 @@
+"""Independent tasks on Spark, which schedules them and repeats what an executor left half done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from borgtrace.errors import BorgtraceError, EngineError
+from borgtrace.schema.data_files import read_rows
+
+_REFUSALS = read_rows(Path(__file__).with_name("refusals.csv"))
+_LAST_LINE = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Exit|Interrupt): .*)$", re.MULTILINE)
+"""How a traceback of Python ends."""
+
+
+@dataclass(frozen=True)
+class SparkTasks:
+    """A Spark master as the place of work: each item is a task of its own, and the driver gets its result alone.
+
+    A task may run again, where its executor was lost; it has to write what it wrote before.
+
+    Parameters
+    ----------
+    url
+        The master, as :func:`borgtrace.engine.connect` takes it.
+    memory
+        Of each executor, where no session runs yet.
+    """
+
+    url: str
+    memory: str = "4GB"
+
+    def map(self, function: Callable[..., Any], items: Iterable[Any], *, ordered: bool = True) -> Iterator[Any]:
+        """Yield the result of each item; they come as those of :func:`borgtrace.engine.processes.map_processes` do.
+
+        Parameters
+        ----------
+        function
+            It is pickled with all that it holds, and sent to each executor once.
+        items
+            What it is called with; taken as executors become free, so it may be a generator.
+        ordered
+            Whether results come in the order of the items; otherwise as they are ready.
+
+        Raises
+        ------
+        BorgtraceError
+            What a task raised.
+        EngineError
+            Spark does not start, or gave a task up.
+        """
+        # Inside: joblib and Spark take longer to import than opening a store.
+        from joblib import Parallel, delayed
+
+        from borgtrace.engine.spark import open_session
+
+        context = open_session(self.url, self.memory).sparkContext
+        shared = context.broadcast(_Carried(function))
+        kind = "generator" if ordered else "generator_unordered"
+        # These threads only wait; more than cores, so that an executor that is done finds its next task.
+        waiting = Parallel(
+            2 * context.defaultParallelism, backend="threading", return_as=kind, batch_size=1, pre_dispatch="n_jobs"
+        )
+        try:
+            for result in waiting(delayed(_run)(context, shared, item) for item in items):
+                if isinstance(result, BorgtraceError):
+                    raise result
+                yield result
+        finally:
+            # None is left but after an error or an interruption.
+            context.cancelAllJobs()
+            shared.destroy()
+
+
+class _Carried:
+    """A function that may be a lambda or a closure, which pickle alone refuses."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from pyspark import cloudpickle
+
+        return cloudpickle.loads, (cloudpickle.dumps(self.function),)
+
+
+def _run(context: Any, shared: Any, item: Any) -> Any:
+    try:
+        (result,) = context.parallelize([item], 1).map(partial(_call, shared)).collect()
+    except Exception as error:  # Py4J and pyspark raise unrelated classes
+        raise refusal(context.master, str(error)) from error
+    return result
+
+
+def _call(shared: Any, item: Any) -> Any:
+    try:
+        return shared.value(item)
+    except BorgtraceError as error:
+        # Raised, Spark would try again in vain, and make another error of it.
+        return error
+
+
+def refusal(url: str, text: str) -> EngineError:
+    """Say in one line why Spark gave a task up.
+
+    Parameters
+    ----------
+    url
+        The master.
+    text
+        What Spark says, a page of Java with maybe a traceback of Python in it.
+    """
+    raised = _LAST_LINE.findall(text)
+    got = raised[-1] if raised else text.rpartition("most recent failure: ")[2].partition("\n")[0]
+    # The last one is in every text.
+    known = next(row for row in _REFUSALS if row["sign"] in text)
+    return EngineError(url, known["what"], got=got, way_out=known["way_out"])

@@ -1,0 +1,262 @@
+"""Independent tasks on Spark: their results, their errors, and a store made by them."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+
+import borgtrace
+from borgtrace import engine
+from borgtrace.colocation.grid import Cell
+from borgtrace.colocation.study import Options, Study
+from borgtrace.colocation.synthetic import synthetic_pool
+from borgtrace.datasets import Options as DatasetOptions
+from borgtrace.datasets import Selection, build
+from borgtrace.engine import SparkTasks, spark, tasks_on
+from borgtrace.engine.spark_tasks import refusal
+from borgtrace.errors import EngineError, SourceError, UsageError
+from borgtrace.ingest import IngestOptions, clustering, ingest, staging
+from borgtrace.ingest.discovery import discover
+from borgtrace.placement import parse_estimator
+from borgtrace.store.manifest import SourceEntry
+from borgtrace.store.verify import verify
+from tests.ingest.raw import USAGE, write_cell, write_part
+
+# pyspark leaves its sockets to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+
+
+@pytest.fixture
+def tasks(con: object) -> SparkTasks:
+    """The session of the contract suite, as a place of work."""
+    return SparkTasks("local[2]", "1GB")
+
+
+on_spark = pytest.mark.parametrize("con", ["local[2]"], indirect=True)
+
+
+@on_spark
+def test_results_come_in_order_from_other_processes(tasks: SparkTasks) -> None:
+    asked = [5, 1, 3]
+    found = list(tasks.map(lambda item: (item * len(asked), os.getpid()), iter(asked)))
+    assert [value for value, _ in found] == [15, 3, 9]
+    assert os.getpid() not in {process for _, process in found}
+    assert sorted(tasks.map(abs, [-2, -1], ordered=False)) == [1, 2]
+
+
+@on_spark
+def test_what_a_task_raises(tasks: SparkTasks) -> None:
+    def work(item: int) -> None:
+        raise SourceError("part", "cannot be read", way_out="fetch it again") if item else ValueError("no such thing")
+
+    with pytest.raises(SourceError, match=r"^part: cannot be read; fetch it again$"):
+        list(tasks.map(work, [1]))
+    with pytest.raises(EngineError) as caught:
+        list(tasks.map(work, [0]))
+    told = "local[2]: a task failed: got ValueError: no such thing; the log of the executor says more"
+    assert str(caught.value) == told
+
+
+def write_usage(raw: Path) -> None:
+    """Six parts of 300 windows each, of 40 jobs."""
+    generator = random.Random(3)
+    for part in range(6):
+        starts = [600_000_000 + (300 * part + row) * 300_000_000 for row in range(300)]
+        lines = [
+            f"{start},{start + 300_000_000},{generator.randrange(40)},0,5,{generator.random():.4g},"
+            "0.1,,,,0.2,,,1,,,,,0,0.1"
+            for start in starts
+        ]
+        write_part(raw, "task_usage", lines, part)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``raw``, in it a damaged file and a refused row, and its store made by this machine."""
+    folder = tmp_path_factory.mktemp("here")
+    write_usage(write_cell(folder / "raw"))
+    (folder / "raw" / "task_usage" / "part-00009-of-00500.csv.gz").write_bytes(b"\x1f\x8b")
+    write_part(folder / "raw", "task_usage", ["900000000,600000000,1,0,5,0.1,,,,,,,,,,,,,,"], 7)
+    ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
+    return folder
+
+
+@on_spark
+def test_a_store_made_on_spark_is_that_of_this_machine(
+    tasks: SparkTasks, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In two steps, of several files, by paths that only this process understands."""
+    monkeypatch.setattr(clustering, "MOST_ROWS", 250)
+    monkeypatch.chdir(here)
+    options = IngestOptions(engine=tasks.url, memory="1GB")
+    store = Path(os.path.relpath(tmp_path / "store", here))
+    ingest(sorted(Path("raw").glob("*/part-0000[02]*")), store, options)
+    ingest(["raw"], store, replace(options, stage_only=True))
+    # What half a task left is written again.
+    for entry in ("4", "5"):
+        (tmp_path / "store" / "staging" / "ledger" / f"task_usage-part-0000{entry}.json").unlink()
+    result = ingest(["raw"], store, options)
+    made = borgtrace.open(store)
+    assert len(made.layout.parts("instance_usage")) > 3
+    assert made.digest == borgtrace.open(here / "store").digest
+    assert [entry.quarantined for entry in made.manifest.sources if entry.quarantined] == [1]
+    assert [Path(fault.where).name for fault in result.faults] == ["part-00009-of-00500.csv.gz"]
+    assert all(check.holds for check in verify(store))
+
+
+@on_spark
+def test_a_dataset_made_on_spark_is_that_of_this_machine(tasks: SparkTasks, here: Path, tmp_path: Path) -> None:
+    store = borgtrace.open(here / "store")
+    asked = DatasetOptions(selection=Selection(min_length=1, gaps="grid"), shards=2, statics=("tier",), format="npz")
+    told: list[tuple[str, int, int]] = []
+    build(store, tmp_path / "here", asked)
+    build(store, tmp_path / "there", asked, threads=tasks, progress=lambda *step: told.append(step))
+    files = sorted(path.relative_to(tmp_path / "here") for path in (tmp_path / "here").rglob("*") if path.is_file())
+    assert len(files) == 8
+    for file in files:
+        assert (tmp_path / "here" / file).read_bytes() == (tmp_path / "there" / file).read_bytes(), file
+    assert told[-1] == ("write", 6, 6)
+
+
+@on_spark
+def test_cells_of_experiments_judged_on_spark_are_those_of_this_machine(tasks: SparkTasks) -> None:
+    pool = synthetic_pool(60, seed=1)
+    sizes = Options(tasks=60, realizations=100, instances=2, size=20)
+    cells = [Cell(parse_estimator("gpa:0.01")), Cell(parse_estimator("gpa:0.01"), is_rebalanced=False)]
+    found = [study.grid(sizes).outcomes(cells) for study in (Study(pool), Study(pool, tasks))]
+    assert len(found[0]) == 4
+    assert found[0] == found[1]
+    judged, learned = Study(pool, tasks).halves(sizes)
+    expected = Study(pool).halves(sizes)
+    assert [judged.outcomes(cells), learned.outcomes(cells)] == [grid.outcomes(cells) for grid in expected]
+
+
+def test_workers_that_write_to_another_disk_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (source,) = discover([write_part(tmp_path / "raw", "task_usage", USAGE)]).sources
+    entry = staging.stage(source, tmp_path / "elsewhere")
+    assert isinstance(entry, SourceEntry)
+    monkeypatch.setattr(SparkTasks, "map", lambda *_, **__: iter([(source, entry)]))
+    with pytest.raises(EngineError) as caught:
+        list(staging.stage_all([source], tmp_path / "here", SparkTasks("spark://host:7077")))
+    assert str(caught.value) == (
+        f"{tmp_path / 'here'}: what the workers staged is not there; put the store on a disk that all of them share"
+    )
+
+
+def test_where_tasks_run() -> None:
+    assert tasks_on("duckdb") is None
+    assert tasks_on("spark://host:7077", "2GB") == SparkTasks("spark://host:7077", "2GB")
+    with pytest.raises(UsageError, match="--engine: unknown engine"):
+        tasks_on("dask")
+
+
+JAVA = (
+    "An error occurred while calling o7.collect.\n: org.apache.spark.SparkException: Job aborted due to stage failure: "
+)
+LOST = "Task 0 in stage 0.0 failed 4 times, most recent failure: Lost task 0.3 in stage 0.0 (TID 3) (h executor 0): "
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            f"{JAVA}{LOST}org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+            '  File "worker.py", line 1, in main\n'
+            "pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker has"
+            " different version: 3.12 than that in driver: 3.11\n\n\tat org.apache.spark.api.python.BasePythonRunner",
+            "workers run another version of Python: got PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker"
+            " has different version: 3.12 than that in driver: 3.11;"
+            " set PYSPARK_PYTHON to the path of this version on the workers",
+        ),
+        (
+            f"{JAVA}{LOST}PythonException: Traceback:\nModuleNotFoundError: No module named 'borgtrace'\n\n\tat x.y",
+            "workers lack a package: got ModuleNotFoundError: No module named 'borgtrace';"
+            " install borgtrace[spark] on each of them or ship an environment",
+        ),
+        (
+            f"{JAVA}{LOST}ExecutorLostFailure (executor 0 exited) Reason: exit code 137\nDriver stacktrace:",
+            "a task failed: got Lost task 0.3 in stage 0.0 (TID 3) (h executor 0): ExecutorLostFailure (executor 0"
+            " exited) Reason: exit code 137; the log of the executor says more",
+        ),
+        (
+            "java.io.InvalidClassException: org.apache.X; local class incompatible",
+            "workers run another version of Spark: got InvalidClassException: org.apache.X; local class"
+            " incompatible; install pyspark of the version that the master has",
+        ),
+    ],
+)
+def test_why_spark_gave_up_is_one_line(text: str, message: str) -> None:
+    assert str(refusal("spark://host:7077", text)) == f"spark://host:7077: {message}"
+
+
+class _Session:
+    """A session on a master whose workers take `executors` one after the other."""
+
+    def __init__(self, executors: Iterator[int], **asked: str) -> None:
+        size = SimpleNamespace(size=lambda: 1 + next(executors))
+        java = SimpleNamespace(sc=lambda: SimpleNamespace(getExecutorMemoryStatus=lambda: size))
+        conf = SimpleNamespace(getAll=lambda: [("spark.executor.memory", "4096m"), *asked.items()])
+        self.sparkContext: Any = SimpleNamespace(_jsc=java, getConf=lambda: conf)
+        self.is_stopped = False
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+WORKERS = [{"memoryfree": 900, "state": "ALIVE"}, {"memoryfree": 5000, "state": "DEAD"}]
+
+
+@pytest.mark.parametrize(
+    ("page", "got"),
+    [
+        ({"url": "spark://host:7077", "workers": [*WORKERS, {"memoryfree": 1024, "state": "ALIVE"}]}, "900m, 1024m"),
+        ({"url": "spark://host:7077", "workers": WORKERS[1:]}, "no worker"),
+        ({"url": "spark://host:7078", "workers": WORKERS}, "nothing from http://host:8080/json/"),
+        (None, "nothing from http://host:8080/json/"),
+    ],
+)
+def test_an_executor_that_no_worker_starts_is_told(
+    monkeypatch: pytest.MonkeyPatch, page: dict[str, Any] | None, got: str
+) -> None:
+    def answer(url: str, timeout: float) -> Any:
+        if page is None:
+            raise httpx.ConnectError("refused")
+        assert url == "http://host:8080/json/"
+        return SimpleNamespace(json=lambda: page)
+
+    monkeypatch.setattr(httpx, "get", answer)
+    monkeypatch.setattr(spark, "PATIENCE", 0.0)
+    monkeypatch.delenv("SPARK_MASTER_WEBUI_PORT", raising=False)
+    session = _Session(iter([0] * 9))
+    with pytest.raises(EngineError) as caught:
+        spark._await_executor(session, "spark://host:7077")  # type: ignore[arg-type]
+    assert str(caught.value) == (
+        "spark://host:7077: no worker started an executor within 0 s: expected one with 4096m free, "
+        f"got {got}; choose a smaller --memory, or start workers with more"
+    )
+    assert session.is_stopped
+
+
+def test_an_executor_is_waited_for() -> None:
+    rest = iter([0, 1, 7])
+    spark._await_executor(_Session(rest), "spark://host:7077")  # type: ignore[arg-type]
+    assert next(rest) == 7
+    # Those that come with the first task are none yet.
+    on_demand = _Session(iter([0, 0]), **{"spark.dynamicAllocation.enabled": "true"})
+    spark._await_executor(on_demand, "spark://host:7077")  # type: ignore[arg-type]
+    assert not on_demand.is_stopped
+
+
+def test_the_engine_of_ingest_is_one_of_the_engines(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--engine: unknown engine"):
+        ingest([write_cell(tmp_path / "raw")], tmp_path / "store", IngestOptions(engine="dask"))
+    assert not (tmp_path / "store").exists()
+    assert engine.tasks_on("local[3]") == SparkTasks("local[3]")
