@@ -60,7 +60,7 @@ def plot(result: pa.Table) -> Chart:
 
 def _beside(row: Row) -> Row:
     """What a row shows besides: the target as a line, and the parameter where the line ends."""
-    is_end = row["fill"] == FILLS[-1]
+    is_end = row["fill"] == max(FILLS)
     return {
         "rho": row["parameter"] if row["estimator"] == "gpa" else None,
         "end": f"{row['parameter']:g}" if is_end else "",

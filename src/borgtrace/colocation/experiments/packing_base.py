@@ -94,9 +94,8 @@ def _overflows(rows: list[Row]) -> Chart:
 
 def _apart(names: list[Row]) -> list[Row]:
     """Leave out names that would be written over another: in small cells parameters give equal packings."""
-    m, q = (np.array([row[column] for row in names]) for column in ("m", "shown_q"))
-    places = _WIDTH * (m - m.min()) / (np.ptp(m) or 1)
-    heights = -_HEIGHT * np.log10(q / q.min()) / (np.log10(q.max() / q.min()) or 1)
+    m, q = np.array([row["m"] for row in names]), np.log10([row["shown_q"] for row in names])
+    places, heights = np.interp(m, (m.min(), m.max()), (0, _WIDTH)), np.interp(q, (q.min(), q.max()), (0, -_HEIGHT))
     kept: list[tuple[float, float, float, Row]] = []
     for row, left, top in zip(names, places, heights, strict=True):
         align, dx, dy = _SIDES[row["side"]]
@@ -110,12 +109,12 @@ def _apart(names: list[Row]) -> list[Row]:
 def _name(dots: list[Row]) -> Row:
     """A parameter, on which side of its dots it is written, and the place of that edge."""
     m, q = (sorted(row[name] for row in dots) for name in ("m", "shown_q"))
-    middle = len(dots) // 2
-    side = {"gpa": "below", "percentile": "above"}.get(dots[0]["estimator"], "left")
+    first, middle = dots[0], len(dots) // 2
+    side = {"gpa": "below", "percentile": "above"}.get(first["estimator"], "left")
     # In the corner where nearly all draws overflow the axes leave room on this side alone.
     side = "right" if q[-1] > 0.5 else side
     x, y = {"above": (m[middle], q[-1]), "right": (m[-1], q[middle])}.get(side, (m[0], q[middle]))
-    return dots[0] | {"name": f"{dots[0]['parameter']:g}", "side": side, "m": x, "shown_q": y}
+    return first | {"name": f"{first['parameter']:g}", "side": side, "m": x, "shown_q": y}
 
 
 def of_a_thousand(result: pa.Table, column: str, estimator: str, parameter: float) -> float:

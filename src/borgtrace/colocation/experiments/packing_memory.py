@@ -56,7 +56,7 @@ def _rows(instance: Instance, disk: Numbers | None) -> list[Row]:
     used = placement.Observation(memory)
     seen = instance.seen.with_more(memory=used)
     rows = []
-    limits = [used.percentile(100)] if disk is None else [used.percentile(100), disk]
+    limits = [used.percentile(100), *([] if disk is None else [disk])]
     vector = VectorGpa.of(0.001, [seen], limits)
     ways: list[tuple[str, str, int, Estimator]] = [(vector.label, "percentile 100", 1 + len(limits), vector)]
     ways += [(c.label, m.label, 2, placement.MultiResource.of(c, m)) for c, m in tests()]

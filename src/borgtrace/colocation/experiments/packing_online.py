@@ -50,7 +50,7 @@ def compute(study: Study, options: Options) -> pa.Table:
 def _require_arrivals(pool: Pool) -> None:
     begin = pool.slots()[pool.offsets[:-1]]
     # Without arrivals at different moments nothing is ever known when a task is placed.
-    NotApplicable.unless(len(pool) <= 1 or (begin != begin[0]).any(), "all tasks of the pool arrive at the same moment")
+    NotApplicable.unless(len(pool) <= 1 or np.ptp(begin), "all tasks of the pool arrive at the same moment")
 
 
 def _hours(day: SlotCounts, pool: Pool) -> list[Row]:

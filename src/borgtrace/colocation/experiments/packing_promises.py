@@ -72,7 +72,7 @@ def _packings(moments: list[tuple[Numbers, Numbers]], classes: Classes, seen: Ob
     strictest, (mean, variance) = classes.targets[-1], moments[0]
     alone = np.zeros_like(classes.rank)
     yield pack(Promises(strictest, (strictest,), mean, variance, alone), seen)
-    bins, rows, machines = np.full(len(seen), -1), [np.empty((0, 1))], 0
+    bins, rows, machines = np.empty_like(classes.rank), [np.empty((0, 1))], 0
     for place, target in enumerate(classes.targets):
         of = classes.rank == place
         if of.any():

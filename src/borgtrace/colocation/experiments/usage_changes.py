@@ -34,7 +34,7 @@ def changes(values: Values) -> dict[str, Flags]:
     values
         float32 (n, slots): usage of n tasks in the same slots, whole hours of them.
     """
-    hourly = values.reshape(len(values), -1, _HOUR).mean(axis=2, dtype=np.float64).T
+    hourly = values.reshape(len(values), values.shape[1] // _HOUR, _HOUR).mean(axis=2, dtype=np.float64).T
     hours, tasks = len(hourly), np.arange(len(values))
     time = np.arange(hours)[:, None]
     angle = 2 * np.pi / 24 * time * (1, 2)
@@ -42,7 +42,7 @@ def changes(values: Values) -> dict[str, Flags]:
     mean = np.ones((hours, 1))
     base = np.hstack([mean, day])
     # The line, then a step at each place.
-    shapes = np.hstack([time / hours, time >= np.arange(_EDGE, hours - _EDGE + 1)])
+    shapes = np.hstack([time, time >= np.arange(_EDGE, hours - _EDGE + 1)])
     # Both sides without the day, so that neither a line nor a step is taken for part of a rhythm.
     columns, rest = _without(base, shapes), _without(base, hourly)
     power = (columns**2).sum(axis=0)
@@ -91,7 +91,7 @@ def _bursty(values: Values) -> Flags:
     above = values > limit[:, None]
     # A burst of several samples counts once: they are not independent.
     runs = above[:, 0] + (above[:, 1:] & ~above[:, :-1]).sum(axis=1)
-    return np.asarray(bdtrc(runs - 1, values.shape[1], ndtr(-3)) < SIGNIFICANCE) & (runs > 0)
+    return np.asarray(bdtrc(runs - 1, values.shape[1], ndtr(-3)) < SIGNIFICANCE)
 
 
 def compute(study: Study, options: Options) -> pa.Table:

@@ -112,7 +112,7 @@ def small_shapes(result: pa.Table) -> float:
 
 def beyond(result: pa.Table) -> float:
     """Return the share of all samples beyond .30 of a machine."""
-    return float(sum(rows[0]["share"] * _far(rows) for _, rows in grouped(result, "cluster")))
+    return float(sum(row["share"] * _far([row]) for row in result.to_pylist()))
 
 
 EXPERIMENT = Experiment.declared(compute, (largest, small_shapes, beyond), plot=plot, order=205)

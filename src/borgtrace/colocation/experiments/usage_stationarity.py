@@ -38,9 +38,9 @@ def rejections(pool: Pool, spacing: int, length: int, seed: int = 0) -> tuple[in
     keys = task_keys(seed, pool.collection_id, pool.instance_index)
     window_pairs(pool.inst, pool.offsets, keys, spacing, length, steps)
     # The statistic of two windows of one length is a multiple of 1/length: a few p-values serve all tasks.
-    p_values = np.array([ks_p_value(length, k) for k in range(length + 1)])
-    tested = steps[steps >= 0]
-    return int((p_values[tested] < SIGNIFICANCE).sum()), tested.size
+    found, tasks = np.unique(steps[steps >= 0], return_counts=True)
+    differ = [ks_p_value(length, k) < SIGNIFICANCE for k in found]
+    return int(tasks[differ].sum()), int(tasks.sum())
 
 
 def compute(study: Study, options: Options) -> pa.Table:

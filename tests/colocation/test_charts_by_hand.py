@@ -1,0 +1,242 @@
+"""What charts draw of a few rows: where names stand, sizes and channels of marks, panels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from borgtrace.colocation.experiments import _charts, packing_averages, packing_base
+from borgtrace.recipe.charts import axis
+from tests.colocation.test_figures import base, marks
+
+Spec = dict[str, Any]
+
+
+def name(text: str, m: float, q: float, side: str = "above") -> dict[str, Any]:
+    return {"name": text, "m": m, "shown_q": q, "side": side}
+
+
+# The corners of a chart of 560 × 340 pixels: m is a pixel, and a power of ten of q is ten.
+CORNERS = [name("low", 0, 1e-34), name("high", 560, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "touch"),
+    [
+        # A letter is six pixels wide: halves of one and of two letters are 3 + 6.
+        (name("a", 100, 1e-10), name("bb", 109, 1e-10), True),
+        (name("a", 100, 1e-10), name("bb", 109.5, 1e-10), False),
+        (name("a", 100, 1e-10), name("bb", 91, 1e-10), True),
+        (name("a", 100, 1e-10), name("bb", 90.5, 1e-10), False),
+        # A name of two letters on the left ends 8 pixels before its dots: its middle is at 86.
+        (name("aa", 100, 1e-10, "left"), name("bb", 98, 10**-11.1), True),
+        (name("aa", 100, 1e-10, "left"), name("bb", 98.5, 10**-11.1), False),
+        (name("aa", 100, 1e-10, "left"), name("bb", 74, 10**-11.1), True),
+        (name("aa", 100, 1e-10, "left"), name("bb", 73.5, 10**-11.1), False),
+        # One on the right begins 8 pixels behind them: its middle is at 114.
+        (name("aa", 100, 1e-10, "right"), name("bb", 126, 10**-11.1), True),
+        (name("aa", 100, 1e-10, "right"), name("bb", 126.5, 10**-11.1), False),
+        # One below ends 4 pixels before them, at 90, and stands 11 lower, as one above does on dots 22 lower.
+        (name("aa", 100, 1e-10, "below"), name("bb", 102, 10**-12.2), True),
+        (name("aa", 100, 1e-10, "below"), name("bb", 102.5, 10**-12.2), False),
+        # Below and above are 22 pixels apart, and with dots of a tenth of the q 12: two letters' heights.
+        (name("a", 100, 1e-10, "below"), name("b", 93, 1e-11), True),
+        (name("a", 100, 1e-10, "below"), name("b", 93, 0.9e-11), True),
+        (name("a", 100, 1e-10, "below"), name("b", 93, 1.001e-11), False),
+        (name("a", 100, 1e-10), name("b", 100, 1e-10), True),
+        (name("a", 100, 1e-10), name("b", 100, 1e-13), False),
+    ],
+)
+def test_a_name_is_left_out_where_it_would_touch_one_before(
+    first: dict[str, Any], second: dict[str, Any], touch: bool
+) -> None:
+    found = packing_base._apart([*CORNERS, first, second])
+    assert [row["name"] for row in found] == ["low", "high", first["name"], *([] if touch else [second["name"]])]
+    # Whether it touches the first or any later one.
+    assert len(packing_base._apart([*CORNERS, first, name("c", 300, 1e-20), second])) == 5 - touch
+
+
+def test_what_is_left_out_hides_nobody() -> None:
+    names = [name("aa", 100, 1e-10), name("bb", 111, 1e-10), name("cc", 122.5, 1e-10)]
+    assert [row["name"] for row in packing_base._apart([*CORNERS, *names])] == ["low", "high", "aa", "cc"]
+
+
+def dots(estimator: str, q: list[float]) -> list[dict[str, Any]]:
+    return [
+        {"instance": k, "estimator": estimator, "parameter": 0.25, "m": m, "shown_q": each}
+        for k, (m, each) in enumerate(zip((1.5, 1.25, 2.0, 3.0), q, strict=False))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "q", "side", "m", "shown_q"),
+    [
+        # Sorted, m is 1.25, 1.5, 2 and q .1, .2, .3.
+        ("gpa", [0.3, 0.1, 0.2], "below", 1.25, 0.2),
+        ("average", [0.3, 0.1, 0.2], "left", 1.25, 0.2),
+        ("percentile", [0.3, 0.1, 0.2], "above", 1.5, 0.3),
+        ("percentile", [0.5, 0.1, 0.2], "above", 1.5, 0.5),
+        # Above a half, where the axes leave room on the right alone.
+        ("percentile", [0.51, 0.1, 0.2], "right", 2.0, 0.2),
+        ("gpa", [0.1, 0.9, 0.2], "right", 2.0, 0.2),
+        # Of four the third.
+        ("gpa", [0.3, 0.1, 0.2, 0.4], "below", 1.25, 0.3),
+        ("percentile", [0.3, 0.1, 0.2, 0.4], "above", 2.0, 0.4),
+    ],
+)
+def test_which_side_of_its_dots_a_name_is_written_on(
+    estimator: str, q: list[float], side: str, m: float, shown_q: float
+) -> None:
+    found = packing_base._name(dots(estimator, q))
+    assert found == {
+        **{"instance": 0, "estimator": estimator, "parameter": 0.25},
+        **{"name": "0.25", "side": side, "m": m, "shown_q": shown_q},
+    }
+
+
+def mark(layer: Spec, *wanted: str) -> tuple[Any, ...]:
+    return (layer["mark"]["type"], *(layer["mark"].get(name) for name in wanted))
+
+
+def test_sizes_and_marks_of_figures_7_to_9() -> None:
+    rows = [row | {"label": f"{row['estimator']} {row['parameter']:g}"} for row in base().to_pylist()]
+    (boxes,) = marks(machines := packing_base._machines(rows).to_dict())
+    assert (machines["width"], mark(boxes, "size", "extent")) == (330, ("boxplot", 11, "min-max"))
+    assert boxes["encoding"]["color"]["legend"] is None
+    assert boxes["encoding"]["x"]["scale"] == {"zero": False}
+    line, box = marks(excess := packing_base._excess(rows).to_dict())
+    assert (excess["width"], excess["height"]) == (220, 320)
+    assert mark(line, "strokeDash") == ("rule", [5, 3])
+    assert line["encoding"]["y"]["datum"] == 0
+    assert (mark(box, "size"), box["encoding"]["x"]["axis"]) == (("boxplot", 20), {"labelAngle": 0})
+    assert box["encoding"]["x"]["sort"] == "descending"
+    layers = marks(overflows := packing_base._overflows(rows).to_dict())
+    assert (overflows["width"], overflows["height"]) == (560, 340)
+    assert [mark(layer, "align", "dx", "dy", "fontSize", "size", "opacity", "filled") for layer in layers] == [
+        ("point", None, None, None, None, 28, 0.6, True),
+        *(
+            ("text", *place, 10, None, None, None)
+            for place in (("right", -8, 0), ("left", 8, 0), ("right", -4, 11), ("center", 0, -11))
+        ),
+    ]
+    assert {layer["encoding"]["text"]["field"] for layer in layers[1:]} == {"name"}
+    # Each is written from its own rows: gpa below its dots, others on the left, percentiles above.
+    sides = [{row["side"] for row in layer["data"]["values"]} for layer in layers[1:]]
+    assert sides == [{"left"}, set(), {"below"}, {"above"}]
+
+
+def line_rows() -> list[dict[str, Any]]:
+    known = {"estimator": "gpa", "parameter": 0.01, "label": "gpa 0.01", "trials": 2_000}
+    return [known | {"capacity": c, "q": q, "panel": "one"} for c, q in ((0.5, 0.01), (1.0, 0.0))]
+
+
+@pytest.mark.parametrize(("facets", "width"), [({}, 460), ({"column": "panel"}, 230)])
+def test_a_line_and_its_points_for_each_estimator(facets: dict[str, str], width: int) -> None:
+    spec = _charts.overflow_lines(line_rows(), axis("capacity", "capacity"), **facets).to_dict()
+    size = spec["spec"] if facets else spec
+    assert (size["width"], size["height"]) == (width, 320)
+    assert ("facet" in spec) is bool(facets)
+    line, point = marks(spec)
+    assert (mark(line), mark(point)) == (("line",), ("point",))
+    for layer in (line, point):
+        assert layer["encoding"]["color"]["field"] == "label"
+        assert {tip["field"] for tip in layer["encoding"]["tooltip"]} >= {"label", "capacity", "q", "seen"}
+    assert line["encoding"]["strokeDash"]["field"] == "estimator"
+    assert line["encoding"]["strokeDash"]["legend"] is None
+    # A disc where overflows were seen, a triangle where none was.
+    assert point["encoding"]["shape"]["scale"] == {
+        "domain": ["seen", "none in 2,000 draws"],
+        "range": ["circle", "triangle-down"],
+    }
+    assert point["encoding"]["shape"]["legend"]["labelLimit"] == 320
+    assert "shape" not in line["encoding"]
+
+
+def test_whiskers_are_the_outer_percentiles() -> None:
+    row = {"size": 10, "p5": 0.1, "p25": 0.2, "median": 0.3, "p75": 0.4, "p95": 0.5}
+    spec = _charts.box_plot([row], "Errors", "error", x="size").to_dict()
+    layers = marks(spec)
+    assert [
+        (layer["mark"]["type"], layer["encoding"]["y"]["field"], layer["encoding"].get("y2", {}).get("field"))
+        for layer in layers
+    ] == [("rule", "p5", "p95"), ("bar", "p25", "p75"), ("tick", "median", None)]
+    assert [mark(layer, "size", "opacity", "color")[1:] for layer in layers] == [
+        *((None, None, None), (12, 0.6, None), (12, None, "black"))
+    ]
+    assert {layer["encoding"]["y"]["title"] for layer in layers} == {"error"}
+
+
+def test_a_heading_stands_over_its_notes() -> None:
+    chart = _charts.titled(_charts.box_plot([{"p5": 0, "p25": 0, "median": 0, "p75": 0, "p95": 0}], "", "y"), "A", "b")
+    title = chart.to_dict()["title"]
+    assert (title["text"], title["subtitle"], title["anchor"]) == ("A", ["b"], "start")
+
+
+def test_numbers_of_draws_that_saw_none_are_the_smallest_and_the_largest() -> None:
+    rows = _charts.with_floor([{"q": 0.0, "trials": n} for n in (30_000, 2_000, 50_000, 40_000)])
+    assert {row["seen"] for row in rows} == {"none in 2,000 to 50,000 draws"}
+
+
+def test_one_machine_has_a_draw_for_each_trial() -> None:
+    one = {"instance": [0], "n_tasks": [5], "m_abs": [1], "trials": [300], "clairvoyance": [1.0]}
+    assert _charts.scale_of(pa.table(one)).startswith("1 instances of 5 tasks with 300 draws each")
+
+
+def test_none_of_no_draws_is_half_an_overflow() -> None:
+    # An instance without machines has no draws.
+    (row,) = _charts.with_floor([{"q": 0.0, "trials": 0}])
+    assert (row["shown_q"], row["seen"]) == (0.5, "none in 0 draws")
+    seen = _charts.with_floor([{"q": 0.25, "trials": 1}, {"q": 0.0, "trials": 1}])
+    assert [(row["shown_q"], row["seen"]) for row in seen] == [(0.25, "seen"), (0.5, "none in 1 draws")]
+
+
+@pytest.mark.parametrize(
+    ("instances", "tasks", "draws", "note"),
+    [
+        (50, 1_000, 10_000, "the paper's scale"),
+        (49, 1_000, 10_000, "the paper: 50 of 1,000 with 10,000"),
+        (50, 1_001, 10_000, "the paper: 50 of 1,000 with 10,000"),
+        (50, 1_000, 9_999, "the paper: 50 of 1,000 with 10,000"),
+    ],
+)
+def test_the_scale_beside_the_papers(instances: int, tasks: int, draws: int, note: str) -> None:
+    # Two machines, of which each draw is a trial; an estimator that saw half is judged on the others.
+    known = {"n_tasks": tasks, "m_abs": 2}
+    rows = [known | {"instance": k, "trials": 2 * draws, "clairvoyance": 1.0} for k in range(instances)]
+    rows += [known | {"instance": 0, "n_tasks": 1, "trials": 90_000, "clairvoyance": 0.5}]
+    said = f"{instances} instances of {tasks:,} tasks with {draws:,} draws each ({note})"
+    assert _charts.scale_of(pa.Table.from_pylist(rows)) == said
+
+
+@pytest.mark.parametrize(
+    ("q", "ends"),
+    [
+        # A line joins the first of a group where its q is at least 1 ÷ 2.5 of it.
+        ([0.5, 0.2], ["a, b", ""]),
+        ([0.5, 0.199], ["a", "b"]),
+        # Held against the first of the group, not against the one before.
+        ([0.5, 0.25, 0.15], ["a, b", "", "c"]),
+        ([0.5, 0.25, 0.2], ["a, b, c", "", ""]),
+        ([0.5, 0.1, 0.05], ["a", "b, c", ""]),
+    ],
+)
+def test_parameters_of_close_lines_stand_together(q: list[float], ends: list[str]) -> None:
+    rows = [{"shown_q": each, "end": chr(ord("a") + k)} for k, each in enumerate(q)]
+    packing_averages._join_close(rows)
+    assert [row["end"] for row in rows] == ends
+
+
+@pytest.mark.parametrize(
+    ("estimator", "fill", "rho", "end"),
+    [
+        *(("gpa", 0.8, 0.01, ""), ("gpa", 1.0, 0.01, "0.01")),
+        *(("average", 0.8, None, ""), ("average", 1.0, None, "0.01")),
+    ],
+)
+def test_a_target_is_a_line_and_a_parameter_the_end_of_one(
+    estimator: str, fill: float, rho: float | None, end: str
+) -> None:
+    found = packing_averages._beside({"estimator": estimator, "parameter": 0.01, "fill": fill})
+    assert found == {"rho": rho, "end": end}

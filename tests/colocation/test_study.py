@@ -1,0 +1,271 @@
+"""Studies, grids and the experiments that share them: options, halves, what is made once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from borgtrace.colocation import Options, Study, find_experiments
+from borgtrace.colocation.experiment import run_cells
+from borgtrace.colocation.experiments import packing_averages, packing_base, packing_online, usage_changes
+from borgtrace.colocation.grid import Cell, Grid, Outcome, _alike, _n_seen, judge_instance
+from borgtrace.colocation.instances import Instances
+from borgtrace.colocation.study import LEAST, GivenTasks, halves, instances_of
+from borgtrace.errors import UsageError
+from borgtrace.placement import Average, Gpa, Observation
+from borgtrace.recipe import NotApplicable
+from tests.colocation.test_packing_past import on_clock
+from tests.colocation.test_pool import make
+
+POOL = on_clock(np.repeat([[0.25], [0.5], [0.125], [0.75]], 6, axis=1))
+SMALL = Options(tasks=4, realizations=100, instances=2, size=2, seed=5)
+
+
+@pytest.mark.parametrize(("name", "least"), LEAST.items())
+def test_the_least_of_each_size(name: str, least: int) -> None:
+    assert least == (100 if name == "realizations" else 1)
+    assert getattr(Options(**{name: least}), name) == least
+    with pytest.raises(UsageError) as caught:
+        Options(**{name: least - 1})
+    assert str(caught.value) == f"--{name}: too few: expected at least {least}, got {least - 1}"
+
+
+def test_defaults() -> None:
+    plain = Options()
+    assert (plain.tasks, plain.realizations, plain.instances, plain.size, plain.samples) == (
+        *(100_000, 10_000, 5, 1_000, 1_000),
+    )
+    assert (plain.hours, plain.capacity, plain.target, plain.seed) == (24, 1.0, 0.001, 0)
+    assert (plain.promises, plain.mix, plain.instantaneous, plain.include) == (
+        *("production=0.999,free=0.95", "", "sampled", ""),
+    )
+
+
+def test_halves_judge_on_other_tasks_and_other_draws() -> None:
+    judged, learning = halves(POOL, SMALL)
+    assert (judged.on_fresh, learning.on_fresh) == (True, True)
+    assert (judged.instances.seed, learning.instances.seed) == (5, 6)
+    both = (judged.instances, learning.instances)
+    assert {(each.size, each.realizations, each.count) for each in both} == {(2, 100, 2)}
+    tasks = [set(each.pool.collection_id.tolist()) for each in both]
+    assert (len(tasks[0]), len(tasks[1]), tasks[0] | tasks[1]) == (2, 2, {0, 1, 2, 3})
+    study = Study(POOL)
+    assert study.halves(SMALL) is study.halves(replace(SMALL))
+    assert study.halves(SMALL)[0].on_fresh
+    assert not study.grid(SMALL).on_fresh
+
+
+def test_a_study_takes_a_sample_of_its_pool_once() -> None:
+    study = Study(POOL)
+    # All of them as they are; fewer are taken, and kept.
+    for tasks in (4, 5):
+        assert study.pool(replace(SMALL, tasks=tasks)) is POOL
+    three = replace(SMALL, tasks=3)
+    assert len(study.pool(three)) == 3
+    assert study.pool(three) is study.pool(replace(three, realizations=200, size=3))
+    assert study.pool(three) is not study.pool(replace(three, seed=6))
+    assert study.coverage(three).n_tasks == 3
+
+
+def test_what_is_made_is_made_once_under_its_key() -> None:
+    study, made = Study(POOL), []
+
+    def make_it() -> int:
+        made.append(1)
+        return len(made)
+
+    assert [study.once("a", make_it), study.once("a", make_it), study.once("b", make_it)] == [1, 1, 2]
+
+
+def test_instances_have_the_sizes_of_the_options() -> None:
+    found = instances_of(POOL, SMALL)
+    assert (found.size, found.realizations, found.count, found.seed, found.kept) == (2, 100, 2, 5, {})
+    kept: dict[int, Any] = {}
+    assert instances_of(POOL, SMALL, kept).kept is kept
+    study = Study(POOL)
+    assert study.instances(SMALL).kept is study.instances(replace(SMALL, instances=9)).kept
+    assert study.instances(SMALL).kept is not study.instances(replace(SMALL, realizations=200)).kept
+
+
+def test_what_a_given_pool_says_of_itself() -> None:
+    given = GivenTasks(POOL)
+    assert (given.name, given.coverage.n_tasks, given.coverage.dialect.trace) == ("planted", 4, "2011")
+    told = given.provenance({"size": 3}, 1.5)
+    assert (told.store, told.generation, told.is_synthetic, told.engine) == ("planted", "2011", False, "numba")
+    assert (told.parameters, told.seconds) == ({"size": 3}, 1.5)
+    other = GivenTasks(replace(POOL, generation="2019", is_synthetic=True))
+    assert (other.coverage.dialect.trace, other.provenance({}, 0).generation) == ("2019", "2019")
+    assert other.provenance({}, 0).is_synthetic
+
+
+# --- cells and outcomes ------------------------------------------------------------------------------
+
+
+def test_numbers_of_an_outcome() -> None:
+    found = Outcome(Cell(Gpa(0.1)), 0, 6, 4, 9, 600, 20, 2, 1)
+    assert (found.machines, found.m, found.q) == (8, 1.5, 0.015)
+    assert replace(found, trials=0, overflows=0).q == 0.0
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_possible"),
+    [
+        ({"clairvoyance": 1.0}, True),
+        ({"clairvoyance": 0.001}, True),
+        ({"clairvoyance": 0.0}, False),
+        ({"clairvoyance": 1.001}, False),
+        ({"capacity": 0.0}, False),
+        ({"fill": 0.0}, False),
+        ({"fill": 0.8, "capacity": 0.5}, True),
+    ],
+)
+def test_possible_cells(fields: dict[str, float], is_possible: bool) -> None:
+    if is_possible:
+        Cell(Gpa(0.1), **fields)
+        return
+    with pytest.raises(UsageError):
+        Cell(Gpa(0.1), **fields)
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "seen"), [(1.0, 100, 100), (0.1, 100, 10), (0.001, 100, 1), (0.016, 100, 2), (0.5, 7, 4)]
+)
+def test_at_least_one_realization_is_seen(share: float, n: int, seen: int) -> None:
+    instance = cast(Any, SimpleNamespace(inst=np.zeros((2, n), np.float32)))
+    assert _n_seen(instance, Cell(Gpa(0.1), clairvoyance=share)) == seen
+
+
+def test_cells_that_see_the_same_are_together() -> None:
+    cells = [Cell(Gpa(0.1), data=data) for data in ("inst", "avg", "inst")]
+    assert [(key, len(some)) for key, some in _alike(cells, lambda cell: cell.data)] == [("inst", 2), ("avg", 1)]
+
+
+class Drawn:
+    """Two tasks whose four draws are known: seen are the first ones, fresh ones are others."""
+
+    number = 3
+    tasks = np.array([0, 1])
+    inst = np.float32([[0.25, 0.25, 0.75, 0.75], [0.5, 0.5, 0.5, 0.5]])
+    fresh = np.float32([[0.75, 0.75, 0.75, 0.25], [0.5, 0.5, 0.5, 0.5]])
+    avg = np.float32([[0.75] * 4, [0.75] * 4])
+    seen = Observation(inst)
+
+    def observed(self, data: str, n: int) -> Observation:
+        return Observation(np.ascontiguousarray((self.inst if data == "inst" else self.avg)[:, :n]))
+
+
+@pytest.mark.parametrize(
+    ("fields", "on_fresh", "machines", "overflows", "trials"),
+    [
+        # .5 + .5 fit on one machine, which two of four draws exceed.
+        ({}, False, 1, 2, 4),
+        # Half seen: .25 + .5, judged on the other half.
+        ({"clairvoyance": 0.5}, False, 1, 2, 2),
+        # By draws that nobody has seen, all of them count.
+        ({"clairvoyance": 0.5}, True, 1, 3, 4),
+        ({}, True, 1, 3, 4),
+        # Averages of .75 need a machine each, on which nothing overflows.
+        ({"data": "avg"}, False, 2, 0, 8),
+        # Filled to half; the first task alone exceeds half a machine in half of its draws.
+        ({"fill": 0.5}, False, 2, 0, 8),
+        ({"capacity": 0.5}, False, 2, 2, 8),
+    ],
+)
+def test_what_is_seen_and_what_judges(
+    fields: dict[str, Any], on_fresh: bool, machines: int, overflows: int, trials: int
+) -> None:
+    (found,) = judge_instance(cast(Any, Drawn()), [Cell(Average(1), **fields)], on_fresh=on_fresh)
+    assert (found.m_abs, found.overflows, found.trials) == (machines, overflows, trials)
+    assert (found.instance, found.n_tasks, found.n_unplaceable, found.predicted) == (3, 2, 0, None)
+    # Means of all draws together are 1.
+    assert found.lower_bound == (2 if fields.get("capacity") else 1)
+
+
+def test_what_fits_nowhere_and_what_is_moved() -> None:
+    # Tasks of .5 and .5 on one of two machines: rebalancing has nothing to move; .75 and .75 fit no half.
+    cells = [Cell(Average(1), is_rebalanced=r) for r in (True, False)] + [Cell(Average(2), capacity=0.5)]
+    one, other, none = judge_instance(cast(Any, Drawn()), cells)
+    assert (one.n_moved, other.n_moved) == (0, 0)
+    assert (none.m_abs, none.n_unplaceable, none.lower_bound, none.trials, none.q) == (0, 2, 1, 0, 0.0)
+
+
+def test_overflow_that_is_predicted_is_a_mean_over_machines() -> None:
+    (found,) = judge_instance(cast(Any, Drawn()), [Cell(Gpa(0.5))])
+    # Mean 1 and deviation .25 on one machine of 1.
+    assert (found.m_abs, found.predicted) == (1, pytest.approx(0.5, abs=1e-5))
+
+
+class Grids:
+    """A study whose grid keeps what it is asked."""
+
+    def __init__(self, answer: Exception | None = None) -> None:
+        self.options: Any = None
+        self.cells: list[Cell] = []
+        self.answer = answer
+
+    def grid(self, options: Options) -> Any:
+        self.options = options
+        return self
+
+    def outcomes(self, cells: list[Cell]) -> None:
+        self.cells = cells
+        if self.answer is not None:
+            raise self.answer
+
+
+def test_experiments_on_the_grid_run_in_one_pass() -> None:
+    study, chosen = Grids(), [packing_base.EXPERIMENT, usage_changes.EXPERIMENT, packing_averages.EXPERIMENT]
+    run_cells(cast(Study, study), chosen, {"size": 7, "hours": 3})
+    assert study.cells == packing_base.cells() + packing_averages.cells()
+    # Ten instances by default; what was given; nothing that they do not take.
+    assert study.options == Options(size=7, instances=10)
+
+
+@pytest.mark.parametrize("chosen", [[packing_base.EXPERIMENT], [packing_base.EXPERIMENT, usage_changes.EXPERIMENT], []])
+def test_one_experiment_runs_on_its_own(chosen: list[Any]) -> None:
+    study = Grids()
+    run_cells(cast(Study, study), chosen, {})
+    assert (study.options, study.cells) == (None, [])
+
+
+def test_what_cannot_be_asked_is_left_to_each_experiment() -> None:
+    both = [packing_base.EXPERIMENT, packing_averages.EXPERIMENT]
+    run_cells(cast(Study, Grids(NotApplicable("no long task"))), both, {})
+    with pytest.raises(ValueError, match="a bug"):
+        run_cells(cast(Study, Grids(ValueError("a bug"))), both, {})
+
+
+def test_options_of_an_experiment_and_their_defaults() -> None:
+    online = packing_online.EXPERIMENT
+    assert dict(online.parameters) == {"tasks": 2_000, "capacity": 1.0, "include": "", "seed": 0}
+    assert dict(usage_changes.EXPERIMENT.parameters) == {"tasks": 100_000, "size": 1_000, "hours": 72, "seed": 0}
+    found = find_experiments()
+    assert found["packing_online"] is online
+    assert set(found) >= {"packing_base", "usage_changes"}
+    assert "arrivals" not in found
+
+
+def test_the_subject_of_an_experiment_is_a_study() -> None:
+    study = Study(POOL)
+    assert packing_base.EXPERIMENT.subject(study) is study
+    made = packing_base.EXPERIMENT.subject(POOL)
+    assert isinstance(made.source, GivenTasks)
+    assert made.source.whole is POOL
+
+
+def test_outcomes_are_known_once_and_in_the_order_that_is_asked_for() -> None:
+    instances = Instances(make([[0.25, 0.25], [0.5, 0.5]]), size=2, realizations=100, count=2)
+    grid = Grid(instances, threads=1)
+    first, second = Cell(Average(1)), Cell(Average(3))
+    (one, two) = grid.outcomes([first])
+    assert (one.instance, two.instance, one.cell) == (0, 1, first)
+    found = grid.outcomes([second, first, second])
+    assert [(each.cell, each.instance) for each in found] == [(second, 0), (second, 1), (first, 0), (first, 1)]
+    assert found[2] is one
+    # .75 and 1.5 of 1: one machine, and a task that fits none.
+    assert [(each.m_abs, each.n_unplaceable) for each in found[:2]] == [(1, 1)] * 2
+    assert grid.mean_quality(first) == 0.0

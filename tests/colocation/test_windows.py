@@ -1,0 +1,220 @@
+"""Windows of tasks: how lists and lengths become arrays, where attempts end, which stages there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from borgtrace.colocation import preparation
+from borgtrace.colocation.experiments import usage_deviation
+from borgtrace.colocation.pool import Step
+from borgtrace.colocation.pool_file import _Columns
+from borgtrace.colocation.windows import Windows, _flat, _matrix, _quantiles, _whole_seconds, read_windows
+from borgtrace.errors import SourceError
+from tests.analyses.tiny import at, tiny
+from tests.colocation.test_preparation import usage
+
+NAN = float("nan")
+
+
+def windows(task: list[int], start: list[int], **more: Any) -> Windows:
+    """Windows of these tasks that begin in these seconds."""
+    values = np.arange(len(task), dtype=np.float32)
+    known: dict[str, Any] = {"inst": values, "avg": values, "memory": values} | more
+    return Windows(
+        task=np.array(task, np.int32),
+        start=np.array(start, np.int32),
+        seconds=np.full(len(task), 300, np.int32),
+        **known,
+    )
+
+
+def test_lists_of_another_length_are_unknown() -> None:
+    lists = pa.chunked_array(
+        [[[1.0, 2.0], [3.0, 4.0, 5.0], None], [[None, 6.0], [7.0], [8.0, 9.0]]], pa.list_(pa.float64())
+    )
+    np.testing.assert_array_equal(
+        _matrix(lists, 2), np.float32([[1, 2], [NAN, NAN], [NAN, NAN], [NAN, 6], [NAN, NAN], [8, 9]])
+    )
+    # A slice begins where its first list does.
+    np.testing.assert_array_equal(_matrix(lists.slice(5), 2), np.float32([[8, 9]]))
+    assert _matrix(lists, 2).dtype == np.float32
+
+
+def test_percentiles_are_merged_and_ascend() -> None:
+    deciles, tail = [k / 10 for k in range(11)], [0.9 + k / 100 for k in range(1, 10)]
+    gap = [*tail[:4], None, *tail[5:]]
+    falling = [0.5, *deciles[1:]]
+    rows = pa.table(
+        {
+            "cpu_usage_distribution": pa.array([deciles, deciles, falling]),
+            "tail_cpu_usage_distribution": pa.array([tail, gap, tail]),
+        }
+    )
+    whole, broken, mended = _quantiles(rows)
+    expected = [*deciles[:10], *tail, 1.0]
+    assert whole == pytest.approx(expected)
+    # A gap at 95 % runs on to the end.
+    assert broken[:14] == pytest.approx(expected[:14])
+    assert np.isnan(broken[14:]).all()
+    assert mended == pytest.approx([0.5] * 6 + expected[6:])
+
+
+def test_seconds_are_whole_and_at_least_one() -> None:
+    assert _whole_seconds(np.array([0.0, 0.2, 0.6, 1.4, 1.6, 299.6])).tolist() == [1, 1, 1, 1, 2, 300]
+
+
+def test_all_windows_are_kept_as_they_are() -> None:
+    found = windows([0, 0, 1], [1, 2, 3])
+    assert found.take(np.array([True] * 3)) is found
+    some = found.take(np.array([True, False, True]))
+    assert (some.task.tolist(), some.start.tolist(), some.inst.tolist()) == ([0, 1], [1, 3], [0, 2])
+    assert some.quantiles is None
+
+
+def test_rows_become_seconds_of_the_traces_clock() -> None:
+    rows = pa.table(
+        {
+            **{"task": [0, 1], "start_time": [1_999_999, 3_000_000], "end_time": [3_500_000, 303_000_000]},
+            **{"sampled_cpu": [0.5, None], "average_cpu": [0.25, 0.75], "average_memory": [None, 0.125]},
+        }
+    )
+    found = _flat(rows)
+    # From 1.999999 to 3.5 s: the second it begins in, and its length rounded.
+    assert (found.task.tolist(), found.start.tolist(), found.seconds.tolist()) == ([0, 1], [1, 3], [2, 300])
+    np.testing.assert_array_equal(found.inst, np.float32([0.5, NAN]))
+    np.testing.assert_array_equal(found.memory, np.float32([NAN, 0.125]))
+    assert found.quantiles is None
+    assert _flat(rows, "average_cpu").inst.tolist() == [0.25, 0.75]
+
+
+def test_the_mean_may_stand_for_a_second() -> None:
+    tables = tiny(instance_usage=usage(5, [0.5, 0.75]))
+    chosen = pa.table({"collection_id": [5], "instance_index": [0]})
+    assert read_windows(tables, chosen, False).inst.tolist() == [0.5, 0.75]
+    assert read_windows(tables, chosen, False, "average_cpu").inst.tolist() == [0.25, 0.25]
+
+
+# --- attempts ------------------------------------------------------------------------------------
+
+
+def attempts(
+    events: list[tuple[int, int, str]], found: Windows, n: int = 3
+) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+    """Attempts of tasks 0, 1, …: their identities, whether each was made again, and the attempt of each window."""
+    rows = [{"collection_id": task, "time": time, "type": kind} for task, time, kind in events]
+    chosen = pa.table({"collection_id": range(n), "instance_index": [0] * n})
+    made, parts = preparation._attempts(tiny(instance_events=rows), chosen, found)
+    keys = zip(made["collection_id"].to_pylist(), made["instance_index"].to_pylist(), strict=True)
+    return list(keys), made["retried"].to_pylist(), parts.task.tolist()
+
+
+def test_each_task_has_attempts_of_its_own() -> None:
+    # Task 1 is evicted as its second window begins and fails after its third; task 2 is lost a second after its first
+    # window has begun, and killed when all are over; what finishes or is scheduled ends no attempt.
+    seconds = at(0) // 1_000_000
+    found = windows([0, 0, 1, 1, 1, 1, 2, 2], [seconds + s for s in (0, 300, 0, 300, 600, 900, 0, 300)])
+    events = [
+        *((0, at(300), "FINISH"), (0, at(0), "SCHEDULE")),
+        *((1, at(300), "EVICT"), (1, at(601), "FAIL"), (2, at(1), "LOST"), (2, at(9000), "KILL")),
+    ]
+    keys, retried, parts = attempts(events, found)
+    assert keys == [(0, 0), *((1, k << 32) for k in range(3)), (2, 0), (2, 1 << 32)]
+    assert retried == [0, 1, 1, 0, 1, 0]
+    assert parts == [0, 0, 1, 2, 2, 3, 4, 5]
+
+
+def test_a_failure_after_the_trace_ends_no_attempt() -> None:
+    # As a second, the time after the trace would be in the life of the task 2,147 places further on.
+    late = 2_077_252_342
+    found = windows([0, 2147, 2147], [600, late - 1, late])
+    keys, retried, parts = attempts([(0, 2**63 - 1, "KILL"), (0, 2**63 - 2, "SUBMIT")], found, 2148)
+    assert (keys, retried, parts) == ([(0, 0), (2147, 0)], [0, 0], [0, 1, 1])
+
+
+@pytest.mark.parametrize("generation", ["2011", "2019"])
+def test_the_stages_of_the_preparation_have_names(generation: str) -> None:
+    assert list(preparation.stages(generation)) == ["steps", "eligible"]
+    assert list(usage_deviation.EXPERIMENT.stages(generation)) == ["steps", "eligible"]
+
+
+def test_codes_are_by_the_order_of_names() -> None:
+    texts = pa.chunked_array([["b", None, "a"], ["c", "b"]])
+    assert preparation._codes(texts).tolist() == [1, -1, 0, 2, 1]
+    assert preparation._codes(pa.chunked_array([[None, None]], pa.string())).tolist() == [-1, -1]
+
+
+def test_means_stand_for_seconds_where_none_are_sampled() -> None:
+    assert preparation._stand_in("2011", 9) == ()
+    (step,) = preparation._stand_in("alibaba-2018", 9)
+    assert (step.count, step.of, step.unit) == (9, 9, "windows")
+
+
+@pytest.mark.parametrize(
+    ("steps", "message"),
+    [
+        ((Step("a", 0, 0), Step("b", 0, 0)), "no task has usage; colocation needs a longer trace with usage"),
+        (
+            (Step("a", 1_000, 2_000), Step("b", 0, 1_000), Step("c", 1_000, 1_000)),
+            "no long task is left of 2,000: 1,000 a, 1,000 c; colocation needs a longer trace with usage",
+        ),
+    ],
+)
+def test_what_left_nothing_is_counted(steps: tuple[Step, ...], message: str) -> None:
+    assert preparation._nothing_left(steps) == message
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (None, None),
+        # Two windows may begin together, and the next task may begin before.
+        ([300, 300, 600, 0, 0], None),
+        ([300, 600, 599, 0, 0], "row 0: column start goes back in time: expected at least 600, got 599"),
+        ([300, 600, 900, 2, 1], "row 1: column start goes back in time: expected at least 2, got 1"),
+        ([2, 1, 0, 2, 1], "row 0: column start goes back in time: expected at least 2, got 1"),
+    ],
+)
+def test_windows_of_a_task_do_not_go_back(start: list[int] | None, message: str | None) -> None:
+    columns = _Columns(pa.table({}), "p")
+    times, offsets = None if start is None else np.array(start), np.array([0, 3, 5])
+    if message is None:
+        columns.require_order(times, offsets)
+        return
+    with pytest.raises(SourceError) as caught:
+        columns.require_order(times, offsets)
+    assert str(caught.value) == f"p: {message}"
+
+
+def test_numbers_of_tasks_may_be_unknown() -> None:
+    columns = _Columns(pa.table({"user": [1, None], "cpu_request": [None, 0.5], "priority": ["a", "b"]}), "p")
+    user, request = columns.scalars("user", np.int64), columns.scalars("cpu_request", np.float32)
+    assert user is not None
+    assert (user.tolist(), user.dtype) == ([1, -1], np.int64)
+    np.testing.assert_array_equal(request, np.float32([NAN, 0.5]))
+    # A text is no number, and what is not there is not there.
+    assert columns.scalars("priority", np.int64) is None
+    assert columns.scalars("disk_request", np.float32) is None
+
+
+def test_a_task_without_an_instance_is_the_first() -> None:
+    found = _Columns(pa.table({"collection_id": [7, 8], "task": [1, 2]}), "p").identity()
+    assert (found["collection_id"].tolist(), found["instance_index"].tolist()) == ([7, 8], [0, 0])
+    rows = _Columns(pa.table({"instance_index": [4, 4, 4]}), "p").identity()
+    assert (rows["collection_id"].tolist(), rows["instance_index"].tolist()) == ([0, 1, 2], [4, 4, 4])
+
+
+def test_a_slice_of_lists_begins_at_0() -> None:
+    table = pa.table({"inst": [[1.0], [2.0, 3.0], [4.0]], "avg": [[1.0], [2.0], [3.0]]}).slice(1)
+    columns = _Columns(table, "p")
+    assert columns.offsets("inst").tolist() == [0, 2, 3]
+    assert columns.windows("inst", np.float32, np.array([0, 2, 3])).tolist() == [2, 3, 4]
+    with pytest.raises(SourceError) as caught:
+        columns.windows("avg", np.float32, np.array([0, 2, 3]))
+    assert str(caught.value) == "p: row 0: avg and inst differ in length: expected 2, got 1"
