@@ -483,10 +483,89 @@ def test_a_class_is_judged_beside_the_stricter_ones_on_machines_that_hold_it() -
     common = {"m_abs": packing.n_bins, "lower_bound": bound, "n_unplaceable": 1}
     assert lax == common | {"tier": "lax", "target": 0.1, "q": 4 / 8, "n_of_tier": 1}
     assert strict == common | {"tier": "strict", "target": 0.01, "q": 2 / 8, "n_of_tier": 3}
-    nobody = packing_promises._judged(
-        packing, later, cast(Any, SimpleNamespace(names=("none",), targets=(0.1,), rank=np.array([-1] * 4)))
-    )
-    assert (nobody[0]["q"], nobody[0]["n_of_tier"]) == (0.0, 0)
+    # A class of one machine, and one without any.
+    ranks = cast(Any, SimpleNamespace(names=("none", "one"), targets=(0.1, 0.2), rank=np.array([-1, -1, 1, -1])))
+    first, last = packing_promises._judged(packing, later, ranks)
+    assert (first["n_of_tier"], last["n_of_tier"], last["q"]) == (0, 1, 2 / 4)
+    empty = cast(Any, SimpleNamespace(names=("none",), targets=(0.1,), rank=np.array([-1] * 4)))
+    assert packing_promises._judged(packing, later, empty)[0]["q"] == 0.0
+
+
+class Drawing:
+    """Draws that are known: tasks in their order, and who has no past."""
+
+    def __init__(self) -> None:
+        self.seeds: list[Any] = []
+
+    def __call__(self, seed: Any) -> Any:
+        self.seeds.append(seed)
+        return self
+
+    def permutation(self, n: int) -> np.ndarray:
+        return np.arange(n)[::-1]
+
+    def random(self, n: int) -> np.ndarray:
+        # The first task has a past whatever is drawn; .1 is not below a tenth.
+        return np.array([0.0, 0.1, 0.0999, 0.5])[:n]
+
+    def integers(self, most: int, size: int) -> np.ndarray:
+        return np.arange(size) % most
+
+
+@pytest.mark.parametrize(
+    ("slots", "learned", "cuts"),
+    [
+        # Less than two days: half of it, and no hours of the day.
+        (400, 200, 1),
+        (575, 287, 1),
+        # Whole days but the last one.
+        (576, 288, 2),
+        (720, 288, 2),
+        (870, 576, 2),
+    ],
+)
+def test_what_is_learned_and_who_has_no_past(
+    monkeypatch: pytest.MonkeyPatch, slots: int, learned: int, cuts: int
+) -> None:
+    asked: list[Any] = []
+
+    def with_priors(mean: np.ndarray, variance: np.ndarray, unseen: np.ndarray, *kin: Any) -> Any:
+        asked.append((mean.shape, unseen.tolist(), len(kin)))
+        return mean, variance
+
+    hours: list[np.ndarray] = []
+    known = packing_promises._moments
+
+    def moments(values: np.ndarray, of_day: np.ndarray) -> Any:
+        hours.append(of_day)
+        return known(values, of_day)
+
+    pool = on_clock(np.full((5, slots), 0.25), start=[6] * 5)
+    span = packing_promises.longest_busy_span(pool, slots // 12, 2)
+    assert (span.first, len(span.tasks)) == (6, 5)
+    drawing = Drawing()
+    monkeypatch.setattr(packing_promises, "with_priors", with_priors)
+    monkeypatch.setattr(packing_promises, "_moments", moments)
+    monkeypatch.setattr(packing_promises, "longest_busy_span", lambda *asked: type(span)(6, slots, span.tasks))
+    monkeypatch.setattr(np.random, "default_rng", drawing)
+    options = SimpleNamespace(promises="production=0.999,free=0.95", seed=3, hours=72, size=4, instances=2)
+    study = cast(Study, SimpleNamespace(pool=lambda options: pool))
+    found = packing_promises.compute(study, cast(Any, options)).to_pylist()
+    # Of random classes, and of each instance.
+    assert drawing.seeds == [[3, 7], [3, 0, 11], [3, 1, 11]]
+    assert len(asked) == 2 * cuts
+    assert {tuple(unseen) for _, unseen, _ in asked} == {(False, False, True, False)}
+    assert {kin for *_, kin in asked} == {3}
+    assert {len(of_day) for of_day in hours} == {learned}
+    assert set(hours[0]) == {0}
+    if cuts == 2:
+        # The span begins at half past midnight: six slots of hour 0, then whole hours, then the rest of hour 0.
+        assert hours[1][:18].tolist() == [0] * 6 + [1] * 12
+        assert hours[1][282:288].tolist() == [0] * 6
+    rows = {(row["instance"], row["n_unseen"], row["hours"], row["n_tasks"], row["classes"]) for row in found}
+    assert rows == {(k, 1, (slots - learned) / 12, 4, "jobs at random") for k in (0, 1)}
+    assert {row["way"] for row in found} == set(packing_promises.WAYS[: 2 + cuts])
+    assert len(found) == 2 * 2 * (2 + cuts)
 
 
 def test_moments_of_each_hour_that_occurs() -> None:
@@ -537,6 +616,56 @@ def test_capacity_in_use_on_unequal_machines() -> None:
     assert [row["m"] for row in rows] == pytest.approx([1 / 0.6] * 6)
     small = packing_machines._rows(instance, np.array([[0.25, 1.0, 1.0]]), 0)
     assert {(row["n_machines"], row["capacity"], row["m"], row["n_unplaceable"]) for row in small} == {(0, 0, 0, 2)}
+
+
+def test_twice_as_many_machines_are_drawn_as_there_are_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def machines(table: Any, count: int, seed: int) -> np.ndarray:
+        asked.append((table, count, seed))
+        return np.array([[0.25, 9.0], [0.5, 1.0], [0.375, 7.0], [0.25, 1.0]])
+
+    known = packing_machines.fit
+
+    def fit(estimator: Any, seen: Observation, limit: float) -> Any:
+        asked.append(limit)
+        return known(estimator, seen, limit)
+
+    monkeypatch.setattr(packing_machines, "machines", machines)
+    monkeypatch.setattr(packing_machines, "fit", fit)
+    usage = np.full((2, 100), 0.3, np.float32)
+    instance = cast(Any, SimpleNamespace(inst=usage, seen=Observation(usage), number=2))
+    found = packing_machines._rows(instance, cast(Any, "table"), 5)
+    # Seeded by the instance; the largest of the machines is what estimators look at.
+    assert asked == [("table", 4, 7), *[0.5] * 5]
+    # .3 fits on those of .5 and of .375.
+    rows = [row for row in found if row["estimator"] == "percentile 100"]
+    assert {(row["n_machines"], row["capacity"]) for row in rows} == {(2, 0.875)}
+
+
+def test_a_way_is_matched_by_its_overflow_without_rebalancing(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells: list[Cell] = []
+
+    def averages(grid: Any, ways: list[Cell]) -> list[dict[str, Any]]:
+        cells.extend(ways)
+        return [
+            {"estimator": "gpa", "is_rebalanced": cell.is_rebalanced, "q": 0.001 if cell.is_rebalanced else 0.01}
+            for cell in ways
+        ]
+
+    curve = np.log([0.0001, 0.001, 0.01, 0.1]), np.array([40.0, 30.0, 20.0, 10.0])
+    monkeypatch.setattr(packing_rare_events, "candidates", lambda target: [Gpa(target)])
+    monkeypatch.setattr(packing_rare_events, "_averages", averages)
+    monkeypatch.setattr(packing_rare_events, "_gpa_curve", lambda grid, target: curve)
+    learning = cast(Any, SimpleNamespace(prepared=lambda estimator, cell: estimator))
+    rows = packing_rare_events._rows("a pool", cast(Any, None), learning, 0.02)
+    assert [(cell.estimator.label, cell.is_rebalanced) for cell in cells] == [("gpa 0.02", False), ("gpa 0.02", True)]
+    expected = {"estimator": "gpa", "pool": "a pool", "target": 0.02, "matched_machines": 20.0, "used": Gpa(0.02).used}
+    assert [{name: row[name] for name in expected} for row in rows] == [expected] * 2
+    assert [(row["is_rebalanced"], row["q"]) for row in rows] == [(False, 0.01), (True, 0.001)]
+    # To the end of the curve, and no further.
+    assert packing_rare_events._matched(0.1, curve) == 10
+    assert packing_rare_events._matched(0.101, curve) is None
 
 
 def test_a_mix_is_taken_where_it_is_given() -> None:

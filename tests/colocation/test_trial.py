@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation import trial as module
-from borgtrace.colocation.intervals import Blocks, Interval
+from borgtrace.colocation.intervals import Blocks, Interval, share_over_instances
 from borgtrace.colocation.raw_series import Span
 from borgtrace.colocation.trial import Evidence, Judged, Running, Trial
 from borgtrace.placement import Average, Observation, Packing
@@ -144,6 +144,7 @@ def test_overflow_on_series_is_of_all_machines_and_slots() -> None:
         (Interval(0.1), Interval(0.2), "draws"),
         (Interval(0.2, 0.0, 0.3), Interval(0.1, 0.0, 0.3), "series"),
         (None, Interval(0.1), "draws"),
+        (Interval(0.0, 0.0, 0.0), Interval(0.2, 0.1, 0.3), "draws"),
     ],
 )
 def test_the_stricter_is_the_one_with_the_higher_end(series: Interval | None, draws: Interval, stricter: str) -> None:
@@ -202,6 +203,38 @@ def test_the_worst_machine_on_series_is_of_the_first_trial() -> None:
 def test_none_seen_in_three_thousand_is_below_one_in_a_thousand(trials: int, distinct: float, found: Interval) -> None:
     days = Blocks.of([5 * 288])
     assert days.share(np.zeros(5, np.int64), np.full(5, trials), 0.001, distinct) == found
+
+
+@pytest.mark.parametrize(("trials", "is_enough"), [([1_000, 2_000], True), ([1_000, 1_999], False)])
+def test_three_thousand_draws_tell_of_one_in_a_thousand(trials: list[int], is_enough: bool) -> None:
+    found = share_over_instances([0, 0], trials, 0.001)
+    assert found == (Interval(0.0, 0.0, 0.001) if is_enough else Interval(0.0))
+
+
+def test_a_single_draw_is_all_of_an_instance() -> None:
+    # One of one, and none of none.
+    assert share_over_instances([1, 0], [1, 0], 0.001) == Interval(0.5)
+    assert Blocks.of([60]).share(np.array([1, 0, 0, 0, 0]), np.array([1, 0, 0, 0, 0]), 0.5) == Interval(1.0)
+
+
+def test_a_resample_of_one_trial_is_that_trial() -> None:
+    # All trials overflow, and the last block has none: it is drawn four of five times, and never five.
+    blocks = Blocks.of([60])
+    assert blocks.times[:, 4].max() == 4
+    found = blocks.share(np.array([1, 1, 1, 1, 0]), np.array([1, 1, 1, 1, 0]), 1.0)
+    assert found == Interval(1.0, 1.0, 1.0)
+
+
+def test_blocks_are_drawn_from_a_stream_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, known = [], np.random.default_rng
+
+    def spy(seed: Any) -> Any:
+        asked.append(seed)
+        return known(seed)
+
+    monkeypatch.setattr(np.random, "default_rng", spy)
+    assert Blocks.of([60], seed=3).times.shape == (1_000, 5)
+    assert asked == [[3, 8]]
 
 
 def test_resampled_blocks_are_expanded_percentiles() -> None:

@@ -51,7 +51,7 @@ def compute(study: Study, options: Options) -> pa.Table:
         tasks, seen, later = span.tasks[chosen], values[chosen, :learned], values[chosen, learned:]
         unseen = rng.random(len(chosen)) < UNSEEN
         unseen[0] = False
-        cuts = (np.zeros_like(of_day), of_day)[: min(2, max(1, days))]
+        cuts = (np.zeros_like(of_day), of_day)[: max(1, days)]
         moments = [with_priors(*_moments(seen, cut), unseen, *(codes[tasks] for codes in kin)) for cut in cuts]
         own = replace(classes, rank=classes.rank[tasks])
         common = {"instance": number, "n_unseen": int(unseen.sum()), "hours": later.shape[1] / _HOUR}
