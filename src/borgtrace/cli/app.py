@@ -4,7 +4,8 @@ import functools
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ from typer.core import TyperGroup
 from borgtrace._version import __version__
 from borgtrace.cli._options import declared, said_of
 from borgtrace.errors import BorgtraceError, StoreError, UsageError
-from borgtrace.storage import NOT_WRITABLE, local
+from borgtrace.storage import NOT_WRITABLE, RemotePath, local, place, unchanged
 
 # What DuckDB calls faults of a query and of the machine; what else it says of a query may come from a damaged file.
 _NO_DAMAGE = ("Parser", "Binder", "Catalog", "Permission", "Out of Memory", "Conversion", "Not implemented")
@@ -33,7 +34,8 @@ def damage_behind(error: Exception, store: object) -> StoreError | None:
     store
         Its argument of this name.
     """
-    if not isinstance(store, Path) or _is_explained(error):
+    # Nor of a bucket, which may be larger than anybody would read for that.
+    if not isinstance(store, Path) or isinstance(store, RemotePath) or _is_explained(error):
         return None
     from borgtrace.cli._console import talk
     from borgtrace.store.layout import Layout
@@ -82,12 +84,15 @@ def _load(name: str) -> Any:
     module = import_module(f"borgtrace.cli.{name}")
     # No tracebacks, and no marked-up help: errors are one line.
     one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    run = ending_well(getattr(module, name), said_of(name)["Ctrl-C"])
+    said = said_of(name)
+    run = ending_well(getattr(module, name), said["Ctrl-C"], said["urls"])
     one.command(name)(declared(name, run))
     return typer.main.get_command(one)
 
 
-def ending_well(function: Callable[..., None], on_interrupt: str = "nothing was written") -> Callable[..., None]:
+def ending_well(
+    function: Callable[..., None], on_interrupt: str = "nothing was written", urls: Sequence[str] = ()
+) -> Callable[..., None]:
     """Turn a command's errors into one line and an exit code: the only place that catches them.
 
     Parameters
@@ -96,14 +101,18 @@ def ending_well(function: Callable[..., None], on_interrupt: str = "nothing was 
         The command.
     on_interrupt
         What is true after Ctrl-C: what was kept, and how to go on.
+    urls
+        Parameters that may be URLs of a bucket; elsewhere one is refused.
     """
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
         warnings.formatwarning = _one_line
         try:
-            _refuse_urls(options)
-            function(*arguments, **options)
+            with ExitStack() as stack:
+                for remote in _take_urls(options, urls):
+                    stack.enter_context(unchanged(remote))
+                function(*arguments, **options)
             # Here, where a closed pipe is caught; at exit Python would complain about it.
             sys.stdout.flush()
         except KeyboardInterrupt:
@@ -126,12 +135,19 @@ def ending_well(function: Callable[..., None], on_interrupt: str = "nothing was 
     return run
 
 
-def _refuse_urls(options: dict[str, Any]) -> None:
+def _take_urls(options: dict[str, Any], urls: Sequence[str]) -> list[RemotePath]:
+    """Replace the places in `options`, and return those that are in buckets; refuse URLs of other options."""
     # Here, for all commands: before one says that there is no such file, or makes a folder of the URL's name.
-    for value in options.values():
-        for place in value if isinstance(value, list) else [value]:
-            if isinstance(place, Path):
-                local(place)
+    found: list[Path] = []
+    for name, value in options.items():
+        taken = place if name in urls else local
+        if isinstance(value, Path):
+            options[name] = taken(value)
+            found.append(options[name])
+        elif isinstance(value, list) and value and isinstance(value[0], Path):
+            options[name] = list(map(taken, value))
+            found += options[name]
+    return [remote for remote in found if isinstance(remote, RemotePath)]
 
 
 def _not_writable(error: Exception) -> UsageError | None:

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from borgtrace.engine.embedded import raw_connection, view_sql
+from borgtrace.engine.embedded import add_view, raw_connection
 from borgtrace.engine.spark_tasks import SparkTasks
 from borgtrace.errors import EngineError, UsageError, first_line
 from borgtrace.schema import Table
+from borgtrace.storage import BUCKETS
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -104,7 +105,7 @@ def read_table(con: SQLBackend, table: Table, paths: Sequence[str], *, name: str
     Raises
     ------
     EngineError
-        Where a file is missing or is not Parquet.
+        Where a file is missing or is not Parquet, or in a bucket that Spark would have to read.
 
     Examples
     --------
@@ -113,13 +114,15 @@ def read_table(con: SQLBackend, table: Table, paths: Sequence[str], *, name: str
     0
     """
     name = name or table.name
+    if con.name == "pyspark" and paths and paths[0].startswith(BUCKETS):
+        raise EngineError(con.name, "reads no bucket", got=paths[0], way_out="leave --engine out, or copy it here")
     try:
         if con.name == "pyspark":
             from borgtrace.engine.spark import register
 
             register(con, table, paths, name)
         else:
-            con.raw_sql(view_sql(table, paths, name))
+            add_view(con.con, table, paths, name)
     except Exception as error:  # pyspark raises classes of its own for each cause
         what, way_out = f"cannot read {table.name}", "check the store with: borgtrace verify STORE"
         raise EngineError(con.name, what, got=first_line(error), way_out=way_out) from error

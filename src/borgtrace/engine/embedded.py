@@ -22,6 +22,7 @@ from borgtrace.errors import EngineError
 from borgtrace.schema import Table
 from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.sql import literals
+from borgtrace.storage import RemotePath, place
 
 _SERIAL = itertools.count()
 SQL_TYPES = {row["type"]: row["sql"] for row in read_rows(Path(__file__).with_name("types.csv"))}
@@ -112,13 +113,18 @@ def _small_connection() -> duckdb.DuckDBPyConnection:
     return raw_connection(threads=1)
 
 
-def view_sql(table: Table, paths: Sequence[str], name: str, kind: str = "TEMP VIEW") -> str:
-    """Write the statement that registers `paths` as the view `name`.
+def add_view(
+    con: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[str], name: str, kind: str = "TEMP VIEW"
+) -> None:
+    """Register `paths` as the view `name`.
 
     Columns that files of an earlier version lack are NULL; those that have been renamed get their present names.
+    Files of a bucket are read by Arrow, which is told the columns and the filters of a query.
 
     Parameters
     ----------
+    con
+        The connection.
     table
         What the files hold.
     paths
@@ -127,17 +133,21 @@ def view_sql(table: Table, paths: Sequence[str], name: str, kind: str = "TEMP VI
         Name of the view.
     kind
         ``TEMP VIEW`` or ``VIEW``.
-
-    Examples
-    --------
-    >>> from borgtrace.schema import Column
-    >>> view_sql(Table("t", "x", ("a",), (Column("a", "int64", "id", "An id."),)), [], "t")
-    'CREATE OR REPLACE TEMP VIEW "t" AS SELECT CAST(NULL AS BIGINT) AS "a" WHERE false'
     """
-    return f'CREATE OR REPLACE {kind} "{name}" AS {select_sql(table, paths)}'
+    rows, remote = "", [path for path in map(place, paths) if isinstance(path, RemotePath)]
+    if remote:
+        from pyarrow.dataset import dataset
+
+        rows = f'"{name}_files"'
+        files = dataset([path.located[1] for path in remote], filesystem=remote[0].located[0], format="parquet")
+        # No `register`, whose views other cursors do not see.
+        con.from_arrow(files).create_view(f"{name}_files", replace=True)
+    con.execute(f'CREATE OR REPLACE {kind} "{name}" AS {select_sql(table, paths, rows=rows)}')
 
 
-def select_sql(table: Table, paths: Sequence[str | Path], replaced: Mapping[str, str] | None = None) -> str:
+def select_sql(
+    table: Table, paths: Sequence[str | Path], replaced: Mapping[str, str] | None = None, rows: str = ""
+) -> str:
     """Write the query that yields exactly a table's declared columns from its files; no files, no rows.
 
     Parameters
@@ -148,13 +158,21 @@ def select_sql(table: Table, paths: Sequence[str | Path], replaced: Mapping[str,
         Parquet files of this version or an earlier one.
     replaced
         SQL of columns that are not to be taken as they are stored.
+    rows
+        What yields the rows of the files; DuckDB's own reader where empty.
+
+    Examples
+    --------
+    >>> from borgtrace.schema import Column
+    >>> select_sql(Table("t", "x", ("a",), (Column("a", "int64", "id", "An id."),)), [])
+    'SELECT CAST(NULL AS BIGINT) AS "a" WHERE false'
     """
     names = stored_names(table, paths) if paths else {}
     held = {column: f'"{stored}"' for column, stored in names.items() if stored} | dict(replaced or {})
     values = columns_sql(table, held)
     if not paths:
         return f"SELECT {values} WHERE false"
-    return f"SELECT {values} FROM {files_sql(paths)}"
+    return f"SELECT {values} FROM {rows or files_sql(paths)}"
 
 
 def columns_sql(table: Table, held: Mapping[str, str]) -> str:

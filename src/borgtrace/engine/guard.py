@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from borgtrace.engine.embedded import raw_connection, view_sql
+from borgtrace.engine.embedded import add_view, raw_connection
 from borgtrace.engine.stoppable import Stoppable
 from borgtrace.errors import BorgtraceError, EngineError, UsageError, did_you_mean, first_line
 from borgtrace.schema import TABLES, Table
@@ -67,7 +67,7 @@ def open_store(
     con = raw_connection(memory, threads, temp_directory)
     try:
         for table, paths in tables.items():
-            con.execute(view_sql(table, paths, table.name, "VIEW"))
+            add_view(con, table, paths, table.name, "VIEW")
     except (duckdb.Error, OSError, pa.ArrowInvalid) as error:
         raise EngineError(str(root), "the store cannot be read", got=first_line(error)) from error
     _lock(con, root)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 
 from borgtrace.explore.tiers import UNKNOWN, tier_colors
 from borgtrace.store import Store
@@ -49,5 +48,5 @@ class Tasks:
 
     @cached_property
     def _columns(self) -> dict[str, Any]:
-        table = pq.read_table(self._store.layout.parts("tasks"), columns=list(_COLUMNS))
+        table = self._store.layout.tasks(_COLUMNS)
         return {name: table[name].to_numpy() for name in _COLUMNS}

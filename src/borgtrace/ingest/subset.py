@@ -57,7 +57,7 @@ def subset(
     StoreError
         When `store` is not a finished store, or a file of it has changed since it was written.
     """
-    held = read_intact(Path(store))
+    held = read_intact(local(store))
     terms = cut.terms(held.dialect)
     if not terms and not cut.time:
         way_out = "such as --jobs, --tier or --time: borgtrace subset --help"

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
@@ -126,7 +125,7 @@ def name_pool(store: Store, metric: Metric) -> Pool:
 
 
 def _tasks(store: Store, *columns: str) -> list[np.ndarray]:
-    table = pq.read_table(store.layout.parts("tasks"), columns=list(columns))
+    table = store.layout.tasks(columns)
     return [table[name].to_numpy() for name in columns]
 
 

@@ -5,7 +5,6 @@ Only policies that add up predictions of tasks say anything of one of them.
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from borgtrace.errors import check_names
 from borgtrace.overcommit.policies.policy import KINDS
@@ -50,7 +49,7 @@ def reservations(store: Store, tables: Tables, policy: TaskPolicy, until: int | 
         task was not measured.
     """
     cell = open_cell(store, tables, Setting(policies=(policy.label,)), lambda step, done, total: None)
-    keys = pq.read_table(store.layout.parts("tasks"), columns=["collection_id", "instance_index"])
+    keys = store.layout.tasks(["collection_id", "instance_index"])
     found, latest = np.full((2, keys.num_rows), np.nan), np.full((2, keys.num_rows), -1)
     end = cell.usage.facts["n_slots"] if until is None else (until - TRACE_START) // WINDOW
     for place in range(len(cell.usage.machines)):

@@ -97,21 +97,22 @@ class EngineTables(Tables):
         opened = open_store(store, memory=memory) if isinstance(store, str | Path) else store
         url = engine or "duckdb"
         con = connect(url, memory=memory, threads=threads)
-        path = Path(opened.path)
         # All Spark tables of a process live in one session: two stores must not share their names.
         suffix = f"_{opened.digest[:16]}" if con.name == "pyspark" else ""
         tables = {
-            name: read_table(con, table, sorted(map(str, path.glob(f"{name}/part-*.parquet"))), name=f"{name}{suffix}")
+            name: read_table(con, table, list(map(str, opened.layout.parts(name))), name=f"{name}{suffix}")
             for name, table in TABLES.items()
         }
         known = opened.manifest
-        origin = Provenance(str(path), opened.digest, known.generation, known.cell, known.is_synthetic, engine=url)
+        origin = Provenance(
+            str(opened.path), opened.digest, known.generation, known.cell, known.is_synthetic, engine=url
+        )
         made = cls(
             tables,
             replace(origin, is_simulated=known.made == "simulated"),
             # The manifest has counted the rows already: asking whether a table has any costs no scan.
             n_rows=known.tables,
-            cache=Cache(path / "cache", opened.digest),
+            cache=Cache(opened.layout.cache, opened.digest),
             traces=opened.traces,
             coverage=coverage(known),
             sql=opened.sql,

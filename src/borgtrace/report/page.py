@@ -18,8 +18,7 @@ from borgtrace.report.sections import VERDICTS, Section, grouped, observed, refu
 from borgtrace.report.values import environment
 from borgtrace.schema import TABLES
 from borgtrace.schema.dialects import Citation
-from borgtrace.storage import write_file
-from borgtrace.store.kept import user_cache
+from borgtrace.storage import user_cache, write_file
 from borgtrace.store.manifest import Manifest
 
 # The order matters: double signs before single ones, which would take half of each.

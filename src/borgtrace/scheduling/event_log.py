@@ -49,7 +49,7 @@ def write_event_log(store: Store, trace: Trace, found: Index, policy: str, seed:
     UsageError
         Where it holds something.
     """
-    held, source = store.manifest, Layout(store.path)
+    held, source = store.manifest, Layout(local(store.path))
     with new_folder(local(out)) as work:
         spill = Layout(work).spill
         with sorting_connection(store.memory, None, spill) as connection:

@@ -1,12 +1,13 @@
-"""Places are files and folders of this machine: a URL is refused, before it becomes a folder of that name."""
+"""Places: files and folders of this machine; of a bucket, where that can be; any other URL is refused."""
 
 import re
 from pathlib import Path
 
 from borgtrace.errors import UsageError
+from borgtrace.storage.remote import SCHEME, RemotePath
 
-# At least two letters: a single one is a drive of Windows.  One slash: a `Path` keeps no second one.
-_SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
+BUCKETS = ("s3://", "gs://", "abfs://", "abfss://")
+"""How URLs of buckets begin."""
 
 
 def local(place: str | Path) -> Path:
@@ -26,12 +27,31 @@ def local(place: str | Path) -> Path:
     borgtrace.errors.UsageError: gs://bucket/store: a URL: expected a file or folder of this machine; copy it here \
 first, or mount the bucket
     """
-    text = str(place)
-    if _SCHEME.match(text):
-        raise UsageError(
-            _SCHEME.sub(r"\1://", text),
-            "a URL",
-            expected="a file or folder of this machine",
-            way_out="copy it here first, or mount the bucket",
-        )
+    if SCHEME.match(str(place)):
+        expected, way_out = "a file or folder of this machine", "copy it here first, or mount the bucket"
+        raise UsageError(SCHEME.sub(r"\1://", str(place)), "a URL", expected=expected, way_out=way_out)
     return Path(place)
+
+
+def place(text: str | Path) -> Path:
+    """Return a place as a path of this machine or of a bucket.
+
+    Raises
+    ------
+    UsageError
+        For a URL of another kind, or one that holds a password.
+
+    Examples
+    --------
+    >>> str(place(Path("s3://bucket/store")) / "manifest.json"), str(place("file:///data/store"))
+    ('s3://bucket/store/manifest.json', '/data/store')
+    """
+    url = SCHEME.sub(lambda found: f"{found[1].lower()}://", str(text))
+    if url.startswith("file:"):
+        return Path(url.removeprefix("file:/"))
+    if not url.startswith(BUCKETS):
+        return local(text)
+    if re.match("[a-z0-9]+://[^@/]*:[^/]*@", url):
+        way_out = "leave them to the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        raise UsageError(f"{url.partition('/')[0]}//…", "the URL holds credentials", way_out=way_out)
+    return RemotePath(url)

@@ -1,5 +1,6 @@
 """Usage columns as arrays: which there are, and building one on its first use."""
 
+import errno
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 from borgtrace.engine.stored import stored_names
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import PERCENTILES, TABLES
-from borgtrace.storage import NOT_WRITABLE, replacing, write_file
+from borgtrace.storage import NOT_WRITABLE, Blocks, RemotePath, replacing, write_file
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import Layout
@@ -24,7 +25,15 @@ DEFAULT_COLUMNS = ("start_time", "duration", "average_cpu", "sampled_cpu", "aver
 
 
 def load_array(layout: Layout, column: str, rows: int) -> np.ndarray:
-    """Map the array of a trace column.
+    """Map the array of a trace column; of a bucket it is copied first.  See :func:`open_array`."""
+    array, blocks = open_array(layout, column, rows)
+    if blocks:
+        blocks.whole()
+    return array
+
+
+def open_array(layout: Layout, column: str, rows: int) -> tuple[np.ndarray, Blocks | None]:
+    """Map the array of a trace column, and return also what fetches its bytes, where it is in a bucket.
 
     Parameters
     ----------
@@ -41,7 +50,12 @@ def load_array(layout: Layout, column: str, rows: int) -> np.ndarray:
         When the file is missing, truncated, or not such an array; it is named.
     """
     path, kind = layout.array(column), np.dtype(np.uint32 if column == "start_time" else np.float32)
+    blocks = None
     try:
+        if isinstance(path, RemotePath):
+            blocks = Blocks(path)
+            blocks.fetch(np.zeros(1, np.int64), np.ones(1, np.int64))
+            path = blocks.path
         # An empty array cannot be mapped.
         array = np.load(path, mmap_mode="r" if rows else None)
         # To the byte: NumPy maps a file that goes on behind its array.
@@ -54,7 +68,7 @@ def load_array(layout: Layout, column: str, rows: int) -> np.ndarray:
         raise _damaged(layout, column, got, f"shape ({rows},) of {kind}")
     _check_made(layout, column)
     # A plain array on the same memory: np.memmap runs Python code for every slice.
-    return array.view(np.ndarray)
+    return array.view(np.ndarray), blocks
 
 
 def _check_made(layout: Layout, column: str) -> None:
@@ -94,9 +108,10 @@ def add_array(layout: Layout, column: str) -> None:
         When the store cannot be written to.
     """
     rows = sum(pq.read_metadata(part).num_rows for part in layout.parts("instance_usage"))
-    path = layout.array(column)
     try:
-        with replacing(path) as draft:
+        if layout.is_remote:
+            raise PermissionError(errno.EROFS, "a bucket")
+        with replacing(layout.array(column)) as draft:
             # float32 like the Parquet column, and written block by block: the whole column need not fit in memory.
             array = np.lib.format.open_memmap(draft, mode="w+", dtype=np.float32, shape=(rows,))
             for at, block in column_blocks(layout, column):

@@ -9,6 +9,7 @@ from borgtrace.engine.stored import stored_types
 from borgtrace.errors import StoreError
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import held_names, incompatible_columns, schema_digest
+from borgtrace.storage import RemotePath
 from borgtrace.store.layout import FORMAT_VERSION, Layout
 
 
@@ -53,6 +54,7 @@ def unreadable(root: Path, what: str, got: str, expected: str | None = None) -> 
         What was found, and what would have been right.
     """
     way_out = f"build it again: borgtrace ingest SRC --store {root} --rebuild"
+    way_out = "copy it there again" if isinstance(root, RemotePath) else way_out
     return StoreError(str(root), what, expected=expected, got=got, way_out=way_out)
 
 

@@ -1,6 +1,7 @@
 """Is what is read what was written?  Asked whenever a store is opened, and before its files go into another."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,9 @@ from borgtrace.store.digest import file_digests
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, read_manifest
 from borgtrace.store.unchanged import changed_files
+
+_FOOTERS = 16
+"""Footers read at a time."""
 
 
 def read_intact(root: Path) -> Manifest:
@@ -33,7 +37,7 @@ def read_intact(root: Path) -> Manifest:
     -----
     Milliseconds; a store that is new here, or a file that was changed, is read once (1 s per gigabyte and core) before
     any library parses it, since a damaged file can make one give a wrong answer or end the process.  A store of
-    format 1.0 lists no files: its rows alone are compared.
+    format 1.0 lists no files: its rows alone are compared.  Of a store in a bucket names and rows are compared.
     """
     manifest = read_manifest(root)
     layout = Layout(root)
@@ -70,11 +74,15 @@ def _has_changed(layout: Layout, manifest: Manifest, name: str, digest: str | No
 
 
 def _other_rows(layout: Layout, manifest: Manifest) -> StoreError | None:
-    for name in TABLES:
+    parts = {name: layout.parts(name) for name in TABLES}
+    # From a bucket a footer takes a while, nearly all of it waiting.
+    with ThreadPoolExecutor(_FOOTERS) as pool:
+        footers = {path: pool.submit(pq.read_metadata, path) for paths in parts.values() for path in paths}
+    for name, paths in parts.items():
         found, expected = 0, manifest.tables.get(name, 0)
-        for path in layout.parts(name):
+        for path in paths:
             try:
-                found += pq.read_metadata(path).num_rows
+                found += footers[path].result().num_rows
             except (OSError, ValueError, pa.ArrowException) as error:
                 return unreadable(layout.root, f"{name}/{path.name} cannot be read", first_line(error))
         if found != expected:

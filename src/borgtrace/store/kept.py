@@ -1,13 +1,12 @@
 """Folders of aggregates that are computed once per store and kept beside it, or in the user's cache."""
 
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from borgtrace.storage import is_writable, replacing_once
+from borgtrace.storage import is_writable, replacing_once, user_cache
 from borgtrace.store.store import Store
 
 
@@ -48,11 +47,6 @@ def version_of(packages: Iterable[Path]) -> str:
     for path in (path for path in files if path.suffix in (".py", ".columns")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
-
-
-def user_cache() -> Path:
-    """Return the folder of what may be computed again, as the user's environment names it; it need not exist."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "borgtrace"
 
 
 def _remove_others(store: Store, place: Path, kind: str, kept: Path) -> None:

@@ -1,8 +1,13 @@
-"""Where things are in a store: paths only."""
+"""Where things are in a store."""
 
+from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
-from borgtrace.storage import INCOMPLETE
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from borgtrace.storage import INCOMPLETE, RemotePath, on_this_machine, user_cache
 
 FORMAT_VERSION = "1.1"
 """Major.minor of the store's layout; another major version is refused.  1.1: content digests."""
@@ -19,7 +24,7 @@ class Layout:
         """Memory-mapped usage columns in task order."""
         self.quarantine = root / "quarantine"
         """Refused rows with their reasons."""
-        self.cache = root / "cache"
+        self.cache = user_cache() / "stores" / source_key(str(root)) if self.is_remote else root / "cache"
         """Derived tables that several questions share; may be deleted at any time."""
         self.staging = root / "staging"
         """Checked Parquet parts that wait to be clustered."""
@@ -34,14 +39,31 @@ class Layout:
         self.lock = root / ".lock"
         """Held by the one process that writes."""
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the store is in a bucket: it is read only."""
+        return isinstance(self.root, RemotePath)
+
+    @cached_property
+    def _listed(self) -> list[Path]:
+        # One request for all tables of a bucket, which a finished store never changes.
+        return list(self.root.glob("*/part-*.parquet"))
+
     def table(self, name: str) -> Path:
         """Folder of a table's Parquet files."""
         return self.root / name
 
     def parts(self, name: str) -> list[Path]:
         """Parquet files of a table, in order; empty where there is none."""
+        folder = self.table(name)
         # Names have five digits, so that the order of the names is the order of the rows.
-        return sorted(self.table(name).glob("part-*.parquet"))
+        if self.is_remote:
+            return sorted(path for path in self._listed if path.parent == folder)
+        return sorted(folder.glob("part-*.parquet"))
+
+    def tasks(self, columns: Sequence[str]) -> pa.Table:
+        """Read columns of the table ``tasks``, from a copy of its files where they are in a bucket."""
+        return pq.read_table(on_this_machine(self.parts("tasks")), columns=list(columns))
 
     def refused(self, table: str, source: str) -> Path:
         """File of the rows of a source that were refused; there is none where all were stored."""

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from borgtrace.errors import StoreError, UsageError, first_line
 from borgtrace.schema import TABLES, Dialect, dialect
 from borgtrace.schema.dialects import declare
-from borgtrace.storage import local, write_file
+from borgtrace.storage import place, write_file
 from borgtrace.store.compatibility import lacking_columns, unreadable
 from borgtrace.store.layout import FORMAT_VERSION, Layout
 
@@ -183,14 +183,12 @@ def read_manifest(root: Path) -> Manifest:
     StoreError
         When there is no store, it is half-built, damaged, or of a version that cannot be read.
     """
-    layout = Layout(local(root))
-    if not layout.manifest.is_file():
-        raise _missing(layout)
+    layout = Layout(place(root))
     try:
         data = json.loads(layout.manifest.read_text())
         return _from_json(layout.root, data)
     except FileNotFoundError:
-        # An ingest has begun to put the next version in place just now.
+        # There was none, or an ingest has begun to put the next version in place just now.
         raise _missing(layout) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise unreadable(root, "manifest.json is damaged", first_line(error)) from error
@@ -221,6 +219,10 @@ def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
 
 def _missing(layout: Layout) -> StoreError:
     root, ingest = str(layout.root), f"borgtrace ingest SRC --store {layout.root}"
+    if layout.is_remote:
+        half, none = ("the store is half-published", "tables without it"), ("there is no such store", None)
+        (what, got), way_out = half if any(map(layout.parts, TABLES)) else none, "copy one there, manifest.json last"
+        return StoreError(root, what, expected="manifest.json", got=got, way_out=way_out)
     if layout.staging.exists() or layout.next.exists() or layout.discarded.exists():
         what, expected, got = "the store is half-built", "manifest.json", "an ingest that did not finish"
         return StoreError(root, what, expected=expected, got=got, way_out=f"finish it: {ingest}")

@@ -13,6 +13,7 @@ import numpy as np
 
 from borgtrace.errors import StoreNotice, UsageError
 from borgtrace.schema import TABLES
+from borgtrace.storage import place
 from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.compatibility import lacking_columns
 from borgtrace.store.integrity import read_intact
@@ -35,7 +36,7 @@ def open(path: str | Path, *, memory: str = "4GB") -> Store:
     Parameters
     ----------
     path
-        The store's folder.
+        The store's folder, or its URL in a bucket.
     memory
         Budget of the engine that answers questions; it spills beyond.
 
@@ -78,7 +79,8 @@ class Store:
     @classmethod
     def open(cls, path: str | Path, *, memory: str = "4GB") -> Self:
         """Open a store of this class; see :func:`borgtrace.store.open`."""
-        store = cls(Path(path), read_intact(Path(path)), memory)
+        root = place(path)
+        store = cls(root, read_intact(root), memory)
         lacking = lacking_columns(store.layout, store.manifest.schema, store.manifest.format_version)
         lacking = tuple(name for name in lacking if store.manifest.dialect.tells(*name.split(".")))
         if lacking:

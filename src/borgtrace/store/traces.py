@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from borgtrace.errors import UsageError, first_line
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.schema import with_percentiles
-from borgtrace.store.columns import DEFAULT_COLUMNS, TRACE_COLUMNS, add_array, load_array
+from borgtrace.storage import Blocks, fetch_all
+from borgtrace.store.columns import DEFAULT_COLUMNS, TRACE_COLUMNS, add_array, open_array
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.layout import Layout
 
@@ -154,7 +155,7 @@ class TraceReader:
         self._layout = layout
         self._arrays: dict[str, Array] = {}
         try:
-            key = pq.read_table(layout.parts("tasks"), columns=[*_KEY, "first_row", "n_windows"])
+            key = layout.tasks([*_KEY, "first_row", "n_windows"])
         except (OSError, ValueError, LookupError, pa.ArrowException) as error:
             raise unreadable(layout.root, "the index of tasks cannot be read", first_line(error)) from error
         self.collections: npt.NDArray[np.int64] = _numbers(key, "collection_id", np.int64)
@@ -165,11 +166,15 @@ class TraceReader:
         # Compiled code reads what the offsets say, without looking at bounds.
         if self.offsets[0] or not np.array_equal(np.diff(self.offsets), windows) or (windows < 0).any():
             raise unreadable(layout.root, "the index of tasks is damaged", "rows that do not follow each other")
+        self._blocks: dict[str, Blocks] = {}
+        if layout.is_remote:
+            with ThreadPoolExecutor(len(DEFAULT_COLUMNS)) as pool:
+                list(pool.map(self._column, DEFAULT_COLUMNS))
         # A tuple made once: a trace takes a few microseconds, of which each look-up by name would be a part.
-        self._default = tuple((name, self.array(name)) for name in DEFAULT_COLUMNS)
+        self._default = tuple((name, self._column(name)) for name in DEFAULT_COLUMNS)
 
     def array(self, column: str) -> Array:
-        """Return a whole column in task order, memory-mapped; built on first use.
+        """Return a whole column in task order, memory-mapped; built or copied from its bucket on first use.
 
         Raises
         ------
@@ -178,14 +183,30 @@ class TraceReader:
         StoreError
             When its file is damaged, or missing though every store has it.
         """
+        found = self._column(column)
+        self._fetch([column], self.offsets[:1], self.offsets[-1:])
+        return found
+
+    def _column(self, column: str) -> Array:
+        """Return a column, of which only the fetched bytes are right where the store is in a bucket."""
         if column not in self._arrays:
             if column not in TRACE_COLUMNS:
                 raise UsageError("column", "no such trace column", expected=", ".join(TRACE_COLUMNS), got=repr(column))
             # Only the five default columns get an array at ingest: each takes 4 bytes a row.
             if column not in DEFAULT_COLUMNS and not self._layout.array(column).exists():
                 add_array(self._layout, column)
-            self._arrays[column] = load_array(self._layout, column, int(self.offsets[-1]))
+            self._arrays[column], blocks = open_array(self._layout, column, int(self.offsets[-1]))
+            if blocks:
+                self._blocks[column] = blocks
         return self._arrays[column]
+
+    def _fetch(self, columns: Sequence[str], starts: Index, stops: Index) -> None:
+        """Fetch rows of columns from their bucket, unless they are here."""
+        files = [self._blocks[name] for name in columns if name in self._blocks]
+        if files:
+            # Four bytes a row, behind a header.
+            heads = [(file, file.size - 4 * self.offsets[-1]) for file in files]
+            fetch_all((file, head + 4 * starts, head + 4 * stops) for file, head in heads)
 
     def rows(self, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the positions of tasks given as (collection_id, instance_index), shape (n, 2).
@@ -221,6 +242,8 @@ class TraceReader:
         row = find_row(self.collections, self.instances, collection_id, instance_index)
         if row < 0:
             raise self._unknown(collection_id, instance_index)
+        if self._blocks:
+            self._fetch(DEFAULT_COLUMNS, self.offsets[row : row + 1], self.offsets[row + 1 : row + 2])
         # One slice of plain integers: NumPy's would be converted again for each column.
         span = slice(self.offsets.item(row), self.offsets.item(row + 1))
         return {name: column[span] for name, column in self._default}
@@ -237,12 +260,14 @@ class TraceReader:
         """
         columns = with_percentiles(columns)
         starts, ends = self.offsets[rows], self.offsets[rows + 1]
+        arrays = {name: self._column(name) for name in columns}
+        self._fetch(columns, starts, ends)
         offsets = np.append(0, np.cumsum(ends - starts))
         # Neighbors in the index are neighbors in the arrays: one slice serves, and nothing is copied.
         if len(rows) and np.array_equal(starts[1:], ends[:-1]):
-            flat = {name: self.array(name)[starts[0] : ends[-1]] for name in columns}
+            flat = {name: array[starts[0] : ends[-1]] for name, array in arrays.items()}
         else:
-            flat = {name: gather_runs(self.array(name), starts, offsets) for name in columns}
+            flat = {name: gather_runs(array, starts, offsets) for name, array in arrays.items()}
         return Traces(rows, offsets, flat)
 
     def _unknown(self, collection_id: int, instance_index: int) -> UsageError:

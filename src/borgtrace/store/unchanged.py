@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from borgtrace.errors import StoreNotice
-from borgtrace.storage import write_file
+from borgtrace.storage import RemotePath, user_cache, write_file
 from borgtrace.store.digest import file_digests
 
 State = tuple[int, int, int, int]
@@ -36,6 +36,9 @@ def changed_files(root: Path, digests: Mapping[str, str]) -> dict[str, str | Non
     digests
         SHA-256 of its files, by their paths in the store.
     """
+    if isinstance(root, RemotePath):
+        # To read all of a bucket is for `verify`: here its names count, which take a request for each thousand.
+        return dict.fromkeys(digests.keys() - {path.relative_to(root).as_posix() for path in root.listing()})
     states = {name: _state(root / name) for name in digests}
     known, began = _known(root), time.time_ns()
     held = {name: state for name, state in states.items() if state is not None}
@@ -81,8 +84,5 @@ def _known(root: Path) -> dict[str, list[str | int]]:
 
 def _record(root: Path) -> Path:
     """Return where this user's comparisons of a store are kept: outside, since a store may be read-only or shared."""
-    # Not `Path.home()`, which raises where there is none: the record cannot be written then, and that is all.
-    home = Path(os.environ.get("HOME") or os.devnull)
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
     name = hashlib.sha256(str(root.resolve()).encode(errors="surrogateescape")).hexdigest()[:16]
-    return folder / "borgtrace" / f"{name}.json"
+    return user_cache() / f"{name}.json"

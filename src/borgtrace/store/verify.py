@@ -14,6 +14,7 @@ from borgtrace.engine.stored import stored_names, stored_types
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import incompatible_columns
+from borgtrace.storage import place
 from borgtrace.store.columns import DEFAULT_COLUMNS, MEASURED, TRACE_COLUMNS, column_blocks, load_array
 from borgtrace.store.compatibility import is_newer, unreadable
 from borgtrace.store.content import table_digest
@@ -67,7 +68,7 @@ def verify(root: Path, progress: Callable[[str], None] = lambda name: None, thre
     A damaged file can make the library that parses it end the process: so digests are compared first.  A store of
     format 1.0 has none of single files: its one digest, over all of them, is compared, and the rest is read anyway.
     """
-    manifest, layout = read_manifest(root), Layout(root)
+    manifest, layout = read_manifest(root), Layout(place(root))
     progress("files")
     changed: list[str] = []
     checks = [_check("files", partial(_files, manifest, layout, threads, changed))]
@@ -202,7 +203,7 @@ def _first_fault(keys: pa.Table) -> int | None:
 
 
 def _index(manifest: Manifest, layout: Layout) -> Finding:
-    index = pq.read_table(layout.parts("tasks"), columns=["first_row", "n_windows"])
+    index = layout.tasks(["first_row", "n_windows"])
     windows = index.column("n_windows").to_numpy().astype(np.int64)
     first = index.column("first_row").to_numpy()
     # first_row must be the running sum of n_windows, or a trace would be cut from another task's rows.

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.overcommit.priorities import LOWEST, serving
@@ -93,7 +92,7 @@ def job_samples(store: Store, resource: str, unit: float) -> Iterator[JobSamples
         Cores, or bytes, of the largest machine.
     """
     names = ["collection_id", "collection_type", "priority", f"{resource}_request"]
-    tasks = pq.read_table(store.layout.parts("tasks"), columns=names)
+    tasks = store.layout.tasks(names)
     collection = tasks["collection_id"].to_numpy()
     number = np.cumsum(np.diff(collection, prepend=collection[:1]) != 0)
     is_job = tasks["collection_type"].to_numpy() != "ALLOC_SET"

@@ -1,0 +1,133 @@
+"""Files of a bucket as paths: what `pathlib` offers of files that are read, over pyarrow.fs.
+
+Which account reads is for the usual environment to say (``AWS_ACCESS_KEY_ID``, ``AWS_PROFILE``, ``AWS_ENDPOINT_URL``;
+the default credentials of Google and Azure): a URL names a place, and is printed.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path, PosixPath, PurePosixPath
+from typing import Any, Self
+
+from borgtrace.errors import StoreError, first_line
+
+# At least two letters: a single one is a drive of Windows.  One slash: a `Path` keeps no second one.
+SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
+_KEYS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to an account that may read it"
+_FAULTS = {
+    "NO_SUCH_BUCKET": ("there is no such bucket", "check its name, and AWS_ENDPOINT_URL"),
+    "ACCESS_DENIED": ("access denied", _KEYS),
+    "INVALID_ACCESS_KEY_ID": ("access denied", _KEYS),
+    "SIGNATURE_DOES_NOT_MATCH": ("access denied", _KEYS),
+    "NETWORK_CONNECTION": ("it cannot be reached", "check the network, and AWS_ENDPOINT_URL"),
+}
+
+
+class RemotePath(PosixPath):
+    """A file or folder of a bucket, which is read and never written."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return SCHEME.sub(r"\1://", super().__str__())
+
+    @property
+    def located(self) -> tuple[Any, str]:
+        """The file system of the bucket, and the path in it."""
+        with told(self):
+            system, base = _bucket(f"{self.parts[0]}//{self.parts[1]}")
+        return system, "/".join([base, *self.parts[2:]])
+
+    def exists(self, *, follow_symlinks: bool = True) -> bool:
+        """Whether there is such a file or folder."""
+        system, path = self.located
+        with told(self):
+            return bool(system.get_file_info(path).type.value)
+
+    def resolve(self, strict: bool = False) -> Self:
+        """Return the path: nothing leads elsewhere in a bucket."""
+        return self
+
+    def open(self, *_: Any, **__: Any) -> Any:
+        """Open the file for reading bytes, at any place."""
+        system, path = self.located
+        with told(self):
+            return system.open_input_file(path)
+
+    def read_text(self, *_: Any, **__: Any) -> str:
+        """Return all bytes, which are UTF-8."""
+        with told(self), self.open() as file:
+            return file.read().decode()
+
+    def listing(self) -> dict[Self, tuple[int, int]]:
+        """Return size and time of change of all that is in a folder and in its folders: a request for each thousand.
+
+        Raises
+        ------
+        StoreError
+            There is no such bucket, or it cannot be read.
+        """
+        from pyarrow.fs import FileSelector
+
+        system, path = self.located
+        try:
+            with told(self):
+                found = system.get_file_info(FileSelector(path, recursive=True))
+        # A bucket without files of such names; one that is not there has an error of its own.
+        except FileNotFoundError:
+            return {}
+        return {self / PurePosixPath(each.path).relative_to(path): (each.size, each.mtime_ns) for each in found}
+
+    def glob(self, pattern: str, **_: Any) -> Iterator[Self]:  # type: ignore[override]
+        """Yield what a pattern without ``**`` finds in a folder."""
+        depth = len(self.parts) + pattern.count("/") + 1
+        yield from (path for path in self.listing() if len(path.parts) == depth and path.match(pattern))
+
+
+@cache
+def _bucket(url: str) -> tuple[Any, str]:
+    # Inside: a command on files of this machine does not need it.
+    from pyarrow.fs import FileSystem
+
+    return FileSystem.from_uri(url)
+
+
+@contextmanager
+def told(place: Path) -> Iterator[None]:
+    """Turn what a library says of a bucket into one line that names the place and the way out.
+
+    Raises
+    ------
+    StoreError
+        No such bucket, no access, no network.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        # The code alone: what a server says may repeat parts of the request.
+        found = re.search("AWS Error ([A-Z_]+)", str(error))
+        code = found[1] if found else first_line(error)[:60]
+        what, way_out = _FAULTS.get(code, ("it cannot be read", "check its name, the account and the network"))
+        raise StoreError(str(place), what, got=code, way_out=way_out) from error
+
+
+@contextmanager
+def unchanged(place: RemotePath) -> Iterator[None]:
+    """Refuse what was read of a folder of a bucket in which anything has changed meanwhile.
+
+    Raises
+    ------
+    StoreError
+        In place of any other error: files of two versions read as damaged ones.
+    """
+    before = place.listing()
+    try:
+        yield
+    finally:
+        if place.listing() != before:
+            way_out = "run the command again when nobody writes there"
+            raise StoreError(str(place), "the bucket has changed meanwhile", way_out=way_out)

@@ -1,0 +1,78 @@
+"""A real S3 server on this machine, whose buckets are folders: what asked it is known, and it can refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+KEY, SECRET = "the-key-of-the-tests", "the-secret-of-the-tests"
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+
+class Bucket:
+    """One bucket.
+
+    Attributes
+    ----------
+    root
+        Its folder.
+    requests
+        Method and path of each request, with the range of bytes where one was asked for.
+    key
+        The access key that is let in.
+    """
+
+    def __init__(self, root: Path, name: str) -> None:
+        self.root, self.url = root / name, f"s3://{name}"
+        self.requests: list[tuple[str, str, str | None]] = []
+        self.key = KEY
+        self.root.mkdir(parents=True)
+
+    def asked(self, ending: str) -> list[str]:
+        """Return the methods of the requests for paths with an ending, in their order."""
+        return [method for method, path, _ in self.requests if path.endswith(ending)]
+
+
+@contextmanager
+def serving(root: Path, name: str, patch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    localbucket = pytest.importorskip("localbucket", reason="localbucket, an S3 server for tests, is not installed")
+    from borgtrace.storage import remote
+
+    bucket = Bucket(root, name)
+
+    class Handler(localbucket.S3Handler):
+        data_root = root
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def _dispatch(self, action: Any) -> None:
+            bucket.requests.append((self.command, self.path, self.headers.get("Range")))
+            if f"Credential={bucket.key}/" not in self.headers.get("Authorization", ""):
+                action = self._refuse
+            super()._dispatch(action)
+
+        def _refuse(self, *_: Any) -> None:
+            raise localbucket.S3Error(localbucket.HTTPStatus.FORBIDDEN, "AccessDenied", f"no access for {KEY}")
+
+    server = _Server(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+    patch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    patch.setenv("AWS_REGION", "us-east-1")
+    remote._bucket.cache_clear()
+    try:
+        yield bucket
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,197 @@
+"""A store in a bucket answers as the same store on this machine does, and asks the server seldom."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import borgtrace
+from borgtrace.cli import main
+from borgtrace.errors import BorgtraceError, EngineError, StoreError
+from borgtrace.recipe import EngineTables, find_recipe
+from borgtrace.storage import blocks, place
+from borgtrace.store.columns import DEFAULT_COLUMNS
+from borgtrace.store.integrity import read_intact
+from borgtrace.store.verify import verify
+from tests.bucket import Bucket, serving
+
+URL = "s3://cells/store"
+
+
+@pytest.fixture
+def bucket(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    """A bucket that holds the small store."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with serving(tmp_path / "s3", "cells", monkeypatch) as made:
+        shutil.copytree(small, made.root / "store")
+        yield made
+
+
+def test_tables_traces_and_manifest_are_those_of_the_store(bucket: Bucket, small: Path) -> None:
+    here, there = borgtrace.open(small), borgtrace.open(URL)
+    assert (there.manifest, str(there.path), there.usage_rows()) == (here.manifest, URL, 6)
+    assert repr(there) == repr(here).replace(str(small), URL)
+    for name in here.manifest.tables:
+        query = f"SELECT * FROM {name}"
+        assert there.sql(query).equals(here.sql(query))
+        assert there.stream(query).read_all().equals(here.stream(query).read_all())
+    for task in ((10, 0), (10, 1), (30, 7)):
+        assert {n: a.tobytes() for n, a in there.trace(*task).items()} == {
+            n: a.tobytes() for n, a in here.trace(*task).items()
+        }
+    for chosen in (None, [(30, 7), (10, 0)], "priority = 2"):
+        found, expected = there.traces(chosen), here.traces(chosen)
+        assert found.offsets.tolist() == expected.offsets.tolist()
+        for name in DEFAULT_COLUMNS:
+            np.testing.assert_array_equal(found.columns[name], expected.columns[name])
+    np.testing.assert_array_equal(there.array("duration"), here.array("duration"))
+
+
+def test_an_open_store_gives_a_trace_for_one_round_of_bytes_and_one_look(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As long as the header, so that the six rows of each array are a block of their own.
+    monkeypatch.setattr(blocks, "BLOCK", 128)
+    store = borgtrace.open(URL)
+    assert len(store.offsets) == 5
+    bucket.requests.clear()
+    store.trace(10, 0)
+    assert {name: bucket.asked(f"{name}.npy") for name in DEFAULT_COLUMNS} == {
+        name: ["GET", "HEAD"] for name in DEFAULT_COLUMNS
+    }
+    assert len(bucket.requests) == 10
+    bucket.requests.clear()
+    store.trace(30, 7)
+    assert bucket.requests == []
+
+
+def test_no_array_is_read_to_open_a_store(bucket: Bucket) -> None:
+    borgtrace.open(URL)
+    assert [path for _, path, _ in bucket.requests if path.endswith(".npy")] == []
+
+
+def test_a_store_in_a_bucket_is_verified(bucket: Bucket) -> None:
+    assert [check.found for check in verify(place(URL)) if not check.holds] == []
+    array = bucket.root / "store" / "traces" / "average_cpu.npy"
+    array.write_bytes(array.read_bytes()[:-4] + b"abcd")
+    failed = {check.name for check in verify(place(URL)) if not check.holds}
+    assert failed == {"files", "arrays"}
+
+
+def test_questions_are_answered_and_derived_tables_kept_on_this_machine(bucket: Bucket, small: Path) -> None:
+    answers = [find_recipe("run_times").run(EngineTables.of(store)).table for store in (URL, small)]
+    assert answers[0].equals(answers[1])
+    assert not (bucket.root / "store" / "cache").exists()
+
+
+def remove(name: str) -> Callable[[Path], None]:
+    return lambda store: (store / name).unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (remove("tasks/part-00000.parquet"), "tasks/part-00000.parquet is missing; copy it there again"),
+        (remove("traces/duration.npy"), "traces/duration.npy is missing; copy it there again"),
+        (
+            remove("manifest.json"),
+            "the store is half-published: expected manifest.json, got tables without it; "
+            "copy one there, manifest.json last",
+        ),
+        (shutil.rmtree, "there is no such store: expected manifest.json; copy one there, manifest.json last"),
+        (
+            lambda store: shutil.copy(store / "tasks" / "part-00000.parquet", store / "tasks" / "part-00001.parquet"),
+            "tasks/part-00001.parquet is none of the files that the manifest lists; copy it there again",
+        ),
+        (
+            lambda store: shutil.copy(store / "tasks" / "part-00000.parquet", store / "machine_events"),
+            "machine_events does not have the rows that the manifest counts: expected 3 rows, got 4; "
+            "copy it there again",
+        ),
+    ],
+)
+def test_a_store_that_is_not_whole_is_refused(damage: Callable[[Path], object], said: str, bucket: Bucket) -> None:
+    damage(bucket.root / "store")
+    with pytest.raises(StoreError) as caught:
+        borgtrace.open(URL)
+    assert str(caught.value) == f"{URL}: {said}"
+
+
+def test_columns_without_an_array_cannot_be_made_there(bucket: Bucket) -> None:
+    with pytest.raises(StoreError) as caught:
+        borgtrace.open(URL).array("maximum_cpu")
+    way_out = "let its owner read that column once"
+    assert str(caught.value) == f"{URL}: no array of maximum_cpu yet, and the store cannot be written to; {way_out}"
+
+
+def test_a_query_reads_nothing_but_the_store(bucket: Bucket, small: Path) -> None:
+    store = borgtrace.open(URL)
+    for place_ in (small / "tasks" / "part-00000.parquet", f"{URL}/tasks/part-00000.parquet", "s3://other/x.parquet"):
+        with pytest.raises(BorgtraceError):
+            store.sql(f"SELECT * FROM read_parquet('{place_}')")
+
+
+def test_spark_reads_no_bucket() -> None:
+    from borgtrace.engine import read_table
+    from borgtrace.schema import TABLES
+
+    class Spark:
+        name = "pyspark"
+
+    with pytest.raises(EngineError) as caught:
+        read_table(Spark(), TABLES["tasks"], ["gs://b/tasks/part-00000.parquet"])  # type: ignore[arg-type]
+    where = "gs://b/tasks/part-00000.parquet"
+    assert str(caught.value) == f"pyspark: reads no bucket: got {where}; leave --engine out, or copy it here"
+
+
+def test_parts_are_not_cut_out_of_a_bucket(bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["export", URL, str(tmp_path / "out"), "--tier", "free"])
+    assert ended.value.code == 2
+    said = "a URL: expected a file or folder of this machine; copy it here first, or mount the bucket"
+    assert capsys.readouterr().err == f"borgtrace: {URL}: {said}\n"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["info", URL],
+        ["sql", URL, "select count(*) from tasks"],
+        ["trace", URL, "10", "0"],
+        ["machine", URL, "5"],
+        ["verify", URL],
+    ],
+)
+def test_commands_print_what_they_print_of_the_store_here(
+    command: list[str], bucket: Bucket, small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = []
+    for store in (URL, str(small)):
+        with pytest.raises(SystemExit) as ended:
+            main([store if word == URL else word for word in command])
+        assert ended.value.code == 0
+        printed.append(capsys.readouterr().out.replace(store, "STORE"))
+    assert printed[0] == printed[1]
+
+
+def test_a_command_says_that_the_bucket_changed_meanwhile(
+    bucket: Bucket, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from borgtrace.store import integrity
+
+    def changing(root: Path) -> object:
+        manifest = read_intact(root)
+        (bucket.root / "store" / "tasks" / "part-00000.parquet").write_bytes(b"another")
+        return manifest
+
+    monkeypatch.setattr(integrity, "read_intact", changing)
+    with pytest.raises(SystemExit) as ended:
+        main(["info", URL])
+    assert ended.value.code == 5
+    way_out = "run the command again when nobody writes there"
+    assert capsys.readouterr().err == f"borgtrace: {URL}: the bucket has changed meanwhile; {way_out}\n"
