@@ -235,11 +235,13 @@ def test_the_list_of_claims_names_experiments() -> None:
     for experiment, said in listed.items():
         claims = {id_: own for id_, own in said.items() if isinstance(own, dict)}
         assert [claim.id for claim in find_recipe(experiment).claims] == list(claims)
-        assert set(said) - set(claims) <= {"source", "kind", "scope"}
+        assert set(said) - set(claims) <= {"source", "kind", "scope", "why"}
         assert set().union(*claims.values()) <= {
-            *("statement", "source", "kind", "scope", "criterion", "measure", "format")
+            *("statement", "source", "kind", "scope", "criterion", "measure", "why", "format")
         }
-        assert all("function" in own["measure"] for own in claims.values())
+        empty = arrow_schema(find_recipe(experiment).result).empty_table()
+        for measure in (own["measure"] for own in claims.values()):
+            assert len(ask(empty, measure)) <= 1 if isinstance(measure, str) else "function" in measure
 
 
 def test_what_is_listed_under_a_question_holds_for_its_claims_that_say_nothing_else() -> None:

@@ -20,11 +20,13 @@ from borgtrace.colocation.experiments import (
     sum_examples,
     usage_stationarity,
 )
-from borgtrace.colocation.experiments._outcomes import _mean
+from borgtrace.colocation.experiments._outcomes import _mean, to_table
 from borgtrace.colocation.experiments.packing_rebalancing import falls
 from borgtrace.colocation.experiments.task_correlation import _rows, pairs_of
 from borgtrace.placement import Gpa
 from borgtrace.recipe import NotApplicable
+from tests.colocation.test_claims_by_hand import measured
+from tests.colocation.test_packing_experiments import outcome
 from tests.colocation.test_packing_past import on_clock
 
 
@@ -79,7 +81,7 @@ def test_the_normal_law_beside_a_total() -> None:
     # Nearly all of both lies in the cells, and they are alike: ten uniform tasks are nearly normal.
     assert (density * (high - low)).sum() == pytest.approx(1)
     assert (normal * (high - low)).sum() == pytest.approx(1, abs=0.02)
-    assert sum_examples._distance(found, 10) < 0.1
+    assert (np.abs(density - normal) * (high - low)).sum() / 2 < 0.1
     middle = (low + high) / 2
     mean = float(pool.mean().sum())
     assert abs(middle[normal.argmax()] - mean) <= (high - low)[0]
@@ -111,20 +113,21 @@ def test_the_curve_of_gpa_stays_where_nothing_overflows(monkeypatch: pytest.Monk
 
 
 def test_an_overflow_that_is_not_known_well_enough_is_not_compared() -> None:
-    known = {"pool": "a", "estimator": "convolution", "is_rebalanced": False, "machines": 11.0}
+    known = {"pool": packing_rare_events.AS_IT_IS, "estimator": "convolution", "is_rebalanced": False, "machines": 11.0}
 
     def table(**found: Any) -> pa.Table:
-        return pa.Table.from_pylist([{**known, "matched_machines": 10.0, **found}])
+        return pa.Table.from_pylist([{**known, "target": 0.01, "matched_machines": 10.0, **found}])
 
-    assert packing_rare_events._convolution(table(q=0.01, q_error=0.0002), "a")["q"] == 0.01
+    assert measured(packing_rare_events, "promise-plain-pool", table(q=0.01, q_error=0.0002)) == 1.0
     for q, error in ((0.01, 0.00021), (0.0, 0.0)):
         with pytest.raises(NotApplicable) as caught:
-            packing_rare_events._convolution(table(q=q, q_error=error), "a")
+            measured(packing_rare_events, "promise-plain-pool", table(q=q, q_error=error))
         assert str(caught.value) == "too few realizations or tasks to estimate q within 2 %"
-    assert packing_rare_events.excess_machines(table(q=0.01, q_error=0.0), "a") == pytest.approx(0.1)
+    excess = measured(packing_rare_events, "promise-machines-pool", table(q=0.01, q_error=0.0))
+    assert excess == pytest.approx(0.1)
     none = pa.Table.from_pylist([{**known, "matched_machines": None, "q": 0.01, "q_error": 0.0}])
     with pytest.raises(NotApplicable) as caught:
-        packing_rare_events.excess_machines(none, "a")
+        measured(packing_rare_events, "promise-machines-pool", none)
     assert str(caught.value) == "GPA never overflows that often"
 
 
@@ -145,33 +148,29 @@ def test_a_share_of_what_was_promised() -> None:
         [
             {"pool": pool, "estimator": name, "is_rebalanced": rebalanced, "q": q, "target": 0.01}
             for pool, name, rebalanced, q in (
-                ("a", "gpa", True, 9.0),
-                ("a", "gpa", False, 0.02),
-                ("b", "gpa", False, 8.0),
+                (packing_rare_events.AS_IT_IS, "gpa", True, 0.02),
+                (packing_rare_events.AS_IT_IS, "gpa", False, 9.0),
+                (packing_rare_events.HEAVY_TAIL, "gpa", True, 8.0),
             )
         ]
     )
-    row = packing_rare_events._of(table, "a", "gpa", False)
-    assert packing_rare_events._kept(row) == 2.0
+    assert measured(packing_rare_events, "promise-gpa-pool", table) == 2.0
 
 
-def test_what_a_look_at_one_in_a_hundred_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    # With all draws seen; targets below .01 do not count.
-    rows = [{"parameter": parameter, "q": q} for parameter, q in ((0.1, 0.1), (0.01, 0.02), (0.001, 1.0))]
-    few = {0.1: 0.12, 0.01: 0.01, 0.001: 9.0}
-    asked = []
+def test_what_a_look_at_one_in_a_hundred_costs() -> None:
+    # With all draws seen, of 1,000 each; targets below .01 do not count.
+    def looked(every: dict[float, int], few: dict[float, int]) -> pa.Table:
+        rows = [
+            outcome(f"gpa:{parameter}", 0, 10, overflows, clairvoyance=share)
+            for share, counted in ((1.0, every), (0.01, few))
+            for parameter, overflows in counted.items()
+        ]
+        return to_table(rows, packing_clairvoyance.EXPERIMENT.result)
 
-    def value(result: object, column: str, **cell: Any) -> float:
-        asked.append(cell)
-        return few[cell["parameter"]]
-
-    monkeypatch.setattr(packing_clairvoyance, "find", lambda result, **cell: rows)
-    monkeypatch.setattr(packing_clairvoyance, "value", value)
     # .12 ÷ .1 and .01 ÷ .02.
-    assert packing_clairvoyance.loss(pa.table({}), "q") == pytest.approx(0.5)
-    assert [cell["clairvoyance"] for cell in asked] == [0.01, 0.01]
-    few[0.01], rows[1]["q"] = 1e-12, 0.0
-    assert packing_clairvoyance.loss(pa.table({}), "q") == pytest.approx(0.2)
+    found = looked({0.1: 100, 0.01: 20, 0.001: 1000}, {0.1: 120, 0.01: 10, 0.001: 9})
+    assert measured(packing_clairvoyance, "S1-observations-q", found) == pytest.approx(0.5)
+    assert measured(packing_clairvoyance, "S1-observations-m", found) == 0.0
 
 
 def test_ways_of_a_replay() -> None:

@@ -24,6 +24,7 @@ from borgtrace.colocation.experiments import (
     packing_promises,
     packing_rare_events,
     packing_rebalancing,
+    packing_replay,
     usage_stationarity,
 )
 from borgtrace.colocation.experiments._outcomes import to_table
@@ -31,6 +32,7 @@ from borgtrace.colocation.grid import Cell
 from borgtrace.colocation.online import SlotCounts
 from borgtrace.placement import Gpa, Observation, Packing
 from borgtrace.recipe import NotApplicable
+from tests.colocation.test_claims_by_hand import measured
 from tests.colocation.test_figures import outcome
 from tests.colocation.test_packing_past import on_clock
 
@@ -99,16 +101,37 @@ def test_estimators_with_a_target_run_at_it() -> None:
 # --- rows and numbers of a result ----------------------------------------------------------------
 
 
+def judged(**overflows: int) -> pa.Table:
+    """Return an answer of *packing_replay*: 200 trials of gpa .01 in two instances, half of the overflows in each."""
+    return pa.Table.from_pylist(
+        [
+            {"estimator": "gpa 0.01", "judged_on": kind, "instance": k, "overflows": n, "trials": 100}
+            for kind, both in overflows.items()
+            for k, n in enumerate((both // 2, both - both // 2))
+        ]
+    )
+
+
 @pytest.mark.parametrize(
-    ("numerator", "divisor", "expected"), [(3, 1, 3.0), (1, 2, 0.5), (1, -4, -0.25), (0, 3, 0.0), (1, 0, None)]
+    ("found", "expected"),
+    [({"shuffled": 30, "draws": 10}, 3.0), ({"shuffled": 5, "draws": 10}, 0.5), ({"shuffled": 0, "draws": 3}, 0.0)],
 )
-def test_a_ratio_needs_something_to_compare_with(numerator: float, divisor: float, expected: float | None) -> None:
-    if expected is not None:
-        assert _answers.ratio(numerator, divisor) == expected
-        return
+def test_overflow_over_another_is_of_all_trials_together(found: dict[str, int], expected: float) -> None:
+    assert measured(packing_replay, "replay-drift", judged(**found)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        ({"shuffled": 1, "draws": 0}, "no overflow to compare with"),
+        ({"draws": 3}, "not among the ways of packing that were run"),
+        ({"shuffled": 3}, "not among the ways of packing that were run"),
+    ],
+)
+def test_a_ratio_needs_something_to_compare_with(found: dict[str, int], reason: str) -> None:
     with pytest.raises(NotApplicable) as caught:
-        _answers.ratio(numerator, divisor)
-    assert str(caught.value) == "no overflow to compare with"
+        measured(packing_replay, "replay-drift", judged(**found))
+    assert str(caught.value) == reason
 
 
 @pytest.mark.parametrize(
@@ -128,28 +151,14 @@ def test_rows_by_their_values() -> None:
     table = rows(way=["a", "a", "b"], q=[0.1, 0.2, 0.1], n=[1, 3, 8])
     assert [row["n"] for row in _answers.rows_where(table, way="a")] == [1, 3]
     assert [row["n"] for row in _answers.rows_where(table, way="a", q=0.2)] == [3]
-    assert _answers.value(table, "n", q=0.1) == 1.0
-    # (1 + 3) ÷ 2, and that ÷ 4; over 8.
-    assert (_answers.mean(table, "n", way="a"), _answers.mean(table, "n", per=4.0, way="a")) == (2, 0.5)
-    assert _answers.ratio_of_means(pa.Table.from_pylist(table), "n", {"way": "a"}, {"way": "b"}) == 0.25
-    assert _answers.ratio_of_means(pa.Table.from_pylist(table), "n", {"way": "a"}, {"way": "b"}, q=0.1) == 0.125
     with pytest.raises(NotApplicable) as caught:
         _answers.rows_where(table, "not here", way="c")
     assert str(caught.value) == "not here"
 
 
-def test_overflow_is_of_all_trials_together() -> None:
-    table = rows(way=["a", "a", "b", "c"], part=[1, 2, 1, 1], overflows=[1, 5, 2, 0], trials=[100, 200, 400, 0])
-    # 6 ÷ 300; 6 ÷ 300 ÷ .01; 1 ÷ 100.
-    assert _answers.overflow(table, way="a") == 0.02
-    assert _answers.overflow(table, per=0.01, way="a") == pytest.approx(2)
-    assert _answers.overflow(table, way="a", part=1) == 0.01
-    whole = pa.Table.from_pylist(table)
-    # .02 ÷ .005, and of the first parts .01 ÷ .005.
-    assert _answers.ratio_of_overflows(whole, {"way": "a"}, {"way": "b"}) == pytest.approx(4)
-    assert _answers.ratio_of_overflows(whole, {"way": "a"}, {"way": "b"}, part=1) == pytest.approx(2)
-    with pytest.raises(NotApplicable):
-        _answers.overflow(table, way="c")
+def test_a_mean_over_another_is_of_all_instances() -> None:
+    table = pa.table({"packer": ["dot-product", "dot-product", "first-fit"], "m_abs": [1, 3, 8]})
+    assert measured(packing_memory, "memory-dot-product", table) == 0.25
 
 
 def test_percentiles_of_a_box() -> None:
@@ -190,7 +199,6 @@ def test_a_summary_is_a_mean_over_instances() -> None:
     more = {"q_low": 0.01, "q_high": 0.04, "trials": 3_000, "n_unplaceable": 0, "n_tasks": 1_000, "predicted": None}
     assert {name: row[name] for name in [*expected, *more]} == pytest.approx(expected | more)
     assert (row["label"], row["q_error"]) == ("gpa 0.01", pytest.approx(0.015 / math.sqrt(2)))
-    assert _outcomes.value(table, "m", estimator="gpa", parameter=0.01) == 1.5
     with pytest.raises(NotApplicable) as caught:
         _outcomes.find(table, estimator="average")
     assert str(caught.value) == "not among the cells that were run"
@@ -225,13 +233,13 @@ def test_an_experiment_of_the_grid_packs_ten_instances_in_its_ways() -> None:
 
 def test_numbers_of_a_thousand_tasks_are_not_compared_with_those_of_fewer() -> None:
     table = base(
-        outcome("gpa:0.01", 0, 30, 1), outcome("gpa:0.01", 0, 40, 1, packer="first-fit"), outcome("gpa:0.1", 0, 20, 1)
+        outcome("average:1", 0, 30, 1), outcome("average:1", 0, 40, 1, packer="first-fit"), outcome("gpa:0.1", 0, 20, 1)
     )
-    assert packing_base.of_a_thousand(table, "m_abs", "gpa", 0.01) == 30
-    assert packing_base.of_a_thousand(base(outcome("gpa:0.01", 0, 30, 1)), "m_abs", "gpa", 0.01) == 30
+    assert measured(packing_base, "S1-av-machines", table) == 30
+    assert measured(packing_base, "S1-gpa-0.1-machines", table) == 20
     fewer = table.set_column(table.schema.get_field_index("n_tasks"), "n_tasks", pa.array([999] * 3))
     with pytest.raises(NotApplicable) as caught:
-        packing_base.of_a_thousand(fewer, "m_abs", "gpa", 0.01)
+        measured(packing_base, "S1-av-machines", fewer)
     assert str(caught.value) == "instances have fewer than 1,000 tasks"
 
 
@@ -241,7 +249,7 @@ def test_the_largest_difference_between_packers_is_of_one_instance() -> None:
         for text, k, best, first in (("gpa:0.01", 0, 30, 32), ("gpa:0.01", 1, 50, 47), ("gpa:0.1", 0, 20, 20))
         for packer, machines in (("best-fit", best), ("first-fit", first))
     ]
-    assert packing_base.packer_difference(base(*ways)) == 3
+    assert measured(packing_base, "S1-ff-bf", base(*ways)) == 3
 
 
 @pytest.mark.parametrize(
@@ -260,19 +268,19 @@ def test_an_estimator_that_is_better_in_both(found: dict[str, tuple[int, int]], 
     ways = [outcome(text, 0, machines, overflows) for text, (machines, overflows) in found.items()]
     # First Fit is not asked.
     ways += [outcome("cantelli:1", 0, 1, 0, packer="first-fit")]
-    assert packing_base.dominators(base(*ways)) == best
+    assert measured(packing_base, "S1-dominance", base(*ways)) == best
 
 
 def test_log_q_falls_on_a_line_of_m() -> None:
     # m = 1, 2, 3 and q = .1, .01, .001: a line, beside one that never overflowed and First Fit.
     ways = [outcome(f"average:{k}", 0, 10 * k, overflows) for k, overflows in ((1, 100), (2, 20), (3, 3))]
     others = [outcome("percentile:100", 0, 90, 0), outcome("gpa:0.1", 0, 10, 900, packer="first-fit")]
-    assert packing_base.linearity(base(*ways, *others)) == pytest.approx(1)
+    assert measured(packing_base, "S1-linear", base(*ways, *others)) == pytest.approx(1)
     # Log q of 0, 0 and −ln 10 over 1, 2, 3: a correlation of −√3 ÷ 2.
     bent = [outcome(f"average:{k}", 0, 10 * k, n) for k, n in ((1, 100), (2, 200), (3, 30))]
-    assert packing_base.linearity(base(*bent)) == pytest.approx(0.75)
+    assert measured(packing_base, "S1-linear", base(*bent)) == pytest.approx(0.75)
     with pytest.raises(NotApplicable) as caught:
-        packing_base.linearity(base(*ways[:2], *others))
+        measured(packing_base, "S1-linear", base(*ways[:2], *others))
     assert str(caught.value) == "fewer than three estimators overflowed"
 
 
@@ -291,11 +299,11 @@ def test_the_gain_is_a_geometric_mean_of_filled_machines() -> None:
     ]
     other = [outcome("average:1", 0, 10, n, data=data) for data, n in (("inst", 1), ("avg", 3))]
     table = averages(*ways, *other)
-    assert packing_averages.gain(table, "gpa") == pytest.approx(4)
-    assert packing_averages.gain(table, "average") == pytest.approx(3)
+    assert measured(packing_averages, "S1-avg-gpa", table) == pytest.approx(4)
+    assert measured(packing_averages, "S1-avg-average", table) == pytest.approx(3)
     never = averages(*(outcome("gpa:0.1", 0, 10, n, data=data) for data, n in (("inst", 5), ("avg", 0))))
     with pytest.raises(NotApplicable) as caught:
-        packing_averages.gain(never, "gpa")
+        measured(packing_averages, "S1-avg-gpa", never)
     assert str(caught.value) == "no overflow from instantaneous data"
 
 
@@ -308,17 +316,19 @@ def test_q_over_capacities() -> None:
     ways = [outcome("gpa:0.001", 0, 10, n, capacity=c) for c, n in found.items()]
     ways += [outcome("gpa:0.01", 0, 10, n, capacity=c) for c, n in {0.5: 5, 5.0: 12}.items()]
     ways += [outcome("gpa:0.001", 0, 10, 900, capacity=1.0, is_rebalanced=False)]
+    ways += [outcome("average:1.25", 0, 10, n, capacity=c) for c, n in {0.5: 24, 1.0: 20, 5.0: 10}.items()]
+    ways += [outcome("average:1", 0, 10, 900, capacity=0.5)]
     table = capacities(*ways)
-    assert packing_capacities.spread(table, "gpa", 0.001) == pytest.approx(4)
-    assert packing_capacities.spread(table, "gpa", 0.01) == pytest.approx(2.4)
+    assert measured(packing_capacities, "S1-capacity-average", table) == pytest.approx(2.4)
     # .012 ÷ .01; at .001 it is broken fortyfold.
-    assert packing_capacities.worst_promise(table) == pytest.approx(1.2)
-    assert packing_capacities.small_to_large(table) == pytest.approx(4)
+    assert measured(packing_capacities, "S1-capacity-gpa", table) == pytest.approx(1.2)
+    assert measured(packing_capacities, "S1-capacity-trend", table) == pytest.approx(4)
     never = capacities(*(outcome("gpa:0.001", 0, 10, n, capacity=c) for c, n in {0.5: 4, 5.0: 0}.items()))
     # .004 over 1e-12 in place of none.
-    assert packing_capacities.small_to_large(never) == pytest.approx(4e9)
+    assert measured(packing_capacities, "S1-capacity-trend", never) == pytest.approx(4e9)
+    never = capacities(*(outcome("average:1.25", 0, 10, n, capacity=c) for c, n in {0.5: 4, 5.0: 0}.items()))
     with pytest.raises(NotApplicable) as caught:
-        packing_capacities.spread(never, "gpa", 0.001)
+        measured(packing_capacities, "S1-capacity-average", never)
     assert str(caught.value) == "no overflow at some capacity"
 
 
@@ -326,18 +336,18 @@ def test_a_pool_of_bursts_beside_its_twin() -> None:
     known = {"estimator": "convolution", "is_rebalanced": False, "machines": 12.0, "target": 0.01, "q_error": 0.0}
     table = pa.Table.from_pylist(
         [
-            known | {"pool": "a", "q": 0.02, "predicted": 0.016, "matched_machines": 10.0},
-            known | {"pool": "b", "q": 0.5, "predicted": 0.1, "matched_machines": 6.0},
-            known | {"pool": "a", "estimator": "gpa", "is_rebalanced": True, "q": 0.03},
-            known | {"pool": "a", "is_rebalanced": True, "q": 0.04},
+            known | {"pool": packing_rare_events.AS_IT_IS, "q": 0.02, "predicted": 0.016, "matched_machines": 10.0},
+            known | {"pool": packing_rare_events.HEAVY_TAIL, "q": 0.5, "predicted": 0.1, "matched_machines": 6.0},
+            known | {"pool": packing_rare_events.AS_IT_IS, "estimator": "gpa", "is_rebalanced": True, "q": 0.03},
+            known | {"pool": packing_rare_events.AS_IT_IS, "is_rebalanced": True, "q": 0.04},
         ]
     )
-    assert packing_rare_events.excess_machines(table, "a") == pytest.approx(0.2)
-    assert packing_rare_events.excess_machines(table, "b") == pytest.approx(1.0)
-    assert packing_rare_events.of_predicted(table, "a") == pytest.approx(1.25)
-    assert packing_rare_events.of_promised(table, "a") == pytest.approx(2)
-    assert packing_rare_events.of_promised(table, "a", is_rebalanced=True) == pytest.approx(4)
-    assert packing_rare_events.gpa_of_promised(table, "a") == pytest.approx(3)
+    assert measured(packing_rare_events, "promise-machines-pool", table) == pytest.approx(0.2)
+    assert measured(packing_rare_events, "promise-machines-heavier", table) == pytest.approx(1.0)
+    assert measured(packing_rare_events, "promise-predicted-pool", table) == pytest.approx(1.25)
+    assert measured(packing_rare_events, "promise-plain-pool", table) == pytest.approx(2)
+    assert measured(packing_rare_events, "promise-rebalanced-pool", table) == pytest.approx(4)
+    assert measured(packing_rare_events, "promise-gpa-pool", table) == pytest.approx(3)
 
 
 # --- arrivals ------------------------------------------------------------------------------------
@@ -361,16 +371,14 @@ def test_totals_of_one_way() -> None:
             )
         ]
     )
-    assert packing_online.total(table, "machine_hours", "gpa 0.01") == 5
-    assert packing_online.total(table, "machine_hours", "gpa 0.01", "request") == 10
-    # 3 of 60 moments, .05 over .01; 6 of 120 by requests.
-    assert packing_online.overflow(table, "gpa 0.01") == pytest.approx(0.05)
-    assert packing_online.overflow(table, "gpa 0.01", "request") == pytest.approx(0.05)
-    assert packing_online.of_promised(table) == pytest.approx(5)
-    assert packing_online.kept(table, "request 1") == pytest.approx(0.25)
-    for asked, reason in (("gpa 0.1", "no task could be placed"), ("gpa 1", "not among the ways that were run")):
+    # 3 of 60 moments, .05 over .01; 5 hours of machines for 20 and for 10 by requests.
+    assert measured(packing_online, "online-promise", table) == pytest.approx(5)
+    assert measured(packing_online, "online-saving", table) == pytest.approx(0.25)
+    assert measured(packing_online, "online-names", table) == pytest.approx(0.5)
+    nothing = table.set_column(5, "moments", pa.array([0] * table.num_rows))
+    for asked, reason in ((nothing, "no task could be placed"), (table.slice(3), "not among the ways that were run")):
         with pytest.raises(NotApplicable) as caught:
-            packing_online.overflow(table, asked)
+            measured(packing_online, "online-promise", asked)
         assert str(caught.value) == reason
 
 
@@ -591,14 +599,14 @@ def test_what_is_said_of_promises() -> None:
         " 48 h."
     )
     with pytest.raises(NotApplicable) as caught:
-        packing_promises.largest_of_promised(table)
+        measured(packing_promises, "promises-kept", table)
     assert str(caught.value) == "the tasks run for less than two days"
     both = promised((classes, "free", 0.05, 0.5), (by_hour, "free", 0.05, 0.04), (by_hour, "production", 0.001, 0.0005))
     assert packing_promises.answer(both) == (
         "Packed as classes by hour, and judged on 24 later hours: free 0.96 of the time (0.95 promised), production"
         " 0.9995 of the time (0.999 promised)."
     )
-    assert packing_promises.largest_of_promised(both) == pytest.approx(0.8)
+    assert measured(packing_promises, "promises-kept", both) == pytest.approx(0.8)
 
 
 def test_capacity_in_use_on_unequal_machines() -> None:

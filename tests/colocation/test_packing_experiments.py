@@ -11,7 +11,7 @@ import pytest
 
 from borgtrace.colocation import find_experiments, synthetic_pool
 from borgtrace.colocation.experiments import packing_base, packing_rebalancing
-from borgtrace.colocation.experiments._outcomes import find, to_table, value
+from borgtrace.colocation.experiments._outcomes import find, to_table
 from borgtrace.colocation.grid import Cell, Outcome
 from borgtrace.colocation.study import Study
 from borgtrace.errors import UsageError
@@ -107,9 +107,8 @@ def test_summaries_weigh_machines_and_average_instances():
         [outcome("gpa:0.1", 0, 12, 12), outcome("gpa:0.1", 1, 18, 9), outcome("average:1", 0, 10, 400)],
         packing_base.EXPERIMENT.result,
     )
-    assert value(result, "m", estimator="gpa") == 1.5
-    assert value(result, "q", estimator="gpa") == 21 / 3_000
-    assert value(result, "m_abs_median", estimator="gpa", parameter=0.1) == 15
+    (way,) = find(result, estimator="gpa", parameter=0.1)
+    assert (way["m"], way["q"], way["m_abs_median"]) == (1.5, 21 / 3_000, 15)
     with pytest.raises(NotApplicable):
         find(result, estimator="cantelli")
 
@@ -124,13 +123,14 @@ def test_claims_on_known_results():
         outcome("gpa:0.001", 0, 47, 5, packer="first-fit"),
     ]
     result = to_table(rows, packing_base.EXPERIMENT.result)
-    assert packing_base.packer_difference(result) == 2
-    assert packing_base.dominators(result) == "none"
+    claims = {claim.id: claim for claim in packing_base.EXPERIMENT.claims}
+    assert claims["S1-ff-bf"].measure(result) == 2
+    assert claims["S1-dominance"].measure(result) == "none"
     # log q at m = 2.8, 3.5, 4.7: ln(.3571), ln(.1), ln(.00106)
     m, q = np.array([2.8, 3.5, 4.7]), np.log([1_000 / 2_800, 0.1, 5 / 4_700])
-    assert packing_base.linearity(result) == pytest.approx(np.corrcoef(m, q)[0, 1] ** 2)
+    assert claims["S1-linear"].measure(result) == pytest.approx(np.corrcoef(m, q)[0, 1] ** 2)
     best = to_table([outcome("gpa:0.1", 0, 10, 1), outcome("average:2", 0, 11, 2)], packing_base.EXPERIMENT.result)
-    assert packing_base.dominators(best) == "gpa 0.1"
+    assert claims["S1-dominance"].measure(best) == "gpa 0.1"
 
 
 def test_the_fall_by_rebalancing():
@@ -143,4 +143,5 @@ def test_the_fall_by_rebalancing():
         outcome("average:1", 0, 10, 190),
     ]
     result = to_table(rows, packing_rebalancing.EXPERIMENT.result)
-    assert packing_rebalancing.mean_fall(result) == pytest.approx((0.1 + 0.05) / 2)
+    (claim,) = packing_rebalancing.EXPERIMENT.claims
+    assert claim.measure(result) == pytest.approx((0.1 + 0.05) / 2)

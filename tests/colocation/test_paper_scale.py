@@ -10,7 +10,7 @@ import pytest
 
 from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation.experiments import packing_averages, packing_base, packing_rare_events, packing_rebalancing
-from borgtrace.colocation.experiments._outcomes import value
+from borgtrace.colocation.experiments._outcomes import find
 from borgtrace.colocation.study import Study
 
 SCRIPT = """
@@ -53,7 +53,7 @@ def calibrated() -> Study:
 def test_the_packings_of_the_paper(calibrated: Study) -> None:
     base = packing_base.EXPERIMENT.run(calibrated, instances=50).table
     cell = {"packer": "best-fit"}
-    assert value(base, "m_abs", estimator="average", parameter=1.0, **cell) == pytest.approx(28, abs=0.5)
+    assert find(base, estimator="average", parameter=1.0, **cell)[0]["m_abs"] == pytest.approx(28, abs=0.5)
     published = {
         ("gpa", 0.1): 1.25,
         ("gpa", 0.05): 1.34,
@@ -63,20 +63,20 @@ def test_the_packings_of_the_paper(calibrated: Study) -> None:
         ("cantelli", 1.0): 1.90,
     }
     for (estimator, parameter), m in published.items():
-        assert value(base, "m", estimator=estimator, parameter=parameter, **cell) == pytest.approx(m, rel=0.03)
-    assert 1.1e-3 <= value(base, "q", estimator="gpa", parameter=0.001, **cell) <= 1.8e-3
+        assert find(base, estimator=estimator, parameter=parameter, **cell)[0]["m"] == pytest.approx(m, rel=0.03)
+    assert 1.1e-3 <= find(base, estimator="gpa", parameter=0.001, **cell)[0]["q"] <= 1.8e-3
     rare = {("cantelli", 1.7): 2e-6, ("cantelli", 1.0): 3e-4, ("percentile", 90.0): 7e-5, ("percentile", 95.0): 5e-6}
     for (estimator, parameter), q in rare.items():
-        assert q / 5 <= value(base, "q", estimator=estimator, parameter=parameter, **cell) <= q * 5
-    fall = packing_rebalancing.mean_fall(packing_rebalancing.EXPERIMENT.run(calibrated, instances=50).table)
-    assert 0.04 <= fall <= 0.09
+        assert q / 5 <= find(base, estimator=estimator, parameter=parameter, **cell)[0]["q"] <= q * 5
+    (claim,) = packing_rebalancing.EXPERIMENT.claims
+    assert 0.04 <= claim.measure(packing_rebalancing.EXPERIMENT.run(calibrated, instances=50).table) <= 0.09
 
 
 @pytest.mark.scale
 def test_the_maximum_of_averages_at_both_bin_sizes(calibrated: Study) -> None:
     table = packing_averages.EXPERIMENT.run(calibrated, instances=50).table
     for fill, published in ((0.8, 3e-7), (1.0, 5e-5)):
-        q = value(table, "q", estimator="percentile", parameter=100.0, data="avg", fill=fill)
+        (q,) = (row["q"] for row in find(table, estimator="percentile", parameter=100.0, data="avg", fill=fill))
         assert published / 2 <= q <= published * 2
 
 

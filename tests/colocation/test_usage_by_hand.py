@@ -16,6 +16,7 @@ from borgtrace.colocation import Study
 from borgtrace.colocation.experiments import usage_changes, usage_deviation, usage_shapes, usage_stationarity
 from borgtrace.colocation.experiments.usage_changes import SIGNIFICANCE, changes
 from borgtrace.recipe import NotApplicable
+from tests.colocation.test_claims_by_hand import measured
 from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make
 
@@ -223,13 +224,15 @@ def test_the_median_deviation_is_the_51st_of_the_quantiles() -> None:
     assert (n, usage_deviation.SHARES[50], usage_deviation.SHARES[-1]) == (103, 0.5, 1)
 
     def table(inst: list[float], avg: list[float]) -> pa.Table:
-        return pa.table({"series": ["inst"] * n + ["avg"] * n, "deviation": [*inst, *avg]})
+        shares = np.tile(usage_deviation.SHARES, 2)
+        return pa.table({"series": ["inst"] * n + ["avg"] * n, "share": shares, "deviation": [*inst, *avg]})
 
     rising = table([float(k) for k in range(n)], [2.0] * n)
-    assert usage_deviation.median_ratio(rising) == 25
+    assert measured(usage_deviation, "S1-fig2", rising) == 25
     # 2 and more of 0 … 102.
-    assert usage_deviation.share_above(rising) == 101 / 103
-    assert usage_deviation.median_ratio(table([1.0] * n, [0.0] * n)) is None
+    assert measured(usage_deviation, "S1-fig2-everywhere", rising) == 101 / 103
+    finding = usage_deviation.EXPERIMENT.claims[0].judge(table([1.0] * n, [0.0] * n))
+    assert finding.reason == "nothing to measure it on"
 
 
 def test_deviations_of_seconds_and_of_averages_are_quantiles_over_tasks() -> None:
@@ -260,10 +263,10 @@ def test_claims_about_shapes() -> None:
         ("b", 0.25, {0: 0.99, 30: 0.01}),
         ("c", 0.25, {29: 0.5, 31: 0.25, 99: 0.25}),
     )
-    assert usage_shapes.largest(table) == 0.5
+    assert measured(usage_shapes, "S1-fig4-largest", table) == 0.5
     # Just below 1 %, 1 %, and half beyond .30.
-    assert usage_shapes.small_shapes(table) == 1
-    assert usage_shapes.beyond(table) == pytest.approx(0.5 * 0.009 + 0.25 * 0.01 + 0.25 * 0.5)
+    assert measured(usage_shapes, "S1-fig4-small", table) == 1
+    assert measured(usage_shapes, "S1-fig4-beyond", table) == pytest.approx(0.5 * 0.009 + 0.25 * 0.01 + 0.25 * 0.5)
 
 
 def test_clusters_are_lettered_by_size_and_ties_by_the_first_cell() -> None:
@@ -313,7 +316,7 @@ def test_sixteen_clusters_need_as_many_different_tasks(
     assert (asked, threads) == ([(16, 4, 100)], [1])
     shares = [row["share"] for row in rows if row["cell"] == 0]
     assert shares == [2 / 17] + [1 / 17] * 15
-    assert usage_shapes.largest(pa.Table.from_pylist(rows)) == 2 / 17
+    assert measured(usage_shapes, "S1-fig4-largest", pa.Table.from_pylist(rows)) == 2 / 17
 
 
 def test_a_histogram_weighs_windows_by_their_length() -> None:

@@ -32,20 +32,11 @@ class ListedClaims:
         A TOML file.
     criteria
         Criteria beside those of `borgtrace.recipe`.
-    functions
-        Measures of any question, from the answer and what the claim names to a number.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        *,
-        criteria: Iterable[Callable[..., Criterion]] = (),
-        functions: Iterable[Callable[..., Any]] = (),
-    ) -> None:
+    def __init__(self, path: Path, *, criteria: Iterable[Callable[..., Criterion]] = ()) -> None:
         self._said = tomllib.loads(path.read_text("utf-8"))
         self._criteria = _named((*_CRITERIA, *criteria))
-        self._functions = _named(functions)
         self._scopes = {name: _scope(said) for name, said in self._said["scopes"].items()}
 
     def of(self, question: str, functions: Sequence[Callable[..., Any]] = ()) -> tuple[Claim, ...]:
@@ -60,8 +51,9 @@ class ListedClaims:
         """
         said = self._said.get(question, {})
         common = {name: fact for name, fact in said.items() if not isinstance(fact, dict)}
-        known = self._functions | _named(functions)
-        return tuple(self._claim(id_, common | own, known) for id_, own in said.items() if isinstance(own, dict))
+        return tuple(
+            self._claim(id_, common | own, _named(functions)) for id_, own in said.items() if isinstance(own, dict)
+        )
 
     def _claim(self, id_: str, said: Said, functions: Mapping[str, Callable[..., Any]]) -> Claim:
         own = {name: said[name] for name in ("source", "kind", "format") if name in said}

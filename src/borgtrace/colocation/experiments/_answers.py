@@ -82,67 +82,6 @@ def grouped(rows: pa.Table | Iterable[Row], *by: str) -> list[tuple[Row, list[Ro
     return [(dict(zip(by, key, strict=True)), group) for key, group in found.items()]
 
 
-def value(rows: pa.Table | Iterable[Row], column: str, reason: str = NOT_RUN, **wanted: Any) -> float:
-    """Return one number of the first row with these values."""
-    return float(rows_where(rows, reason, **wanted)[0][column])
-
-
-def mean(rows: pa.Table | Iterable[Row], column: str, *, per: float = 1.0, **wanted: Any) -> float:
-    """Return the mean of a column over the rows with these values, divided by `per`."""
-    return float(np.mean([row[column] for row in rows_where(rows, **wanted)])) / per
-
-
-def ratio_of_means(rows: pa.Table, column: str, of: Row, to: Row, **both: Any) -> float:
-    """Return the mean of a column over some rows, over that of other rows.
-
-    Parameters
-    ----------
-    rows, column
-        As for :func:`mean`.
-    of, to
-        Values of the rows above and below the line.
-    both
-        Values that all of them have.
-    """
-    return mean(rows, column, **both, **of) / mean(rows, column, **both, **to)
-
-
-def overflow(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, *, per: float = 1.0, **wanted: Any) -> float:
-    """Return q over all trials of the rows with these values, divided by `per`.
-
-    Parameters
-    ----------
-    rows, reason, wanted
-        As for :func:`rows_where`.
-    per
-        What to divide by: a target.
-
-    Raises
-    ------
-    NotApplicable
-        There is no such row, or none has a trial.
-    """
-    found = rows_where(rows, reason, **wanted)
-    trials = sum(row["trials"] for row in found)
-    NotApplicable.unless(trials, reason)
-    return float(sum(row["overflows"] for row in found) / trials) / per
-
-
-def ratio_of_overflows(rows: pa.Table, of: Row, to: Row, **both: Any) -> float:
-    """Return the overflow of some rows over that of other rows.
-
-    Parameters
-    ----------
-    rows
-        A result.
-    of, to
-        Values of the rows above and below the line.
-    both
-        Values that all of them have.
-    """
-    return ratio(overflow(rows, **both, **of), overflow(rows, **both, **to))
-
-
 def replayed(packings: Sequence[Packing], judged: Mapping[str, Values]) -> Iterator[tuple[int, Row]]:
     """Judge packings by several kinds of usage of their tasks.
 
@@ -164,25 +103,6 @@ def replayed(packings: Sequence[Packing], judged: Mapping[str, Values]) -> Itera
         for k, packing in enumerate(packings):
             trials = packing.n_bins * values.shape[1]
             yield k, {"judged_on": kind, "m_abs": packing.n_bins, "overflows": int(counts[k]), "trials": trials}
-
-
-def ratio(numerator: float, divisor: float, reason: str = "no overflow to compare with") -> float:
-    """Divide, where there is something to compare with.
-
-    Parameters
-    ----------
-    numerator, divisor
-        The two numbers.
-    reason
-        What is missing where the divisor is 0.
-
-    Raises
-    ------
-    NotApplicable
-        The divisor is 0.
-    """
-    NotApplicable.unless(divisor != 0, reason)
-    return numerator / divisor
 
 
 def _same(found: Any, wanted: Any) -> bool:

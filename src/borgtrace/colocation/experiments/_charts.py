@@ -12,8 +12,6 @@ from borgtrace.recipe import charts
 from borgtrace.recipe.charts.channels import LOOKS
 
 WIDTH, HEIGHT = 460, 320
-SERIES_COLOURS = {"inst": "#e4572e", "avg": "#4c9be8"}
-"""Color of the instantaneous and of the average usage in every chart."""
 ESTIMATOR_COLOURS = LOOKS["estimators"]
 """One color per estimator in every chart."""
 OVERFLOW = "overflow probability (q)"

@@ -39,8 +39,8 @@ def _row(outcome: Outcome, declared: Table) -> Row:
 def grid_experiment(
     cells: Callable[[], Sequence[Cell]],
     plot: Callable[[pa.Table], Any],
-    measures: Sequence[Callable[..., Any]],
     order: int,
+    measures: Sequence[Callable[..., Any]] = (),
 ) -> Experiment:
     """Declare an experiment that packs every instance of a study in each of these ways, for a figure of the paper.
 
@@ -133,8 +133,3 @@ def rare(result: pa.Table, published: float, **cell: Any) -> float:
     if row["q"] == 0 and published * row["trials"] < 3:
         raise NotApplicable(f"none seen in {row['trials']:.1e} draws, {published * row['trials']:.1f} expected")
     return float(row["q"])
-
-
-def value(result: pa.Table, column: str, **cell: Any) -> float:
-    """One number of the one cell with these values."""
-    return float(find(result, **cell)[0][column])

@@ -15,7 +15,6 @@ from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._answers import Row, grouped
 from borgtrace.colocation.experiments.usage_deviation import BOTH
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Channel, Chart, Plot, axis, beside, line, rect
 
 PANELS = {"inst": "(a) inst", "avg": "(b) avg", "inst − avg": "(c) inst − avg"}
@@ -105,12 +104,4 @@ def _drawn(row: Row) -> Row:
     }
 
 
-def coefficient(result: pa.Table, series: str, name: str) -> float:
-    """Return the slope or the intercept of a series."""
-    for row in result.to_pylist():
-        if row["series"] == series and row[name] is not None:
-            return float(row[name])
-    raise NotApplicable("all tasks have the same mean")
-
-
-EXPERIMENT = Experiment.declared(compute, (coefficient,), plot=plot, order=202)
+EXPERIMENT = Experiment.declared(compute, plot=plot, order=202)

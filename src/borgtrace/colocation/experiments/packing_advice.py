@@ -209,13 +209,7 @@ def factor_keeps(result: pa.Table) -> float:
     return _least(factor(result))
 
 
-def saves(result: pa.Table, against: str) -> float | None:
-    """Return the lower end of what the advice saves: against packing by ``maximum`` or ``request``."""
-    saved: float | None = advised(result)[f"saved_{against}_low"]
-    return saved
-
-
-_MEASURES, _OPTIONS = (keeps, factor_keeps, saves), (*PACKING, "hours", "target", "capacity")
+_OPTIONS = (*PACKING, "hours", "target", "capacity")
 EXPERIMENT = Experiment.declared(
-    compute, _MEASURES, plot=plot, order=440, options=_OPTIONS, defaults={"hours": HOURS}, sentence=advice
+    compute, (keeps, factor_keeps), plot=plot, order=440, options=_OPTIONS, defaults={"hours": HOURS}, sentence=advice
 )

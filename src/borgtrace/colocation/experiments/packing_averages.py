@@ -23,7 +23,6 @@ from borgtrace.colocation.experiments._charts import (
 )
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, rare
 from borgtrace.colocation.instances import Data
-from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, axis, line, palette, point, probability_axis, text
 
 FILLS = (0.8, 1.0)
@@ -77,28 +76,4 @@ def _join_close(ends: list[Row]) -> None:
             first["end"], row["end"] = f"{first['end']}, {row['end']}", ""
 
 
-def gain(result: pa.Table, estimator: str) -> float:
-    """Q from averages ÷ q from instantaneous data: geometric mean over the parameters with overflows in both.
-
-    Parameters
-    ----------
-    result
-        Outcomes of this experiment.
-    estimator
-        Name of the estimator.
-
-    Raises
-    ------
-    NotApplicable
-        No parameter has overflows in both.
-    """
-    rows = find(result, estimator=estimator, fill=1.0)
-    q = {(row["parameter"], row["data"]): row["q"] for row in rows}
-    # Where one of both never overflowed, a ratio says nothing but the number of draws.
-    ratios = [q[p, "avg"] / q[p, "inst"] for p in {row["parameter"] for row in rows} if q[p, "avg"] and q[p, "inst"]]
-    NotApplicable.unless(ratios, "no overflow from instantaneous data")
-    # Geometric, because q spans powers of ten between the parameters.
-    return float(np.exp(np.mean(np.log(ratios))))
-
-
-EXPERIMENT = grid_experiment(cells, plot, (gain, rare), 330)
+EXPERIMENT = grid_experiment(cells, plot, 330, (rare,))

@@ -26,8 +26,7 @@ from borgtrace.colocation.experiments._charts import (
     titled,
     with_floor,
 )
-from borgtrace.colocation.experiments._outcomes import OUTCOMES, find, grid_experiment, paper_estimators, rare, value
-from borgtrace.recipe import NotApplicable
+from borgtrace.colocation.experiments._outcomes import OUTCOMES, grid_experiment, paper_estimators, rare
 from borgtrace.recipe.charts import Chart, Plot, axis, box, palette, point, probability_axis, rule, text
 
 
@@ -117,41 +116,4 @@ def _name(dots: list[Row]) -> Row:
     return first | {"name": f"{first['parameter']:g}", "side": side, "m": x, "shown_q": y}
 
 
-def of_a_thousand(result: pa.Table, column: str, estimator: str, parameter: float) -> float:
-    """Return a number of one way of packing with Best Fit, of instances of 1,000 tasks alone."""
-    # The published counts are of instances of 1,000 tasks; m, a ratio, compares at any size.
-    NotApplicable.unless(find(result)[0]["n_tasks"] == 1_000, "instances have fewer than 1,000 tasks")
-    return value(result, column, estimator=estimator, parameter=parameter, packer="best-fit")
-
-
-def packer_difference(result: pa.Table) -> float:
-    """Largest difference in machines between First Fit and Best Fit, over estimators and instances."""
-    pairs = grouped(result, "estimator", "parameter", "instance")
-    return float(max(np.ptp([row["m_abs"] for row in rows]) for _, rows in pairs))
-
-
-def dominators(result: pa.Table) -> str:
-    """Estimator that needs fewest machines *and* overflows least of all, or ``none``."""
-    rows = find(result, packer="best-fit")
-    for row in rows:
-        if all(row["m"] <= other["m"] and row["q"] <= other["q"] for other in rows):
-            return str(row["label"])
-    return "none"
-
-
-def linearity(result: pa.Table) -> float:
-    """R² of log q against m over the estimators that overflowed at all.
-
-    Raises
-    ------
-    NotApplicable
-        Fewer than three did.
-    """
-    # The logarithm of a q of 0 is none.
-    rows = [row for row in find(result, packer="best-fit") if row["q"] > 0]
-    NotApplicable.unless(len(rows) >= 3, "fewer than three estimators overflowed")
-    return float(np.corrcoef([row["m"] for row in rows], np.log([row["q"] for row in rows]))[0, 1] ** 2)
-
-
-MEASURES = (value, rare, of_a_thousand, packer_difference, dominators, linearity)
-EXPERIMENT = grid_experiment(cells, plot, MEASURES, 320)
+EXPERIMENT = grid_experiment(cells, plot, 320, (rare,))

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines, scale_of, titled
-from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, value
-from borgtrace.recipe import NotApplicable
+from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators
 from borgtrace.recipe.charts import Chart, axis
 
 CAPACITIES = (0.5, 0.8, 1.0, 2.0, 5.0)
@@ -39,39 +38,4 @@ def plot(result: pa.Table) -> Chart:
     )
 
 
-def spread(result: pa.Table, estimator: str, parameter: float) -> float:
-    """Largest ÷ smallest q over the capacities.
-
-    Parameters
-    ----------
-    result
-        Outcomes of this experiment.
-    estimator, parameter
-        Which estimator.
-
-    Raises
-    ------
-    NotApplicable
-        At some capacity nothing overflowed.
-    """
-    rows = find(result, estimator=estimator, parameter=parameter, is_rebalanced=True)
-    q = [row["q"] for row in rows]
-    NotApplicable.unless(min(q) > 0, "no overflow at some capacity")
-    return float(max(q) / min(q))
-
-
-def worst_promise(result: pa.Table) -> float:
-    """Return the largest q ÷ ρ of gpa at ρ ≥ .01 over the capacities."""
-    rows = find(result, estimator="gpa", is_rebalanced=True)
-    # Not at ρ = .001, where GPA misses its target by skewness (claim S1-gpa-0.001-q).
-    return float(max(row["q"] / row["parameter"] for row in rows if row["parameter"] >= 0.01))
-
-
-def small_to_large(result: pa.Table) -> float:
-    """Return q of gpa .001 on small machines over that on large ones."""
-    cell = {"estimator": "gpa", "parameter": 0.001, "is_rebalanced": True}
-    small, large = (value(result, "q", capacity=capacity, **cell) for capacity in (0.5, 5.0))
-    return small / max(large, 1e-12)
-
-
-EXPERIMENT = grid_experiment(cells, plot, (worst_promise, small_to_large, spread), 340)
+EXPERIMENT = grid_experiment(cells, plot, 340)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines, scale_of, titled
-from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, value
+from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators
 from borgtrace.recipe.charts import Chart, log_axis
 
 SEEN = (0.001, 0.01, 0.1, 0.3, 0.5, 0.8, 1.0)
@@ -28,17 +28,4 @@ def plot(result: pa.Table) -> Chart:
     return titled(overflow_lines(rows, share), "Overflow with fewer observations (Fig. 12)", scale_of(result))
 
 
-def loss(result: pa.Table, column: str) -> float:
-    """Largest relative difference of gpa between .01 and 1, over its targets."""
-    return max(
-        abs(
-            value(result, column, estimator="gpa", parameter=row["parameter"], clairvoyance=0.01)
-            / max(row[column], 1e-12)
-            - 1
-        )
-        for row in find(result, estimator="gpa", clairvoyance=1.0)
-        if row["parameter"] >= 0.01
-    )
-
-
-EXPERIMENT = grid_experiment(cells, plot, (loss,), 350)
+EXPERIMENT = grid_experiment(cells, plot, 350)

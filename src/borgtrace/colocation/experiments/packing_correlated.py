@@ -14,14 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._answers import Row, grouped, mean, overflow, ratio_of_overflows, replayed
-from borgtrace.colocation.experiments._charts import OVERFLOW, from_data
+from borgtrace.colocation.experiments._answers import Row, replayed
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Observation, pack
-from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
 
-WAY = ("estimator", "target", "is_apart", "judged_on")
 TARGETS = (0.05, 0.01)
 
 
@@ -60,17 +57,4 @@ def _rows(seen: Observation, jobs: Index, judged: Mapping[str, Values]) -> list[
     return rows
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw overflow against machines per way of packing, raw and shuffled."""
-    rows = []
-    for way, group in grouped(result, *WAY):
-        name = f"{way['estimator']}, jobs apart" if way["is_apart"] else way["estimator"]
-        rows.append(way | {"way": name, "m": mean(group, "m_abs"), "q": max(overflow(group), 1e-6)})
-    x, y = from_data("m", "machines"), probability_axis("q", OVERFLOW)
-    chart = Plot(rows, result, x=x, y=y, color="way", shape="judged_on").add(point(70))
-    return chart.draw("Tasks that peak together", width=460, height=300)
-
-
-EXPERIMENT = Experiment.declared(
-    compute, (ratio_of_overflows,), plot=plot, order=405, options=("tasks", "instances", "size", "hours", "seed")
-)
+EXPERIMENT = Experiment.declared(compute, order=405, options=("tasks", "instances", "size", "hours", "seed"))

@@ -13,14 +13,12 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments._answers import Row, grouped, mean, ratio_of_means, rows_where
-from borgtrace.colocation.experiments._charts import HEIGHT, OVERFLOW, WIDTH, from_data
+from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.inventory import machines, parse_mix
 from borgtrace.colocation.quality import quality
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, fit, pack_fitted, parse_packer
-from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
 
 ORDERS = ("as they come", "largest first", "smallest first")
 
@@ -81,16 +79,4 @@ def _rows(instance: Instance, table: Numbers, seed: int) -> list[Row]:
     return rows
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw capacity in use against overflow, per estimator and order."""
-    best = rows_where(result, packer="best-fit")
-    rows = [
-        way | {"m": mean(group, "m"), "q": max(mean(group, "q"), 1e-7)}
-        for way, group in grouped(best, "estimator", "order")
-    ]
-    x, y = from_data("m", "capacity in use ÷ mean usage"), probability_axis("q", OVERFLOW)
-    chart = Plot(rows, result, x=x, y=y, color="estimator", shape="order").add(point(70))
-    return chart.draw("Machines of unequal size", width=WIDTH, height=HEIGHT)
-
-
-EXPERIMENT = Experiment.declared(compute, (mean, ratio_of_means), plot=plot, order=390, options=(*PACKING, "mix"))
+EXPERIMENT = Experiment.declared(compute, order=390, options=(*PACKING, "mix"))

@@ -15,8 +15,7 @@ import pyarrow as pa
 from borgtrace import placement
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments._answers import Row, mean, ratio_of_means
-from borgtrace.colocation.experiments._charts import from_data
+from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.pool import picked
 from borgtrace.colocation.quality import least_machines, quality
@@ -24,7 +23,6 @@ from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile
 from borgtrace.placement.estimators.vector import VectorGpa
 from borgtrace.recipe import NotApplicable
-from borgtrace.recipe.charts import Chart, Plot, added, axis, box
 
 PACKERS = ("first-fit", "best-fit", "dot-product")
 
@@ -82,18 +80,4 @@ def _rows(instance: Instance, disk: Numbers | None) -> list[Row]:
     return rows
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw machines per pair of tests and packer."""
-    rows = added(
-        result,
-        tests=lambda row: f"{row['cpu']}, memory {row['memory']}",
-        m=lambda row: row["m_abs"] / row["lower_bound"],
-    )
-    x, y = from_data("m", "machines ÷ lower bound"), axis("tests", axis={"labelLimit": 300})
-    chart = Plot(rows, result, x=x, y=y, color="packer", yOffset="packer")
-    return chart.add(box()).draw("CPU and memory together", height=None)
-
-
-EXPERIMENT = Experiment.declared(
-    compute, (mean, ratio_of_means), plot=plot, order=380, options=PACKING, defaults={"instances": 3}
-)
+EXPERIMENT = Experiment.declared(compute, order=380, options=PACKING, defaults={"instances": 3})

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.cluster import ColdStart
-from borgtrace.colocation.experiments._answers import Row, ratio, rows_where
+from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.online import SlotCounts, simulate
 from borgtrace.colocation.raw_series import Timeline
 from borgtrace.kernels.arrays import Numbers
@@ -90,45 +90,5 @@ def plot(result: pa.Table) -> Chart:
     return alt.vconcat(*(panel.add(line()).draw(width=520, height=180) for panel in panels))
 
 
-def total(result: pa.Table, column: str, estimator: str, cold_start: str = "name") -> float:
-    """Sum of a column over all hours of one way.
-
-    Parameters
-    ----------
-    result
-        Rows of this experiment.
-    column
-        What to add up.
-    estimator, cold_start
-        Which way.
-    """
-    rows = rows_where(result, "not among the ways that were run", estimator=estimator, cold_start=cold_start)
-    return float(sum(row[column] for row in rows))
-
-
-def overflow(result: pa.Table, estimator: str, cold_start: str = "name") -> float:
-    """Share of moments with an overflow.
-
-    Parameters
-    ----------
-    result, estimator, cold_start
-        As for :func:`total`.
-    """
-    overflows, moments = (total(result, column, estimator, cold_start) for column in ("overflows", "moments"))
-    return ratio(overflows, moments, "no task could be placed")
-
-
-def kept(result: pa.Table, estimator: str) -> float:
-    """Return the machine-hours of gpa .01 over those of a way that goes by requests."""
-    return total(result, "machine_hours", "gpa 0.01") / total(result, "machine_hours", estimator, "request")
-
-
-def of_promised(result: pa.Table) -> float:
-    """Return the overflow of gpa .01 over its target."""
-    return overflow(result, "gpa 0.01") / 0.01
-
-
 _OPTIONS = ("tasks", "capacity", "include", "seed")
-EXPERIMENT = Experiment.declared(
-    compute, (kept, of_promised), plot=plot, order=420, options=_OPTIONS, defaults={"tasks": 2_000}
-)
+EXPERIMENT = Experiment.declared(compute, plot=plot, order=420, options=_OPTIONS, defaults={"tasks": 2_000})

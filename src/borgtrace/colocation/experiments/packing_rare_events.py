@@ -16,14 +16,12 @@ import pyarrow as pa
 
 from borgtrace.colocation import Cell, Experiment, Grid, Options, Study
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments._answers import RESULTS, Row, rows_where
+from borgtrace.colocation.experiments._answers import RESULTS, Row
 from borgtrace.colocation.experiments._outcomes import OUTCOMES, summaries, to_table
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.study import halves
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Estimator, Gpa, estimators
-from borgtrace.recipe import NotApplicable
-from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point, rule
 
 Curve = tuple[Numbers, Numbers]
 
@@ -78,52 +76,4 @@ def _matched(q: float, curve: Curve) -> float | None:
     return float(np.interp(np.log(q), *curve))
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw measured overflow ÷ target per estimator, both pools, with and without rebalancing."""
-    rows = added(result, ratio=lambda row: max(row["q"] / row["target"], 1e-3))
-    chart = Plot(rows, result, x=log_axis("ratio", "measured overflow ÷ target", least=None), y="estimator")
-    chart.add(rule(dashed=True), x=1.0).add(point(70), color="is_rebalanced").facet(column="pool")
-    return chart.draw("Overflow against the promise", width=380, height=None)
-
-
-def _of(result: pa.Table, pool: str, estimator: str, is_rebalanced: bool) -> Row:
-    return rows_where(result, pool=pool, estimator=estimator, is_rebalanced=is_rebalanced)[0]
-
-
-def _kept(row: Row) -> float:
-    return float(row["q"] / row["target"])
-
-
-def _convolution(result: pa.Table, pool: str, is_rebalanced: bool = False) -> Row:
-    row = _of(result, pool, "convolution", is_rebalanced)
-    # Claims to within 2 % need a q known that well.
-    if row["q"] == 0 or row["q_error"] > 0.02 * row["q"]:
-        raise NotApplicable("too few realizations or tasks to estimate q within 2 %")
-    return row
-
-
-def excess_machines(result: pa.Table, pool: str) -> float:
-    """Return the machines of convolution over those of GPA at the same overflow, less 1."""
-    row = _convolution(result, pool)
-    NotApplicable.unless(row["matched_machines"] is not None, "GPA never overflows that often")
-    return float(row["machines"] / row["matched_machines"] - 1)
-
-
-def of_predicted(result: pa.Table, pool: str) -> float:
-    """Return the overflow of convolution over what it predicts."""
-    row = _convolution(result, pool)
-    return float(row["q"] / row["predicted"])
-
-
-def of_promised(result: pa.Table, pool: str, is_rebalanced: bool = False) -> float:
-    """Return the overflow of convolution over its target."""
-    return _kept(_convolution(result, pool, is_rebalanced))
-
-
-def gpa_of_promised(result: pa.Table, pool: str) -> float:
-    """Return the overflow of GPA, rebalanced, over its target."""
-    return _kept(_of(result, pool, "gpa", True))
-
-
-MEASURES = (of_predicted, of_promised, excess_machines, gpa_of_promised)
-EXPERIMENT = Experiment.declared(compute, MEASURES, plot=plot, order=370, options=(*PACKING, "target"))
+EXPERIMENT = Experiment.declared(compute, order=370, options=(*PACKING, "target"))

@@ -8,14 +8,12 @@ Reference: Janus & Rzadca, SoCC'17, Fig. 13.
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._answers import grouped, rows_where
 from borgtrace.colocation.experiments._charts import WHISKERS, scale_of, titled
 from borgtrace.colocation.experiments._outcomes import grid_experiment, paper_estimators
-from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, axis, box
 
 
@@ -46,18 +44,4 @@ def plot(result: pa.Table) -> Chart:
     return titled(drawn, "How much rebalancing lowers the overflow, Best Fit (Fig. 13)", scale_of(result), WHISKERS)
 
 
-def mean_fall(result: pa.Table) -> float:
-    """Return the mean relative fall over average and gpa, Best Fit.
-
-    Raises
-    ------
-    NotApplicable
-        Nothing overflowed before rebalancing.
-    """
-    best = [row for row in falls(result) if row["packer"] == "best-fit"]
-    found = [row["fall"] for row in best if row["estimator"] in ("average", "gpa")]
-    NotApplicable.unless(found, "nothing overflowed")
-    return float(np.mean(found))
-
-
-EXPERIMENT = grid_experiment(cells, plot, (mean_fall,), 360)
+EXPERIMENT = grid_experiment(cells, plot, 360)

@@ -13,13 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._answers import Row, overflow, ratio_of_overflows, replayed
-from borgtrace.colocation.experiments._charts import WIDTH
+from borgtrace.colocation.experiments._answers import Row, replayed
 from borgtrace.colocation.quality import least_machines
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Values
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Observation, Percentile, pack
-from borgtrace.recipe.charts import Chart, Plot, axis, point, probability_axis, tick
 
 
 def ways() -> list[Estimator]:
@@ -55,24 +53,5 @@ def _rows(judged: dict[str, Values]) -> list[Row]:
     return rows
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw q per estimator on the three kinds of evaluation, with the promise."""
-    rows = result.to_pylist()
-    # In the order they were run: a chart would sort them by name.
-    labels = list(dict.fromkeys(row["estimator"] for row in rows))
-    points = [
-        {"estimator": name, "judged_on": kind, "q": max(overflow(rows, estimator=name, judged_on=kind), 1e-6)}
-        for name in labels
-        for kind in ("draws", "shuffled", "raw")
-    ]
-    # Sizes promise nothing, so they get no tick.
-    targets = {row["estimator"]: row["target"] for row in rows if row["target"] is not None}
-    promise = [{"estimator": name, "q": target} for name, target in targets.items()]
-    x = probability_axis("q", "overflow probability (tick: promised)")
-    chart = Plot(points, x=x, y=axis("estimator", order=labels))
-    chart.add(tick(thickness=2, color="black"), data=promise).add(point(70), color="judged_on")
-    return chart.draw("Promise and replay", width=WIDTH, height=None)
-
-
 _OPTIONS = ("tasks", "realizations", "instances", "size", "hours", "seed")
-EXPERIMENT = Experiment.declared(compute, (overflow, ratio_of_overflows), plot=plot, order=410, options=_OPTIONS)
+EXPERIMENT = Experiment.declared(compute, order=410, options=_OPTIONS)

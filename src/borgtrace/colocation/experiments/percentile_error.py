@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import SUMS
-from borgtrace.colocation.experiments._answers import Row, grouped, rows_where, spread
+from borgtrace.colocation.experiments._answers import Row, grouped, spread
 from borgtrace.colocation.experiments._charts import titled
 from borgtrace.colocation.sample_sums import LEVELS, SampleSums
 from borgtrace.colocation.study import PAPER_SCALE
@@ -89,30 +89,4 @@ def _violin(cells: list[Row]) -> list[Row]:
     ]
 
 
-def _quartile_range(result: pa.Table, size: int) -> float:
-    row = rows_where(result, f"no samples of {size} tasks", size=size, percentile=99.9)[0]
-    return float(row["p75"] - row["p25"])
-
-
-def _medians(result: pa.Table, percentile: float) -> list[float]:
-    return [float(row["median"]) for row in rows_where(result, "no such percentile", percentile=percentile)]
-
-
-def largest_median(result: pa.Table) -> float:
-    """Return how far the medians of the error at 95 % lie from 0, at most."""
-    return max(map(abs, _medians(result, 95.0)))
-
-
-def highest_median(result: pa.Table) -> float:
-    """Return the largest median of the error at 99.9 %."""
-    return max(_medians(result, 99.9))
-
-
-def narrowing(result: pa.Table) -> float:
-    """Return the quartile range at 99.9 % of 50 tasks over that of 10."""
-    return _quartile_range(result, 50) / _quartile_range(result, 10)
-
-
-EXPERIMENT = Experiment.declared(
-    compute, (largest_median, highest_median, narrowing), plot=plot, order=208, options=SUMS
-)
+EXPERIMENT = Experiment.declared(compute, plot=plot, order=208, options=SUMS)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._samples import prefix_means
 from borgtrace.colocation.experiment import POOL
-from borgtrace.colocation.experiments._answers import Row, rows_where, spread
+from borgtrace.colocation.experiments._answers import spread
 from borgtrace.colocation.experiments._charts import box_plot, titled
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
@@ -72,23 +72,4 @@ def plot(result: pa.Table) -> Chart:
     return titled(drawn, "Error of a mean from few samples (Fig. 1)", note)
 
 
-def _row(result: pa.Table, size: int) -> Row:
-    return rows_where(result, f"no task has {size} windows", n_samples=size)[0]
-
-
-def asymmetry(result: pa.Table, size: int) -> float:
-    """How far the middle of the quartiles lies from 0, as a share of their distance."""
-    row = _row(result, size)
-    width = row["p75"] - row["p25"]
-    return abs(row["p75"] + row["p25"]) / width if width else 0.0
-
-
-def narrowing(result: pa.Table) -> float:
-    """Return the quartile range with 1,000 samples over that with one."""
-    first, last = _row(result, 1), _row(result, 1000)
-    return float((last["p75"] - last["p25"]) / (first["p75"] - first["p25"]))
-
-
-EXPERIMENT = Experiment.declared(
-    compute, (asymmetry, narrowing), plot=plot, order=200, options=(*POOL, "instantaneous")
-)
+EXPERIMENT = Experiment.declared(compute, plot=plot, order=200, options=(*POOL, "instantaneous"))

@@ -15,11 +15,10 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation._normality import CRITICAL
 from borgtrace.colocation.experiment import SUMS
-from borgtrace.colocation.experiments._answers import Row, rows_where
+from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.experiments._charts import titled
 from borgtrace.colocation.sample_sums import SampleSums
 from borgtrace.colocation.study import PAPER_SCALE
-from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line, log_axis, melted
 
 REALIZATIONS = PAPER_SCALE["realizations"]
@@ -55,13 +54,4 @@ def plot(result: pa.Table) -> Chart:
     return titled(chart.draw(), "Table 1: how often the normality of a total is rejected", scale)
 
 
-def of_size(result: pa.Table, size: int, column: str, *, as_published: bool = False) -> float:
-    """A number of one size; a test on more realizations rejects more, so only the paper's number compares."""
-    row = rows_where(result, f"the pool has fewer than {size} tasks", size=size)[0]
-    # The more values, the smaller the deviation from a normal law that the test rejects.
-    if as_published and row["n_realizations"] != REALIZATIONS:
-        raise NotApplicable(f"the published test is on {REALIZATIONS:,} realizations")
-    return float(row[column])
-
-
-EXPERIMENT = Experiment.declared(compute, (of_size,), plot=plot, order=207, options=SUMS)
+EXPERIMENT = Experiment.declared(compute, plot=plot, order=207, options=SUMS)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._answers import Row, value
+from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.raw_series import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.recipe import NotApplicable
@@ -76,4 +76,4 @@ def _rows(scope: str, found: Numbers, n_tasks: int, slots: int) -> list[Row]:
     ]
 
 
-EXPERIMENT = Experiment.declared(compute, (value,), order=400, options=("tasks", "hours", "seed"))
+EXPERIMENT = Experiment.declared(compute, order=400, options=("tasks", "hours", "seed"))

@@ -12,11 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation.experiments._answers import Row, grouped
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.recipe import NotApplicable
-from borgtrace.recipe.charts import Chart, Plot, area, axis
 
 CELLS, CLUSTERS, STARTS = 100, 16, 4
 
@@ -83,36 +81,4 @@ def _ordered(centroids: Values, shares: Numbers) -> pa.Table:
     )
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw a small histogram per cluster."""
-    rows = [
-        {"cluster": f"({row['cluster']}) {row['share']:.2%}", "usage": row["cell"] / CELLS, "density": row["density"]}
-        for row in result.to_pylist()
-        if row["cell"] <= 50
-    ]
-    chart = Plot(rows, x=axis("usage", "CPU usage"), y=axis("density", "share")).add(area(interpolate="step-after"))
-    chart.facet(wrap="cluster", independent=("y",))
-    return chart.draw("Shapes of CPU usage in 16 clusters", width=110, height=70)
-
-
-def _far(rows: list[Row]) -> float:
-    """Share of a cluster's samples that lie at or beyond .30 of a machine."""
-    return float(sum(row["density"] for row in rows if row["cell"] >= 30))
-
-
-def largest(result: pa.Table) -> float:
-    """Return the share of the tasks that are in the largest cluster."""
-    return max(result["share"].to_pylist())
-
-
-def small_shapes(result: pa.Table) -> float:
-    """Count the clusters with less than 1 % of their samples beyond .30 of a machine."""
-    return sum(_far(rows) < 0.01 for _, rows in grouped(result, "cluster"))
-
-
-def beyond(result: pa.Table) -> float:
-    """Return the share of all samples beyond .30 of a machine."""
-    return float(sum(row["share"] * _far([row]) for row in result.to_pylist()))
-
-
-EXPERIMENT = Experiment.declared(compute, (largest, small_shapes, beyond), plot=plot, order=205)
+EXPERIMENT = Experiment.declared(compute, order=205)

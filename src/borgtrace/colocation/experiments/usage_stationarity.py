@@ -12,11 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation.experiments._answers import value
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.recipe import NotApplicable
-from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 
 SPACINGS = (12, 24, 36)
 SIGNIFICANCE = 0.05
@@ -56,13 +54,4 @@ def compute(study: Study, options: Options) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the rejection rate per spacing, for both readings."""
-    rows = added(result, window=lambda row: "as defined" if row["length"] == row["spacing"] else "as printed")
-    x = axis("spacing", "samples per window", type="O", axis={"labelAngle": 0})
-    y = axis("rejected", "rejected at 5 %", axis={"format": "%"})
-    chart = Plot(rows, result, x=x, y=y, xOffset="window", color="window")
-    return chart.add(bar()).draw("Tasks whose usage changes its distribution")
-
-
-EXPERIMENT = Experiment.declared(compute, (value,), plot=plot, order=203)
+EXPERIMENT = Experiment.declared(compute, order=203)

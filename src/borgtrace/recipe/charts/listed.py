@@ -15,7 +15,16 @@ from borgtrace.recipe.charts.plot import Chart, Plot, beside
 
 _CHANNELS = {"column": channels.axis} | {
     name: getattr(channels, name)
-    for name in ("log_axis", "count_axis", "duration_axis", "hour_axis", "palette", "series", "when")
+    for name in (
+        "log_axis",
+        "count_axis",
+        "duration_axis",
+        "hour_axis",
+        "probability_axis",
+        "palette",
+        "series",
+        "when",
+    )
 }
 _SIZE = ("title", "width", "height")
 _OTHERS = (*_SIZE, "rows", "thinned", "layers", "facet", "panels")
@@ -55,8 +64,9 @@ def _rows(result: pa.Table, said: Mapping[str, Any]) -> Rows:
 def _drawn(result: pa.Table, rows: Rows, said: Mapping[str, Any]) -> Chart:
     plotted = Plot(rows, result, **_channels({name: what for name, what in said.items() if name not in _OTHERS}))
     for layer in said["layers"]:
-        (mark, style), *more = layer.items()
-        plotted.add(getattr(marks, mark)(**style), **_channels(dict(more)))
+        (mark, style), *more = ((name, what) for name, what in layer.items() if name != "rows")
+        own = ask(result, layer["rows"]) if "rows" in layer else None
+        plotted.add(getattr(marks, mark)(**style), data=own, **_channels(dict(more)))
     if "facet" in said:
         plotted.facet(**said["facet"])
     return plotted.draw(**{name: _known(said[name]) for name in _SIZE if name in said})
