@@ -106,6 +106,20 @@ def test_only_policies_of_single_tasks(policy: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("max:m=1", "max has no such parameter: expected one of warmup, got max:m=1"),
+        ("task-percentile:q=101", "q out of range: expected 0 to 100, got 101"),
+        ("max:warmup=10s", "warmup is shorter than a slot: expected 5m or more, got max:warmup=10s"),
+    ],
+)
+def test_a_wrong_parameter_of_a_plan_names_its_option(policy: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_plan(f"overcommit:{policy}")
+    assert str(caught.value).startswith(f"--plan overcommit: {message}")
+
+
 def test_compaction_by_what_a_policy_predicts(tmp_path: Path) -> None:
     # Four tasks of production ask for .5 and use .25, four others use all of it; at 900 s one window is known.
     priorities = dict(enumerate([9] * 4 + [0] * 4, 1))

@@ -41,33 +41,29 @@ def scores(block: Block, horizon: int, predictions: Sequence[Prediction]) -> npt
     ndarray
         `SCORE` of shape (policies,).
     """
-    peaks = np.stack([each.peak for each in predictions])
-    found, over, excess = judge(block.all, horizon, block.n_slots, peaks)
+    predicted = np.stack([each.peak for each in predictions])
+    found, over, excess = judge(block.all, horizon, block.n_slots, predicted)
     n = len(found)
-    limits, capacity = block.limits[:n], block.capacity[:n]
-    has_capacity = capacity > 0
+    peaks, limits, capacity = predicted[:, :n], block.limits[:n], block.capacity[:n]
+    limited, has_capacity = limits > 0, capacity > 0
     adjoin = np.diff(block.all.slots[:n]) == 1
+    short = is_short(found, peaks)
+    severity = np.where(short, (found - peaks) / np.where(short, found, 1.0), 0.0)
+    thousandths = np.ceil(severity * SEVERITIES).astype(int) + (SEVERITIES + 1) * np.arange(len(peaks))[:, None]
     out = np.zeros(len(predictions), SCORE)
-    out["instants"], out["limited"], out["limit"] = n, (limits > 0).sum(), limits.sum()
+    out["instants"], out["limited"], out["limit"] = n, limited.sum(), limits.sum()
     out["samples"], out["pairs"] = len(block.known), adjoin.sum()
-    for score, each, slots, above in zip(out, predictions, over, excess, strict=True):
-        peak = each.peak[:n]
-        short = is_short(found, peak)
-        severity = np.where(short, (found - peak) / np.where(short, found, 1.0), 0.0)
-        score["violations"], score["severity"] = short.sum(), severity.sum()
-        score["severities"] = np.bincount(np.ceil(severity * SEVERITIES).astype(int), minlength=SEVERITIES + 1)
-        limited = limits > 0
-        score["saved"] = ((limits - peak)[limited] / limits[limited]).sum()
-        score["peak"], score["clipped"] = peak.sum(), (peak >= limits * (1 - SLACK)).sum()
-        moved = np.abs(np.diff(peak)) > CHANGE * peak[:-1]
-        score["changes"] = (moved & adjoin).sum()
-        score["overload"] = slots.sum() / horizon
-        score["over"] = slots[has_capacity].sum()
-        score["excess"] = (above[has_capacity] / capacity[has_capacity]).sum()
-        score["cold"] = each.n_cold
-        # CPU is throttled where usage exceeds the prediction; memory cannot be taken back.
-        if block.resource == "memory":
-            score["kills"] = kills(block.all.columns, block.priority, peak)
+    out["violations"], out["severity"] = short.sum(axis=1), severity.sum(axis=1)
+    out["severities"] = np.bincount(thousandths.ravel(), minlength=out["severities"].size).reshape(len(peaks), -1)
+    out["saved"] = ((limits - peaks)[:, limited] / limits[limited]).sum(axis=1)
+    out["peak"], out["clipped"] = peaks.sum(axis=1), (peaks >= limits * (1 - SLACK)).sum(axis=1)
+    out["changes"] = ((np.abs(np.diff(peaks)) > CHANGE * peaks[:, :-1]) & adjoin).sum(axis=1)
+    out["overload"], out["over"] = over.sum(axis=1) / horizon, over[:, has_capacity].sum(axis=1)
+    out["excess"] = (excess[:, has_capacity] / capacity[has_capacity]).sum(axis=1)
+    out["cold"] = [each.n_cold for each in predictions]
+    # CPU is throttled where usage exceeds the prediction; memory cannot be taken back.
+    if block.resource == "memory":
+        out["kills"] = kills(block.all.columns, block.priority, peaks)
     return out
 
 
@@ -77,7 +73,7 @@ def is_short(peaks: Numbers, promised: Numbers) -> Flags:
 
 
 @compiled()
-def kills(columns: Columns, priority: Index, peak: Numbers) -> int:
+def kills(columns: Columns, priority: Index, peaks: Numbers) -> Index:
     """Return how many tasks die of memory in the slot after each judged one, were the machine filled to its prediction.
 
     Where the tasks of a slot use more than predicted in the next one, the fewest are killed that make the rest fit:
@@ -88,38 +84,27 @@ def kills(columns: Columns, priority: Index, peak: Numbers) -> int:
     ----------
     columns, priority
         Of the samples of a machine.
-    peak
-        Prediction of each judged slot.
+    peaks
+        Of each judged slot as policies predict it: (policies, judged).
     """
-    task, slot, usage, offsets = columns.task, columns.slot, columns.usage, columns.offsets
-    killed = 0
-    for j in range(peak.size):
-        present, total = columns.order[offsets[j] : offsets[j + 1]], 0.0
+    usage, offsets, ends = columns.usage, columns.offsets, columns.run_ends
+    killed = np.zeros(peaks.shape[0], np.int64)
+    for j in range(peaks.shape[1]):
+        present, total, least = columns.order[offsets[j] : offsets[j + 1]], 0.0, peaks[:, j].min()
         for i in present:
-            if _goes_on(i, task, slot):
+            if ends[i] > i:
                 total += usage[i + 1]
-        excess = total * (1 - SLACK) - peak[j]
         # Most slots fit: nothing is made for them.
-        if excess > 0:
-            killed += _deaths(present, columns, priority, excess)
+        if total * (1 - SLACK) <= least:
+            continue
+        # The lowest priority first, of it the largest.
+        later = np.array([i + 1 for i in present if ends[i] > i])
+        later = later[np.argsort(-usage[later], kind="mergesort")]
+        ordered = usage[later[np.argsort(priority[later], kind="mergesort")]]
+        for p in range(killed.size):
+            excess, deaths = total * (1 - SLACK) - peaks[p, j], 0
+            while excess > 0 and deaths < ordered.size:
+                excess -= ordered[deaths]
+                deaths += 1
+            killed[p] += deaths
     return killed
-
-
-@compiled(inline=True)
-def _goes_on(i: int, task: Index, slot: Index) -> bool:
-    """Whether a task is on the machine in the slot after sample i too."""
-    return i + 1 < task.size and task[i + 1] == task[i] and slot[i + 1] == slot[i] + 1
-
-
-@compiled()
-def _deaths(present: Index, columns: Columns, priority: Index, excess: float) -> int:
-    """Return how many tasks die, the lowest priority and of it the largest first, until an excess is gone."""
-    usage = columns.usage
-    later = np.array([i + 1 for i in present if _goes_on(i, columns.task, columns.slot)])
-    largest = later[np.argsort(-usage[later], kind="mergesort")]
-    ordered = largest[np.argsort(priority[largest], kind="mergesort")]
-    deaths = 0
-    while excess > 0 and deaths < ordered.size:
-        excess -= usage[ordered[deaths]]
-        deaths += 1
-    return deaths

@@ -4,51 +4,75 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Columns, Samples
+from borgtrace.overcommit.block import Columns, Samples, add_run
 
 SLACK = 1e-9
 """A sum of many tasks is rounded: what exceeds a prediction by less is no violation."""
 
 
 @compiled(makes_arrays=False)
-def _add_capped(run: Numbers, cap: float, sums: Numbers) -> None:
-    """Add values to the first of some sums, each at most a cap.
+def _folded(values: Numbers, is_sum: bool) -> float:
+    """Return the sum, or the largest, of some values, by halves: as vectors, for which they are overwritten."""
+    n = values.size
+    while n > 1:
+        half = (n + 1) // 2
+        for k in range(n - half):
+            values[k] = values[k] + values[half + k] if is_sum else max(values[k], values[half + k])
+        n = half
+    return values[0]
 
-    A function of its own, and over slices: only then does the compiler make vectors of it (seven times faster).
-    """
-    for k in range(run.size):
-        sums[k] += min(run[k], cap)
+
+@compiled(makes_arrays=False)
+def _exceeded(sums: Numbers, bound: float, above: Numbers) -> int:
+    """Return how many sums exceed a bound, and write by how much each does: without branches, as vectors."""
+    n = 0
+    for k in range(sums.size):
+        exceeds = sums[k] * (1 - SLACK) > bound
+        n += exceeds
+        above[k] = sums[k] - bound if exceeds else 0.0
+    return n
 
 
 @compiled(inline=True)
-def _future(present: Index, columns: Columns, sums: Numbers) -> None:
-    """Add up what the present tasks use in each of the slots to come, each at most its limit of now."""
-    task, slot, usage, ends = columns.task, columns.slot, columns.usage, columns.run_ends
-    sums[:] = 0.0
-    for i in present:
-        # Run by run: a task that leaves and returns is still one of those that are here now.
-        first, end = i + 1, slot[i] + sums.size
-        while first < task.size and task[first] == task[i] and slot[first] <= end:
-            last = min(ends[first], first + end - slot[first])
-            _add_capped(usage[first : last + 1], columns.limit[i], sums[slot[first] - slot[i] - 1 :])
-            first = last + 1
+def _is_kept(i: int, columns: Columns) -> bool:
+    """Whether the task of a sample was there in the slot before, with the same limit."""
+    return i > 0 and columns.run_ends[i - 1] >= i and columns.limit[i - 1] == columns.limit[i]
 
 
-@compiled()
-def _judge(columns: Columns, horizon: int, predictions: Numbers, peaks: Numbers, over: Index, excess: Numbers) -> None:
-    sums, offsets = np.empty(horizon), columns.offsets
+@compiled(makes_arrays=False)
+def _judge(
+    columns: Columns, sums: Numbers, above: Numbers, predictions: Numbers, peaks: Numbers, over: Index, excess: Numbers
+) -> None:
+    # Of each slot, what the tasks of now use in it.  It holds from slot to slot, up to `reach`, until a task that will
+    # return leaves, or a limit changes: then all is added up anew, for a difference of sums would not be exact.
+    task, slot, offsets, horizon, reach, n_lasting = columns.task, columns.slot, columns.offsets, above.size, -1, 0
     for j in range(peaks.size):
-        _future(columns.order[offsets[j] : offsets[j + 1]], columns, sums)
-        peaks[j] = sums.max()
+        now, present, n_kept = columns.slots[j], columns.order[offsets[j] : offsets[j + 1]], 0
+        for i in present:
+            n_kept += _is_kept(i, columns)
+        is_anew = n_kept < n_lasting or now + horizon > reach
+        if is_anew:
+            reach = now + horizon + horizon // 4
+            sums[now : reach + 1] = 0.0
+        n_lasting = 0
+        for i in present:
+            n_lasting += i + 1 < task.size and task[i + 1] == task[i]
+            if is_anew or not _is_kept(i, columns):
+                # Run by run: a task that leaves and returns is still one of those that are here now.
+                k = i + 1
+                while k < task.size and task[k] == task[i] and slot[k] <= reach:
+                    last = min(columns.run_ends[k], k + reach - slot[k])
+                    add_run(columns.usage[k : last + 1], columns.limit[i], 1.0, sums[slot[k] :])
+                    k = last + 1
+        ahead = sums[now + 1 : now + 1 + horizon]
+        for k in range(horizon):
+            above[k] = ahead[k]
+        peaks[j] = _folded(above, False)
         for p in range(predictions.shape[0]):
-            bound = predictions[p, j]
             # Most predictions are never exceeded: their slots need not be looked at one by one.
-            if peaks[j] * (1 - SLACK) <= bound:
-                continue
-            for value in sums:
-                if value * (1 - SLACK) > bound:
-                    over[p, j] += 1
-                    excess[p, j] += value - bound
+            if peaks[j] * (1 - SLACK) > predictions[p, j]:
+                over[p, j] = _exceeded(ahead, predictions[p, j], above)
+                excess[p, j] = _folded(above, True)
 
 
 def oracle(samples: Samples, horizon: int, n_slots: int) -> Numbers:
@@ -86,7 +110,7 @@ def judge(samples: Samples, horizon: int, n_slots: int, predictions: Numbers) ->
     """
     judged = int(np.searchsorted(samples.slots, n_slots - horizon))
     peaks = np.empty(judged)
-    over = np.zeros((len(predictions), judged), np.int64)
-    excess = np.zeros((len(predictions), judged))
-    _judge(samples.columns, horizon, np.ascontiguousarray(predictions), peaks, over, excess)
+    over, excess = np.zeros((len(predictions), judged), np.int64), np.zeros((len(predictions), judged))
+    sums, above = np.zeros(samples.slots.max(initial=0) + 2 * horizon + 1), np.empty(horizon)
+    _judge(samples.columns, sums, above, np.ascontiguousarray(predictions), peaks, over, excess)
     return peaks, over, excess

@@ -70,12 +70,12 @@ def priced(
     held = production.all
     limits, used = _at(slots, held, held.limit), _at(slots, held, held.usage)
     place = np.searchsorted(rest.all.slots, slots)
-    offsets = np.append(rest.all.offsets[np.minimum(place, len(rest.all.slots))], len(rest.all))
-    columns = rest.all.columns._replace(offsets=offsets)
+    columns = rest.all.columns
+    offsets = np.append(columns.offsets[np.minimum(place, len(rest.all.slots))], len(rest.all))
     out = np.zeros((len(policies), N_SUMS))
     for sums, policy in zip(out, policies, strict=True):
-        reserved = _at(slots, held, _in_force(held, policy))
-        _admit(columns, rest.priority, block.capacity, limits, used, reserved, sums)
+        machine = np.stack([block.capacity, limits, used, _at(slots, held, _in_force(held, policy))])
+        _admit(columns._replace(offsets=offsets), rest.priority, machine, sums)
     return out
 
 
@@ -96,27 +96,20 @@ def _in_force(samples: Samples, policy: Policy) -> Numbers:
 
 
 @compiled()
-def _admit(
-    columns: Columns,
-    priority: Index,
-    capacity: Numbers,
-    limits: Numbers,
-    used: Numbers,
-    reserved: Numbers,
-    sums: Numbers,
-) -> None:
+def _admit(columns: Columns, priority: Index, machine: Numbers, sums: Numbers) -> None:
     """Admit and evict best-effort tasks slot by slot, and add up what `RESULT` needs.
 
     Parameters
     ----------
     columns, priority
         Samples of best-effort tasks (n,), with offsets for each slot of the machine (m + 1,).
-    capacity, limits, used, reserved
-        Of the machine, and of its production tasks: shape (m,).
+    machine
+        Capacity, and limits, usage and reservations of the production tasks: shape (4, m).
     sums
         Added to: shape (N_SUMS,).
     """
     task, slot, usage, limit = columns.task, columns.slot, columns.usage, columns.limit
+    capacity, limits, used, reserved = machine[0], machine[1], machine[2], machine[3]
     is_in, since = np.zeros(task.size, np.bool_), np.zeros(task.size, np.int64)
     for j in range(capacity.size):
         present = columns.order[columns.offsets[j] : columns.offsets[j + 1]]

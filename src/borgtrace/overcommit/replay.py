@@ -103,25 +103,20 @@ class Cell:
             ``"cpu"`` or ``"memory"``.
         """
         rows, terms = self.usage.rows(place), self.usage.terms
+        # A term lasts for many rows: what is said of it is read once, and repeated.
+        first = np.append(0, np.flatnonzero(rows["term"][1:] != rows["term"][:-1]) + 1)
+        held, n = terms[rows["term"][first]], np.diff(np.append(first, len(rows)))
         # What has no limit cannot be overcommitted.
-        rows = rows[~np.isnan(terms[resource][rows["term"]])]
-        term = terms[rows["term"]]
-        identity, task = np.unique(term["task"], return_inverse=True)
-        value = rows[resource].astype(np.float64)
-        is_known = ~np.isnan(value)
-        slot = rows["slot"].astype(np.int64)
-        every = Samples(task.astype(np.int64), slot, np.where(is_known, value, 0.0), term[resource].astype(np.float64))
+        has_limit = ~np.isnan(held[resource])
+        kept, held, n = np.repeat(has_limit, n), held[has_limit], n[has_limit]
+        identity, task = np.unique(held["task"].astype(np.int64), return_inverse=True)
+        value, slot = rows[resource][kept].astype(np.float64), rows["slot"][kept].astype(np.int64)
+        is_known, limit = ~np.isnan(value), np.repeat(held[resource].astype(np.float64), n)
+        every = Samples(np.repeat(task, n), slot, np.where(is_known, value, 0.0), limit)
         capacity = self.capacities.at(int(self.usage.machines[place]), every.slots, resource)
-        block = Block(
-            every,
-            is_known,
-            term["priority"].astype(np.int64),
-            identity.astype(np.int64),
-            int(self.usage.facts["n_slots"]),
-            capacity,
-            resource,
-            self.pools.get(resource, {}),
-        )
+        priority, n_slots = np.repeat(held["priority"].astype(np.int64), n), int(self.usage.facts["n_slots"])
+        given = every, is_known, priority, identity, n_slots, capacity, resource
+        block = Block(*given, self.pools.get(resource, {}))
         return block.without_gaps() if self.is_literal else block
 
     def seen(self, block: Block) -> Block:
@@ -192,6 +187,5 @@ def _judged(
     for place in places:
         block = cell.block(place, resource).of_priorities(*chosen)
         seen = cell.seen(block)
-        predictions = [policy.predicted(seen) for policy in policies]
-        found.append(score(block, horizon, predictions))
+        found.append(score(block, horizon, [policy.predicted(seen) for policy in policies]))
     return np.stack(found)

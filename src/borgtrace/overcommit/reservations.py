@@ -6,7 +6,7 @@ Only policies that add up predictions of tasks say anything of one of them.
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.errors import check_names
+from borgtrace.errors import UsageError, check_names
 from borgtrace.overcommit.policies.policy import KINDS
 from borgtrace.overcommit.policies.tasks import TaskPolicy
 from borgtrace.overcommit.replay import RESOURCES
@@ -25,8 +25,12 @@ def parse_task_policy(text: str) -> TaskPolicy:
         For one that predicts whole machines, or that is unknown.
     """
     names = sorted(name for name, kind in KINDS.items() if issubclass(kind, TaskPolicy))
-    check_names("--plan overcommit", [text.partition(":")[0]], names, "no policy that predicts single tasks")
-    policy: TaskPolicy = TaskPolicy.parsed(text)
+    try:
+        check_names("", [text.partition(":")[0]], names, "no policy that predicts single tasks")
+        policy: TaskPolicy = TaskPolicy.parsed(text)
+    except UsageError as error:
+        given = {"expected": error.expected, "got": error.got or text, "way_out": error.way_out}
+        raise UsageError("--plan overcommit", error.what, **given) from None
     return policy
 
 

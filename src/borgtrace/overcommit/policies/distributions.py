@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Columns, Samples
+from borgtrace.overcommit.block import Columns, Samples, add_run
 from borgtrace.overcommit.policies.gaussian import QuantilePolicy
 from borgtrace.overcommit.rule import RANGES
 
@@ -77,7 +77,7 @@ def _convolved(known: Columns, low: Index, warm: Flags, rho: float) -> Numbers:
                     if own[cell] > 0:
                         # What lies beyond the grid is in no cell: it stays on the side of the overflow.
                         last = min(cell + top, CELLS)
-                        _add_scaled(mass[: last + 1 - cell], own[cell], joined[cell:])
+                        add_run(mass[: last + 1 - cell], 1.0, own[cell], joined[cell:])
                 mass, top = joined, last
         step, below = 0, mass[0]
         while below < 1 - rho - _ROUNDING and step < CELLS:
@@ -99,13 +99,6 @@ def _shared(values: Numbers, step: float) -> Numbers:
         if cell < CELLS:
             own[cell + 1] += share / values.size
     return own
-
-
-@compiled(makes_arrays=False)
-def _add_scaled(values: Numbers, factor: float, sums: Numbers) -> None:
-    """Add values times a factor to the first of some sums; over slices, which the compiler makes vectors of."""
-    for k in range(values.size):
-        sums[k] += factor * values[k]
 
 
 class _Present(NamedTuple):

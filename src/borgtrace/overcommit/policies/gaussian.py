@@ -154,11 +154,9 @@ def decayed_moments(task: Index, slot: Index, usage: Numbers, is_known: Flags, h
             out[3, i] *= kept
         if is_known[i]:
             # West's update: no difference of sums, which would lose the variance of steady tasks.
-            before = usage[i] - out[2, i]
             out[0, i] += 1.0
             out[1, i] += 1.0
-            out[2, i] += before / out[1, i]
-            out[3, i] += before * (usage[i] - out[2, i])
+            out[2, i], out[3, i] = _with_sample(out[2, i], out[3, i], usage[i], out[1, i])
     return out
 
 
@@ -174,32 +172,26 @@ def window_moments(low: Index, usage: Numbers) -> tuple[Numbers, Numbers]:
         Shape (n,).
     """
     mean, variance = np.empty(low.size), np.empty(low.size)
+    # A window has two parts, `middle` is the last sample of the older one, whose moments are known from each sample on;
+    # both are joined (Chan et al., 1983), for a difference of running sums would lose the variance of steady tasks.
+    older, older_squares, middle, newer, squares = np.zeros(low.size), np.zeros(low.size), -1, 0.0, 0.0
     for i in range(low.size):
-        # Twice over the window: a difference of running sums would lose the variance of steady tasks.
-        window = usage[low[i] : i + 1]
-        mean[i] = sum_of_powers(window, 0.0, 1) / window.size
-        variance[i] = sum_of_powers(window, mean[i], 2) / window.size
+        first = low[i]
+        if first > middle:
+            newer, squares, middle = 0.0, 0.0, i - 1
+            for k in range(middle, first - 1, -1):
+                newer, squares = _with_sample(newer, squares, usage[k], i - k)
+                older[k], older_squares[k] = newer, squares
+            newer, squares = 0.0, 0.0
+        newer, squares = _with_sample(newer, squares, usage[i], i - middle)
+        apart, share = newer - older[first], (i - middle) / (i - first + 1)
+        mean[i] = older[first] + apart * share
+        variance[i] = (older_squares[first] + squares + apart**2 * share * (middle - first + 1)) / (i - first + 1)
     return mean, variance
 
 
-@compiled(makes_arrays=False)
-def sum_of_powers(values: Numbers, center: float, power: int) -> float:
-    """Return the sum of (x − center)^power over some values, for a power of 1 or 2.
-
-    Four sums: each addition would wait for the one before, and without fastmath the compiler may not split it.
-    """
-    a, b, c, d, k = 0.0, 0.0, 0.0, 0.0, 0
-    if power == 1:
-        while k + 3 < values.size:
-            a, b = a + values[k] - center, b + values[k + 1] - center
-            c, d = c + values[k + 2] - center, d + values[k + 3] - center
-            k += 4
-    else:
-        while k + 3 < values.size:
-            a, b = a + (values[k] - center) ** 2, b + (values[k + 1] - center) ** 2
-            c, d = c + (values[k + 2] - center) ** 2, d + (values[k + 3] - center) ** 2
-            k += 4
-    while k < values.size:
-        a += (values[k] - center) ** power
-        k += 1
-    return a + b + c + d
+@compiled(inline=True)
+def _with_sample(mean: float, squares: float, value: float, n: int) -> tuple[float, float]:
+    """Return mean and sum of squared deviations with the n-th sample (West's update)."""
+    moved = mean + (value - mean) / n
+    return moved, squares + (value - mean) * (value - moved)

@@ -6,11 +6,9 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Block, Columns
+from borgtrace.overcommit.block import Block, Columns, add_run
 from borgtrace.overcommit.policies.policy import Policy, Prediction, is_warm
 from borgtrace.overcommit.policies.tasks import percentile_of
-
-_SIGMA, _PERCENTILE = 0, 1
 
 
 class _MachinePolicy(Policy):
@@ -23,11 +21,14 @@ class _MachinePolicy(Policy):
     history: int
     warmup: int
 
-    def _predict(self, block: Block, kind: int, parameter: float) -> Prediction:
-        known = block.known
-        warm = is_warm(known, self.history, self.warmup)
-        peaks = machine_peaks(known.columns, known.low(self.history), warm, self.history, kind, parameter)
-        return Prediction(block.spread(peaks) + block.unmeasured, int((~warm).sum()))
+    def _predict(self, block: Block, is_percentile: bool, level: float) -> Prediction:
+        known, low = block.known.columns, block.known.low(self.history)
+        warm = is_warm(block.known, self.history, self.warmup)
+        kept = np.zeros(len(warm), np.bool_)
+        kept[1:] = warm[1:] & warm[:-1] & (known.run_ends[:-1] > np.arange(len(warm) - 1))
+        room = np.zeros((5, known.slots.max(initial=-1) + 1))
+        machine_peaks(known, low, warm, kept, self.history, is_percentile, level, room)
+        return Prediction(block.spread(room[-1, : len(known.slots)]) + block.unmeasured, int((~warm).sum()))
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class NSigma(_MachinePolicy):
 
     def predict(self, block: Block) -> Prediction:
         """Return the prediction of each slot."""
-        return self._predict(block, _SIGMA, self.n)
+        return self._predict(block, False, self.n)
 
 
 @dataclass(frozen=True)
@@ -75,69 +76,72 @@ class MachinePercentile(_MachinePolicy):
 
     def predict(self, block: Block) -> Prediction:
         """Return the prediction of each slot."""
-        return self._predict(block, _PERCENTILE, self.q / 100)
+        return self._predict(block, True, self.q / 100)
 
 
-@compiled()
-def machine_peaks(known: Columns, low: Index, warm: Flags, history: int, kind: int, parameter: float) -> Numbers:
-    """Return the predicted peak of each slot: (m,).
+@compiled(makes_arrays=False)
+def machine_peaks(
+    known: Columns, low: Index, warm: Flags, kept: Flags, history: int, is_percentile: bool, level: float, room: Numbers
+) -> None:
+    """Write the predicted peak of each slot that has samples.
 
     Parameters
     ----------
     known
         The samples.
-    low, warm
-        First sample of each history, and whether the history is long enough.
+    low, warm, kept
+        First sample of each history, whether the history is long enough, and whether that was so in the slot before.
     history
         Slots that are looked back on.
-    kind, parameter
-        N-sigma with n, or percentile with its share.
+    is_percentile, level
+        Percentile with its share, or N-sigma with n.
+    room
+        Zeros, (5, slots of the trace): usage and limits of the warm tasks of now, where there are any, their ratios,
+        and the peaks.  The first three hold from slot to slot until one of these tasks is gone: then all is added up
+        anew, for a difference of sums would not be exact.
     """
-    slot, usage, limit = known.slot, known.usage, known.limit
-    order, offsets, ends = known.order, known.offsets, known.run_ends
-    peaks = np.empty(offsets.size - 1)
-    used, limits, seen = np.empty(history), np.empty(history), np.empty(history)
-    for j in range(peaks.size):
-        used[:], limits[:], seen[:] = 0.0, 0.0, 0.0
-        now, cold = 0.0, 0.0
-        for i in order[offsets[j] : offsets[j + 1]]:
+    offsets, ends, n_warm = known.offsets, known.run_ends, 0
+    used, limits, seen, x, peaks = room[0], room[1], room[2], room[3], room[4]
+    for j in range(known.slots.size):
+        present, end, n_kept = known.order[offsets[j] : offsets[j + 1]], known.slots[j] + 1, 0
+        begin = max(end - history, 0)
+        for i in present:
+            n_kept += kept[i]
+        is_anew = n_kept < n_warm
+        if is_anew:
+            room[:3, begin:end] = 0.0
+        now, cold, n_warm = 0.0, 0.0, 0
+        for i in present:
             if not warm[i]:
-                cold += limit[i]
+                cold += known.limit[i]
                 continue
-            now += limit[i]
-            first = low[i]
-            while first <= i:
-                last = min(ends[first], i)
-                at = history - 1 - (slot[i] - slot[first])
-                add_run(usage[first : last + 1], used[at:])
-                add_run(limit[first : last + 1], limits[at:])
-                seen[at : at + last + 1 - first] = 1.0
-                first = last + 1
+            now += known.limit[i]
+            n_warm += 1
+            if kept[i] and not is_anew:
+                used[end - 1] += known.usage[i]
+                limits[end - 1] += known.limit[i]
+                seen[end - 1] = 1.0
+                continue
+            k = low[i]
+            while k <= i:
+                last, at = min(ends[k], i), known.slot[k]
+                add_run(known.usage[k : last + 1], np.inf, 1.0, used[at:])
+                add_run(known.limit[k : last + 1], np.inf, 1.0, limits[at:])
+                seen[at : at + last + 1 - k] = 1.0
+                k = last + 1
         n = 0
-        for k in range(history):
+        for k in range(begin, end if n_warm else begin):
             if seen[k] > 0:
-                used[n] = used[k] / limits[k] if limits[k] > 0 else 0.0
+                x[n] = used[k] / limits[k] if limits[k] > 0 else 0.0
                 n += 1
-        peaks[j] = cold + (min(1.0, _statistic(used[:n], kind, parameter)) * now if n else 0.0)
-    return peaks
+        peaks[j] = cold + (min(1.0, _statistic(x[:n], is_percentile, level)) * now if n else 0.0)
 
 
-@compiled(makes_arrays=False)
-def add_run(values: Numbers, sums: Numbers) -> None:
-    """Add values to the first of some sums.
-
-    A function of its own, and over slices: only then does the compiler make vectors of it.
-    """
-    for k in range(values.size):
-        sums[k] += values[k]
-
-
-@compiled(inline=True)
-def _statistic(x: Numbers, kind: int, parameter: float) -> float:
-    if kind == _PERCENTILE:
-        return percentile_of(np.sort(x), x.size, parameter)
-    mean = x.sum() / x.size
-    squares = 0.0
+@compiled()
+def _statistic(x: Numbers, is_percentile: bool, level: float) -> float:
+    if is_percentile:
+        return percentile_of(x, level)
+    mean, squares = x.sum() / x.size, 0.0
     for value in x:
         squares += (value - mean) ** 2
-    return mean + parameter * np.sqrt(squares / max(x.size - 1, 1))
+    return mean + level * np.sqrt(squares / max(x.size - 1, 1))

@@ -106,7 +106,9 @@ class TaskPercentile(TaskPolicy):
         """Return the percentile of the ratios, times the limit."""
         # A limit of zero has no ratio: Google's simulator takes 0.
         ratio = np.divide(samples.usage, samples.limit, out=np.zeros(len(samples)), where=samples.limit > 0)
-        return rolling_percentile(samples.low(self.history), ratio, self.q / 100) * samples.limit
+        out = np.empty(len(samples))
+        rolling_percentile(samples.low(self.history), ratio, self.q / 100, np.empty(len(samples)), out)
+        return out * samples.limit
 
 
 @compiled()
@@ -128,18 +130,29 @@ def moving_maximum(owner: Index, slot: Index, value: Numbers, length: int) -> Nu
     return out
 
 
+@compiled()
+def percentile_of(values: Numbers, share: float) -> float:
+    """Return the percentile of some values, linear between them as NumPy's; they are sorted if it is not near 100."""
+    if (values.size - 1) * share < values.size - 2:
+        values.sort()
+        return _read(values, values.size, share)
+    first, second = -np.inf, -np.inf
+    for value in values:
+        first, second = max(first, value), max(second, min(first, value))
+    return second + (first - second) * ((values.size - 1) * share - (values.size - 2)) if values.size > 1 else first
+
+
 @compiled(inline=True)
-def percentile_of(values: Numbers, n: int, share: float) -> float:
-    """Return the percentile of the first n ascending values, linear between them as NumPy's."""
+def _read(values: Numbers, n: int, share: float) -> float:
     position = (n - 1) * share
     below = int(position)
     above = min(below + 1, n - 1)
     return values[below] + (values[above] - values[below]) * (position - below)
 
 
-@compiled()
-def rolling_percentile(low: Index, values: Numbers, share: float) -> Numbers:
-    """Return the percentile of each sample's history, from ``low[i]`` to i.
+@compiled(makes_arrays=False)
+def rolling_percentile(low: Index, values: Numbers, share: float, kept: Numbers, out: Numbers) -> None:
+    """Write the percentile of each sample's history, from ``low[i]`` to i.
 
     Parameters
     ----------
@@ -149,30 +162,31 @@ def rolling_percentile(low: Index, values: Numbers, share: float) -> Numbers:
         Shape (n,).
     share
         Percentile ÷ 100.
+    kept, out
+        Room, and written to: (n,).
 
     Notes
     -----
-    The history is kept sorted: a sample costs a search and a shift of at most its length.
+    The history is kept sorted: a sample costs two searches and shifts of at most its length.  A percentile between
+    the two largest values is found by looking at all.
     """
-    longest = 0
+    n, first = 0, 0
     for i in range(low.size):
-        longest = max(longest, i - low[i] + 1)
-    kept, n, first = np.empty(longest + 1), 0, 0
-    out = np.empty(low.size)
-    for i in range(low.size):
-        if low[i] > i - n:
-            while first < low[i] and first < i:
-                # The oldest leaves.
-                _shift_down(kept[np.searchsorted(kept[:n], values[first]) : n])
-                n -= 1
-                first += 1
-            first = low[i]
-        at = np.searchsorted(kept[:n], values[i])
-        n += 1
-        _shift_up(kept[at:n])
-        kept[at] = values[i]
-        out[i] = percentile_of(kept, n, share)
-    return out
+        if (i - low[i]) * share >= i - low[i] - 1:
+            out[i] = percentile_of(values[low[i] : i + 1], share)
+            continue
+        if first + n <= low[i]:
+            n, first = 0, low[i]
+        while first < low[i]:
+            # The oldest leaves.
+            _shift_down(kept[np.searchsorted(kept[:n], values[first]) : n])
+            n, first = n - 1, first + 1
+        while first + n <= i:
+            at = np.searchsorted(kept[:n], values[first + n])
+            _shift_up(kept[at : n + 1])
+            kept[at] = values[first + n]
+            n += 1
+        out[i] = _read(kept, n, share)
 
 
 @compiled(makes_arrays=False)
