@@ -13,7 +13,7 @@ import pytest
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.conversion import open_rows
 from borgtrace.ingest.conversion_terms import Basis, Terms
-from borgtrace.ingest.converted_usage import windows
+from borgtrace.ingest.converted_usage import cut_windows, windows
 from borgtrace.ingest.scattered_rows import usual_step
 from borgtrace.ingest.staged_relation import StagedPart
 from borgtrace.schema.dialects import Conversion
@@ -57,7 +57,9 @@ def measured(**more: Any) -> duckdb.DuckDBPyConnection:
     ("conversion", "spans"),
     [
         # A window ends after a step, or where the next one begins; two rows of one time are repeats.
-        (Conversion(step=300), [(0, 290), (290, 590), (600, 900), (1000, 1300), (1000, 1300)]),
+        (Conversion(step=300, window=600), [(0, 290), (290, 590), (600, 900), (1000, 1300), (1000, 1300)]),
+        # Where nothing more is made of them, they are cut once they are sorted.
+        (Conversion(step=300), [(0, 300), (290, 590), (600, 900), (1000, 1300), (1000, 1300)]),
         (Conversion(step=300, is_regular=True), [(0, 300), (290, 590), (600, 900), (1000, 1300), (1000, 1300)]),
         (Conversion(step=300, label="end"), [(0, 0), (0, 290), (300, 600), (700, 1000), (1000, 1000)]),
         (Conversion(step=300, label="end", is_regular=True), [(0, 0), (0, 290), (300, 600), (700, 1000), (700, 1000)]),
@@ -68,6 +70,22 @@ def test_windows_of_measurements(conversion: Conversion, spans: list[tuple[int, 
     sql = windows(Terms(conversion, Basis(), {"usage_rows": frozenset({"time", "average_cpu"})}))
     found = con.execute(f"SELECT start, stop FROM ({sql}) ORDER BY source_row").fetchall()
     assert (found[:4], len(found)) == (spans[:4], 5)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 7])
+def test_sorted_windows_are_cut_where_the_next_of_the_same_task_begins(rows: int) -> None:
+    # Two rows of one time are repeats; another instance and another collection are other tasks.
+    windows = pa.record_batch(
+        {
+            "collection_id": pa.array([1, 1, 1, 1, 1, 2, 2], pa.int64()),
+            "instance_index": pa.array([0, 0, 0, 0, 1, 1, 1], pa.int32()),
+            "start_time": pa.array([0, 290, 600, 600, 700, 800, 1099], pa.int64()),
+            "end_time": pa.array([300, 590, 900, 900, 1000, 1100, 1399], pa.int64()),
+        }
+    )
+    cut = pa.Table.from_batches(cut_windows(windows[at : at + rows] for at in range(0, 7, rows)))
+    assert cut.column("end_time").to_pylist() == [290, 590, 900, 900, 1000, 1099, 1399]
+    assert cut.drop("end_time").equals(pa.Table.from_batches([windows]).drop("end_time"))
 
 
 def test_windows_that_say_their_end_or_length() -> None:

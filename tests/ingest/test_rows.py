@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.ingest import usage_index
-from borgtrace.ingest.clustering import cluster, parquet_writer, sorting_connection
+from borgtrace.ingest.clustering import _diverse, cluster, parquet_writer, sorting_connection
 from borgtrace.ingest.column_checks import count_out_of_order
 from borgtrace.ingest.completion import _stays, _time_range, count_rows
 from borgtrace.ingest.file_ranges import cut_ranges, plan_files, range_condition
-from borgtrace.ingest.row_order import sort_rows
+from borgtrace.ingest.row_order import sorted_batches
 from borgtrace.schema import TABLES
 from borgtrace.schema.time import AFTER_TRACE
 
@@ -38,7 +38,9 @@ def test_rows_are_sorted_as_python_sorts_them(seed: int) -> None:
     key = draw.sample(sorted(kinds), draw.choice([1, 2, 4]))
     rows = [{name: kinds[name]() for name in key} | {"at": at} for at in range(n)]
     types = [(name, pa.string() if name == "text" else pa.int64()) for name in [*key, "at"]]
-    found = sort_rows(pa.Table.from_pylist(rows, pa.schema(types)), [*key, "at"]).to_pylist()
+    batches = list(sorted_batches(pa.Table.from_pylist(rows, pa.schema(types)), [*key, "at"], 20))
+    assert [len(batch) for batch in batches] == ([20, 20, 10] if n == 50 else [n] * (n > 0))
+    found = [row for batch in batches for row in batch.to_pylist()]
 
     def in_order(row: dict[str, Any]) -> list[tuple[bool, Any]]:
         # NULL comes last.
@@ -58,8 +60,16 @@ def test_ties_of_a_wide_column_are_settled_by_what_follows(wide: int, far: int) 
     table = pa.table({name: [row[place] for row in rows] for place, name in enumerate(names)})
     for n_columns in (2, 3):
         key = [row[:n_columns] for row in rows]
-        found = sort_rows(table.select(names[:n_columns]), names[:n_columns])
+        found = pa.Table.from_batches(sorted_batches(table.select(names[:n_columns]), names[:n_columns], 4))
         assert list(zip(*(column.to_pylist() for column in found.columns), strict=True)) == sorted(key)
+
+
+def test_measured_columns_most_of_whose_values_differ_are_diverse() -> None:
+    half, more = np.repeat(np.arange(4), 2), np.array([0, 0, 1, 2, 3, 4, 4, 4])
+    measured = {"half": half, "more": more, "none": np.full(8, np.nan)}
+    columns = {name: pa.array(values.astype(np.float32), from_pandas=True) for name, values in measured.items()}
+    assert _diverse([pa.record_batch(columns | {"id": pa.array(range(8))})]) == ["more"]
+    assert _diverse([]) == []
 
 
 def test_times_out_of_order_are_counted_across_chunks() -> None:

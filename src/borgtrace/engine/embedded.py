@@ -27,6 +27,8 @@ from borgtrace.storage import RemotePath, place
 _SERIAL = itertools.count()
 SQL_TYPES = {row["type"]: row["sql"] for row in read_rows(Path(__file__).with_name("types.csv"))}
 """DuckDB's name of each column type."""
+NO_TYPE = '"NULL"'
+"""DuckDB's name of the type of a column that is NULL and nothing else."""
 
 
 def raw_connection(
@@ -175,13 +177,11 @@ def select_sql(
     return f"SELECT {values} FROM {rows or files_sql(paths)}"
 
 
-def columns_sql(table: Table, held: Mapping[str, str]) -> str:
-    """Write the list of a table's columns, from the SQL of those that are held; NULL elsewhere."""
+def columns_sql(table: Table, held: Mapping[str, str], *, is_typed: bool = True) -> str:
+    """Write the list of a table's columns, from the SQL of those that are held; NULL elsewhere, with a type or none."""
     # Cast always: NULL has no type of its own.
-    return ", ".join(
-        f'CAST({held.get(column.name, "NULL")} AS {SQL_TYPES[column.type]}) AS "{column.name}"'
-        for column in table.columns
-    )
+    kinds = {c.name: SQL_TYPES[c.type] if is_typed or c.name in held else NO_TYPE for c in table.columns}
+    return ", ".join(f'CAST({held.get(name, "NULL")} AS {kind}) AS "{name}"' for name, kind in kinds.items())
 
 
 def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:

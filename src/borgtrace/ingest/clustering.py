@@ -8,10 +8,11 @@ collection that is larger than a file.
 import os
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,16 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from borgtrace.engine import SparkTasks
-from borgtrace.engine.embedded import files_sql, raw_connection
+from borgtrace.engine.embedded import NO_TYPE, files_sql, raw_connection
 from borgtrace.engine.memory import parse_memory
 from borgtrace.ingest.file_ranges import plan_files, range_condition
-from borgtrace.ingest.row_order import sort_rows
+from borgtrace.ingest.row_order import sorted_batches
 from borgtrace.schema import Table
+from borgtrace.schema.arrow import arrow_schema
 from borgtrace.storage import replacing
 from borgtrace.store.content import ContentSums
 from borgtrace.store.layout import part_name
@@ -36,6 +39,10 @@ PARQUET = (
 )
 """How DuckDB writes the one file of the store that is a query's result, the index of tasks."""
 ROW_GROUP = 1 << 19
+PIECE = 1 << 17
+"""Rows sorted at a time: memory of a megabyte a column is used again, more is asked for anew."""
+_SAMPLE = 1 << 14
+"""Rows that tell whether the values of a column are mostly different."""
 ASCENDING = ("time", "start_time", "end_time", "source_row")
 """Columns stored as differences: times of a task and numbers of rows ascend, or nearly (6 % of a usage table)."""
 MOST_WRITERS = 4
@@ -46,6 +53,8 @@ MOST_ROWS = 1 << 22
 """Most rows of a file, however much memory there is: files are what several cores share."""
 ROW_BYTES = 160
 """Of usage in memory: 140 bytes of the 2011 trace, 230 with the percentiles of 2019."""
+
+Refinement = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def sorting_connection(memory: str, threads: int | None, spill: Path | None = None) -> duckdb.DuckDBPyConnection:
@@ -81,6 +90,7 @@ def cluster(
     held: Sequence[Path] = (),
     fresh: str = "",
     spark: SparkTasks | None = None,
+    refine: Refinement = iter,
 ) -> list[Path]:
     """Sort the rows of `relation` by the table's key into Parquet files in `folder`, and return these in order.
 
@@ -102,6 +112,8 @@ def cluster(
         SQL of the new rows, where files may stay.
     spark
         Where each file is made by a task; here where None.
+    refine
+        What is done here to the sorted rows of a file, batch by batch, before they are written.
     """
     folder.mkdir(parents=True)
     source = _Source(connection, table, relation)
@@ -118,7 +130,7 @@ def cluster(
     with ThreadPoolExecutor(writers) as pool:
         for file in files:
             rows = source.read(file)
-            written.append(pool.submit(_write, file, table, rows))
+            written.append(pool.submit(_write, file, table, rows, refine))
             # A file is read while others are written; what DuckDB sorts has to be written before it is asked again.
             while len(written) >= writers or (written and not isinstance(rows, pa.Table)):
                 progress(written.popleft().result())
@@ -152,12 +164,14 @@ class _Source:
     relation: str
 
     def read(self, file: _File) -> pa.Table | pa.RecordBatchReader:
-        """Return the rows of a file, which a table still has to be sorted."""
-        names = ", ".join(f'"{name}"' for name in self.table.names)
+        """Return the rows of a file, which a table still has to be sorted, without columns that nobody fills."""
+        known = self.connection.sql(self.relation)
+        kinds = zip(known.columns, map(str, known.types), strict=True)
+        names = ", ".join(f'"{name}"' for name, kind in kinds if name in self.table.names and kind != NO_TYPE)
         # A collection larger than a file: DuckDB sorts it, and spills.
         order = "" if file.fits else "ORDER BY " + ", ".join(f'"{name}"' for name in self.table.key)
         rows = self.connection.sql(f"SELECT {names} FROM ({self.relation}) WHERE {file.condition} {order}")
-        return rows.to_arrow_table() if file.fits else rows.to_arrow_reader(ROW_GROUP)
+        return rows.to_arrow_table() if file.fits else rows.to_arrow_reader(PIECE)
 
     def files(self, most: int, folder: Path, held: Sequence[Path], fresh: str) -> Iterator[_File]:
         """Yield each file that has to be made; link those that stay."""
@@ -194,21 +208,56 @@ def _make(table: Table, relation: str, memory: str, file: _File) -> int:
         return _write(file, table, _Source(connection, table, relation).read(file))
 
 
-def _write(file: _File, table: Table, rows: pa.Table | pa.RecordBatchReader) -> int:
+def _write(file: _File, table: Table, rows: pa.Table | pa.RecordBatchReader, refine: Refinement = iter) -> int:
     """Write rows, which a table still has to be sorted, with a note of what they hold, and return their number."""
-    sums = ContentSums(file.first)
-    batches = sort_rows(rows, table.key).to_reader(ROW_GROUP) if isinstance(rows, pa.Table) else rows
+    sums, schema = ContentSums(file.first), _stored_schema(table)
+    batches = refine(sorted_batches(rows, table.key, PIECE) if isinstance(rows, pa.Table) else rows)
+    wholes = (_whole(batch, schema) for batch in batches)
+    group = list(islice(wholes, ROW_GROUP // PIECE))
+    options = {"compression_level": 1, "store_schema": False}
     # Beside, then renamed: of a task that runs again, the first run may not be dead.
-    with replacing(file.path) as draft, parquet_writer(draft, rows.schema, "zstd", compression_level=1) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-            sums.add(batch)
+    with replacing(file.path) as draft, parquet_writer(draft, schema, "zstd", _diverse(group), **options) as writer:
+        while group:
+            writer.write_table(pa.Table.from_batches(group))
+            for whole in group:
+                sums.add(whole)
+            group = list(islice(wholes, ROW_GROUP // PIECE))
         writer.add_key_value_metadata(sums.note())
     return sums.rows
 
 
-def parquet_writer(path: Path, schema: pa.Schema, compression: str, **options: Any) -> pq.ParquetWriter:
-    """Open a file for rows of a table; the caller says what a row group is."""
+def _stored_schema(table: Table) -> pa.Schema:
+    """Return the columns of a file; names of a kind are written as the codes that Parquet makes of them anyway."""
+    enums = {column.name: pa.dictionary(pa.int32(), pa.string()) for column in table.columns if column.type == "enum"}
+    return pa.schema({field.name: enums.get(field.name, field.type) for field in arrow_schema(table)})
+
+
+def _whole(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch with all columns; those that nobody fills are NULL."""
+    held = dict(zip(batch.schema.names, batch.columns, strict=True))
+    columns = [held.get(field.name, _nothing(field.type)[: len(batch)]) for field in schema]
+    is_coded = map(pa.types.is_dictionary, schema.types)
+    coded = [one.dictionary_encode() if is_code else one for one, is_code in zip(columns, is_coded, strict=True)]
+    return pa.record_batch(coded, schema)
+
+
+@cache
+def _nothing(kind: pa.DataType) -> pa.Array:
+    """Return a column of no values, which is made once: new memory costs as much as writing it."""
+    return pa.nulls(ROW_GROUP, kind)
+
+
+def _diverse(batches: Sequence[pa.RecordBatch]) -> list[str]:
+    """Return the measured columns most of whose values differ: a dictionary takes more time and disk than they do."""
+    rows = pa.Table.from_batches(batches).slice(0, _SAMPLE) if batches else pa.table({})
+    measured = [field.name for field in rows.schema if field.type == pa.float32()]
+    return [name for name in measured if 2 * pc.count_distinct(rows.column(name)).as_py() > len(rows)]
+
+
+def parquet_writer(
+    path: Path, schema: pa.Schema, compression: str, plain: Sequence[str] = (), **options: Any
+) -> pq.ParquetWriter:
+    """Open a file for rows of a table; the caller says what a row group is, and which columns get no dictionary."""
     ascending = [name for name in schema.names if name in ASCENDING]
     return pq.ParquetWriter(
         path,
@@ -219,7 +268,7 @@ def parquet_writer(path: Path, schema: pa.Schema, compression: str, **options: A
         use_dictionary=[
             f"{field.name}.list.element" if pa.types.is_list(field.type) else field.name
             for field in schema
-            if field.name not in ascending and field.type != pa.float64()
+            if field.name not in (*ascending, *plain) and field.type != pa.float64()
         ],
         column_encoding=dict.fromkeys(ascending, "DELTA_BINARY_PACKED"),
         **options,

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 
-from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
+from borgtrace.engine.embedded import NO_TYPE, columns_sql, files_sql, select_sql
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.conversion_terms import MACHINE_NAMES, TASK_NAMES, Basis, Terms, id_sql
 from borgtrace.ingest.converted_events import collection_events, instance_constraints, instance_events
@@ -123,8 +123,9 @@ def _part(name: str, part: StagedPart) -> str:
 
 
 def _canonical(connection: duckdb.DuckDBPyConnection, name: str, query: str) -> str:
-    made = quoted(row[0] for row in connection.execute(f"DESCRIBE {query}").fetchall())
-    values = columns_sql(TABLES[name], {"is_on_dedicated_machine": "false"} | made)
+    described = connection.execute(f"DESCRIBE {query}").fetchall()
+    made = quoted(column for column, kind, *_ in described if kind != NO_TYPE)
+    values = columns_sql(TABLES[name], {"is_on_dedicated_machine": "false"} | made, is_typed=False)
     return f"SELECT {values} FROM ({query})"
 
 

@@ -1,5 +1,6 @@
 """Staged rows of converted files → sorted canonical tables, their account, and a look at their units."""
 
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,11 +13,12 @@ import pyarrow.parquet as pq
 
 from borgtrace.engine.embedded import files_sql
 from borgtrace.errors import StoreError, UsageError
-from borgtrace.ingest.clustering import cluster
+from borgtrace.ingest.clustering import MOST_ROWS, cluster
 from borgtrace.ingest.column_checks import count_broken
 from borgtrace.ingest.completion import count_rows
 from borgtrace.ingest.conversion import Capacity, derivations, open_rows, relations
 from borgtrace.ingest.conversion_terms import Basis, query_of
+from borgtrace.ingest.converted_usage import are_cut_when_sorted, cut_windows
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths
 from borgtrace.ingest.staged_relation import StagedPart
@@ -81,15 +83,21 @@ def convert(
             staged.setdefault(entry.table, []).append(StagedPart(path, number))
     terms = open_rows(connection, dialect, staged, capacity)
     files: dict[str, list[Path]] = {name: [] for name in TRACE_TABLES}
+    is_large = sum(entry.stored for entry in entries) > MOST_ROWS
     for name, relation in relations(connection, terms).items():
         progress.begin(f"cluster {name}", 0, "rows")
-        # Made once, not for each of its files: a query over all rows, which no range of collections makes smaller.
         unsorted = work / f"{name}{INCOMPLETE}"
-        connection.execute(f"COPY ({relation}) TO {literal(unsorted)} (FORMAT parquet, COMPRESSION lz4)")
+        if is_large:
+            # Made once, not for each of its files: a query over all rows, which no range of collections makes smaller.
+            connection.execute(f"COPY ({relation}) TO {literal(unsorted)} (FORMAT parquet, COMPRESSION lz4)")
+        rows = f"FROM {files_sql([unsorted])}" if is_large else relation
+        refine = cut_windows if name == "instance_usage" and are_cut_when_sorted(terms) else iter
+        files[name] = cluster(connection, TABLES[name], rows, work / name, refine=refine)
+        unsorted.unlink(missing_ok=True)
         # A table without rows has no files.
-        if count_rows([unsorted]):
-            files[name] = cluster(connection, TABLES[name], f"FROM {files_sql([unsorted])}", work / name)
-        unsorted.unlink()
+        if not count_rows(files[name]):
+            shutil.rmtree(work / name)
+            files[name] = []
     _check_units(connection, files["instance_usage"], terms.basis)
     quality = {name: dict(found) for name, paths in files.items() if (found := _count(dialect, name, paths))}
     return Converted(files, _entries(connection, entries, files), terms.basis, derivations(connection, terms), quality)

@@ -1,10 +1,18 @@
 """SQL of the usage of converted files: measurements of any step, counters among them, as windows of the store."""
 
+from collections.abc import Iterable, Iterator
+from itertools import chain, pairwise
+
+import numpy as np
+import pyarrow as pa
+
 from borgtrace.ingest.conversion_terms import FIRST_ROW, Terms, query_of
 from borgtrace.schema.time import TRACE_START
 
 LONGEST_GAP = 5
 """Steps after which two values of a counter are not of one window; Prometheus forgets a series after 5 minutes."""
+_PLACE = ("collection_id", "instance_index", "start_time")
+_OTHERS = {"machine": "k.id", "cycles_per_instruction": "cycles_per_instruction"}
 _KINDS = ("average", "instant", "maximum")
 _ORDER = "PARTITION BY task, coalesce(instance, 0) ORDER BY time, source_part, source_row"
 
@@ -12,16 +20,21 @@ _ORDER = "PARTITION BY task, coalesce(instance, 0) ORDER BY time, source_part, s
 def instance_usage(terms: Terms) -> str:
     """SQL of windows with usage as fractions of the largest machine."""
     times = {"start": terms.time("u.start"), "stop": terms.time("u.stop")}
-    amounts = {f"{kind}_{name}": _amount(terms, kind, name) for kind in _KINDS for name in ("cpu", "memory")}
-    rows = query_of("usage", windows=windows(terms), joins=_joins(terms), **times, **amounts)
+    values = {f"{kind}_{name}": _amount(terms, kind, name) for kind in _KINDS for name in ("cpu", "memory")}
+    # Columns that no file fills are not looked for in each row.
+    values |= {name: source if terms.has("usage_rows", name) else "NULL" for name, source in _OTHERS.items()}
+    rows = query_of("usage", windows=windows(terms), joins=_joins(terms), **times, **values)
     if not (window := terms.conversion.window):
         return rows
     return query_of("merged", rows=rows, window=str(window), zero=str(TRACE_START), first=FIRST_ROW)
 
 
 def _amount(terms: Terms, kind: str, name: str) -> str:
-    found = f"coalesce(average_{name}, instant_{name})" if kind == "average" else f"{kind}_{name}"
-    return _share(terms, name).format(found)
+    kinds = ("average", "instant", "counter") if kind == "average" else (kind,)
+    filled = [each for each in kinds if terms.has("usage_rows", f"{each}_{name}")]
+    # The mean of a window of a counter is made before.
+    found = ", ".join(f"{each}_{name}".replace("counter", "average") for each in filled)
+    return _share(terms, name).format(f"coalesce({found})") if found else "NULL"
 
 
 def windows(terms: Terms) -> str:
@@ -37,8 +50,30 @@ def windows(terms: Terms) -> str:
     if conversion.label == "end":
         nearest = "" if conversion.is_regular else f", coalesce(nullif(lag(time) OVER ({_ORDER}), time), 0)"
         return f"SELECT *, greatest(0, time - {step}{nearest}) AS start, time AS stop FROM usage_rows"
-    later = "" if conversion.is_regular else f", nullif(lead(time) OVER ({_ORDER}), time)"
+    is_final = conversion.is_regular or are_cut_when_sorted(terms)
+    later = "" if is_final else f", nullif(lead(time) OVER ({_ORDER}), time)"
     return f'SELECT *, time AS start, coalesce("end", least(time + {step}{later})) AS stop FROM usage_rows'
+
+
+def are_cut_when_sorted(terms: Terms) -> bool:
+    """Whether windows of a step each are cut by `cut_windows`: to find the next row of each in SQL is to sort twice."""
+    conversion = terms.conversion
+    is_of_a_step = conversion.step is not None and conversion.label == "start" and terms.has("usage_rows", "time")
+    is_told = any(terms.has("usage_rows", column) for column in ("end", "counter_cpu"))
+    return is_of_a_step and not (is_told or conversion.is_regular or conversion.window)
+
+
+def cut_windows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """End windows where the next of their task begins; rows are in their order."""
+    for batch, after in pairwise(chain(batches, [None])):
+        # The last row of all is followed by itself, at which nothing ends.
+        last = after or batch.slice(len(batch) - 1)
+        here = [np.asarray(batch.column(name)) for name in _PLACE]
+        there = [np.append(one[1:], np.asarray(last.column(name))[:1]) for name, one in zip(_PLACE, here, strict=True)]
+        is_before = (here[0] == there[0]) & (here[1] == there[1]) & (here[2] < there[2])
+        end = np.asarray(batch.column("end_time"))
+        ends = np.where(is_before, np.minimum(end, there[2]), end)
+        yield batch.set_column(batch.schema.get_field_index("end_time"), "end_time", pa.array(ends))
 
 
 def _share(terms: Terms, name: str) -> str:

@@ -16,7 +16,7 @@ from borgtrace.ingest.clustering import parquet_writer
 from borgtrace.ingest.column_checks import count_broken, count_out_of_order
 from borgtrace.ingest.nested_lists import unnest
 from borgtrace.ingest.raw_layout import RawLayout
-from borgtrace.ingest.row_order import sort_rows
+from borgtrace.ingest.row_order import sorted_batches
 from borgtrace.ingest.sources import Source
 from borgtrace.schema import TRACE_TABLES
 from borgtrace.schema.records import RECORDS
@@ -68,11 +68,14 @@ class StagedWriter:
 
     def _write_run(self) -> None:
         rows, self._run = pa.concat_tables(self._run), []
-        if "collection_id" in self.key[:1]:
-            # Not by the whole key: collections are what is read, and clustering sorts anyway.
-            rows = sort_rows(rows, ("collection_id", "source_row"))
-        if self._writer is not None and len(rows):
+        if self._writer is None or not len(rows):
+            return
+        if "collection_id" not in self.key[:1]:
             self._writer.write_table(rows, row_group_size=ROW_GROUP)
+            return
+        # Not by the whole key: collections are what is read, and clustering sorts anyway.
+        for batch in sorted_batches(rows, ("collection_id", "source_row"), ROW_GROUP):
+            self._writer.write_batch(batch)
 
     def finish(self) -> None:
         """Close the file and give it its name; nothing where nothing was written."""

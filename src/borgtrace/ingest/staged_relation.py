@@ -66,7 +66,7 @@ def staged_relation(table: Table, parts: Sequence[StagedPart]) -> str:
 
 
 def _select(table: Table, names: tuple[str, ...], parts: Sequence[StagedPart]) -> str:
-    values = columns_sql(table, {**_CONSTANTS, **quoted(names), "source_part": "part_number"})
+    values = columns_sql(table, {**_CONSTANTS, **quoted(names), "source_part": "part_number"}, is_typed=False)
     numbers = ", ".join(str(part.part) for part in parts)
     return (
         # By the file's number among those read: a map searched by its name costs each row more with each part.
