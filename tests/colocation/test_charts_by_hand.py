@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation.experiments import _charts, packing_averages, packing_base
+from borgtrace.colocation.experiments import _charts, packing_averages, packing_base, relative_difference
 from borgtrace.recipe.charts import axis
 from tests.colocation.test_figures import base, marks
 
@@ -155,8 +155,8 @@ def test_a_line_and_its_points_for_each_estimator(facets: dict[str, str], width:
 
 
 def test_whiskers_are_the_outer_percentiles() -> None:
-    row = {"size": 10, "p5": 0.1, "p25": 0.2, "median": 0.3, "p75": 0.4, "p95": 0.5}
-    spec = _charts.box_plot([row], "Errors", "error", x="size").to_dict()
+    row = {"n_samples": 10, "p5": 0.1, "p25": 0.2, "median": 0.3, "p75": 0.4, "p95": 0.5}
+    spec = relative_difference.EXPERIMENT.plot(pa.Table.from_pylist([row])).to_dict()
     layers = marks(spec)
     assert [
         (layer["mark"]["type"], layer["encoding"]["y"]["field"], layer["encoding"].get("y2", {}).get("field"))
@@ -165,13 +165,11 @@ def test_whiskers_are_the_outer_percentiles() -> None:
     assert [mark(layer, "size", "opacity", "color")[1:] for layer in layers] == [
         *((None, None, None), (12, 0.6, None), (12, None, "black"))
     ]
-    assert {layer["encoding"]["y"]["title"] for layer in layers} == {"error"}
-
-
-def test_a_heading_stands_over_its_notes() -> None:
-    chart = _charts.titled(_charts.box_plot([{"p5": 0, "p25": 0, "median": 0, "p75": 0, "p95": 0}], "", "y"), "A", "b")
-    title = chart.to_dict()["title"]
-    assert (title["text"], title["subtitle"], title["anchor"]) == ("A", ["b"], "start")
+    assert {layer["encoding"]["y"]["title"] for layer in layers} == {"(mean average − mean of samples) / mean average"}
+    # A heading stands over its notes.
+    title = spec["title"]
+    assert (title["text"], title["anchor"]) == ("Error of a mean from few samples (Fig. 1)", "start")
+    assert title["subtitle"] == ["boxes: quartiles and median over tasks; whiskers: 5 % and 95 %"]
 
 
 def test_numbers_of_draws_that_saw_none_are_the_smallest_and_the_largest() -> None:

@@ -131,7 +131,7 @@ def test_figure_6_is_a_violin_per_size_whose_density_is_that_of_the_errors() -> 
         common | {"p95": 0.3, "cell": k, "low": k / 10, "high": (k + 1) / 10, "density": d}
         for k, d in enumerate((5.0, 0.0, 2.5))
     ]
-    shown = percentile_error.plot(pa.Table.from_pylist(made)).to_dict()["data"]["values"]
+    shown = percentile_error.EXPERIMENT.plot(pa.Table.from_pylist(made)).to_dict()["data"]["values"]
     # sizes stand at 0, 1, 2, 3: a violin about 1, .45 wide on both sides where it is widest
     assert [(row["left"], row["right"]) for row in shown] == [(0.55, 1.45), (1, 1), (0.775, 1.225)]
     assert [row["error"] for row in shown] == pytest.approx([0.05, 0.15, 0.25])

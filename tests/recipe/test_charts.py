@@ -304,3 +304,45 @@ def test_a_chart_is_drawn_as_a_file_lists_it(tmp_path: Path) -> None:
     assert line["encoding"]["color"]["legend"] is None
     assert {tip["field"] for tip in line["encoding"]["tooltip"]} == {"hour", "value", "series", "kind"}
     assert point["encoding"]["opacity"]["condition"] == {"test": "datum.value > 1", "value": 1.0}
+
+
+PANELS = """
+[steps]
+title = "Both"
+thinned = { columns = ["low"], points = 4 }
+rows = "select *, 10 * low as tenfold from answer where low < 9 order by hour"
+x = "hour"
+
+[[steps.panels]]
+title = "Low"
+y = "tenfold"
+layers = [{ line = {} }, { rule = {}, rows = "select min(hour) as hour, max(low) as tenfold from answer" }]
+
+[[steps.panels]]
+title = "Nothing"
+rows = "select * from answer where low > 99"
+y = "low"
+layers = [{ line = {} }]
+"""
+
+
+def test_rows_of_panels_and_layers_are_queries(tmp_path: Path) -> None:
+    path = tmp_path / "charts.toml"
+    path.write_text(PANELS)
+    answer = pa.table({"hour": range(6), "low": [1, 2, 8, 9, 3, 4]})
+    spec = listed_chart(path, "steps", "some.module")(answer).to_dict()
+    # A panel without rows is left out.
+    (panel,) = spec["hconcat"]
+    assert (spec["title"], panel["title"]) == ("Both", "Low")
+    # Thinned to the ends, the smallest and the largest (9, which the query leaves out).
+    assert spec["data"]["values"] == [{"hour": h, "low": n, "tenfold": 10 * n} for h, n in ((0, 1), (5, 4))]
+    # A layer's query is over the whole answer.
+    assert panel["layer"][1]["data"]["values"] == [{"hour": 0, "tenfold": 9}]
+
+
+def test_notes_below_a_title_are_queries(tmp_path: Path) -> None:
+    path = tmp_path / "charts.toml"
+    notes = """notes = ["select format('{:,} rows', 1000 * count(*)) from answer", "select 'so'"]"""
+    path.write_text(f"""[steps]\ntitle = "All"\n{notes}\nx = "hour"\nlayers = [{{ line = {{}} }}]\n""")
+    spec = listed_chart(path, "steps", "some.module")(pa.table({"hour": [0, 1]})).to_dict()
+    assert spec["title"] == {"text": "All", "subtitle": ["2,000 rows", "so"], "anchor": "start"}

@@ -10,8 +10,6 @@ Reference: Zhu et al., Fig. 9; Google's analysis notebook of the 2019 traces.
 
 import ibis
 import ibis.expr.types as ir
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._histograms import period
@@ -19,8 +17,7 @@ from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._step_functions import LEVEL_BITS, capacity_changes, hourly, hours, span
 from borgtrace.analyses._windows import RESOURCES, amount, by_tier, credited, fixed, int_sum, level, regular, tier
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line
+from borgtrace.recipe import Recipe, Tables
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
 
 
@@ -77,12 +74,6 @@ def _updates(tables: Tables, ran: ir.Table) -> ir.Table:
     return inside.select("alloc_collection_id", "tier", **changes, left_time="left_time", time="time")
 
 
-TOP_TIERS = ("production", "monitoring")
-"""The production of Zhu et al.: priority 9 to 11 of 2011; 2019 calls the highest of it monitoring."""
-_COLOURS = {"cpu": "#e07a1f", "memory": "#1f77b4"}
-_WHAT = ("used", "allocated")
-
-
 def compute(tables: Tables) -> ir.Table:
     """Return used, allocated and available resources per tier and hour."""
     return levels(tables)
@@ -127,56 +118,7 @@ def _used(tables: Tables, usage: ir.Table) -> ir.Table:
     return rows.group_by(["tier", "hour"]).aggregate(**sums)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Stack what the tiers use, with lines for what is allocated and what there is."""
-    title = "Used (areas), allocated (dashed) and available (line)"
-    panels = (_panel(result, "cpu", "CPU"), _panel(result, "memory", "memory"))
-    # Tiers are stacked: what production holds of its own is seen only beside what it uses, as in Fig. 9.
-    own = of_cell(result.filter(pc.is_in(result["tier"], pa.array(TOP_TIERS))), *RESOURCES)
-    return beside(title, *panels, *([_own_panel(own)] if own else []))
-
-
-def _own_panel(rows: list[Row]) -> Chart:
-    """Draw what the production of Zhu et al. uses (lines) and is allocated (dashed)."""
-    # Colors of its own: the panels share one scale of colors, which is that of the tiers.
-    plotted = Plot(rows, x=hour_axis())
-    for resource, color in _COLOURS.items():
-        y = axis(f"{resource}_used", "of production: CPU (orange), memory (blue)")
-        plotted.add(line(color=color), y=y, tips=())
-        plotted.add(line(color=color, strokeDash=[5, 3]), y=f"{resource}_allocated", tips=())
-    return plotted.draw()
-
-
-def _panel(result: pa.Table, resource: str, name: str) -> Chart:
-    cell, used = of_cell(result, resource), axis(f"{resource}_used", f"{name} (largest machines)")
-    plotted = Plot(result, x=hour_axis())
-    plotted.add(area(opacity=0.75), y=used, color="tier", tips=(f"{resource}_allocated",))
-    plotted.add(line(color="black", strokeDash=[5, 3]), data=cell, y=f"{resource}_allocated", tips=())
-    return plotted.add(line(color="black"), data=cell, y=f"{resource}_capacity", tips=()).draw()
-
-
-def of_cell(result: pa.Table, *resources: str) -> list[Row]:
-    """Return what the tiers of a result use and are allocated together, and the capacity, per hour.
-
-    Parameters
-    ----------
-    result
-        A result of this question, or some of its rows.
-    resources
-        "cpu", "memory"; an unknown capacity counts as 0.
-    """
-    hours: dict[int, Row] = {}
-    for row in result.to_pylist():
-        hour = hours.setdefault(row["hour"], {"hour": row["hour"]})
-        for name in resources:
-            # What is used and allocated adds up over the tiers; the capacity is the cell's and the same in each row.
-            for column in (f"{name}_{what}" for what in _WHAT):
-                hour[column] = hour.get(column, 0.0) + row[column]
-            hour[f"{name}_capacity"] = row[f"{name}_capacity"] or 0.0
-    return list(hours.values())
-
-
 _READS = ("instance_usage", "instance_events", "machine_events", "tasks")
 
 
-RECIPE = Recipe.declared(compute, plot=plot, reads=_READS, order=60)
+RECIPE = Recipe.declared(compute, reads=_READS, order=60)

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 import pyarrow as pa
 
-from borgtrace.analyses import queue_length, utilization
+from borgtrace.analyses import queue_length
+from borgtrace.engine.embedded import ask
 from borgtrace.recipe import Finding, NotApplicable, Row
 from borgtrace.recipe.claims import KINDS
 from borgtrace.recipe.scope import duration
@@ -22,6 +24,7 @@ _LABELS = {"cpu": "CPU", "memory": "memory"}
 _BASIS = {"cpu": "CPU", "memory": "memory, in largest machines"}
 RESOURCES = tuple(_LABELS)
 N_SURPRISES = 3
+_CELL_BY_HOUR = Path(__file__).with_name("cell_by_hour.sql").read_text("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,7 @@ def _covered(table: pa.Table, manifest: Manifest, name: str) -> list[Row]:
     NotApplicable
         Where there is no such hour: a part of the rows would make the cell look emptier than it is.
     """
-    cell = [row for row in utilization.of_cell(table, *RESOURCES) if row["cpu_capacity"] and row["memory_capacity"]]
+    cell = ask(table, _CELL_BY_HOUR)
     NotApplicable.unless(cell, "no machine has a capacity")
     _complete(manifest, name)
     if not coverage(manifest).tables[name].is_whole:

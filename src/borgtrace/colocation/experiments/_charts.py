@@ -60,21 +60,6 @@ def overflow_marks(rows: Sequence[Row]) -> charts.Channel:
     return charts.axis("seen", "overflow", type="N", scale=scale, legend={"labelLimit": 320})
 
 
-def titled(chart: Any, title: str, *notes: str) -> Any:
-    """Give a chart a heading, with what has to be known to read it in smaller lines below.
-
-    Parameters
-    ----------
-    chart
-        A drawn chart.
-    title, notes
-        The heading, and the lines.
-    """
-    import altair as alt
-
-    return chart.properties(title=alt.Title(title, subtitle=list(notes), anchor="start"))
-
-
 def scale_of(result: pa.Table) -> str:
     """Return at which scale outcomes were measured, beside the paper's.
 
@@ -117,23 +102,3 @@ def overflow_lines(rows: Sequence[Row], x: charts.Channel, **facets: Any) -> Any
     plot.add(charts.line(), color=label, strokeDash=charts.axis("estimator", legend=None), tips=TIPS)
     plot.add(charts.point(), color=label, shape=overflow_marks(shown), tips=TIPS)
     return plot.facet(**facets).draw(width=WIDTH // (2 if facets else 1), height=HEIGHT)
-
-
-def box_plot(rows: pa.Table | list[Row], title: str, y: str, **channels: Any) -> Any:
-    """Draw boxes from the columns p5, p25, median, p75, p95: whiskers are the outer percentiles.
-
-    Parameters
-    ----------
-    rows
-        One row per box.
-    title
-        Of the chart.
-    y
-        Title of the axis of values.
-    channels
-        Further channels, such as ``x`` and ``color``.
-    """
-    plot = charts.Plot(rows, **channels)
-    plot.add(charts.rule(), y=charts.axis("p5", y), y2="p95")
-    plot.add(charts.bar(size=12, opacity=0.6), y=charts.axis("p25", y), y2="p75")
-    return plot.add(charts.tick(size=12, color="black"), y=charts.axis("median", y)).draw(title)

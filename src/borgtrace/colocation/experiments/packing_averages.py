@@ -18,12 +18,11 @@ from borgtrace.colocation.experiments._charts import (
     TIPS,
     overflow_marks,
     scale_of,
-    titled,
     with_floor,
 )
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, rare
 from borgtrace.colocation.instances import Data
-from borgtrace.recipe.charts import Chart, Plot, axis, line, palette, point, probability_axis, text
+from borgtrace.recipe.charts import Chart, Plot, axis, line, palette, point, probability_axis, text, titled
 
 FILLS = (0.8, 1.0)
 """Bin size multipliers e of §5.3 that the paper gives numbers for."""

@@ -23,11 +23,10 @@ from borgtrace.colocation.experiments._charts import (
     from_data,
     overflow_marks,
     scale_of,
-    titled,
     with_floor,
 )
 from borgtrace.colocation.experiments._outcomes import OUTCOMES, grid_experiment, paper_estimators, rare
-from borgtrace.recipe.charts import Chart, Plot, axis, box, palette, point, probability_axis, rule, text
+from borgtrace.recipe.charts import Chart, Plot, axis, box, palette, point, probability_axis, rule, text, titled
 
 
 def cells() -> list[Cell]:

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._answers import grouped, rows_where
-from borgtrace.colocation.experiments._charts import WHISKERS, scale_of, titled
+from borgtrace.colocation.experiments._charts import WHISKERS, scale_of
 from borgtrace.colocation.experiments._outcomes import grid_experiment, paper_estimators
-from borgtrace.recipe.charts import Chart, Plot, axis, box
+from borgtrace.recipe.charts import Chart, Plot, axis, box, titled
 
 
 def cells() -> list[Cell]:

@@ -15,11 +15,9 @@ from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._samples import prefix_means
 from borgtrace.colocation.experiment import POOL
 from borgtrace.colocation.experiments._answers import spread
-from borgtrace.colocation.experiments._charts import box_plot, titled
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.recipe import NotApplicable
-from borgtrace.recipe.charts import Chart, axis
 
 SIZES = (1, 2, 5, 10, 15, 20, 50, 100, 200, 500, 1000)
 
@@ -64,12 +62,4 @@ def compute(study: Study, options: Options) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the spread per number of samples as boxes; whiskers are the 5 % and 95 % percentiles."""
-    x = axis("n_samples", "random samples per task", type="O", axis={"labelAngle": 0})
-    drawn = box_plot(result, "", "(mean average − mean of samples) / mean average", x=x)
-    note = "boxes: quartiles and median over tasks; whiskers: 5 % and 95 %"
-    return titled(drawn, "Error of a mean from few samples (Fig. 1)", note)
-
-
-EXPERIMENT = Experiment.declared(compute, plot=plot, order=200, options=(*POOL, "instantaneous"))
+EXPERIMENT = Experiment.declared(compute, order=200, options=(*POOL, "instantaneous"))

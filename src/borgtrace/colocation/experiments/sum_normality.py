@@ -16,10 +16,9 @@ from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation._normality import CRITICAL
 from borgtrace.colocation.experiment import SUMS
 from borgtrace.colocation.experiments._answers import Row
-from borgtrace.colocation.experiments._charts import titled
 from borgtrace.colocation.sample_sums import SampleSums
 from borgtrace.colocation.study import PAPER_SCALE
-from borgtrace.recipe.charts import Chart, Plot, added, axis, line, log_axis, melted
+from borgtrace.recipe.charts import Chart, Plot, added, axis, line, log_axis, melted, titled
 
 REALIZATIONS = PAPER_SCALE["realizations"]
 """R of the paper."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from borgtrace.engine.embedded import ask
 from borgtrace.recipe.charts import channels, marks
 from borgtrace.recipe.charts.data import Rows, thinned
-from borgtrace.recipe.charts.plot import Chart, Plot, beside
+from borgtrace.recipe.charts.plot import Chart, Plot, beside, titled
 
 _CHANNELS = {"column": channels.axis} | {
     name: getattr(channels, name)
@@ -27,7 +27,7 @@ _CHANNELS = {"column": channels.axis} | {
     )
 }
 _SIZE = ("title", "width", "height")
-_OTHERS = (*_SIZE, "rows", "thinned", "layers", "facet", "panels")
+_OTHERS = (*_SIZE, "rows", "thinned", "layers", "facet", "panels", "notes")
 
 
 def listed_chart(path: Path, question: str, module: str) -> Callable[[pa.Table], Chart]:
@@ -69,7 +69,9 @@ def _drawn(result: pa.Table, rows: Rows, said: Mapping[str, Any]) -> Chart:
         plotted.add(getattr(marks, mark)(**style), data=own, **_channels(dict(more)))
     if "facet" in said:
         plotted.facet(**said["facet"])
-    return plotted.draw(**{name: _known(said[name]) for name in _SIZE if name in said})
+    drawn = plotted.draw(**{name: _known(said[name]) for name in _SIZE if name in said})
+    notes = [text for query in said.get("notes", ()) for row in ask(result, query) for text in row.values()]
+    return titled(drawn, said["title"], *notes) if notes else drawn
 
 
 @cache

@@ -224,6 +224,21 @@ def beside(title: str, *panels: Chart) -> Chart:
     return alt.hconcat(*panels).properties(**({"title": title} if title else {}))
 
 
+def titled(chart: Chart, title: str, *notes: str) -> Chart:
+    """Give a chart a heading, with what has to be known to read it in smaller lines below.
+
+    Parameters
+    ----------
+    chart
+        A drawn chart.
+    title, notes
+        The heading, and the lines.
+    """
+    import altair as alt
+
+    return chart.properties(title=alt.Title(title, subtitle=list(notes), anchor="start"))
+
+
 def axis_title(column: Column, *, with_unit: bool = True) -> str:
     """Return the first clause of a column's doc with its unit.
 
