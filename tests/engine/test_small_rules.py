@@ -190,7 +190,7 @@ def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(vars(ibis), "pyspark", SimpleNamespace(connect=lambda session: session))
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     assert spark.connect("local[1]", spark__executor__cores="1") is builder
-    wanted = {"master": "local[1]", "name": "borgtrace", "level": "ERROR", "spark.executor.cores": "1"}
+    wanted = {"master": "local[1]", "name": "borgtrace", "level": "FATAL", "spark.executor.cores": "1"}
     # Two pieces for each thread.
     wanted |= {"spark.sql.shuffle.partitions": 6}
     assert wanted.items() <= builder.asked.items()

@@ -79,8 +79,8 @@ def open_session(url: str, memory: str = "4GB", temp_directory: Path | None = No
     for key, value in (_configuration(url, memory, temp_directory) | conf).items():
         builder = builder.config(key.replace("__", "."), value)
     session = _start(builder.master(url).appName("borgtrace"), url)
-    # Spark's warnings about the host would drown what the command itself says.
-    session.sparkContext.setLogLevel("ERROR")
+    # A page of Java for each task that fails, and warnings about the host, would drown what the command itself says.
+    session.sparkContext.setLogLevel("FATAL")
     if url.startswith("local"):
         # Spark's 200 are meant for clusters; on a few threads most of them would be empty.
         session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
