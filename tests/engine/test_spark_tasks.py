@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,6 +27,8 @@ from borgtrace.errors import EngineError, SourceError, UsageError
 from borgtrace.ingest import IngestOptions, clustering, ingest, staging
 from borgtrace.ingest.discovery import discover
 from borgtrace.placement import parse_estimator
+from borgtrace.storage.local import place
+from borgtrace.store import Store
 from borgtrace.store.manifest import SourceEntry
 from borgtrace.store.verify import verify
 from tests.ingest.raw import USAGE, write_cell, write_part
@@ -260,3 +263,12 @@ def test_the_engine_of_ingest_is_one_of_the_engines(tmp_path: Path) -> None:
         ingest([write_cell(tmp_path / "raw")], tmp_path / "store", IngestOptions(engine="dask"))
     assert not (tmp_path / "store").exists()
     assert engine.tasks_on("local[3]") == SparkTasks("local[3]")
+
+
+def test_a_store_goes_to_workers_under_a_name_that_they_understand(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(here)
+    store = borgtrace.open("store")
+    sent = pickle.loads(pickle.dumps(store))
+    assert (sent.path, sent.digest, sent.memory) == (here / "store", store.digest, store.memory)
+    # A URL is the same everywhere.
+    assert str(pickle.loads(pickle.dumps(Store(place("s3://b/store"), store.manifest))).path) == "s3://b/store"

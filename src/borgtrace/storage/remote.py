@@ -50,6 +50,10 @@ class RemotePath(PosixPath):
         """Return the path: nothing leads elsewhere in a bucket."""
         return self
 
+    def absolute(self) -> Self:
+        """Return itself: a URL names the same everywhere."""
+        return self
+
     def open(self, *_: Any, **__: Any) -> Any:
         """Open the file for reading bytes, at any place."""
         system, path = self.located
