@@ -588,6 +588,16 @@ def promised(*found: tuple[str, str, float, float]) -> pa.Table:
     )
 
 
+def test_the_strictest_promise_for_all_takes_more_machines_than_classes() -> None:
+    # .3 and .3 with deviations of .1: .4 is 2.83 deviations of both, which .0023 exceed.
+    mean, variance = np.full((2, 1), 0.3), np.full((2, 1), 0.01)
+    classes = cast(Any, SimpleNamespace(targets=(0.4, 0.001), rank=np.array([0, 1])))
+    seen = Observation(np.full((2, 4), 0.3, np.float32))
+    found = list(packing_promises._packings([(mean, variance)], classes, seen))
+    # All at .001, a class each on machines of its own, and both together: only the lax one suffers.
+    assert [packing.n_bins for packing in found] == [2, 2, 1]
+
+
 def test_what_is_said_of_promises() -> None:
     classes, by_hour = packing_promises.WAYS[2:]
     table = promised(

@@ -15,7 +15,8 @@ from borgtrace.colocation.cluster import _milestones
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.instances import split
 from borgtrace.colocation.inventory import PUBLISHED, capacity_table, parse_mix
-from borgtrace.colocation.raw_series import _n_slots, busiest_span, longest_busy_span, series
+from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.raw_series import _n_slots, busiest_span, longest_busy_span, series, shuffled
 from borgtrace.colocation.study import Options, Study
 from borgtrace.errors import UsageError
 from borgtrace.recipe import EngineTables, NotApplicable
@@ -95,6 +96,56 @@ def test_spans_are_halved_until_enough_tasks_run_through_one() -> None:
     apart = on_clock(np.ones((3, 12)), start=[0, 12, 24])
     with pytest.raises(NotApplicable, match="fewer than two tasks run through the same 1 hours"):
         longest_busy_span(apart, 2, 2)
+
+
+@pytest.mark.parametrize(("long", "slots"), [([2, 3], 24), ([3, 6], 24), ([3, 9], 12)])
+def test_two_tasks_or_a_third_of_a_small_pool_are_enough(long: list[int], slots: int) -> None:
+    """So many tasks run for two hours, all others of so many in all for one."""
+    n_long, n = long[0], sum(long)
+    found = longest_busy_span(tasks_of(*[(0, 24)] * n_long, *[(0, 12)] * (n - n_long)), 2, 100)
+    # A third of 5 would be one, and two are asked for; of 9 it is three; of 12 four, which run for an hour only.
+    assert (found.slots, len(found.tasks)) == (slots, n_long if slots == 24 else n)
+
+
+def tasks_of(*spans: tuple[int, int]) -> Pool:
+    """Tasks with the first slot and the number of slots of each."""
+    counts = np.array([n for _, n in spans])
+    return Pool(
+        offsets=np.concatenate([[0], np.cumsum(counts)]),
+        inst=np.ones(counts.sum(), np.float32),
+        avg=np.ones(counts.sum(), np.float32),
+        collection_id=np.arange(len(spans)),
+        instance_index=np.zeros(len(spans), np.int64),
+        start=300 * np.concatenate([first + np.arange(n) for first, n in spans]),
+    )
+
+
+def test_where_no_span_has_enough_the_one_with_most_tasks_is_taken() -> None:
+    # Of twelve tasks four are asked for: two run through two hours, three through one of them, the others alone.
+    pool = tasks_of((0, 24), (0, 24), (0, 12), *((100 * k, 12) for k in range(1, 10)))
+    found = longest_busy_span(pool, 2, 100)
+    assert (found.slots, found.tasks.tolist()) == (12, [0, 1, 2])
+
+
+def test_who_leaves_before_the_end_of_a_span_does_not_run_through_it() -> None:
+    # 19 of 20 slots are nine tenths, but the last one is not among them.
+    assert busiest_span(tasks_of((0, 20), (0, 20), (0, 19)), 20).tasks.tolist() == [0, 1]
+
+
+def test_so_many_tasks_are_kept_as_they_are_and_more_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, known = [], np.random.default_rng
+
+    def spy(seed: list[int]) -> np.random.Generator:
+        asked.append(seed)
+        return known(seed)
+
+    monkeypatch.setattr(np.random, "default_rng", spy)
+    pool = on_clock(np.ones((8, 12)))
+    assert busiest_span(pool, 12, most=8, seed=3).tasks.tolist() == list(range(8))
+    assert len(set(busiest_span(pool, 12, most=7, seed=3).tasks.tolist())) == 7
+    # Streams of their own: of that draw, and of the orders of a shuffle.
+    assert shuffled(np.float32([[1, 2]]), 6).shape == (1, 2)
+    assert asked == [[3, 4], [6, 5]]
 
 
 def test_a_series_repeats_the_slot_before_where_nothing_was_measured() -> None:

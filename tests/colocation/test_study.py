@@ -45,6 +45,34 @@ def test_defaults() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"include": "long"}, "--include: .*short.*got long.*"),
+        ({"capacity": 0.0}, "--capacity: not the capacity of a machine: expected a number above 0, got 0"),
+    ],
+)
+def test_options_that_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        Options(**given)
+
+
+def test_a_store_is_prepared_with_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def prepare(*given: Any) -> Any:
+        asked.append(given)
+        return POOL
+
+    tables = cast(Any, SimpleNamespace())
+    monkeypatch.setattr("borgtrace.colocation.study.prepare", prepare)
+    options = Options(tasks=7, seed=3, instantaneous="histogram", include="short,failing")
+    assert Study(tables).pool(options) is POOL
+    ((source, tasks, seed, instantaneous, words),) = asked
+    assert source is tables
+    assert (tasks, seed, instantaneous, tuple(words)) == (7, 3, "histogram", ("short", "failing"))
+
+
 def test_halves_judge_on_other_tasks_and_other_draws() -> None:
     judged, learning = halves(POOL, SMALL)
     assert (judged.on_fresh, learning.on_fresh) == (True, True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +14,10 @@ from borgtrace.colocation.pool import Step
 from borgtrace.colocation.pool_file import _Columns
 from borgtrace.colocation.windows import Windows, _flat, _matrix, _quantiles, _whole_seconds, read_windows
 from borgtrace.errors import SourceError
+from borgtrace.recipe import Tables
+from borgtrace.store.traces import Traces
 from tests.analyses.tiny import at, tiny
-from tests.colocation.test_preparation import usage
+from tests.colocation.test_preparation import task, usage
 
 NAN = float("nan")
 
@@ -42,6 +44,11 @@ def test_lists_of_another_length_are_unknown() -> None:
     # A slice begins where its first list does.
     np.testing.assert_array_equal(_matrix(lists.slice(5), 2), np.float32([[8, 9]]))
     assert _matrix(lists, 2).dtype == np.float32
+
+
+def test_nothing_is_no_list_of_one() -> None:
+    lists = pa.chunked_array([[[1.0], None, [2.0]]], pa.list_(pa.float64()))
+    np.testing.assert_array_equal(_matrix(lists, 1), np.float32([[1], [NAN], [2]]))
 
 
 def test_percentiles_are_merged_and_ascend() -> None:
@@ -96,6 +103,56 @@ def test_the_mean_may_stand_for_a_second() -> None:
     chosen = pa.table({"collection_id": [5], "instance_index": [0]})
     assert read_windows(tables, chosen, False).inst.tolist() == [0.5, 0.75]
     assert read_windows(tables, chosen, False, "average_cpu").inst.tolist() == [0.25, 0.25]
+
+
+class Kept:
+    """Tables of a store with arrays of its tasks, whose rows nobody should need."""
+
+    def __init__(self) -> None:
+        # Before, within and after the trace; of the fourth the end is not known.
+        columns = {
+            "start_time": np.array([0, 1, 600, 900, 2**32 - 1], np.uint32),
+            "duration": np.float32([300, 299.6, 0, 2**30, 300]),
+            **{name: np.arange(5, dtype=np.float32) / 8 for name in ("sampled_cpu", "average_cpu", "average_memory")},
+        }
+        self.traces = lambda keys: Traces(np.array([4, 2]), np.array([0, 2, 5]), columns)
+
+    @property
+    def instance_usage(self) -> Any:
+        raise LookupError("rows")
+
+
+def test_windows_come_from_arrays_where_they_hold_all() -> None:
+    chosen = pa.table({"collection_id": [5, 6], "instance_index": [0, 0]})
+    found = read_windows(cast(Tables, Kept()), chosen, False)
+    assert (found.task.tolist(), found.start.tolist(), found.seconds.tolist()) == ([0, 1], [1, 600], [300, 1])
+    assert found.inst.tolist() == [0.125, 0.25]
+    # Percentiles are in rows alone.
+    with pytest.raises(LookupError, match="rows"):
+        read_windows(cast(Tables, Kept()), chosen, True)
+
+
+# --- what is assembled ------------------------------------------------------------------------------
+
+
+def test_a_task_whose_windows_are_all_unknown_has_no_place() -> None:
+    found = preparation.prepare(
+        tiny(tasks=[task(1, 24), task(2, 24)], instance_usage=[*usage(1, [None] * 24), *usage(2, [0.5] * 24)])
+    )
+    assert (found.collection_id.tolist(), found.offsets.tolist()) == ([2], [0, 24])
+
+
+def test_memory_before_the_first_known_one_is_the_request() -> None:
+    # The first task begins known; of the second .75 is asked for, of the third nothing: the mean of .25 and .5.
+    found = windows([0, 0, 1, 1, 2], [1, 2, 1, 2, 1], memory=np.float32([0.25, NAN, NAN, 0.5, NAN]))
+    request, firsts = np.float32([0.125, 0.75, NAN]), np.array([0, 2, 4])
+    memory, (step,) = preparation._memory(found, firsts, request)
+    assert memory is not None
+    assert memory.tolist() == [0.25, 0.25, 0.75, 0.5, 0.375]
+    assert (step.count, step.of, step.unit) == (3, 5, "windows")
+    whole = windows([0], [1], memory=np.float32([0.5]))
+    assert preparation._memory(whole, np.array([0]), request) == (whole.memory, ())
+    assert preparation._memory(windows([0], [1], memory=np.float32([NAN])), np.array([0]), request) == (None, ())
 
 
 # --- attempts ------------------------------------------------------------------------------------
@@ -211,8 +268,9 @@ def test_a_task_without_an_instance_is_the_first() -> None:
 
 
 def test_a_slice_of_lists_begins_at_0() -> None:
-    table = pa.table({"inst": [[1.0], [2.0, 3.0], [4.0]], "avg": [[1.0], [2.0], [3.0]]}).slice(1)
-    columns = _Columns(table, "p")
+    kind = pa.large_list(pa.float64())
+    inst, avg = pa.array([[1.0], [2.0, 3.0], [4.0]], kind), pa.array([[1.0], [2.0], [3.0]], kind)
+    columns = _Columns(pa.table({"inst": inst, "avg": avg}).slice(1), "p")
     assert columns.offsets("inst").tolist() == [0, 2, 3]
     assert columns.windows("inst", np.float32, np.array([0, 2, 3])).tolist() == [2, 3, 4]
     with pytest.raises(SourceError) as caught:

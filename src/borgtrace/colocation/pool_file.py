@@ -128,12 +128,12 @@ class _Columns:
 
     def offsets(self, name: str) -> Index:
         """Where the list of each task begins, and where the last one ends."""
+        # From 0 on, even of a slice of rows: combined lists begin there.
         offsets: Index = self.lists(name).offsets.to_numpy().astype(np.int64)
         counts = np.diff(offsets)
         if counts.min() < 1:
             raise SourceError(self.path, f"row {int(counts.argmin())}: a task without windows", way_out=_WAY_OUT)
-        # A slice of a file's rows has offsets that begin past 0.
-        return offsets - offsets[0]
+        return offsets
 
     def windows(self, name: str, kind: type, offsets: Index) -> NDArray[Any]:
         """A number for each window of each task, or (percentiles) a row of numbers."""
