@@ -273,6 +273,7 @@ def test_no_usage_has_arrays_too(tmp_path):
         ([32_000_000, 40_000_000], 1, [32_000_000, 40_000_000], 1),
         ([31_999_999, 90_000_000], 2, [31_999_999, 90_000_000], 1),
         ([90_000_000], 2, [90_000_000], 1),
+        ([], 2, [], 1),
     ],
 )
 def test_processes_are_worth_it_from_32_megabytes_beside_the_largest_file(
@@ -293,6 +294,10 @@ def test_processes_are_worth_it_from_32_megabytes_beside_the_largest_file(
 def test_names_of_sources_become_names_of_files():
     assert source_key("task_usage/part-00001") == "task_usage-part-00001"
     assert source_key("kaggle/a b_c.csv#4") == "kaggle-a-b_c.csv-4"
+    # Of folders, one name each: `a/b` and `a-b` are two.
+    within = [source_key(f"task_usage/{folder}/part-00001") for folder in ("a/b", "a-b")]
+    assert within[0] != within[1]
+    assert all(key.startswith("task_usage-a-b-part-00001-") for key in within)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.ingest import staged, staging
+from borgtrace.ingest import staged
 from borgtrace.ingest.raw_layout import raw_layout
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staged import StagedOutput, StagedPaths, StagedWriter, make_entry
-from borgtrace.ingest.staging import stage_all
 from borgtrace.schema.dialects import GOOGLE_2011
 
 
@@ -60,20 +59,6 @@ def test_rows_that_need_no_sort_are_written_before_much_memory_is_held(
         writer.write(rows)
         writer.finish()
         assert pq.ParquetFile(writer.path).num_row_groups == groups
-
-
-@pytest.mark.parametrize(
-    ("sizes", "expected"),
-    [([], 1), ([10**9], 1), ([10**9, 31_999_999], 1), ([10**9, 32_000_000], 2), ([20_000_000] * 3, 2)],
-)
-def test_processes_are_started_for_what_can_be_staged_beside_the_largest_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: list[int], expected: int
-) -> None:
-    seen = []
-    monkeypatch.setattr(staging, "map_processes", lambda _, items, jobs, **__: seen.append(jobs) or ())
-    sources = [Source(Path(f"{n}.csv"), GOOGLE_2011, "task_usage", "csv", size=size) for n, size in enumerate(sizes)]
-    assert list(stage_all(sources, tmp_path, 2)) == []
-    assert seen == [expected]
 
 
 def test_what_is_discarded_of_a_source_may_not_be_there(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth import generate
 from borgtrace.synth.event_log import Execution, TraceSegment
 from borgtrace.synth.generate import _usage
+from borgtrace.synth.gzip_files import compressed
 from borgtrace.synth.machines import draw_machines
 from borgtrace.synth.options import Options, part_bounds
 from borgtrace.synth.raw_files import PartFiles
@@ -56,6 +57,19 @@ def test_tables_of_machines_are_one_file_however_many_parts(tmp_path: Path) -> N
     files = PartFiles(tmp_path, dialect("2011"), machines, names, 3)
     files.close()
     assert files.n_files == {"task_events": 3, "machine_events": 1, "machine_attributes": 1}
+
+
+def test_a_part_without_rows_is_no_file(tmp_path: Path) -> None:
+    names = ("task_constraints", "machine_attributes")
+    files = PartFiles(tmp_path, dialect("2011"), draw_machines(GOOGLE_2011, 2, 1), names, 3)
+    for number, text in enumerate(("a\n", "", "b\n")):
+        files.add("task_constraints", number, {0: compressed(text)}, len(text) // 2)
+    files.close()
+    written = sorted(path.name for path in (tmp_path / "task_constraints").iterdir())
+    assert written == ["part-00000-of-00003.csv.gz", "part-00002-of-00003.csv.gz"]
+    # As many as the account of the trace says.
+    assert files.n_files == {"task_constraints": 2, "machine_attributes": 1}
+    assert "part-00001" not in (tmp_path / "SHA256SUM").read_text()
 
 
 def test_usage_of_a_part_is_one_piece() -> None:

@@ -67,7 +67,7 @@ class RawFiles(ABC):
         How many files the whole trace has, by raw table: a reader of some of them can tell that they are a part.
     """
 
-    n_files: Mapping[str, int]
+    n_files: dict[str, int]
 
     def __init__(self, out: Path, dialect: Dialect, machines: Machines, tables: Iterable[str]) -> None:
         self.out, self.dialect, self.machines = out, dialect, machines
@@ -136,6 +136,10 @@ class PartFiles(RawFiles):
         return {0: compressed("".join(map(self._spelled[table].csv_line, rows)))}
 
     def _append(self, table: str, number: int, pieces: Pieces) -> None:
+        if table not in self._single and not any(piece.size for piece in pieces.values()):
+            # An empty file is one that was damaged to whoever reads it.
+            self.n_files[table] -= 1
+            return
         file = self._single.get(table) or self._open(table, number, self.parts)
         for piece in pieces.values():
             file.append(piece)
@@ -181,7 +185,7 @@ class ShardFiles(RawFiles):
         self, out: Path, dialect: Dialect, machines: Machines, shards: Mapping[str, int], seed: int, file_format: str
     ) -> None:
         super().__init__(out, dialect, machines, shards)
-        self.seed, self.n_files = seed, shards
+        self.seed, self.n_files = seed, dict(shards)
         self._files: dict[str, list[Any]] = {}
         for name, number in shards.items():
             paths = [out / f"{name}-{n:012d}.{file_format}.gz" for n in range(number)]
