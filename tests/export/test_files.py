@@ -122,6 +122,25 @@ def test_files_of_2011_come_back_as_they_were(tmp_path):
     assert (tmp_path / "raw" / "task_usage" / "part-00007-of-00500.csv.gz").exists()
 
 
+def test_parts_are_cut_from_one_pass_over_their_table(tmp_path, monkeypatch):
+    for part, rows in ((3, 2), (0, 1), (499, 3)):
+        lines = [f"{600 + row}000000,900000000,{9 - row},0,5,0.1,,,,,,,,,,,,,,\n" for row in range(rows)]
+        path = tmp_path / "source" / "task_usage" / f"part-{part:05d}-of-00500.csv.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress("".join(lines).encode()))
+    ingest([tmp_path / "source"], tmp_path / "store", IngestOptions(jobs=1))
+    store, asked = borgtrace.open(tmp_path / "store"), []
+    stream = store.stream
+    monkeypatch.setattr(store, "stream", lambda query: asked.append(query) or stream(query))
+    monkeypatch.setattr(store, "sql", None)
+    done = export_files(store, tmp_path / "raw", "raw")
+    # Six tables, of which usage alone has rows; collections 9, 8, 7 lie in another order in the store.
+    assert (len(asked), done.files, done.rows) == (6, 3, 6)
+    for path in (tmp_path / "source").rglob("*.gz"):
+        again = tmp_path / "raw" / path.relative_to(tmp_path / "source")
+        assert gzip.decompress(again.read_bytes()) == gzip.decompress(path.read_bytes())
+
+
 EVENT = {"time": "5", "type": "0", "collection_id": "9", "collection_type": "0", "instance_index": "0"}
 WINDOW = {"start_time": "600000000", "end_time": "900000000", "collection_id": "9", "instance_index": "0"}
 FILES_2019 = {
@@ -205,7 +224,7 @@ def test_what_cannot_be_written_is_an_error_with_the_way_out(tmp_path):
         export_files(store, tmp_path / "raw", "raw")
     assert str(error.value) == (
         "--layout raw: raw files are those of Google's traces: expected a store of 2011 or 2019, "
-        "got Log in the Standard Workload Format"
+        "got Log in the Standard Workload Format; --layout jobs writes files of any store"
     )
     with pytest.raises(UsageError) as error:
         export_files(store, tmp_path / "opendc", "opendc")

@@ -1,15 +1,19 @@
 """A store as input of simulators and as raw files of its own trace: some files, each the answer to a query."""
 
 import json
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from borgtrace.errors import UsageError
-from borgtrace.export.files.raw import delimited, raw_queries
+from borgtrace.export.files.raw import Place, delimited, raw_queries
 from borgtrace.export.jobs import ExportResult
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.data_files import read_rows
@@ -61,18 +65,22 @@ def export_files(
     out = local(out)
     check_free(out)
     queries, head = (raw_queries(store), "") if layout == "raw" else _simulated(store, layout, capacity)
-    rows = 0
+    rows = []
     with new_folder(out) as folder:
-        for name, query in queries.items():
-            (folder / name).parent.mkdir(exist_ok=True)
-            rows += _write(folder / name, store.stream(query), head)
+        for place, query in queries:
+            for part, batches in _cut(store.stream(query)):
+                path = folder / place(part=part)
+                path.parent.mkdir(exist_ok=True)
+                rows.append(_write(path, batches, head))
         if synthetic := store.manifest.synthetic:
             # What is made of these files must say so, too.
             (folder / "truth.json").write_text(json.dumps(synthetic))
-    return ExportResult(out, len(queries), 0, rows)
+    return ExportResult(out, len(rows), 0, sum(rows))
 
 
-def _simulated(store: Store, layout: str, capacity: tuple[float | None, float | None]) -> tuple[dict[str, str], str]:
+def _simulated(
+    store: Store, layout: str, capacity: tuple[float | None, float | None]
+) -> tuple[list[tuple[Place, str]], str]:
     basis, dialect = store.manifest.basis, store.manifest.dialect
     cores, size = capacity[0] or basis.get("cores"), capacity[1] or basis.get("bytes")
     if layout != "cloudsim" and not (cores and (size or layout == "swf")):
@@ -89,7 +97,7 @@ def _simulated(store: Store, layout: str, capacity: tuple[float | None, float | 
     parts["tie"] = "0" if dialect.tie_order == "file" else f"list_position([{ranks}], type)"
     parts |= {name: delimited(GOOGLE_2011, raw, _PLAIN) for name, raw in GOOGLE_2011.tables.items()}
     parts["lives"] = _SQL.get(f"{layout}_lives", "").format(**parts)
-    queries = {name: _SQL[f"{layout}_{name.split('.')[0]}"].format(**parts) for name in LAYOUTS[layout]}
+    queries = [(name.format, _SQL[f"{layout}_{name.split('.')[0]}"].format(**parts)) for name in LAYOUTS[layout]]
     if layout != "swf":
         return queries, ""
     machines = "(SELECT max(cpu_capacity) AS cpu FROM machine_events GROUP BY machine_id)"
@@ -97,7 +105,22 @@ def _simulated(store: Store, layout: str, capacity: tuple[float | None, float | 
     return queries, f"; Version: 2.2\n; MaxProcs: {most:.0f}\n; UnixStartTime: {start}\n"
 
 
-def _write(path: Path, batches: pa.RecordBatchReader, head: str) -> int:
+def _cut(batches: pa.RecordBatchReader) -> Iterator[tuple[int, Iterable[pa.RecordBatch]]]:
+    """Yield the rows of each file: all, or those of one ``part`` after the other."""
+    if "part" not in batches.schema.names:
+        yield 0, batches
+        return
+    # Rows come part by part, so that a batch has few.
+    pieces = (
+        (part.as_py(), batch.filter(pc.equal(batch["part"], part)))
+        for batch in batches
+        for part in batch["part"].unique()
+    )
+    for part, found in groupby(pieces, itemgetter(0)):
+        yield part, (piece for _, piece in found)
+
+
+def _write(path: Path, batches: Iterable[pa.RecordBatch], head: str) -> int:
     rows = 0
     # By its ending a file is compressed.
     with pa.output_stream(path) as file, ExitStack() as stack:

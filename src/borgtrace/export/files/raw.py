@@ -1,12 +1,18 @@
 """Rows as the raw files of a trace write them: what its fields say about reading, turned round."""
 
+from collections.abc import Callable
+from functools import partial
+
 from borgtrace.errors import UsageError
 from borgtrace.schema import TABLES, Dialect, RawTable
 from borgtrace.store import Store
 
+Place = Callable[..., str]
+"""Names a file, of the number of its ``part`` where a table has several."""
 
-def raw_queries(store: Store) -> dict[str, str]:
-    """Return the query of each raw file of a store, by path.
+
+def raw_queries(store: Store) -> list[tuple[Place, str]]:
+    """Return the query of each raw table of a store, its rows file by file, and what names the file of each ``part``.
 
     Files are the parts that the store was made of, so that an ingest gives the rows their places again; those of a cell
     are in a folder named like its bucket, which is where an ingest finds the cell.
@@ -24,15 +30,17 @@ def raw_queries(store: Store) -> dict[str, str]:
     dialect, cell = store.manifest.dialect, store.manifest.cell
     published = dialect.publication
     if not published:
+        what, way_out = "raw files are those of Google's traces", "--layout jobs writes files of any store"
         expected, got = "a store of 2011 or 2019", dialect.title
-        raise UsageError("--layout raw", "raw files are those of Google's traces", expected=expected, got=got)
+        raise UsageError("--layout raw", what, expected=expected, got=got, way_out=way_out)
     folder = f"{published.bucket.format(cell=cell)}/" if cell else ""
-    found = {}
+    found: list[tuple[Place, str]] = []
     for name, raw in dialect.tables.items():
         row = delimited(dialect, raw) if raw.is_positional else f"{_record(dialect, raw)} || chr(10) AS line"
-        for part in store.sql(f"SELECT DISTINCT source_part AS n FROM {raw.table} ORDER BY n")["n"].to_pylist():
-            path = published.path.format(table=name, part=part, parts=raw.parts, format=dialect.formats[0])
-            found[folder + path] = f"SELECT {row} FROM {raw.table} WHERE source_part = {part} ORDER BY source_row"
+        # One query for all parts: what filters by part reads the whole table, which is in another order.
+        query = f"SELECT source_part AS part, {row} FROM {raw.table} ORDER BY source_part, source_row"
+        place = partial((folder + published.path).format, table=name, parts=raw.parts, format=dialect.formats[0])
+        found.append((place, query))
     return found
 
 
