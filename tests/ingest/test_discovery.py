@@ -36,11 +36,33 @@ def test_kinds_of_what_is_no_file() -> None:
 
 @pytest.mark.parametrize(
     ("folder", "cell"),
-    [("clusterdata_2019_a", "a"), ("clusterdata_2019_h/json", "h"), ("clusterdata_2019_archive", ""), ("cell_a", "")],
+    [
+        *[("clusterdata_2019_a", "a"), ("clusterdata_2019_h/json", "h"), ("clusterdata_2019_archive", "")],
+        *[
+            ("cell_a", "a"),
+            ("cell-b/json", "b"),
+            ("cell=h", "h"),
+            ("cell_b/cell_c", "c"),
+            ("clusterdata_2019_b/cell_c", "c"),
+        ],
+        # No cell of the trace, and words that only begin or end like one.
+        *[("cell_i", ""), ("cell_archive", ""), ("cell_a1", ""), ("my_cell_a", ""), ("cella", ""), ("cell_a_copy", "")],
+    ],
 )
-def test_a_folder_named_like_the_bucket_says_the_cell(tmp_path: Path, folder: str, cell: str) -> None:
+def test_a_folder_named_like_the_bucket_or_the_cell_says_the_cell(tmp_path: Path, folder: str, cell: str) -> None:
     assert _cell_of(tmp_path / folder / "x.json.gz", GOOGLE_2019) == cell
     assert _cell_of(tmp_path / folder / "x.csv.gz", GOOGLE_2011) == ""
+
+
+@pytest.mark.parametrize(
+    ("file", "cell"),
+    [
+        *[("cell_b-instance_usage.json.gz", "b"), ("instance_usage.cell-b.json", "b"), ("borg_cell_h_usage.json", "h")],
+        *[("clusterdata_2019_b-usage.json", "b"), ("excell_b.json", ""), ("cell_bee.json", ""), ("cella_pdu1.csv", "")],
+    ],
+)
+def test_the_name_of_a_file_may_say_the_cell(tmp_path: Path, file: str, cell: str) -> None:
+    assert _cell_of(tmp_path / "cell_a" / file, GOOGLE_2019) == (cell or "a")
 
 
 def test_the_nearest_account_of_a_synthetic_trace_counts(tmp_path: Path) -> None:
@@ -113,7 +135,7 @@ def test_sources_are_new_known_or_replaced(tmp_path: Path) -> None:
     copy, other = source("copy", 3, b"abc3"), source("other", 3, b"abc4")
     held = [entry(one, b"abc1"), entry(two, b"abcX")]
     found = find_pending([one, three, copy], held, staging, replace=False)
-    assert found == Pending((three,), (one,), ())
+    assert found == Pending((three,), (one,))
     with pytest.raises(SourceError) as caught:
         find_pending([three, other], [], staging, replace=True)
     assert str(caught.value) == (
@@ -125,13 +147,14 @@ def test_sources_are_new_known_or_replaced(tmp_path: Path) -> None:
     digest = hashlib.sha256(b"abcX").hexdigest()[:12]
     assert str(caught.value) == (
         f"{two.path}: the source has changed since it was ingested: expected 4 bytes, sha256 {digest}…, "
-        "got 4 bytes of other content; accept the new content with --replace"
+        "got 4 bytes of other content; if it is another part, name the folder above both; "
+        "else accept the new content with --replace"
     )
-    assert find_pending([two], held, staging, replace=True) == Pending((two,), (), (two.name,))
+    assert find_pending([two], held, staging, replace=True) == Pending((two,), ())
     # What is staged comes first: it is newer than what the store holds.
     write_entry(StagedPaths.of(staging, two.name).entry, entry(two, b"abc2"))
-    assert find_pending([two], held, staging, replace=False) == Pending((), (two,), ())
+    assert find_pending([two], held, staging, replace=False) == Pending((), (two,))
     write_entry(StagedPaths.of(staging, two.name).entry, entry(two, b"abcY"))
     assert [each.name for each in staged_entries(staging)] == [two.name]
-    assert find_pending([two], [], staging, replace=True) == Pending((two,), (), ())
+    assert find_pending([two], [], staging, replace=True) == Pending((two,), ())
     assert staged_entries(staging) == []

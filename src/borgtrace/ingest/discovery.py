@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from borgtrace.errors import SourceError
 from borgtrace.ingest.recognition import classify
 from borgtrace.ingest.schema_csv import read_schema_csv
-from borgtrace.ingest.sources import Source
+from borgtrace.ingest.sources import Source, tell_apart
 from borgtrace.schema import Dialect
 from borgtrace.storage import INCOMPLETE, local
 
@@ -44,11 +44,6 @@ class Discovery:
         """Seed, version, parameters and parts of a synthetic trace; None for a real one."""
         return truth_about(self.sources[0].path)
 
-    @property
-    def size(self) -> int:
-        """Bytes of all raw files."""
-        return sum(source.size for source in self.sources)
-
 
 def discover(places: Iterable[Path], cell: str = "", only: Dialect | None = None) -> Discovery:
     """Find the raw files in files and folders.
@@ -58,7 +53,7 @@ def discover(places: Iterable[Path], cell: str = "", only: Dialect | None = None
     places
         Files, or folders that are searched whole.
     cell
-        Cell of a 2019 trace, where folders do not say it.
+        Cell of a 2019 trace: files whose path says another one are left out.
     only
         The format that all of them are of; where None, the files tell.
 
@@ -72,7 +67,9 @@ def discover(places: Iterable[Path], cell: str = "", only: Dialect | None = None
         _take(path, cell, orders, found, only)
     if not found.sources:
         raise found.faults[0] if found.faults else _nothing(places)
+    found.sources = _of_cell(found.sources, cell) if cell else found.sources
     _agree(found)
+    found.sources = tell_apart(found.sources)
     # Whatever the order of arguments and folders, the same files give the same order of work and messages.
     found.sources.sort(key=lambda source: (source.table, source.part or 0, str(source.path)))
     return found
@@ -144,17 +141,22 @@ def truth_about(path: Path) -> dict[str, Any] | None:
 
 
 def _nothing(places: Iterable[Path]) -> SourceError:
-    return SourceError(
-        ", ".join(map(str, places)),
-        "no trace files found",
-        expected="2011 CSV parts or 2019 JSON or Parquet shards",
-        way_out="get some with borgtrace fetch, or generate some with borgtrace synth",
-    )
+    expected = "2011 CSV parts or 2019 JSON or Parquet shards"
+    way_out = "get some with borgtrace fetch, or generate some with borgtrace synth"
+    return SourceError(", ".join(map(str, places)), "no trace files found", expected=expected, way_out=way_out)
 
 
 def origin(synthetic: Mapping[str, object] | None) -> str:
     """Return in words which trace rows are of: Google's, or that of a seed."""
     return f"synthetic, seed {synthetic.get('seed')}" if synthetic else "Google's trace"
+
+
+def _of_cell(sources: Sequence[Source], cell: str) -> list[Source]:
+    """Leave out the files of other cells, which must not be all."""
+    if chosen := [source for source in sources if source.cell == cell]:
+        return chosen
+    got, way_out = ", ".join(sorted({source.cell for source in sources})), "choose one of these with --cell"
+    raise SourceError("sources", "no file is of this cell", expected=cell, got=got, way_out=way_out)
 
 
 def _agree(found: Discovery) -> None:
@@ -166,11 +168,6 @@ def _agree(found: Discovery) -> None:
         ("origins", {origin(truth_about(source.path)): source.path for source in sources}),
     ):
         if len(kinds) > 1:
-            listed = "; ".join(f"{kind}: {path}" for kind, path in sorted(kinds.items()))
-            raise SourceError(
-                "sources",
-                f"the files mix {what}",
-                expected="one per store",
-                got=listed,
-                way_out="ingest each into a separate store",
-            )
+            got = "; ".join(f"{kind}: {path}" for kind, path in sorted(kinds.items()))
+            way_out = f"ingest each into a separate store{f': --{min(kinds)}' if what == 'cells' else ''}"
+            raise SourceError("sources", f"the files mix {what}", expected="one per store", got=got, way_out=way_out)

@@ -158,13 +158,8 @@ def _choose(source: Source, cells: Counter[str]) -> str:
     if not source.cell and len(cells) == 1:
         return next(iter(cells))
     known = ", ".join(f"{cell} ({number} rows)" for cell, number in sorted(cells.items()))
-    raise UsageError(
-        "--cell",
-        f"{source.path} mixes cells, and a store holds one",
-        expected=f"one of {known}",
-        got=source.cell or "none",
-        way_out=f"choose one: --cell {min(cells)}",
-    )
+    what, way_out = f"{source.path} mixes cells, and a store holds one", f"choose one: --cell {min(cells)}"
+    raise UsageError("--cell", what, expected=f"one of {known}", got=source.cell or "none", way_out=way_out)
 
 
 def _validate(flattened: Flattened, layout: RawLayout, chosen: dict[int, Row]) -> tuple[pa.Table, dict[int, str]]:

@@ -112,21 +112,19 @@ def require_disk(planned: IngestPlan, store: Path) -> None:
     # What is there, of the store and waiting for it, is written once more beside itself.
     needed = planned.disk_needed + sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
     if needed > planned.disk_free:
-        raise StoreError(
-            str(store),
-            "not enough free disk",
-            expected=f"about {needed / 1e9:.1f} GB",
-            got=f"{planned.disk_free / 1e9:.1f} GB",
-            way_out="free some, or ingest the trace part by part with --stage-only",
-        )
+        expected, got = f"about {needed / 1e9:.1f} GB", f"{planned.disk_free / 1e9:.1f} GB"
+        way_out = "free some, or ingest the trace part by part with --stage-only"
+        raise StoreError(str(store), "not enough free disk", expected=expected, got=got, way_out=way_out)
 
 
 def _table_plan(name: str, sources: list[Source]) -> TablePlan:
+    folders = sorted({source.folder for source in sources if source.folder})
+    beside = f" in {', '.join(folders[:3])}{', …' * (len(folders) > 3)}" if folders else ""
     return TablePlan(
         name,
         len(sources),
         sum(source.size for source in sources),
-        describe_numbers((s.part for s in sources), next((s.parts for s in sources if s.parts), None)),
+        describe_numbers((s.part for s in sources), next((s.parts for s in sources if s.parts), None)) + beside,
         _columns(sources[0]),
     )
 

@@ -202,13 +202,9 @@ def _held(layout: Layout) -> Manifest | None:
         return read_intact(layout.root)
     others = [path for path in layout.root.iterdir() if path not in (layout.lock, layout.staging)]
     if others:
-        raise StoreError(
-            str(layout.root),
-            "the folder holds something else",
-            expected="an empty folder or a store",
-            got=others[0].name,
-            way_out="choose another folder for --store",
-        )
+        what, expected = "the folder holds something else", "an empty folder or a store"
+        way_out = "choose another folder for --store"
+        raise StoreError(str(layout.root), what, expected=expected, got=others[0].name, way_out=way_out)
     return None
 
 
@@ -233,10 +229,5 @@ def _stage(
 def _be_strict(manifest: Manifest, layout: Layout) -> None:
     refused = sum(entry.quarantined for entry in manifest.sources)
     if refused:
-        raise QualityError(
-            str(layout.root),
-            "rows were refused",
-            expected="none",
-            got=f"{refused}",
-            way_out=f"look at them: {layout.quarantine}, or omit --strict",
-        )
+        way_out = f"look at them: {layout.quarantine}, or omit --strict"
+        raise QualityError(str(layout.root), "rows were refused", expected="none", got=f"{refused}", way_out=way_out)

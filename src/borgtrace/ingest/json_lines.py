@@ -39,7 +39,7 @@ def read_json_lines(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     with plain_file(source) as path:
         tokens = _count_tokens(path, source.path)
         reader = (
-            f"read_json('{path}', format='newline_delimited', compression='uncompressed', "
+            f"read_json('{path}', format='newline_delimited', compression='uncompressed', hive_partitioning=false, "
             f"maximum_object_size={LONGEST_LINE}, columns={{{columns}}})"
         )
         for flat in read_flat(reader, layout):

@@ -24,7 +24,7 @@ class IngestOptions:
     rebuild
         Throw away a store of another format version first.
     cell
-        Cell of a 2019 trace, where the folder's name does not say it; 1 … 8 for the flattened sample.
+        Cell of 2019 to take: files whose path says another are left out; 1 … 8 of the flattened sample.
     is_whole
         The store then holds all of its trace: declared where the number of files of a table is not published.
     dialect

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from borgtrace.engine.embedded import without_bar
+from borgtrace.engine.embedded import files_sql, without_bar
 from borgtrace.errors import SourceError
 from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout, layout_of
 from borgtrace.ingest.records import ROWS_PER_CHUNK, read_flat
@@ -47,7 +47,7 @@ def _records(path: Path, layout: RawLayout) -> str:
     units = {field.raw.name: field.raw.scale for field in layout.fields if field.is_scaled}
     stamps = [field.name for field in pq.read_schema(path) if pa.types.is_timestamp(field.type) and field.name in units]
     numbers = ", ".join(f'epoch_us("{name}") / {units[name]} AS "{name}"' for name in stamps)
-    return f"(SELECT *{f' REPLACE ({numbers})' if stamps else ''} FROM read_parquet('{path}'))"
+    return f"(SELECT *{f' REPLACE ({numbers})' if stamps else ''} FROM {files_sql([path])})"
 
 
 def _is_odd(schema: pa.Schema, layout: RawLayout) -> bool:

@@ -27,6 +27,7 @@ from borgtrace.schema import DIALECTS, Dialect, RawTable
 HEAD = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_AVRO_MAGIC = b"Obj\x01"
 _ANSWER = re.compile(rb'\s*\{\s*"status"\s*:')
 _EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
 
@@ -41,7 +42,7 @@ def classify(
     path
         The file.
     cell
-        The cell, where the caller knows it; else it is taken from a folder named like the bucket.
+        The cell, where the path does not say it.
     orders
         Fields of raw tables in the order that the folder's own ``schema.csv`` gives, where that differs from ours.
     only
@@ -64,6 +65,9 @@ def classify(
         with open_stream(Source(path, next(iter(DIALECTS.values())), "", "csv", is_zstd=True)) as stream:
             head = stream.read(HEAD)
     head = head.removeprefix(BOM_UTF8)
+    if head[:4] == _AVRO_MAGIC:
+        way_out = "export it as one of these: bq extract --destination_format=NEWLINE_DELIMITED_JSON (or PARQUET)"
+        raise SourceError(str(path), "Avro is not read", expected="JSON lines or Parquet", way_out=way_out)
     if b"\r" in head and b"\n" not in head:
         got, way_out = "carriage returns alone", "convert it: tr '\\r' '\\n'"
         raise SourceError(str(path), "lines end unlike any trace's", expected="line feeds", got=got, way_out=way_out)
@@ -71,7 +75,7 @@ def classify(
         raise SourceError(str(path), "the file is empty", expected=_EXPECTED, way_out="fetch it again")
     dialects = (only,) if only else tuple(DIALECTS.values())
     found = _recognize(path, head, is_gzip, orders or {}, dialects)
-    return replace(found, is_gzip=is_gzip, is_zstd=is_zstd, size=size, cell=cell or _cell_of(path, found.dialect))
+    return replace(found, is_gzip=is_gzip, is_zstd=is_zstd, size=size, cell=_cell_of(path, found.dialect) or cell)
 
 
 def _open(path: Path) -> tuple[int, bytes]:
@@ -228,7 +232,9 @@ def _likeness(found: Source, names: set[str]) -> tuple[bool, bool, int]:
     raw = found.dialect.tables[found.table]
     shared = len(names & set(raw.names)) if found.dialect.conversion else 0
     is_plain = bool(found.dialect.conversion) or names <= set(raw.names)
-    return is_plain, found.path.name.startswith(found.table), shared
+    # BigQuery writes a table into a folder, as files whose names are numbers.
+    is_named = found.path.name.startswith(found.table) or found.path.parent.name == found.table
+    return is_plain, is_named, shared
 
 
 def _by_places(
@@ -253,13 +259,15 @@ def _by_places(
 
 
 def _cell_of(path: Path, dialect: Dialect) -> str:
-    """Return the cell that a folder named like the bucket says."""
+    """Return the cell that the path says, the nearest: by a folder or a file named like the bucket, or ``cell_a``."""
     if not dialect.publication or not dialect.cells:
         return ""
-    pattern = dialect.publication.bucket.format(cell=f"([{''.join(dialect.cells)}])")
-    # Not part of a longer word: ``clusterdata_2019_archive`` is not cell a.
-    found = re.search(rf"{pattern}(?![a-z])", str(path.resolve().parent))
-    return found.group(1) if found else ""
+    cell = f"([{''.join(dialect.cells)}])"
+    # Not part of a longer word: ``clusterdata_2019_archive`` is not cell a.  A folder is called so by its whole name.
+    bucket = f"{dialect.publication.bucket.format(cell=cell)}(?![a-z])"
+    pattern = rf"{bucket}|/cell[-_=]{cell}(?=/)|[/._-]cell[-_=]{cell}(?=[._-][^/]*$)"
+    found = [match[match.lastindex or 0] for match in re.finditer(pattern, str(path.parent.resolve() / path.name))]
+    return found[-1] if found else ""
 
 
 def _not_a_trace(path: Path, got: str) -> SourceError:

@@ -1,7 +1,10 @@
 """What a raw file is: which generation and table, in which format, and how it is told apart."""
 
 import re
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +22,7 @@ class Source:
 
     ``table`` is the raw table's name (``task_usage``, ``instance_usage``, ``kaggle``), ``part`` the
     number in the file's name where there is one, ``parts`` how many the name says there are; ``order`` names the fields
-    of delimited text in the order of the file.
+    of delimited text in the order of the file, ``folder`` tells it apart from files of the same name in others.
     """
 
     path: Path
@@ -32,6 +35,7 @@ class Source:
     cell: str = ""
     order: tuple[str, ...] = ()
     has_header: bool = False
+    folder: str = ""
 
     @property
     def generation(self) -> str:
@@ -57,8 +61,41 @@ class Source:
     def name(self) -> str:
         """Identity of the file within its table: same name, other content = a changed source."""
         number = self.part
+        # Without ending: a part stays the same one after it was unpacked.
+        last = self.path.name if number is None else f"part-{number:05d}"
         # The cell belongs to the name: the same file gives other rows for another cell.
-        if self.dialect.flattened:
-            return f"{self.table}/{self.path.name}#{self.cell}"
-        # Without folder and ending: a part stays the same one after it was moved or unpacked.
-        return f"{self.table}/{self.path.name if number is None else f'part-{number:05d}'}"
+        cell = f"#{self.cell}" if self.dialect.flattened else ""
+        # Without folder, unless that tells it apart: a part stays the same one after it was moved.
+        return "/".join(filter(None, (self.table, self.folder, last + cell)))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Folders of its path that may tell it apart: those that are called like its table cannot."""
+        return tuple(name for name in self.path.absolute().parent.parts if name != self.table)
+
+    def is_in(self, folder: str) -> bool:
+        """Whether its path ends with a folder that tells a source apart; with none, any does."""
+        return f"/{'/'.join(self.folders)}".endswith(f"/{folder}" if folder else "")
+
+
+def tell_apart(sources: Iterable[Source]) -> list[Source]:
+    """Name the folders of files that are called alike, where these lie side by side, such as ``day1`` and ``day2``.
+
+    Parameters
+    ----------
+    sources
+        Files of one cell.
+
+    Notes
+    -----
+    A file in a folder and one of its name in a folder inside that are not told apart: one may be a copy gone astray.
+    """
+    alike: dict[str, list[Source]] = defaultdict(list)
+    for source in sources:
+        alike[source.name].append(source)
+    paths = [one.folders for group in alike.values() if len(group) > 1 for one in group]
+    shared = len(list(takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False))))
+    for group in alike.values():
+        if len(group) > 1 and len({len(one.folders) for one in group}) == 1:
+            group[:] = [replace(one, folder="/".join(one.folders[shared:])) for one in group]
+    return [one for group in alike.values() for one in group]

@@ -26,7 +26,8 @@ class StagedPart:
 def number_parts(entries: Sequence[SourceEntry]) -> dict[str, int]:
     """Give every source its source_part: the number in its name, else its rank by content digest.
 
-    Ranks begin after the largest number of the same table, so that no two sources share one.
+    Ranks begin after the largest number of the same table, so that no two sources share one.  Where numbers come again
+    in other folders, places in their order stand for them: parts of one folder stay in order.
 
     Examples
     --------
@@ -36,11 +37,30 @@ def number_parts(entries: Sequence[SourceEntry]) -> dict[str, int]:
     numbers: dict[str, int] = {}
     for table in sorted({entry.raw_table for entry in entries}):
         mine = [entry for entry in entries if entry.raw_table == table]
-        numbers |= {entry.name: entry.part for entry in mine if entry.part is not None}
-        first = max((entry.part + 1 for entry in mine if entry.part is not None), default=0)
-        unnamed = sorted((entry for entry in mine if entry.part is None), key=lambda e: e.sha256)
-        numbers |= {entry.name: first + rank for rank, entry in enumerate(unnamed)}
+        named = sorted((entry.part, entry.sha256, entry.name) for entry in mine if entry.part is not None)
+        parts: Sequence[int] = [part for part, *_ in named]
+        if len(set(parts)) < len(parts):
+            parts = range(len(parts))
+        unnamed = sorted((entry.sha256, entry.name) for entry in mine if entry.part is None)
+        numbers |= {name: part for (*_, name), part in zip(named, parts, strict=True)}
+        numbers |= {name: rank for rank, (_, name) in enumerate(unnamed, max(parts, default=-1) + 1)}
     return numbers
+
+
+def moved_parts(table: str, held: Sequence[SourceEntry], now: Mapping[str, int]) -> dict[int, int | None]:
+    """Return what the source_part of each row of a store becomes, None where the row goes.
+
+    Parameters
+    ----------
+    table
+        Canonical table.
+    held
+        Sources of the store.
+    now
+        Numbers of the sources that stay, by name.
+    """
+    before = number_parts(held)
+    return {before[e.name]: now.get(e.name) for e in held if e.table == table or e.also.get(table)}
 
 
 def staged_relation(table: Table, parts: Sequence[StagedPart]) -> str:

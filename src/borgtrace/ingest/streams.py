@@ -92,12 +92,8 @@ class LineLengths:
             at, allowed = end + 1, LONGEST_LINE
         self._open = LONGEST_LINE - allowed + len(block) - at
         if self._open > LONGEST_LINE:
-            raise SourceError(
-                str(self._path),
-                "a line is too long",
-                expected="lines of at most 16 MiB",
-                way_out="remove it, or fetch it again",
-            )
+            expected, way_out = "lines of at most 16 MiB", "remove it, or fetch it again"
+            raise SourceError(str(self._path), "a line is too long", expected=expected, way_out=way_out)
 
 
 class _Blocks(io.RawIOBase):

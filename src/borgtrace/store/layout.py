@@ -1,5 +1,6 @@
 """Where things are in a store."""
 
+import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -80,7 +81,19 @@ class Layout:
 
 def source_key(name: str) -> str:
     """Return what files made of a source are called: ``task_usage/part-00001`` → ``task_usage-part-00001``."""
-    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
+    key = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
+    # Folders ``a/b`` and ``a-b`` are two.
+    return f"{key}-{hashlib.sha256(name.encode()).hexdigest()[:8]}" if folder_of(name) else key
+
+
+def folder_of(name: str) -> str:
+    """Return what tells a source apart from others of the same name: ``usage/day1/part-00001`` → ``day1``."""
+    return "/".join(name.split("/")[1:-1])
+
+
+def name_alone(name: str) -> str:
+    """Return the name of a source without its folder: ``usage/day1/part-00001`` → ``usage/part-00001``."""
+    return f"{name.partition('/')[0]}/{name.rpartition('/')[2]}"
 
 
 def part_name(number: int) -> str:
