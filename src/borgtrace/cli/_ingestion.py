@@ -19,6 +19,7 @@ from borgtrace.schema.reasons import REASONS
 
 if TYPE_CHECKING:
     from borgtrace.ingest import IngestResult
+    from borgtrace.store import Manifest
 
 
 class Bars(IngestProgress):
@@ -102,6 +103,16 @@ def print_outcome(result: IngestResult, store: Path, *, as_json: bool) -> None:
     print_counters(result.manifest.counters)
     print(f"digest {result.manifest.digest}")
     talk.print(f"Next: borgtrace info {store}", style="dim")
+
+
+def print_made(manifest: Manifest, *, as_json: bool) -> None:
+    """Print what a store that was made of others holds."""
+    if as_json:
+        print(manifest.to_json(), end="")
+        return
+    for name, rows in manifest.tables.items():
+        print(f"{name}: {rows:,} rows")
+    print(f"digest {manifest.digest}")
 
 
 def print_counters(counters: Mapping[str, Mapping[str, int]]) -> None:

@@ -61,7 +61,7 @@ def _is_explained(error: Exception) -> bool:
 _TAKE_IN = ("demo", "fetch", "synth", "ingest", "dialect")
 _LOOK = ("info", "sql", "trace", "machine", "explore")
 _ASK = ("analyze", "compare", "views", "dataset", "export", "colocate", "overcommit", "forecast", "compact", "simulate")
-_KEEP = ("report", "subset", "verify", "doctor")
+_KEEP = ("report", "subset", "merge", "verify", "doctor")
 COMMANDS = (*_TAKE_IN, *_LOOK, *_ASK, *_KEEP)
 """Commands in the order a user meets them; each is the module of its name in this package."""
 INTERRUPTED = 130

@@ -15,15 +15,10 @@ def subset(store: Path, out: Path, *, criteria: dict[str, Any], memory: str = "4
 
     Example: borgtrace subset cell-2011 day-2 --time 24h..48h --tier production
     """
-    from borgtrace.cli._ingestion import bars
+    from borgtrace.cli._ingestion import bars, print_made
     from borgtrace.ingest.subset import subset as run
     from borgtrace.store.criteria import Criteria
 
     with bars() as progress:
         manifest = run(store, out, Criteria(**criteria), memory=memory, progress=progress)
-    if as_json:
-        print(manifest.to_json(), end="")
-        return
-    for name, rows in manifest.tables.items():
-        print(f"{name}: {rows:,} rows")
-    print(f"digest {manifest.digest}")
+    print_made(manifest, as_json=as_json)

@@ -1,6 +1,8 @@
 """From clustered tables to a finished store: index, arrays, cross-checks, digests, time range."""
 
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pyarrow.parquet as pq
 
 from borgtrace._version import __version__
 from borgtrace.engine.embedded import files_sql
-from borgtrace.ingest.clustering import setting
+from borgtrace.ingest.clustering import setting, sorting_connection
 from borgtrace.ingest.crosschecks import count_across
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.task_index import write_tasks
@@ -17,6 +19,7 @@ from borgtrace.ingest.usage_index import index_usage
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.evolution import schema_digest
 from borgtrace.schema.time import AFTER_TRACE
+from borgtrace.storage import local, new_folder
 from borgtrace.store.content import store_digest, table_digest
 from borgtrace.store.digest import file_digests
 from borgtrace.store.layout import FORMAT_VERSION, Layout, part_name
@@ -24,6 +27,29 @@ from borgtrace.store.manifest import Manifest
 
 INDEXERS = 4
 """Most blocks of usage indexed at a time, whatever the number of cores: they are outside DuckDB's budget."""
+
+
+@contextmanager
+def new_store(out: str | Path, memory: str, threads: int | None) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
+    """Yield a connection that sorts and the folder of a store that is made of others: `out`, once the block ends.
+
+    Parameters
+    ----------
+    out
+        A new folder.
+    memory, threads
+        Budget of the sort.
+
+    Raises
+    ------
+    UsageError
+        When `out` holds something.
+    """
+    with new_folder(local(out)) as work:
+        spill = Layout(work).spill
+        with sorting_connection(memory, threads, spill) as connection:
+            yield connection, work
+        shutil.rmtree(spill, ignore_errors=True)
 
 
 def finish(

@@ -154,10 +154,6 @@ def refuse_addition(layout: Layout, held: Any) -> None:
         The store holds something.
     """
     if held is not None:
-        raise StoreError(
-            str(layout.root),
-            "no files can be added to a store of a converted format",
-            expected="all of its files at once",
-            got=f"a store of {len(held.sources)}",
-            way_out="ingest all files into a separate store",
-        )
+        what, expected = "no files can be added to a store of a converted format", "all of its files at once"
+        got, way_out = f"a store of {len(held.sources)}", "ingest all files into a separate store"
+        raise StoreError(str(layout.root), what, expected=expected, got=got, way_out=way_out)

@@ -62,38 +62,47 @@ def identify(
     # Nothing new to read: what was staged before is clustered, whose raw files may be gone.
     if not found.sources:
         if known is None or not (held or staged_entries(layout.staging)):
-            raise SourceError(
-                str(layout.root), "nothing is staged here", way_out="name raw files: borgtrace ingest SRC --store …"
-            )
+            way_out = "name raw files: borgtrace ingest SRC --store …"
+            raise SourceError(str(layout.root), "nothing is staged here", way_out=way_out)
         return known
     if held is not None and not held.sources:
-        raise StoreError(
-            str(layout.root),
-            "no files can be added to part of a store",
-            expected="a store of whole files",
-            got=held.notes[-1] if held.notes else "a store without a ledger",
-            way_out="add them to the whole store, and take the subset again",
-        )
+        what, expected = "no files can be added to part of a store", "a store of whole files"
+        got = held.notes[-1] if held.notes else "a store without a ledger"
+        way_out = "add them to the whole store, and take the subset again"
+        raise StoreError(str(layout.root), what, expected=expected, got=got, way_out=way_out)
     new = Identity(found.generation, found.cell, found.synthetic, declaration, capacity)
-    if known is None:
-        return new
+    return new if known is None else agree(layout.root, known, new, "ingest into a separate store")
+
+
+def agree(place: Path, known: Identity, new: Identity, way_out: str) -> Identity:
+    """Return what two say together, and refuse rows of two traces.
+
+    Parameters
+    ----------
+    place
+        The store that the error names.
+    known, new
+        What it holds, and what is to join.
+    way_out
+        Of the error.
+
+    Raises
+    ------
+    StoreError
+        They are of another generation, cell, origin or capacity.
+    """
     # Loose files do not say their cell; such sources are taken to be of the store's.
     cell = known.cell or new.cell
     # A real and a synthetic trace are never mixed, nor two seeds: no result could say what it is of.
-    for what, expected, got in (
+    for what, ours, theirs in (
         ("generation", known.generation, new.generation),
         ("cell", cell, new.cell or cell),
         ("origin", origin(known.synthetic), origin(new.synthetic)),
         ("capacity", _said(known.capacity), _said(new.capacity)),
     ):
-        if expected != got:
-            raise StoreError(
-                str(layout.root),
-                f"the store holds another {what}",
-                expected=expected or "none",
-                got=got or "none",
-                way_out="ingest into a separate store",
-            )
+        if ours != theirs:
+            other, expected, got = f"the store holds another {what}", ours or "none", theirs or "none"
+            raise StoreError(str(place), other, expected=expected, got=got, way_out=way_out)
     return replace(known, cell=cell)
 
 
@@ -101,10 +110,15 @@ def _said(capacity: tuple[float | None, float | None]) -> str:
     return ", ".join(f"{amount:.15g}" for amount in capacity if amount is not None)
 
 
+def identity_of(held: Manifest) -> Identity:
+    """Return which trace the rows of a store belong to."""
+    capacity = (held.basis.get("said_cores"), held.basis.get("said_bytes"))
+    return Identity(held.generation, held.cell, held.synthetic, held.declaration or None, capacity)
+
+
 def _known(held: Manifest | None, layout: Layout) -> Identity | None:
     if held is not None:
-        capacity = (held.basis.get("said_cores"), held.basis.get("said_bytes"))
-        return Identity(held.generation, held.cell, held.synthetic, held.declaration or None, capacity)
+        return identity_of(held)
     path = _file(layout)
     if not path.exists():
         return None

@@ -17,7 +17,7 @@ from borgtrace.ingest.converted_build import convert, refuse_addition
 from borgtrace.ingest.identity import Identity
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths
-from borgtrace.ingest.staged_relation import StagedPart, number_parts, present_relation, staged_relation
+from borgtrace.ingest.staged_relation import StagedPart, moved_parts, number_parts, present_relation, staged_relation
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, dialect
 from borgtrace.store.integrity import check_unchanged
 from borgtrace.store.layout import Layout, source_key
@@ -114,7 +114,7 @@ class _Builder:
         """Sort canonical rows into the store; return what the manifest says of them."""
         files, present = {name: self._cluster(name) for name in TRACE_TABLES}, self.inputs.present
         # Before anything is put in place: should rows have gone missing, the store stays as it was.
-        self._conserve({name: count_rows(paths) for name, paths in files.items()})
+        conserve(self.layout.root, self.inputs.entries, {name: count_rows(paths) for name, paths in files.items()})
         self._move_quarantine()
         kept = {"unknown": present.unknown, "notes": present.notes} if present else {}
         facts = finish(self.connection, files, trace, self.work, self.progress, present)
@@ -170,9 +170,8 @@ class _Builder:
 
     def _moved(self, name: str) -> dict[int, int | None]:
         """Return what the source_part of each present row becomes; None where its source is replaced."""
-        now, before = number_parts(self.inputs.entries), number_parts(self.inputs.held)
-        feeding = [entry.name for entry in self.inputs.held if entry.table == name or entry.also.get(name)]
-        return {before[each]: None if each in self.inputs.replaced else now[each] for each in feeding}
+        now = number_parts(self.inputs.entries)
+        return moved_parts(name, self.inputs.held, {k: now[k] for k in now.keys() - self.inputs.replaced})
 
     def _staged_parts(self, name: str) -> list[StagedPart]:
         numbers = number_parts(self.inputs.entries)
@@ -180,15 +179,6 @@ class _Builder:
             entry.name: StagedPaths.of(self.layout.staging, entry.name).table(name) for entry in self.inputs.staged
         }
         return [StagedPart(path, numbers[each]) for each, path in paths.items() if path.exists()]
-
-    def _conserve(self, rows: Mapping[str, int]) -> None:
-        for entry in self.inputs.entries:
-            if not entry.is_conserved:
-                raise _lost(self.layout, entry.name, entry.rows_in, entry.stored + entry.quarantined)
-        for name, found in rows.items():
-            expected = sum(_rows_of(name, entry) for entry in self.inputs.entries)
-            if found != expected:
-                raise _lost(self.layout, name, expected, found)
 
     def _move_quarantine(self) -> None:
         """Collect refused rows: those the store keeps already, and those of the staged sources."""
@@ -210,7 +200,7 @@ class _Builder:
         path = StagedPaths.of(self.layout.staging, entry.name).quarantine(entry.table)
         found = count_rows([path]) if path.exists() else 0
         if found != entry.quarantined:
-            raise _lost(self.layout, f"the quarantine of {entry.name}", entry.quarantined, found)
+            raise _lost(self.layout.root, f"the quarantine of {entry.name}", entry.quarantined, found)
         return path
 
     def _check_unchanged(self, paths: Sequence[Path]) -> None:
@@ -228,11 +218,33 @@ def _rows_of(name: str, entry: SourceEntry) -> int:
     return entry.stored if entry.table == name else entry.also.get(name, 0)
 
 
-def _lost(layout: Layout, what: str, expected: int, got: int) -> StoreError:
-    return StoreError(
-        str(layout.root),
-        f"rows of {what} are not conserved",
-        expected=f"{expected} rows",
-        got=f"{got}",
-        way_out="this is a bug in borgtrace, and the store was not changed; please report it",
-    )
+def conserve(root: Path, entries: Sequence[SourceEntry], rows: Mapping[str, int]) -> None:
+    """Check the law of conservation: every row of every file is accounted for.
+
+    Parameters
+    ----------
+    root
+        The store, for the message.
+    entries
+        Its ledger.
+    rows
+        What each table has.
+
+    Raises
+    ------
+    StoreError
+        When rows went missing on the way, which would be our fault.
+    """
+    for entry in entries:
+        if not entry.is_conserved:
+            raise _lost(root, entry.name, entry.rows_in, entry.stored + entry.quarantined)
+    for name, found in rows.items():
+        expected = sum(_rows_of(name, entry) for entry in entries)
+        if found != expected:
+            raise _lost(root, name, expected, found)
+
+
+def _lost(root: Path, what: str, expected: int, got: int) -> StoreError:
+    way_out = "this is a bug in borgtrace, and the store was not changed; please report it"
+    lost = f"rows of {what} are not conserved"
+    return StoreError(str(root), lost, expected=f"{expected} rows", got=f"{got}", way_out=way_out)

@@ -1,7 +1,5 @@
 """A smaller store that is consistent over its tables."""
 
-import shutil
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +8,10 @@ import duckdb
 from borgtrace.engine import guard
 from borgtrace.engine.embedded import select_sql
 from borgtrace.errors import UsageError
-from borgtrace.ingest.clustering import cluster, sorting_connection
-from borgtrace.ingest.completion import finish
+from borgtrace.ingest.clustering import cluster
+from borgtrace.ingest.completion import finish, new_store
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES
-from borgtrace.storage import local, new_folder
 from borgtrace.store import Manifest, Store
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.integrity import check_unchanged, read_intact
@@ -62,27 +59,18 @@ def subset(
     if not terms and not cut.time:
         way_out = "such as --jobs, --tier or --time: borgtrace subset --help"
         raise UsageError("subset", "no criterion", expected="one or more", way_out=way_out)
-    with new_folder(local(out)) as work:
-        spill = Layout(work).spill
-        with sorting_connection(memory, threads, spill) as connection:
-            manifest = _copy(connection, Layout(Path(store)), held, cut, terms, work, progress or Progress())
-        shutil.rmtree(spill, ignore_errors=True)
+    with new_store(out, memory, threads) as (connection, work):
+        manifest = _copy(connection, Layout(Path(store)), held, cut, work, progress or Progress())
         manifest.write(Layout(work).manifest)
     return manifest
 
 
 def _copy(
-    connection: duckdb.DuckDBPyConnection,
-    source: Layout,
-    held: Manifest,
-    cut: Criteria,
-    terms: dict[str, str],
-    work: Path,
-    progress: Progress,
+    connection: duckdb.DuckDBPyConnection, source: Layout, held: Manifest, cut: Criteria, work: Path, progress: Progress
 ) -> Manifest:
-    paths = {name: source.parts(name) for name in TRACE_TABLES}
+    paths, terms = {name: source.parts(name) for name in TRACE_TABLES}, cut.terms(held.dialect)
     check_unchanged(source, held, [path for parts in paths.values() for path in parts])
-    _choose(connection, source, paths, cut, terms)
+    _choose(connection, source, cut, terms)
     files: dict[str, list[Path]] = {name: [] for name in TRACE_TABLES}
     for name in TRACE_TABLES:
         # A store of an earlier version may lack a table.
@@ -105,16 +93,10 @@ def _copy(
     )
 
 
-def _choose(
-    connection: duckdb.DuckDBPyConnection,
-    source: Layout,
-    paths: Mapping[str, Sequence[Path]],
-    cut: Criteria,
-    terms: dict[str, str],
-) -> None:
+def _choose(connection: duckdb.DuckDBPyConnection, source: Layout, cut: Criteria, terms: dict[str, str]) -> None:
     """Make the table ``chosen`` of (collection_id, instance_index), or of collection_id alone."""
-    for name, parts in {**paths, "tasks": source.parts("tasks")}.items():
-        connection.execute(f"CREATE VIEW {name} AS {select_sql(TABLES[name], parts)}")
+    for name, table in TABLES.items():
+        connection.execute(f"CREATE VIEW {name} AS {select_sql(table, source.parts(name))}")
     conditions = list(terms.values())
     if _WHERE in terms:
         # A predicate of the user's runs on the guarded connection of the store, and never on this one.

@@ -1,6 +1,5 @@
 """A simulated schedule as a store of its own: what every question asks of a trace can be asked of it."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +9,8 @@ import pyarrow as pa
 
 from borgtrace._version import __version__
 from borgtrace.engine.embedded import select_sql
-from borgtrace.ingest.clustering import cluster, sorting_connection
-from borgtrace.ingest.completion import finish
+from borgtrace.ingest.clustering import cluster
+from borgtrace.ingest.completion import finish, new_store
 from borgtrace.ingest.progress import Progress
 from borgtrace.kernels.arrays import Index
 from borgtrace.scheduling.machines import UNIT
@@ -19,7 +18,7 @@ from borgtrace.scheduling.replay import Trace
 from borgtrace.scheduling.state import DONE, ENDED, KIND, STARTED, SUBMITTED, WHERE
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, TRACE_TABLES
 from borgtrace.schema.arrow import arrow_schema
-from borgtrace.storage import local, new_folder
+from borgtrace.storage import local
 from borgtrace.store import Store
 from borgtrace.store.layout import Layout
 
@@ -50,13 +49,10 @@ def write_event_log(store: Store, trace: Trace, found: Index, policy: str, seed:
         Where it holds something.
     """
     held, source = store.manifest, Layout(local(store.path))
-    with new_folder(local(out)) as work:
-        spill = Layout(work).spill
-        with sorting_connection(store.memory, None, spill) as connection:
-            connection.register("simulated", events_of(trace, found))
-            files = {name: _written(connection, source, work, name) for name in TRACE_TABLES}
-            done = finish(connection, files, held.dialect, work, Progress())
-        shutil.rmtree(spill, ignore_errors=True)
+    with new_store(out, store.memory, None) as (connection, work):
+        connection.register("simulated", events_of(trace, found))
+        files = {name: _written(connection, source, work, name) for name in TRACE_TABLES}
+        done = finish(connection, files, held.dialect, work, Progress())
         made = {"simulated": policy, "seed": seed, "version": __version__, "of": held.digest, "was": held.synthetic}
         words = f"simulated with {policy}, seed {seed}, from {held.digest}; tasks of alloc sets and usage are left out"
         manifest = replace(held, sources=(), notes=(*held.notes, words), **done, synthetic=made)
