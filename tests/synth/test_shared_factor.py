@@ -84,7 +84,7 @@ def test_without_the_factor_every_row_is_what_it_was(tmp_path: Path, generation:
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_constraints_are_for_the_share_that_is_asked_for(tmp_path: Path, share: float) -> None:
     out = generate(tmp_path / "x", machines=8, hours=1, seed=7, anomalies=False, constrained=share)
-    rows = [line for path in (out / "task_constraints").iterdir() for line in read_lines(path)]
+    rows = [line for path in (out / "task_constraints").glob("*") for line in read_lines(path)]
     assert bool(rows) == (share > 0)
     assert json.loads((out / "truth.json").read_text())["parameters"]["constrained"] == share
     # A job draws constraints that too few machines meet, and keeps none: not quite all have some.
