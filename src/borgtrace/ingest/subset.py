@@ -12,6 +12,7 @@ from borgtrace.ingest.clustering import cluster
 from borgtrace.ingest.completion import finish, new_store
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES
+from borgtrace.storage import local
 from borgtrace.store import Manifest, Store
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.integrity import check_unchanged, read_intact
