@@ -55,8 +55,18 @@ def _order(words: Sequence[Words]) -> Index:
     # Few rows of usage are equal in the first word: collection, instance and milliseconds.  Only these are compared on.
     tied = np.flatnonzero(np.append(is_equal, False) | np.insert(is_equal, 0, False))
     members, groups = order[tied], np.cumsum(np.insert(~is_equal, 0, False))[tied]
-    order[tied] = members[np.lexsort([*(word[members] for word in reversed(words[1:])), groups])]
+    order[tied] = members[_order_of_ties(groups, [word[members] for word in words[1:]])]
     return order
+
+
+def _order_of_ties(groups: Index, words: Sequence[Words]) -> Index:
+    """Return the order of rows within their groups, which are in order."""
+    if len(words) == 1 and len(groups):
+        width = int(words[0].max()).bit_length()
+        if int(groups[-1]).bit_length() + width <= _WORD:
+            # One word again takes a third of the time that comparing two does.
+            return np.argsort(groups.astype(np.uint64) << np.uint64(width) | words[0])
+    return np.lexsort([*reversed(words), groups])
 
 
 def _words(columns: Sequence[pa.ChunkedArray]) -> Iterator[Words]:
