@@ -14,7 +14,7 @@ def _parameters(command: str) -> set[str]:
 
 
 def test_every_line_is_about_a_parameter_of_its_command() -> None:
-    said = {name: lines.keys() - {"Ctrl-C", "urls"} for name, lines in _SAID.items() if name != "every"}
+    said = {name: lines.keys() - {"Ctrl-C", "reads", "writes"} for name, lines in _SAID.items() if name != "every"}
     own = {name: lines - _parameters(name) for name, lines in said.items()}
     assert own == {name: set() for name in own}
 
@@ -23,6 +23,6 @@ def test_what_is_said_for_every_command_serves_several() -> None:
     # Else it belongs to the one command that has it.
     users = {
         name: [c for c in COMMANDS if name in _parameters(c) and name not in _SAID.get(c, {})]
-        for name in _SAID["every"].keys() - {"Ctrl-C", "urls"}
+        for name in _SAID["every"].keys() - {"Ctrl-C", "reads", "writes"}
     }
     assert [name for name, commands in users.items() if len(commands) < 2] == []

@@ -56,6 +56,9 @@ def test_what_is_in_a_bucket_is_found_and_read(bucket: Bucket) -> None:
     assert (store / "a.json").read_text() == "ä"
     with (store / "tasks" / "b.parquet").open("rb") as file:
         assert file.read() == b"12345"
+    assert (store / "tasks" / "b.parquet").stat().st_size == 5
+    with pytest.raises(FileNotFoundError):
+        (store / "none").stat()
     assert isinstance(store, RemotePath)
     assert {path.name: size for path, (size, _) in store.listing().items()} == {
         "a.json": 2,
@@ -88,7 +91,7 @@ def test_a_refusal_names_the_place_and_no_key(bucket: Bucket) -> None:
     for ask in (lambda path: path.exists(), lambda path: list(path.glob("*")), lambda path: path.open()):
         with pytest.raises(StoreError) as caught:
             ask(place(f"{bucket.url}/store"))
-        way_out = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to an account that may read it"
+        way_out = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to an account that may do this"
         assert str(caught.value) == f"s3://cells/store: access denied: got ACCESS_DENIED; {way_out}"
         assert KEY not in str(caught.value)
 

@@ -11,6 +11,7 @@ import pytest
 
 import borgtrace
 from borgtrace.cli import main
+from borgtrace.datasets import Options, Selection, build
 from borgtrace.errors import BorgtraceError, EngineError, StoreError
 from borgtrace.recipe import EngineTables, find_recipe
 from borgtrace.storage import blocks, place
@@ -20,6 +21,7 @@ from borgtrace.store.verify import verify
 from tests.bucket import Bucket, serving
 
 URL = "s3://cells/store"
+MAKE = f"make one: borgtrace ingest SRC --store {URL}"
 
 
 @pytest.fixture
@@ -99,10 +101,9 @@ def remove(name: str) -> Callable[[Path], None]:
         (remove("traces/duration.npy"), "traces/duration.npy is missing; copy it there again"),
         (
             remove("manifest.json"),
-            "the store is half-published: expected manifest.json, got tables without it; "
-            "copy one there, manifest.json last",
+            "the store is half-published: expected manifest.json, got tables without it; " + MAKE,
         ),
-        (shutil.rmtree, "there is no such store: expected manifest.json; copy one there, manifest.json last"),
+        (shutil.rmtree, f"there is no such store: expected manifest.json; {MAKE}"),
         (
             lambda store: shutil.copy(store / "tasks" / "part-00000.parquet", store / "tasks" / "part-00001.parquet"),
             "tasks/part-00001.parquet is none of the files that the manifest lists; copy it there again",
@@ -155,6 +156,21 @@ def test_parts_are_not_cut_out_of_a_bucket(bucket: Bucket, tmp_path: Path, capsy
     said = "a URL: expected a file or folder of this machine; copy it here first, or mount the bucket"
     assert capsys.readouterr().err == f"borgtrace: {URL}: {said}\n"
     assert not (tmp_path / "out").exists()
+
+
+def test_a_dataset_from_a_bucket_to_a_bucket_is_that_of_the_store_here_and_is_known_again(
+    bucket: Bucket, small: Path, tmp_path: Path
+) -> None:
+    options = Options(selection=Selection(min_length=1), format="npz")
+    here = build(borgtrace.open(small), tmp_path / "set", options)
+    there = [build(borgtrace.open(URL), "s3://cells/set", options) for _ in range(2)]
+    assert [(made.is_new, made.counts, str(made.path)) for made in there] == [
+        (True, here.counts, "s3://cells/set"),
+        (False, here.counts, "s3://cells/set"),
+    ]
+    files = {path.name: path.read_bytes() for path in (tmp_path / "set").rglob("*") if path.is_file()}
+    assert files
+    assert {path.name: path.read_bytes() for path in (bucket.root / "set").rglob("*") if path.is_file()} == files
 
 
 @pytest.mark.parametrize(

@@ -85,13 +85,16 @@ def _load(name: str) -> Any:
     # No tracebacks, and no marked-up help: errors are one line.
     one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     said = said_of(name)
-    run = ending_well(getattr(module, name), said["Ctrl-C"], said["urls"])
+    run = ending_well(getattr(module, name), said["Ctrl-C"], said["reads"], said["writes"])
     one.command(name)(declared(name, run))
     return typer.main.get_command(one)
 
 
 def ending_well(
-    function: Callable[..., None], on_interrupt: str = "nothing was written", urls: Sequence[str] = ()
+    function: Callable[..., None],
+    on_interrupt: str = "nothing was written",
+    reads: Sequence[str] = (),
+    writes: Sequence[str] = (),
 ) -> Callable[..., None]:
     """Turn a command's errors into one line and an exit code: the only place that catches them.
 
@@ -101,8 +104,8 @@ def ending_well(
         The command.
     on_interrupt
         What is true after Ctrl-C: what was kept, and how to go on.
-    urls
-        Parameters that may be URLs of a bucket; elsewhere one is refused.
+    reads, writes
+        Parameters that may be URLs of a bucket, which is read or written; elsewhere one is refused.
     """
 
     @functools.wraps(function)
@@ -110,8 +113,9 @@ def ending_well(
         warnings.formatwarning = _one_line
         try:
             with ExitStack() as stack:
-                for remote in _take_urls(options, urls):
-                    stack.enter_context(unchanged(remote))
+                for name, remote in _take_urls(options, (*reads, *writes)):
+                    if name in reads:
+                        stack.enter_context(unchanged(remote))
                 function(*arguments, **options)
             # Here, where a closed pipe is caught; at exit Python would complain about it.
             sys.stdout.flush()
@@ -135,19 +139,19 @@ def ending_well(
     return run
 
 
-def _take_urls(options: dict[str, Any], urls: Sequence[str]) -> list[RemotePath]:
+def _take_urls(options: dict[str, Any], urls: Sequence[str]) -> list[tuple[str, RemotePath]]:
     """Replace the places in `options`, and return those that are in buckets; refuse URLs of other options."""
     # Here, for all commands: before one says that there is no such file, or makes a folder of the URL's name.
-    found: list[Path] = []
+    found: list[tuple[str, Path]] = []
     for name, value in options.items():
         taken = place if name in urls else local
         if isinstance(value, Path):
             options[name] = taken(value)
-            found.append(options[name])
+            found.append((name, options[name]))
         elif isinstance(value, list) and value and isinstance(value[0], Path):
             options[name] = list(map(taken, value))
-            found += options[name]
-    return [remote for remote in found if isinstance(remote, RemotePath)]
+            found += [(name, item) for item in options[name]]
+    return [(name, remote) for name, remote in found if isinstance(remote, RemotePath)]
 
 
 def _not_writable(error: Exception) -> UsageError | None:

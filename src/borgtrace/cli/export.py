@@ -46,7 +46,7 @@ def export(
     from borgtrace.ingest.own_data import parse_capacity
     from borgtrace.ingest.subset import subset
     from borgtrace.schema.ranges import parse_words
-    from borgtrace.storage import check_free
+    from borgtrace.storage import RemotePath, check_free
     from borgtrace.store.criteria import Criteria
 
     check_names("--layout", [layout], ["jobs", *LAYOUTS], "unknown layout")
@@ -57,7 +57,8 @@ def export(
         if chosen != Criteria(seed=chosen.seed):
             check_free(out)
             out.parent.mkdir(parents=True, exist_ok=True)
-            beside = Path(stack.enter_context(TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent)))
+            near = None if isinstance(out, RemotePath) else out.parent
+            beside = Path(stack.enter_context(TemporaryDirectory(prefix=f".{out.name}.", dir=near)))
             subset(store, beside / "chosen", chosen)
             store = beside / "chosen"
         report = stack.enter_context(steps())

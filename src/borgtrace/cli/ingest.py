@@ -37,12 +37,12 @@ def ingest(
     from borgtrace.ingest import IngestOptions
     from borgtrace.ingest import ingest as run
     from borgtrace.ingest.ingest_plan import plan
-    from borgtrace.ingest.ingestion import available_cores
+    from borgtrace.ingest.ingestion import available_cores, built_at
     from borgtrace.ingest.own_data import find
 
     # For its refusal only, before sources are looked for.
     parse_memory(memory)
-    planned = plan(find(sources, cell, dialect).discovery, store, jobs or available_cores())
+    planned = plan(find(sources, cell, dialect).discovery, built_at(store), jobs or available_cores())
     if dry_run:
         _ingestion.print_plan(planned, as_json=as_json)
         return

@@ -29,7 +29,7 @@ from borgtrace.engine import SparkTasks
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.kernels.runs import spans
-from borgtrace.storage import check_free, local, new_folder
+from borgtrace.storage import check_free, new_folder, place
 from borgtrace.store import Store
 
 Item = TypeVar("Item")
@@ -127,7 +127,7 @@ def build(
     StoreError
         Another process is writing to `out`.
     """
-    out, options = local(out), options or Options()
+    out, options = place(out), options or Options()
     # A digest of the store's digest and all options.  The version of this package is no part of it.
     if metadata.identity_of(out) == options.identity(store.manifest.digest):
         return BuildResult.of(out, False, metadata.read(out))

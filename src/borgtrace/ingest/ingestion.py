@@ -18,10 +18,10 @@ from borgtrace.ingest.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staging import DISK_FULL, disk_full, stage_all
 from borgtrace.ingest.store_build import Inputs, build
-from borgtrace.storage import INCOMPLETE, local, locked, remove
+from borgtrace.storage import INCOMPLETE, RemotePath, locked, place, remove, upload, user_cache
 from borgtrace.store.coverage import DECLARED_WHOLE
 from borgtrace.store.integrity import read_intact
-from borgtrace.store.layout import Layout
+from borgtrace.store.layout import Layout, source_key
 from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.swap import finish_swap
 
@@ -81,14 +81,22 @@ def ingest(
     Idempotent: the same files twice change nothing.  A killed ingest is taken up where it was.
     """
     options = options or IngestOptions()
+    target, here = place(store), built_at(store)
+    if isinstance(target, RemotePath):
+        result = ingest(sources, here, options, progress)
+        # Only staged: it goes there when it is sorted.
+        if result.manifest is not None:
+            upload(here, target)
+            remove(here)
+        return result
     # Workers of Spark stand in folders of their own.
-    place = Path.absolute if options.spark else Path
-    layout = Layout(place(local(store)))
+    named = Path.absolute if options.spark else Path
+    layout = Layout(named(here))
     # For its refusal, before sources are looked for.
     parse_capacity(options.capacity)
     found = Found(Discovery())
     if sources:
-        found = find([place(Path(source)) for source in sources], options.cell, options.dialect)
+        found = find([named(Path(source)) for source in sources], options.cell, options.dialect)
     is_new = not layout.root.exists()
     try:
         with locked(layout.lock, layout.root):
@@ -116,6 +124,23 @@ def _ingest_or_leave_nothing(found: Found, layout: Layout, options: IngestOption
         if not staged_entries(layout.staging):
             forget(layout)
         raise
+
+
+def built_at(store: str | Path) -> Path:
+    """Return where a store is built: its own folder, or one of the user's cache if it is for a bucket.
+
+    Raises
+    ------
+    UsageError
+        There is a store in the bucket: only one of this machine can be added to.
+    """
+    target = place(store)
+    if not isinstance(target, RemotePath):
+        return target
+    if (target / "manifest.json").exists():
+        expected, way_out = "a place without one", "name another place, or add to a store of this machine"
+        raise UsageError(str(target), "holds a store", expected=expected, way_out=way_out)
+    return user_cache() / "unpublished" / source_key(str(target))
 
 
 def available_cores() -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from borgtrace.errors import BorgtraceError
-from borgtrace.storage import local, write_file
+from borgtrace.storage import place, write_file
 
 if TYPE_CHECKING:
     from borgtrace.recipe import Question, Tables
@@ -81,11 +81,12 @@ def write(
     tables = EngineTables.of(store, engine, memory=memory)
     # All answers before the page: contents, counts of verdicts and cited papers stand at its head.
     sections = list(_answers(chosen, tables, progress))
-    path = local(path)
-    write_file(path, report_html(store.manifest, store.path.name, sections, theme=theme, width=width))
+    path = place(path)
+    page = report_html(store.manifest, store.path.name, sections, theme=theme, width=width).encode()
+    write_file(path, page)
     n_charts = sum(item.figure is not None for item in sections)
     failures = {item.recipe.name: item.error for item in sections if item.error}
-    return Summary(path, len(sections), n_charts, path.stat().st_size, failures)
+    return Summary(path, len(sections), n_charts, len(page), failures)
 
 
 def _answers(chosen: Sequence[Question], tables: Tables, progress: Progress) -> Iterator[Section]:

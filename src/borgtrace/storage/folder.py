@@ -9,6 +9,8 @@ from pathlib import Path
 
 from borgtrace.errors import UsageError
 from borgtrace.storage.lock import locked
+from borgtrace.storage.outputs import uploading
+from borgtrace.storage.remote import RemotePath
 from borgtrace.storage.replacing import INCOMPLETE, remove, replacing
 
 
@@ -32,6 +34,12 @@ def new_folder(out: Path, *, replaces: bool = False) -> Iterator[Path]:
     UsageError
         `out` holds something.
     """
+    if isinstance(out, RemotePath):
+        check_free(out)
+        with uploading(out) as draft:
+            draft.mkdir()
+            yield draft
+        return
     # The lock lies beside, not inside: the folder must be empty to be renamed over.
     with locked(out.with_name(f".{out.name}.lock"), out):
         # Under the lock, so that two processes cannot both find the place free.
@@ -72,11 +80,12 @@ def check_free(out: Path) -> None:
     if out.is_dir() and not any(out.iterdir()):
         return
     if out.exists():
+        entries = list(out.glob("*"))
         raise UsageError(
             str(out),
             "holds something else",
             expected="a new folder",
-            got="a file" if out.is_file() else f"{sum(1 for _ in out.iterdir())} entries",
+            got=f"{len(entries)} entries" if entries else "a file",
             way_out="name another folder, or remove this one",
         )
 

@@ -4,6 +4,7 @@ Which account reads is for the usual environment to say (``AWS_ACCESS_KEY_ID``, 
 the default credentials of Google and Azure): a URL names a place, and is printed.
 """
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from borgtrace.errors import StoreError, first_line
 
 # At least two letters: a single one is a drive of Windows.  One slash: a `Path` keeps no second one.
 SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
-_KEYS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to an account that may read it"
+_KEYS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to an account that may do this"
 _FAULTS = {
     "NO_SUCH_BUCKET": ("there is no such bucket", "check its name, and AWS_ENDPOINT_URL"),
     "ACCESS_DENIED": ("access denied", _KEYS),
@@ -26,7 +27,7 @@ _FAULTS = {
 
 
 class RemotePath(PosixPath):
-    """A file or folder of a bucket, which is read and never written."""
+    """A file or folder of a bucket, which is read; see :mod:`borgtrace.storage.outputs` for what is written there."""
 
     __slots__ = ()
 
@@ -45,6 +46,22 @@ class RemotePath(PosixPath):
         system, path = self.located
         with told(self):
             return bool(system.get_file_info(path).type.value)
+
+    is_file = exists
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Return what is known of the file, which is its size.
+
+        Raises
+        ------
+        FileNotFoundError
+            There is no such file.
+        """
+        with self.open() as file:
+            return os.stat_result((0,) * 6 + (file.size(), 0, 0, 0))
+
+    def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        """Do nothing: a bucket has no folders of their own."""
 
     def resolve(self, strict: bool = False) -> Self:
         """Return the path: nothing leads elsewhere in a bucket."""

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from borgtrace.storage.local import local
+from borgtrace.storage.outputs import uploading
+from borgtrace.storage.remote import RemotePath
 
 INCOMPLETE = ".incomplete"
 """Ending of everything that is not finished; nobody reads such a file, and whoever finds one may remove it."""
@@ -45,6 +47,10 @@ def replacing(path: Path) -> Iterator[Path]:
     >>> [entry.name for entry in page.parent.iterdir()]
     ['page.html']
     """
+    if isinstance(path, RemotePath):
+        with uploading(path) as draft:
+            yield draft
+        return
     local(path).parent.mkdir(parents=True, exist_ok=True)
     draft = incomplete_path(path)
     # Process numbers come round: a draft of this name is from a process that died.

@@ -221,7 +221,7 @@ def _missing(layout: Layout) -> StoreError:
     root, ingest = str(layout.root), f"borgtrace ingest SRC --store {layout.root}"
     if layout.is_remote:
         half, none = ("the store is half-published", "tables without it"), ("there is no such store", None)
-        (what, got), way_out = half if any(map(layout.parts, TABLES)) else none, "copy one there, manifest.json last"
+        (what, got), way_out = half if any(map(layout.parts, TABLES)) else none, f"make one: {ingest}"
         return StoreError(root, what, expected="manifest.json", got=got, way_out=way_out)
     if layout.staging.exists() or layout.next.exists() or layout.discarded.exists():
         what, expected, got = "the store is half-built", "manifest.json", "an ingest that did not finish"

@@ -20,7 +20,7 @@ from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.schema.sql import literals
 from borgtrace.schema.time import TRACE_START
-from borgtrace.storage import check_free, local, new_folder
+from borgtrace.storage import check_free, new_folder, place
 from borgtrace.store import Store
 
 CLOCK = 1000
@@ -62,14 +62,14 @@ def export_files(
     UsageError
         The size of the largest machine is not known, or its trace has no raw files.
     """
-    out = local(out)
+    out = place(out)
     check_free(out)
     queries, head = (raw_queries(store), "") if layout == "raw" else _simulated(store, layout, capacity)
     rows = []
     with new_folder(out) as folder:
-        for place, query in queries:
+        for named, query in queries:
             for part, batches in _cut(store.stream(query)):
-                path = folder / place(part=part)
+                path = folder / named(part=part)
                 path.parent.mkdir(exist_ok=True)
                 rows.append(_write(path, batches, head))
         if synthetic := store.manifest.synthetic:

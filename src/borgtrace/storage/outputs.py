@@ -1,0 +1,60 @@
+"""Outputs in a bucket: made on this machine, then copied there, last what says that they are whole.
+
+A bucket has no rename, so a reader may meet half of a folder; it is told by the file that comes last.  Arrow offers no
+conditional put: of two that write to one place at a time the later one wins.
+"""
+
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from borgtrace.storage.remote import RemotePath, told
+
+_LAST = ("manifest.json", "meta.json", "index.csv")
+"""Without these a store, a dataset and an export are none."""
+_FILES = 8
+_PIECE = 1 << 23
+
+
+@contextmanager
+def uploading(out: RemotePath) -> Iterator[Path]:
+    """Yield a place of this machine; what was written there is copied to `out` when the block ends without an error."""
+    with TemporaryDirectory(prefix="borgtrace-") as folder:
+        draft = Path(folder) / out.name
+        yield draft
+        upload(draft, out)
+
+
+def upload(source: Path, out: RemotePath) -> None:
+    """Copy a file or a folder into a bucket.
+
+    Parameters
+    ----------
+    source
+        What is copied; it stays.
+    out
+        Its name there; what has the same names is replaced.
+
+    Raises
+    ------
+    StoreError
+        The bucket cannot be written to.
+    """
+    if source.is_file():
+        _put(source, out)
+        return
+    names = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
+    last = [name for name in names if str(name) in _LAST]
+    with ThreadPoolExecutor(_FILES) as pool:
+        list(pool.map(lambda name: _put(source / name, out / name), (name for name in names if name not in last)))
+    for name in last:
+        _put(source / name, out / name)
+
+
+def _put(source: Path, out: RemotePath) -> None:
+    system, path = out.located
+    with told(out), source.open("rb") as file, system.open_output_stream(path) as copy:
+        shutil.copyfileobj(file, copy, _PIECE)
