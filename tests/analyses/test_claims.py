@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.engine.embedded import ask
-from borgtrace.recipe import Scope, find_recipe, recipes
+from borgtrace.recipe import NotApplicable, Scope, find_recipe, recipes
 from borgtrace.recipe.claims import Finding
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.time import DAY
@@ -242,6 +242,12 @@ def test_the_list_of_claims_names_experiments() -> None:
         empty = arrow_schema(find_recipe(experiment).result).empty_table()
         for measure in (own["measure"] for own in claims.values()):
             assert len(ask(empty, measure)) <= 1 if isinstance(measure, str) else "function" in measure
+
+
+def test_no_way_of_packing_is_no_proof_that_none_is_best() -> None:
+    (claim,) = (claim for claim in find_recipe("packing_base").claims if claim.id == "S1-dominance")
+    with pytest.raises(NotApplicable):
+        claim.measure(arrow_schema(find_recipe("packing_base").result).empty_table())
 
 
 def test_what_is_listed_under_a_question_holds_for_its_claims_that_say_nothing_else() -> None:
