@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tomllib
+from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -25,8 +27,10 @@ from borgtrace.colocation.experiments import (
 )
 from borgtrace.colocation.pool import Step
 from borgtrace.colocation.sample_sums import SampleSums
+from borgtrace.engine.embedded import ask
 from borgtrace.placement import Observation
 from borgtrace.recipe import NotApplicable
+from tests.colocation.test_claims_by_hand import measured
 from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make
 
@@ -94,20 +98,23 @@ def test_claims_about_errors_of_percentiles() -> None:
             )
         ]
     )
-    assert percentile_error.largest_median(table) == 0.25
-    assert percentile_error.highest_median(table) == -0.375
+    assert measured(percentile_error, "S1-fig6-median", table) == 0.25
+    assert measured(percentile_error, "S1-fig6-under", table) == -0.375
     # .375 over .75.
-    assert percentile_error.narrowing(table) == 0.5
+    assert measured(percentile_error, "S1-fig6-spread", table) == 0.5
     with refused("no samples of 10 tasks"):
-        percentile_error.narrowing(table.slice(3))
+        measured(percentile_error, "S1-fig6-spread", table.slice(3))
+    with refused("no samples of 50 tasks"):
+        measured(percentile_error, "S1-fig6-spread", table.slice(2, 1))
     with refused("no such percentile"):
-        percentile_error.highest_median(table.slice(0, 2))
+        measured(percentile_error, "S1-fig6-under", table.slice(0, 2))
 
 
 def test_a_violin_is_widest_where_most_samples_are() -> None:
     common = {"size": 30, "percentile": 99.9, "p25": 0.0, "median": 0.1, "p75": 0.2}
     cells = [common | {"cell": k, "low": k / 8, "high": (k + 1) / 8, "density": d} for k, d in enumerate((2.0, 4.0))]
-    first, second = percentile_error._violin(cells)
+    charts = tomllib.loads((files("borgtrace.colocation.experiments") / "charts.toml").read_text("utf-8"))
+    first, second = ask(pa.Table.from_pylist(cells), charts["percentile_error"]["rows"])
     # The third of four sizes stands at 2.
     assert (first["place"], first["left"], first["right"]) == (2, pytest.approx(1.775), pytest.approx(2.225))
     assert (second["left"], second["right"]) == (pytest.approx(1.55), pytest.approx(2.45))
@@ -125,13 +132,16 @@ def test_how_often_normality_is_rejected() -> None:
         **{"rejected": 0.75, "rejected_1974": 0.25},
     }
     table = pa.Table.from_pylist([row])
-    assert sum_normality.of_size(table, 20, "rejected") == 0.75
     with refused("the pool has fewer than 50 tasks"):
-        sum_normality.of_size(table, 50, "rejected")
-    with refused("the published test is on 10,000 realizations"):
-        sum_normality.of_size(table, 20, "rejected", as_published=True)
+        measured(sum_normality, "S1-table1-50-0.752", table)
+    for id_ in ("S1-table1-20-0.752", "S1-table1-20-0.787"):
+        with refused("the published test is on 10,000 realizations"):
+            measured(sum_normality, id_, table)
     published = pa.Table.from_pylist([row | {"n_realizations": 10_000}])
-    assert sum_normality.of_size(published, 20, "rejected_1974", as_published=True) == 0.25
+    assert measured(sum_normality, "S1-table1-20-0.752", published) == 0.75
+    assert measured(sum_normality, "S1-table1-20-0.787", published) == 0.25
+    # A mean does not depend on the number of realizations.
+    assert measured(sum_normality, "S1-table1-mean-10", pa.Table.from_pylist([row | {"size": 10}])) == 1.5
 
 
 def test_a_total_beside_its_normal_law() -> None:
@@ -181,10 +191,9 @@ def test_the_distance_of_two_densities() -> None:
         ]
     )
     # (1 · .5 + .5 · .5) ÷ 2; (.25 · .5 + .25 · .5) ÷ 2.
-    assert (sum_examples._distance(table, 10), sum_examples._distance(table, 500)) == (0.375, 0.125)
-    assert sum_examples.closer(table) == pytest.approx(1 / 3)
+    assert measured(sum_examples, "S1-fig5", table) == pytest.approx(0.125 / 0.375)
     with refused("the pool has fewer than 500 tasks"):
-        sum_examples.closer(table.slice(0, 2))
+        measured(sum_examples, "S1-fig5", table.slice(0, 2))
 
 
 # --- means of few samples, and deviations ------------------------------------------------------------
@@ -227,15 +236,16 @@ def test_claims_about_few_samples() -> None:
     table = pa.Table.from_pylist(
         [
             {"n_samples": n, "p25": low, "p75": high}
-            for n, low, high in ((1, -0.5, 1.0), (2, 0.25, 0.25), (1000, 0, 0.375))
+            for n, low, high in ((1, -0.5, 1.0), (15, -0.25, 0.5), (1000, 0, 0.375))
         ]
     )
-    # .5 over 1.5; no width, no asymmetry; .375 over 1.5.
-    assert relative_difference.asymmetry(table, 1) == pytest.approx(1 / 3)
-    assert relative_difference.asymmetry(table, 2) == 0.0
-    assert relative_difference.narrowing(table) == 0.25
-    with refused("no task has 5 windows"):
-        relative_difference.asymmetry(table, 5)
+    # .25 over .75; no width, no asymmetry; .375 over 1.5.
+    assert measured(relative_difference, "S1-fig1-symmetric", table) == pytest.approx(1 / 3)
+    point = pa.Table.from_pylist([{"n_samples": 15, "p25": 0.25, "p75": 0.25}])
+    assert measured(relative_difference, "S1-fig1-symmetric", point) == 0.0
+    assert measured(relative_difference, "S1-fig1-narrows", table) == 0.25
+    with refused("no task has 15 windows"):
+        measured(relative_difference, "S1-fig1-symmetric", table.slice(0, 1))
 
 
 def test_a_heat_map_of_deviation_over_mean() -> None:
@@ -267,24 +277,28 @@ def test_a_cell_as_it_is_drawn() -> None:
 
 
 def test_a_coefficient_is_that_of_its_series() -> None:
-    table = pa.table({"series": ["inst", "avg", "none"], "slope": [0.5, 0.25, None], "intercept": [0.0, 1.0, 2.0]})
-    assert deviation_regression.coefficient(table, "avg", "slope") == 0.25
-    assert deviation_regression.coefficient(table, "inst", "intercept") == 0.0
+    table = pa.table({"series": ["inst", "avg"], "slope": [0.5, 0.25], "intercept": [0.0, 1.0]})
+    assert measured(deviation_regression, "S1-fig3-avg-slope", table) == 0.25
+    assert measured(deviation_regression, "S1-fig3-inst-intercept", table) == 0.0
     with refused("all tasks have the same mean"):
-        deviation_regression.coefficient(table, "none", "slope")
+        measured(deviation_regression, "S1-fig3-inst-slope", table.slice(1))
 
 
 def test_steps_that_a_pool_does_not_record() -> None:
-    steps = (Step("left out", 0, 0), Step("left out again", 3, 12), Step("mended", 0, 5, "windows"))
+    steps = (
+        Step("that never used CPU", 0, 0),
+        Step("that never used any", 3, 12),
+        Step("averages above", 0, 5, "windows"),
+    )
     pool = SimpleNamespace(steps=steps)
     table = colocation_preparation.compute(study_of(pool), options())
     rows = [(row["step"], row["name"], row["unit"], row["n_touched"], row["n_before"]) for row in table.to_pylist()]
     assert rows == [(k, step.name, step.unit, step.count, step.of) for k, step in enumerate(steps, 1)]
     # The first has nothing to touch.
-    assert (colocation_preparation.touched(table, "left"), colocation_preparation.share(table, "left")) == (3, 0.25)
-    assert (colocation_preparation.touched(table, "mended"), colocation_preparation.share(table, "mended")) == (0, 0)
+    assert measured(colocation_preparation, "S1-zero", table) == 0.25
+    assert measured(colocation_preparation, "S1-above-one", table) == 0
     with refused("the pool does not record it"):
-        colocation_preparation.touched(table, "again")
+        measured(colocation_preparation, "S1-short-tasks", table)
 
 
 # --- pairs -------------------------------------------------------------------------------------------
@@ -457,6 +471,6 @@ def test_the_mean_fall_is_of_two_estimators_and_best_fit() -> None:
     # .5 and .25; other estimators, First Fit, and what never overflowed are left out.
     ways = (("gpa", "best-fit", 0.5, 0.25), ("average", "best-fit", 0.5, 0.375))
     others = (("cantelli", "best-fit", 0.5, 0.0), ("gpa", "first-fit", 0.5, 0.0), ("percentile", "best-fit", 0.0, 0.0))
-    assert packing_rebalancing.mean_fall(table(*ways, *others)) == 0.375
+    assert measured(packing_rebalancing, "S1-rebalancing", table(*ways, *others)) == 0.375
     with refused("nothing overflowed"):
-        packing_rebalancing.mean_fall(table(*others))
+        measured(packing_rebalancing, "S1-rebalancing", table(*others))

@@ -22,7 +22,7 @@ S = 1_000_000
 def layout(path: Path, table: pa.Table) -> Any:
     """Stands for a store's layout: one file of a table."""
     pq.write_table(table, path)
-    return SimpleNamespace(parts=lambda name: [path])
+    return SimpleNamespace(parts=lambda name: [path], tasks=lambda columns: table.select(list(columns)))
 
 
 @pytest.mark.parametrize("batch", [1_000_000, 3, 1])

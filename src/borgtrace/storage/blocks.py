@@ -6,7 +6,6 @@ cache under the URL and what the server says of the file (size, time, ETag), so 
 
 import hashlib
 import mmap
-import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from borgtrace.errors import StoreError
+from borgtrace.storage.local import user_cache
 from borgtrace.storage.remote import RemotePath, told
 from borgtrace.storage.replacing import remove
 
@@ -26,13 +26,6 @@ _PIECE = 1 << 23
 _REQUESTS = 16
 
 Index = npt.NDArray[np.int64]
-
-
-def user_cache() -> Path:
-    """Return the folder of what may be computed again, as the user's environment names it; it need not exist."""
-    # Not `Path.home()`, which raises where there is none: nothing can be kept then, and that is all.
-    home = Path(os.environ.get("HOME") or os.devnull)
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "borgtrace"
 
 
 class Blocks:

@@ -1,5 +1,6 @@
 """Places: files and folders of this machine; of a bucket, where that can be; any other URL is refused."""
 
+import os
 import re
 from pathlib import Path
 
@@ -55,3 +56,10 @@ def place(text: str | Path) -> Path:
         way_out = "leave them to the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         raise UsageError(f"{url.partition('/')[0]}//…", "the URL holds credentials", way_out=way_out)
     return RemotePath(url)
+
+
+def user_cache() -> Path:
+    """Return the folder of what may be computed again, as the user's environment names it; it need not exist."""
+    # Not `Path.home()`, which raises where there is none: nothing can be kept then, and that is all.
+    home = Path(os.environ.get("HOME") or os.devnull)
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "borgtrace"

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 from borgtrace.engine.stored import stored_names
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import PERCENTILES, TABLES
-from borgtrace.storage import NOT_WRITABLE, Blocks, RemotePath, replacing, write_file
+from borgtrace.storage import NOT_WRITABLE, RemotePath, replacing, write_file
+from borgtrace.storage.blocks import Blocks
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import Layout

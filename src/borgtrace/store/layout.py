@@ -8,7 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from borgtrace.storage import INCOMPLETE, RemotePath, on_this_machine, user_cache
+from borgtrace.storage import INCOMPLETE, RemotePath, user_cache
+from borgtrace.storage.blocks import on_this_machine
 
 FORMAT_VERSION = "1.1"
 """Major.minor of the store's layout; another major version is refused.  1.1: content digests."""

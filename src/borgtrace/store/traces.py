@@ -15,7 +15,7 @@ from borgtrace.errors import UsageError, first_line
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.schema import with_percentiles
-from borgtrace.storage import Blocks, fetch_all
+from borgtrace.storage.blocks import Blocks, fetch_all
 from borgtrace.store.columns import DEFAULT_COLUMNS, TRACE_COLUMNS, add_array, open_array
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.layout import Layout
