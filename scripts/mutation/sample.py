@@ -34,8 +34,10 @@ REASONS = ROOT / "tests" / "mutants" / "survivors.toml"
 PACKAGE = SOURCE / "borgtrace"
 BUDGET = 15.0
 """Seconds of CPU of tests and their fixtures, as measured unchanged, that one change is tried on; quick tests first."""
+LONG_BUDGET = 4 * BUDGET
+"""The same for what these leave: a study of packings is drawn for ten seconds before its first test asks it."""
 PATIENCE = 60
-"""Seconds of CPU after which tests of a change are taken to hang."""
+"""Seconds of CPU beyond the budget after which tests of a change are taken to hang."""
 _CONTROLS = 5
 """Changes of each package whose tests are first run without the change."""
 _SHARED = ("tests/triples",)
@@ -208,7 +210,7 @@ def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> I
                     called = [site for site in sample.tried if chosen(site, by_test).is_called]
                     left = _survivors(called, lambda site, c=by_test: in_place(site, c, items, loaded), jobs)
                     left += [site for site in sample.tried if site not in called]
-                    told = [[sample.tried.index(site), asdict(chosen(site, by_test))] for site in left]
+                    told = [[sample.tried.index(site), asdict(chosen(site, by_test, LONG_BUDGET))] for site in left]
                     file.write(json.dumps([told, time.monotonic() - begun]) + "\n")
                     print(f"{sample.package}: {len(left)} of {len(sample.tried)} to try again", flush=True)
 
@@ -296,7 +298,7 @@ def _read(name: str, out: Path, code: int) -> Calls:
     return Calls(tests, fixtures)
 
 
-def chosen(site: Site, calls: Calls) -> Trial:
+def chosen(site: Site, calls: Calls, budget: float = BUDGET) -> Trial:
     """Return what to try a change on: tests that call its function, quick ones first, within the budget.
 
     What is called at import, or once and remembered, is called by no test that says so: then all tests count.
@@ -329,7 +331,7 @@ def chosen(site: Site, calls: Calls) -> Trial:
     for _, name, uses in [*sorted(mine), *(sorted(others) if len(mine) < 3 else [])]:
         new = {id_ for id_ in uses if id_ not in kept} - made
         cost = calls.tests[name].seconds + sum(calls.fixtures[id_].seconds for id_ in new)
-        if found and total + cost > BUDGET:
+        if found and total + cost > budget:
             continue
         found.append(name)
         made |= new
@@ -375,7 +377,7 @@ def in_place(site: Site, by_test: Calls, items: Items, loaded: Functions) -> For
         trial = chosen(site, by_test)
         return run([items[name] for name in trial.tests], trial.kept)
 
-    return Fork(work, PATIENCE)
+    return Fork(work, round(BUDGET) + PATIENCE)
 
 
 def anew(site: Site, trial: Trial) -> Fork:
@@ -385,4 +387,4 @@ def anew(site: Site, trial: Trial) -> Fork:
         with_source(site.file, mutated((ROOT / site.file).read_text(), site))
         return tests(trial.tests, trial.kept)
 
-    return Fork(work, PATIENCE)
+    return Fork(work, round(LONG_BUDGET) + PATIENCE)
