@@ -17,12 +17,9 @@ from __future__ import annotations
 import argparse
 import math
 import resource
-import statistics
 import tempfile
 import time
-from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import numba
@@ -36,6 +33,7 @@ from borgtrace.overcommit.metrics import scores
 from borgtrace.overcommit.study import DEFAULTS
 from borgtrace.recipe import EngineTables
 from explore import make_raw
+from overcommit_python import GoogleNSigma, python_n_sigma, python_oracle, records
 
 AT_ONCE = 24
 HORIZON = 288
@@ -120,171 +118,6 @@ def plain_oracle(task, slot, usage, limit, order, offsets, judged, horizon):
                 sums[slot[k] - slot[i] - 1] += min(usage[k], limit[i])
                 k += 1
         peaks[j] = sums.max()
-    return peaks
-
-
-def python_n_sigma(block: Block, n: float, history: int, warmup: int) -> list[float]:
-    """N-sigma with a deque per task, and one pass over them: leaner than Google's simulator."""
-    every = block.all
-    past: dict[int, deque[tuple[int, float, float]]] = defaultdict(deque)
-    peaks = []
-    for j, slot in enumerate(every.slots.tolist()):
-        sums: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])
-        now = cold = 0.0
-        for i in every.columns.order[every.columns.offsets[j] : every.columns.offsets[j + 1]].tolist():
-            rows = past[int(every.task[i])]
-            rows.append((slot, float(every.usage[i]), float(every.limit[i])))
-            while rows[0][0] <= slot - history:
-                rows.popleft()
-            if len(rows) < warmup:
-                cold += rows[-1][2]
-                continue
-            now += rows[-1][2]
-            for at, usage, limit in rows:
-                sums[at][0] += usage
-                sums[at][1] += limit
-        x = [used / limit if limit else 0.0 for used, limit in sums.values()]
-        deviation = statistics.stdev(x) if len(x) > 1 else 0.0
-        peaks.append(cold + (min(1.0, statistics.fmean(x) + n * deviation) * now if x else 0.0))
-    return peaks
-
-
-class State:
-    """History of a task, the newest first."""
-
-    def __init__(self, history: int) -> None:
-        self.usage: deque[float] = deque(maxlen=history)
-        self.limit: deque[float] = deque(maxlen=history)
-
-    def update(self, measure: dict) -> None:
-        """Add a sample."""
-        limit = measure["sample"]["abstract_metrics"]["limit"]
-        usage = min(measure["sample"]["abstract_metrics"]["usage"], limit)
-        self.usage.appendleft(usage)
-        self.limit.appendleft(limit)
-
-
-class Vm:
-    """What Google's simulator keeps of a task."""
-
-    def __init__(self, history: int) -> None:
-        self.state = State(history)
-        self.n_samples = 0
-
-
-def records(block: Block) -> list[dict]:
-    """Return the samples as Google's simulator reads them, sorted by time."""
-    every = block.all
-    return [
-        {
-            "simulated_time": int(every.slot[i]),
-            "simulated_machine": "m",
-            "sample": {
-                "info": {"unique_id": str(every.task[i])},
-                "abstract_metrics": {"usage": float(every.usage[i]), "limit": float(every.limit[i])},
-            },
-        }
-        for i in every.columns.order
-    ]
-
-
-class GoogleNSigma:
-    """N-sigma with the structures and loops of Google's simulator, and what its runner does for each slot.
-
-    Dictionaries are made anew in every slot, and all tasks are looked at again for each place of the history.  Where
-    the original raises an error, for want of warm tasks, this predicts 0 for them.
-    """
-
-    def __init__(self, n: float, history: int, warmup: int) -> None:
-        self.n, self.history, self.warmup = n, history, warmup
-        self.warm: dict[str, Vm] = {}
-        self.cold: dict[str, Vm] = {}
-        self.limits: dict[str, float] = {}
-
-    def run(self, stream: list[dict]) -> list[float]:
-        """Return the prediction of each slot."""
-        results, running, now = [], [], stream[0]["simulated_time"]
-        for record in [*stream, {"simulated_time": math.inf}]:
-            if record["simulated_time"] > now:
-                results.append(self.told(running))
-                running, now = [], record["simulated_time"]
-            running.append(record)
-        return [result["predicted_peak"] for result in results]
-
-    def told(self, measures: list[dict]) -> dict:
-        """Return what the simulator writes of a slot."""
-        peak, limit = self.updated(measures)
-        usages = [measure["sample"]["abstract_metrics"]["usage"] for measure in measures]
-        limits = [measure["sample"]["abstract_metrics"]["limit"] for measure in measures]
-        capped = [min(usage, most) for usage, most in zip(usages, limits, strict=True)]
-        return {
-            "simulated_time": measures[0]["simulated_time"],
-            "simulated_machine": measures[0]["simulated_machine"],
-            "predicted_peak": peak,
-            "total_usage": sum(capped),
-            "limit": limit,
-        }
-
-    def updated(self, measures: list[dict]) -> tuple[float, float]:
-        """Return prediction and limits of a slot."""
-        keys = []
-        for measure in list(measures):
-            key = measure["sample"]["info"]["unique_id"]
-            if key in self.warm:
-                self.warm[key].state.update(measure)
-                self.warm[key].n_samples += 1
-            else:
-                if key not in self.cold:
-                    self.cold[key] = Vm(self.history)
-                self.cold[key].state.update(measure)
-                self.cold[key].n_samples += 1
-                if self.cold[key].n_samples >= self.warmup:
-                    self.warm[key] = self.cold.pop(key)
-            self.limits[key] = measure["sample"]["abstract_metrics"]["limit"]
-            keys.append(key)
-        self.warm = {key: self.warm[key] for key in keys if key in self.warm}
-        self.cold = {key: self.cold[key] for key in keys if key in self.cold}
-        self.limits = {key: self.limits[key] for key in keys if key in self.limits}
-        cold = sum(self.limits[key] for key in self.cold)
-        return self.predicted(list(self.warm.values())) + cold, cold + sum(self.limits[key] for key in self.warm)
-
-    def predicted(self, vms: list[Vm]) -> float:
-        """Return the prediction for the warm tasks."""
-        ratios = []
-        for k in range(self.history):
-            used, limit, n_vms = 0.0, 0.0, 0
-            for vm in vms:
-                if k < len(vm.state.usage):
-                    used += vm.state.usage[k]
-                    limit += vm.state.limit[k]
-                    n_vms += 1
-            if n_vms > 0:
-                ratios.append(used / limit if limit > 0 else 0.0)
-        if len(ratios) < 2:
-            return 0.0
-        ratio = min(1.0, float(np.mean(ratios)) + self.n * statistics.stdev(ratios))
-        return ratio * sum(vm.state.limit[0] for vm in vms if len(vm.state.limit) > 0)
-
-
-def python_oracle(block: Block, horizon: int) -> list[float]:
-    """The oracle over snapshots of dictionaries, as Google's simulator computes it."""
-    every = block.all
-    order, offsets = every.columns.order, every.columns.offsets
-    snapshots = [
-        {int(every.task[i]): (float(every.usage[i]), float(every.limit[i])) for i in order[low:high].tolist()}
-        for low, high in pairwise(offsets)
-    ]
-    slots = every.slots.tolist()
-    peaks = []
-    for j, slot in enumerate(slots):
-        if slot + horizon > block.n_slots - 1:
-            break
-        peak, k = 0.0, j + 1
-        while k < len(slots) and slots[k] <= slot + horizon:
-            later = snapshots[k]
-            peak = max(peak, sum(min(later[t][0], limit) for t, (_, limit) in snapshots[j].items() if t in later))
-            k += 1
-        peaks.append(peak)
     return peaks
 
 

@@ -33,14 +33,9 @@ from borgtrace.colocation.experiments._outcomes import to_table
 from borgtrace.colocation.grid import Grid
 from borgtrace.colocation.pool import Step
 from borgtrace.placement import Observation
-from borgtrace.recipe import Claim
+from tests.colocation.answers import measured
 from tests.colocation.test_packing_experiments import outcome
 from tests.colocation.test_packing_past import on_clock
-
-
-def measured(module: Any, id_: str, result: pa.Table) -> Any:
-    claims: tuple[Claim, ...] = module.EXPERIMENT.claims
-    return next(claim for claim in claims if claim.id == id_).measure(result)
 
 
 def test_shares_and_counts_of_the_preparation() -> None:
