@@ -330,6 +330,20 @@ def test_results_come_in_the_order_of_the_items_unless_as_they_are_ready(monkeyp
     assert kinds == ["generator", "generator_unordered"]
 
 
+def test_workers_keep_their_memory_unless_the_user_has_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Nobody starts: what a worker inherits is the environment of this process.
+    monkeypatch.setattr(processes, "Parallel", lambda **_: lambda _: iter(()))
+    monkeypatch.setattr(os, "environ", {"MALLOC_TRIM_THRESHOLD_": "5"})
+    assert list(map_processes(abs, [1], 1, place="here")) == [1]
+    assert os.environ == {"MALLOC_TRIM_THRESHOLD_": "5"}
+    assert list(map_processes(abs, [1], 2, place="here")) == []
+    assert os.environ == {
+        "MALLOC_TRIM_THRESHOLD_": "5",
+        "MALLOC_MMAP_THRESHOLD_": "4294967296",
+        "MIMALLOC_PURGE_DELAY": "-1",
+    }
+
+
 def test_a_connection_for_tasks_sees_nothing_but_tasks() -> None:
     con = guard.open_tasks(pa.table({"collection_id": [7]}))
     assert con.execute("SELECT * FROM tasks").fetchall() == [(7,)]
