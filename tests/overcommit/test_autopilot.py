@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.overcommit.policies.tasks import moving_maximum
-from borgtrace.overcommit.recommenders import KINDS, Recommender
+from borgtrace.overcommit.recommenders import KINDS, JobSamples, Recommender
 from borgtrace.overcommit.recommenders.autopilot import Autopilot
 from tests.overcommit.jobs import Sample, exponential, percentile, random_rows, samples_of
 
@@ -78,6 +79,18 @@ def test_what_autopilots_paper_leaves_open_is_a_parameter() -> None:
     assert limits("autopilot-max:large=0.8")[0] == pytest.approx(1.15 * 8e8)
     wide = exponential(1e6, 1.5)(8e8)
     assert limits("autopilot:margin=0,growth=1.5")[0] == pytest.approx(wide)
+
+
+class _Told(Autopilot):
+    def memory(self, samples: JobSamples) -> Numbers:
+        return samples.value
+
+
+def test_a_large_statistic_has_the_margin_of_large_ones() -> None:
+    # Of a machine of 1e9 more than 8e8 is large: + 10 %, but at least the 9.2e8 of the largest small one.
+    values = (4e8, 8e8, 8.2e8, 16e8)
+    found = replace(samples_of([(job, 0, job, value) for job, value in enumerate(values)], "memory"), size=1e9)
+    assert _Told(large=0.8).recommend(found).tolist() == pytest.approx([4.6e8, 9.2e8, 9.2e8, 17.6e8])
 
 
 def test_the_hour_ends_after_twelve_slots() -> None:

@@ -93,6 +93,23 @@ def test_slots_without_a_time_have_no_pools(policy: str, is_literal: bool, is_re
         study._pools(STORE, "cpu", setting, study._no_forecasts)
 
 
+def test_a_forecaster_is_handed_over_and_other_pools_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def forecasts(store: Any, resource: str, model: str) -> dict[str, Any]:
+        asked.append((resource, model))
+        return {"seasonal": "told", "persistence": "not asked for"}
+
+    monkeypatch.setattr(study, "POOLS", {"names": lambda store, metric: metric.name, "jobs": None})
+    setting = Setting(policies=("online-gpa+forecast", "limit"), model="saved")
+    found = study._pools(STORE, "memory", setting, forecasts)
+    assert found == {"names": "average_memory", "seasonal": "told"}
+    assert asked == [("memory", "saved")]
+    # Without a policy that forecasts no forecaster is made.
+    assert study._pools(STORE, "cpu", Setting(policies=("online-gpa",)), forecasts) == {"names": "average_cpu"}
+    assert len(asked) == 1
+
+
 def test_a_row_of_a_back_test() -> None:
     tally: Any = SimpleNamespace(
         slack=[np.array([0.0, 0.25]), np.array([0.5, 0.75, 1.0])],

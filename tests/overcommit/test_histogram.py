@@ -134,17 +134,18 @@ def test_exponential_buckets_grow_by_five_percent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("buckets", "n"),
+    ("highest", "ratio", "n"),
     [
         # Widths 1, 2 and 4: the first two end at 3, and one more takes what is above.
-        (Buckets.exponential(3.0, 1.0, 2.0), 3),
-        (Buckets.exponential(3.1, 1.0, 2.0), 4),
-        (Buckets.linear(10.0, 1.0), 11),
-        (Buckets.linear(10.5, 1.0), 12),
+        (3.0, 2.0, 3),
+        (3.1, 2.0, 4),
+        (10.0, 1.0, 11),
+        (10.5, 1.0, 12),
     ],
 )
-def test_buckets_reach_the_highest_value_and_one_more(buckets: Buckets, n: int) -> None:
-    assert buckets.n == n
+def test_buckets_reach_the_highest_value_and_one_more(highest: float, ratio: float, n: int) -> None:
+    found = Buckets.linear(highest, 1.0) if ratio == 1 else Buckets.exponential(highest, 1.0, ratio)
+    assert found == (1.0, ratio, n)
 
 
 def test_a_merged_histogram_spans_both() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -85,6 +85,15 @@ def test_machines_without_judged_slots_do_not_count() -> None:
     assert rows_of(scores((1, 0, 1, 1)), policy, ALL)[0]["machines"] == 1
 
 
+def test_a_single_violation_has_a_severity() -> None:
+    found = scores((10, 1, 0.5, 0.25))
+    found["severity"], found["excess"], found["over"] = 0.25, 0.125, 1
+    (row,) = rows_of(found, [parse_policy("limit")], ALL)
+    assert (row["severity_given"], row["excess"], row["savings"], row["usable"]) == (0.25, 0.125, 0.5, 1.0)
+    (row,) = rows_of(scores((10, 0, 0, 0)), [parse_policy("limit")], ALL)
+    assert [row[name] for name in ("severity_given", "excess", "savings", "usable")] == [None] * 4
+
+
 def test_shares_of_samples_and_days() -> None:
     found = scores((10, 1, 10, 5), (10, 3, 10, 7))
     found["samples"], found["cold"], found["kills"], found["pairs"], found["changes"] = [[6], [10]], [[1], [3]], 2, 9, 3
@@ -117,6 +126,25 @@ def test_the_priorities_of_a_choice_of_tasks(trace: str, tasks: str, expected: t
 def test_a_block_of_priorities_has_both_ends() -> None:
     block = Machine({0: dict.fromkeys(range(4), (0.1, 0.5))}, 1).block({0: 1, 1: 2, 2: 8, 3: 9})
     assert block.of_priorities(2, 8).all.task.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("policy", ["nsigma", "machine-percentile", "task-percentile", "gpa"])
+def test_samples_are_cold_until_a_task_is_warm(policy: str) -> None:
+    # One task is there for five slots, another for two: three samples make it warm.
+    rows = {slot: {0: (0.1, 0.5)} | ({1: (0.1, 0.25)} if slot < 2 else {}) for slot in range(5)}
+    found = parse_policy(f"{policy}:history=1h,warmup=15m").predict(Machine({**rows}, 5).block())
+    assert found.n_cold == 2 + 2
+
+
+@pytest.mark.parametrize("is_literal", [False, True])
+@pytest.mark.parametrize("is_capped", [False, True])
+def test_policies_see_what_is_capped_and_what_the_simulator_remembers(*, is_capped: bool, is_literal: bool) -> None:
+    # A task misses slot 1: the simulator has another one in slot 2.
+    block = Machine({0: {0: (0.75, 0.5)}, 2: {0: (0.25, 0.5)}}, 3).block()
+    cell = Cell(*cast(tuple[Any, Any, Any], (None, None, None)), is_capped=is_capped, is_literal=is_literal)
+    seen = cell.seen(block).all
+    assert seen.usage.tolist() == [0.5 if is_capped else 0.75, 0.25]
+    assert seen.task.tolist() == ([0, 1] if is_literal else [0, 0])
 
 
 def test_a_sample_has_no_machine_twice_and_a_large_one_is_all() -> None:

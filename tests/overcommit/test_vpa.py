@@ -58,6 +58,17 @@ def test_vpas_updater_lowers_a_limit_above_its_bounds_at_once() -> None:
     np.testing.assert_allclose(found[first:], 0.025)
 
 
+def test_vpas_confidence_is_the_age_of_a_job_with_many_tasks() -> None:
+    # Ten tasks have 10·(s + 1) samples by slot s, of 1,440 a day: the age, s of 288 slots, is less.
+    rows = [(0, slot, task, 0.48) for slot in range(20) for task in range(10)]
+    found = KINDS["vpa-updater"]().recommend(samples_of(rows, "cpu"))
+    target = 1.15 * exponential(0.01)(0.48)
+    first = next(s for s in range(20) if target * (s / 288 / (s / 288 + 0.001)) ** 2 > 0.5)
+    assert 1 < first < 10
+    assert np.isnan(found[: 10 * first]).all()
+    np.testing.assert_allclose(found[10 * first :], target)
+
+
 def both(cpu: float, memory: float) -> tuple[JobSamples, JobSamples]:
     """A job with .1, .1 and .3 core in turn and tasks of 3 and 6 GB, whose requests lack shares of the targets."""
     parts = (
