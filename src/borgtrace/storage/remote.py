@@ -17,12 +17,17 @@ from borgtrace.errors import StoreError, first_line
 # At least two letters: a single one is a drive of Windows.  One slash: a `Path` keeps no second one.
 SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
 _KEYS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to an account that may do this"
+_LATER = "run the command again later"
 _FAULTS = {
     "NO_SUCH_BUCKET": ("there is no such bucket", "check its name, and AWS_ENDPOINT_URL"),
     "ACCESS_DENIED": ("access denied", _KEYS),
     "INVALID_ACCESS_KEY_ID": ("access denied", _KEYS),
     "SIGNATURE_DOES_NOT_MATCH": ("access denied", _KEYS),
     "NETWORK_CONNECTION": ("it cannot be reached", "check the network, and AWS_ENDPOINT_URL"),
+    "SLOW_DOWN": ("the server is busy", _LATER),
+    "INTERNAL_FAILURE": ("the server fails", _LATER),
+    "HTTP status 5": ("the server fails", _LATER),
+    "": ("it cannot be read", "check its name, the account and the network"),
 }
 
 
@@ -122,17 +127,19 @@ def told(place: Path) -> Iterator[None]:
     Raises
     ------
     StoreError
-        No such bucket, no access, no network.
+        No such bucket, no access, no network.  DuckDB repeats in errors of its own what Arrow says.
     """
     try:
         yield
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        # The code alone: what a server says may repeat parts of the request.
-        found = re.search("AWS Error ([A-Z_]+)", str(error))
+    except Exception as error:
+        # The code alone: what a server says may repeat parts of the request.  A HEAD has a status in its place.
+        found = re.search(r"AWS Error (?:UNKNOWN \()?(HTTP status \d+|[A-Z_]+)", str(error))
+        # What has a number is about a file of this machine, or one that is not there.
+        is_explained = isinstance(error, StoreError) or not isinstance(error, OSError) or error.errno is not None
+        if is_explained and not found:
+            raise
         code = found[1] if found else first_line(error)[:60]
-        what, way_out = _FAULTS.get(code, ("it cannot be read", "check its name, the account and the network"))
+        what, way_out = next(said for known, said in _FAULTS.items() if code.startswith(known))
         raise StoreError(str(place), what, got=code, way_out=way_out) from error
 
 
@@ -143,11 +150,12 @@ def unchanged(place: RemotePath) -> Iterator[None]:
     Raises
     ------
     StoreError
-        In place of any other error: files of two versions read as damaged ones.
+        In place of any other error: files of two versions read as damaged ones.  Or the bucket cannot be read.
     """
     before = place.listing()
     try:
-        yield
+        with told(place):
+            yield
     finally:
         if place.listing() != before:
             way_out = "run the command again when nobody writes there"

@@ -77,7 +77,7 @@ def _other_rows(layout: Layout, manifest: Manifest) -> StoreError | None:
     parts = {name: layout.parts(name) for name in TABLES}
     # From a bucket a footer takes a while, nearly all of it waiting.
     with ThreadPoolExecutor(_FOOTERS) as pool:
-        footers = {path: pool.submit(pq.read_metadata, path) for paths in parts.values() for path in paths}
+        footers = {path: pool.submit(_footer, path) for paths in parts.values() for path in paths}
     for name, paths in parts.items():
         found, expected = 0, manifest.tables.get(name, 0)
         for path in paths:
@@ -89,6 +89,12 @@ def _other_rows(layout: Layout, manifest: Manifest) -> StoreError | None:
             what = f"{name} does not have the rows that the manifest counts"
             return unreadable(layout.root, what, f"{found:,}", f"{expected:,} rows")
     return None
+
+
+def _footer(path: Path) -> pq.FileMetaData:
+    # Opened here: of a URL Arrow would make a client, which takes longer than the request.
+    with path.open("rb") as file:
+        return pq.read_metadata(file)
 
 
 def check_unchanged(layout: Layout, manifest: Manifest, paths: Sequence[Path], threads: int = 1) -> None:

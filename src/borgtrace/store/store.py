@@ -13,7 +13,7 @@ import numpy as np
 
 from borgtrace.errors import StoreNotice, UsageError
 from borgtrace.schema import TABLES
-from borgtrace.storage import place
+from borgtrace.storage import place, told
 from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.compatibility import lacking_columns
 from borgtrace.store.integrity import read_intact
@@ -135,10 +135,13 @@ class Store:
             When it is not a single query, or names what does not exist.
         EngineError
             When the engine refuses the work, or the time is over.
+        StoreError
+            When the bucket of the store cannot be read.
         """
         from borgtrace.engine.guard import query as guarded
 
-        return guarded(self._connection, query, timeout, parameters)
+        with told(self.path):
+            return guarded(self._connection, query, timeout, parameters)
 
     def stream(
         self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float | None = None
