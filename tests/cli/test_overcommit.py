@@ -179,3 +179,20 @@ def test_what_is_refused(
     code, out, err = run(capsys, store, "--policy", "limit", *arguments)
     assert (code, out) == (2, "")
     assert err.splitlines()[-1] == f"borgtrace: {message}"
+
+
+def test_the_list_says_what_each_policy_does_and_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, tmp_path, "--list")
+    assert (code, err) == (0, "")
+    policies, recommenders = (block.splitlines() for block in out.split("\nrecommenders (--recommend):\n"))
+    for lines in (policies, recommenders):
+        assert lines == sorted(lines, key=lambda line: line.split()[0])
+    assert f"{'borg':<27}φ times the sum of the limits (phi)" in policies
+    assert f"{'limit':<27}the sum of the limits" in policies
+    assert f"{'gpa':<27}Gaussian quantile of the summed means and variances; ρ is per slot, not per horizon" in (
+        line.removesuffix(" (rho, history, warmup)") for line in policies
+    )
+    assert f"{'request':<27}the tasks' own requests" in recommenders
+    assert f"{'hpa':<27}HPA's replicas for a target utilization; their requests are shared by the tasks that ran" in (
+        line.removesuffix(" (target, tolerance)") for line in recommenders
+    )

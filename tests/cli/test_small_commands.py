@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import json
 import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from borgtrace.cli import _moments, main
 from borgtrace.cli._console import counted
+from borgtrace.cli._criteria import takes_criteria
 from borgtrace.cli._grid import Column, fitted
 from borgtrace.cli.app import _not_writable, damage_behind
 from borgtrace.colocation.from_moments import Moments
 from borgtrace.errors import EngineError, StoreError, UsageError
+from borgtrace.forecast import FORECAST, PACKED
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.placement import Average, Gpa, Percentile, Request
 from tests.ingest.raw import write_cell
@@ -120,6 +124,83 @@ def test_the_explorer_prints_its_address_and_says_that_it_stopped(
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == (out, "Press Ctrl-C to stop.\nStopped.\n")
     assert asked == {"port": 8321, "browser": False, "at": "/"}
+
+
+def test_a_forecast_is_asked_with_what_the_options_say(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[object, dict[str, object]]] = []
+    monkeypatch.setattr(
+        "borgtrace.cli._answers.ask", lambda question, store, given, **_: asked.append((question, given))
+    )
+    assert run("forecast", store) == 0
+    chosen = ("--forecaster", "persistence", "--forecaster", "mean", "--resource", "cpu", "--tasks", 9, "--folds", 2)
+    files = ("--save", tmp_path / "new", "--model", tmp_path / "old")
+    assert run("forecast", store, "--pack", *chosen, *files, "--examples", 70, "--seed", 5) == 0
+    assert asked == [
+        (FORECAST, {"tasks": 10_000, "folds": 3, "examples": 50_000, "seed": 0, "save": "", "model": ""}),
+        (
+            PACKED,
+            {
+                **{"tasks": 9, "folds": 2, "examples": 70, "seed": 5},
+                **{"save": str(tmp_path / "new"), "model": str(tmp_path / "old")},
+                **{"forecasters": ("persistence", "mean"), "resources": ("cpu",)},
+            },
+        ),
+    ]
+
+
+def test_a_generation_is_refused_before_a_store_is_fitted(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun: list[object] = []
+    monkeypatch.setattr("borgtrace.analyses.likeness.fit", lambda *given: begun.append(given) or Mock(note="fitted"))
+    assert run("synth", tmp_path / "twin", "--like", store, "--generation", "2012") == 2
+    assert capsys.readouterr().err == "borgtrace: --generation: unknown value: expected one of 2011, 2019, got '2012'\n"
+    assert begun == []
+
+
+def test_an_export_to_a_full_folder_is_refused_before_anything_is_copied(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun: list[object] = []
+    monkeypatch.setattr("borgtrace.ingest.subset.subset", lambda *given: begun.append(given))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "file").touch()
+    assert run("export", store, tmp_path / "out", "--tier", "free") == 2
+    assert capsys.readouterr().err == (
+        f"borgtrace: {tmp_path / 'out'}: holds something else: expected a new folder, got 1 entries; "
+        "name another folder, or remove this one\n"
+    )
+    assert begun == []
+
+
+def test_options_that_choose_tasks_are_added_to_those_of_a_command() -> None:
+    asked: list[object] = []
+
+    # Annotations are text in this file; a command line needs their types.
+    def command(store: Path, *, criteria: dict[str, Any], rows: int = 3) -> None:
+        asked.extend((store, criteria, rows))
+
+    taking = takes_criteria(command)
+    options = inspect.signature(taking).parameters
+    assert {
+        name: (options[name].annotation, options[name].default) for name in ("rows", "user", "fraction", "seed")
+    } == {"rows": (int, 3), "user": (str, ""), "fraction": (float | None, None), "seed": (int, 0)}
+    assert options["store"].annotation is Path
+    assert "criteria" not in options
+    texts = {"jobs": "5,7-8", "machines": "", "time": "1s..2s", "tier": "free,other", "priority": "9", "user": "u"}
+    texts |= {"scheduling_class": "0-1", "end_type": "KILL", "where": ""}
+    taking(store=Path("s"), rows=4, **texts, fraction=0.5, seed=6)
+    assert asked == [
+        Path("s"),
+        {
+            **{"jobs": (5, 7, 8), "machines": (), "time": (1_000_000, 2_000_000), "tiers": ("free", "other")},
+            **{"priorities": (9,), "scheduling_classes": (0, 1), "users": ("u",), "end_types": ("KILL",)},
+            **{"where": None, "fraction": 0.5, "seed": 6},
+        },
+        4,
+    ]
 
 
 def test_only_what_is_not_explained_is_looked_into(store: Path, tmp_path: Path) -> None:

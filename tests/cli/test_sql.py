@@ -8,10 +8,12 @@ import json
 import re
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.cli import main
+from borgtrace.cli._rows import print_answer
 
 MACHINES = ["0,5,0,P,0.5,0.2493", "0,6,0,P,0.5,", "7,5,1,,,"]
 
@@ -225,3 +227,17 @@ def test_thirty_columns_are_readable_at_every_width(
 def test_json_is_a_format_too(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(store, "select 1 as a, null as b", "--json") == 0
     assert capsys.readouterr().out == '{"a": 1, "b": null}\n'
+
+
+@pytest.mark.parametrize(
+    ("format", "printed"),
+    [
+        ("table", "a plan\nof two lines\n"),
+        ("csv", '"explain_key","explain_value"\n"plan","a plan\nof two lines"\n'),
+        ("json", '{"explain_key": "plan", "explain_value": "a plan\\nof two lines"}\n'),
+    ],
+)
+def test_a_plan_is_printed_as_it_is_drawn(format: str, printed: str, capfd: pytest.CaptureFixture[str]) -> None:
+    plan = pa.table({"explain_key": ["plan"], "explain_value": ["a plan\nof two lines"]})
+    print_answer(plan.to_reader(), format, 20)
+    assert capfd.readouterr().out == printed

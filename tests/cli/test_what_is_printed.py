@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +18,7 @@ import pyarrow as pa
 import pytest
 import typer
 
+from borgtrace import __version__
 from borgtrace.cli import (
     _answers,
     _experiments,
@@ -96,9 +99,31 @@ def test_several_answers_are_their_claims(capfd: Capture, monkeypatch: pytest.Mo
 
 def test_a_file_says_where_it_comes_from_and_why_it_is_empty() -> None:
     told = json.loads(_answers._described(answer()).schema.metadata[b"borgtrace"])
+    assert list(told) == sorted(told)
     assert (told["store"], "seconds" in told, "not_applicable" in told) == ("store", False, False)
     told = json.loads(_answers._described(answer(reason="no usage")).schema.metadata[b"borgtrace"])
     assert told["not_applicable"] == "no usage"
+
+
+def test_a_table_comes_after_what_was_printed_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", stream)
+    print("before")
+    _answers.publish([answer()], out=None, png=False, as_json=False)
+    stream.flush()
+    assert stream.buffer.getvalue() == b'before\n"n"\n3\n1\n'  # type: ignore[attr-defined]
+
+
+def test_a_picture_has_two_pixels_for_each_of_its_chart(tmp_path: Path) -> None:
+    bare = {"width": 40, "height": 30, "padding": 0, "config": {"view": {"stroke": None}}}
+    spec = {"data": {"values": [{}]}, "mark": "rect", "$schema": "https://vega.github.io/schema/vega-lite/v5.json"}
+    result = answer()
+    result.plot = lambda: SimpleNamespace(to_json=lambda indent: json.dumps(spec | bare))
+    _answers.write(result, tmp_path, png=True)
+    # Width and height stand behind the signature and the name of the first chunk.
+    assert struct.unpack(">II", (tmp_path / "counted.png").read_bytes()[16:24]) == (80, 60)
+    _answers.write(result, tmp_path / "none", png=False)
+    assert not (tmp_path / "none" / "counted.png").exists()
 
 
 def test_shared_tables_are_printed_once_and_what_follows_them_is(
@@ -160,6 +185,7 @@ def test_a_store_in_words(store: Path, capsys: Capture) -> None:
         *(["instance_events", "1"], ["instance_constraints", "1"], ["instance_usage", "1"], ["tasks", "1"]),
     ]
     assert "task_usage: 1 file, parts 0 of 500" in lines
+    assert lines[-1] == f"digest {manifest.digest}, borgtrace {__version__}, format {manifest.format_version}"
     sized = replace(manifest, synthetic={"seed": 7, "version": 3}, basis={"cores": 8, "bytes": 2**34})
     _manifest.print_manifest(sized, store)
     out = capsys.readouterr().out
@@ -313,6 +339,22 @@ def test_a_store_that_cannot_even_be_verified_is_damaged(store: Path, monkeypatc
 
     monkeypatch.setattr("borgtrace.store.verify.verify", refuse)
     assert app.damage_behind(ValueError("of a library"), store) is damaged
+
+
+def test_a_notice_is_shown_as_errors_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
+    app.ending_well(lambda: None)()
+    assert warnings.formatwarning("rows differ", UserWarning, "x.py", 1) == "borgtrace: rows differ\n"
+
+
+def test_places_in_buckets_are_found_among_the_options() -> None:
+    options: dict[str, Any] = {"store": Path("gs://b/x"), "sources": [Path("s3://b/y"), Path("z")], "n": 3}
+    options |= {"out": Path("o"), "none": []}
+    found = app._take_urls(options, ("store", "sources"))
+    assert [(name, str(remote)) for name, remote in found] == [("store", "gs://b/x"), ("sources", "s3://b/y")]
+    assert options["store"] is found[0][1]
+    assert options["sources"] == [found[1][1], Path("z")]
+    assert (options["n"], options["out"], options["none"]) == (3, Path("o"), [])
 
 
 def test_the_help_of_a_command_offers_no_completion(capsys: Capture) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 import pytest
+from rich.progress import Progress
 
 from borgtrace.cli import (
     _answers,
@@ -95,6 +97,21 @@ def test_the_account_of_an_ingest(capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["read"][1]["merged"] == 2
 
 
+@pytest.mark.parametrize(
+    ("skipped", "merged", "more"), [(0, 0, ""), (3, 0, " + 3 set aside"), (0, 2, " + 2 set aside")]
+)
+def test_rows_that_are_neither_stored_nor_rejected_are_told(
+    skipped: int, merged: int, more: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = replace(manifest().sources[0], rows_in=20, stored=15, quarantined=5, skipped=skipped, merged=merged)
+    _ingestion.print_outcome(IngestResult((source,), 0, (), None), Path("store"), as_json=False)
+    assert capsys.readouterr().out.splitlines() == [
+        "Read 1 file; 0 already in the store",
+        f"rows in 20 = stored 15 + quarantined 5{more}",
+        "Staged. To sort: borgtrace ingest SRC --store store",
+    ]
+
+
 def test_bars_of_an_ingest_end_at_once_where_there_is_nothing_to_do() -> None:
     with _ingestion.bars() as bars:
         bars.begin("stage", 10, "bytes")
@@ -119,6 +136,25 @@ def test_bars_of_an_ingest_end_at_once_where_there_is_nothing_to_do() -> None:
 def test_rates(speed: float | None, elapsed: float | None, unit: str, text: str) -> None:
     task = SimpleNamespace(speed=speed, completed=600, elapsed=elapsed, fields={"unit": unit})
     assert str(_console.Rate().render(task)) == text  # type: ignore[arg-type]
+
+
+def test_each_step_has_a_time_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    bars = Progress(get_time=lambda: now[-1], disable=True)
+    monkeypatch.setattr(_console, "progress", lambda *_: nullcontext(bars))
+    with _console.steps("rows") as report:
+        (task,) = bars.tasks
+        assert (task.total, task.fields) == (None, {"unit": "rows"})
+        for time, name, done, total, elapsed in (
+            (1.0, "one", 0, 2, 0),
+            (9.0, "one", 1, 2, 8),
+            (10.0, "two", 0, 4, 0),
+            (12.0, "two", 1, 4, 2),
+            (13.0, "two", 3, 4, 3),
+        ):
+            now.append(time)
+            report(name, done, total)
+            assert (task.description, task.completed, task.total, task.elapsed) == (name, done, total, elapsed)
 
 
 def test_columns_as_table_csv_and_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,6 +242,26 @@ def test_what_a_dataset_says(capsys: pytest.CaptureFixture[str], tmp_path: Path)
         _datasets.split_of("most", "job")
 
 
+@pytest.mark.parametrize("option", ["--min-length", "--max-length", "slots of the grid"])
+def test_lengths_are_drawn_where_bounds_of_them_leave_traces_out(
+    option: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from borgtrace.datasets import BuildResult
+    from borgtrace.datasets.histogram import Bin
+
+    asked: list[tuple[object, object]] = []
+    bins = (Bin(1, 4, 1, 4), Bin(5, 9, 3, 16))
+    monkeypatch.setattr("borgtrace.datasets.histogram.lengths", lambda *given: asked.append(given) or bins)
+    built = BuildResult(tmp_path, True, {"training": 3}, 3, 16, {"all": (4, 20), option: (1, 4)}, (), ())
+    store, selection = cast("Store", "store"), cast("Selection", "selection")
+    _datasets.print_built(built, store, selection, as_json=False)
+    heading, first, second, share = capsys.readouterr().err.splitlines()[-4:]
+    assert heading.split() == ["points", "traces", "share", "windows", "share"]
+    assert [line.split()[:2] for line in (first, second)] == [["1–4", "1"], ["5–9", "3"]]
+    assert share.startswith("5 to 50 points: 3 of 4 traces, 75.0 % (2011 as published: about 74 %)")
+    assert asked == [("store", "selection")]
+
+
 def _file(part: int, size: int | None) -> RemoteFile:
     path = f"job_events/part-{part:05d}-of-00500.csv.gz"
     return RemoteFile("job_events", part, path, f"http://x/{path}", Version(size))
@@ -229,6 +285,19 @@ def test_a_plan_of_a_fetch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     facts = json.loads(capsys.readouterr().out)
     assert [file["is_here"] for file in facts["files"]] == [False, False, True]
     assert (facts["bytes"], facts["bytes_to_come"], facts["missing"]) == (1_500, 750, ["gone.gz"])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "text"),
+    [
+        ((500, None), "at least 500 bytes"),
+        ((500, 499), "999 bytes"),
+        ((None, None), "at least 0 bytes"),
+        ((), "0 bytes"),
+    ],
+)
+def test_sizes_that_a_server_does_not_state_are_left_out(sizes: tuple[int | None, ...], text: str) -> None:
+    assert _download._size([_file(part, size) for part, size in enumerate(sizes)]) == text
 
 
 def test_a_disk_that_is_too_small_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,80 @@
+"""``borgtrace machine``: its lines to the letter, of a machine that is full, unknown, idle or gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from borgtrace.cli import main
+from borgtrace.ingest import IngestOptions, ingest
+from tests.ingest.raw import EVENTS, JOBS, MACHINES, USAGE, write_part
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Task 0 of job 10 on machine 5, task 0 of job 11 on machine 6 of unknown capacity, nothing on 7; 8 is gone."""
+    folder = tmp_path_factory.mktemp("machine")
+    first = MACHINES[0].replace(",0.5,", ",0.1234567,")
+    tables = {
+        "machine_events": [first, "0,6,0,P,,", "0,7,0,P,0.5,0.5", "0,8,0,P,0.5,0.5", "700000000,8,1,,0.5,0.5"],
+        "job_events": [line.replace(",10,", f",{job},") for line in JOBS for job in (10, 11)],
+        "task_events": [EVENTS[0], EVENTS[0].replace(",10,0,5,", ",11,0,6,")],
+        "task_usage": [USAGE[0], USAGE[0].replace(",10,0,5,", ",11,0,6,")],
+    }
+    for table, lines in tables.items():
+        write_part(folder / "raw", table, lines)
+    ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
+    return folder / "store"
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["machine", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    assert ended.value.code == 0, err
+    return out.splitlines()
+
+
+def test_the_load_by_hour(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Five minutes of .0015 CPU and .067 memory are a twelfth of them in the hour.
+    assert shown(capsys, store, 5) == [
+        "machine 5: up, CPU 0.12346, memory 0.2493, platform HofLGzk",
+        "        hour       n_tasks           cpu        memory",
+        "           0             1      0.000125     0.0055833",
+        "CPU 0.1% used; memory 2.2% used",
+    ]
+
+
+def test_tasks_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, names, row, use = shown(capsys, store, 5, "--at", "650s")
+    assert dict(zip(names.split(), row.split(), strict=True)) == {
+        "collection_id": "10",
+        "instance_index": "0",
+        "since": "0",
+        "priority": "9",
+        "scheduling_class": "3",
+        "cpu_request": "0.125",
+        "memory_request": "0.07446",
+        "average_cpu": "0.0015",
+        "maximum_cpu": "0.039",
+        "average_memory": "0.067",
+    }
+    assert use == "CPU 1.2% used, 101.3% requested; memory 26.9% used, 29.9% requested"
+
+
+def test_a_share_of_an_unknown_capacity_is_none(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, *_, last = shown(capsys, store, 6)
+    assert (first, last) == ("machine 6: up, CPU –, memory –, platform P", "its capacity is unknown")
+
+
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [((7,), "7: up"), ((8,), "8: down"), ((8, "--at", "699s"), "8: up"), ((8, "--at", "700s"), "8: down")],
+)
+def test_a_machine_without_tasks(
+    store: Path, words: tuple[object, ...], state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, _, last = shown(capsys, store, *words)
+    assert first.startswith(f"machine {state}, CPU 0.5, memory 0.5, platform ")
+    assert last == "nothing is known to have run"
