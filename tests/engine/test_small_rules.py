@@ -210,7 +210,6 @@ def test_java_is_named_where_it_is_missing(said: str, is_java: bool) -> None:
 
 
 def test_how_hadoop_is_told_a_file() -> None:
-    assert spark._location("hdfs://host/a[1]") == "hdfs://host/a[1]"
     assert spark._location("/a [1]/{x},y*") == r"file:///a \[1\]/\{x\}\,y\*"
 
 

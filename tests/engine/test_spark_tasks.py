@@ -22,7 +22,7 @@ from borgtrace.colocation.synthetic import synthetic_pool
 from borgtrace.datasets import Options as DatasetOptions
 from borgtrace.datasets import Selection, build
 from borgtrace.engine import SparkTasks, spark, tasks_on
-from borgtrace.engine.spark_tasks import refusal
+from borgtrace.engine.refusal import refusal
 from borgtrace.errors import EngineError, SourceError, UsageError
 from borgtrace.ingest import IngestOptions, clustering, ingest, staging
 from borgtrace.ingest.discovery import discover

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -109,9 +109,13 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_a_standalone_cluster_agrees(master: str, cells: dict[str, Path], duckdb_tables: dict[str, Tables]) -> None:
-    names = [str(param.id) for param in WORKLOAD]
+    agree_on([str(param.id) for param in WORKLOAD], master, str(cells["2011"] / "store"), duckdb_tables["2011"])
+
+
+def agree_on(names: Sequence[str], url: str, store: str, tables: Tables) -> None:
+    """Ask a cluster some questions, and compare its answers with those of this machine."""
     asked = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", _ASK, master, str(cells["2011"] / "store"), *names],
+        [sys.executable, "-W", "ignore", "-c", _ASK, url, store, *names],
         capture_output=True,
         text=True,
         timeout=1500,
@@ -121,7 +125,7 @@ def test_a_standalone_cluster_agrees(master: str, cells: dict[str, Path], duckdb
     assert asked.returncode == 0, asked.stderr[-3000:]
     answers = json.loads(asked.stdout.rpartition("ANSWERS")[2])
     for name in names:
-        expected = recipes()[name].run(duckdb_tables["2011"])
+        expected = recipes()[name].run(tables)
         rows = json.loads(json.dumps(expected.table.to_pylist()))
         assert answers[name]["not_applicable"] == expected.not_applicable, name
         assert len(answers[name]["rows"]) == len(rows), name

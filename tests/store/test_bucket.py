@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import borgtrace
 from borgtrace.cli import main
 from borgtrace.datasets import Options, Selection, build
-from borgtrace.errors import BorgtraceError, EngineError, StoreError
+from borgtrace.errors import BorgtraceError, StoreError
 from borgtrace.recipe import EngineTables, find_recipe
 from borgtrace.storage import blocks, place
 from borgtrace.store.columns import DEFAULT_COLUMNS
@@ -136,17 +139,26 @@ def test_a_query_reads_nothing_but_the_store(bucket: Bucket, small: Path) -> Non
             store.sql(f"SELECT * FROM read_parquet('{place_}')")
 
 
-def test_spark_reads_no_bucket() -> None:
-    from borgtrace.engine import read_table
-    from borgtrace.schema import TABLES
+def test_spark_reads_some_columns_in_pieces(bucket: Bucket, small: Path) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-    class Spark:
-        name = "pyspark"
+    from borgtrace.engine.bucket_source import BucketSource
 
-    with pytest.raises(EngineError) as caught:
-        read_table(Spark(), TABLES["tasks"], ["gs://b/tasks/part-00000.parquet"])  # type: ignore[arg-type]
-    where = "gs://b/tasks/part-00000.parquet"
-    assert str(caught.value) == f"pyspark: reads no bucket: got {where}; leave --engine out, or copy it here"
+    rows = pq.read_table(small / "tasks" / "part-00000.parquet")
+    at = bucket.root / "store" / "tasks" / "part-00000.parquet"
+    pq.write_table(rows, at, row_group_size=1)
+    names = {"user": "user", "collection_id": "collection_id", "who": "user", "later": None}
+    made_of = json.dumps([[f"{URL}/tasks/{at.name}"], names, 2])
+    kinds = {"who": StringType(), "collection_id": LongType(), "later": LongType()}
+    schema = StructType([StructField(name, kind) for name, kind in kinds.items()])
+    reader = BucketSource({"made_of": made_of}).reader(schema)
+    first, second = (pa.Table.from_batches(reader.read(piece)) for piece in reader.partitions())
+    wanted = {"who": rows["user"].cast(pa.string()), "collection_id": rows["collection_id"]}
+    wanted["later"] = pa.nulls(len(rows), pa.int64())
+    for part, begin in ((first, 0), (second, 1)):
+        assert part.to_pydict() == pa.table(wanted).take(list(range(begin, len(rows), 2))).to_pydict()
+        assert part.schema.field("who").type == pa.string()
 
 
 def test_parts_are_not_cut_out_of_a_bucket(bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

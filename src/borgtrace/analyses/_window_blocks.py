@@ -81,12 +81,11 @@ def sum_blocks(tables: Tables, rows: ibis.Table, kernel: Kernel, stage: str) -> 
 
 def _in_workers(rows: ibis.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int64]:
     """Let Spark's workers run the kernel over their blocks, and add up what they send back."""
-    from borgtrace.engine.spark import frame_to_arrow, spark_session
+    from borgtrace.engine.spark import frame, frame_to_arrow
 
     backend: Any = ibis.get_backend(rows)
     # Not one block for a small store: a group goes to one worker, the others would idle.
     blocks = rows.mutate(block=rows.collection_id % max(n_blocks, 8))
-    frame = spark_session(backend).sql(backend.compile(blocks))
 
     def work(block: pa.Table) -> pa.Table:
         flat = kernel(block.sort_by([(name, "ascending") for name in ORDER])).ravel()
@@ -94,7 +93,7 @@ def _in_workers(rows: ibis.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.i
         where = np.flatnonzero(flat)
         return pa.table({"position": where.astype(np.int64), "value": flat[where]})
 
-    sent = frame_to_arrow(frame.groupBy("block").applyInArrow(work, "position long, value long"))
+    sent = frame_to_arrow(frame(backend, blocks).groupBy("block").applyInArrow(work, "position long, value long"))
     # The shape of a kernel's answer does not depend on the rows: an empty block tells it.
     shape = kernel(rows.schema().to_pyarrow().empty_table())
     total = np.zeros(shape.size, dtype=np.int64)

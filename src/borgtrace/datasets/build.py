@@ -29,7 +29,7 @@ from borgtrace.engine import SparkTasks
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.kernels.runs import spans
-from borgtrace.storage import check_free, new_folder, place
+from borgtrace.storage import RemotePath, check_free, new_folder, place, replacing
 from borgtrace.store import Store
 
 Item = TypeVar("Item")
@@ -115,7 +115,7 @@ def build(
         Whether another dataset that `out` holds is replaced, once this one is whole.
     threads
         Threads that gather, encode and write; all cores where None.  They do not change a byte.  Or executors of Spark,
-        which see the store and `out` under the same names.
+        which see the store and `out` under the same names, a bucket for instance.
     progress
         Told of each step.
 
@@ -139,7 +139,9 @@ def build(
     with new_folder(out, replaces=replaces) as folder, ThreadPoolExecutor(1) as aside:
         leakage = aside.submit(_leakage, options, work.traces, work.sets)
         scalings = work.measure()
-        files = work.write(folder.absolute(), scalings)
+        # What goes to a bucket executors copy there, each its own files: they may not see a folder of this machine.
+        is_shared = isinstance(threads, SparkTasks) and isinstance(out, RemotePath)
+        files = work.write(out if is_shared else folder.absolute(), scalings)
         about = metadata.describe(store, options, work.names, scalings, files, leakage.result(), work.selected())
         metadata.write(folder, about)
         (folder / card.FILE).write_text(card.card(about, store.manifest.dialect))
@@ -211,8 +213,9 @@ class _Work:
         def write(shard: tuple[Path, Index]) -> File:
             path, index = shard
             arrays = self._scaled(index, scalings)
-            records = write_format(path, self.names, arrays, is_compressed=self.options.is_compressed)
-            return File(path.name, records, path.stat().st_size)
+            with replacing(path) as draft:
+                records = write_format(draft, self.names, arrays, is_compressed=self.options.is_compressed)
+                return File(path.name, records, draft.stat().st_size)
 
         # Results come back in the order of the files, whatever thread wrote them.
         files: dict[str, list[File]] = {name: [] for name in self.sets}

@@ -163,6 +163,8 @@ def write_original(folder: Path, metadata: Metadata) -> None:
     width, counts = len(metadata.names.series), metadata.counts
     for name, files in metadata.files.items():
         content = {"dimension_count": width, "path_count": len(files), "sample_count": counts[name]}
+        # Files that went to a bucket left no folder here.
+        (folder / name).mkdir(exist_ok=True)
         (folder / name / FILE).write_text(json.dumps(content))
 
 

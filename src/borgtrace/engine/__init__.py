@@ -14,7 +14,6 @@ from borgtrace.engine.embedded import add_view, raw_connection
 from borgtrace.engine.spark_tasks import SparkTasks
 from borgtrace.errors import EngineError, UsageError, first_line
 from borgtrace.schema import Table
-from borgtrace.storage import BUCKETS
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -89,7 +88,7 @@ def _is_spark(url: str) -> bool:
 def read_table(con: SQLBackend, table: Table, paths: Sequence[str], *, name: str | None = None) -> ir.Table:
     """Read Parquet files as a canonical table on any engine from :func:`connect`.
 
-    On a cluster, every worker must see `paths` under the same names (a shared file system).
+    On a cluster, every worker must see `paths` under the same names (a shared file system, or a bucket).
 
     Parameters
     ----------
@@ -105,7 +104,7 @@ def read_table(con: SQLBackend, table: Table, paths: Sequence[str], *, name: str
     Raises
     ------
     EngineError
-        Where a file is missing or is not Parquet, or in a bucket that Spark would have to read.
+        Where a file is missing or is not Parquet.
 
     Examples
     --------
@@ -114,8 +113,6 @@ def read_table(con: SQLBackend, table: Table, paths: Sequence[str], *, name: str
     0
     """
     name = name or table.name
-    if con.name == "pyspark" and paths and paths[0].startswith(BUCKETS):
-        raise EngineError(con.name, "reads no bucket", got=paths[0], way_out="leave --engine out, or copy it here")
     try:
         if con.name == "pyspark":
             from borgtrace.engine.spark import register

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import httpx
 import ibis
 import pyarrow as pa
+import sqlglot
+from ibis.expr.operations import PhysicalTable
 
+from borgtrace.engine.columns_read import columns_read
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.engine.memory import parse_memory
+from borgtrace.engine.refusal import IN_BUCKET, refusal
 from borgtrace.engine.stored import stored_names
 from borgtrace.errors import EngineError, first_line
 from borgtrace.schema import Table
 from borgtrace.schema.data_files import read_rows
+from borgtrace.storage import BUCKETS
 
 if TYPE_CHECKING:
     from ibis.backends.pyspark import Backend
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _INSTALL = "install it with: pip install borgtrace[spark]"
 _JAVA = "install Java 17 or later and set JAVA_HOME"
@@ -35,6 +42,9 @@ PATIENCE = 20.0
 """Seconds that a worker has to start an executor: Java starts in two."""
 _ON_DEMAND = "spark.dynamicAllocation.enabled"
 _PATTERN = re.compile(r"([*?\[\]{}\\,])")
+_REMOTE: dict[str, tuple[Table, list[str], dict[str, str | None]]] = {}
+"""Views of tables in a bucket: what each is, its files, and what they call its columns."""
+_SHOWN = Lock()
 
 
 def connect(url: str = "local[2]", memory: str = "4GB", temp_directory: Path | None = None, **conf: str) -> Backend:
@@ -106,6 +116,11 @@ def register(con: Backend, table: Table, paths: Sequence[str], name: str) -> Non
     from ibis.backends.pyspark.datatypes import PySparkSchema
 
     session, schema = spark_session(con), ibis_schema(table)
+    _REMOTE.pop(name, None)
+    if paths and paths[0].startswith(BUCKETS):
+        _REMOTE[name] = table, list(paths), stored_names(table, paths)
+        _show(session, name, table.names)
+        return
     if paths:
         # Spark itself reads columns that the files lack as NULL.
         names = stored_names(table, paths)
@@ -125,8 +140,42 @@ def put(con: Backend, name: str, rows: pa.Table) -> None:
 
 def collect(con: Backend, expr: ibis.Table) -> pa.Table:
     """Run an expression and return its rows; see :func:`borgtrace.engine.to_arrow`."""
+    return frame_to_arrow(frame(con, expr)).cast(expr.schema().to_pyarrow())
+
+
+def frame(con: Backend, expr: ibis.Table) -> DataFrame:
+    """Return an expression as a data frame of Spark that reads of tables in a bucket only the columns it needs."""
     con._run_pre_execute_hooks(expr)  # registers in-memory tables and functions of the expression
-    return frame_to_arrow(spark_session(con).sql(con.compile(expr))).cast(expr.schema().to_pyarrow())
+    session, query = spark_session(con), con.compile(expr)
+    tables = {table.name: table.schema.names for table in expr.op().find(PhysicalTable)}
+    # The frame keeps the views that it was made of, which other threads may then replace.
+    with _SHOWN:
+        if remote := tables.keys() & _REMOTE:
+            read = columns_read(sqlglot.parse_one(query, read=con.dialect), tables, con.dialect)
+            for name in remote:
+                _show(session, name, read[name])
+        return session.sql(query)
+
+
+def _show(session: SparkSession, name: str, columns: Collection[str]) -> None:
+    """Make the view of a table in a bucket with some of its columns, or its first one."""
+    from ibis.backends.pyspark.datatypes import PySparkSchema
+    from pyspark.sql import functions
+
+    from borgtrace.engine.bucket_source import BucketSource
+
+    table, files, names = _REMOTE[name]
+    schema = PySparkSchema.from_ibis(ibis_schema(table))
+    kept = [field for field in schema if field.name in (columns or table.names[:1])]
+    # A file for each task, or a share of its row groups where files are fewer than cores.
+    pieces = -(-session.sparkContext.defaultParallelism // len(files))
+    session.dataSource.register(BucketSource)
+    source = session.read.format(BucketSource.name()).schema(type(schema)(kept))
+    rows = source.option("made_of", json.dumps([files, names, pieces])).load()
+    # Spark drops the others, as nothing needs them; should anything do, this is an error, not a NULL.
+    absent = functions.raise_error(functions.lit(f"a column of {name} that is not read"))
+    columns = [field.name if field in kept else absent.cast(field.dataType).alias(field.name) for field in schema]
+    rows.select(*columns).createOrReplaceTempView(name)
 
 
 def spark_session(con: Backend) -> SparkSession:
@@ -139,7 +188,12 @@ def frame_to_arrow(frame: Any) -> pa.Table:
     """Collect a Spark data frame; pyspark leaves its socket to the garbage collector, which complains."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
-        return frame.toArrow()
+        try:
+            return frame.toArrow()
+        except Exception as error:  # Py4J and pyspark raise unrelated classes
+            if IN_BUCKET in str(error):
+                raise refusal(frame.sparkSession.sparkContext.master, str(error)) from error
+            raise
 
 
 def _configuration(url: str, memory: str, temp_directory: Path | None) -> dict[str, str]:
@@ -201,6 +255,4 @@ def _workers(url: str) -> str:
 
 def _location(path: str) -> str:
     """Name one local file to Hadoop, which would take brackets and braces for a pattern."""
-    if "://" in path:
-        return path
     return "file://" + _PATTERN.sub(r"\\\1", str(Path(path).absolute()))

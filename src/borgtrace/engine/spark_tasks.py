@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from borgtrace.errors import BorgtraceError, EngineError
-from borgtrace.schema.data_files import read_rows
-
-_REFUSALS = read_rows(Path(__file__).with_name("refusals.csv"))
-_LAST_LINE = re.compile(r"^(?:\w+\.)*(\w+(?:Error|Exception|Exit|Interrupt): .*)$", re.MULTILINE)
-"""How a traceback of Python ends."""
+from borgtrace.engine.refusal import refusal
+from borgtrace.errors import BorgtraceError
 
 
 @dataclass(frozen=True)
@@ -102,20 +96,3 @@ def _call(shared: Any, item: Any) -> Any:
     except BorgtraceError as error:
         # Raised, Spark would try again in vain, and make another error of it.
         return error
-
-
-def refusal(url: str, text: str) -> EngineError:
-    """Say in one line why Spark gave a task up.
-
-    Parameters
-    ----------
-    url
-        The master.
-    text
-        What Spark says, a page of Java with maybe a traceback of Python in it.
-    """
-    raised = _LAST_LINE.findall(text)
-    got = raised[-1] if raised else text.rpartition("most recent failure: ")[2].partition("\n")[0]
-    # The last one is in every text.
-    known = next(row for row in _REFUSALS if row["sign"] in text)
-    return EngineError(url, known["what"], got=got, way_out=known["way_out"])

@@ -122,9 +122,9 @@ def hold(expr: ibis.Table, name: str) -> ibis.Table:
     con = ibis.get_backend(expr)
     if con.name == "pyspark":
         # pyspark is an extra: it is imported only where Spark is the engine.
-        from borgtrace.engine.spark import spark_session
+        from borgtrace.engine.spark import frame
 
-        spark_session(con).sql(con.compile(expr)).cache().createOrReplaceTempView(name)
+        frame(con, expr).cache().createOrReplaceTempView(name)
     else:
         con.raw_sql(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {_typed(con, expr)}')
     return con.table(name)
@@ -163,11 +163,10 @@ def _compute(
 ) -> None:
     """Write one file, or a folder with a file for each piece of a large table."""
     if con.name == "pyspark":
-        from borgtrace.engine.spark import spark_session
+        from borgtrace.engine.spark import frame
 
         # Spark cuts and spills by itself: pieces are for DuckDB.
-        query = con.compile(derived.build(source, dialect))
-        spark_session(con).sql(query).write.mode("overwrite").parquet(f"file://{target.absolute()}")
+        frame(con, derived.build(source, dialect)).write.mode("overwrite").parquet(f"file://{target.absolute()}")
         return
     parts = [derived.build(part, dialect) for part in (pieces(source) if derived.is_per_life else [source])]
     if len(parts) == 1:

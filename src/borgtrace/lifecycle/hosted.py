@@ -4,11 +4,9 @@ from functools import cache
 
 import ibis
 from sqlglot import exp
-from sqlglot.optimizer.pushdown_projections import pushdown_projections
-from sqlglot.optimizer.qualify import qualify
-from sqlglot.optimizer.scope import traverse_scope
 
 from borgtrace.engine.bigquery import HOSTED, ROWS_OF_A, bytes_of, compile_sql, parse, views_sql
+from borgtrace.engine.columns_read import columns_read
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.lifecycle.derived import DERIVED
 from borgtrace.lifecycle.hosted_tasks import tasks
@@ -93,12 +91,4 @@ def _columns_read(sql: str) -> dict[str, set[str]]:
         if table.name == "tasks":
             inner = parse(tasks_sql())
             table.replace(exp.Subquery(this=inner, alias=table.args.get("alias")))
-    types = {name: dict.fromkeys(table.names, "INT64") for name, table in _ALL.items()}
-    pruned = pushdown_projections(qualify(tree, schema=types, dialect="bigquery", validate_qualify_columns=False))
-    found: dict[str, set[str]] = {}
-    for scope in traverse_scope(pruned):
-        for alias, source in scope.sources.items():
-            if isinstance(source, exp.Table):
-                columns = {column.name for column in scope.columns if column.table == alias}
-                found.setdefault(source.name, set()).update(columns & {*_ALL[source.name].names})
-    return found
+    return columns_read(tree, {name: table.names for name, table in _ALL.items()}, "bigquery")

@@ -112,7 +112,8 @@ class EngineTables(Tables):
             replace(origin, is_simulated=known.made == "simulated"),
             # The manifest has counted the rows already: asking whether a table has any costs no scan.
             n_rows=known.tables,
-            cache=Cache(opened.layout.cache, opened.digest),
+            # What workers write to their own disks no other one sees.
+            cache=Cache(None if suffix and opened.layout.is_remote else opened.layout.cache, opened.digest),
             traces=opened.traces,
             coverage=coverage(known),
             sql=opened.sql,
