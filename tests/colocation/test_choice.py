@@ -302,6 +302,9 @@ def test_the_laxest_promise_comes_first() -> None:
     found = Classes.of(pool, "production=0.999,free=0.95", 0)
     assert (found.names, found.targets) == (("free", "production"), (0.05, 0.001))
     assert (found.rank.tolist(), found.origin) == ([1, 0, 0, 0, 1], "priorities")
+    # 0 is a priority like any other.
+    free = Classes.of(on_clock(np.ones((2, 2)), priority=np.zeros(2, int), generation="2011"), "free=0.9", 0)
+    assert (free.rank.tolist(), free.origin) == ([0, 0], "priorities")
     for unknown in (None, np.full(5, -1)):
         drawn = Classes.of(
             on_clock(np.ones((5, 2)), jobs=[3, 3, 4, 4, 4], priority=unknown), "free=0.9,production=0.99", 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from borgtrace.colocation.experiments import colocation_preparation, deviation_regression, relative_difference
 from borgtrace.colocation.pool import Step
 from tests.colocation.answers import measured, options, refused, study_of
+from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make
 
 
@@ -25,6 +27,14 @@ def test_a_sample_of_all_windows_is_the_mean() -> None:
     assert np.isnan(found[1]).all()
     assert found[2, 0] == pytest.approx(0.9)
     assert np.isnan(found[2, 1:]).all()
+
+
+def test_only_idle_tasks_have_no_relative_difference() -> None:
+    # Averages of 1 and of 0, where each second took a half.
+    pool = replace(on_clock(np.full((2, 3), 0.5)), avg=np.repeat(np.float32([1, 0]), 3))
+    found = relative_difference.differences(pool)
+    assert found[0, :2].tolist() == [0.5, 0.5]
+    assert np.isnan(found[1]).all()
 
 
 def test_weighted_windows_are_drawn_by_their_length() -> None:

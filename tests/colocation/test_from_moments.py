@@ -24,6 +24,9 @@ from borgtrace.placement import Gpa, Packing, Percentile, Request, parse_estimat
         ([0.5, 0.5], [0.3, 0.4], 0.5),
         ([0.5, 0.4], [0.0, 0.0], 0.0),
         ([0.5, 0.6], [0.0, 0.0], 1.0),
+        # A rounding of float32 above the capacity still fits, and no more.
+        ([1 + 2**-23], [0.0], 0.0),
+        ([1 + 2**-22], [0.0], 1.0),
         ([], [], 0.0),
     ],
 )

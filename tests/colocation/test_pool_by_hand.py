@@ -196,6 +196,18 @@ def test_hours_to_choose_on_and_hours_to_judge_on() -> None:
     assert plan.why == ""
 
 
+@pytest.mark.parametrize(
+    ("tasks", "words"),
+    [(29, "chosen on hours 0–2, judged on hours 2–4"), (30, "chosen on hours 1–2, judged on hours 2–3")],
+)
+def test_hours_that_a_tenth_of_a_small_pool_runs_through_are_enough(tasks: int, words: str) -> None:
+    # Two tasks run for the same four hours, a third begins an hour later, and the others run alone.
+    start = [BEGIN, BEGIN, BEGIN + 12, *(BEGIN + 100 * k for k in range(1, tasks - 2))]
+    pool = on_clock(np.full((tasks, 48), 0.125), start=start)
+    plan = Plan.of(pool, Options(realizations=100, instances=1, size=100, hours=4))
+    assert (plan.words, plan.why) == (words, "")
+
+
 def test_a_target_is_a_probability() -> None:
     for target in (0.0, 1.0):
         with pytest.raises(UsageError) as caught:

@@ -14,7 +14,7 @@ import pytest
 
 from borgtrace.colocation import Study
 from borgtrace.colocation.experiments import percentile_error, sum_examples, sum_normality
-from borgtrace.colocation.sample_sums import SampleSums
+from borgtrace.colocation.sample_sums import SampleSums, sample_sums
 from borgtrace.engine.embedded import ask
 from tests.colocation.answers import measured, options, refused, study_of
 from tests.colocation.test_packing_past import on_clock
@@ -148,6 +148,10 @@ def test_samples_as_large_as_the_pool_allows() -> None:
     assert [sizes(10), sizes(49), sizes(50)] == [{10}, {10}, {10, 50}]
     with refused("the pool has 9 long tasks, the smallest sample needs 10"):
         sizes(9)
+    # The same of many samples.
+    assert [sums.size for sums in sample_sums(on_clock(np.full((10, 4), 0.0625)), 20, 3, 0)] == [10]
+    with refused("the pool has 9 long tasks, the smallest sample needs 10"):
+        sample_sums(on_clock(np.full((9, 4), 0.0625)), 20, 3, 0)
 
 
 def test_the_distance_of_two_densities() -> None:

@@ -107,14 +107,16 @@ def test_which_windows_count_for_a_slot() -> None:
         (1200, 300, NAN),
         (1500, 0, 0.9),
         (1800, 300, 0.3),
+        (300 * (SLOTS + 1), 300, 0.2),  # the last slot that a key can tell
+        (300 * (SLOTS + 2), 300, 0.9),
         (2100, 4e12, 0.5),  # without an end
     ]
     start, duration, value = (np.array(column) for column in zip(*windows, strict=True))
     columns = {"start_time": start, "duration": duration, "average_cpu": value}
-    store = cast(Store, SimpleNamespace(offsets=np.array([0, 7]), array=columns.__getitem__))
+    store = cast(Store, SimpleNamespace(offsets=np.array([0, 9]), array=columns.__getitem__))
     found = Series.of(store, "cpu", 10, 0)
-    assert found.key.tolist() == [0, 4]
-    assert found.value.tolist() == pytest.approx([(300 * 0.1 + 0.4) / 301, 0.3])
+    assert found.key.tolist() == [0, 4, SLOTS - 1]
+    assert found.value.tolist() == pytest.approx([(300 * 0.1 + 0.4) / 301, 0.3, 0.2])
 
 
 def test_boosting_learns_every_slot_of_the_hour() -> None:
