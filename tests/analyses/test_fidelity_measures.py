@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from borgtrace.analyses import _fidelity_usage
 from borgtrace.analyses._fidelity import Measures, Units, ended_within, hill, moment, rank_slope, words
 from borgtrace.analyses._fidelity_events import event_measures, read_events
 from borgtrace.analyses._fidelity_usage import (
@@ -21,7 +22,7 @@ from borgtrace.analyses._fidelity_usage import (
     row_measures,
     usage_measures,
 )
-from borgtrace.analyses.fidelity import _row
+from borgtrace.analyses.fidelity import LESS, _row
 from borgtrace.schema.time import BEFORE_TRACE
 from borgtrace.synth.targets import Target
 from tests.analyses.tiny import at, tiny, window
@@ -380,3 +381,37 @@ def test_a_target_below_zero_has_a_deviation_by_its_size_and_a_guide_no_verdict(
     row = _row(Target("m", "all", -2.0, "A", "somewhere", False), -3.0, None, None)
     assert (row["deviation"], row["verdict"]) == (-0.5, "reported")
     assert _row(Target("m", "all", 1.0, "A", "", True), inf, None, None)["verdict"] == "does not fit"
+
+
+def test_a_part_of_many_rows_is_taken_by_job_and_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_fidelity_usage, "MOST_SAMPLED", 2)
+    # Four rows, of which two are looked at: the trace begins in window 2, so that those of job 1 in odd ones are even.
+    usage = [window(1, 300 * k, cpu, 0.05, maximum_cpu=cpu) for k, cpu in enumerate((0.1, 0.2, 0.3, 0.4))]
+    tasks = [{"collection_id": 1, "priority": 200, "cpu_request": 0.5, "memory_request": 0.1}]
+    measures = row_measures(
+        tiny("2019", tasks=tasks, instance_usage=usage), Units(np.array([1]), np.empty(0, np.int64))
+    )
+    # Of 0.2 and 0.4 the lower is the median.
+    assert measures["cpu_of_request_p50", "production"](np.ones(1)) == pytest.approx(0.4)
+    assert measures["log_cpu_mean", "rows"](np.ones(1)) == pytest.approx(np.log([0.2, 0.4]).mean())
+
+
+def test_a_deviation_of_rounding_is_none() -> None:
+    # Deviations of 1 and 1e-12, and of 1 and 2e-12.
+    a, offsets = np.array([-1.0, 1.0, -1.0, 1.0]), np.array([0, 2, 4])
+    b = np.array([-1e-12, 1e-12, -2e-12, 2e-12])
+    assert _correlation(a, b, offsets, 0) == pytest.approx([np.nan, 1.0], nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        # The ends of an interval are rounded to 1e-6 of themselves; 1 is published.
+        (0.5, LESS, "fits"),
+        (0.5, LESS - 1e-9, "does not fit"),
+        (1.0 / LESS, 2.0, "fits"),
+        (1.0 / LESS + 1e-9, 2.0, "does not fit"),
+    ],
+)
+def test_a_target_at_the_end_of_its_interval_fits(low: float, high: float, verdict: str) -> None:
+    assert _row(Target("m", "all", 1.0, "A", "", True), 1.5, low, high)["verdict"] == verdict

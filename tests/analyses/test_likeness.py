@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,13 @@ import pyarrow as pa
 import pytest
 
 import borgtrace
-from borgtrace.analyses._likeness import _kinds, _life, curve, merged_ends
-from borgtrace.analyses.likeness import _names, _ranks, fit
+from borgtrace.analyses._likeness import _class, _kinds, _life, curve, merged_ends
+from borgtrace.analyses.likeness import _arrivals, _names, _ranks, fit
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.recipe import find_recipe
 from borgtrace.synth import generate
+from borgtrace.synth.classes import CLASSES, TaskClass
 from borgtrace.synth.draws import QuantileCurve
 from borgtrace.synth.profiles import PROFILES, Likeness
 
@@ -212,3 +214,66 @@ def test_owners_of_fewer_than_ten_jobs_have_no_share_of_their_own() -> None:
     assert head == pytest.approx([0.6 / 1.001, 0.31 / 1.001])
     assert (exponent, last, shift) == (2.1, 12, 13.0)
     assert _ranks(np.array(["", ""]), "default") == "default"
+
+
+def test_an_owner_of_ten_jobs_has_a_share_and_two_owners_are_enough() -> None:
+    head, _, last, _ = _ranks(np.repeat(["a", "b"], [30, 10]), GOOGLE_2011.users)
+    assert head == pytest.approx([0.75 / 1.001, 0.25 / 1.001])
+    assert last == 12  # two and ten more, who share what is left
+
+
+def test_lives_rise_from_the_shortest_to_the_longest() -> None:
+    runs = {"seconds": np.arange(1.0, 31.0), "is_over": np.ones(30, bool)}
+    life = _life(runs, np.ones(30, bool), QuantileCurve((0.0, 1.0), (1.0, 5000.0)))
+    assert (life.shares[0], life.shares[-1]) == (0.0, 1.0)
+    assert list(life.shares) == sorted(life.shares)
+    # 1 … 10 count as 5.5, and 21 … 30 as 25.5; all have ended, so that nothing lasts longer.
+    assert life.all_at(np.array([0.0, 0.2, 0.5, 1.0])) == pytest.approx([5.5, 5.5, 15.0, 25.5])
+
+
+def of_two_tasks(averages: list[float], seconds: list[float]) -> TaskClass:
+    """The class of a task of mean 0.5 with four windows and one of mean 0.25 with three."""
+    columns = {"average_cpu": np.array(averages), "sampled_cpu": np.array(seconds)}
+    store: Any = SimpleNamespace(
+        task_rows=lambda keys: np.arange(len(keys)),
+        traces=lambda rows, names: SimpleNamespace(offsets=np.array([0, 4, 7]), **columns),
+    )
+    use = {"cpu": np.array([0.5, 0.25]), "collection_id": np.array([1, 2]), "instance_index": np.zeros(2, np.int64)}
+    return _class(store, use, "c", CLASSES.rows[0])
+
+
+def test_a_class_wanders_as_far_as_neighbouring_windows_are_alike() -> None:
+    # Of the first task 1.5, 1.5, 0.5, 0.5 times its mean; the second has no two windows in a row that are known.
+    found = of_two_tasks([0.75, 0.75, 0.25, 0.25, 0.5, np.nan, 0.25], [0.5] * 7)
+    # Products of neighbours: ¼, −¼, ¼; squares of the first of each: ¼. A third, on a scale from .15 to .92.
+    assert found.drifting == pytest.approx((1 / 3 - 0.15) / 0.77)
+    assert (found.letter, found.share) == ("c", 2.0)
+    assert (found.median, found.spread) == (pytest.approx(0.125**0.5), pytest.approx(np.log(2) / 2))
+    # Seven windows are too few for a form of their own.
+    assert (found.between, found.within) == (CLASSES.rows[0].between, CLASSES.rows[0].within)
+    assert of_two_tasks([0.5] * 4 + [0.25] * 3, [0.5] * 7).drifting == 0.0
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "within", "burst"), [(1, 0.5, None), (2, 0.4585, 0.5), (2, 0.917 * 0.95, 0.95), (2, 1.0, 0.95)]
+)
+def test_one_job_tells_nothing_of_bursts(n_jobs: int, within: float, burst: float | None) -> None:
+    jobs = {"size": np.ones(n_jobs), "user": np.array(["a"] * n_jobs), "name": np.array(["b"] * n_jobs)}
+    jobs |= {f"{name}_request": np.full(n_jobs, 0.5) for name in ("cpu", "memory")}
+    use = {f"{name}_request": np.exp(np.repeat([-3.0, -1.0], 5)) for name in ("cpu", "memory")}
+    # Of four submissions within the trace one is killed before it starts; one more was made before.
+    runs = {
+        "submit_time": np.array([0, 1, 1, 1, 1], float) * 10**9,
+        "schedule_time": np.array([np.nan, np.nan, np.nan, 2e9, 2e9]),
+        "end_type": np.array(["KILL", "KILL", "FAIL", "KILL", "FINISH"]),
+    }
+    measured = {("arrivals_within_10ms", "all"): within}
+    measured |= {(f"resubmitted_after_{kind}", "all"): 0.25 for kind in ("EVICT", "FAIL")}
+    measured["resubmitted_after_KILL", "all"] = np.nan
+    found = _arrivals(runs, jobs, use, measured, GOOGLE_2011)
+    assert found.get("burst") == (None if burst is None else pytest.approx(burst))
+    assert found["killed_pending"] == 0.25
+    assert found["resubmitted"] == {**GOOGLE_2011.resubmitted, "EVICT": 0.25, "FAIL": 0.25}
+    assert (found["users"], found["names"]) == (GOOGLE_2011.users, GOOGLE_2011.names)
+    # Fewer than ten jobs ask for something, so that what tasks with usage ask for stands for them.
+    assert found["request"] == found["memory_request"] == pytest.approx((-2.0, 1.0))

@@ -48,3 +48,9 @@ def test_usage_outside_the_trace_alone_is_not_applicable() -> None:
     before = {**window(1, 0, 0.125, 0.25), "start_time": 0, "end_time": at(0)}
     result = machine_utilization.RECIPE.run(tiny(machine_events=MACHINES, instance_usage=[before]))
     assert result.not_applicable == "no usage inside the trace, or no machine of known capacity"
+
+
+def test_slots_are_measured_up_to_the_last_window() -> None:
+    assert machine_utilization.measured_slots(tiny(instance_usage=[])) == 0
+    assert machine_utilization.measured_slots(tiny(instance_usage=[window(1, 0, 0.5)])) == 1
+    assert machine_utilization.measured_slots(tiny(instance_usage=[window(1, 1500, 0.5), window(2, 300, None)])) == 6

@@ -54,6 +54,15 @@ def test_a_trend_takes_two_days(n: int, long_enough: bool) -> None:
             queue_length.trend(table, ("pending",))
 
 
+def test_three_steps_make_a_trend() -> None:
+    def days(n: int) -> pa.Table:
+        return pa.table({"time": [3 * WINDOW + 2 * k * DAY for k in range(n)], "pending": [4.0 * k for k in range(n)]})
+
+    assert queue_length.trend(days(3), ("pending",)).value == pytest.approx(2)
+    with pytest.raises(NotApplicable, match="the trace is shorter than two days"):
+        queue_length.trend(days(2), ("pending",))
+
+
 def test_values_that_are_alike_widen_the_interval() -> None:
     # y = 2x + e with e = (1, 1, −1, −1), centred x = (−1.5, −.5, .5, 1.5): Σx² = 5, Σxe = −4, so the slope is 2 − .8.
     x = np.arange(4.0)

@@ -95,6 +95,11 @@ def test_share_of_eligible_machines() -> None:
     assert (second["day"], second["n_constrained"], second["n_machines"], second["share_p50"]) == (1, 1, 3, 0.0)
 
 
+def test_alloc_sets_alone_submit_no_task() -> None:
+    alone = {**CELL, "instance_events": [{**event(1, "SUBMIT", at(1)), "collection_type": "ALLOC_SET"}]}
+    assert find_recipe("eligible_machines").run(tiny("2019", **alone)).not_applicable == "no task is submitted"
+
+
 def test_waits_by_share_of_eligible_machines() -> None:
     found = {row["share_below"]: row for row in answer(find_recipe("delay_by_eligibility"), tiny("2019", **CELL))}
     assert {band: (row["n"], row["mean"]) for band, row in found.items()} == {

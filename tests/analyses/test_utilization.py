@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from borgtrace.analyses import alloc_sets, utilization
+from borgtrace.analyses._step_functions import capacity_changes
 from tests.analyses.tiny import answer, at, tiny, window
 
 MACHINES = [
@@ -149,3 +150,38 @@ def test_requests_of_alloc_sets_are_not_rounded_as_float32() -> None:
     )
     rows = {row["quantity"]: row for row in answer(alloc_sets.RECIPE, tables)}
     assert (rows["cpu_allocated"]["n"], rows["memory_allocated"]["n"]) == (0, 1024)
+
+
+def test_what_a_machine_event_changes() -> None:
+    machine = {"machine_id": 1, "cpu_capacity": 0.5, "memory_capacity": None}
+    events = [
+        {**machine, "time": 0, "type": "ADD"},
+        {**machine, "time": at(0), "type": "ADD"},
+        {**machine, "time": at(300), "type": "UPDATE", "cpu_capacity": 0.75},
+        {**machine, "time": at(600), "type": "REMOVE"},
+        # Gone already.
+        {**machine, "time": at(900), "type": "REMOVE"},
+    ]
+    tables = tiny(machine_events=events)
+    found = tables.fetch(capacity_changes(tables.machine_events).order_by("time"), "changes").to_pylist()
+    one = 2**24
+    # A capacity that nobody published is none; two ADDs in a row add a machine once.
+    changes = [(one, one // 2, 0), (0, 0, 0), (0, one // 4, 0), (-one, -3 * one // 4, 0), (0, 0, 0)]
+    times = [0, at(0), at(300), at(600), at(900)]
+    assert found == [
+        {"time": time, "machines": machines, "cpu": cpu, "memory": memory}
+        for time, (machines, cpu, memory) in zip(times, changes, strict=True)
+    ]
+
+
+def test_a_tier_without_a_running_attempt_is_allocated_nothing() -> None:
+    tables = tiny(
+        machine_events=MACHINES[:1],
+        instance_usage=[window(1, 0, 0.5, 0.25), window(2, 0, 0.25, 0.125)],
+        instance_events=[event(1, 0, "SCHEDULE", cpu_request=0.25, memory_request=0.5), event(1, 300, "FINISH")],
+        tasks=[{"collection_id": 1, "priority": 9}, {"collection_id": 2, "priority": 0}],
+    )
+    rows = {row["tier"]: row for row in answer(utilization.RECIPE, tables)}
+    names = ("cpu_used", "cpu_allocated", "memory_used", "memory_allocated")
+    assert [rows["free"][name] for name in names] == [0.25, 0.0, 0.125, 0.0]
+    assert [rows["production"][name] for name in names] == [0.5, 0.25, 0.25, 0.5]

@@ -290,5 +290,13 @@ def test_a_tail_is_not_looked_for_beyond_an_exponent_of_ten() -> None:
     assert discrete_exponent(np.array([1, 2]), np.array([10**6, 1]), 1) == pytest.approx(10.0, abs=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("question", "reason"), [("hazards", "no task ever runs"), ("run_times", "no attempt starts within the trace")]
+)
+def test_without_a_start_there_is_no_run(question: str, reason: str) -> None:
+    found = find_recipe(question).run(tiny(instance_events=task(0, ("SUBMIT", 1), ("KILL", 2))))
+    assert found.not_applicable == reason
+
+
 def test_times_in_the_tests_mean_what_they_say() -> None:
     assert (at(0), HOUR, DAY) == (600 * SECOND, 3600 * SECOND, 86_400 * SECOND)
