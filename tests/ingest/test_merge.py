@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from borgtrace.ingest.merge import merge
 from borgtrace.ingest.subset import subset
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.verify import verify
+from tests.bucket import serving
 from tests.ingest.own_data import AVERAGES, ingest_own
 from tests.ingest.raw import TABLES, event_record, usage_record, write_part, write_records
 
@@ -168,3 +170,19 @@ def test_the_command(stores: list[Path], tmp_path: Path, capsys: pytest.CaptureF
     assert run("merge", *stores, tmp_path / "more", "--json") == 0
     assert json.loads(capsys.readouterr().out)["tables"]["instance_usage"] == 6
     assert run("merge", *stores, tmp_path / "out") == 2
+
+
+def test_stores_in_a_bucket_are_merged_into_one_there(
+    stores: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    expected = merge(stores, tmp_path / "merged")
+    with serving(tmp_path / "s3", "cells", monkeypatch) as bucket:
+        for store in stores:
+            shutil.copytree(store, bucket.root / store.name)
+        made = merge(["s3://cells/a", "s3://cells/b"], "s3://cells/merged")
+        assert made == expected
+        assert _digest(bucket.root / "merged") == expected.digest
+        refused = [path.name for path in (tmp_path / "merged" / "quarantine").rglob("*.parquet")]
+        assert len(refused) == 1
+        assert [path.name for path in (bucket.root / "merged" / "quarantine").rglob("*.parquet")] == refused

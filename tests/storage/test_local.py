@@ -38,13 +38,15 @@ def test_only_the_scheme_of_a_url_gets_its_second_slash_back() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ["ingest", "s3://b/raw", "--store", "store"],
-        ["ingest", "raw", "s3://b/raw", "--store", "store"],
-        ["synth", "s3://b/raw"],
+        ["ingest", "hdfs://b/raw", "--store", "store"],
+        ["ingest", "raw", "https://b/raw", "--store", "store"],
+        ["synth", "hdfs://b/raw"],
+        ["synth", "raw", "--like", "s3://b/store"],
         ["info", "hdfs://b/raw"],
         ["fetch", "2011", "raw", "--store", "s3://b/raw"],
-        ["subset", "s3://b/raw", "part"],
-        ["subset", "store", "s3://b/raw"],
+        ["fetch", "2011", "s3://b/raw"],
+        ["subset", "hdfs://b/raw", "part"],
+        ["subset", "store", "hdfs://b/raw"],
         ["colocate", "store", "--pool", "s3://b/raw"],
     ],
 )
@@ -62,7 +64,7 @@ def test_no_command_makes_a_folder_of_a_url(
 
 def test_no_function_makes_a_folder_of_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    url = "gs://b/x"
+    url = "hdfs://b/x"
     for call in (
         lambda: borgtrace.ingest([url], "store"),
         lambda: borgtrace.datasets.open(url),

@@ -35,6 +35,20 @@ def test_a_folder_arrives_with_what_vouches_for_it_at_the_end(last: str, bucket:
     assert {name: (bucket.root / "store" / name).read_text() for name in names} == {name: name for name in names}
 
 
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.zst", "a.bz2", "a"])
+def test_a_file_arrives_as_it_is_whatever_its_name(name: str, bucket: Bucket) -> None:
+    write_file(place(f"{bucket.url}/{name}"), b"bytes")
+    assert (bucket.root / name).read_bytes() == b"bytes"
+
+
+def test_what_says_that_files_are_synthetic_arrives_before_them(bucket: Bucket) -> None:
+    with new_folder(place(f"{bucket.url}/raw")) as draft:
+        for name in ("machine_events", "truth.json", "a"):
+            (draft / name).write_text(name)
+    assert put(bucket)[0] == "raw/truth.json"
+    assert len(put(bucket)) == 3
+
+
 def test_a_place_that_holds_something_is_refused_before_any_work(bucket: Bucket) -> None:
     (bucket.root / "out").mkdir()
     (bucket.root / "out" / "x").write_text("")

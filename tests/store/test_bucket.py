@@ -16,9 +16,11 @@ import borgtrace
 from borgtrace.cli import main
 from borgtrace.datasets import Options, Selection, build
 from borgtrace.errors import BorgtraceError, StoreError
+from borgtrace.ingest.subset import subset
 from borgtrace.recipe import EngineTables, find_recipe
 from borgtrace.storage import blocks, place
 from borgtrace.store.columns import DEFAULT_COLUMNS
+from borgtrace.store.criteria import Criteria
 from borgtrace.store.integrity import read_intact
 from borgtrace.store.verify import verify
 from tests.bucket import Bucket, serving
@@ -161,12 +163,41 @@ def test_spark_reads_some_columns_in_pieces(bucket: Bucket, small: Path) -> None
         assert part.schema.field("who").type == pa.string()
 
 
-def test_parts_are_not_cut_out_of_a_bucket(bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["export", URL, str(tmp_path / "out"), "--tier", "free"])
-    assert ended.value.code == 2
-    said = "a URL: expected a file or folder of this machine; copy it here first, or mount the bucket"
-    assert capsys.readouterr().err == f"borgtrace: {URL}: {said}\n"
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["subset", "STORE", "OUT", "--jobs", "10"],
+        ["subset", "STORE", "OUT", "--where", "collection_id = 10"],
+        ["export", "STORE", "OUT", "--jobs", "10", "--format", "csv"],
+        ["simulate", "STORE", "--policy", "first-fit", "--factor", "1", "--event-log", "OUT"],
+    ],
+)
+def test_what_is_made_of_a_store_in_a_bucket_is_what_is_made_of_it_here(
+    command: list[str], bucket: Bucket, small: Path, tmp_path: Path
+) -> None:
+    def made(store: str, out: str) -> None:
+        with pytest.raises(SystemExit) as ended:
+            main([{"STORE": store, "OUT": out}.get(word, word) for word in command])
+        assert ended.value.code == 0
+
+    made(str(small), str(tmp_path / "here"))
+    made(URL, "s3://cells/out")
+    files = [
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (tmp_path / "here", bucket.root / "out")
+    ]
+    assert files[0]
+    assert files[0] == files[1]
+
+
+def test_a_damaged_file_of_a_bucket_goes_into_no_other_store(bucket: Bucket, tmp_path: Path) -> None:
+    path = bucket.root / "store" / "instance_usage" / "part-00000.parquet"
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(StoreError) as caught:
+        subset(URL, tmp_path / "out", Criteria(jobs=(10,)))
+    assert str(caught.value).startswith(f"{URL}: instance_usage/part-00000.parquet has changed since it was written: ")
     assert not (tmp_path / "out").exists()
 
 

@@ -99,13 +99,15 @@ def print_check(out: Path, *, as_json: bool) -> None:
     from borgtrace.errors import UsageError
     from borgtrace.ingest import IngestOptions, ingest
     from borgtrace.recipe import find_recipe
+    from borgtrace.storage import RemotePath
     from borgtrace.synth.targets import TARGETS, TARGETS_2019
 
     if not (out / "truth.json").is_file():
         expected, way_out = "a folder with truth.json", "make one with `borgtrace synth`"
         raise UsageError(str(out), "not a synthetic trace", expected=expected, way_out=way_out)
     # Beside the trace, where there is room for its size; the usual place may be a small disk in memory.
-    with tempfile.TemporaryDirectory(dir=out.absolute().parent) as folder:
+    near = None if isinstance(out, RemotePath) else out.absolute().parent
+    with tempfile.TemporaryDirectory(dir=near) as folder:
         store = Path(folder) / "store"
         ingest([out], store, IngestOptions())
         result = find_recipe("fidelity").run(store)

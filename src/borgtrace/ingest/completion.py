@@ -19,7 +19,7 @@ from borgtrace.ingest.usage_index import index_usage
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.evolution import schema_digest
 from borgtrace.schema.time import AFTER_TRACE
-from borgtrace.storage import local, new_folder
+from borgtrace.storage import new_folder, place
 from borgtrace.store.content import store_digest, table_digest
 from borgtrace.store.digest import file_digests
 from borgtrace.store.layout import FORMAT_VERSION, Layout, part_name
@@ -36,7 +36,7 @@ def new_store(out: str | Path, memory: str, threads: int | None) -> Iterator[tup
     Parameters
     ----------
     out
-        A new folder.
+        A new folder, here or in a bucket.
     memory, threads
         Budget of the sort.
 
@@ -45,7 +45,7 @@ def new_store(out: str | Path, memory: str, threads: int | None) -> Iterator[tup
     UsageError
         When `out` holds something.
     """
-    with new_folder(local(out)) as work:
+    with new_folder(place(out)) as work:
         spill = Layout(work).spill
         with sorting_connection(memory, threads, spill) as connection:
             yield connection, work

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,15 @@ from borgtrace.ingest.recognition import classify
 from borgtrace.ingest.schema_csv import read_schema_csv
 from borgtrace.ingest.sources import Source, tell_apart
 from borgtrace.schema import Dialect
-from borgtrace.storage import INCOMPLETE, local
+from borgtrace.storage import INCOMPLETE, RemotePath
 
 _SCHEMA = "schema.csv"
 _BESIDE_DATA = (_SCHEMA, "README", "MD5SUM", "SHA1SUM", "SHA256SUM", "LICENSE")
 _DATA_ENDINGS = (".gz", ".csv", ".json", ".parquet")
 _NOT_DATA_ENDINGS = (".md", ".txt", ".pdf", INCOMPLETE, ".schema.json", ".part", ".state")
 TRUTH = "truth.json"
+_AT_ONCE = 16
+"""Files of a bucket looked into at a time: that is nearly all waiting."""
 Orders = Mapping[str, tuple[str, ...]]
 
 
@@ -63,8 +66,12 @@ def discover(places: Iterable[Path], cell: str = "", only: Dialect | None = None
         When a place does not exist, nothing usable is found, or generations, cells or origins are mixed.
     """
     found = Discovery()
-    for path, orders in _walk(places, found):
-        _take(path, cell, orders, found, only)
+    with ThreadPoolExecutor(_AT_ONCE if any(isinstance(place, RemotePath) for place in places) else 1) as pool:
+        for one in pool.map(lambda walked: _take(walked, cell, only), _walk(places, found)):
+            if isinstance(one, SourceError):
+                found.faults.append(one)
+            elif one is not None:
+                found.sources.append(one)
     if not found.sources:
         raise found.faults[0] if found.faults else _nothing(places)
     found.sources = _of_cell(found.sources, cell) if cell else found.sources
@@ -77,12 +84,24 @@ def discover(places: Iterable[Path], cell: str = "", only: Dialect | None = None
 
 def _walk(places: Iterable[Path], found: Discovery) -> Iterator[tuple[Path, Orders]]:
     for place in places:
-        if not local(place).exists():
+        listed = place.listing() if isinstance(place, RemotePath) else {}
+        if not (listed or place.exists()):
             raise SourceError(str(place), "no such file or folder", way_out="check the path")
-        if place.is_dir():
+        if listed:
+            yield from _walk_listing(listed)
+        elif place.is_dir():
             yield from _walk_folder(place, {}, found)
         else:
             yield place, {}
+
+
+def _walk_listing(listed: Mapping[RemotePath, tuple[int | None, int]]) -> Iterator[tuple[Path, Orders]]:
+    """Yield the files of a bucket as `_walk_folder` does those of a folder."""
+    files = sorted(path for path, (size, _) in listed.items() if size is not None)
+    known = {path.parent: read_schema_csv(path) for path in files if path.name == _SCHEMA}
+    for path in files:
+        if not path.name.startswith("."):
+            yield path, next((known[folder] for folder in path.parents if folder in known), {})
 
 
 def _walk_folder(folder: Path, orders: Orders, found: Discovery) -> Iterator[tuple[Path, Orders]]:
@@ -112,14 +131,15 @@ def _walk_folder(folder: Path, orders: Orders, found: Discovery) -> Iterator[tup
             yield entry, orders
 
 
-def _take(path: Path, cell: str, orders: Orders, found: Discovery, only: Dialect | None) -> None:
+def _take(walked: tuple[Path, Orders], cell: str, only: Dialect | None) -> Source | SourceError | None:
+    path, orders = walked
     # "truth": what the generator knows of a synthetic trace.
     if path.name in _BESIDE_DATA or path.name.startswith("truth") or path.name.endswith(_NOT_DATA_ENDINGS):
-        return
+        return None
     try:
-        found.sources.append(classify(path, cell, orders, only))
+        return classify(path, cell, orders, only)
     except SourceError as fault:
-        found.faults.append(fault)
+        return fault
 
 
 def truth_about(path: Path) -> dict[str, Any] | None:
@@ -127,7 +147,7 @@ def truth_about(path: Path) -> dict[str, Any] | None:
 
     The nearest ``truth.json`` above the file tells, so a single file of a synthetic trace is called one too.
     """
-    known = next(filter(Path.is_file, (folder / TRUTH for folder in path.absolute().parents)), None)
+    known = next((folder / TRUTH for folder in path.absolute().parents if (folder / TRUTH).is_file()), None)
     if known is None:
         return None
     try:
@@ -161,11 +181,11 @@ def _of_cell(sources: Sequence[Source], cell: str) -> list[Source]:
 
 def _agree(found: Discovery) -> None:
     """Refuse a mix of generations, cells or origins: a store holds one cell of one trace."""
-    sources = found.sources
+    sources, folders = found.sources, {source.path.parent: source.path for source in found.sources}
     for what, kinds in (
         ("generations", {source.generation: source.path for source in sources}),
         ("cells", {f"cell {s.cell}": s.path for s in sources if s.cell}),
-        ("origins", {origin(truth_about(source.path)): source.path for source in sources}),
+        ("origins", {origin(truth_about(path)): path for path in folders.values()}),
     ):
         if len(kinds) > 1:
             got = "; ".join(f"{kind}: {path}" for kind, path in sorted(kinds.items()))

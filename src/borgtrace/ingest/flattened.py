@@ -114,7 +114,7 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
     flattened = source.dialect.flattened
     assert flattened
     # Before it is read, as in `staging`.
-    sha256 = file_digest(source.path)
+    sha256 = file_digest(source.here)
     every = _read(source)
     cell = _choose(source, Counter(row.get(flattened.cell) or "" for row in every))
     chosen = {number: row for number, row in enumerate(every) if (row.get(flattened.cell) or "") == cell}

@@ -90,13 +90,13 @@ def ingest(
             remove(here)
         return result
     # Workers of Spark stand in folders of their own.
-    named = Path.absolute if options.spark else Path
-    layout = Layout(named(here))
+    layout = Layout(here.absolute() if options.spark else here)
     # For its refusal, before sources are looked for.
     parse_capacity(options.capacity)
     found = Found(Discovery())
     if sources:
-        found = find([named(Path(source)) for source in sources], options.cell, options.dialect)
+        places = [place(source).absolute() if options.spark else place(source) for source in sources]
+        found = find(places, options.cell, options.dialect)
     is_new = not layout.root.exists()
     try:
         with locked(layout.lock, layout.root):

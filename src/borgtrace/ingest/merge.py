@@ -14,7 +14,8 @@ from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged_relation import moved_parts, number_parts, present_relation
 from borgtrace.ingest.store_build import conserve
 from borgtrace.schema import TRACE_TABLES, Table
-from borgtrace.storage import local
+from borgtrace.storage import place
+from borgtrace.storage.blocks import on_this_machine
 from borgtrace.store.integrity import check_unchanged, read_intact
 from borgtrace.store.layout import Layout, name_alone
 from borgtrace.store.manifest import Manifest, SourceEntry
@@ -31,9 +32,9 @@ def merge(
     Parameters
     ----------
     stores
-        Folders of the stores, two or more.  What several hold of the same file is taken once.
+        The stores, two or more.  What several hold of the same file is taken once.
     out
-        Folder of the new store.
+        The new store.
     memory
         Budget of the sort.
     progress
@@ -58,7 +59,7 @@ def merge(
     """
     if len(stores) < 2:
         raise UsageError("STORE…", "nothing to merge", expected="two stores or more, then OUT", got=str(len(stores)))
-    held = {Layout(place): read_intact(place) for place in map(local, stores)}
+    held = {Layout(root): read_intact(root) for root in map(place, stores)}
     identity, kept = _agreed(held), _kept(held)
     entries = tuple(sorted((entry for part in kept.values() for entry in part), key=lambda entry: entry.name))
     first, report = next(iter(held.values())), progress or Progress()
@@ -71,7 +72,7 @@ def merge(
         for name, table in TRACE_TABLES.items():
             relation = _relation(table, held, kept, number_parts(entries))
             files[name] = cluster(connection, table, relation, work / name, told) if relation else []
-        conserve(local(out), entries, {name: count_rows(paths) for name, paths in files.items()})
+        conserve(place(out), entries, {name: count_rows(paths) for name, paths in files.items()})
         facts = finish(connection, files, first.dialect, work, report)
         notes = tuple(dict.fromkeys(note for manifest in held.values() for note in manifest.notes))
         zone = first.dialect.time_zone(identity.cell)
@@ -118,14 +119,15 @@ def _copy_refused(layout: Layout, kept: Sequence[SourceEntry], target: Layout) -
         if entry.quarantined:
             path = target.refused(entry.table, entry.name)
             path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(layout.refused(entry.table, entry.name), path)
+            (refused,) = on_this_machine([layout.refused(entry.table, entry.name)])
+            shutil.copy2(refused, path)
 
 
 def _relation(table: Table, held: Stores, kept: Kept, numbers: Mapping[str, int]) -> str:
     """SQL of a table's rows in all stores, numbered as in the new one; empty where none has any."""
     found = []
     for layout, manifest in held.items():
-        if paths := layout.parts(table.name):
+        if paths := layout.here(table.name):
             now = {entry.name: numbers[entry.name] for entry in kept[layout]}
             found.append(present_relation(table, paths, moved_parts(table.name, manifest.sources, now)))
     return " UNION ALL ".join(found)

@@ -10,6 +10,7 @@ from pathlib import Path
 from borgtrace.errors import SourceError
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staged import StagedPaths, read_entry
+from borgtrace.storage.blocks import fetched
 from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import folder_of, name_alone, source_key
 from borgtrace.store.manifest import SourceEntry
@@ -54,7 +55,7 @@ def find_pending(sources: Sequence[Source], ledger: Iterable[SourceEntry], stagi
     for source in (one for one in sources if not same[one.path]):
         entries, others = held[_alone(source)], new[_alone(source)]
         # The same part given twice, by a copy in another folder, is no fault.
-        if any(one.size == source.size and file_digest(one.path) == file_digest(source.path) for one in others):
+        if any(one.size == source.size and _digest(one) == _digest(source) for one in others):
             continue
         named = _in_folder(source, entries, taken)
         for one in others:
@@ -95,7 +96,14 @@ def staged_entries(staging: Path) -> list[SourceEntry]:
 
 def _is_same(source: Source, entry: SourceEntry) -> bool:
     # The size first: it costs nothing, and most changed files differ in it.
-    return source.size == entry.size and file_digest(source.path) == entry.sha256
+    if source.size != entry.size:
+        return False
+    return bool(source.version and source.version == entry.version) or _digest(source) == entry.sha256
+
+
+def _digest(source: Source) -> str:
+    with fetched(source.path, source.version) as copy:
+        return file_digest(copy)
 
 
 def _same_part_twice(first: Source, second: Source) -> SourceError:

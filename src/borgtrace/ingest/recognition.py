@@ -23,6 +23,7 @@ from borgtrace.ingest.range_queries import metric_of
 from borgtrace.ingest.sources import Format, Source
 from borgtrace.ingest.streams import DAMAGE, damaged, open_stream
 from borgtrace.schema import DIALECTS, Dialect, RawTable
+from borgtrace.storage import RemotePath
 
 HEAD = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -53,7 +54,7 @@ def classify(
     SourceError
         When the file is empty, unreadable, damaged at its start or not part of a trace.
     """
-    size, head = _open(path)
+    size, head, version = _open(path)
     # By the magic bytes, not by the name: the bucket's ``.gz`` is not always gzip.
     is_gzip = head[:2] == _GZIP_MAGIC
     if is_gzip:
@@ -75,11 +76,14 @@ def classify(
         raise SourceError(str(path), "the file is empty", expected=_EXPECTED, way_out="fetch it again")
     dialects = (only,) if only else tuple(DIALECTS.values())
     found = _recognize(path, head, is_gzip, orders or {}, dialects)
-    return replace(found, is_gzip=is_gzip, is_zstd=is_zstd, size=size, cell=_cell_of(path, found.dialect) or cell)
+    cell = _cell_of(path, found.dialect) or cell
+    return replace(found, is_gzip=is_gzip, is_zstd=is_zstd, size=size, cell=cell, version=version)
 
 
-def _open(path: Path) -> tuple[int, bytes]:
-    """Return the size of a file and its first bytes."""
+def _open(path: Path) -> tuple[int, bytes, str]:
+    """Return the size of a file, its first bytes, and what a bucket says of it."""
+    if isinstance(path, RemotePath):
+        return path.head(HEAD)
     try:
         found = path.stat()
         # Asked before it is opened: to open a pipe is to wait for whoever writes to it.
@@ -87,7 +91,7 @@ def _open(path: Path) -> tuple[int, bytes]:
             way_out = "remove it, or name the file itself"
             raise SourceError(str(path), "not a file", expected=_EXPECTED, got=_kind(found.st_mode), way_out=way_out)
         with path.open("rb") as file:
-            return found.st_size, file.read(HEAD)
+            return found.st_size, file.read(HEAD), ""
     except PermissionError as error:
         raise SourceError(str(path), "permission denied", way_out="make the file readable") from error
     except FileNotFoundError as error:
@@ -160,8 +164,8 @@ def _header(line: str) -> list[str]:
 
 def _parquet_columns(path: Path, is_gzip: bool) -> list[str]:
     try:
-        plain = io.BytesIO(gzip.decompress(path.read_bytes())) if is_gzip else path
-        return list(pq.read_schema(plain).names)
+        with path.open("rb") as file:
+            return list(pq.read_schema(io.BytesIO(gzip.decompress(file.read())) if is_gzip else file).names)
     except Exception as error:  # pyarrow raises OSError, ArrowInvalid … for damaged footers
         raise SourceError(str(path), "damaged Parquet file", way_out="fetch it again") from error
 

@@ -1,6 +1,7 @@
 """The trace's own ``schema.csv``, where it lies beside the data: it decides the order of the fields."""
 
 import csv
+import io
 from collections import defaultdict
 from pathlib import Path
 
@@ -45,12 +46,11 @@ def read_schema_csv(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _rows(path: Path) -> list[list[str]]:
-    with path.open(newline="", encoding="utf-8", errors="replace") as file:
-        try:
-            return list(csv.reader(file))
-        # Whatever it is: it describes no field, and the message says which are missing.
-        except csv.Error:
-            return []
+    try:
+        return list(csv.reader(io.StringIO(path.read_bytes().decode("utf-8", "replace"), newline="")))
+    # Whatever it is: it describes no field, and the message says which are missing.
+    except csv.Error:
+        return []
 
 
 def _described(raw: RawTable | None, n_found: int) -> Described:

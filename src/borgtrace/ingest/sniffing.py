@@ -18,6 +18,7 @@ from borgtrace.errors import SourceError, first_line
 from borgtrace.schema.dialects.units import ISO
 from borgtrace.schema.sql import literal
 from borgtrace.schema.time import write_time
+from borgtrace.storage.blocks import on_this_machine
 
 _NAMES: Mapping[str, Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("sniffing.toml").read_text("utf-8"))
 """Roles and units of columns, told by expressions of their names."""
@@ -96,7 +97,7 @@ def sniff(path: Path) -> Draft:
 
 
 def _reader(path: Path) -> str:
-    named = literal(path)
+    named = literal(*on_this_machine([path]))
     with path.open("rb") as file:
         head = file.read(4)
     if head == b"PAR1":

@@ -23,6 +23,7 @@ class Source:
     ``table`` is the raw table's name (``task_usage``, ``instance_usage``, ``kaggle``), ``part`` the
     number in the file's name where there is one, ``parts`` how many the name says there are; ``order`` names the fields
     of delimited text in the order of the file, ``folder`` tells it apart from files of the same name in others.
+    ``version`` is what a bucket says of its file, and ``copy`` where that lies on this machine while it is read.
     """
 
     path: Path
@@ -36,6 +37,13 @@ class Source:
     order: tuple[str, ...] = ()
     has_header: bool = False
     folder: str = ""
+    version: str = ""
+    copy: Path | None = None
+
+    @property
+    def here(self) -> Path:
+        """Where it is read; `path` is what it is called."""
+        return self.copy or self.path
 
     @property
     def generation(self) -> str:

@@ -222,6 +222,7 @@ def make_entry(source: Source, output: StagedOutput, sha256: str, **more: int | 
         format=source.format,
         size=source.size,
         sha256=sha256,
+        version=source.version,
         part=source.part,
         parts=source.parts,
         stored=output.rows.rows,

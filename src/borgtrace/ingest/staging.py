@@ -8,7 +8,7 @@ import csv
 import errno
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from borgtrace.ingest.records import json_lines
 from borgtrace.ingest.sources import Format, Source
 from borgtrace.ingest.staged import STAGED_TABLES, StagedOutput, StagedPaths, make_entry, read_entry, write_entry
 from borgtrace.ingest.validating_reader import LineFormat, line_blocks, validate
+from borgtrace.storage.blocks import fetched
 from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import SourceEntry
 
@@ -68,6 +69,8 @@ def stage(source: Source, staging: Path) -> SourceEntry:
     ------
     SourceError
         When the file cannot be read to its end; nothing of it is kept.
+    StoreError
+        When it is one of a bucket, which has changed since it was listed, or cannot be fetched.
     """
     paths = StagedPaths.of(staging, source.name)
     # Another run, or one that was killed, has finished this file: it is not read again.
@@ -79,7 +82,9 @@ def stage(source: Source, staging: Path) -> SourceEntry:
     pa.set_cpu_count(1)
     for table in STAGED_TABLES:
         paths.table(table).parent.mkdir(parents=True, exist_ok=True)
-    entry = stage_flattened(source, paths) if source.dialect.flattened else _stage(source, paths)
+    with fetched(source.path, source.version) as copy:
+        here = replace(source, copy=copy)
+        entry = stage_flattened(here, paths) if source.dialect.flattened else _stage(here, paths)
     write_entry(paths.entry, entry)
     return entry
 
@@ -87,7 +92,7 @@ def stage(source: Source, staging: Path) -> SourceEntry:
 def _stage(source: Source, paths: StagedPaths) -> SourceEntry:
     layout, container = layout_of(source), CONTAINERS[source.format]
     # Before it is parsed: the rows of a file that changes meanwhile must not go by the digest of what it became.
-    sha256 = file_digest(source.path)
+    sha256 = file_digest(source.here)
     with StagedOutput(paths, layout) as output:
         if not _read_fast(source, container, output):
             for rows, refused, n_odd in validate(container.blocks(source), layout, container.lines(layout)):

@@ -35,7 +35,7 @@ def open_stream(source: Source) -> Iterator[BinaryIO]:
     """
     path = source.path
     try:
-        with path.open("rb", buffering=READ_SIZE) as raw:
+        with source.here.open("rb", buffering=READ_SIZE) as raw:
             # ISA-L inflates faster than zlib and DuckDB do, and verifies the checksum at the end.
             stream: Any = igzip.GzipFile(fileobj=raw, mode="rb") if source.is_gzip else raw
             if source.is_zstd:
@@ -150,8 +150,8 @@ def plain_file(source: Source) -> Iterator[Path]:
     SourceError
         When its gzip data are truncated or damaged.
     """
-    if not (source.is_gzip or source.is_zstd or _UNSAFE_IN_SQL & set(str(source.path)) or _has_mark(source.path)):
-        yield source.path
+    if not (source.is_gzip or source.is_zstd or _UNSAFE_IN_SQL & set(str(source.here)) or _has_mark(source.here)):
+        yield source.here
         return
     with tempfile.NamedTemporaryFile(prefix="borgtrace-") as copy:
         with open_stream(source) as stream:

@@ -12,7 +12,7 @@ from borgtrace.ingest.clustering import cluster
 from borgtrace.ingest.completion import finish, new_store
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES
-from borgtrace.storage import local
+from borgtrace.storage import place
 from borgtrace.store import Manifest, Store
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.integrity import check_unchanged, read_intact
@@ -37,7 +37,7 @@ def subset(
     Parameters
     ----------
     store, out
-        Folders of the store and of the new one.
+        The store and the new one.
     cut
         Which tasks to keep: those that meet all criteria, with their collections.  Collections without tasks are kept
         where whole collections are chosen (``jobs``, ``fraction``).  ``time``: usage windows and events that begin
@@ -55,13 +55,13 @@ def subset(
     StoreError
         When `store` is not a finished store, or a file of it has changed since it was written.
     """
-    held = read_intact(local(store))
+    held = read_intact(place(store))
     terms = cut.terms(held.dialect)
     if not terms and not cut.time:
         way_out = "such as --jobs, --tier or --time: borgtrace subset --help"
         raise UsageError("subset", "no criterion", expected="one or more", way_out=way_out)
     with new_store(out, memory, threads) as (connection, work):
-        manifest = _copy(connection, Layout(Path(store)), held, cut, work, progress or Progress())
+        manifest = _copy(connection, Layout(place(store)), held, cut, work, progress or Progress())
         manifest.write(Layout(work).manifest)
     return manifest
 
@@ -69,15 +69,15 @@ def subset(
 def _copy(
     connection: duckdb.DuckDBPyConnection, source: Layout, held: Manifest, cut: Criteria, work: Path, progress: Progress
 ) -> Manifest:
-    paths, terms = {name: source.parts(name) for name in TRACE_TABLES}, cut.terms(held.dialect)
-    check_unchanged(source, held, [path for parts in paths.values() for path in parts])
+    terms = cut.terms(held.dialect)
+    check_unchanged(source, held, [path for name in TRACE_TABLES for path in source.parts(name)])
     _choose(connection, source, cut, terms)
     files: dict[str, list[Path]] = {name: [] for name in TRACE_TABLES}
     for name in TRACE_TABLES:
         # A store of an earlier version may lack a table.
         rows = held.tables.get(name, 0)
         progress.begin(f"copy {name}", rows, "rows")
-        if paths[name]:
+        if source.parts(name):
             relation = f"SELECT * FROM {name} AS t WHERE {_condition(name, cut, terms)}"
             files[name] = cluster(connection, TABLES[name], relation, work / name)
         progress.advance(f"copy {name}", rows)
@@ -97,7 +97,7 @@ def _copy(
 def _choose(connection: duckdb.DuckDBPyConnection, source: Layout, cut: Criteria, terms: dict[str, str]) -> None:
     """Make the table ``chosen`` of (collection_id, instance_index), or of collection_id alone."""
     for name, table in TABLES.items():
-        connection.execute(f"CREATE VIEW {name} AS {select_sql(table, source.parts(name))}")
+        connection.execute(f"CREATE VIEW {name} AS {select_sql(table, source.here(name))}")
     conditions = list(terms.values())
     if _WHERE in terms:
         # A predicate of the user's runs on the guarded connection of the store, and never on this one.

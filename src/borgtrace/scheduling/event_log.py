@@ -18,7 +18,6 @@ from borgtrace.scheduling.replay import Trace
 from borgtrace.scheduling.state import DONE, ENDED, KIND, STARTED, SUBMITTED, WHERE
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, TRACE_TABLES
 from borgtrace.schema.arrow import arrow_schema
-from borgtrace.storage import local
 from borgtrace.store import Store
 from borgtrace.store.layout import Layout
 
@@ -48,7 +47,7 @@ def write_event_log(store: Store, trace: Trace, found: Index, policy: str, seed:
     UsageError
         Where it holds something.
     """
-    held, source = store.manifest, Layout(local(store.path))
+    held, source = store.manifest, Layout(store.path)
     with new_store(out, store.memory, None) as (connection, work):
         connection.register("simulated", events_of(trace, found))
         files = {name: _written(connection, source, work, name) for name in TRACE_TABLES}
@@ -62,7 +61,7 @@ def write_event_log(store: Store, trace: Trace, found: Index, policy: str, seed:
 def _written(connection: duckdb.DuckDBPyConnection, source: Layout, work: Path, name: str) -> list[Path]:
     """Write a table: made of the schedule, copied, or left out."""
     for view in {name, "tasks"} if name in _MADE else {name}:
-        connection.execute(f"CREATE OR REPLACE VIEW {view} AS {select_sql(TABLES[view], source.parts(view))}")
+        connection.execute(f"CREATE OR REPLACE VIEW {view} AS {select_sql(TABLES[view], source.here(view))}")
     if name in _LEFT_OUT or not (source.parts(name) or name == "instance_events"):
         return []
     return cluster(connection, TABLES[name], _MADE.get(name, f"SELECT * FROM {name}"), work / name)

@@ -4,19 +4,19 @@ The copy is sparse: it has the length of the file, and takes the disk of what wa
 cache under the URL and what the server says of the file (size, time, ETag), so another version is another copy.
 """
 
-import hashlib
 import mmap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import numpy.typing as npt
 
 from borgtrace.errors import StoreError
 from borgtrace.storage.local import user_cache
-from borgtrace.storage.remote import RemotePath, told
+from borgtrace.storage.remote import RemotePath, key, told, version_of
 from borgtrace.storage.replacing import remove
 
 BLOCK = 1 << 18
@@ -37,12 +37,12 @@ class Blocks:
         The copy.  Bytes that were not asked for by `fetch` may be 0.
     """
 
-    def __init__(self, remote: RemotePath) -> None:
+    def __init__(self, remote: RemotePath, cache: Path | None = None) -> None:
         self.remote, self._file = remote, remote.open()
-        self._said = _said(self._file)
+        self.version = version_of(remote, self._file)
         self.size: int = self._file.size()
-        versions = user_cache() / "remote" / _key(str(remote))
-        folder = versions / _key(repr(self._said))
+        versions = (cache or user_cache()) / "remote" / key(str(remote))
+        folder = versions / self.version
         folder.mkdir(parents=True, exist_ok=True)
         for other in versions.iterdir():
             if other != folder:
@@ -79,22 +79,22 @@ class Blocks:
         ]
         if not pieces:
             return
-        with told(self.remote), ThreadPoolExecutor(_REQUESTS) as pool:
-            list(pool.map(self._copy, pieces))
-            # After the bytes arrived: whoever replaced the file before that is seen now.
-            with self.remote.open() as again:
-                said = _said(again)
-        if said != self._said:
-            way_out = "run the command again"
-            raise StoreError(str(self.remote), "the file has changed while it was read", way_out=way_out)
+        try:
+            with ThreadPoolExecutor(_REQUESTS) as pool:
+                list(pool.map(self._copy, pieces))
+        finally:
+            # After the bytes arrived: whoever replaced the file before that is seen now, also where reading it failed.
+            _expect(self.remote, self.version)
         for first, last in pieces:
             self._has[first:last] = 1
 
     def _copy(self, piece: tuple[int, int]) -> None:
         at, end = piece[0] * BLOCK, min(piece[1] * BLOCK, self.size)
+        with told(self.remote):
+            content = self._file.read_at(end - at, at)
         with self.path.open("r+b") as copy:
             copy.seek(at)
-            copy.write(self._file.read_at(end - at, at))
+            copy.write(content)
 
     def whole(self) -> Path:
         """Fetch what is not here, and return the copy."""
@@ -113,9 +113,31 @@ def on_this_machine(paths: Sequence[Path]) -> list[Path]:
     return [Blocks(path).whole() if isinstance(path, RemotePath) else path for path in paths]
 
 
-def _said(file: Any) -> tuple[Any, ...]:
-    return (file.size(), *sorted(file.metadata().items()))
+@contextmanager
+def fetched(path: Path, version: str) -> Iterator[Path]:
+    """Yield a file as one of this machine: of a bucket, a copy in the temporary folder, removed when the block ends.
+
+    Parameters
+    ----------
+    path
+        The file.
+    version
+        What `RemotePath.head` said of it; another version is not taken.
+
+    Raises
+    ------
+    StoreError
+        The file has changed or gone since, or cannot be read.
+    """
+    if not isinstance(path, RemotePath):
+        yield path
+        return
+    _expect(path, version)
+    with TemporaryDirectory(prefix="borgtrace-") as folder:
+        yield Blocks(path, Path(folder)).whole()
 
 
-def _key(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def _expect(remote: RemotePath, version: str) -> None:
+    if remote.head()[2] != version:
+        what, way_out = "the file has changed while it was read", "run the command again"
+        raise StoreError(str(remote), what, way_out=way_out)

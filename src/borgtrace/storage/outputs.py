@@ -8,13 +8,15 @@ import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from borgtrace.storage.remote import RemotePath, told
 
-_LAST = ("manifest.json", "meta.json", "index.csv")
-"""Without these a store, a dataset and an export are none."""
+_TURNS = {"truth.json": -1, "manifest.json": 1, "meta.json": 2, "index.csv": 3}
+"""Without the first, files of a synthetic trace look like Google's; without the last ones a store, a dataset and an
+export are none."""
 _FILES = 8
 _PIECE = 1 << 23
 
@@ -47,14 +49,17 @@ def upload(source: Path, out: RemotePath) -> None:
         _put(source, out)
         return
     names = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
-    last = [name for name in names if str(name) in _LAST]
     with ThreadPoolExecutor(_FILES) as pool:
-        list(pool.map(lambda name: _put(source / name, out / name), (name for name in names if name not in last)))
-    for name in last:
-        _put(source / name, out / name)
+        for _, together in groupby(sorted(names, key=_turn), _turn):
+            list(pool.map(lambda name: _put(source / name, out / name), together))
+
+
+def _turn(name: Path) -> int:
+    return _TURNS.get(str(name), 0)
 
 
 def _put(source: Path, out: RemotePath) -> None:
     system, path = out.located
-    with told(out), source.open("rb") as file, system.open_output_stream(path) as copy:
+    # As it is: by the name `.gz` Arrow would compress what is compressed.
+    with told(out), source.open("rb") as file, system.open_output_stream(path, compression=None) as copy:
         shutil.copyfileobj(file, copy, _PIECE)

@@ -4,9 +4,10 @@ Which account reads is for the usual environment to say (``AWS_ACCESS_KEY_ID``, 
 the default credentials of Google and Azure): a URL names a place, and is printed.
 """
 
+import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path, PosixPath, PurePosixPath
@@ -46,13 +47,23 @@ class RemotePath(PosixPath):
             system, base = _bucket(f"{self.parts[0]}//{self.parts[1]}")
         return system, "/".join([base, *self.parts[2:]])
 
+    @property
+    def parents(self) -> Sequence[Self]:
+        """The folders that it is in, and the bucket."""
+        return super().parents[:-2]
+
     def exists(self, *, follow_symlinks: bool = True) -> bool:
         """Whether there is such a file or folder."""
+        return bool(self._info().type.value)
+
+    def is_file(self) -> bool:
+        """Whether there is such a file."""
+        return bool(self._info().is_file)
+
+    def _info(self) -> Any:
         system, path = self.located
         with told(self):
-            return bool(system.get_file_info(path).type.value)
-
-    is_file = exists
+            return system.get_file_info(path)
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
         """Return what is known of the file, which is its size.
@@ -82,13 +93,30 @@ class RemotePath(PosixPath):
         with told(self):
             return system.open_input_file(path)
 
+    def head(self, length: int = 0) -> tuple[int, bytes, str]:
+        """Return the size of the file, its first bytes and its version: one request, or two.
+
+        Raises
+        ------
+        StoreError
+            There is no such file any more, or it cannot be read.
+        """
+        try:
+            with told(self), self.open() as file:
+                return file.size(), file.read(length), version_of(self, file)
+        except FileNotFoundError as error:
+            what, way_out = "the file was removed while it was read", "run the command again"
+            raise StoreError(str(self), what, way_out=way_out) from error
+
     def read_text(self, *_: Any, **__: Any) -> str:
         """Return all bytes, which are UTF-8."""
         with told(self), self.open() as file:
             return file.read().decode()
 
-    def listing(self) -> dict[Self, tuple[int, int]]:
+    def listing(self) -> dict[Self, tuple[int | None, int]]:
         """Return size and time of change of all that is in a folder and in its folders: a request for each thousand.
+
+        Folders have no size.
 
         Raises
         ------
@@ -110,6 +138,16 @@ class RemotePath(PosixPath):
         """Yield what a pattern without ``**`` finds in a folder."""
         depth = len(self.parts) + pattern.count("/") + 1
         yield from (path for path in self.listing() if len(path.parts) == depth and path.match(pattern))
+
+
+def version_of(path: RemotePath, file: Any) -> str:
+    """Return what tells this version of an open file from others: a digest of its URL, size, time and ETag."""
+    return key(repr((str(path), file.size(), *sorted(file.metadata().items()))))
+
+
+def key(text: str) -> str:
+    """Return a short digest of a text, which can be a name."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @cache

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES
+from borgtrace.storage.blocks import on_this_machine
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.digest import file_digests
 from borgtrace.store.layout import Layout
@@ -118,7 +119,9 @@ def check_unchanged(layout: Layout, manifest: Manifest, paths: Sequence[Path], t
         When one has changed; it is named.
     """
     named = {path.relative_to(layout.root).as_posix(): path for path in paths}
-    found = file_digests({name: path for name, path in named.items() if name in manifest.files}, threads)
+    listed = [name for name in named if name in manifest.files]
+    copies = on_this_machine([named[name] for name in listed])
+    found = file_digests(dict(zip(listed, copies, strict=True)), threads)
     for name in sorted(found):
         if found[name] != manifest.files[name]:
             raise _has_changed(layout, manifest, name, found[name])

@@ -63,9 +63,13 @@ class Layout:
             return sorted(path for path in self._listed if path.parent == folder)
         return sorted(folder.glob("part-*.parquet"))
 
+    def here(self, name: str) -> list[Path]:
+        """Files of a table as files of this machine: those of a bucket are copied, once."""
+        return on_this_machine(self.parts(name))
+
     def tasks(self, columns: Sequence[str]) -> pa.Table:
-        """Read columns of the table ``tasks``, from a copy of its files where they are in a bucket."""
-        return pq.read_table(on_this_machine(self.parts("tasks")), columns=list(columns))
+        """Read columns of the table ``tasks``."""
+        return pq.read_table(self.here("tasks"), columns=list(columns))
 
     def refused(self, table: str, source: str) -> Path:
         """File of the rows of a source that were refused; there is none where all were stored."""

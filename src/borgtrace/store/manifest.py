@@ -49,6 +49,8 @@ class SourceEntry:
     columns: tuple[str, ...] = ()
     also: dict[str, int] = field(default_factory=dict)
     """Rows written to other tables from the same file (2019: constraints unnested from events)."""
+    version: str = ""
+    """What a bucket said of the file: one of the same version is not fetched again."""
     unknown: dict[str, Any] = field(default_factory=dict)
     """What a later version wrote beside; kept."""
 

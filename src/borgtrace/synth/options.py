@@ -9,6 +9,7 @@ import numpy as np
 from borgtrace.errors import UsageError
 from borgtrace.schema.dialects import Dialect, dialect
 from borgtrace.schema.time import SECOND, TRACE_START
+from borgtrace.storage import RemotePath
 from borgtrace.synth.fault_rates import NO_FAULTS, PUBLISHED, FaultRates
 from borgtrace.synth.hashing import key
 from borgtrace.synth.profiles import CONSTRAINED, PROFILES, Likeness, Profile
@@ -140,11 +141,11 @@ def check_shared_factor(where: str, value: float) -> None:
 
 
 def check_output(out: Path) -> None:
-    """Raise UsageError unless `out` is a new or empty folder in one that exists."""
+    """Raise UsageError unless `out` is a new or empty folder in one that exists; in a bucket any does."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         expected, way_out = "a new or empty folder", "choose another name or remove it"
         raise UsageError(str(out), "not an empty folder", expected=expected, way_out=way_out)
-    if not out.absolute().parent.is_dir():
+    if not (isinstance(out, RemotePath) or out.absolute().parent.is_dir()):
         raise UsageError(str(out), "its parent folder does not exist", way_out="create it first")
 
 
