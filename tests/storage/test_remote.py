@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path, PosixPath
+from types import SimpleNamespace
 
 import pytest
 
 from borgtrace.errors import StoreError, UsageError
-from borgtrace.storage import RemotePath, place
+from borgtrace.storage import RemotePath, place, remote
 from borgtrace.storage.remote import unchanged
 from tests.bucket import KEY, SECRET, Bucket
 
@@ -32,6 +33,21 @@ def test_a_url_of_a_bucket_is_a_remote_path_which_shows_as_it_was_written(text: 
         assert (type(found), str(found)) == (RemotePath, shown)
         assert str(found / "tasks") == f"{shown}/tasks"
         assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_a_bucket_of_google_that_cannot_be_reached_is_waited_for_for_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def from_uri(url: str) -> tuple[None, str]:
+        asked.append(url)
+        return None, "b"
+
+    monkeypatch.setattr("pyarrow.fs.FileSystem", SimpleNamespace(from_uri=from_uri))
+    for scheme in ("gs", "s3", "abfs"):
+        remote._bucket.cache_clear()
+        assert place(f"{scheme}://b/store").located == (None, "b/store")  # type: ignore[attr-defined]
+    remote._bucket.cache_clear()
+    assert asked == ["gs://b?retry_limit_seconds=20", "s3://b", "abfs://b"]
 
 
 @pytest.mark.parametrize(
