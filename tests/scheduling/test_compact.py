@@ -9,9 +9,13 @@ import pytest
 
 from borgtrace.errors import UsageError
 from borgtrace.scheduling import COMPACT
+from borgtrace.scheduling.compact import Setting, _row, _usage
 from borgtrace.scheduling.compaction import Workload
 from borgtrace.scheduling.machines import UNIT, Demand
+from borgtrace.scheduling.policies import POLICIES
 from borgtrace.scheduling.whatifs import WHAT_IFS, Moment
+from borgtrace.scheduling.workload import Machines, read_tasks
+from tests.analyses.tiny import at, tiny, window
 from tests.cli.test_compact import MACHINES, store, task
 
 
@@ -39,3 +43,40 @@ def test_users_with_ten_tebibytes_get_a_cell_of_their_own() -> None:
 def test_a_plan_that_is_none_is_refused_before_a_store_is_opened() -> None:
     with pytest.raises(UsageError, match="--plan"):
         COMPACT.run("nowhere", plan="reservation:-1")
+
+
+def test_a_cell_without_tasks_is_none() -> None:
+    # Nobody is of production: what is segregated is one cell.
+    none = np.full(2, -1)
+    workload = Workload(Demand(np.full((2, 2), UNIT // 2), none, none + 1), none + 1, np.arange(2), none > 0)
+    what_if = {each.name: each for each in WHAT_IFS}["segregated"]
+    machines = Machines(np.arange(3), np.full((3, 2), UNIT))
+    row = _row(what_if, Moment(workload, None, none + 1), machines, POLICIES["best-fit"], Setting(seeds=1), "")
+    assert {name: row[name] for name in ("tasks", "cells", "machines", "least", "most", "bound")} == {
+        **{"tasks": 2, "cells": 1.0, "machines": 1.0, "least": 1.0, "most": 1.0, "bound": 1.0}
+    }
+
+
+def test_usage_of_a_moment_is_of_the_windows_that_cover_it() -> None:
+    jobs = range(1, 11)
+    events = [
+        {"collection_id": job, "time": at(time), "type": type_, "machine_id": 1}
+        for job in jobs
+        for time, type_ in ((0, "SUBMIT"), (0, "SCHEDULE"))
+    ]
+    given = {"instance_events": events, "collection_events": []}
+    given["tasks"] = [{"collection_id": job, "instance_index": 0} for job in jobs]
+    # Of two windows the larger means count; one that ends at that moment is over, a later one has not begun.
+    usage = [window(job, 600, 0.25, 0.125) for job in range(1, 10)]
+    usage += [window(1, 450, 0.125, 0.5), window(10, 300, 0.5, 0.5), window(10, 601, 0.5, 0.5)]
+    # Job 99 has no event.
+    tables = tiny("2011", **given, instance_usage=[*usage, window(99, 600, 0.5, 0.5)])
+    tasks = read_tasks(tables, at=at(600))
+    found, others = _usage(tables, tasks, at(600))
+    assert tasks.collection.tolist() == list(jobs)
+    assert found[:9].tolist() == [[0.25, 0.5], *[[0.25, 0.125]] * 8]
+    assert np.isnan(found[9]).all()
+    assert others == 1
+    # Half of a measurement is none: eight tasks of ten are too few.
+    usage[8] = window(9, 600, 0.25, None)
+    assert _usage(tiny("2011", **given, instance_usage=usage), tasks, at(600)) == (None, 0)

@@ -220,3 +220,8 @@ def test_random_cells_are_as_in_plain_python(seed: int) -> None:
     assert {int(row[0]): (int(row[2]), int(row[4])) for row in ran} == plain(trace, "best-fit")
     # The case is one: some wait.
     assert (ran[:, 2] > ran[:, 1]).any()
+
+
+def test_where_each_job_has_one_task_nothing_is_whole() -> None:
+    attempts = [(1, 0, 0, 0, 300, 0.75, FREE), (2, 0, 100, 100, 200, 0.5, FREE)]
+    assert starts(trace_of(attempts)) == [(1, 0, 0), (2, 100, 300)]

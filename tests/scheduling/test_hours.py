@@ -74,3 +74,11 @@ def test_the_chart_leaves_out_what_is_not_known() -> None:
         table = table_of([{**row, "cpu_used": used, "memory_used": used}], SIMULATE_HOURS.result)
         drawn = SIMULATE_HOURS.plot(table).to_json()
         assert {name for name in ("asked for", "used") if f'"series": "{name}"' in drawn} == shown
+
+
+def test_what_happens_on_the_hour_is_of_the_one_that_begins() -> None:
+    # Evicted at 0, at one hour and, as the last thing of all, at two.
+    trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], (1.0,), 2 * HOUR)
+    found = [[0, 0, 0, at, 0, PREEMPTED] for at in (0, HOUR, 2 * HOUR)]
+    rows = hours_of(trace, np.array(found), "p", trace.tasks.sizes, NOBODY)
+    assert [(row["hour"], row["evicted"], row["running"]) for row in rows] == [(0, 1, 2.0), (1, 2, 1.0)]

@@ -8,8 +8,8 @@ import pytest
 from borgtrace.errors import UsageError
 from borgtrace.scheduling import POLICIES, parse_policy
 from borgtrace.scheduling.choice import choose
-from borgtrace.scheduling.compaction import Workload, bound, needed
-from borgtrace.scheduling.machines import UNIT, Demand, make_cell, place, release, settle
+from borgtrace.scheduling.compaction import Workload, bound, needed, order_of
+from borgtrace.scheduling.machines import CLASS, SIDE, UNIT, Demand, make_cell, place, release, settle
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.whatifs import Moment
 from tests.scheduling.plain import SCORES, PlainCell, plain_needed, plain_pack, random_cell
@@ -230,3 +230,61 @@ def test_a_policy_that_is_none_is_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_policy(text)
     assert str(caught.value) == message
+
+
+def test_a_random_order_begins_at_any_machine_and_a_seed_repeats_it() -> None:
+    nothing = np.zeros(200, np.int64)
+    demand = Demand(np.zeros((200, 2), np.int64), nothing - 1, nothing)
+    given = (demand, np.arange(200), np.full((10, 2), UNIT), np.arange(10), parse_policy("random:k=1"))
+    found = [pack(*given, seed=seed)[0].tolist() for seed in (0, 1, 0)]
+    assert set(found[0]) == set(found[1]) == set(range(10))
+    assert found[0] != found[1]
+    assert found[0] == found[2]
+
+
+@pytest.mark.parametrize("policy", ["best-fit", "random:k=1"])
+def test_without_machines_all_are_pending(policy: str) -> None:
+    none = np.full(3, -1)
+    given = (np.arange(3), np.empty((0, 2), np.int64), np.empty(0, np.int64), parse_policy(policy))
+    found, pending = pack(Demand(np.full((3, 2), UNIT // 2), none, none + 1), *given)
+    assert (found.tolist(), pending) == ([-1, -1, -1], 3)
+
+
+@pytest.mark.parametrize("second", [0.4, 0.41])
+def test_tasks_above_the_small_machines_share_a_large_one(second: float) -> None:
+    # Machines of a quarter and of one, of which one is enough for both tasks, alike or not.
+    sizes, none = np.rint(np.array([[0.4] * 2, [second] * 2]) * UNIT).astype(np.int64), np.full(2, -1)
+    capacity = np.array([[UNIT, UNIT], [UNIT // 4, UNIT // 4], [UNIT, UNIT]])
+    found, pending = pack(Demand(sizes, none, none + 1), np.arange(2), capacity, np.arange(3), POLICIES["best-fit"])
+    assert (found.tolist(), pending) == ([0, 0], 0)
+    # Two capacities are two classes, the smaller one first, each with a grid.
+    cell, lines = make_cell(capacity, np.arange(3), Demand(sizes, none, none + 1))
+    assert (lines.tolist(), cell.first.tolist()) == ([1, 0, 2], [0, 1, 3])
+    assert cell.places[:, CLASS].tolist() == [0, 1, 1]
+    assert (cell.heads.shape, cell.filled.shape) == ((2, SIDE, SIDE), (2, SIDE))
+
+
+def test_production_is_planned_by_its_limits_before_anything_else() -> None:
+    # Two of production ask for three quarters and use one; the rest, of a higher priority here, takes a quarter each.
+    sizes = np.array([[3, 3], [3, 3], [1, 1], [1, 1]]) * UNIT // 4
+    reserved = np.full((4, 2), UNIT // 4)
+    priority, is_production = np.array([0, 0, 1, 1]), np.array([True, True, False, False])
+    none = np.full(4, -1)
+    workload = Workload(Demand(sizes, none, none + 1), priority, np.arange(4), is_production, reserved)
+    # Each of production needs a machine of its own, in which all of the rest finds room; without the other one does.
+    assert needed(workload, np.full((4, 2), UNIT), 0) == 2
+    assert needed(workload.of(np.array([True, False, True, True])), np.full((4, 2), UNIT), 0) == 1
+
+
+def test_tasks_are_packed_by_priority_and_job_by_job() -> None:
+    n = 40
+    nothing, jobs = np.zeros(n, np.int64), np.arange(n) % 10
+    workload = Workload(Demand(np.zeros((n, 2), np.int64), nothing - 1, nothing), jobs % 2, jobs, nothing > 0)
+    orders = [order_of(workload, np.random.default_rng(seed)) for seed in (0, 1)]
+    for order in orders:
+        # Ten jobs of four tasks: first those of the higher priority, each in one piece, its tasks as they stand.
+        pieces = order.reshape(10, 4)
+        assert (pieces == pieces[:, :1] + [0, 10, 20, 30]).all()
+        assert (pieces[:, 0] % 2).tolist() == [1] * 5 + [0] * 5
+    assert orders[0].tolist() != orders[1].tolist()
+    assert order_of(workload.of(nothing > 0), np.random.default_rng(0)).tolist() == []

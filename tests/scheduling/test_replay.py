@@ -16,7 +16,7 @@ from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.plan import Plan
 from borgtrace.scheduling.replay import Trace, calibrated, impossible, recorded, replayed, with_factor
 from borgtrace.scheduling.room import room_of
-from borgtrace.scheduling.simulate import rows_of
+from borgtrace.scheduling.simulate import Setting, _replayed, rows_of
 from borgtrace.scheduling.state import ALIVE, DONE, PREEMPTED, REMOVED
 from borgtrace.scheduling.workload import Machines, read_tasks
 from tests.cli.test_compact import store
@@ -345,3 +345,45 @@ def test_a_trace_without_a_tier_production_has_nobody_above_the_others() -> None
     trace = replace(made, tasks=replace(made.tasks, tiers=("free", "other", "mid")))
     assert trace.tasks.is_production.tolist() == [False, False]
     assert submissions(trace) == [(1, 0, 0, 500, 0, DONE), (2, 100, 500, 600, 0, DONE)]
+
+
+def test_an_attempt_that_is_withdrawn_at_the_first_instant_is_followed_by_the_next() -> None:
+    # Job 1 is withdrawn at 0 and comes again at once; in the trace the attempt that follows stands first.
+    attempts = [(1, 1, 0, 0, 900, 1.0, FREE), (2, 0, 0, 0, 50, 1.0, FREE), (1, 0, 0, -1, 0, 1.0, FREE)]
+    assert submissions(trace_of(attempts)) == [
+        (2, 0, 0, 50, 0, DONE),
+        (1, 0, -1, 0, -1, DONE),
+        (1, 0, 50, 950, 0, DONE),
+    ]
+
+
+def test_one_task_is_submitted_again_as_often_as_its_machine_goes() -> None:
+    # It goes at 100, 200, … and is back 10 µs later; the task comes again after 7 µs and starts with the machine.
+    often = 1100
+    made = trace_of([(1, 0, 0, 0, 10**6, 0.5, FREE)], until=2 * 10**6)
+    gone = 100 * np.arange(1, often + 1)
+    nothing = 0 * gone
+    changes = [np.column_stack([gone + 10 * back, nothing, nothing + back, nothing]) for back in (0, 1)]
+    rows = submissions(replace(made, changes=np.concatenate([made.changes, *changes])))
+    again = [(1, 100 * at + 7, 100 * at + 10, 100 * (at + 1), 0, REMOVED) for at in range(1, often)]
+    last = (1, 100 * often + 7, 100 * often + 10, 100 * often + 10 + 10**6, 0, DONE)
+    assert rows == [(1, 0, 0, 100, 0, REMOVED), *again, last]
+
+
+def test_cpu_and_memory_of_the_cell_are_each_their_own() -> None:
+    trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], until=100)
+    trace.tasks.sizes[:] = (UNIT // 2, UNIT // 4)
+    (row,) = rows_of(trace, np.array([[0, 0, 0, -1, 0, ALIVE]]), "p", trace.tasks.sizes, np.empty(0))
+    assert (row["cpu"], row["memory"]) == (0.5, 0.25)
+
+
+def test_with_a_plan_a_task_is_impossible_by_what_is_planned() -> None:
+    # What asks for half of a machine and is planned with two of them: nothing takes that, whatever was recorded.
+    trace = trace_of([(1, 0, 0, -1, -1, 0.5, FREE)])
+    sizes = np.full((1, 2), 2 * UNIT)
+    plan = Plan("average", sizes, np.zeros_like(sizes), 0.0, 0, sizes)
+    found = {}
+    for name, policy in (("recorded", None), ("best-fit", parse_policy("best-fit"))):
+        (row,), _ = _replayed((name, policy, "", trace), Setting(), plan, 1.0, rows_of)
+        found[row["policy"]] = row["pending_end"], row["impossible"], row["factor"]
+    assert found == {"recorded": (1, 0, 1.0), "best-fit": (1, 1, 4.0)}
