@@ -29,7 +29,7 @@ demo: $(PACKAGE)
 test: $(TESTS)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-## The larger runs behind the marker `scale`.
+## The larger runs behind the marker `scale`; with NODE_SERVERS=…/node_modules/.bin also those against npm's s3rver and azurite.
 test-scale: $(TESTS)
 	$(BIN)/python -m pytest -m scale
 

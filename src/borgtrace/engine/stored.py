@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.schema import Table
 from borgtrace.schema.evolution import held_names
-from borgtrace.storage import place
+from borgtrace.storage import place, readable
 
 _WORDS = {pa.float32(): "float32", pa.float64(): "float64", pa.large_string(): "string"}
 """Column types for which Arrow has another word."""
@@ -19,9 +19,7 @@ _WORDS = {pa.float32(): "float32", pa.float64(): "float64", pa.large_string(): "
 
 def stored_types(path: str | Path) -> dict[str, str]:
     """Return the columns of a Parquet file with their types as tables declare them; an enum is a string."""
-    # Opened here: of a URL Arrow would make a client, which takes longer than the request.
-    with place(path).open("rb") as file:
-        return {field.name: _word(field.type) for field in pq.read_schema(file)}
+    return {field.name: _word(field.type) for field in pq.read_schema(readable(place(path)))}
 
 
 def stored_names(table: Table, paths: Sequence[str | Path]) -> dict[str, str | None]:

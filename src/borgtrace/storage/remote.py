@@ -18,6 +18,7 @@ from borgtrace.errors import StoreError, first_line
 # At least two letters: a single one is a drive of Windows.  One slash: a `Path` keeps no second one.
 SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
 _KEYS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to an account that may do this"
+_AZURE = "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run az login"
 _LATER = "run the command again later"
 _FAULTS = {
     "NO_SUCH_BUCKET": ("there is no such bucket", "check its name, and AWS_ENDPOINT_URL"),
@@ -25,6 +26,8 @@ _FAULTS = {
     "INVALID_ACCESS_KEY_ID": ("access denied", _KEYS),
     "SIGNATURE_DOES_NOT_MATCH": ("access denied", _KEYS),
     "NETWORK_CONNECTION": ("it cannot be reached", "check the network, and AWS_ENDPOINT_URL"),
+    "ContainerNotFound": ("there is no such container", "check its name and the account"),
+    "Auth": ("access denied", _AZURE),
     "SLOW_DOWN": ("the server is busy", _LATER),
     "INTERNAL_FAILURE": ("the server fails", _LATER),
     "HTTP status 5": ("the server fails", _LATER),
@@ -45,7 +48,8 @@ class RemotePath(PosixPath):
         """The file system of the bucket, and the path in it."""
         with told(self):
             system, base = _bucket(f"{self.parts[0]}//{self.parts[1]}")
-        return system, "/".join([base, *self.parts[2:]])
+        # Of Azure the base ends with a slash.
+        return system, "/".join([base.rstrip("/"), *self.parts[2:]])
 
     @property
     def parents(self) -> Sequence[Self]:
@@ -150,6 +154,11 @@ def key(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def readable(path: Path) -> Any:
+    """Return what Arrow reads: the path, or the opened file of a bucket, for whose URL it would make another client."""
+    return path.open() if isinstance(path, RemotePath) else path
+
+
 @cache
 def _bucket(url: str) -> tuple[Any, str]:
     # Inside: a command on files of this machine does not need it.
@@ -171,15 +180,20 @@ def told(place: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # The code alone: what a server says may repeat parts of the request.  A HEAD has a status in its place.
-        found = re.search(r"AWS Error (?:UNKNOWN \()?(HTTP status \d+|[A-Z_]+)", str(error))
-        # What has a number is about a file of this machine, or one that is not there.
-        is_explained = isinstance(error, StoreError) or not isinstance(error, OSError) or error.errno is not None
-        if is_explained and not found:
+        if (code := _code(error)) is None:
             raise
-        code = found[1] if found else first_line(error)[:60]
         what, way_out = next(said for known, said in _FAULTS.items() if code.startswith(known))
         raise StoreError(str(place), what, got=code, way_out=way_out) from error
+
+
+def _code(error: Exception) -> str | None:
+    """Return what a server or Arrow says of a bucket; None for any other error."""
+    # The code alone: what a server says may repeat parts of the request.  A HEAD has a status in its place.
+    if found := re.search(r"A(?:WS|zure) Error:? (?:UNKNOWN \(|\[)?(HTTP status \d+|\w*)", str(error)):
+        return found[1] or "NETWORK_CONNECTION"
+    # With a number it is about a file of this machine, or one that is not there.
+    is_of_arrow = type(error).__name__ == "ArrowException" or (isinstance(error, OSError) and error.errno is None)
+    return first_line(error)[:60] if is_of_arrow else None
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from borgtrace.engine.stored import stored_names
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import PERCENTILES, TABLES
-from borgtrace.storage import NOT_WRITABLE, RemotePath, replacing, write_file
+from borgtrace.storage import NOT_WRITABLE, RemotePath, readable, replacing, write_file
 from borgtrace.storage.blocks import Blocks
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.digest import file_digest
@@ -144,7 +144,7 @@ def column_blocks(layout: Layout, column: str) -> Iterator[tuple[int, np.ndarray
     column, at = PERCENTILES.get(column, (column, None))
     stored = stored_names(TABLES["instance_usage"], parts)[column] if parts else None
     for part in parts:
-        for batch in pq.ParquetFile(part).iter_batches(columns=[stored] if stored else []):
+        for batch in pq.ParquetFile(readable(part)).iter_batches(columns=[stored] if stored else []):
             # A store of an earlier version may lack the column; batches without columns still count the rows.
             yield row, values(batch.column(0) if stored else pa.nulls(batch.num_rows, pa.float32()), at)
             row += batch.num_rows

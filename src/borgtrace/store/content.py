@@ -27,6 +27,7 @@ from joblib import Parallel, delayed
 
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import all_names, column_number
+from borgtrace.storage import readable
 from borgtrace.store._content_sums import add_lists, add_values, hash_texts
 from borgtrace.store.digest import digest_of_all
 from borgtrace.store.layout import Layout
@@ -81,7 +82,7 @@ def table_digest(table: Table, parts: Sequence[Path], threads: int = 1, *, as_no
     """
     rows, total, pieces = 0, Sums(), list[_Piece]()
     for path in parts:
-        file = pq.read_metadata(path)
+        file = pq.read_metadata(readable(path))
         noted = _noted(file, rows) if as_noted else None
         if noted is None:
             pieces += _pieces(path, file, rows)
@@ -189,7 +190,7 @@ def _sum_piece(table: Table, piece: _Piece) -> Sums:
     held = {name: stored for name, stored in names if stored in chunks and not _is_null(chunks[stored])}
     texts = [stored for stored in held.values() if _is_dictionary(chunks[stored])]
     sums = ContentSums(piece.first)
-    with pq.ParquetFile(piece.path, metadata=piece.file, read_dictionary=texts) as file:
+    with pq.ParquetFile(readable(piece.path), metadata=piece.file, read_dictionary=texts) as file:
         # `use_threads=False`: the row groups are already spread over threads.
         for batch in file.iter_batches(BATCH, [piece.group], list(held.values()), use_threads=False):
             sums.add(batch.select(list(held.values())).rename_columns(list(held)))

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES
+from borgtrace.storage import readable
 from borgtrace.storage.blocks import on_this_machine
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.digest import file_digests
@@ -93,9 +94,7 @@ def _other_rows(layout: Layout, manifest: Manifest) -> StoreError | None:
 
 
 def _footer(path: Path) -> pq.FileMetaData:
-    # Opened here: of a URL Arrow would make a client, which takes longer than the request.
-    with path.open("rb") as file:
-        return pq.read_metadata(file)
+    return pq.read_metadata(readable(path))
 
 
 def check_unchanged(layout: Layout, manifest: Manifest, paths: Sequence[Path], threads: int = 1) -> None:

@@ -14,7 +14,7 @@ from borgtrace.engine.stored import stored_names, stored_types
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import incompatible_columns
-from borgtrace.storage import place
+from borgtrace.storage import place, readable
 from borgtrace.store.columns import DEFAULT_COLUMNS, MEASURED, TRACE_COLUMNS, column_blocks, load_array
 from borgtrace.store.compatibility import is_newer, unreadable
 from borgtrace.store.content import table_digest
@@ -149,14 +149,14 @@ def _conservation(manifest: Manifest) -> Finding:
 def _quarantine(manifest: Manifest, layout: Layout) -> Finding:
     """Compare the refused rows that are kept with those that the ledger counts, source by source."""
     expected = {layout.refused(entry.table, entry.name): entry.quarantined for entry in manifest.sources}
-    found = {path: pq.read_metadata(path).num_rows for path in layout.quarantine.glob("*/*.parquet")}
+    found = {path: pq.read_metadata(readable(path)).num_rows for path in layout.quarantine.glob("*/*.parquet")}
     wrong = sorted(path for path in {*expected, *found} if found.get(path, 0) != expected.get(path, 0))
     faults = [f"{path.stem}: {found.get(path, 0):,}, the ledger says {expected.get(path, 0):,}" for path in wrong]
     return not wrong, "; ".join(faults[:3]) or f"{sum(found.values()):,} rows refused, all kept"
 
 
 def _rows(name: str, manifest: Manifest, layout: Layout) -> Finding:
-    found = sum(pq.read_metadata(path).num_rows for path in layout.parts(name))
+    found = sum(pq.read_metadata(readable(path)).num_rows for path in layout.parts(name))
     return _compared(f"{found:,}", f"{manifest.tables.get(name, 0):,}")
 
 
@@ -175,7 +175,7 @@ def _order(table: Table, layout: Layout) -> Finding:
     for path in layout.parts(table.name):
         names, row = stored_names(table, [path]), 0
         key = [names[column] for column in table.key]
-        for batch in pq.ParquetFile(path).iter_batches(columns=key):
+        for batch in pq.ParquetFile(readable(path)).iter_batches(columns=key):
             block = pa.Table.from_batches([batch]).select(key)
             # The last key of the block before goes along: order must hold across blocks and files.
             joined = block if last is None else pa.concat_tables([last, block])
