@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from math import e, inf
+from math import e
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,7 @@ from borgtrace.analyses._fidelity_usage import (
     row_measures,
     usage_measures,
 )
-from borgtrace.analyses.fidelity import LESS, _row
 from borgtrace.schema.time import BEFORE_TRACE
-from borgtrace.synth.targets import Target
 from tests.analyses.tiny import at, tiny, window
 
 FREE, OTHER, PRODUCTION = 0, 4, 9
@@ -358,31 +356,6 @@ def test_rows_of_2019_beside_the_requests_of_their_tasks() -> None:
     assert found["sample_of_average_p50", "rows"] == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(
-    ("measured", "low", "high", "verdict"),
-    [
-        # 10 is published.
-        (None, None, None, "not measured"),
-        (11.0, None, None, "fits"),
-        (13.0, 9.0, 15.0, "fits"),
-        (30.0, 20.0, 40.0, "does not fit"),
-        (1.0, 0.5, 2.0, "does not fit"),
-    ],
-)
-def test_a_target_fits_by_its_distance_or_by_its_interval(
-    measured: float | None, low: float | None, high: float | None, verdict: str
-) -> None:
-    row = _row(Target("m", "all", 10.0, "A", "somewhere", True), measured, low, high)
-    assert (row["verdict"], row["reference"], row["grade"]) == (verdict, "somewhere", "A")
-    assert row["deviation"] == (None if measured is None else pytest.approx(measured / 10 - 1))
-
-
-def test_a_target_below_zero_has_a_deviation_by_its_size_and_a_guide_no_verdict() -> None:
-    row = _row(Target("m", "all", -2.0, "A", "somewhere", False), -3.0, None, None)
-    assert (row["deviation"], row["verdict"]) == (-0.5, "reported")
-    assert _row(Target("m", "all", 1.0, "A", "", True), inf, None, None)["verdict"] == "does not fit"
-
-
 def test_a_part_of_many_rows_is_taken_by_job_and_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_fidelity_usage, "MOST_SAMPLED", 2)
     # Four rows, of which two are looked at: the trace begins in window 2, so that those of job 1 in odd ones are even.
@@ -401,17 +374,3 @@ def test_a_deviation_of_rounding_is_none() -> None:
     a, offsets = np.array([-1.0, 1.0, -1.0, 1.0]), np.array([0, 2, 4])
     b = np.array([-1e-12, 1e-12, -2e-12, 2e-12])
     assert _correlation(a, b, offsets, 0) == pytest.approx([np.nan, 1.0], nan_ok=True)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "verdict"),
-    [
-        # The ends of an interval are rounded to 1e-6 of themselves; 1 is published.
-        (0.5, LESS, "fits"),
-        (0.5, LESS - 1e-9, "does not fit"),
-        (1.0 / LESS, 2.0, "fits"),
-        (1.0 / LESS + 1e-9, 2.0, "does not fit"),
-    ],
-)
-def test_a_target_at_the_end_of_its_interval_fits(low: float, high: float, verdict: str) -> None:
-    assert _row(Target("m", "all", 1.0, "A", "", True), 1.5, low, high)["verdict"] == verdict

@@ -1,4 +1,4 @@
-"""``borgtrace demo``: what it prints of its steps, as text and as JSON, and where each of them writes."""
+"""``borgtrace demo``: what it prints of its steps as text and as JSON, where they write, and what it may delete."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from borgtrace.cli import demo
-from borgtrace.errors import UsageError
+from borgtrace.errors import BorgtraceError, UsageError
 
 
 @pytest.fixture
@@ -68,3 +68,53 @@ def test_a_folder_of_somebody_else_is_refused_before_the_first_step(tmp_path: Pa
         f"DIR: the folder is not empty: got {tmp_path}; name an empty or a new folder: borgtrace demo demo-out"
     )
     assert logs == []
+
+
+def test_a_demo_empties_its_own_folder_and_no_other(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    demo._claim(folder)
+    (folder / "store").touch()
+    demo._claim(folder)
+    assert sorted(path.name for path in folder.iterdir()) == [".borgtrace-demo", "log"]
+    other = tmp_path / "mine"
+    other.mkdir()
+    demo._claim(other)
+    assert (other / demo.MARK).exists()
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").touch()
+    with pytest.raises(UsageError, match="the folder is not empty"):
+        demo._claim(tmp_path / "precious")
+    assert (tmp_path / "precious" / "file").exists()
+
+
+def test_steps_of_a_demo_are_commands_on_its_folder(tmp_path: Path) -> None:
+    steps = demo._steps(tmp_path / "a b", 10, 2, 7)
+    assert steps[0].command == f"synth '{tmp_path}/a b/raw' --generation 2011 --machines 10 --hours 2 --seed 7"
+    assert [step.command.split()[0] for step in steps] == [
+        "synth",
+        "ingest",
+        "analyze",
+        "dataset",
+        "colocate",
+        "report",
+    ]
+
+
+def test_a_demo_in_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(demo, "_run", lambda step, log: 2.0)
+    demo.demo(tmp_path / "d", machines=10, hours=1, as_json=True)
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["report"] == f"{tmp_path}/d/report.html"
+    assert [(step["command"].split()[:2], step["seconds"]) for step in facts["steps"]][1] == (
+        ["borgtrace", "ingest"],
+        2.0,
+    )
+    assert len(facts["steps"]) == 6
+
+
+def test_a_step_that_fails_ends_the_demo_with_its_last_line(tmp_path: Path) -> None:
+    with pytest.raises(BorgtraceError) as caught:
+        demo._run(demo._Step("x", f"info {tmp_path}/none", "y"), tmp_path / "log.txt")
+    assert str(caught.value).startswith("borgtrace info: the step failed: got borgtrace: ")
+    assert f"there is no such store; make one: borgtrace ingest SRC --store {tmp_path}/none" in str(caught.value)
+    assert demo._run(demo._Step("x", "--version", "y"), tmp_path / "log.txt") > 0

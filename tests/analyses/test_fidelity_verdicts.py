@@ -1,0 +1,49 @@
+"""Whether what a synthetic trace measures fits its published target, by hand."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from borgtrace.analyses.fidelity import LESS, _row
+from borgtrace.synth.targets import Target
+
+
+@pytest.mark.parametrize(
+    ("measured", "low", "high", "verdict"),
+    [
+        # 10 is published.
+        (None, None, None, "not measured"),
+        (11.0, None, None, "fits"),
+        (13.0, 9.0, 15.0, "fits"),
+        (30.0, 20.0, 40.0, "does not fit"),
+        (1.0, 0.5, 2.0, "does not fit"),
+    ],
+)
+def test_a_target_fits_by_its_distance_or_by_its_interval(
+    measured: float | None, low: float | None, high: float | None, verdict: str
+) -> None:
+    row = _row(Target("m", "all", 10.0, "A", "somewhere", True), measured, low, high)
+    assert (row["verdict"], row["reference"], row["grade"]) == (verdict, "somewhere", "A")
+    assert row["deviation"] == (None if measured is None else pytest.approx(measured / 10 - 1))
+
+
+def test_a_target_below_zero_has_a_deviation_by_its_size_and_a_guide_no_verdict() -> None:
+    row = _row(Target("m", "all", -2.0, "A", "somewhere", False), -3.0, None, None)
+    assert (row["deviation"], row["verdict"]) == (-0.5, "reported")
+    assert _row(Target("m", "all", 1.0, "A", "", True), inf, None, None)["verdict"] == "does not fit"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        # The ends of an interval are rounded to 1e-6 of themselves; 1 is published.
+        (0.5, LESS, "fits"),
+        (0.5, LESS - 1e-9, "does not fit"),
+        (1.0 / LESS, 2.0, "fits"),
+        (1.0 / LESS + 1e-9, 2.0, "does not fit"),
+    ],
+)
+def test_a_target_at_the_end_of_its_interval_fits(low: float, high: float, verdict: str) -> None:
+    assert _row(Target("m", "all", 1.0, "A", "", True), 1.5, low, high)["verdict"] == verdict
