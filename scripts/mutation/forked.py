@@ -97,6 +97,8 @@ class Fork:
         self.begun, self.longest, self.most_ticks = time.monotonic(), _WAIT * seconds, seconds * _TICKS
         self.ticks, self.moved, self.looked, self.asked = 0, self.begun, self.begun, self.begun
         self.folder = tempfile.mkdtemp(prefix="mutants-")
+        # Tests of permissions go on as another user, who must be able to enter.
+        os.chmod(self.folder, 0o755)
         self.pid = os.fork()
         if self.pid == 0:
             os.setsid()

@@ -193,6 +193,8 @@ def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> I
     wanted = list(dict.fromkeys(name for package in packages for name in folders(package)))
     ignored = [f"--ignore-glob=*/{slow}" for slow in _SLOW]
     with tempfile.TemporaryDirectory() as home:
+        # Tests of permissions go on as another user, who must be able to enter.
+        os.chmod(home, 0o755)
         reading, writing = os.pipe()
         # What fixtures made lies here until the last change is tried.
         shared = Path(home) / "fixtures"
