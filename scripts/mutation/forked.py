@@ -18,6 +18,7 @@ import ast
 import builtins
 import gc
 import importlib
+import inspect
 import itertools
 import json
 import os
@@ -98,7 +99,7 @@ class Fork:
         self.ticks, self.moved, self.looked, self.asked = 0, self.begun, self.begun, self.begun
         self.folder = tempfile.mkdtemp(prefix="mutants-")
         # Tests of permissions go on as another user, who must be able to enter.
-        os.chmod(self.folder, 0o755)
+        Path(self.folder).chmod(0o755)
         self.pid = os.fork()
         if self.pid == 0:
             os.setsid()
@@ -139,18 +140,19 @@ class Fork:
     def outcome(self) -> int | None:
         """Return the exit code, a negative one after too long, None while it runs."""
         self._forgive_pauses()
-        pid, status = os.waitpid(self.pid, os.WNOHANG)
-        if not pid:
-            if not self._hangs():
-                return None
-            os.killpg(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
+        # Not reaped yet: its number still means its group.
+        has_ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        if not has_ended and not self._hangs():
+            return None
+        # With what it has started: Spark's Java would outlive it by seconds of CPU.
+        os.killpg(self.pid, signal.SIGKILL)
+        _, status = os.waitpid(self.pid, 0)
         shutil.rmtree(self.folder, ignore_errors=True)
-        return os.waitstatus_to_exitcode(status) if pid else -1
+        return os.waitstatus_to_exitcode(status) if has_ended else -1
 
 
 def _ticks(session: int) -> int:
-    """Return the CPU that the processes of a session have used, in clock ticks."""
+    """Return the CPU that the processes of a session and those they have waited for have used, in clock ticks."""
     total = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -158,7 +160,7 @@ def _ticks(session: int) -> int:
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:  # it has ended meanwhile
             continue
-        total += (int(fields[3]) == session) * (int(fields[11]) + int(fields[12]))
+        total += (int(fields[3]) == session) * sum(map(int, fields[11:15]))
     return total
 
 
@@ -286,11 +288,15 @@ class Listener:
         outcome = yield
         # Without a home, it is one of pytest's own, such as the folder of this very run.
         if fixturedef.scope != "function" and fixturedef.baseid and not outcome.excinfo:
-            self.fixtures[_fixture_id(fixturedef, request)] = {
-                "seconds": _cpu() - begun,
-                "calls": sorted(self.called),
+            name = _fixture_id(fixturedef, request)
+            before = self.fixtures.get(name, {"seconds": 0.0, "calls": ()})
+            self.fixtures[name] = {
+                # Set up again, Spark has its Java already; a fork has not.
+                "seconds": max(before["seconds"], _cpu() - begun),
+                "calls": sorted(self.called.union(before["calls"])),
                 "asks": [name for name in fixturedef.argnames if name != "request"],
-                "kept": self._keep(outcome.get_result()),
+                # One that yields is there until its end: a server, a setting of the environment.
+                "kept": None if inspect.isgeneratorfunction(fixturedef.func) else self._keep(outcome.get_result()),
             }
         self.called |= outer
 
@@ -300,7 +306,7 @@ class Listener:
         try:
             with path.open("wb") as file:
                 _Pickler(file).dump(value)
-        except Exception:  # a server, a browser, a function: made anew
+        except Exception:  # a function, a connection: made anew
             return None
         return str(path)
 
@@ -326,8 +332,8 @@ class _Pickler(pickle.Pickler):
 
 
 def _cpu() -> float:
-    """Return the seconds of CPU of this process and of its children that have ended."""
-    return sum(os.times()[:4])
+    """Return the seconds of CPU of this fork and of all that it has started, such as Spark's Java, which goes on."""
+    return _ticks(os.getpid()) / _TICKS
 
 
 def _fixture_id(fixturedef: Any, request: Any) -> str:

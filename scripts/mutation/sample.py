@@ -56,10 +56,10 @@ _ALSO = {
 """Tests of a package beside the folder of its name, its doctests and the triples."""
 _SLOW = ("test_browser.py", "test_readers.py", "test_kill.py", "test_usage_engines.py", "test_first_look.py")
 """Browsers, other people's readers, killed processes, Spark: minutes for what quicker tests see as well."""
-
-
 _SPARK = ("local[", "spark")
-"""What the ids of tests hold that ask Spark; the engines' other tests see the same logic."""
+"""What the ids of tests hold that ask Spark, which each fork starts anew: ten seconds of CPU."""
+_ENGINE = "tests/engine/"
+"""Where these are tried nevertheless, after all that are quicker: no others see how Spark is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +194,17 @@ def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> I
     ignored = [f"--ignore-glob=*/{slow}" for slow in _SLOW]
     with tempfile.TemporaryDirectory() as home:
         # Tests of permissions go on as another user, who must be able to enter.
-        os.chmod(home, 0o755)
+        Path(home).chmod(0o755)
         reading, writing = os.pipe()
         # What fixtures made lies here until the last change is tried.
         shared = Path(home) / "fixtures"
 
         def work(collected: Items) -> None:
-            # Java's threads do not survive a fork, and whoever waits for them waits for ever.
-            items = {name: item for name, item in collected.items() if not any(word in name for word in _SPARK)}
+            items = {
+                name: item
+                for name, item in collected.items()
+                if name.startswith(_ENGINE) or not any(word in name for word in _SPARK)
+            }
             loaded = functions()
             measured = Measured(items, loaded, jobs, shared)
             with os.fdopen(writing, "w", buffering=1) as file:

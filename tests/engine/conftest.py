@@ -14,6 +14,10 @@ from borgtrace import engine
 from borgtrace.schema import TABLES, Column
 from borgtrace.schema.arrow import arrow_schema
 
+SPARK = "local[2]"
+# The constant itself: pytest knows a parameter by its identity, and starts Spark again for another text like it.
+on_spark = pytest.mark.parametrize("con", [SPARK], indirect=True)
+
 VALUES = {
     "int64": [0, -5, 2**63 - 1, 2**53 + 1],
     "int32": [0, -1, 2**31 - 1, 7],
@@ -51,7 +55,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     return paths
 
 
-@pytest.fixture(scope="session", params=["duckdb", "local[2]"])
+@pytest.fixture(scope="session", params=["duckdb", SPARK])
 def con(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """Each engine in turn."""
     if request.param != "duckdb":

@@ -195,6 +195,13 @@ def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted |= {"spark.sql.shuffle.partitions": 6}
     assert wanted.items() <= builder.asked.items()
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    # Only elsewhere is there somebody to wait for.
+    waited: list[object] = []
+    monkeypatch.setattr(spark, "_await_executor", lambda *asked: waited.append(asked))
+    spark.connect("local[1]")
+    assert waited == []
+    spark.connect("spark://host:7077")
+    assert waited == [(builder, "spark://host:7077")]
 
 
 @pytest.mark.parametrize(

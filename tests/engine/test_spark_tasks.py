@@ -7,6 +7,7 @@ import pickle
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +32,7 @@ from borgtrace.storage.local import place
 from borgtrace.store import Store
 from borgtrace.store.manifest import SourceEntry
 from borgtrace.store.verify import verify
+from tests.engine.conftest import on_spark
 from tests.ingest.raw import USAGE, write_cell, write_part
 
 # pyspark leaves its sockets to the garbage collector.
@@ -41,9 +43,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 def tasks(con: object) -> SparkTasks:
     """The session of the contract suite, as a place of work."""
     return SparkTasks("local[2]", "1GB")
-
-
-on_spark = pytest.mark.parametrize("con", ["local[2]"], indirect=True)
 
 
 @on_spark
@@ -66,6 +65,80 @@ def test_what_a_task_raises(tasks: SparkTasks) -> None:
         list(tasks.map(work, [0]))
     told = "local[2]: a task failed: got ValueError: no such thing; the log of the executor says more"
     assert str(caught.value) == told
+
+
+class _Context:
+    """Stands for Spark's context: what it is asked is done at once, here."""
+
+    master = "spark://host:7077"
+
+    def __init__(self) -> None:
+        self.defaultParallelism = 3
+        self.said: list[str] = []
+        self.destroy, self.cancelAllJobs = (
+            partial(self.said.append, "destroyed"),
+            partial(self.said.append, "cancelled"),
+        )
+
+    def broadcast(self, carried: Any) -> Any:
+        return SimpleNamespace(value=pickle.loads(pickle.dumps(carried)), destroy=self.destroy)
+
+    def parallelize(self, items: list[Any], pieces: int) -> Any:
+        assert (len(items), pieces) == (1, 1)
+        return SimpleNamespace(map=lambda call: SimpleNamespace(collect=lambda: [call(items[0])]))
+
+
+@pytest.fixture
+def context(monkeypatch: pytest.MonkeyPatch) -> _Context:
+    context = _Context()
+    monkeypatch.setattr(spark, "open_session", lambda *_: SimpleNamespace(sparkContext=context))
+    return context
+
+
+def test_each_item_is_a_task_and_nothing_is_left_on_spark(context: _Context) -> None:
+    tasks, factor = SparkTasks("spark://host:7077"), 10
+    assert list(tasks.map(lambda item: item * factor, iter(range(20)))) == list(range(0, 200, 10))
+    assert context.said == ["cancelled", "destroyed"]
+
+
+def test_what_a_task_raises_ends_the_others(context: _Context) -> None:
+    def work(item: int) -> int:
+        if item == 1:
+            raise SourceError("part", "cannot be read", way_out="fetch it again")
+        if item == 2:
+            raise ValueError("org.apache.X: no such thing")
+        return item
+
+    tasks = SparkTasks("spark://host:7077")
+    found = tasks.map(work, [0, 1])
+    assert next(found) == 0
+    with pytest.raises(SourceError, match=r"^part: cannot be read; fetch it again$"):
+        next(found)
+    assert context.said == ["cancelled", "destroyed"]
+    with pytest.raises(EngineError, match=r"^spark://host:7077: a task failed: "):
+        list(tasks.map(work, [2]))
+    # One who takes the first result alone leaves nothing either.
+    context.said.clear()
+    some = tasks.map(work, [0, 0, 0])
+    assert next(some) == 0
+    some.close()  # type: ignore[attr-defined]
+    assert context.said == ["cancelled", "destroyed"]
+
+
+def test_threads_that_wait_are_two_for_each_core_and_take_item_by_item(
+    context: _Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def pool(threads: int, **options: Any) -> Any:
+        asked.append((threads, options))
+        return lambda calls: iter(())
+
+    monkeypatch.setattr("joblib.Parallel", pool)
+    for ordered in (True, False):
+        assert list(SparkTasks("spark://host:7077").map(abs, [1], ordered=ordered)) == []
+    options = {"backend": "threading", "batch_size": 1, "pre_dispatch": "n_jobs"}
+    assert asked == [(6, options | {"return_as": "generator"}), (6, options | {"return_as": "generator_unordered"})]
 
 
 def write_usage(raw: Path) -> None:
@@ -248,10 +321,12 @@ def test_an_executor_that_no_worker_starts_is_told(
     assert session.is_stopped
 
 
-def test_an_executor_is_waited_for() -> None:
-    rest = iter([0, 1, 7])
+def test_an_executor_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    rest, pauses = iter([0, 0, 1, 7]), list[float]()
+    monkeypatch.setattr(spark.time, "sleep", pauses.append)
     spark._await_executor(_Session(rest), "spark://host:7077")  # type: ignore[arg-type]
     assert next(rest) == 7
+    assert pauses == [0.1, 0.1]
     # Those that come with the first task are none yet.
     on_demand = _Session(iter([0, 0]), **{"spark.dynamicAllocation.enabled": "true"})
     spark._await_executor(on_demand, "spark://host:7077")  # type: ignore[arg-type]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import borgtrace
@@ -139,28 +136,6 @@ def test_a_query_reads_nothing_but_the_store(bucket: Bucket, small: Path) -> Non
     for place_ in (small / "tasks" / "part-00000.parquet", f"{URL}/tasks/part-00000.parquet", "s3://other/x.parquet"):
         with pytest.raises(BorgtraceError):
             store.sql(f"SELECT * FROM read_parquet('{place_}')")
-
-
-def test_spark_reads_some_columns_in_pieces(bucket: Bucket, small: Path) -> None:
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
-    from pyspark.sql.types import LongType, StringType, StructField, StructType
-
-    from borgtrace.engine.bucket_source import BucketSource
-
-    rows = pq.read_table(small / "tasks" / "part-00000.parquet")
-    at = bucket.root / "store" / "tasks" / "part-00000.parquet"
-    pq.write_table(rows, at, row_group_size=1)
-    names = {"user": "user", "collection_id": "collection_id", "who": "user", "later": None}
-    made_of = json.dumps([[f"{URL}/tasks/{at.name}"], names, 2])
-    kinds = {"who": StringType(), "collection_id": LongType(), "later": LongType()}
-    schema = StructType([StructField(name, kind) for name, kind in kinds.items()])
-    reader = BucketSource({"made_of": made_of}).reader(schema)
-    first, second = (pa.Table.from_batches(reader.read(piece)) for piece in reader.partitions())
-    wanted = {"who": rows["user"].cast(pa.string()), "collection_id": rows["collection_id"]}
-    wanted["later"] = pa.nulls(len(rows), pa.int64())
-    for part, begin in ((first, 0), (second, 1)):
-        assert part.to_pydict() == pa.table(wanted).take(list(range(begin, len(rows), 2))).to_pydict()
-        assert part.schema.field("who").type == pa.string()
 
 
 @pytest.mark.parametrize(
