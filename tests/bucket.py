@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
@@ -76,3 +77,9 @@ def serving(root: Path, name: str, patch: pytest.MonkeyPatch) -> Iterator[Bucket
     finally:
         server.shutdown()
         server.server_close()
+
+
+def known_to(session: Any, patch: pytest.MonkeyPatch) -> None:
+    """Tell the workers of a session of Spark of the server: its Java may have begun before it."""
+    for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        patch.setitem(session.sparkContext.environment, name, os.environ[name])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from borgtrace.engine import spark
 from borgtrace.engine.spark import frame, spark_session
 from borgtrace.errors import EngineError
 from borgtrace.schema import TABLES
-from tests.bucket import Bucket, serving
+from tests.bucket import Bucket, known_to, serving
 from tests.engine.conftest import on_spark, sample
 
 # Here, not in a test: scripts/mutants.py sees what is called of modules that are loaded by then.
@@ -34,11 +33,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
 
 @pytest.fixture
 def bucket(con: Any, server: Bucket, monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    """A bucket, known to the workers of a session that began before its server."""
+    """A bucket, known to the workers of the engine."""
     if con.name == "pyspark":
-        environment = spark_session(con).sparkContext.environment
-        for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
-            monkeypatch.setitem(environment, name, os.environ[name])
+        known_to(spark_session(con), monkeypatch)
     return server
 
 

@@ -14,11 +14,12 @@ import pytest
 
 import borgtrace
 from borgtrace.cli import main
+from borgtrace.engine.spark import open_session
 from borgtrace.errors import BorgtraceError, SourceError, StoreError
 from borgtrace.ingest import IngestOptions, ingest, staging
 from borgtrace.storage import place, remote
 from borgtrace.synth import generate
-from tests.bucket import KEY, Bucket, serving
+from tests.bucket import KEY, Bucket, known_to, serving
 from tests.ingest.raw import EVENTS, MACHINES, USAGE, usage_record, write_cell, write_part, write_records
 
 RAW = "s3://cells/raw"
@@ -360,8 +361,11 @@ def test_a_damaged_file_is_named_by_its_url_and_the_others_are_kept(bucket: Buck
     assert len(result.staged) == 5
 
 
-def test_tasks_of_spark_fetch_what_they_stage(bucket: Bucket, tmp_path: Path) -> None:
+# pyspark leaves its sockets to the garbage collector.
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+def test_tasks_of_spark_fetch_what_they_stage(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed")
+    known_to(open_session("local[2]", "1GB"), monkeypatch)
     write_cell(bucket.root / "raw")
     there = ingest([RAW], tmp_path / "spark", IngestOptions(engine="local[2]")).manifest
     here = ingest([bucket.root / "raw"], tmp_path / "here", ONE).manifest
