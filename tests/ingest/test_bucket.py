@@ -9,8 +9,9 @@ import pytest
 
 import borgtrace
 from borgtrace.cli import main
-from borgtrace.errors import StoreError
+from borgtrace.errors import StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest.ingestion import built_at
 from tests.bucket import Bucket, serving
 from tests.ingest.raw import HASH, write_cell, write_part
 
@@ -53,6 +54,20 @@ def test_a_store_in_a_bucket_has_the_digest_of_one_here(
     assert run("ingest", str(raw), "--store", URL) == 2
     expected = "expected a place without one; name another place, or add to a store of this machine"
     assert capsys.readouterr().err.endswith(f"borgtrace: {URL}: holds a store: {expected}\n")
+
+
+def test_where_a_store_is_built(bucket: Bucket, tmp_path: Path) -> None:
+    assert built_at(tmp_path / "store") == tmp_path / "store"
+    found = [built_at(url) for url in (URL, f"{URL}2")]
+    assert {path.parent for path in found} == {tmp_path / "cache" / "borgtrace" / "unpublished"}
+    assert found[0] != found[1]
+    (bucket.root / "store").mkdir()
+    (bucket.root / "store" / "manifest.json").write_text("{}")
+    with pytest.raises(UsageError) as caught:
+        built_at(URL)
+    way_out = "name another place, or add to a store of this machine"
+    assert str(caught.value) == f"{URL}: holds a store: expected a place without one; {way_out}"
+    assert built_at(f"{URL}2") == found[1]
 
 
 def test_a_copy_that_was_cut_off_is_half_published_and_made_whole_by_the_same_command(

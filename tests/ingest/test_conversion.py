@@ -13,7 +13,7 @@ import pytest
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.conversion import open_rows
 from borgtrace.ingest.conversion_terms import Basis, Terms
-from borgtrace.ingest.converted_usage import cut_windows, windows
+from borgtrace.ingest.converted_usage import are_cut_when_sorted, cut_windows, windows
 from borgtrace.ingest.scattered_rows import usual_step
 from borgtrace.ingest.staged_relation import StagedPart
 from borgtrace.schema.dialects import Conversion
@@ -70,6 +70,31 @@ def test_windows_of_measurements(conversion: Conversion, spans: list[tuple[int, 
     sql = windows(Terms(conversion, Basis(), {"usage_rows": frozenset({"time", "average_cpu"})}))
     found = con.execute(f"SELECT start, stop FROM ({sql}) ORDER BY source_row").fetchall()
     assert (found[:4], len(found)) == (spans[:4], 5)
+
+
+MEASURED = {"time", "average_cpu"}
+
+
+@pytest.mark.parametrize(
+    ("conversion", "columns", "is_cut"),
+    [
+        (Conversion(step=300), MEASURED, True),
+        # Rows may say how long they are: windows that overlap stay as they are.
+        (Conversion(), MEASURED | {"length"}, False),
+        (Conversion(), MEASURED | {"end"}, False),
+        (Conversion(step=300), MEASURED | {"end"}, False),
+        (Conversion(step=300), {"time", "counter_cpu"}, False),
+        (Conversion(step=300), {"length", "average_cpu"}, False),
+        (Conversion(step=300, label="end"), MEASURED, False),
+        (Conversion(step=300, is_regular=True), MEASURED, False),
+        (Conversion(step=300, window=600), MEASURED, False),
+    ],
+)
+def test_only_windows_of_a_step_from_their_start_are_cut(
+    conversion: Conversion, columns: set[str], is_cut: bool
+) -> None:
+    terms = Terms(conversion, Basis(), {"usage_rows": frozenset(columns)})
+    assert are_cut_when_sorted(terms) is is_cut
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 7])

@@ -17,7 +17,7 @@ import pytest
 
 import borgtrace
 from borgtrace.errors import SourceError, StoreError
-from borgtrace.ingest import IngestOptions, ingest, streams
+from borgtrace.ingest import IngestOptions, ingest, ingestion, streams
 from borgtrace.ingest.recognition import classify
 from borgtrace.ingest.staging import stage
 from borgtrace.ingest.streams import open_stream
@@ -191,6 +191,19 @@ def test_a_full_disk_says_so_and_the_next_run_goes_on(tmp_path):
     subprocess.run(command, capture_output=True, check=True)
     ingest([tmp_path / "raw"], tmp_path / "fresh", ONE)
     assert borgtrace.open(tmp_path / "store").digest == borgtrace.open(tmp_path / "fresh").digest
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_only_a_full_disk_is_told_for_one(tmp_path, monkeypatch, number):
+    def fail(*_):
+        raise OSError(number, "as the system says")
+
+    monkeypatch.setattr(ingestion, "build", fail)
+    with pytest.raises(OSError if number == errno.EIO else StoreError) as caught:
+        ingest([write_part(tmp_path / "raw", "task_usage", USAGE)], tmp_path / "store", ONE)
+    way_out = "free some disk and run the same command again: staged files are kept"
+    full = f"{tmp_path / 'store'}: the disk is full; {way_out}"
+    assert str(caught.value) == (f"[Errno {errno.EIO}] as the system says" if number == errno.EIO else full)
 
 
 def _mutated(line: str, generator: random.Random) -> bytes:

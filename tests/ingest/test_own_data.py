@@ -293,3 +293,12 @@ def test_what_cannot_be_guessed_is_asked_for(tmp_path, text, message):
     with pytest.raises(BorgtraceError) as error:
         ingest([path], tmp_path / "store", IngestOptions(jobs=1, capacity="8cores"))
     assert str(error.value) == f"{path}: {message.format(path=path)}"
+
+
+def test_windows_that_are_too_long_are_stored_and_counted(tmp_path):
+    """Own data has windows of any step: those above 300 s are counted, those of 300 s are not."""
+    text = "task,start,end,cpu\nweb,0,300,1\nweb,300,601,1\nweb,700,1301,1\n"
+    declaration = AVERAGES.replace('step = "300s"\n', "") + 'end = { column = "end", unit = "s" }\n'
+    store = ingest_own(tmp_path, declaration.replace('"time", unit', '"start", unit'), {"own.csv": text})
+    found = {name: counted for name, counted in store.manifest.quality.items() if counted}
+    assert found == {"instance_usage": {"window_over_300s": 2}}

@@ -26,7 +26,8 @@ from borgtrace.ingest.number_reader import NotPlainNumbers, read_numbers
 from borgtrace.ingest.raw_layout import NeedsValidation, layout_of, raw_layout
 from borgtrace.ingest.recognition import classify
 from borgtrace.ingest.sources import Source
-from borgtrace.schema import TABLES
+from borgtrace.ingest.streams import plain_file
+from borgtrace.schema import DIALECTS, TABLES
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
 from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store.layout import source_key
@@ -53,6 +54,18 @@ def test_the_time_of_a_plan_is_measured_on_the_largest_file(tmp_path, monkeypatc
     planned = ingest_plan.plan(Discovery(sources), tmp_path, 2)
     bytes_ = large.stat().st_size + 10
     assert planned.seconds == pytest.approx(2.1 * 5.0 * 0.01 * bytes_ / large.stat().st_size / 2)
+
+
+@pytest.mark.parametrize(("size", "rows"), [(2**20, 7), (2**20 - 1, (2**20 - 1) / 40)])
+def test_files_from_a_mebibyte_tell_the_length_of_their_lines(tmp_path, size, rows):
+    """Of a smaller one, 40 bytes of gzip are taken for a line."""
+    path = tmp_path / "part-00000-of-00500.csv.gz"
+    # Stored as it is, so that each byte more is one more; the header and the marks of blocks come to this much.
+    packing = len(gzip.compress(bytes(size), compresslevel=0)) - size
+    path.write_bytes(gzip.compress(b"\n" * 7 + bytes(size - packing - 7), compresslevel=0))
+    assert path.stat().st_size == size
+    planned = ingest_plan.plan(Discovery([replace(_source("x", "task_usage", size), path=path)]), tmp_path, 1)
+    assert planned.disk_needed == int(0.94 * size + 20 * rows)
 
 
 def test_the_plan_of_two_tables(tmp_path, monkeypatch):
@@ -340,6 +353,37 @@ def test_columns_of_a_plan_are_canonical_and_published(tmp_path):
         "memory_capacity",
         "missing_data_reason",
     )
+
+
+def test_a_file_of_several_tables_has_no_columns_of_its_own(tmp_path):
+    flat = _source("borg_traces_data.csv", "kaggle", 1, DIALECTS["kaggle-2019"], "kaggle")
+    (table,) = ingest_plan.plan(Discovery([flat]), tmp_path, 1).tables
+    assert (table.table, table.columns) == ("kaggle", ())
+
+
+@pytest.mark.parametrize(
+    ("name", "packed", "is_itself"),
+    [
+        ("own.csv", "", True),
+        ("own.csv.gz", "gzip", False),
+        ("own.csv.zst", "zstd", False),
+        # DuckDB would take them for the end of the name, and for a pattern.
+        ("it's.csv", "", False),
+        ("own[1].csv", "", False),
+    ],
+)
+def test_readers_of_paths_read_what_is_not_packed_where_it_lies(tmp_path, name, packed, is_itself):
+    path, text = tmp_path / name, b"task,time\nweb,0\n"
+    path.write_bytes(pa.compress(text, codec=packed, asbytes=True) if packed else text)
+    source = _source(name, "usage", 1, is_gzip=packed == "gzip", is_zstd=packed == "zstd")
+    with plain_file(replace(source, path=path)) as plain:
+        assert (plain == path, plain.read_bytes()) == (is_itself, text)
+
+
+def test_a_mark_of_the_byte_order_is_read_over(tmp_path):
+    (tmp_path / "own.csv").write_bytes(b"\xef\xbb\xbftask")
+    with plain_file(replace(_source("own.csv", "usage", 1, is_gzip=False), path=tmp_path / "own.csv")) as plain:
+        assert plain.read_bytes() == b"task"
 
 
 def test_every_code_of_an_enumeration_may_come():

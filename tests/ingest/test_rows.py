@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.ingest import usage_index
+from borgtrace.ingest import clustering, usage_index
 from borgtrace.ingest.clustering import _diverse, cluster, parquet_writer, sorting_connection
 from borgtrace.ingest.column_checks import count_out_of_order
 from borgtrace.ingest.completion import _stays, _time_range, count_rows
@@ -111,6 +111,33 @@ def test_a_sorted_file_notes_what_it_holds(tmp_path: Path) -> None:
     assert [note["first"] for note in noted] == [0]
     # What no row has is not in the sums.
     assert set(noted[0]["total"]) == set(values)
+
+
+def test_collections_larger_than_a_file_are_written_before_more_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB sorts them: what it has not handed over is lost where its connection is asked again."""
+    monkeypatch.setattr(clustering, "MOST_ROWS", 1000)
+    sizes = {1: 300_000, 2: 600, 3: 400, 4: 400_000, 5: 1}
+    parts = (f"SELECT {id_} AS c, {n} - range AS t FROM range({n})" for id_, n in sizes.items())
+    values = {"collection_id": "c", "time": "t", "source_row": "t"}
+    key = ", ".join(f"{values.get(name, '0')} AS {name}" for name in TABLES["instance_events"].key)
+    relation = f"SELECT {key} FROM ({' UNION ALL '.join(parts)})"
+    done: list[int] = []
+    with sorting_connection("200MB", 2) as connection:
+        files = cluster(connection, TABLES["instance_events"], relation, tmp_path / "new", done.append)
+    assert done == [300_000, 1000, 400_000, 1]
+    found = [pq.read_table(path, columns=["collection_id", "time"]) for path in files]
+    assert [set(one.column("collection_id").to_pylist()) for one in found] == [{1}, {2, 3}, {4}, {5}]
+    times = [one.column("time").to_numpy() for one in found]
+    assert [np.array_equal(times[at], np.arange(1, n + 1)) for at, n in ((0, 300_000), (2, 400_000))] == [True, True]
+
+
+def test_any_column_may_be_null_whatever_was_known_of_what_it_was_made_from(tmp_path: Path) -> None:
+    with sorting_connection("200MB", 1) as connection:
+        connection.execute("CREATE TABLE known AS SELECT range AS n FROM range(3)")
+        connection.execute(f"COPY (SELECT n FROM known) TO '{tmp_path}/n.parquet' (FORMAT parquet)")
+    assert pq.read_metadata(tmp_path / "n.parquet").schema.column(0).max_definition_level == 1
 
 
 def test_measured_values_and_lists_of_them_have_dictionaries(tmp_path: Path) -> None:

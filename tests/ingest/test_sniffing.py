@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from borgtrace.errors import SourceError
+from borgtrace.ingest.own_data import find
 from borgtrace.ingest.sniffing import sniff
 
 
@@ -46,6 +47,19 @@ def test_times_are_guessed_by_their_size(tmp_path: Path, times: list[int], unit:
     }
     since = "1970" if clock == "epoch" else "the start of the trace"
     assert said["usage.time"] == f"column ts: guessed from its size to be {unit} since {since}"
+
+
+def test_a_single_file_of_no_known_format_is_taken_for_usage(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("pod,ts,cpu\nweb,0,1.5\nweb,300,2.5\nweb,600,1.5\n")
+    found = find([path])
+    assert [(source.path, source.table) for source in found.discovery.sources] == [(path, "usage")]
+    drawn = sniff(path)
+    assert (found.declaration, found.guesses) == (drawn.declaration, drawn.guesses)
+    with pytest.raises(SourceError):
+        find([path], may_guess=False)
+    with pytest.raises(SourceError):
+        find([tmp_path])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -75,6 +76,21 @@ def test_what_a_killed_build_left_is_not_in_the_next(tmp_path: Path, monkeypatch
     inputs = Inputs(Identity("2011", "", None), None, ())
     assert store_build.build(layout, inputs, "200MB", 1, Progress()) is manifest
     assert [path.name for path in tmp_path.rglob("*")] == [layout.manifest.name]
+
+
+def test_a_build_ends_where_nothing_is_left_to_tidy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = Layout(tmp_path)
+    manifest = SimpleNamespace(write=lambda path: path.write_text("{}"))
+
+    def run(_: Any) -> Any:
+        # As somebody does who tidies up on a full disk.
+        shutil.rmtree(layout.spill)
+        return manifest
+
+    monkeypatch.setattr(store_build._Builder, "run", run)
+    inputs = Inputs(Identity("2011", "", None), None, ())
+    assert store_build.build(layout, inputs, "200MB", 1, Progress()) is manifest
+    assert layout.manifest.exists()
 
 
 class Told(Progress):
