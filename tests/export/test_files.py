@@ -136,6 +136,8 @@ def test_parts_are_cut_from_one_pass_over_their_table(tmp_path, monkeypatch):
     done = export_files(store, tmp_path / "raw", "raw")
     # Six tables, of which usage alone has rows; collections 9, 8, 7 lie in another order in the store.
     assert (len(asked), done.files, done.rows) == (6, 3, 6)
+    # It has no index of tasks.
+    assert (done.path, done.tasks) == (tmp_path / "raw", 0)
     for path in (tmp_path / "source").rglob("*.gz"):
         again = tmp_path / "raw" / path.relative_to(tmp_path / "source")
         assert gzip.decompress(again.read_bytes()) == gzip.decompress(path.read_bytes())
@@ -233,3 +235,7 @@ def test_what_cannot_be_written_is_an_error_with_the_way_out(tmp_path):
         "add --capacity 64cores,256GiB, with the size of yours"
     )
     assert not (tmp_path / "opendc").exists()
+    # Where it may not write at all is said first.
+    with pytest.raises(UsageError) as error:
+        export_files(store, tmp_path / "store", "opendc")
+    assert str(error.value).startswith(f"{tmp_path / 'store'}: holds something else: expected a new folder, got ")

@@ -76,6 +76,18 @@ def test_a_file_on_disk_says_the_same_as_one_in_memory(tmp_path: Path, monkeypat
     assert dumps[0] == dumps[1]
 
 
+def test_a_file_on_disk_is_written_without_a_journal(tmp_path: Path) -> None:
+    path = tmp_path / "x.sqlite3"
+    path.write_bytes(sqlite._template({"machine_id": "machine ID"}))
+    with closing(sqlite._connect(path)) as connection:
+        connection.execute("BEGIN")
+        connection.execute("INSERT INTO `task_usage` VALUES (7)")
+        assert list(tmp_path.iterdir()) == [path]
+        connection.execute("COMMIT")
+        # Nor is the disk waited for: the folder gets its name when all files are whole.
+        assert connection.execute("PRAGMA synchronous").fetchone() == (0,)
+
+
 def test_a_table_without_task_and_time_has_no_index(tmp_path: Path) -> None:
     with closing(sqlite.SqliteFiles(tmp_path, JobsLayout("sqlite", ("machine_id",)).titles)) as writer:
         writer.write(0, _batch(3).select(["machine_id"]), [FileRows("x.sqlite3", 0, 3)])
