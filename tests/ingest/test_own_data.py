@@ -302,3 +302,24 @@ def test_windows_that_are_too_long_are_stored_and_counted(tmp_path):
     store = ingest_own(tmp_path, declaration.replace('"time", unit', '"start", unit'), {"own.csv": text})
     found = {name: counted for name, counted in store.manifest.quality.items() if counted}
     assert found == {"instance_usage": {"window_over_300s": 2}}
+
+
+GPUS = """\
+clock = "relative"
+[tasks]
+task = "task"
+start = { column = "start", unit = "s" }
+gpus = "gpus"
+gpu_share = "share"
+"""
+
+
+def test_gpus_are_thousandths_of_all_devices_and_nothing_is_asked_where_nothing_says_so(tmp_path):
+    asked = {("2", ""): 2000, ("2", "500"): 1000, ("", "300"): 300, ("0.5", ""): 500, ("0", ""): 0, ("", ""): None}
+    lines = [f"t{number},0,{gpus},{share}\n" for number, (gpus, share) in enumerate(asked)]
+    store = ingest_own(tmp_path, GPUS, {"tasks.csv": "task,start,gpus,share\n" + "".join(lines)})
+    found = dict(rows(store, "tasks", "collection_id, gpu_request"))
+    assert [found[hashed(f"t{number}")] for number in range(len(asked))] == list(asked.values())
+    (tmp_path / "without").mkdir()
+    silent = ingest_own(tmp_path / "without", THREE_TABLES, FILES, capacity="")
+    assert rows(silent, "tasks", "gpu_request") == [(None,)] * 3

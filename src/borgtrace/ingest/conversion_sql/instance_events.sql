@@ -14,6 +14,6 @@ SELECT {collection} AS collection_id, coalesce(instance, 0) AS instance_index, t
        CASE WHEN step > 0 OR is_update THEN {machine} END AS machine_id, user, priority, app, task AS name,
        {cpu} AS cpu_request, {memory} AS memory_request,
        -- All devices together, whole ones where no share of one is told; a share alone is of one device.
-       coalesce(gpus, 1) * coalesce(gpu_share, 1000 * least(gpus, 1)) AS gpu_request, 'JOB' AS collection_type, NULL AS missing_type,
+       coalesce(gpus * coalesce(gpu_share, 1000), gpu_share) AS gpu_request, 'JOB' AS collection_type, NULL AS missing_type,
        source_part, 4 * source_row + step AS source_row
 FROM events WHERE time IS NOT NULL AND type IS NOT NULL
