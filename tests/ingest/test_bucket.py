@@ -12,6 +12,7 @@ from borgtrace.cli import main
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.ingestion import built_at
+from borgtrace.storage import RemotePath
 from tests.bucket import Bucket, serving
 from tests.ingest.raw import HASH, write_cell, write_part
 
@@ -56,13 +57,15 @@ def test_a_store_in_a_bucket_has_the_digest_of_one_here(
     assert capsys.readouterr().err.endswith(f"borgtrace: {URL}: holds a store: {expected}\n")
 
 
-def test_where_a_store_is_built(bucket: Bucket, tmp_path: Path) -> None:
+def test_where_a_store_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    held: list[str] = []
+    monkeypatch.setattr(RemotePath, "exists", lambda path: str(path) in held)
     assert built_at(tmp_path / "store") == tmp_path / "store"
     found = [built_at(url) for url in (URL, f"{URL}2")]
     assert {path.parent for path in found} == {tmp_path / "cache" / "borgtrace" / "unpublished"}
     assert found[0] != found[1]
-    (bucket.root / "store").mkdir()
-    (bucket.root / "store" / "manifest.json").write_text("{}")
+    held.append(f"{URL}/manifest.json")
     with pytest.raises(UsageError) as caught:
         built_at(URL)
     way_out = "name another place, or add to a store of this machine"

@@ -13,11 +13,15 @@ import pytest
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.conversion import open_rows
 from borgtrace.ingest.conversion_terms import Basis, Terms
+from borgtrace.ingest.converted_build import _count
 from borgtrace.ingest.converted_usage import are_cut_when_sorted, cut_windows, windows
 from borgtrace.ingest.scattered_rows import usual_step
 from borgtrace.ingest.staged_relation import StagedPart
+from borgtrace.schema import DIALECTS
 from borgtrace.schema.dialects import Conversion
 from borgtrace.schema.dialects.declaration import declared_dialect
+from borgtrace.schema.time import SECOND
+from tests.analyses.tiny import arrow
 
 
 def test_what_files_of_own_data_fill() -> None:
@@ -125,6 +129,15 @@ def test_windows_that_say_their_end_or_length() -> None:
         (1000, 1001),
         (1000, 1002),
     ]
+
+
+def test_rows_that_break_a_rule_and_are_stored_are_counted_over_all_files(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a.parquet", "b.parquet")]
+    for path, lengths in zip(paths, ([300, 301], [600]), strict=True):
+        windows = [{"start_time": 0, "end_time": length * SECOND} for length in lengths]
+        pq.write_table(arrow("instance_usage", windows), path)
+    assert _count(DIALECTS["azure-2019"], "instance_usage", paths) == {"window_over_300s": 2}
+    assert _count(DIALECTS["azure-2019"], "instance_usage", []) == {}
 
 
 def test_the_usual_step_of_a_counter() -> None:

@@ -198,9 +198,9 @@ def test_only_a_full_disk_is_told_for_one(tmp_path, monkeypatch, number):
     def fail(*_):
         raise OSError(number, "as the system says")
 
-    monkeypatch.setattr(ingestion, "build", fail)
+    monkeypatch.setattr(ingestion, "_ingest", fail)
     with pytest.raises(OSError if number == errno.EIO else StoreError) as caught:
-        ingest([write_part(tmp_path / "raw", "task_usage", USAGE)], tmp_path / "store", ONE)
+        ingest([], tmp_path / "store", ONE)
     way_out = "free some disk and run the same command again: staged files are kept"
     full = f"{tmp_path / 'store'}: the disk is full; {way_out}"
     assert str(caught.value) == (f"[Errno {errno.EIO}] as the system says" if number == errno.EIO else full)

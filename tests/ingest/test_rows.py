@@ -117,8 +117,9 @@ def test_collections_larger_than_a_file_are_written_before_more_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DuckDB sorts them: what it has not handed over is lost where its connection is asked again."""
-    monkeypatch.setattr(clustering, "MOST_ROWS", 1000)
-    sizes = {1: 300_000, 2: 600, 3: 400, 4: 400_000, 5: 1}
+    monkeypatch.setattr(clustering, "MOST_ROWS", 100)
+    monkeypatch.setattr(clustering, "PIECE", 2048)
+    sizes = {1: 20_000, 2: 60, 3: 40, 4: 10_000, 5: 1}
     parts = (f"SELECT {id_} AS c, {n} - range AS t FROM range({n})" for id_, n in sizes.items())
     values = {"collection_id": "c", "time": "t", "source_row": "t"}
     key = ", ".join(f"{values.get(name, '0')} AS {name}" for name in TABLES["instance_events"].key)
@@ -126,11 +127,11 @@ def test_collections_larger_than_a_file_are_written_before_more_is_read(
     done: list[int] = []
     with sorting_connection("200MB", 2) as connection:
         files = cluster(connection, TABLES["instance_events"], relation, tmp_path / "new", done.append)
-    assert done == [300_000, 1000, 400_000, 1]
+    assert done == [20_000, 100, 10_000, 1]
     found = [pq.read_table(path, columns=["collection_id", "time"]) for path in files]
     assert [set(one.column("collection_id").to_pylist()) for one in found] == [{1}, {2, 3}, {4}, {5}]
     times = [one.column("time").to_numpy() for one in found]
-    assert [np.array_equal(times[at], np.arange(1, n + 1)) for at, n in ((0, 300_000), (2, 400_000))] == [True, True]
+    assert [np.array_equal(times[at], np.arange(1, n + 1)) for at, n in ((0, 20_000), (2, 10_000))] == [True, True]
 
 
 def test_any_column_may_be_null_whatever_was_known_of_what_it_was_made_from(tmp_path: Path) -> None:

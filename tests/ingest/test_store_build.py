@@ -8,6 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.ingest import store_build
@@ -16,10 +18,11 @@ from borgtrace.ingest.completion import finish
 from borgtrace.ingest.converted_build import convert
 from borgtrace.ingest.identity import Identity
 from borgtrace.ingest.progress import Progress
+from borgtrace.ingest.staged import StagedPaths
 from borgtrace.ingest.store_build import Inputs
 from borgtrace.schema import DIALECTS, TRACE_TABLES
 from borgtrace.schema.dialects import GOOGLE_2011
-from borgtrace.store.layout import Layout
+from borgtrace.store.layout import Layout, source_key
 from borgtrace.store.manifest import SourceEntry
 
 
@@ -66,6 +69,25 @@ def test_a_table_without_new_rows_keeps_its_files(tmp_path: Path, monkeypatch: p
     # Its rows get another number of their part.
     assert found._cluster("collection_events") == ["new"]
     assert len(asked) == 1
+
+
+def test_refused_rows_of_all_files_stand_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_build, "check_unchanged", lambda *given: None)
+    layout = Layout(tmp_path)
+    staged = [replace(each, quarantined=1) for each in (LATE, EARLY)]
+    # What the store has of one that comes again is not kept.
+    before = {name: layout.quarantine / LATE.table / f"{source_key(name)}.parquet" for name in ("late", "other")}
+    refused = [StagedPaths.of(layout.staging, each.name).quarantine(each.table) for each in staged]
+    for text, path in zip(("old", "other", "late", "early"), (*before.values(), *refused), strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"raw": [text]}), path)
+    found = builder(tmp_path, [], staged)
+    found.work.mkdir()
+    found._move_quarantine()
+    moved = sorted((found.work / "quarantine" / LATE.table).iterdir())
+    assert sorted(pq.read_table(path)["raw"][0].as_py() for path in moved) == ["early", "late", "other"]
+    # They are still where they were: a killed build begins anew.
+    assert all(path.exists() for path in (*before.values(), *refused))
 
 
 def test_what_a_killed_build_left_is_not_in_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
