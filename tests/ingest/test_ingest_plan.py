@@ -1,0 +1,96 @@
+"""What is said before an ingest: time, disk, tables."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from borgtrace.ingest import ingest_plan
+from borgtrace.ingest.discovery import Discovery
+from borgtrace.schema import DIALECTS
+from borgtrace.schema.dialects import GOOGLE_2019
+from tests.ingest.raw import source_of
+
+
+def test_the_time_of_a_plan_is_measured_on_the_largest_file(tmp_path, monkeypatch):
+    """Decompressing 2 MB takes 0.01 s by this clock: staging takes 5 times that, the whole ingest 2.1 times as much."""
+    small, large = (tmp_path / f"part-0000{i}-of-00500.csv.gz" for i in range(2))
+    small.write_bytes(b"never read")
+    large.write_bytes(gzip.compress(np.random.default_rng(0).bytes(2_000_000), compresslevel=1))
+    clock = iter((7.0, 7.01))
+    monkeypatch.setattr(ingest_plan.time, "perf_counter", lambda: next(clock))
+    sources = [
+        replace(source_of("small", "task_usage", 10), path=small),
+        replace(source_of("large", "task_usage", large.stat().st_size), path=large),
+    ]
+    planned = ingest_plan.plan(Discovery(sources), tmp_path, 2)
+    bytes_ = large.stat().st_size + 10
+    assert planned.seconds == pytest.approx(2.1 * 5.0 * 0.01 * bytes_ / large.stat().st_size / 2)
+
+
+@pytest.mark.parametrize(("size", "rows"), [(2**20, 7), (2**20 - 1, (2**20 - 1) / 40)])
+def test_files_from_a_mebibyte_tell_the_length_of_their_lines(tmp_path, size, rows):
+    """Of a smaller one, 40 bytes of gzip are taken for a line."""
+    path = tmp_path / "part-00000-of-00500.csv.gz"
+    # Stored as it is, so that each byte more is one more; the header and the marks of blocks come to this much.
+    packing = len(gzip.compress(bytes(size), compresslevel=0)) - size
+    path.write_bytes(gzip.compress(b"\n" * 7 + bytes(size - packing - 7), compresslevel=0))
+    assert path.stat().st_size == size
+    planned = ingest_plan.plan(Discovery([replace(source_of("x", "task_usage", size), path=path)]), tmp_path, 1)
+    assert planned.disk_needed == int(0.94 * size + 20 * rows)
+
+
+def test_the_plan_of_two_tables(tmp_path, monkeypatch):
+    monkeypatch.setattr(ingest_plan.shutil, "disk_usage", lambda _: SimpleNamespace(free=5_000))
+    found = Discovery(
+        [
+            source_of("part-00001-of-00500.csv.gz", "task_usage", 4_000),
+            # not compressed: three bytes of text are one of gzip
+            source_of("part-00003-of-00500.csv", "task_usage", 12_000, is_gzip=False),
+            source_of("part-00000-of-00001.csv.gz", "machine_events", 1_000),
+        ]
+    )
+    planned = ingest_plan.plan(found, tmp_path / "a" / "b", 3)
+    # 9,000 bytes of gzip in all; 8,000 of usage are 200 rows of 40 bytes, and 20 bytes of arrays each
+    assert planned.disk_needed == int(0.94 * 9_000 + 20 * 200)
+    assert planned.seconds == pytest.approx(2.1 * 9_000 / 36e6 / 3)
+    assert (planned.generation, planned.cell, planned.disk_free) == ("2011", "", 5_000)
+    machines, usage = planned.tables
+    assert (machines.table, machines.files, machines.size) == ("machine_events", 1, 1_000)
+    assert (usage.table, usage.files, usage.size, usage.parts) == ("task_usage", 2, 16_000, "1, 3 of 500")
+    assert machines.columns == ("time", "machine_id", "type", "platform_id", "cpu_capacity", "memory_capacity")
+
+
+@pytest.mark.parametrize(("free", "fits"), [(100, True), (99, False)])
+def test_what_is_needed_must_be_free(tmp_path, free, fits):
+    planned = ingest_plan.IngestPlan("2011", "", (), 100, free, 1.0)
+    if fits:
+        ingest_plan.require_disk(planned, tmp_path)
+    else:
+        with pytest.raises(ingest_plan.StoreError, match=r"not enough free disk: expected about 0\.0 GB, got 0\.0 GB"):
+            ingest_plan.require_disk(planned, tmp_path)
+
+
+def test_columns_of_a_plan_are_canonical_and_published(tmp_path):
+    shard = source_of("machine_events-000000000000.json.gz", "machine_events", 1, GOOGLE_2019, "json", cell="a")
+    (table,) = ingest_plan.plan(Discovery([shard]), tmp_path, 1).tables
+    assert table.columns == (
+        "time",
+        "machine_id",
+        "type",
+        "switch_id",
+        "platform_id",
+        "cpu_capacity",
+        "memory_capacity",
+        "missing_data_reason",
+    )
+
+
+def test_a_file_of_several_tables_has_no_columns_of_its_own(tmp_path):
+    flat = source_of("borg_traces_data.csv", "kaggle", 1, DIALECTS["kaggle-2019"], "kaggle")
+    (table,) = ingest_plan.plan(Discovery([flat]), tmp_path, 1).tables
+    assert (table.table, table.columns) == ("kaggle", ())
