@@ -24,7 +24,7 @@ def test_segments_hand_over_what_goes_on() -> None:
     log.begin_execution(task)
     first = log.hand_over(["a"])  # type: ignore[list-item]
     assert (first.number, first.start, first.end, first.attributes) == (0, 0, 100, ["a"])
-    assert [(run.start, run.end) for run in first.executions] == [(0, AFTER_TRACE)]
+    assert [(run.start, run.usage_end) for run in first.executions] == [(0, AFTER_TRACE)]
     log.end_execution(task, 150)
     second = log.hand_over([])
     assert (second.number, second.start, second.end, second.attributes) == (1, 100, 200, [])
@@ -36,7 +36,7 @@ def test_windows_lie_on_the_grid_of_300_seconds() -> None:
 
     def ran(id_: int, start: float, end: float) -> Execution:
         task = job_of(id=id_).tasks[0]
-        return Execution(task, 0, int(start * second), int(end * second), int(end * second))
+        return Execution(task, 0, int(start * second), int(end * second))
 
     runs = [ran(5, 950, 1300), ran(4, 600, 600.5), ran(3, 300, 900), ran(2, 300, 600), ran(6, 1199, 1201)]
     segment = TraceSegment(0, 600 * second, 1200 * second, executions=runs)

@@ -73,7 +73,7 @@ def test_a_part_without_rows_is_no_file(tmp_path: Path) -> None:
 
 
 def test_usage_of_a_part_is_one_piece() -> None:
-    run = Execution(job_of().tasks[0], 0, TRACE_START, TRACE_START + 600 * SECOND, TRACE_START + 600 * SECOND)
+    run = Execution(job_of().tasks[0], 0, TRACE_START, TRACE_START + 600 * SECOND)
     windows = windows_of(TraceSegment(0, TRACE_START, TRACE_START + 600 * SECOND, executions=[run]), np.array([5]))
     pieces, blocks = _usage(windows, Options(machines=1, hours=1))
     assert (list(pieces), int(blocks.tally[:, 0].sum())) == ([0], 2)

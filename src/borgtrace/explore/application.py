@@ -1,10 +1,11 @@
 """The web application: addresses to views, and to the data of every chart as JSON and CSV."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -46,7 +47,7 @@ def application(trace: Trace, token: str) -> Starlette:
         routes=[*_views(pages), *_data(trace), *_static()],
         exception_handlers={BorgtraceError: partial(_refused, pages), HTTPException: partial(_failed, pages)},
     )
-    app.add_middleware(Access, token=token, refuse=lambda status, *why: _page(pages.locked(*why), status))
+    app.add_middleware(Access, token=token, refuse=lambda status, *why: HTMLResponse(pages.locked(*why), status))
     return app
 
 
@@ -59,22 +60,18 @@ def _static() -> list[Route | Mount]:
     ]
 
 
-def _page(html: str, status: int = 200) -> HTMLResponse:
-    return HTMLResponse(html, status)
-
-
 def _views(pages: Pages) -> list[Route]:
     trace = pages.trace
 
     def view(path: str, make: Callable[[Request], str]) -> Route:
         # A plain function, which Starlette runs in a thread: DuckDB blocks.
-        return Route(path, lambda request: _page(make(request)))
+        return Route(path, lambda request: HTMLResponse(make(request)))
 
     def search(request: Request) -> Response:
         words = request.query_params.get("q", "")
         found = facets.search(trace, words)
         # One meaning is where the reader wanted to go.
-        return RedirectResponse(found[0][2], 303) if len(found) == 1 else _page(pages.search(words, found))
+        return RedirectResponse(found[0][2], 303) if len(found) == 1 else HTMLResponse(pages.search(words, found))
 
     def start(request: Request) -> int | None:
         given = request.query_params.get("window")
@@ -139,14 +136,11 @@ def _data(trace: Trace) -> list[Route]:
 
 def _answer(answer: Answer, form: str) -> Response:
     if form == "json":
-        content = answer.to_json() if isinstance(answer, Chart) else to_json(_columns(answer))
+        if isinstance(answer, pa.Table):
+            answer = answer.to_pydict()
+        content = answer.to_json() if isinstance(answer, Chart) else to_json(answer)
         return Response(content, media_type=_TYPES[form])
     return Response(to_csv(_table(answer)), media_type=_TYPES[form])
-
-
-def _columns(answer: pa.Table | Mapping[str, Any]) -> Mapping[str, Any]:
-    columns: Mapping[str, Any] = answer.to_pydict() if isinstance(answer, pa.Table) else answer
-    return columns
 
 
 def _table(answer: Answer) -> pa.Table:
@@ -155,17 +149,11 @@ def _table(answer: Answer) -> pa.Table:
         return answer.table if isinstance(answer, Chart) else answer
     if "cells" not in answer:
         return pa.table({name: pa.array(values) for name, values in answer.items()})
-    rows = [
-        {
-            "time": time,
-            "first_machine_id": int(id_),
-            "n_machines": answer["per_row"],
-            "percent": None if value == answer["absent"] else value * answer["percent"],
-        }
-        for id_, line in zip(answer["machines"], answer["cells"].tolist(), strict=True)
-        for time, value in zip(answer["times"], line, strict=True)
-    ]
-    return pa.Table.from_pylist(rows)
+    height, width = answer["cells"].shape
+    cells, n = answer["cells"].ravel(), np.full(height * width, answer["per_row"])
+    percent = pa.array(cells * answer["percent"], mask=cells == answer["absent"])
+    times, machines = np.tile(answer["times"], height), np.repeat(np.array(answer["machines"], np.int64), width)
+    return pa.table({"time": times, "first_machine_id": machines, "n_machines": n, "percent": percent})
 
 
 def _form(request: Request) -> str:
@@ -196,16 +184,15 @@ def _one_of(text: str, allowed: tuple[str, ...], name: str) -> str:
     return text
 
 
-def _refused(pages: Pages, request: Request, error: Exception) -> Response:
+def _refused(pages: Pages, request: Request, error: Any) -> Response:
     """Tell what a page of ours refuses: what is not there, what is no number, a query that is wrong."""
-    told = error if isinstance(error, BorgtraceError) else BorgtraceError("borgtrace", str(error))
     path = request.url.path
-    status = _status(told)
+    status = _status(error)
     if path.startswith("/data/"):
-        return Response(to_json({"error": str(told)}), status, media_type=_TYPES["json"])
-    what = ": ".join(part for part in (told.where, told.what, told.got) if part)
-    way_out = told.way_out or (f"Expected {told.expected}." if told.expected else "")
-    return _page(pages.refusal(status, f"{what}.", way_out, path), status)
+        return Response(to_json({"error": str(error)}), status, media_type=_TYPES["json"])
+    what = ": ".join(part for part in (error.where, error.what, error.got) if part)
+    way_out = error.way_out or (f"Expected {error.expected}." if error.expected else "")
+    return HTMLResponse(pages.refusal(status, f"{what}.", way_out, path), status)
 
 
 def _status(error: BorgtraceError) -> int:
@@ -214,7 +201,6 @@ def _status(error: BorgtraceError) -> int:
     return 400 if isinstance(error, UsageError | EngineError) else 500
 
 
-def _failed(pages: Pages, request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    path = request.url.path
-    return _page(pages.refusal(status, f"There is no page {path}.", "These exist:", path), status)
+def _failed(pages: Pages, request: Request, error: Any) -> Response:
+    status, path = error.status_code, request.url.path
+    return HTMLResponse(pages.refusal(status, f"There is no page {path}.", "These exist:", path), status)

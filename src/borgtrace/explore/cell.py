@@ -71,11 +71,9 @@ def _of(cell: pa.Table, tier: str, column: str, span: Span) -> npt.NDArray[np.fl
 def _means(values: npt.NDArray[np.float64], block: int) -> npt.NDArray[np.float64]:
     starts = np.arange(0, len(values), block)
     known = ~np.isnan(values)
+    total, count = (np.add.reduceat(each, starts) for each in (np.where(known, values, 0), known.astype(np.int64)))
     with np.errstate(invalid="ignore"):
-        means: npt.NDArray[np.float64] = np.add.reduceat(np.where(known, values, 0), starts) / np.add.reduceat(
-            known.astype(np.int64), starts
-        )
-    return means
+        return np.asarray(total / count)
 
 
 def queue(pyramid: Pyramid, state: str, span: Span) -> Chart:

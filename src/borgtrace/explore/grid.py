@@ -116,5 +116,4 @@ def mean_rows(cells: Grid) -> npt.NDArray[np.float64]:
     there = cells != ABSENT
     total = np.where(there, cells, 0).sum(axis=1, dtype=np.int64)
     with np.errstate(invalid="ignore"):
-        mean: npt.NDArray[np.float64] = total / there.sum(axis=1) / STEPS
-    return mean
+        return np.asarray(total / there.sum(axis=1) / STEPS)

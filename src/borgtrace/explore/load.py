@@ -71,8 +71,7 @@ def requested(trace: Trace, attempts: Attempts, resource: str, span: Span) -> Nu
     )
     change = np.bincount(begin, request, last - first + 1) - np.bincount(end, request, last - first + 1)
     # Rounding leaves a trace of what was added and taken away again.
-    level: Numbers = np.maximum(np.cumsum(change)[:-1], 0)
-    return level
+    return np.asarray(np.maximum(np.cumsum(change)[:-1], 0))
 
 
 def lanes(trace: Trace, attempts: Attempts) -> dict[str, Any]:

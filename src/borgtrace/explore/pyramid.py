@@ -60,8 +60,7 @@ class Pyramid:
     @cached_property
     def machines(self) -> npt.NDArray[np.int64]:
         """Ids of all machines that have events or usage, ascending."""
-        ids: npt.NDArray[np.int64] = np.load(self.folder / "machines.npy")
-        return ids
+        return np.asarray(np.load(self.folder / "machines.npy"))
 
     def grid(self, resource: str, *, by_hour: bool) -> npt.NDArray[np.uint8]:
         """Return how full each machine was: (machines, slots or hours), memory-mapped; see `borgtrace.explore.grid`.

@@ -38,15 +38,13 @@ class Tasks:
     @cached_property
     def is_job(self) -> npt.NDArray[np.bool_]:
         """Whether it is a task; False for an instance of an alloc set, whose usage contains that of its tasks."""
-        kinds: npt.NDArray[np.bool_] = self._columns["collection_type"] != "ALLOC_SET"
-        return kinds
+        return np.asarray(self._columns["collection_type"] != "ALLOC_SET")
 
     def request(self, resource: str) -> npt.NDArray[np.float32]:
         """Return what each task requested, NaN where that is not known."""
-        column: npt.NDArray[np.float32] = self._columns[f"{resource}_request"]
-        return column
+        return self._columns[f"{resource}_request"]
 
     @cached_property
-    def _columns(self) -> dict[str, Any]:
+    def _columns(self) -> dict[str, npt.NDArray[Any]]:
         table = self._store.layout.tasks(_COLUMNS)
         return {name: table[name].to_numpy() for name in _COLUMNS}

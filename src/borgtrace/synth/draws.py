@@ -82,15 +82,11 @@ def ranked(u: float, head: tuple[float, ...], exponent: float, count: int, shift
         if u < share:
             return rank
         u -= share
-    return len(head) + _zipf(u / (1.0 - sum(head)), exponent, count - len(head), shift)
-
-
-def _zipf(u: float, exponent: float, count: int, shift: float = 0.0) -> int:
-    """Draw a rank 1 … `count` with probability ∝ (rank + shift)^−exponent, by inversion."""
-    power = 1.0 - exponent
-    low, high = (1.0 + shift) ** power, (count + 1.0 + shift) ** power
+    # The rest by inversion: the probability of its rank is ∝ (rank + shift)^−exponent.
+    power, rest = 1.0 - exponent, count - len(head)
+    low, high = (1.0 + shift) ** power, (rest + 1.0 + shift) ** power
     # Rounding may lead one rank too far.
-    return min(count, int((low + u * (high - low)) ** (1.0 / power) - shift))
+    return len(head) + min(rest, int((low + u / (1.0 - sum(head)) * (high - low)) ** (1.0 / power) - shift))
 
 
 def pick(shares: Shares[Value], u: float) -> Value:

@@ -61,12 +61,11 @@ class InstanceEvent:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """A task on a machine from `start` to `end` (µs); `usage_end` is when its last window ends."""
+    """A task on a machine from `start` (µs) on; `usage_end` is when its last window ends."""
 
     task: Task
     machine: int
     start: int
-    end: int
     usage_end: int
 
 
@@ -81,7 +80,7 @@ class TraceSegment:
     start, end
         Its limits, µs; windows that start in [start, end) belong to it.
     executions
-        Executions that overlap it, in the order of their ends; of those still going `end` is after the trace.
+        Executions that overlap it, in the order of their ends; of those still going it is after the trace.
     """
 
     number: int
@@ -132,14 +131,14 @@ class EventLog:
     def end_execution(self, task: Task, usage_end: int) -> None:
         """Note that a run is over; its last window ends at `usage_end` (µs)."""
         del self._running[task.serial]
-        self._segment.executions.append(Execution(task, task.machine, task.start, self.clock.now, usage_end))
+        self._segment.executions.append(Execution(task, task.machine, task.start, usage_end))
 
     def hand_over(self, attributes: Iterable[AttributeEvent]) -> TraceSegment:
         """Return the present part, with the executions that go on, and begin the next."""
         done, last = self._segment, len(self.bounds) - 1
         done.attributes += attributes
         # A run that goes on is handed over with every part that it touches, and cut at the part's end by the reader.
-        done.executions += [Execution(t, t.machine, t.start, AFTER_TRACE, AFTER_TRACE) for t in self._running.values()]
+        done.executions += [Execution(t, t.machine, t.start, AFTER_TRACE) for t in self._running.values()]
         number = done.number + 1
         # After the last part there is no next limit; that empty segment is never handed over.
         self._segment = TraceSegment(number, done.end, self.bounds[min(number + 1, last)])

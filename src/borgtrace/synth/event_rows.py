@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from borgtrace.synth.event_log import CollectionEvent, InstanceEvent, TraceSegment
-from borgtrace.synth.machines import AttributeEvent, MachineEvent, Machines, attribute_name, hashed
+from borgtrace.synth.machines import AttributeEvent, MachineEvent, Machines, hashed
 from borgtrace.synth.number_text import ten_bits
 
 Row = dict[str, Any]
@@ -18,7 +18,6 @@ _CONSTRAINED = ("SUBMIT", "UPDATE_PENDING", "UPDATE_RUNNING")
 
 # A user or a machine comes thousands of times; hashing and rounding it again would cost most of an event.
 _hash = lru_cache(maxsize=100_000)(hashed)
-_attribute_name = lru_cache(maxsize=1000)(attribute_name)
 _resource = lru_cache(maxsize=100_000)(lambda value: float(ten_bits(value)))
 
 
@@ -103,7 +102,7 @@ def constraint_rows(event: InstanceEvent) -> list[Row]:
             "time": event.time,
             "collection_id": task.job.id,
             "instance_index": task.index,
-            "name": _attribute_name(attribute),
+            "name": _hash("attribute", attribute),
             "value": str(value),
             "relation": RELATIONS[operator],
         }

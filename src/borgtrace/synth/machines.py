@@ -169,11 +169,6 @@ def _life(
     return events
 
 
-def attribute_name(number: int) -> str:
-    """Return the published form of the name of attribute `number`."""
-    return hashed("attribute", number)
-
-
 def attribute_events(machines: Machines, end: int, seed: int) -> list[AttributeEvent]:
     """Return all attributes at time 0 and the changes until `end` (µs), in time order.
 
@@ -186,7 +181,7 @@ def attribute_events(machines: Machines, end: int, seed: int) -> list[AttributeE
     seed
         Decides what changes, and when.
     """
-    names = [attribute_name(i) for i in range(len(MODES) + FIXED)]
+    names = [hashed("attribute", i) for i in range(len(MODES) + FIXED)]
     events = [
         AttributeEvent(0, machine, names[i], str(machines.attributes[machine, i] if i < len(MODES) else 1))
         for machine in range(len(machines))

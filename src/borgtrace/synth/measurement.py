@@ -74,23 +74,17 @@ def traits_of(
     drifting
         Share of tasks whose level wanders, by class.
     """
-    traits = np.empty(len(executions), dtype=TRAITS)
     # Two keys: whether faults are injected must not change what is measured.
-    process, faults = np.uint64(key(seed, "process")), np.uint64(key(seed, "faults"))
-    _draw_traits(model, process, faults, executions, rates.no_counters, drifting, traits)
-    return traits
+    keys = np.array([key(seed, "process"), key(seed, "faults")], np.uint64)
+    return _draw_traits(model, keys, executions, rates, drifting)
 
 
 @compiled()
 def _draw_traits(
-    model: CpuModel,
-    process: np.uint64,
-    faults: np.uint64,
-    executions: NDArray[np.void],
-    no_counters: float,
-    drifting: Numbers,
-    traits: NDArray[np.void],
-) -> None:
+    model: CpuModel, keys: NDArray[np.uint64], executions: NDArray[np.void], rates: FaultRates, drifting: Numbers
+) -> NDArray[np.void]:
+    process, faults = keys[0], keys[1]
+    traits = np.empty(len(executions), TRAITS)
     for i in range(len(executions)):
         execution, trait = executions[i], traits[i]
         # The process follows the task (of an alloc instance: the task inside it), so that a task keeps its level and
@@ -111,7 +105,8 @@ def _draw_traits(
         # The few published rows have a CPI of 2.1 to 5.6 and a MAI of .005 to .02.
         trait["cpi"] = 4.2 * math.exp(0.42 * model.normal[mix(own, np.uint64(106)) >> np.uint64(52)])
         trait["mai"] = 0.0145 * math.exp(0.5 * model.normal[mix(own, np.uint64(107)) >> np.uint64(52)])
-        trait["has_counters"] = unit(mix(fault, np.uint64(5))) >= no_counters
+        trait["has_counters"] = unit(mix(fault, np.uint64(5))) >= rates.no_counters
+    return traits
 
 
 @compiled(inline=True)

@@ -75,12 +75,7 @@ def short_numbers_after_commas() -> Texts:
     >>> [short_numbers_after_commas().words[code].tobytes().rstrip(b"\0") for code in (number_code(0.49949), -1)]
     [b',0.4995', b',']
     """
-    words, lengths = number_texts(is_short=True).texts
-    text = np.zeros((len(words) + 1, 8 * words.shape[1]), np.uint8)
-    text[:, 0] = ord(",")
-    # None is as long as its words: the longest is 9.537e-07.
-    text[:-1, 1:] = words.view(np.uint8)[:, :-1]
-    return Texts(text.view("<u8"), np.append(lengths, 0).astype(np.uint8) + np.uint8(1))
+    return pack([*(f",{_number(code):.4g}" for code in range(_NUMBERS)), ","])
 
 
 def pack(texts: Sequence[str]) -> Texts:

@@ -70,12 +70,7 @@ class Scheduler:
         for _ in range(50):
             machine = int(self.random.random() * self.count)
             if self.is_up[machine] and (task.job.allowed is None or task.job.allowed[machine]):
-                # Tasks inside alloc sets have booked nothing, so evicting them would make no room.
-                lower = [
-                    t
-                    for t in self._tasks[machine].values()
-                    if t.job.host is None and t.job.priority < task.job.priority
-                ]
+                lower = self._below(task, machine)
                 cpu = self.cpu[machine] - sum(t.job.cpu for t in lower)
                 memory = self.memory[machine] - sum(t.job.memory for t in lower)
                 if (
@@ -91,15 +86,17 @@ class Scheduler:
         memory = self.memory[machine] + task.job.memory - self.memory_limit[machine]
         chosen: list[Task] = []
         # The serial number last: victims must not depend on the order in which tasks came to the machine.
-        for other in sorted(self._tasks[machine].values(), key=lambda t: (t.job.priority, -t.start, t.serial)):
+        for other in sorted(self._below(task, machine), key=lambda t: (t.job.priority, -t.start, t.serial)):
             if cpu <= 0.0 and memory <= 0.0:
                 break
-            if other.job.host is not None or other.job.priority >= task.job.priority:
-                continue
             chosen.append(other)
             cpu -= other.job.cpu
             memory -= other.job.memory
         return chosen
+
+    def _below(self, task: Task, machine: int) -> list[Task]:
+        # Tasks inside alloc sets have booked nothing, so evicting them would make no room.
+        return [t for t in self._tasks[machine].values() if t.job.host is None and t.job.priority < task.job.priority]
 
     def add(self, task: Task) -> None:
         """Book a task on its machine."""

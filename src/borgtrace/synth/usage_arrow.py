@@ -30,9 +30,11 @@ def _table(raw: RawTable, windows: Windows, block: Block, values: NDArray[np.flo
     at = 0
     for field in raw.fields:
         if field.column in PLACES:
-            several = values[:, at : at + len(PLACES[field.column])]
-            at += several.shape[1]
-            array = _lists(several) if several.shape[1] > 1 else pa.array(several[:, 0], from_pandas=True)
+            width = len(PLACES[field.column])
+            several = values[:, at : at + width]
+            at += width
+            numbers = pa.array(several.ravel(), from_pandas=True)
+            array = pa.FixedSizeListArray.from_arrays(numbers, width) if width > 1 else numbers
         elif field.column in IDENTITY:
             array = pa.array(executions[field.column])
         elif field.column in TIMES:
@@ -48,9 +50,3 @@ def _table(raw: RawTable, windows: Windows, block: Block, values: NDArray[np.flo
 
 def _record(fields: dict[str, pa.Array]) -> pa.StructArray:
     return pa.StructArray.from_arrays(list(fields.values()), names=list(fields))
-
-
-def _lists(values: NDArray[np.float32]) -> pa.ListArray:
-    """Return rows of equal length as lists."""
-    offsets = pa.array(np.arange(len(values) + 1, dtype=np.int32) * values.shape[1])
-    return pa.ListArray.from_arrays(offsets, pa.array(values.ravel()))

@@ -72,10 +72,13 @@ class Block:
 class _Plan(NamedTuple):
     """What to make of a window.
 
-    Rates of faults, scores of percentiles, which numbers are printed, which of those are tallied, and what a reader
-    gets back for each code.
+    How CPU is drawn, the executions and their traits, rates of faults, scores of percentiles, which numbers are
+    printed, which of those are tallied, and what a reader gets back for each code.
     """
 
+    model: CpuModel
+    executions: NDArray[np.void]
+    traits: NDArray[np.void]
     rates: FaultRates
     scores: NDArray[np.float64]
     columns: NDArray[np.int64]
@@ -111,17 +114,16 @@ class UsageBlocks:
         self.numbers = number_texts(is_short=options.dialect.shards == "time")
         self.shards = shards = options.shards.get(options.usage_table, 0)
         classes = options.profile.classes
-        self.model = model_of(classes, options.shared_factor)
+        model, rates = model_of(classes, options.shared_factor), options.fault_rates
         self.tally = np.zeros((len(windows.executions), len(TALLY)))
         self.faults = np.zeros(len(FAULTS), dtype=np.int64)
         self.block_size = SHARD_ROWS * max(shards, 4) if shards else ORDERED_ROWS
-        seed, rates = options.draw_seed, options.fault_rates
-        self._traits = traits_of(self.model, windows.executions, seed, rates, classes.drifting)
+        traits = traits_of(model, windows.executions, options.draw_seed, rates, classes.drifting)
         columns = measured_columns(self.raw)
         scores = PERCENTILES if PLACES["cpu_usage_distribution"][0] in columns else PERCENTILES[:0]
         tallied = [PLACES[name][0] for name in ("average_cpu", "sampled_cpu", "average_memory")]
         where = np.array([columns.tolist().index(place) for place in tallied])
-        self._plan = _Plan(options.fault_rates, scores, columns, where, self.numbers.values)
+        self._plan = _Plan(model, windows.executions, traits, rates, scores, columns, where, self.numbers.values)
 
     def __iter__(self) -> Iterator[Block]:
         for first in range(0, len(self.windows.rows), self.block_size):
@@ -145,28 +147,20 @@ class UsageBlocks:
         # Nobody else has the tally and the faults while the kernel adds to them.
         found = _Found(codes, is_kept, hashes, self.tally, self.faults)
         line = np.empty(1, dtype=MEASURED)
-        traits, numbers = self._traits, line.view("f8")
-        _measure_block(self.model, self.windows.executions, traits, rows, self._plan, line, numbers, found)
+        _measure_block(self._plan, rows, line, line.view("f8"), found)
         return found
 
 
 @compiled(makes_arrays=False)
 def _measure_block(
-    model: CpuModel,
-    executions: NDArray[np.void],
-    traits: NDArray[np.void],
-    windows: NDArray[np.void],
-    plan: _Plan,
-    lines: NDArray[np.void],
-    numbers: NDArray[np.float64],
-    found: _Found,
+    plan: _Plan, windows: NDArray[np.void], lines: NDArray[np.void], numbers: NDArray[np.float64], found: _Found
 ) -> None:
     """Measure windows, inject faults, add what is printed to the tally.
 
     The one of `lines` is scratch, and `numbers` all of its numbers: a kernel that makes no arrays need not count
     references to them, which would cost as much in every row as measuring it.
     """
-    rates, scores, columns, tallied, values = plan
+    model, executions, traits, rates, scores, columns, tallied, values = plan
     codes, is_kept, hashes, tally, faults = found
     line = lines[0]
     for row in range(len(windows)):

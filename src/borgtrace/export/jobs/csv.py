@@ -19,6 +19,8 @@ class CsvFiles:
     writer costs more than the rows of most jobs.
     """
 
+    suffix = ".csv"
+
     def __init__(self, out: Path, titles: Mapping[str, str]) -> None:
         self._out = out
         # Names and lists are in quotes; no text of the trace breaks a line.

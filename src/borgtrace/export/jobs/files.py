@@ -44,7 +44,7 @@ def write_files(
     for folder in {(out / file.path).parent for file in files}:
         folder.mkdir(exist_ok=True)
     # The writer spans the batches: a large job goes on in the next one.
-    with closing(FORMATS[layout.format].writer(out, layout.titles)) as writer:
+    with closing(FORMATS[layout.format](out, layout.titles)) as writer:
         for start, batch in _batches(parts, files[0].first, files[-1].last, layout):
             end = start + batch.num_rows
             writer.write(start, batch, [file for file in files if file.first < end and file.last > start])

@@ -26,6 +26,8 @@ class SqliteFiles:
     and letting SQLite write its pages one by one takes twice as long.
     """
 
+    suffix = ".sqlite3"
+
     def __init__(self, out: Path, titles: Mapping[str, str]) -> None:
         self._out = out
         self._template = _template(titles)
