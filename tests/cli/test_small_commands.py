@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import inspect
 import json
 import shutil
@@ -268,3 +269,35 @@ def test_how_narrow_a_column_may_be(column: Column, whole: int, least: int) -> N
 )
 def test_columns_share_a_line(sizes: tuple[int], width: int, shown: list[tuple[int | None, int]]) -> None:
     assert fitted([Column("n", ["x" * size]) for size in sizes], width) == shown
+
+
+def test_verify_prints_a_line_per_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_cell(tmp_path / "raw")
+    ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
+    assert run("verify", tmp_path / "store") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines
+    assert all(line.startswith("ok  ") for line in lines)
+    assert {"files", "arrays"} <= {line.split()[1].removesuffix(":") for line in lines}
+
+
+def test_synth_tells_the_rows_of_each_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("synth", tmp_path / "out", "--machines", 2, "--hours", 0.5, "--tables", "machine_events") == 0
+    # Two machines and an event of each at least.
+    (part,) = (tmp_path / "out" / "machine_events").iterdir()
+    rows = len(gzip.decompress(part.read_bytes()).splitlines())
+    assert rows >= 2
+    assert f"  machine_events: {rows} rows" in capsys.readouterr().err.splitlines()
+
+
+def test_a_folder_that_is_no_synthetic_trace_is_not_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("synth", tmp_path, "--check") == 2
+    assert capsys.readouterr().err == (
+        f"borgtrace: {tmp_path}: not a synthetic trace: expected a folder with truth.json; "
+        "make one with `borgtrace synth`\n"
+    )
+
+
+def test_simulate_draws_no_images_without_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("simulate", tmp_path, "--png") == 2
+    assert capsys.readouterr().err == "borgtrace: --png: no folder to write to; name one: --out DIR\n"

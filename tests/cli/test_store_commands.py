@@ -87,7 +87,9 @@ def test_sql_answers_and_cannot_write(store):
 def test_verify_and_machine(store):
     done = borgtrace("verify", store)
     assert done.returncode == 0
-    assert all(line.startswith("ok") for line in done.stdout.splitlines())
+    lines = done.stdout.splitlines()
+    assert all(line.startswith("ok  ") for line in lines)
+    assert {"files", "arrays"} <= {line.split()[1].removesuffix(":") for line in lines}
     shown = borgtrace("machine", store, 5, "--at", "650s").stdout
     assert shown.splitlines()[0] == "machine 5: up, CPU 0.5, memory 0.2493, platform HofLGzk"
     assert json.loads(borgtrace("machine", store, 5, "--json").stdout)["rows"][0]["n_tasks"] == 1

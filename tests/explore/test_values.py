@@ -74,3 +74,7 @@ def test_json_for_a_browser_loses_nothing() -> None:
         b'"infinite":null,"float":0.12345679,"yes":true,"list":[null,"a",1.5,"1152921504606846976"],"array":[1,2]}'
     )
     assert to_csv(pa.table({"n": [1], "list": [[1, 2]]})) == b'"n","list"\n1,"[1, 2]"\n'
+
+
+def test_json_is_utf_8() -> None:
+    assert to_json({"name": "µ"}) == b'{"name":"\xc2\xb5"}'

@@ -9,6 +9,8 @@ import pytest
 
 from borgtrace.synth import number_text
 from borgtrace.synth.draws import QuantileCurve, pick, ranked
+from borgtrace.synth.profiles import PROFILES
+from borgtrace.synth.profiles.profile import Likeness
 from borgtrace.synth.raw_rows import _csv_text
 from borgtrace.synth.shapes import Mixed, maximum_scores, normal_scores, quantiles
 
@@ -60,3 +62,16 @@ def test_values_as_text() -> None:
     assert [_csv_text(value) for value in (None, True, False, 7, -1, 0.25, 1 / 3, "x")] == [
         *("", "1", "0", "7", "-1", "0.25", "0.3333", "x")
     ]
+
+
+def test_a_likeness_says_what_carries_over_and_what_is_missing() -> None:
+    carried = (
+        "Distributions of the store carry over (arrivals, sizes, requests, lives, usage, machines), no series, id or "
+        "name. Groups of fewer than ten jobs are merged, and at either end of a distribution ten values count as their "
+        "mean."
+    )
+    profile = PROFILES["2011"]
+    assert Likeness(profile).note == carried
+    assert Likeness(profile, missing=("usage", "machines")).note == (
+        f"{carried} Published figures stand in for usage, machines."
+    )

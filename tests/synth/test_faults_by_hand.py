@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from borgtrace.schema.time import AFTER_TRACE, SECOND, TRACE_START
 from borgtrace.synth.clock import Clock
@@ -109,6 +110,14 @@ def test_jobs_without_tasks_are_a_share_of_those_that_will_arrive() -> None:
     # Ten machines for two hours.
     jobs = GOOGLE_2011.jobs_per_hour * 10 * 2
     assert len(injector(no_tasks=3 / jobs).planted["jobs_without_tasks"]) == 3
+
+
+@pytest.mark.parametrize(("seconds", "reused"), [(400, []), (401, [REUSED_ID])])
+def test_an_id_is_reused_in_traces_above_400_seconds(seconds: int, reused: list[int]) -> None:
+    found = injector(seconds, no_tasks=1e-9, reuses_id=True)
+    assert found.planted["reused_job"] == reused
+    jobs = [event.job for event in found._extra if isinstance(event, CollectionEvent) and event.job.id == REUSED_ID]
+    assert {job.size for job in jobs} == {1 for _ in reused}
 
 
 def test_what_is_marked_and_what_is_not() -> None:

@@ -6,6 +6,8 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth.clock import Clock
 from borgtrace.synth.jobs import Job, Task
@@ -64,6 +66,15 @@ def test_chances_of_a_task() -> None:
     assert not outcomes(LOOPING).comes_back(looping, "FAIL")
     assert not outcomes(0.0).comes_back(job_of(is_looping=True, is_cancelled=True), "FAIL")
     assert outcomes(0.4).pause("KILL") == 1
+
+
+def test_pauses_after_a_finish_have_the_measured_median_and_90th_percentile() -> None:
+    draws = Scripted(5e6)
+    assert Outcomes(GOOGLE_2011, draws).pause("FINISH") == 5_000_000
+    ((mean, deviation),) = draws.asked
+    # 54.6 s and 608 s; nine of ten normal scores are below 1.2816.
+    assert math.exp(mean) == pytest.approx(54.6e6)
+    assert math.exp(mean + 1.2816 * deviation) == pytest.approx(608e6, rel=0.01)
 
 
 def test_how_a_task_ends_whose_machine_goes() -> None:
@@ -159,6 +170,35 @@ def test_a_held_job_follows_another_or_waits_a_while() -> None:
     relations.random = Scripted(2.0)
     relations._hold(job_of(id=4), [])
     assert at[-1][0] == 5 + 2 * SECOND
+    # Two minutes in the median; five of six waits are shorter than e^1.5 times that.
+    assert relations.random.asked == [(math.log(120.0), 1.5)]
+
+
+def waiting(*numbers: float) -> tuple[Lifecycle, Log, list[tuple[Any, ...]]]:
+    """A life cycle at 5 µs, what it logs, and who begins to wait when."""
+    life, log = lifecycle(*numbers)
+    life.clock.now, waits = 5, list[tuple[Any, ...]]()
+    life.wait = lambda task, now: waits.append((task.job.id, task.index, now))  # type: ignore[method-assign]
+    return life, log, waits
+
+
+def test_a_job_that_leaves_the_queue_enables_the_tasks_that_are_queued() -> None:
+    life, log, waits = waiting()
+    job = job_of(2, id=7, is_held=True)
+    job.tasks[0].state, job.tasks[1].state = "QUEUE", "KILL"
+    life.release(job)
+    assert log.events == [("ENABLE", 7), ("ENABLE", 0, -1)]
+    assert (waits, job.is_held) == ([(7, 0, 5)], False)
+
+
+def test_the_end_of_a_job_releases_its_followers_and_kills_its_children() -> None:
+    life, log, waits = waiting()
+    follower, child = job_of(1, id=8, is_held=True), job_of(1, id=9)
+    follower.tasks[0].state, child.tasks[0].state = "QUEUE", "FAIL"
+    job = job_of(1, id=7, worst=0, followers=[follower], children=[child])
+    life._lose(job, "KILL")
+    assert log.events == [("KILL", 7), ("ENABLE", 8), ("ENABLE", 0, -1)]
+    assert (waits, child.is_cancelled, job.followers, job.children) == ([(8, 0, 5)], True, [], [])
 
 
 def planned(life: Lifecycle) -> list[tuple[Any, ...]]:

@@ -146,7 +146,7 @@ def test_layouts_name_what_stands_before_each_number() -> None:
 
 @pytest.mark.parametrize(
     ("machines", "hours", "usage", "events"),
-    [(10, 1.0, 2, 2), (1000, 1.0, 2, 2), (2500, 1.0, 3, 2), (12_500, 1.0, 13, 3)],
+    [(10, 1.0, 2, 2), (1000, 1.0, 2, 2), (2500, 1.0, 3, 2), (100, 30.0, 3, 2), (12_500, 1.0, 13, 3)],
 )
 def test_shards_grow_with_the_rows(machines: int, hours: float, usage: int, events: int) -> None:
     """320 rows per machine and hour, 300,000 a shard, at least two; a quarter as many of events."""

@@ -12,8 +12,8 @@ from borgtrace.schema.time import HOUR, SECOND, TRACE_START
 from borgtrace.synth.arrivals import Arrivals
 from borgtrace.synth.classes import CLASSES
 from borgtrace.synth.consumption import EASY, EMPTY, IDLE, Consumption, use_little
-from borgtrace.synth.event_log import CollectionEvent
-from borgtrace.synth.event_rows import collection_row
+from borgtrace.synth.event_log import CollectionEvent, InstanceEvent
+from borgtrace.synth.event_rows import collection_row, instance_row
 from borgtrace.synth.jobs import Job
 from borgtrace.synth.workload import LARGE
 from tests.synth.scripted import BEB, FREE, GOOGLE_2011, GOOGLE_2019, OTHER, Scripted, job_of, workload
@@ -136,3 +136,10 @@ def test_places_at_the_ends_of_a_class_stay_inside_it() -> None:
     (first, last), inside = CLASSES.at(np.array([0.0, 1.0]))
     assert (first, last) == (CLASSES.order[0], CLASSES.order[-1])
     assert inside.tolist() == [1e-6, 1 - 1e-6]
+
+
+def test_an_update_asks_for_no_more_than_the_largest_machine() -> None:
+    for cpu, memory, asked in ((0.75, 0.25, (1.0, 0.375)), (0.25, 0.75, (0.375, 1.0))):
+        task = job_of(cpu=cpu, memory=memory).tasks[0]
+        row = instance_row(InstanceEvent(TRACE_START, "UPDATE_PENDING", task, "SUBMIT", scale=1.5), workload().machines)
+        assert (row["cpu_request"], row["memory_request"]) == asked
