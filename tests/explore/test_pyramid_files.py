@@ -41,6 +41,16 @@ def test_runs_end_with_the_task_or_the_machine(tmp_path: Path, monkeypatch: pyte
     assert runs.schema.types == [pa.uint32(), pa.uint32()]
 
 
+def test_rows_beyond_32_bits_are_counted_by_64(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n_rows, kind in ((2**32 - 1, pa.uint32()), (2**32 + 2, pa.uint64())):
+        # Two runs of some thousand million rows, and one of two rows at the end.
+        runs = np.array([0, 2**31, n_rows - 2]), np.array([7, 8, 9]), n_rows
+        monkeypatch.setattr(windows, "_runs", lambda store, runs=runs: runs)
+        write_windows(SimpleNamespace(), tmp_path, np.array([], np.int64))  # type: ignore[arg-type]
+        assert Windows(tmp_path).of(2).tolist() == [n_rows - 2, n_rows - 1]
+        assert pq.read_schema(tmp_path / "windows.parquet").field("first_row").type == kind
+
+
 def attempts(*rows: tuple[int, int | None, int | None, int | None, int | None, str | None]) -> pa.RecordBatch:
     """Attempts: task, machine, times in µs, type of the end."""
     tasks, on, begin, schedule, left, end = zip(*rows, strict=True)
@@ -116,3 +126,11 @@ def test_grids_by_slot_and_by_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     memory = np.load(tmp_path / grid.file_name("memory", False))
     assert (memory[0, 0], memory[0, 24], memory[1, 1]) == (60, 200, 0)
     assert (slots.dtype, hours.dtype) == (np.uint8, np.uint8)
+
+
+def test_grids_are_on_disk_when_they_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushed: list[str] = []
+    monkeypatch.setattr(np.memmap, "flush", lambda self: flushed.append(Path(self.filename).name))
+    present = pa.table({"machine_id": [7], "start": [0], "end": [AFTER_TRACE]})
+    grid.write_grids(tmp_path, np.array([7]), 1, present, [])
+    assert sorted(flushed) == ["cpu_by_hour.npy", "cpu_by_slot.npy", "memory_by_hour.npy", "memory_by_slot.npy"]
