@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
+from borgtrace.synth import simulation
 from borgtrace.synth.jobs import Task
-from borgtrace.synth.machines import Machines, draw_machines, machine_events
+from borgtrace.synth.machines import AttributeEvent, Machines, draw_machines, machine_events
 from borgtrace.synth.scheduler import CPU_LIMIT, TRIES, Scheduler
 from tests.synth.scripted import GOOGLE_2011, Scripted, job_of
 
@@ -41,6 +42,15 @@ def test_a_machine_comes_back_after_it_went_and_nothing_happens_to_it_meanwhile(
             # The published downtimes are from 2 s to 1,044,366 s.
             assert before != "REMOVE" or 2 * SECOND <= time - since <= 1_044_367 * SECOND
         assert mine[-1][1] < end
+
+
+def test_a_part_has_the_attributes_that_change_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds = [TRACE_START + part * 300 * SECOND for part in range(3)]
+    changes = [AttributeEvent(time, 0, "name", "value") for time in (0, bounds[1] - 1, bounds[1], bounds[2] - 1)]
+    monkeypatch.setattr(simulation, "attribute_events", lambda machines, end, seed: changes)
+    cell = simulation.Simulation(GOOGLE_2011, draw_machines(GOOGLE_2011, 1, 1), 1 / 6, 1, bounds)
+    # What changes when the second part begins is of the second.
+    assert [part.attributes for part in cell.segments()] == [changes[:2], changes[2:]]
 
 
 def scheduler(count: int, *numbers: float, cpu: float = 1.0) -> Scheduler:

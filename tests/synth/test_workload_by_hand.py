@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -60,6 +61,9 @@ def test_sizes_of_jobs() -> None:
     assert (few.size(OTHER), few.random.asked) == (10, [(2, 10)])
     assert size(0.46, 1e-9) in (9, 10)
     assert size(0.46, 1 - 1e-12) == 200
+    # A fifth of them are frequent sizes: at .2 itself it is over.
+    several = arrivals(0.2, 7)
+    assert (several.size(replace(OTHER, single=0.0)), several.random.asked) == (7, [(2, 10)])
 
 
 def test_different_machines_are_asked_for_where_there_are_twice_as_many() -> None:
