@@ -271,16 +271,6 @@ def test_columns_share_a_line(sizes: tuple[int], width: int, shown: list[tuple[i
     assert fitted([Column("n", ["x" * size]) for size in sizes], width) == shown
 
 
-def test_verify_prints_a_line_per_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_cell(tmp_path / "raw")
-    ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
-    assert run("verify", tmp_path / "store") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines
-    assert all(line.startswith("ok  ") for line in lines)
-    assert {"files", "arrays"} <= {line.split()[1].removesuffix(":") for line in lines}
-
-
 def test_synth_tells_the_rows_of_each_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("synth", tmp_path / "out", "--machines", 2, "--hours", 0.5, "--tables", "machine_events") == 0
     # Two machines and an event of each at least.
