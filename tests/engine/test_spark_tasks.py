@@ -223,7 +223,8 @@ def test_workers_that_write_to_another_disk_are_told(tmp_path: Path, monkeypatch
     with pytest.raises(EngineError) as caught:
         list(staging.stage_all([source], tmp_path / "here", SparkTasks("spark://host:7077")))
     assert str(caught.value) == (
-        f"{tmp_path / 'here'}: what the workers staged is not there; put the store on a disk that all of them share"
+        f"{tmp_path / 'here'}: what the workers staged is not there; "
+        "put the store in a bucket, or on a disk that all of them share"
     )
 
 

@@ -56,7 +56,7 @@ def test_parts_get_other_numbers_in_the_tables_that_they_feed(tmp_path: Path) ->
 def test_a_table_without_new_rows_keeps_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_build, "is_current", lambda table, paths: True)
     asked: list[Any] = []
-    monkeypatch.setattr(store_build, "cluster", lambda *given: asked.append(given) or ["new"])
+    monkeypatch.setattr(store_build, "cluster", lambda *given, **_: asked.append(given) or [Path("new")])
     monkeypatch.setattr(store_build, "check_unchanged", lambda *given: None)
     monkeypatch.setattr(store_build, "present_relation", lambda *given: "present")
     found = builder(tmp_path, [MACHINE, LATE], [EARLY])
@@ -67,7 +67,7 @@ def test_a_table_without_new_rows_keeps_its_files(tmp_path: Path, monkeypatch: p
     assert found._cluster("machine_events") == parts["machine_events"]
     assert not asked
     # Its rows get another number of their part.
-    assert found._cluster("collection_events") == ["new"]
+    assert found._cluster("collection_events") == [found.work / "collection_events" / "new"]
     assert len(asked) == 1
 
 

@@ -28,6 +28,7 @@ from borgtrace.engine.embedded import NO_TYPE, files_sql, raw_connection
 from borgtrace.engine.memory import parse_memory
 from borgtrace.ingest.file_ranges import plan_files, range_condition
 from borgtrace.ingest.row_order import sorted_batches
+from borgtrace.ingest.staged_relation import PartsByColumns, show_parts
 from borgtrace.schema import Table
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.storage import replacing
@@ -91,6 +92,7 @@ def cluster(
     fresh: str = "",
     spark: SparkTasks | None = None,
     refine: Refinement = iter,
+    parts: PartsByColumns | None = None,
 ) -> list[Path]:
     """Sort the rows of `relation` by the table's key into Parquet files in `folder`, and return these in order.
 
@@ -114,15 +116,18 @@ def cluster(
         Where each file is made by a task; here where None.
     refine
         What is done here to the sorted rows of a file, batch by batch, before they are written.
+    parts
+        Staged parts that the relation reads, where they are in a bucket.
     """
     folder.mkdir(parents=True)
+    show_parts(connection, parts or {})
     source = _Source(connection, table, relation)
     writers = min(int(setting(connection, "threads")), MOST_WRITERS)
     memory = parse_memory(setting(connection, "memory_limit")) // writers
     most = min(MOST_ROWS, memory // (COPIES * ROW_BYTES))
     files = source.files(most, folder, held, fresh)
     if spark is not None:
-        for done in spark.map(partial(_make, table, relation, f"{memory}B"), files):
+        for done in spark.map(partial(_make, table, relation, f"{memory}B", parts or {}), files):
             progress(done)
         return sorted(folder.glob("part-*.parquet"))
     written: deque[Future[int]] = deque()
@@ -202,9 +207,10 @@ def _link(path: Path, target: Path) -> None:
         shutil.copy2(path, target)
 
 
-def _make(table: Table, relation: str, memory: str, file: _File) -> int:
+def _make(table: Table, relation: str, memory: str, parts: PartsByColumns, file: _File) -> int:
     """Read and write one file: what a task does, far from the connection that planned it."""
     with sorting_connection(memory, 1) as connection:
+        show_parts(connection, parts)
         return _write(file, table, _Source(connection, table, relation).read(file))
 
 

@@ -82,15 +82,22 @@ def ingest(
     """
     options = options or IngestOptions()
     target, here = place(store), built_at(store)
-    if isinstance(target, RemotePath):
-        result = ingest(sources, here, options, progress)
-        # Only staged: it goes there when it is sorted.
-        if result.manifest is not None:
-            upload(here, target)
-            remove(here)
-        return result
-    # Workers of Spark stand in folders of their own.
-    layout = Layout(here.absolute() if options.spark else here)
+    if not isinstance(target, RemotePath):
+        # Workers of Spark stand in folders of their own.
+        return _ingest_here(sources, Layout(here.absolute() if options.spark else here), options, progress)
+    # The bucket is all that workers of Spark share.
+    result = _ingest_here(sources, Layout(here, target / "staging" if options.spark else None), options, progress)
+    # Only staged: it goes there when it is sorted.
+    if result.manifest is not None:
+        upload(here, target)
+        remove(here)
+        remove(target / "staging")
+    return result
+
+
+def _ingest_here(
+    sources: Sequence[str | Path], layout: Layout, options: IngestOptions, progress: Progress | None
+) -> IngestResult:
     # For its refusal, before sources are looked for.
     parse_capacity(options.capacity)
     found = Found(Discovery())
@@ -155,6 +162,7 @@ def _ingest(given: Found, layout: Layout, options: IngestOptions, progress: Prog
     _tidy(layout)
     if options.rebuild:
         _clear(layout)
+        remove(layout.staging)
     held = _held(layout)
     identity = identify(found, held, layout, given.declaration, parse_capacity(options.capacity))
     pending = find_pending(found.sources, held.sources if held else (), layout.staging, replace=options.replace)
@@ -165,6 +173,13 @@ def _ingest(given: Found, layout: Layout, options: IngestOptions, progress: Prog
     staged, faults = _stage(pending, layout, options.spark or jobs, progress)
     faults = [*found.faults, *faults]
     waiting = tuple(staged_entries(layout.staging))
+    if held is not None and isinstance(layout.staging, RemotePath):
+        # Parts stay in the bucket until the store is there: this one waits to be copied, or is made anew with more.
+        if all(entry in held.sources for entry in waiting):
+            waiting = ()
+        else:
+            _clear(layout)
+            held = None
     if options.stage_only:
         manifest = None
     elif waiting:
@@ -189,7 +204,7 @@ def _build(layout: Layout, inputs: Inputs, options: IngestOptions, jobs: int, pr
     except UsageError:
         # What was said of the files is wrong: they have to be read again when it is right.
         for folder in (layout.staging, layout.unfinished, layout.spill):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove(folder)
         raise
 
 
@@ -200,6 +215,10 @@ def _tidy(layout: Layout) -> None:
     finish_swap(layout)
     shutil.rmtree(layout.unfinished, ignore_errors=True)
     shutil.rmtree(layout.spill, ignore_errors=True)
+    if isinstance(layout.staging, RemotePath):
+        # Copies of parts for a build that was cut off.
+        remove(layout.root / layout.staging.name)
+        return
     # Parts whose ledger entry is missing stay: they are written again under the same name.
     for path in layout.staging.rglob(f"*{INCOMPLETE}"):
         path.unlink()

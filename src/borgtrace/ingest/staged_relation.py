@@ -1,14 +1,18 @@
 """The staged parts of a table, and its present files, as one relation with canonical columns."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
 from borgtrace.schema import Table
 from borgtrace.schema.sql import quoted
+from borgtrace.storage import RemotePath, readable
 from borgtrace.store.manifest import SourceEntry
 
 # What 2011 does not publish because it has but one value.
@@ -21,6 +25,22 @@ class StagedPart:
 
     path: Path
     part: int
+
+
+PartsByColumns = Mapping[tuple[str, ...], Sequence[StagedPart]]
+"""Parts that are read together, by their columns: files of 19 and of 20 may lie side by side (v2.0 and v2.1)."""
+_FOOTERS = 16
+"""Files of a bucket whose columns are asked for at a time."""
+
+
+def by_columns(numbers: Mapping[Path, int]) -> PartsByColumns:
+    """Group staged files, with the source_part of each, by the names of their columns, which their footers say."""
+    groups: dict[tuple[str, ...], list[StagedPart]] = {}
+    with ThreadPoolExecutor(_FOOTERS) as pool:
+        schemas = pool.map(lambda path: pq.read_schema(readable(path)), numbers)
+        for (path, number), schema in zip(numbers.items(), schemas, strict=True):
+            groups.setdefault(tuple(schema.names), []).append(StagedPart(path, number))
+    return groups
 
 
 def number_parts(entries: Sequence[SourceEntry]) -> dict[str, int]:
@@ -63,36 +83,64 @@ def moved_parts(table: str, held: Sequence[SourceEntry], now: Mapping[str, int])
     return {before[e.name]: now.get(e.name) for e in held if e.table == table or e.also.get(table)}
 
 
-def staged_relation(table: Table, parts: Sequence[StagedPart]) -> str:
+def staged_relation(table: Table, parts: PartsByColumns) -> str:
     """Return SQL yielding the canonical columns of `table` over staged parts.
 
-    Parts with the same columns are read together; a column a part lacks is NULL, or what its
-    generation implies.
+    A column that a part lacks is NULL, or what its generation implies.  Parts of a bucket are read from the views that
+    `show_parts` makes.
 
     Parameters
     ----------
     table
         The canonical table.
     parts
-        Its staged files; none gives a relation without rows.
+        Its staged files, from `by_columns`; none gives a relation without rows.
     """
-    groups: dict[tuple[str, ...], list[StagedPart]] = {}
-    for part in parts:
-        # Files of 19 and of 20 columns may lie side by side (v2.0 and v2.1).
-        groups.setdefault(tuple(pq.read_schema(part.path).names), []).append(part)
-    if not groups:
+    if not parts:
         return f"SELECT {columns_sql(table, _CONSTANTS)} WHERE false"
-    return " UNION ALL ".join(_select(table, names, found) for names, found in groups.items())
+    return " UNION ALL ".join(
+        f"SELECT {columns_sql(table, {**_CONSTANTS, **quoted(names), 'source_part': 'part_number'}, is_typed=False)} "
+        f"FROM {_view(names) if isinstance(found[0].path, RemotePath) else _numbered(found)}"
+        for names, found in parts.items()
+    )
 
 
-def _select(table: Table, names: tuple[str, ...], parts: Sequence[StagedPart]) -> str:
-    values = columns_sql(table, {**_CONSTANTS, **quoted(names), "source_part": "part_number"}, is_typed=False)
+def _numbered(parts: Sequence[StagedPart]) -> str:
     numbers = ", ".join(str(part.part) for part in parts)
     return (
         # By the file's number among those read: a map searched by its name costs each row more with each part.
-        f"SELECT {values} FROM (SELECT *, ([{numbers}])[CAST(file_index AS BIGINT) + 1] AS part_number "
+        f"(SELECT *, ([{numbers}])[CAST(file_index AS BIGINT) + 1] AS part_number "
         f"FROM {files_sql([part.path for part in parts])})"
     )
+
+
+def _view(names: tuple[str, ...]) -> str:
+    return f'"{" ".join(names)}"'
+
+
+def show_parts(connection: duckdb.DuckDBPyConnection, parts: PartsByColumns) -> None:
+    """Make the views that a relation of staged parts of a bucket reads; none for parts of this machine.
+
+    Parameters
+    ----------
+    connection
+        Where the relation will be asked.
+    parts
+        Those that the relation was made of.
+
+    Notes
+    -----
+    Arrow reads the parts: it is told the columns and the range of collections, and skips row groups by it.
+    """
+    import pyarrow.dataset as ds
+
+    for names, found in parts.items():
+        if located := [(*part.path.located, part.part) for part in found if isinstance(part.path, RemotePath)]:
+            system, kind = located[0][0], ds.ParquetFileFormat()
+            fragments = [kind.make_fragment(path, system, ds.field("part_number") == part) for _, path, part in located]
+            schema = fragments[0].physical_schema.append(pa.field("part_number", pa.int32()))
+            rows = ds.FileSystemDataset(fragments, schema, kind, system)
+            connection.from_arrow(rows).create_view(" ".join(names), replace=True)
 
 
 def present_relation(table: Table, paths: Sequence[Path], renumbered: Mapping[int, int | None]) -> str:

@@ -7,7 +7,7 @@ understand or that must be refused sends the whole file to the validating reader
 import csv
 import errno
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from borgtrace.ingest.records import json_lines
 from borgtrace.ingest.sources import Format, Source
 from borgtrace.ingest.staged import STAGED_TABLES, StagedOutput, StagedPaths, make_entry, read_entry, write_entry
 from borgtrace.ingest.validating_reader import LineFormat, line_blocks, validate
+from borgtrace.storage import RemotePath, uploading
 from borgtrace.storage.blocks import fetched
 from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import SourceEntry
@@ -76,15 +77,17 @@ def stage(source: Source, staging: Path) -> SourceEntry:
     # Another run, or one that was killed, has finished this file: it is not read again.
     if paths.entry.exists():
         return read_entry(paths.entry)
-    # Files of the same name from a run that was killed, maybe of other content: not each of them is written again.
-    paths.discard()
     # Arrow would start a thread for each core in each of the workers.
     pa.set_cpu_count(1)
-    for table in STAGED_TABLES:
-        paths.table(table).parent.mkdir(parents=True, exist_ok=True)
-    with fetched(source.path, source.version) as copy:
-        here = replace(source, copy=copy)
-        entry = stage_flattened(here, paths) if source.dialect.flattened else _stage(here, paths)
+    # For a bucket the files are made on this machine, and copied when they are whole.
+    place = uploading(staging) if isinstance(staging, RemotePath) else nullcontext(staging)
+    with place as folder, fetched(source.path, source.version) as copy:
+        made, here = StagedPaths.of(folder, source.name), replace(source, copy=copy)
+        # Files of the same name from a run that was killed, maybe of other content: not each of them is written again.
+        made.discard()
+        for table in STAGED_TABLES:
+            made.table(table).parent.mkdir(parents=True, exist_ok=True)
+        entry = stage_flattened(here, made) if source.dialect.flattened else _stage(here, made)
     write_entry(paths.entry, entry)
     return entry
 
@@ -152,7 +155,8 @@ def stage_all(sources: Sequence[Source], staging: Path, jobs: int | SparkTasks) 
     if isinstance(jobs, SparkTasks):
         for source, outcome in jobs.map(attempt, sorted(sources, key=lambda one: -one.size), ordered=False):
             if isinstance(outcome, SourceEntry) and not StagedPaths.of(staging, source.name).entry.exists():
-                what, way_out = "what the workers staged is not there", "put the store on a disk that all of them share"
+                what = "what the workers staged is not there"
+                way_out = "put the store in a bucket, or on a disk that all of them share"
                 raise EngineError(str(staging), what, way_out=way_out)
             yield source, outcome
         return

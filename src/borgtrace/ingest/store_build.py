@@ -17,8 +17,9 @@ from borgtrace.ingest.converted_build import convert, refuse_addition
 from borgtrace.ingest.identity import Identity
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths
-from borgtrace.ingest.staged_relation import StagedPart, moved_parts, number_parts, present_relation, staged_relation
+from borgtrace.ingest.staged_relation import by_columns, moved_parts, number_parts, present_relation, staged_relation
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, dialect
+from borgtrace.storage import RemotePath, download, remove
 from borgtrace.store.integrity import check_unchanged
 from borgtrace.store.layout import Layout, source_key
 from borgtrace.store.manifest import Manifest, SourceEntry
@@ -76,17 +77,35 @@ def build(
         When rows went missing on the way (the law of conservation), which would be our fault, or a file
         of the store that is read has changed since it was written.
     """
+    layout, shared = _brought_here(layout, inputs)
     work = layout.unfinished
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     with sorting_connection(memory, threads, layout.spill) as connection:
-        builder = _Builder(layout, inputs, work, connection, threads, progress, spark)
+        builder = _Builder(layout, inputs, work, connection, threads, progress, spark, shared)
         manifest = builder.run()
     # Last into the new version: a folder without it is not whole.
     manifest.write(work / layout.manifest.name)
     commit_next(layout)
     shutil.rmtree(layout.spill, ignore_errors=True)
     return manifest
+
+
+def _brought_here(layout: Layout, inputs: Inputs) -> tuple[Layout, RemotePath | None]:
+    """Copy what is read on this machine of parts that were staged in a bucket; return the layout here, and their place.
+
+    Formats that are converted are read here whole, of others the refused rows alone.
+    """
+    here, staging = Layout(layout.root), layout.staging
+    if not isinstance(staging, RemotePath):
+        return here, None
+    if dialect(inputs.identity.generation).conversion:
+        download(staging, here.staging)
+        return here, None
+    download(staging / "quarantine", here.staging / "quarantine")
+    # Files of a run that was killed, which may have planned others.
+    remove(staging / "sorted")
+    return here, staging
 
 
 @dataclass
@@ -98,6 +117,8 @@ class _Builder:
     threads: int
     progress: Progress
     spark: SparkTasks | None = None
+    shared: RemotePath | None = None
+    """Where staged parts are and sorted files are made, if that is in a bucket."""
 
     def run(self) -> Manifest:
         identity = self.inputs.identity
@@ -140,7 +161,7 @@ class _Builder:
 
     def _cluster(self, name: str) -> list[Path]:
         """Return the table's files: new ones where it has new rows, else the present ones."""
-        parts = self._staged_parts(name)
+        parts = by_columns(self._staged_parts(name))
         present, moved = self.layout.parts(name), self._moved(name)
         # A table without new rows keeps its files.  One whose rows go or get other numbers of their parts is made anew,
         # as is one that an earlier version wrote: its rows and their order must be those of an ingest of all at once.
@@ -157,28 +178,35 @@ class _Builder:
         self.progress.begin(f"cluster {name}", expected, "rows")
         # Machine tables are one file; of a table of collections, only the files where new rows belong are made anew.
         may_stay = is_kept and TABLES[name].key[0] == "collection_id"
-        return cluster(
+        folder = self.shared / "sorted" / name if self.shared else self.work / name
+        files = cluster(
             self.connection,
             TABLES[name],
             " UNION ALL ".join(relations),
-            self.work / name,
+            folder,
             lambda rows: self.progress.advance(f"cluster {name}", rows),
             present if may_stay else (),
             fresh,
             self.spark,
+            parts=parts,
         )
+        if isinstance(folder, RemotePath):
+            # The index, arrays and digests are made here.
+            download(folder, self.work / name)
+        return [self.work / name / path.name for path in files]
 
     def _moved(self, name: str) -> dict[int, int | None]:
         """Return what the source_part of each present row becomes; None where its source is replaced."""
         now = number_parts(self.inputs.entries)
         return moved_parts(name, self.inputs.held, {k: now[k] for k in now.keys() - self.inputs.replaced})
 
-    def _staged_parts(self, name: str) -> list[StagedPart]:
+    def _staged_parts(self, name: str) -> dict[Path, int]:
+        """Return the staged files of a table, with the source_part that their rows get."""
         numbers = number_parts(self.inputs.entries)
-        paths = {
-            entry.name: StagedPaths.of(self.layout.staging, entry.name).table(name) for entry in self.inputs.staged
-        }
-        return [StagedPart(path, numbers[each]) for each, path in paths.items() if path.exists()]
+        staging = self.shared or self.layout.staging
+        paths = [(entry, StagedPaths.of(staging, entry.name).table(name)) for entry in self.inputs.staged]
+        # Of a bucket the ledger tells: a request for each takes long, and a killed run may have left others.
+        return {path: numbers[e.name] for e, path in paths if (_rows_of(name, e) if self.shared else path.exists())}
 
     def _move_quarantine(self) -> None:
         """Collect refused rows: those the store keeps already, and those of the staged sources."""

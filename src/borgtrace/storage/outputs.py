@@ -54,6 +54,23 @@ def upload(source: Path, out: RemotePath) -> None:
             list(pool.map(lambda name: _put(source / name, out / name), together))
 
 
+def download(source: RemotePath, out: Path) -> None:
+    """Copy all files of a folder of a bucket into a folder of this machine; where there is none, nothing.
+
+    Raises
+    ------
+    StoreError
+        The bucket cannot be read.
+    """
+    from pyarrow.fs import LocalFileSystem, copy_files
+
+    if source.exists():
+        out.mkdir(parents=True, exist_ok=True)
+        system, path = source.located
+        with told(source):
+            copy_files(path, str(out), source_filesystem=system, destination_filesystem=LocalFileSystem())
+
+
 def _turn(name: Path) -> int:
     return _TURNS.get(str(name), 0)
 

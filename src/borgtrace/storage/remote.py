@@ -91,6 +91,19 @@ class RemotePath(PosixPath):
         """Return itself: a URL names the same everywhere."""
         return self
 
+    def unlink(self, missing_ok: bool = False) -> None:
+        """Remove the file, or the folder with all that is in it, if it is there."""
+        (system, path), inside = self.located, [one for one, (size, _) in self.listing().items() if size is not None]
+        try:
+            with told(self):
+                (system.delete_dir if inside else system.delete_file)(path)
+        except (StoreError, FileNotFoundError):
+            # A server may refuse to remove many at once, or the marker that Arrow puts in place of an empty folder.
+            for one in inside:
+                one.unlink()
+            if self.exists():
+                raise
+
     def open(self, *_: Any, **__: Any) -> Any:
         """Open the file for reading bytes, at any place."""
         system, path = self.located

@@ -18,7 +18,7 @@ FORMAT_VERSION = "1.1"
 class Layout:
     """Paths inside the store at ``root``."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, staging: Path | None = None) -> None:
         self.root = root
         self.manifest = root / "manifest.json"
         """What the store holds; written last."""
@@ -28,8 +28,8 @@ class Layout:
         """Refused rows with their reasons."""
         self.cache = user_cache() / "stores" / source_key(str(root)) if self.is_remote else root / "cache"
         """Derived tables that several questions share; may be deleted at any time."""
-        self.staging = root / "staging"
-        """Checked Parquet parts that wait to be clustered."""
+        self.staging = staging or root / "staging"
+        """Checked Parquet parts that wait to be clustered; in a bucket where it is all that workers share."""
         self.discarded = root / f"staging{INCOMPLETE}"
         """Those parts once the store holds their rows: nobody reads them, and whoever finds them removes them."""
         self.next = root / "next"

@@ -1,0 +1,167 @@
+"""Spark makes a store in a bucket that is all its workers share with the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import borgtrace
+from borgtrace.engine.spark import open_session
+from borgtrace.errors import BorgtraceError, SourceError
+from borgtrace.ingest import IngestOptions, ingest, ingestion
+from borgtrace.storage import RemotePath, place, remove
+from borgtrace.synth import generate
+from tests.bucket import Bucket, known_to, serving
+from tests.ingest.raw import EVENTS, USAGE, write_part
+
+# pyspark leaves its sockets to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+
+URL = "s3://cells/store"
+HERE = IngestOptions(jobs=1)
+SPARK = IngestOptions(engine="local[2]", memory="1GB")
+
+
+class CutError(Exception):
+    """Stands for a kill."""
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with serving(tmp_path / "s3", "cells", monkeypatch) as made:
+        session = open_session("local[2]", "1GB")
+        known_to(session, monkeypatch)
+        # The workers have folders of their own for what they keep.
+        monkeypatch.setitem(session.sparkContext.environment, "XDG_CACHE_HOME", str(tmp_path / "cache of a worker"))
+        yield made
+
+
+def in_bucket(bucket: Bucket) -> set[str]:
+    return {path.relative_to(bucket.root / "store").parts[0] for path in (bucket.root / "store").rglob("*.*")}
+
+
+def write_tasks(folder: Path) -> Path:
+    write_part(folder, "task_events", EVENTS)
+    write_part(folder, "task_usage", USAGE)
+    return folder
+
+
+def cut(*_: object) -> None:
+    raise CutError
+
+
+def test_the_store_is_that_of_this_machine(bucket: Bucket, tmp_path: Path) -> None:
+    raw = generate(tmp_path / "raw", generation="2019", machines=4, hours=1, seed=3, file_format="parquet", parts=2)
+    here = ingest([raw], tmp_path / "here", HERE).manifest
+    there = ingest([raw], URL, SPARK).manifest
+    assert here is not None
+    assert there is not None
+    assert (there.digest, there.tables, there.quality) == (here.digest, here.tables, here.quality)
+    store = borgtrace.open(URL)
+    assert store.digest == here.digest
+    assert len(
+        store.trace(*store.sql("SELECT collection_id, instance_index FROM tasks LIMIT 1").to_pylist()[0].values())
+    )
+    # Neither staged parts stay there, nor anything here.
+    assert "staging" not in in_bucket(bucket)
+    assert not list((tmp_path / "cache" / "borgtrace" / "unpublished").iterdir())
+
+
+def test_another_driver_goes_on_and_refused_rows_come_with_their_reasons(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = write_tasks(tmp_path / "raw")
+    # Of 19 columns, beside one of 20, and with a row that is refused.
+    rows = [row.rpartition(",")[0] for row in (USAGE[0].replace("600000000", "later"), *USAGE)]
+    write_part(raw, "task_usage", rows, part=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(ingestion, "build", cut)
+        with pytest.raises(CutError):
+            ingest([raw], URL, SPARK)
+    names = {"task_events-part-00000", "task_usage-part-00000", "task_usage-part-00001"}
+    assert {path.stem for path in (bucket.root / "store" / "staging" / "ledger").iterdir()} == names
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache of another driver"))
+    result = ingest([raw], URL, SPARK)
+    assert (len(result.staged), result.known) == (0, 3)
+    assert result.manifest is not None
+    assert {entry.name: (entry.stored, entry.quarantined) for entry in result.manifest.sources} == {
+        "task_events/part-00000": (1, 0),
+        "task_usage/part-00000": (1, 0),
+        "task_usage/part-00001": (1, 1),
+    }
+    (path,) = (bucket.root / "store" / "quarantine" / "instance_usage").iterdir()
+    assert path.name == "task_usage-part-00001.parquet"
+    here = ingest([raw], tmp_path / "here", HERE).manifest
+    assert here is not None
+    assert borgtrace.open(URL).digest == result.manifest.digest == here.digest
+
+
+def test_a_format_that_is_converted(bucket: Bucket, tmp_path: Path) -> None:
+    own = tmp_path / "own.csv"
+    own.write_text("task,time,cpu_cores\nx,0,1\nx,300,2\ny,0,4\ny,300,3\n")
+    there = ingest([own], URL, IngestOptions(engine="local[2]", memory="1GB", capacity="8cores")).manifest
+    here = ingest([own], tmp_path / "here", IngestOptions(jobs=1, capacity="8cores")).manifest
+    assert here is not None
+    assert there is not None
+    assert (there.digest, there.tables["instance_usage"]) == (here.digest, 4)
+    assert "staging" not in in_bucket(bucket)
+
+
+def test_a_store_that_was_made_and_not_copied_is_copied_or_made_anew_with_more(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = write_tasks(tmp_path / "raw")
+    for _ in range(2):
+        with monkeypatch.context() as patch:
+            patch.setattr(ingestion, "upload", cut)
+            with pytest.raises(CutError):
+                ingest([raw], URL, SPARK)
+        # The second time nothing is sorted again.
+        bucket.requests.clear()
+    assert not bucket.asked("part-00000.parquet")
+    write_part(raw, "task_events", [EVENTS[0].replace(",10,0,", ",9,0,")], part=1)
+    result = ingest([raw], URL, SPARK)
+    assert (len(result.staged), result.known) == (1, 2)
+    assert borgtrace.open(URL).digest == ingest([raw], tmp_path / "here", HERE).manifest.digest  # type: ignore[union-attr]
+
+
+def test_parts_are_staged_now_sorted_later_replaced_and_begun_anew(bucket: Bucket, tmp_path: Path) -> None:
+    raw = write_tasks(tmp_path / "raw")
+    staged = IngestOptions(engine="local[2]", memory="1GB", stage_only=True)
+    assert ingest([raw], URL, staged).manifest is None
+    write_part(raw, "task_events", [EVENTS[0].replace(",10,0,", ",9,0,")])
+    with pytest.raises(SourceError, match="the source has changed since it was ingested"):
+        ingest([raw], URL, staged)
+    again = ingest([raw], URL, IngestOptions(engine="local[2]", memory="1GB", stage_only=True, replace=True))
+    assert [entry.name for entry in again.staged] == ["task_events/part-00000"]
+    anew = ingest([raw], URL, IngestOptions(engine="local[2]", memory="1GB", stage_only=True, rebuild=True))
+    assert (len(anew.staged), anew.known) == (2, 0)
+    # The raw files may be gone.
+    assert ingest([], URL, SPARK).manifest is not None
+    assert borgtrace.open(URL).digest == ingest([raw], tmp_path / "here", HERE).manifest.digest  # type: ignore[union-attr]
+
+
+def test_a_file_that_cannot_be_read_leaves_nothing(bucket: Bucket, tmp_path: Path) -> None:
+    raw = write_part(tmp_path / "raw", "task_events", EVENTS)
+    raw.write_bytes(raw.read_bytes()[:-9])
+    with pytest.raises(BorgtraceError) as caught:
+        ingest([raw], URL, SPARK)
+    assert str(caught.value) == f"{raw}: gzip data ends early: the file is truncated; fetch it again"
+    assert not [path for path in bucket.root.rglob("*") if path.is_file()]
+
+
+def test_files_and_folders_of_a_bucket_are_removed(bucket: Bucket) -> None:
+    for name in ("a/b/1", "a/b/2", "a/c"):
+        path = bucket.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    remove(place("s3://cells/a/b/1"))
+    assert sorted(path.name for path in bucket.root.rglob("*") if path.is_file()) == ["2", "c"]
+    remove(place("s3://cells/a/b"))
+    remove(place("s3://cells/none"))
+    assert sorted(path.name for path in bucket.root.rglob("*") if path.is_file()) == ["c"]
+    assert isinstance(place("s3://cells/a"), RemotePath)
