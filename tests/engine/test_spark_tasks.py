@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -125,6 +126,18 @@ def test_what_a_task_raises_ends_the_others(context: _Context) -> None:
     assert context.said == ["cancelled", "destroyed"]
 
 
+def test_nobody_is_advised_where_tasks_are_given_up(context: _Context, recwarn: pytest.WarningsRecorder) -> None:
+    def work(item: int) -> int:
+        if item:
+            raise SourceError("part", "cannot be read", way_out="fetch it again")
+        time.sleep(0.3)
+        return item
+
+    with pytest.raises(SourceError, match=r"^part: cannot be read; fetch it again$"):
+        list(SparkTasks("spark://host:7077").map(work, [1, 0, 0, 0, 0], ordered=False))
+    assert not [str(one.message) for one in recwarn if issubclass(one.category, UserWarning)]
+
+
 def test_threads_that_wait_are_two_for_each_core_and_take_item_by_item(
     context: _Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,7 +145,7 @@ def test_threads_that_wait_are_two_for_each_core_and_take_item_by_item(
 
     def pool(threads: int, **options: Any) -> Any:
         asked.append((threads, options))
-        return lambda calls: iter(())
+        return lambda calls: (call for call in ())
 
     monkeypatch.setattr("joblib.Parallel", pool)
     for ordered in (True, False):

@@ -1,11 +1,11 @@
 """Kernels over the windows of whole collections: block by block here, inside the workers on Spark.
 
-A block holds all windows of the collections whose id has one remainder, sorted by task and time. A
-kernel turns a block into integer sums; they are added up, so neither the number of blocks nor the
-engine shows in the result.
+A block holds all windows of a range of collections (on Spark of those whose id has one remainder),
+sorted by task and time. A kernel turns a block into integer sums; they are added up, so neither the
+number of blocks nor the engine shows in the result.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import reduce
 from operator import add
 from typing import Any
@@ -69,14 +69,25 @@ def sum_blocks(tables: Tables, rows: ibis.Table, kernel: Kernel, stage: str) -> 
     stage
         Name of the relational stage.
     """
-    n_blocks = max(1, -(-tables.n_rows("instance_usage") // ROWS_PER_BLOCK))
+    n_rows = tables.n_rows("instance_usage")
     if tables.engine != "duckdb":
-        return _in_workers(rows, kernel, n_blocks)
-    # Whole collections stay in one block, so that no task is cut; a sum forgets which block it came from.
-    if n_blocks == 1:
-        return kernel(tables.fetch(rows.order_by(*ORDER), stage))
-    parts = (rows.filter(rows.collection_id % n_blocks == number) for number in range(n_blocks))
+        return _in_workers(rows, kernel, max(1, -(-n_rows // ROWS_PER_BLOCK)))
+    parts = [rows] if n_rows <= ROWS_PER_BLOCK else _ranges(tables, rows)
     return reduce(add, (kernel(tables.fetch(part.order_by(*ORDER), stage)) for part in parts))
+
+
+def _ranges(tables: Tables, rows: ibis.Table) -> Iterator[ibis.Table]:
+    """Yield the rows of one range of collections after the other: whole ones, so that no task is cut.
+
+    Files are sorted by collection, so that each range reads its own part of them; remainders would each read all.
+    """
+    usage = tables.instance_usage
+    counts = usage.group_by("collection_id").aggregate(n=usage.count()).order_by("collection_id")
+    found = tables.fetch(counts, "collections")
+    # A block ends with the collection that fills it.
+    block = (np.cumsum(integers(found, "n")) - 1) // ROWS_PER_BLOCK
+    for ids in np.split(integers(found, "collection_id"), np.flatnonzero(np.diff(block)) + 1):
+        yield rows.filter(rows.collection_id.between(int(ids[0]), int(ids[-1])))
 
 
 def _in_workers(rows: ibis.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int64]:

@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 
 from borgtrace.analyses import _reservation_policies as kernel
 from borgtrace.analyses import _window_blocks as blocks
-from borgtrace.analyses._attempts import TASK
-from borgtrace.analyses._windows import RESOURCES, int_sum
+from borgtrace.analyses._windows import RESOURCES
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.schema.time import SECOND, Seconds
+from borgtrace.schema.time import Seconds
 
 MARGINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
@@ -64,7 +63,8 @@ def _windows(tables: Tables, resource: str) -> ibis.Table:
 def _replayed(tables: Tables, resource: str, half_life: float) -> list[Row]:
     windows, names = _windows(tables, resource), blocks.tier_names(tables)
     # Learned and judged on the same trace: the margin is the best that such a policy could have known.
-    learned = _increases(tables, windows, resource, len(names))
+    counts = blocks.sum_blocks(tables, windows, partial(_increases, n_tiers=len(names)), f"increases_{resource}")
+    learned = _quantiles(counts)
     of_quantile = dict(zip(QUANTILES, learned.T, strict=True))
     margins = np.array([of_quantile[x] if name == "quantile" else np.full(len(names), x) for name, x in SETTINGS])
     replay = partial(_replay, margins=margins, half_life=half_life)
@@ -108,31 +108,26 @@ def _continues(block: pa.Table, start: NDArray[np.int64], seconds: NDArray[np.in
     return np.concatenate([[False], follows])
 
 
-def _increases(tables: Tables, windows: ibis.Table, resource: str, n_tiers: int) -> NDArray[np.float64]:
-    """Return the quantiles of the increase between consecutive windows: shape (tiers, quantiles).
+def _increases(block: pa.Table, n_tiers: int) -> NDArray[np.int64]:
+    """Add up the seconds of windows by tier and increase, in whole percent; what exceeds 1000 % counts as that.
 
-    In whole percent, weighted by the length of the later window; what exceeds 1000 % counts as that.
+    Margins are learned only where the replay uses them.
     """
-    life = ibis.window(group_by=list(TASK), order_by=list(blocks.ORDER[2:]))
-    end = windows.start_time + windows.seconds * SECOND
-    rows = windows.mutate(
-        before=windows.usage.cast("float64").lag().over(life),
-        machine_before=windows.machine_id.lag().over(life),
-        gap=windows.start_time - end.lag().over(life),
-    )
-    # The rule of `_continues`, as a query: margins are learned only where the replay uses them.
-    rows = rows.filter((rows.machine_before == rows.machine_id) & (rows.gap < _GAP * SECOND))
-    usage = rows.usage.cast("float64")
-    percent = (usage - rows.before) * 100.0 / rows.before.nullif(0.0)
+    start, seconds = blocks.seconds_since_start(block), blocks.integers(block, "seconds")
+    later = np.flatnonzero(_continues(block, start, seconds))
+    usage = blocks.column(block, "usage")
+    before, now = usage[later - 1], usage[later]
     # From 0 to something no finite margin is enough; from 0 to 0 none is needed.
-    grown = (usage > 0.0).ifelse(float(_HIGHEST), 0.0)
-    percent = ibis.greatest(ibis.least(percent.fill_null(grown), float(_HIGHEST)), 0.0).ceil().cast("int64")
-    bins = rows.select("tier", "seconds", percent=percent)
-    summed = bins.group_by(["tier", "percent"]).aggregate(seconds=int_sum(bins.seconds))
-    counted = tables.fetch(summed, f"increases_{resource}")
+    grown = np.where(now > 0.0, float(_HIGHEST), 0.0)
+    percent = np.divide((now - before) * 100.0, before, out=grown, where=before != 0.0)
     counts = np.zeros((n_tiers, _HIGHEST + 1), dtype=np.int64)
-    tiers, percents, seconds = (blocks.integers(counted, name) for name in ("tier", "percent", "seconds"))
-    np.add.at(counts, (tiers, percents), seconds)
+    place = blocks.integers(block, "tier")[later], np.ceil(np.clip(percent, 0.0, _HIGHEST)).astype(np.int64)
+    np.add.at(counts, place, seconds[later])
+    return counts
+
+
+def _quantiles(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the quantiles of the increase between consecutive windows: shape (tiers, quantiles)."""
     totals = counts.sum(axis=1, keepdims=True)
     upto = np.cumsum(counts, axis=1)[:, :, None]
     # argmax finds the first bin that reaches the quantile; a tier without windows gets 0.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -59,14 +60,19 @@ class SparkTasks:
         waiting = Parallel(
             2 * context.defaultParallelism, backend="threading", return_as=kind, batch_size=1, pre_dispatch="n_jobs"
         )
+        results = waiting(delayed(_run)(context, shared, item) for item in items)
         try:
-            for result in waiting(delayed(_run)(context, shared, item) for item in items):
+            for result in results:
                 if isinstance(result, BorgtraceError):
                     raise result
                 yield result
         finally:
             # None is left but after an error or an interruption.
             context.cancelAllJobs()
+            with warnings.catch_warnings():
+                # Of tasks that are given up joblib advises to plan fewer.
+                warnings.simplefilter("ignore", UserWarning)
+                results.close()
             shared.destroy()
 
 
