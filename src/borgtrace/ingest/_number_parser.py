@@ -84,7 +84,7 @@ def _is_between(value: float) -> bool:
     return bool(beside >= -1 and beside <= 1)
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def _read_slowly(text: Bytes, at: int, is_decimal: bool) -> tuple[np.uint64, int, int, int, int]:
     """Read any number, byte by byte.
 
@@ -125,7 +125,7 @@ def _read_slowly(text: Bytes, at: int, is_decimal: bool) -> tuple[np.uint64, int
     return number, -2 if digits == 0 and at > start else digits, places, exponent, at
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def parse_numbers(  # noqa: PLR0911, PLR0912 - one loop over bytes, for speed
     text: Bytes,
     kinds: Bytes,

@@ -15,7 +15,7 @@ from borgtrace.ingest._number_parser import DECIMAL, DOUBTFUL_LIMIT, FLAG, INTEG
 from borgtrace.kernels.arrays import Bytes
 
 BLOCK_SIZE = 1 << 22
-ROWS_PER_CHUNK = 1 << 19
+ROWS_PER_CHUNK = 5 << 19
 UNSIGNED = b"unsigned"
 """Metadata of chunks whose numbers are finite and not negative by their making: no check has to look for that."""
 _KINDS = {pa.uint64(): INTEGER, pa.int64(): INTEGER, pa.int32(): INTEGER, pa.float32(): DECIMAL, pa.bool_(): FLAG}

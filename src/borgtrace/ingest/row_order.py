@@ -14,7 +14,7 @@ _WIDE = 48
 
 
 def sorted_batches(rows: pa.Table, key: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
-    """Yield rows in the order of their key; NULL comes last.
+    """Yield rows in the order of their key; NULL comes last, and rows of equal keys stay in their order.
 
     Parameters
     ----------
@@ -31,25 +31,33 @@ def sorted_batches(rows: pa.Table, key: Sequence[str], size: int) -> Iterator[pa
     >>> [batch.to_pydict() for batch in sorted_batches(rows, ("a", "b"), 2)]
     [{'a': [1, 2], 'b': ['z', 'w']}, {'a': [2], 'b': ['x']}]
     """
+    if not len(rows):
+        return
     order = pa.array(_order(list(_words([rows.column(name) for name in key]))))
     # In one piece: looking up the chunk of every value takes longer than joining the chunks.
-    columns = {name: rows.column(name).combine_chunks() for name in rows.column_names}
+    (whole,) = rows.combine_chunks().to_batches()
     for first in range(0, len(order), size):
         places = order.slice(first, size)
-        yield pa.record_batch({name: _take(column, places) for name, column in columns.items()})
+        yield pa.record_batch([_take(column, places) for column in whole.columns], whole.schema)
 
 
 def _take(column: pa.Array, places: pa.Array) -> pa.Array:
     # What a format does not publish is NULL in any order.
     if column.null_count == len(column):
         return column.slice(0, len(places))
-    return pc.take(column, places, boundscheck=False)
+    if not (column.null_count and pa.types.is_primitive(column.type)):
+        return pc.take(column, places, boundscheck=False)
+    # Values and their bits apart: Arrow takes five times as long for both together.
+    size, (bits, values), first = len(column), column.buffers(), column.offset
+    known = pc.take(pa.Array.from_buffers(pa.bool_(), size, [None, bits], 0, first), places, boundscheck=False)
+    taken = pc.take(pa.Array.from_buffers(column.type, size, [None, values], 0, first), places, boundscheck=False)
+    return pa.Array.from_buffers(column.type, len(places), [known.buffers()[1], taken.buffers()[1]])
 
 
 def _order(words: Sequence[Words]) -> Index:
-    order = np.argsort(words[0])
     if len(words) == 1:
-        return order
+        return _order_of(words[0])
+    order = np.argsort(words[0])
     first = words[0][order]
     is_equal = first[1:] == first[:-1]
     # Few rows of usage are equal in the first word: collection, instance and milliseconds.  Only these are compared on.
@@ -65,8 +73,19 @@ def _order_of_ties(groups: Index, words: Sequence[Words]) -> Index:
         width = int(words[0].max()).bit_length()
         if int(groups[-1]).bit_length() + width <= _WORD:
             # One word again takes a third of the time that comparing two does.
-            return np.argsort(groups.astype(np.uint64) << np.uint64(width) | words[0])
+            return _order_of(groups.astype(np.uint64) << np.uint64(width) | words[0])
     return np.lexsort([*reversed(words), groups])
+
+
+def _order_of(word: Words) -> Index:
+    """Return the order of words; equal ones stay in their order."""
+    width = len(word).bit_length()
+    if int(word.max(initial=0)).bit_length() + width > _WORD:
+        return np.argsort(word, kind="stable")
+    # Each word with its place: to sort these takes a tenth of the time that an indirect sort does.
+    placed = word << np.uint64(width) | np.arange(len(word), dtype=np.uint64)
+    placed.sort()
+    return (placed & np.uint64((1 << width) - 1)).view(np.int64)
 
 
 def _words(columns: Sequence[pa.ChunkedArray]) -> Iterator[Words]:

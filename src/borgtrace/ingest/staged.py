@@ -74,7 +74,7 @@ class StagedWriter:
             self._writer.write_table(rows, row_group_size=ROW_GROUP)
             return
         # Not by the whole key: collections are what is read, and clustering sorts anyway.
-        for batch in sorted_batches(rows, ("collection_id", "source_row"), ROW_GROUP):
+        for batch in sorted_batches(rows, ("collection_id",), ROW_GROUP):
             self._writer.write_batch(batch)
 
     def finish(self) -> None:
