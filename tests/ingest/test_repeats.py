@@ -9,9 +9,11 @@ from borgtrace.ingest._task_statistics import repeating_runs
 NAN = np.nan
 
 
-def _found(start: list[int], values: list[list[float]], starts: list[int]) -> list[bool]:
+def _found(
+    start: list[int], values: list[list[float]], starts: list[int], machine: list[int] | None = None
+) -> list[bool]:
     words = np.array(values, np.float32).view(np.uint32)
-    return repeating_runs(np.array(start), words, np.array(starts)).tolist()
+    return repeating_runs(np.array(start), np.array(machine or [7] * len(start)), words, np.array(starts)).tolist()
 
 
 def test_a_window_is_compared_with_all_that_start_with_it() -> None:
@@ -26,6 +28,11 @@ def test_every_column_counts_and_missing_values_are_equal() -> None:
 
 def test_neither_another_start_nor_another_task_is_a_repeat() -> None:
     assert _found([5, 6, 6], [[1.0, 1.0, 1.0]], [0, 2, 3]) == [False, False]
+
+
+def test_windows_on_two_machines_are_no_repeat_and_a_later_one_on_the_first_is() -> None:
+    assert _found([5, 5], [[1.0, 1.0]], [0, 2], [3, 4]) == [False]
+    assert _found([5, 5, 5], [[1.0, 1.0, 1.0]], [0, 3], [3, 4, 3]) == [True]
 
 
 def test_no_windows() -> None:

@@ -100,13 +100,15 @@ def run_spans(start: Index, end: Index, length: Index, machine: Index, starts: I
 
 
 @compiled()
-def repeating_runs(start: Index, words: npt.NDArray[np.uint32], starts: Index) -> Flags:
-    """Tell the runs in which a window has the start and the words of an earlier one.
+def repeating_runs(start: Index, machine: Index, words: npt.NDArray[np.uint32], starts: Index) -> Flags:
+    """Tell the runs in which a window has the start, the machine and the words of an earlier one.
 
     Parameters
     ----------
     start
         Shape (n,), ascending within a run.
+    machine
+        Shape (n,): a task that moves has two windows of one start, which its measured values may not tell apart.
     words
         Shape (columns, n): the bits of some values, so that a missing one (NaN) equals another.
     starts
@@ -119,8 +121,8 @@ def repeating_runs(start: Index, words: npt.NDArray[np.uint32], starts: Index) -
 
     Examples
     --------
-    >>> words = np.array([[7, 7, 8, 8]], np.uint32)
-    >>> repeating_runs(np.array([0, 0, 5, 6]), words, np.array([0, 2, 4])).tolist()
+    >>> words, machine = np.array([[7, 7, 8, 8]], np.uint32), np.array([3, 3, 3, 3])
+    >>> repeating_runs(np.array([0, 0, 5, 6]), machine, words, np.array([0, 2, 4])).tolist()
     [True, False]
     """
     found = np.zeros(len(starts) - 1, np.bool_)
@@ -129,7 +131,7 @@ def repeating_runs(start: Index, words: npt.NDArray[np.uint32], starts: Index) -
             # Starts ascend, so only the rows just before can have the same one.
             other = row - 1
             while other >= starts[run] and start[other] == start[row]:
-                equal = True
+                equal = machine[other] == machine[row]
                 for column in range(len(words)):
                     equal = equal and words[column, other] == words[column, row]
                 found[run] |= equal

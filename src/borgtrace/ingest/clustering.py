@@ -51,8 +51,8 @@ MOST_WRITERS = 4
 """Most files made at a time, whatever the number of cores: they share the memory."""
 COPIES = 4
 """Of a file's rows, in memory while it is made: as read, sorted, and being encoded; the next one's are read."""
-MOST_ROWS = 1 << 22
-"""Most rows of a file, however much memory there is: files are what several cores share."""
+MOST_ROWS, WORTH_SHARING = 1 << 22, 1 << 20
+"""Most rows of a file, however much memory there is, and rows above which several cores share a table: its files."""
 ROW_BYTES = 160
 """Of usage in memory: 140 bytes of the 2011 trace, 230 with the percentiles of 2019."""
 
@@ -192,7 +192,9 @@ class _Source:
         found = [self._columns(f"SELECT min(collection_id) FROM {files_sql([path])}") for path in held[1:]]
         starts = [int(first[0]) for (first,) in found]
         (new,) = self._columns(f"SELECT DISTINCT collection_id FROM ({fresh})") if held else ((),)
-        cuts, kept = plan_files(ids, counts, most, held, starts, new)
+        # By the rows alone: the files must not depend on the number of cores.
+        share = min(most, max(WORTH_SHARING, int(sum(counts)) // MOST_WRITERS))
+        cuts, kept = plan_files(ids, counts, share, held, starts, new)
         sizes = np.bincount(np.searchsorted(cuts, ids, "right"), counts, len(cuts) + 1).astype(np.int64)
         for number, (rows, first) in enumerate(zip(sizes, np.cumsum(sizes) - sizes, strict=True)):
             path = folder / part_name(number)

@@ -57,7 +57,7 @@ def index_usage(
     tasks
         Key, first_row, n_windows, spans and statistics of each task, in order.
     suspects
-        Collections in which a window may repeat another: same task, start, mean and sampled usage.
+        Collections in which a window may repeat another: same task, start, machine, mean and sampled usage.
     """
     kinds = {"start_time": np.uint32, "duration": np.float32} | dict.fromkeys(STATISTICS_COLUMNS, np.float32)
     arrays = {name: _create(folder / f"{name}.npy", kind, rows) for name, kind in kinds.items()}
@@ -141,7 +141,7 @@ def _index_block(table: pa.Table, first: int, arrays: Arrays) -> tuple[pa.Table,
         **statistics,
     }
     # As bits, so that a missing value (NaN) equals another.
-    suspect = repeating_runs(start, measured.view(np.uint32), starts)
+    suspect = repeating_runs(start, machine, measured.view(np.uint32), starts)
     return pa.table(columns), collection[heads][suspect]
 
 
