@@ -78,6 +78,56 @@ def test_times_out_of_order_are_counted_across_chunks() -> None:
     assert count_out_of_order(np.array([4, 9]), 5) == 1
 
 
+@pytest.mark.parametrize("step", [1, 2**47, 2**60])
+def test_rows_of_equal_keys_stay_in_their_order(step: int) -> None:
+    """Whether the places of rows fit into the words that are sorted, or not."""
+    ids = [3, 0, 3, 1] * 300
+    rows = pa.table({"id": [one * step for one in ids], "at": range(1200)})
+    found = pa.Table.from_batches(sorted_batches(rows, ("id",), 500))
+    expected = [at for wanted in (0, 1, 3) for at in range(1200) if ids[at] == wanted]
+    assert found.column("at").to_pylist() == expected
+
+
+def test_missing_values_are_sorted_with_their_rows_wherever_a_column_begins() -> None:
+    """Columns may be slices, whose values and bits begin within those of others."""
+    measured = pa.array([9.0, None, 0.5, None, 0.25, 0.75], pa.float32())[1:]
+    flags = pa.array([True, None, True, False, None, True])[1:]
+    nothing = pa.nulls(5, pa.float32())
+    codes = pa.array(["KILL", None, "EVICT", "KILL", None]).dictionary_encode()
+    rows = pa.table({"id": [5, 4, 3, 2, 1], "m": measured, "f": flags, "n": nothing, "c": codes})
+    batches = list(sorted_batches(rows, ("id",), 3))
+    assert pa.Table.from_batches(batches).to_pydict() == {
+        "id": [1, 2, 3, 4, 5],
+        "m": [0.75, 0.25, None, 0.5, None],
+        "f": [True, None, False, True, None],
+        "n": [None] * 5,
+        "c": [None, "KILL", "EVICT", None, "KILL"],
+    }
+    # What Arrow is told of missing values is what is there.
+    assert [batch.column("m").null_count for batch in batches] == [1, 1]
+
+
+def test_a_table_is_cut_for_several_cores_from_a_size_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the number of cores; a collection above that size still fits into memory."""
+    monkeypatch.setattr(clustering, "WORTH_SHARING", 4)
+    key = ", ".join(f"{'c' if name == 'collection_id' else '0'} AS {name}" for name in TABLES["instance_events"].key)
+
+    def files(sizes: list[int], threads: int) -> list[int]:
+        parts = (f"SELECT {number} AS c FROM range({n})" for number, n in enumerate(sizes))
+        relation = f"SELECT {key} FROM ({' UNION ALL '.join(parts)})"
+        done: list[int] = []
+        folder = tmp_path / f"{sizes} {threads}"
+        with sorting_connection("200MB", threads) as connection:
+            cluster(connection, TABLES["instance_events"], relation, folder, done.append)
+        return done
+
+    assert [files([2, 2], threads) for threads in (1, 2)] == [[4], [4]]
+    assert [files([2, 2, 1], threads) for threads in (1, 2)] == [[4, 1], [4, 1]]
+    # A fourth of 24 rows is 6.
+    assert files([3] * 8, 2) == [6, 6, 6, 6]
+    assert files([9, 1], 2) == [9, 1]
+
+
 def test_files_of_collections_are_cut_and_kept() -> None:
     ids, counts = np.array([1, 5, 9, 12]), np.array([3, 2, 7, 1])
     assert cut_ranges(ids, counts, 5) == [9, 12]  # 3 and 2 fill one exactly; 7 is more than a file
@@ -147,6 +197,25 @@ def test_measured_values_and_lists_of_them_have_dictionaries(tmp_path: Path) -> 
         writer.write_table(rows)
     group = pq.read_metadata(tmp_path / "x.parquet").row_group(0)
     assert [group.column(place).has_dictionary_page for place in range(2)] == [True, True]
+
+
+def test_codecs_and_bounds_of_a_stored_file(tmp_path: Path) -> None:
+    """zstd where it saves, which is everywhere but in the dictionary of measured values; bounds where they prune."""
+    values = {"collection_id": "1", "start_time": "n", "average_cpu": "0.5::FLOAT", "sampled_cpu": "n::FLOAT"}
+    table = TABLES["instance_usage"]
+    columns = ", ".join(f'{values.get(name, "0" if name in table.key else "NULL")} AS "{name}"' for name in table.names)
+    with sorting_connection("200MB", 1) as connection:
+        (path,) = cluster(connection, table, f"SELECT {columns} FROM range(9) AS t(n)", tmp_path / "new")
+    group = pq.read_metadata(path).row_group(0)
+    chunks = {chunk.path_in_schema: chunk for chunk in map(group.column, range(group.num_columns))}
+    found = {name: (chunks[name].compression, chunks[name].is_stats_set) for name in values}
+    assert found == {
+        "collection_id": ("ZSTD", True),
+        "start_time": ("ZSTD", True),
+        "average_cpu": ("LZ4", False),
+        # Nine values of nine differ: they are stored as they are.
+        "sampled_cpu": ("ZSTD", False),
+    }
 
 
 def usage_of(pairs: list[tuple[int, int]]) -> pa.Table:

@@ -16,6 +16,7 @@ from borgtrace.kernels.arrays import Bytes
 
 BLOCK_SIZE = 1 << 22
 ROWS_PER_CHUNK = 5 << 19
+"""As many as are sorted together (`borgtrace.ingest.staged.LARGEST_RUN`): the columns of one chunk are not copied."""
 UNSIGNED = b"unsigned"
 """Metadata of chunks whose numbers are finite and not negative by their making: no check has to look for that."""
 _KINDS = {pa.uint64(): INTEGER, pa.int64(): INTEGER, pa.int32(): INTEGER, pa.float32(): DECIMAL, pa.bool_(): FLAG}
