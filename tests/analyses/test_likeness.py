@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ import pytest
 import borgtrace
 from borgtrace.analyses._likeness import _class, _kinds, _life, curve, merged_ends
 from borgtrace.analyses.likeness import _arrivals, _names, _ranks, fit
+from borgtrace.cli import main
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.recipe import find_recipe
@@ -22,6 +24,7 @@ from borgtrace.synth import generate
 from borgtrace.synth.classes import CLASSES, TaskClass
 from borgtrace.synth.draws import QuantileCurve
 from borgtrace.synth.profiles import PROFILES, Likeness
+from tests.bucket import serving
 
 GOOGLE_2011, GOOGLE_2019 = PROFILES.values()
 SHAPES = [("X", 0.5, 0.25, 3), ("Y", 1.0, 1.0, 1)]
@@ -131,6 +134,24 @@ def test_the_same_input_gives_the_same_bytes(planted: Path, tmp_path: Path) -> N
     first, second = ([p.read_bytes() for p in sorted(f.rglob("*.csv.gz"))] for f in folders)
     assert first == second
     assert first
+
+
+def test_a_store_in_a_bucket_gives_the_same_bytes(
+    planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with serving(tmp_path / "s3", "cells", monkeypatch) as bucket:
+        shutil.copytree(planted, bucket.root / "store")
+        for out, like in (("here", str(planted)), ("there", "s3://cells/store")):
+            with pytest.raises(SystemExit) as ended:
+                main(["synth", str(tmp_path / out), "--machines", "10", "--hours", "1", "--seed", "2", "--like", like])
+            assert ended.value.code == 0
+    files = [
+        {path.relative_to(tmp_path / out): path.read_bytes() for path in (tmp_path / out).rglob("*") if path.is_file()}
+        for out in ("here", "there")
+    ]
+    assert files[0]
+    assert files[0] == files[1]
 
 
 def test_a_cell_of_2019_like_one_of_2011(planted: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from borgtrace.ingest import IngestOptions, ingest, staging
 from borgtrace.storage import place, remote
 from borgtrace.synth import generate
 from tests.bucket import KEY, Bucket, known_to, serving
+from tests.ingest.own_data import AVERAGES
 from tests.ingest.raw import EVENTS, MACHINES, USAGE, usage_record, write_cell, write_part, write_records
 
 RAW = "s3://cells/raw"
@@ -396,3 +397,21 @@ def test_a_cell_is_generated_into_a_bucket_and_checked_there(
     with pytest.raises(SystemExit):
         main(["synth", RAW, "--check", "--json"])
     assert {"measure", "measured", "verdict"} <= json.loads(capsys.readouterr().out)[0].keys()
+
+
+def test_a_declaration_may_lie_in_a_bucket(bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "own.csv").write_text("task,time,cpu\nweb,0,2\nweb,300,4\n")
+    for folder in (bucket.root, tmp_path):
+        (folder / "own.toml").write_text(AVERAGES)
+    digests = []
+    for number, declaration in enumerate((tmp_path / "own.toml", "s3://cells/own.toml")):
+        options = IngestOptions(jobs=1, dialect=str(declaration), capacity="8cores")
+        manifest = ingest([tmp_path / "own.csv"], tmp_path / f"store{number}", options).manifest
+        assert manifest is not None
+        digests.append(manifest.digest)
+    assert digests[0] == digests[1]
+    with pytest.raises(SystemExit) as ended:
+        main(["ingest", str(tmp_path / "own.csv"), "--dialect", "s3://cells/none.toml", "--store", "none"])
+    assert ended.value.code == SourceError.exit_code
+    way_out = "write a first draft: borgtrace dialect sniff FILE > own.toml"
+    assert capsys.readouterr().err == f"borgtrace: s3://cells/none.toml: no such file or directory; {way_out}\n"

@@ -41,7 +41,7 @@ def test_only_the_scheme_of_a_url_gets_its_second_slash_back() -> None:
         ["ingest", "hdfs://b/raw", "--store", "store"],
         ["ingest", "raw", "https://b/raw", "--store", "store"],
         ["synth", "hdfs://b/raw"],
-        ["synth", "raw", "--like", "s3://b/store"],
+        ["synth", "raw", "--like", "hdfs://b/store"],
         ["info", "hdfs://b/raw"],
         ["fetch", "2011", "raw", "--store", "s3://b/raw"],
         ["fetch", "2011", "s3://b/raw"],

@@ -1,5 +1,7 @@
 """Own data: which format its files are in, as a file says, or as the files themselves let guess."""
 
+import errno
+import os
 import re
 import tomllib
 from collections.abc import Sequence
@@ -12,6 +14,7 @@ from borgtrace.ingest.discovery import Discovery, discover
 from borgtrace.ingest.sniffing import sniff
 from borgtrace.schema.dialects import declare, dialect
 from borgtrace.schema.dialects.units import MEMORY
+from borgtrace.storage import place
 
 _ITEM = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 
@@ -35,7 +38,7 @@ def find(places: Sequence[Path], cell: str = "", format: str = "", *, may_guess:
     cell
         As for `discover`.
     format
-        Name of a format, or path of a file that declares one; the files tell where it is empty.
+        Name of a format, or path or URL of a file that declares one; the files tell where it is empty.
     may_guess
         Whether a single file of no known format may be taken for usage by its columns.
 
@@ -47,7 +50,7 @@ def find(places: Sequence[Path], cell: str = "", format: str = "", *, may_guess:
         The format is unknown or its declaration wrong.
     """
     if format.endswith(".toml"):
-        declaration = read_declaration(Path(format))
+        declaration = read_declaration(place(format))
         return Found(discover(places, cell, declare(declaration, format)), declaration)
     if format:
         return Found(discover(places, cell, dialect(format)))
@@ -83,7 +86,7 @@ def read_declaration(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         way_out = "write a first draft: borgtrace dialect sniff FILE > own.toml"
-        raise SourceError(str(path), (error.strerror or "cannot be read").lower(), way_out=way_out) from error
+        raise SourceError(str(path), os.strerror(error.errno or errno.EIO).lower(), way_out=way_out) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SourceError(str(path), f"not TOML ({error})", way_out="mend the line") from error
 
