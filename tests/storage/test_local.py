@@ -44,7 +44,7 @@ def test_only_the_scheme_of_a_url_gets_its_second_slash_back() -> None:
         ["synth", "raw", "--like", "hdfs://b/store"],
         ["info", "hdfs://b/raw"],
         ["fetch", "2011", "raw", "--store", "s3://b/raw"],
-        ["fetch", "2011", "s3://b/raw"],
+        ["fetch", "2011", "hdfs://b/raw"],
         ["subset", "hdfs://b/raw", "part"],
         ["subset", "store", "hdfs://b/raw"],
         ["colocate", "store", "--pool", "s3://b/raw"],

@@ -101,7 +101,8 @@ class Download:
             # What has to come again moves the bar back.
             self.session.listener = Listener(lambda path, n_bytes: bars.advance(bar, n_bytes), _say_retrying)
             # Files fetched before: by a run without a store, or by one that was stopped before it staged them.
-            self._stage(self._already_here(), ledger)
+            if self.store:
+                self._stage(self._already_here(), ledger)
             arriving = fetch_files(self.session, plan, jobs=self.jobs, ledger=ledger)
             try:
                 # Staging starts worker processes, so files are staged `jobs` at a time.

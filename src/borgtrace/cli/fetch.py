@@ -33,9 +33,13 @@ def fetch(
     from borgtrace.cli._console import talk
     from borgtrace.errors import UsageError
     from borgtrace.schema.ranges import parse_words
+    from borgtrace.storage import RemotePath
 
     if delete_raw and store is None:
         raise UsageError("--delete-raw", "nothing would be left", way_out="name a store for the rows: --store STORE")
+    if store and isinstance(dest, RemotePath):
+        expected, way_out = "DEST on this machine", f"leave it out; then: borgtrace ingest {dest} --store {store}"
+        raise UsageError("--store", "files do not stay here", expected=expected, got=str(dest), way_out=way_out)
     wanted = fetching.bucket(generation, cell, raw_format)
     selection, asked = list(parse_words(tables)), []
     if questions:

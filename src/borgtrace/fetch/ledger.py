@@ -5,13 +5,18 @@ from __future__ import annotations
 import fcntl
 import json
 from dataclasses import asdict, dataclass, replace
+from itertools import starmap
 from pathlib import Path
+from threading import Lock
 from typing import IO, Literal, Self
 
 from borgtrace.errors import UsageError
 from borgtrace.fetch.version import Version
+from borgtrace.storage import RemotePath, upload, user_cache, write_file
+from borgtrace.storage.remote import key
 
 LEDGER = ".fetch.jsonl"
+_ONE = Lock()
 State = Literal["started", "done", "staged"]
 
 
@@ -62,16 +67,17 @@ class Ledger:
         UsageError
             Another fetch is writing to the folder.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        here = arrivals(folder)
+        here.mkdir(parents=True, exist_ok=True)
         # The lock is on the ledger itself and ends with the process, however it ends: no stale lock files.
-        file = (folder / LEDGER).open("ab", buffering=0)
+        file = (here / LEDGER).open("ab", buffering=0)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.close()
             way_out = "wait for it, or fetch to another folder"
             raise UsageError(str(folder), "another fetch is writing here", way_out=way_out) from None
-        content = (folder / LEDGER).read_bytes()
+        content = (here / LEDGER).read_bytes()
         if content and not content.endswith(b"\n"):  # the last line was cut by a kill
             file.write(b"\n")
         return cls(_parse(content), file)
@@ -85,15 +91,50 @@ class Ledger:
 
     def record(self, path: str, entry: Entry) -> None:
         """Write down what is now known about a file."""
-        line = json.dumps({"path": path, **asdict(entry)}, separators=(",", ":"), sort_keys=True)
         if self._file:
-            self._file.write(line.encode() + b"\n")  # unbuffered, at the end: threads cannot mix their lines
+            self._file.write(_line(path, entry))  # unbuffered, at the end: threads cannot mix their lines
         # After the line: what is remembered was written down before.
         self.entries[path] = entry
 
     def staged(self, path: str, store: Path) -> None:
         """Write down that a store has taken the file in."""
         self.record(path, replace(self.entries[path], state="staged", store=str(store.resolve())))
+
+
+def deliver(arrived: Path, path: str, entry: Entry, folder: RemotePath) -> None:
+    """Copy a checked file to its folder in a bucket, let the ledger there know it, and remove it here.
+
+    Parameters
+    ----------
+    arrived
+        The file.
+    path, entry
+        Its name in the folder, and what is known of it.
+    folder
+        The folder of the bucket.
+
+    Raises
+    ------
+    StoreError
+        The bucket cannot be written to.
+    """
+    upload(arrived, folder / path)
+    with _ONE:
+        entries = Ledger.read(folder).entries
+        entries[path] = replace(entry, mtime_ns=(folder / path).stat().st_mtime_ns)
+        # Whole, since a bucket appends nothing; after the file, so that what is named is there.
+        write_file(folder / LEDGER, b"".join(starmap(_line, entries.items())))
+    arrived.unlink()
+
+
+def arrivals(folder: Path) -> Path:
+    """Return where files of a folder arrive: there, or for a folder of a bucket in one of the user's cache."""
+    return user_cache() / "fetch" / key(str(folder)) if isinstance(folder, RemotePath) else folder
+
+
+def _line(path: str, entry: Entry) -> bytes:
+    fields = {"path": path, **asdict(entry)}
+    return json.dumps(fields, separators=(",", ":"), sort_keys=True).encode() + b"\n"
 
 
 def _parse(content: bytes) -> dict[str, Entry]:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.fetch.bucket import Bucket
-from borgtrace.fetch.ledger import Ledger
+from borgtrace.fetch.ledger import Ledger, arrivals
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.version import Version
 from borgtrace.schema.ranges import Numbers, parse_numbers
-from borgtrace.storage import INCOMPLETE
+from borgtrace.storage import INCOMPLETE, RemotePath, place
 
 _NO_END = 10**12
 _END_OF_TABLE = 2
@@ -71,8 +71,9 @@ class Plan:
 
     @property
     def free(self) -> int:
-        """Bytes free on the disk of the folder."""
-        existing = next(path for path in (self.folder, *self.folder.parents) if path.exists())
+        """Bytes free on the disk where files arrive."""
+        here = arrivals(self.folder)
+        existing = next(path for path in (here, *here.parents) if path.exists())
         return shutil.disk_usage(existing).free
 
     def check_space(self) -> None:
@@ -83,7 +84,8 @@ class Plan:
         UsageError
             More bytes are to come than the disk has free.
         """
-        if self.remaining > self.free:
+        # To a bucket files go on as they come, so the sum of all need not fit.
+        if self.remaining > self.free and not isinstance(self.folder, RemotePath):
             where, expected, got = str(self.folder.parent), f"{self.remaining:,} bytes", f"{self.free:,} bytes free"
             way_out = "choose fewer --parts or --tables, or store part by part: --delete-raw --store STORE"
             raise UsageError(where, "the disk is too small", expected=expected, got=got, way_out=way_out)
@@ -113,7 +115,7 @@ def make_plan(
     bucket
         Which trace.
     dest
-        Folder under which the bucket gets its own.
+        Folder, or URL in a bucket of yours, under which the bucket gets a folder of its own.
     tables, parts
         What is wanted; all by default.  Parts are numbers and ranges, such as ``0-9,12``.
     base_url
@@ -139,15 +141,17 @@ def make_plan(
         finder = _Finder(session, pool, bucket, base, sums, max(2, jobs))
         chosen = bucket.tables if tables is None else tables
         found = [item for table in chosen for item in finder.find(table, bucket.parts_of(table, wanted))]
-    # By part, then by table: equal numbers mean equal time in 2011, so that an interrupted fetch leaves whole
-    # stretches of time.
-    files = tuple(sorted((file for file in found if isinstance(file, RemoteFile)), key=lambda file: file.part))
+        # By part, then by table: equal numbers mean equal time in 2011, so that an interrupted fetch leaves whole
+        # stretches of time.
+        files = tuple(sorted((file for file in found if isinstance(file, RemoteFile)), key=lambda file: file.part))
+        folder = place(dest) / bucket.name
+        ledger = Ledger.read(folder)
+        # At a time: of a bucket each is a request.
+        here = pool.map(lambda file: is_here(file, folder, ledger, store), files)
+        todo = tuple(file for file, is_there in zip(files, here, strict=True) if not is_there)
     missing = tuple(path for path in found if isinstance(path, str))
-    folder = dest / bucket.name
-    ledger = Ledger.read(folder)
-    todo = tuple(file for file in files if not is_here(file, folder, ledger, store))
     # Not below 0: what is here may be longer than the file has become.
-    remaining = sum(max(0, (file.version.size or 0) - _received(folder, file.path)) for file in todo)
+    remaining = sum(max(0, (file.version.size or 0) - _received(arrivals(folder), file.path)) for file in todo)
     return Plan(bucket, folder, files, todo, missing, remaining)
 
 

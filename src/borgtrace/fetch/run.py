@@ -8,10 +8,11 @@ from itertools import islice
 from pathlib import Path
 
 from borgtrace.errors import SourceError
-from borgtrace.fetch.ledger import Ledger
+from borgtrace.fetch.ledger import Ledger, arrivals, deliver
 from borgtrace.fetch.plan import Plan, RemoteFile
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.transfer import Transfer
+from borgtrace.storage import RemotePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,11 @@ def fetch_files(
     ------
     Outcome
         In the order in which files are finished.
+
+    Raises
+    ------
+    StoreError
+        The folder is in a bucket that cannot be written to; this stops all transfers too.
     """
     files = iter(plan.todo)
     with nullcontext(ledger) if ledger else Ledger.open(plan.folder) as book, session.threads(jobs) as pool:
@@ -60,12 +66,15 @@ def fetch_files(
 
 
 def _fetch(session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> Outcome:
-    path = folder / file.path
+    path, here = folder / file.path, arrivals(folder)
     try:
-        return Outcome(file, Transfer(session, file, folder, ledger).run())
+        arrived = Transfer(session, file, here, ledger).run()
+        if isinstance(folder, RemotePath):
+            deliver(arrived, file.path, ledger.entries[file.path], folder)
+        return Outcome(file, path)
     except SourceError as error:
         return Outcome(file, path, error)
     # A full disk stops this file only: another one may be on its way into a store and out again.
     except OSError as error:
-        reason = f"cannot be written ({error.strerror or error})"
-        return Outcome(file, path, SourceError(str(path), reason, way_out="free some disk and run the command again"))
+        where, reason = str(here / file.path), f"cannot be written ({error.strerror or error})"
+        return Outcome(file, path, SourceError(where, reason, way_out="free some disk and run the command again"))

@@ -11,7 +11,7 @@ from typing import Self, TypeVar
 
 import httpx
 
-from borgtrace.errors import SourceError, UsageError
+from borgtrace.errors import SourceError, StoreError, UsageError
 from borgtrace.fetch.digests import parse_sums
 from borgtrace.fetch.retry import Backoff, Fault, Listener, NotPublished, Stopped
 from borgtrace.fetch.version import Version, version_of
@@ -91,12 +91,13 @@ class Session:
 
     @contextmanager
     def threads(self, jobs: int) -> Iterator[ThreadPoolExecutor]:
-        """Open a pool whose work ends at once when the block is left by Ctrl-C or by closing an iterator."""
+        """Open a pool whose work ends at once when the block is left by Ctrl-C, a closed iterator or a bucket."""
         with ThreadPoolExecutor(max(1, jobs)) as pool:
             try:
                 yield pool
-            # Without it the pool would wait for transfers of hundreds of megabytes before Ctrl-C is felt.
-            except (KeyboardInterrupt, GeneratorExit):
+            # Without it the pool would wait for transfers of hundreds of megabytes before Ctrl-C is felt, or before
+            # it is told that they cannot be copied on.
+            except (KeyboardInterrupt, GeneratorExit, StoreError):
                 self.stop()
                 pool.shutdown(cancel_futures=True)
                 raise

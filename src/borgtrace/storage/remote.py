@@ -4,6 +4,7 @@ Which account reads is for the usual environment to say (``AWS_ACCESS_KEY_ID``, 
 the default credentials of Google and Azure): a URL names a place, and is printed.
 """
 
+import errno
 import hashlib
 import os
 import re
@@ -70,15 +71,17 @@ class RemotePath(PosixPath):
             return system.get_file_info(path)
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Return what is known of the file, which is its size.
+        """Return what is known of the file, which is its size and its time of change.
 
         Raises
         ------
         FileNotFoundError
             There is no such file.
         """
-        with self.open() as file:
-            return os.stat_result((0,) * 6 + (file.size(), 0, 0, 0))
+        found = self._info()
+        if not found.is_file:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
+        return os.stat_result((0,) * 6 + (found.size, 0, 0, 0), {"st_mtime_ns": found.mtime_ns})
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing: a bucket has no folders of their own."""
