@@ -20,6 +20,7 @@ def remote(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> RemotePath:
     """A file of four blocks, the last one of 232 bytes; two blocks to a request."""
     monkeypatch.setattr(blocks, "BLOCK", 256)
     monkeypatch.setattr(blocks, "_PIECE", 512)
+    monkeypatch.setattr(blocks, "_GAP", 1)
     (bucket.root / "x.npy").write_bytes(CONTENT)
     path = place(f"{bucket.url}/x.npy")
     assert isinstance(path, RemotePath)
@@ -64,6 +65,24 @@ def test_many_spans_share_blocks_and_long_runs_are_cut(remote: RemotePath, bucke
     assert ranges(bucket) == ["bytes=0-255", "bytes=768-999"]
     assert Blocks(remote).whole().read_bytes() == CONTENT
     assert ranges(bucket) == ["bytes=256-767"]
+
+
+def test_a_block_between_two_comes_with_them_unless_there_are_more(
+    remote: RemotePath, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blocks, "_PIECE", 2048)
+    copy = Blocks(remote)
+    # Blocks 0 and 3: two lie between.
+    fetch(copy, (0, 1), (900, 901))
+    assert ranges(bucket) == ["bytes=0-255", "bytes=768-999"]
+    (bucket.root / "y.npy").write_bytes(CONTENT)
+    copy = Blocks(RemotePath(f"{bucket.url}/y.npy"))
+    # Blocks 0 and 2: one lies between, which is here from then on.
+    fetch(copy, (0, 1), (513, 514))
+    assert ranges(bucket) == ["bytes=0-767"]
+    fetch(copy, (256, 512))
+    assert ranges(bucket) == []
+    assert copy.path.read_bytes()[:768] == CONTENT[:768]
 
 
 def test_a_round_is_the_bytes_and_one_look_whether_they_are_still_those(remote: RemotePath, bucket: Bucket) -> None:

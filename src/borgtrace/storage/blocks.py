@@ -23,8 +23,10 @@ BLOCK = 1 << 18
 """Bytes of a block: what arrives within a few milliseconds, the time that a request takes by itself."""
 _PIECE = 1 << 23
 """Most bytes of one request, so that several share the line."""
-_REQUESTS = 4
-"""Of one file at a time: with 16, an epoch from a server on two cores took half as long again."""
+_GAP = 8
+"""Most blocks between two that are needed, which then come too: they arrive in the time of another request or two."""
+_REQUESTS = 8
+"""At a time: with 20, an epoch from a server on two cores took half as long again."""
 
 Index = npt.NDArray[np.int64]
 
@@ -69,8 +71,7 @@ class Blocks:
         StoreError
             The file has changed since it was opened, or cannot be read.
         """
-        if pieces := self.lacking(starts, stops):
-            self.get(pieces)
+        fetch_all([(self, starts, stops)])
 
     def lacking(self, starts: Index, stops: Index) -> list[tuple[int, int]]:
         """Return the requests that some spans of bytes still need: the first block, and the one after the last."""
@@ -81,29 +82,26 @@ class Blocks:
         np.add.at(steps, starts[spans] // BLOCK, 1)
         np.add.at(steps, -(-stops[spans] // BLOCK), -1)
         lacking = (np.cumsum(steps)[:-1] > 0) & (self._has == 0)
-        edges = np.flatnonzero(np.diff(lacking, prepend=False, append=False)).reshape(-1, 2)
+        edges = np.flatnonzero(np.diff(lacking, prepend=False, append=False))
+        gaps = edges[1:-1].reshape(-1, 2)
+        runs = np.concatenate([edges[:1], gaps[np.diff(gaps)[:, 0] > _GAP].ravel(), edges[-1:]]).reshape(-1, 2)
         return [
-            (at, min(at + _PIECE // BLOCK, last)) for first, last in edges for at in range(first, last, _PIECE // BLOCK)
+            (at, min(at + _PIECE // BLOCK, last)) for first, last in runs for at in range(first, last, _PIECE // BLOCK)
         ]
 
-    def get(self, pieces: Sequence[tuple[int, int]]) -> None:
-        """Make requests of `lacking`; see :meth:`fetch`."""
-        try:
-            with ThreadPoolExecutor(_REQUESTS) as pool:
-                list(pool.map(self._copy, pieces))
-        finally:
-            # After the bytes arrived: whoever replaced the file before that is seen now, also where reading it failed.
-            _expect(self.remote, self.version)
-        for first, last in pieces:
-            self._has[first:last] = 1
-
-    def _copy(self, piece: tuple[int, int]) -> None:
+    def copy(self, piece: tuple[int, int]) -> None:
+        """Make a request of `lacking`."""
         at, end = piece[0] * BLOCK, min(piece[1] * BLOCK, self.size)
         with told(self.remote):
             content = self._file.read_at(end - at, at)
         with self.path.open("r+b") as copy:
             copy.seek(at)
             copy.write(content)
+
+    def keep(self, pieces: Sequence[tuple[int, int]]) -> None:
+        """Take what was copied for what it is from now on."""
+        for first, last in pieces:
+            self._has[first:last] = 1
 
     def whole(self) -> Path:
         """Fetch what is not here, and return the copy."""
@@ -115,9 +113,17 @@ def fetch_all(spans: Iterable[tuple[Blocks, Index, Index]]) -> None:
     """Fetch spans of several files at a time; see :meth:`Blocks.fetch`."""
     # Looked up before threads start: of most batches of an epoch everything is here, and a pool takes milliseconds.
     lacking = [(file, pieces) for file, starts, stops in spans if (pieces := file.lacking(starts, stops))]
-    if lacking:
-        with ThreadPoolExecutor(len(lacking)) as pool:
-            list(pool.map(lambda each: each[0].get(each[1]), lacking))
+    if not lacking:
+        return
+    requests = [(file, piece) for file, pieces in lacking for piece in pieces]
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        try:
+            list(pool.map(lambda each: each[0].copy(each[1]), requests))
+        finally:
+            # After the bytes arrived: whoever replaced a file before that is seen now, also where reading it failed.
+            list(pool.map(lambda each: _expect(each[0].remote, each[0].version), lacking))
+    for file, pieces in lacking:
+        file.keep(pieces)
 
 
 def on_this_machine(paths: Sequence[Path]) -> list[Path]:
