@@ -1,9 +1,10 @@
 """An epoch of shuffled traces from a store in a bucket, beside what the same server gives a bare client.
 
 The server is localbucket, a process of its own; the bare client another: ``http.client`` on four connections asks for
-the arrays of the store once, in ranges of 8 MiB, and drops what comes.  An epoch is a process of its own with an empty
-cache: each task of the store once, in random order, `--batch` tasks at a time, all default columns.  Both are counted
-in bytes of the arrays, from the first request to the last batch; opening the store and its index is not.
+the arrays of the store once, in ranges of 8 MiB or of a block of the cache (256 KiB), and drops what comes.  An epoch
+is a process of its own with an empty cache: each task of the store once, in random order, `--batch` tasks at a time,
+all default columns.  Both are counted in bytes of the arrays, from the first request to the last batch; opening
+the store and its index is not.
 
     python benchmarks/bucket_epoch.py [--rows 20000000] [--batch 1024] [--times 3] [--dir DIR]
 """
@@ -33,7 +34,7 @@ from borgtrace.store.manifest import Manifest
 from borgtrace.store.traces import gather_runs
 
 LENGTHS = {"short": 12, "long": 1_000}
-PIECE, CONNECTIONS = 1 << 23, 4
+PIECES, CONNECTIONS = (1 << 23, 1 << 18), 4
 KEYS = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "AWS_REGION": "us-east-1"}
 
 
@@ -62,8 +63,8 @@ def make_store(path: Path, rows: int, length: int) -> None:
     )
 
 
-def bare(paths: list[str]) -> float:
-    """Seconds in which a bare client has the files."""
+def bare(paths: list[str], piece: int) -> float:
+    """Seconds in which a bare client has the files, in ranges of `piece` bytes."""
     host = urlsplit(os.environ["AWS_ENDPOINT_URL"]).netloc
 
     def ask(connection: http.client.HTTPConnection, method: str, path: str, **headers: str) -> http.client.HTTPResponse:
@@ -75,12 +76,12 @@ def bare(paths: list[str]) -> float:
         with ask(http.client.HTTPConnection(host), "HEAD", path) as answer:
             return int(answer.headers["Content-Length"])
 
-    pieces = [(path, at) for path in paths for at in range(0, size(path), PIECE)]
+    pieces = [(path, at) for path in paths for at in range(0, size(path), piece)]
     connections = [http.client.HTTPConnection(host) for _ in range(CONNECTIONS)]
 
     def get(number: int) -> None:
         for path, at in pieces[number::CONNECTIONS]:
-            ask(connections[number], "GET", path, Range=f"bytes={at}-{at + PIECE - 1}").read()
+            ask(connections[number], "GET", path, Range=f"bytes={at}-{at + piece - 1}").read()
 
     begin = time.perf_counter()
     with ThreadPoolExecutor(CONNECTIONS) as pool:
@@ -115,18 +116,22 @@ def alone(cache: Path, *arguments: object) -> list[str]:
 
 def measure(folder: Path, rows: int, batch: int, times: int) -> None:
     """Print a line for each length of tasks."""
-    print("| rows of a task | epoch ÷ bare client | epoch MB/s | bare client MB/s | digest |\n|--:|--:|--:|--:|---|")
+    bare_ones = "8 MiB | 256 KiB"
+    print(
+        f"| rows of a task | epoch ÷ bare client, {bare_ones} | epoch MB/s | bare client MB/s, {bare_ones} | digest |"
+    )
+    print("|--:|--:|--:|--:|--:|--:|---|")
     for name, length in LENGTHS.items():
         make_store(folder / "buckets" / "cells" / name, rows, length)
         n_bytes = 4 * len(DEFAULT_COLUMNS) * (rows // length * length)
         taken = []
         for _ in range(times):
-            (floor,) = alone(folder / "cache", "--only-bare", name)
+            floors = [float(alone(folder / "cache", "--only-bare", name, "--piece", piece)[0]) for piece in PIECES]
             seconds, digest = alone(folder / "cache", "--only-epoch", name, "--batch", batch)
-            taken.append((float(floor) / float(seconds), float(seconds), float(floor)))
-        ratios = " / ".join(f"{ratio:.2f}" for ratio, _, _ in taken)
-        ours, floor = (" / ".join(f"{n_bytes / one[k] / 1e6:.0f}" for one in taken) for k in (1, 2))
-        print(f"| {length:,} | {ratios} | {ours} | {floor} | {digest} |", flush=True)
+            taken.append((float(seconds), *floors))
+        ratios = (" / ".join(f"{one[k] / one[0]:.2f}" for one in taken) for k in (1, 2))
+        rates = (" / ".join(f"{n_bytes / one[k] / 1e6:.0f}" for one in taken) for k in (0, 1, 2))
+        print(f"| {length:,} | {' | '.join((*ratios, *rates))} | {digest} |", flush=True)
     shutil.rmtree(folder / "cache", ignore_errors=True)
 
 
@@ -138,10 +143,11 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=9750)
     parser.add_argument("--dir", type=Path)
     parser.add_argument("--only-bare", help=argparse.SUPPRESS)
+    parser.add_argument("--piece", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--only-epoch", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only_bare:
-        print(bare([f"/cells/{options.only_bare}/traces/{name}.npy" for name in DEFAULT_COLUMNS]))
+        print(bare([f"/cells/{options.only_bare}/traces/{name}.npy" for name in DEFAULT_COLUMNS], options.piece))
         return
     if options.only_epoch:
         print(*epoch(f"s3://cells/{options.only_epoch}", options.batch))
