@@ -12,7 +12,7 @@ import borgtrace
 from borgtrace.cli import main
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.recipe import EngineTables, NotApplicable
-from borgtrace.scheduling.compact import CLAIMS
+from borgtrace.scheduling import COMPACT
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.plan import parse_plan, plan_of
 from borgtrace.scheduling.workload import read_tasks
@@ -138,7 +138,7 @@ def test_what_estimators_make_of_windows(tmp_path: Path) -> None:
 
 
 def test_the_claim_reads_the_change_of_its_row_where_it_has_one() -> None:
-    (claim,) = CLAIMS
+    (claim,) = COMPACT.claims
     rows = [{"what_if": "limits", "machines": 9.0, "change": 0.0}]
     row = {"what_if": "reclaimed-segregated", "machines": 12.0, "change": 0.25}
     assert claim.measure(pa.Table.from_pylist([*rows, row])) == 0.25

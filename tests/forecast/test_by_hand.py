@@ -61,7 +61,7 @@ def test_errors_of_a_forecaster_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
     cuts = [example(20, 1.0, {1: z, 3: 2.0, 12: 1.0}), example(30, 1.0, {1: 3.0})]
     forecasters = told(np.zeros(HORIZONS), 1.0)
     monkeypatch.setattr(study, "backtests", lambda *_: (Backtest(later, 0, forecasters) for later in cuts))
-    rows = FORECAST.answer(NO_STORE, NO_TABLES, Setting()).to_pylist()
+    rows = FORECAST.answer(NO_STORE, NO_TABLES, Setting())
     names = ("horizon", "forecasts", "mean_error", "rmse", "skill", "coverage", "width")
     # An error at the end of the interval is in it. Of 30 minutes nothing came; what stays as it was leaves no skill.
     assert [[row[name] for name in names] for row in rows] == [
@@ -82,7 +82,7 @@ def test_packings_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     # What is judged later, and is not there at the cut, is not packed.
     cut = Backtest(joined(*parts, example(101, 0.9, 0.9, 3)), 100, {})
     monkeypatch.setattr(packing, "backtests", lambda *_: iter([cut]))
-    rows = PACKED.answer(NO_STORE, NO_TABLES, Setting()).to_pylist()
+    rows = PACKED.answer(NO_STORE, NO_TABLES, Setting())
     found = {(row["forecaster"], row["rho"]): (row["tasks"], row["machines"], row["overload"]) for row in rows}
     assert found["history", 0.1] == (3, 1, 0.5)
     # A mean of .4 and a deviation of .1: two tasks need .8 + 1.28 · .1 · √2, and use 1 together.

@@ -52,7 +52,7 @@ def test_a_cut_at_which_no_task_runs_packs_none(monkeypatch: pytest.MonkeyPatch)
     empty = Backtest(example(101, 0.3, 0.3), 100, {})
     full = Backtest(example(199, 0.3, 0.3), 200, {})
     monkeypatch.setattr(packing, "backtests", lambda *_: iter([empty, full]))
-    rows = PACKED.answer(NO_STORE, NO_TABLES, Setting()).to_pylist()
+    rows = PACKED.answer(NO_STORE, NO_TABLES, Setting())
     assert {(row["forecaster"], row["tasks"], row["machines"]) for row in rows} == {("history", 1, 1), ("future", 1, 1)}
 
 
@@ -60,7 +60,7 @@ def test_forecasts_without_an_error_are_reported(monkeypatch: pytest.MonkeyPatch
     later = joined(example(20, 0.3, 0.5), example(21, 0.3, 0.5))
     forecasters = told(np.full(HORIZONS, 0.5), 0.0)
     monkeypatch.setattr(study, "backtests", lambda *_: iter([Backtest(later, 0, forecasters)]))
-    rows = FORECAST.answer(NO_STORE, NO_TABLES, Setting()).to_pylist()
+    rows = FORECAST.answer(NO_STORE, NO_TABLES, Setting())
     names = ("forecasts", "mean_error", "rmse", "skill", "coverage", "width")
     assert [[row[name] for name in names] for row in rows] == [[2, 0.0, 0.0, 1.0, 1.0, 0.0]] * 4
 

@@ -14,7 +14,7 @@ import pytest
 from borgtrace.errors import UsageError
 from borgtrace.overcommit import RECLAIMED, Block, Cell, Samples, Setting, parse_policy
 from borgtrace.overcommit.policies import Limit, Policy, Reservation
-from borgtrace.overcommit.reclaimed import POLICIES, plot, priced, trade_off
+from borgtrace.overcommit.reclaimed import POLICIES, priced, trade_off
 from borgtrace.recipe import NotApplicable
 from borgtrace.schema.dialects import dialect
 
@@ -159,7 +159,7 @@ def test_rows_are_the_sums_of_machines() -> None:
     assert first["saved"] == pytest.approx(2 / 10 * 2)
     assert first["evictions"] == pytest.approx(288 / 5)
     assert trade_off(np.zeros((1, len(POLICIES), 9)), "cpu") == []
-    assert plot(pa.Table.from_pylist([limit, first]))
+    assert RECLAIMED.plot(pa.Table.from_pylist([limit, first]))
 
 
 def test_the_reservation_is_a_policy_of_the_table() -> None:

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.overcommit import parse_policy
+from borgtrace.overcommit import REPLAY, parse_policy
 from borgtrace.overcommit.metrics import SCORE, is_short
 from borgtrace.overcommit.metrics import scores as scores_of
 from borgtrace.overcommit.priorities import priorities
 from borgtrace.overcommit.replay import Cell, replay
 from borgtrace.overcommit.study import Setting, _by_tasks, _nothing, sample
-from borgtrace.overcommit.table import CLAIMS, ratio, rows_of
+from borgtrace.overcommit.table import ratio, rows_of
 from borgtrace.recipe import NotApplicable
 from borgtrace.schema.dialects import dialect as find_dialect
 from tests.overcommit.plain import Machine
@@ -196,7 +196,7 @@ def test_only_what_is_above_rounding_is_a_violation() -> None:
 
 
 def test_claims_read_their_policy_on_all_tasks_and_machines() -> None:
-    usable, clipped = CLAIMS
+    usable, clipped = REPLAY.claims
     paper = "nsigma:n=5,history=2h,warmup=2h"
     other = paper + "+" + parse_policy("task-percentile").label
     base = {"tasks": "all", "shape": "all", "resource": "cpu", "usable": 9.0, "clipped": 9.0}

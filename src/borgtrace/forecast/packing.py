@@ -13,19 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from borgtrace.forecast._results import RESULTS
 from borgtrace.forecast.backtest import Backtest, BacktestQuestion, Setting, backtests
 from borgtrace.forecast.series import HORIZONS
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import CAPACITY_RTOL, Fitted, Gpa, pack_fitted
-from borgtrace.recipe import EngineTables, NotApplicable
-from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line, point
-from borgtrace.recipe.checks import table_of
+from borgtrace.recipe import EngineTables, NotApplicable, Row
 from borgtrace.store import Store
 
-RESULT = RESULTS["packed_by_forecast"]
 RHOS = (0.1, 0.01, 0.001)
 
 
@@ -33,7 +28,7 @@ RHOS = (0.1, 0.01, 0.001)
 class Packed(BacktestQuestion):
     """Packings by forecasts as a question: ``PACKED.run(store)``."""
 
-    def answer(self, store: Store, tables: EngineTables, asked: Setting) -> pa.Table:
+    def answer(self, store: Store, tables: EngineTables, asked: Setting) -> list[Row]:
         """Pack the tasks that run at each cut; see the base."""
         rows = []
         for resource in asked.resources:
@@ -47,7 +42,7 @@ class Packed(BacktestQuestion):
                 row = {"resource": resource, "forecaster": name, "rho": rho, "tasks": tasks, "machines": machines}
                 rows.append({**row, "overload": overloaded / (machines * HORIZONS)})
         NotApplicable.unless(rows, "no task with an hour of usage before a cut runs at it")
-        return table_of(rows, self.result)
+        return rows
 
 
 def _moments(backtest: Backtest) -> dict[str, tuple[Numbers, Numbers, Numbers]]:
@@ -86,14 +81,4 @@ def packed(mean: Numbers, variance: Numbers, used: Numbers, rho: float) -> Numbe
     return np.array([there.sum(), packing.n_bins, (sums > CAPACITY_RTOL).sum()])
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw machines over overload: a curve for each forecaster."""
-    x, y = axis("overload", "share of machines and slots that are overloaded"), axis("machines")
-    plotted = Plot(result, RESULT, x=x, y=y, color="forecaster")
-    plotted.add(line(strokeWidth=1, opacity=0.5), tips=())
-    plotted.add(point(40))
-    plotted.facet(row="resource")
-    return plotted.draw("Machines and overload of packings by forecasts", width=WIDTH, height=200)
-
-
-PACKED = Packed(result=RESULT, compute=packed, plot=plot)
+PACKED = Packed.declared(packed, name="packed_by_forecast")

@@ -13,18 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from borgtrace.forecast._results import RESULTS
 from borgtrace.forecast.backtest import BacktestQuestion, Setting, backtests
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import EngineTables, NotApplicable
-from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line, point
-from borgtrace.recipe.checks import table_of
+from borgtrace.recipe import EngineTables, NotApplicable, Row
 from borgtrace.schema.time import HOUR, WINDOW
 from borgtrace.store import Store
 
-RESULT = RESULTS["forecast"]
 _REPORTED = (1, 3, 6, 12)
 """Slots ahead that have a row."""
 _Z = 1.6448536269514722
@@ -35,7 +30,7 @@ _Z = 1.6448536269514722
 class Forecasting(BacktestQuestion):
     """The errors of forecasters as a question: ``FORECAST.run(store, forecasters=("seasonal",))``."""
 
-    def answer(self, store: Store, tables: EngineTables, asked: Setting) -> pa.Table:
+    def answer(self, store: Store, tables: EngineTables, asked: Setting) -> list[Row]:
         """Back-test forecasters; see the base."""
         rows = []
         for resource in asked.resources:
@@ -51,10 +46,10 @@ class Forecasting(BacktestQuestion):
                     )
             rows += [row for name, found in sums.items() for row in _rows(found, name, resource)]
         NotApplicable.unless(rows, "too short: no hour of a task's usage before a cut, and an hour after it")
-        return table_of(rows, self.result)
+        return rows
 
 
-def _rows(found: Numbers, name: str, resource: str) -> list[dict[str, Any]]:
+def _rows(found: Numbers, name: str, resource: str) -> list[Row]:
     rows = []
     for h in (h - 1 for h in _REPORTED if found[0, h - 1] > 0):
         n, error, square, inside, width, still = found[:, h]
@@ -74,13 +69,4 @@ def _rows(found: Numbers, name: str, resource: str) -> list[dict[str, Any]]:
     return rows
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the error over the horizon."""
-    plotted = Plot(result, RESULT, x=axis("horizon"), y=axis("rmse", "root mean squared error"), color="forecaster")
-    plotted.add(line(), tips=())
-    plotted.add(point(40))
-    plotted.facet(row="resource")
-    return plotted.draw("Error of forecasters by horizon", width=WIDTH, height=200)
-
-
-FORECAST = Forecasting(result=RESULT, compute=_rows, plot=plot)
+FORECAST = Forecasting.declared(_rows, name="forecast")

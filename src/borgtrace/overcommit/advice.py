@@ -13,13 +13,10 @@ Reference: Bashir et al., EuroSys'21 (Take it to the limit)
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.overcommit._results import RESULTS
 from borgtrace.overcommit.block import Block
 from borgtrace.overcommit.metrics import is_short
 from borgtrace.overcommit.oracle import oracle
@@ -27,12 +24,11 @@ from borgtrace.overcommit.policies import Limit, Policy, Prediction
 from borgtrace.overcommit.replay import Cell, replay
 from borgtrace.overcommit.study import Replay, Setting
 from borgtrace.overcommit.table import SLOTS_PER_DAY, ratio
-from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line, point
+from borgtrace.recipe import Row
 from borgtrace.schema.time import WINDOW
 
 N_SUMS = 4
 _INSTANTS, _VIOLATIONS, _LIMIT, _PEAK = range(N_SUMS)
-RESULT = RESULTS["overcommit_advice"]
 
 
 def daily(block: Block, horizon: int, predictions: Sequence[Prediction]) -> Numbers:
@@ -55,7 +51,7 @@ def daily(block: Block, horizon: int, predictions: Sequence[Prediction]) -> Numb
     return out
 
 
-def walk(found: Numbers, policies: Sequence[Policy], horizon: int, target: float) -> list[dict[str, Any]]:
+def walk(found: Numbers, policies: Sequence[Policy], horizon: int, target: float) -> list[Row]:
     """Return a row for each day that has days before it: what is advised, and how it did.
 
     Parameters
@@ -124,7 +120,7 @@ class Advice(Replay):
 
     def rows(
         self, cell: Cell, policies: Sequence[Policy], tasks: str, resource: str, places: Sequence[int], setting: Setting
-    ) -> list[dict[str, Any]]:
+    ) -> list[Row]:
         """Return a row for each day that has days before it; see the base."""
         # The limits keep every target: so there always is an advice.
         every = [Limit(), *(policy for policy in policies if policy != Limit())]
@@ -135,14 +131,4 @@ class Advice(Replay):
         return [{"resource": resource, "tasks": tasks, **row} for row in walk(found, every, horizon, setting.target)]
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the violation rate that was learned and that of the day."""
-    x = axis("day")
-    plotted = Plot(result, RESULT, x=x, y=axis("rate", "violation rate of the advice"))
-    plotted.add(line())
-    plotted.add(point(40), color="policy")
-    plotted.facet(row="resource", column="tasks")
-    return plotted.draw("Violation rate of the advised policy, day by day", width=WIDTH, height=200)
-
-
-ADVICE = Advice(result=RESULT, compute=walk, plot=plot)
+ADVICE = Advice.declared(walk, name="overcommit_advice")

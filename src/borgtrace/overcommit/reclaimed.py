@@ -18,11 +18,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit._results import RESULTS
 from borgtrace.overcommit.block import Block, Columns, Samples
 from borgtrace.overcommit.oracle import SLACK
 from borgtrace.overcommit.policies import Limit, Policy, Prediction, Reservation
@@ -30,8 +28,7 @@ from borgtrace.overcommit.priorities import LOWEST, serving
 from borgtrace.overcommit.replay import Cell, replay
 from borgtrace.overcommit.study import Replay, Setting
 from borgtrace.overcommit.table import SLOTS_PER_DAY
-from borgtrace.recipe import NotApplicable
-from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line, point
+from borgtrace.recipe import NotApplicable, Row
 from borgtrace.schema.time import HOUR, WINDOW
 
 MARGINS = (0.0, 0.1, 0.2, 0.5, 1.0)
@@ -43,7 +40,6 @@ POLICIES = (
 )
 N_SUMS = 9
 _SLOTS, _CAPACITY, _LIMITS, _RESERVED, _EXCEEDED, _ASKED, _ADMITTED, _TASK_SLOTS, _EVICTIONS = range(N_SUMS)
-RESULT = RESULTS["reclaimed"]
 
 
 def priced(
@@ -97,7 +93,7 @@ def _in_force(samples: Samples, policy: Policy) -> Numbers:
 
 @compiled()
 def _admit(columns: Columns, priority: Index, machine: Numbers, sums: Numbers) -> None:
-    """Admit and evict best-effort tasks slot by slot, and add up what `RESULT` needs.
+    """Admit and evict best-effort tasks slot by slot, and add up what the answer needs.
 
     Parameters
     ----------
@@ -175,7 +171,7 @@ class Reclaimed(Replay):
 
     def rows(
         self, cell: Cell, policies: Sequence[Policy], tasks: str, resource: str, places: Sequence[int], setting: Setting
-    ) -> list[dict[str, Any]]:
+    ) -> list[Row]:
         """Return a row for each of `POLICIES`; see the base."""
         lowest = serving(cell.dialect)
         NotApplicable.unless(lowest > LOWEST, "the trace has no tier production, so nothing in it is best effort")
@@ -184,7 +180,7 @@ class Reclaimed(Replay):
         return trade_off(found, resource)
 
 
-def trade_off(found: Numbers, resource: str) -> list[dict[str, Any]]:
+def trade_off(found: Numbers, resource: str) -> list[Row]:
     """Return the rows of one resource.
 
     Parameters
@@ -215,18 +211,4 @@ def trade_off(found: Numbers, resource: str) -> list[dict[str, Any]]:
     ]
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw evictions over what is saved: a curve for each half-life."""
-    rows = [row for row in result.to_pylist() if row["evictions"] is not None]
-    for row in rows:
-        row["reservation"] = "limit" if row["half_life"] is None else f"half-life {row['half_life']:.2g} h"
-    plotted = Plot(rows, RESULT, x=axis("saved", "machines saved"), y=axis("evictions", "evictions per task and day"))
-    plotted.add(line(strokeWidth=1, opacity=0.5), detail="reservation", tips=())
-    plotted.add(point(40), color="reservation")
-    plotted.facet(row="resource")
-    return plotted.draw(
-        "Best-effort work in reclaimed resources: what it saves, and its evictions", width=WIDTH, height=200
-    )
-
-
-RECLAIMED = Reclaimed(result=RESULT, compute=trade_off, plot=plot)
+RECLAIMED = Reclaimed.declared(trade_off)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from borgtrace.errors import UsageError, check_names
 from borgtrace.lifecycle.by_machine import Metric, default_metric, find_metric, machine_usage
@@ -14,8 +13,7 @@ from borgtrace.overcommit import table
 from borgtrace.overcommit.policies import Policy, parse_policy
 from borgtrace.overcommit.pools import POOLS
 from borgtrace.overcommit.replay import RESOURCES, Capacities, Cell, replay
-from borgtrace.recipe import EngineTables, NotApplicable, Tables
-from borgtrace.recipe.checks import table_of
+from borgtrace.recipe import EngineTables, NotApplicable, Row, Tables
 from borgtrace.recipe.store_question import Report, StoreQuestion
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import WINDOW
@@ -149,7 +147,7 @@ def open_cell(
     return Cell(usage, Capacities.of(tables), dialect, setting.is_capped, setting.is_literal, pools)
 
 
-def _pools(store: Store, resource: str, setting: Setting, forecasts: Forecasts) -> dict[str, Any]:
+def _pools(store: Store, resource: str, setting: Setting, forecasts: Forecasts) -> Row:
     asked = [policy for policy in setting.parsed if policy.pools]
     if asked and setting.is_literal:
         got = ", ".join(policy.label for policy in asked)
@@ -185,7 +183,7 @@ class Replay(StoreQuestion):
         setting = Setting(**parameters)
         return setting, setting.parsed
 
-    def answer(self, store: Store, tables: EngineTables, asked: tuple[Setting, list[Policy]]) -> pa.Table:
+    def answer(self, store: Store, tables: EngineTables, asked: tuple[Setting, list[Policy]]) -> list[Row]:
         """Replay the machines of a store; see the base."""
         setting, policies = asked
         cell = open_cell(store, tables, setting, self.report, self.forecasts)
@@ -196,11 +194,11 @@ class Replay(StoreQuestion):
             for tasks, chosen in _by_tasks(setting.tasks, policies).items():
                 rows += self.rows(cell, chosen, tasks, resource, places, setting)
         NotApplicable.unless(rows, self.too_short)
-        return table_of(rows, self.result)
+        return rows
 
     def rows(
         self, cell: Cell, policies: Sequence[Policy], tasks: str, resource: str, places: Sequence[int], setting: Setting
-    ) -> list[dict[str, Any]]:
+    ) -> list[Row]:
         """Return the rows of some tasks and one resource; none where nothing could be judged.
 
         Parameters
@@ -242,7 +240,7 @@ def _rows(
     shapes: npt.NDArray[np.str_],
     *,
     has_shapes: bool,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     rows = table.rows_of(found, policies, {**known, "shape": "all"})
     for shape in np.unique(shapes).tolist() if has_shapes else ():
         rows += table.rows_of(found[shapes == shape], policies, {**known, "shape": shape})
@@ -267,4 +265,4 @@ def sample(n: int, size: int, seed: int) -> list[int]:
     return found
 
 
-REPLAY = Replay(result=table.RESULT, compute=table.rows_of, plot=table.plot, claims=table.CLAIMS)
+REPLAY = Replay.declared(table.rows_of, name="overcommit")

@@ -16,21 +16,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 from scipy.special import stdtrit
 
-from borgtrace.overcommit._results import RESULTS
 from borgtrace.overcommit.metrics import SEVERITIES
-from borgtrace.overcommit.policies import Policy, TaskPercentile
-from borgtrace.recipe import Claim, NotApplicable, Scope, between, near
-from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line, point, when
+from borgtrace.overcommit.policies import Policy
+from borgtrace.recipe import Row
 from borgtrace.schema.time import DAY, HOUR, WINDOW
 
 SLOTS_PER_DAY = DAY // WINDOW
-RESULT = RESULTS["overcommit"]
 
 
-def rows_of(found: npt.NDArray[np.void], policies: Sequence[Policy], known: Mapping[str, Any]) -> list[dict[str, Any]]:
+def rows_of(found: npt.NDArray[np.void], policies: Sequence[Policy], known: Mapping[str, Any]) -> list[Row]:
     """Return a row for each policy from the scores of some machines, those on the front marked.
 
     Parameters
@@ -60,7 +56,7 @@ def rows_of(found: npt.NDArray[np.void], policies: Sequence[Policy], known: Mapp
     return rows
 
 
-def _described(policy: Policy) -> dict[str, Any]:
+def _described(policy: Policy) -> Row:
     history = getattr(policy, "history", None)
     return {
         "policy": policy.label,
@@ -78,7 +74,7 @@ def _is_better(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return min(pair) >= 0 and max(pair) > 0
 
 
-def _row(machines: npt.NDArray[np.void]) -> dict[str, Any]:
+def _row(machines: npt.NDArray[np.void]) -> Row:
     """Return the metrics of one policy from its scores on machines, each of which has instants."""
     total = {name: machines[name].sum(axis=0) for name in machines.dtype.names or ()}
     rates = machines["violations"] / machines["instants"]
@@ -138,48 +134,3 @@ def ratio(parts: npt.NDArray[Any], wholes: npt.NDArray[Any]) -> tuple[Any, Any, 
     residuals = parts - found * wholes
     error = stdtrit(n - 1, 0.975) * np.sqrt(n / (n - 1) * (residuals**2).sum()) / whole
     return found, found - float(error), found + float(error)
-
-
-def plot(result: pa.Table) -> Chart:
-    """Draw savings over the violation rate: a curve for each family and history; the front is filled."""
-    rows = [row for row in result.to_pylist() if row["savings"] is not None]
-    for row in rows:
-        row["curve"] = row["family"] + (f", {row['history']:g} h" if row["history"] else "")
-    x, y = axis("rate", "violation rate"), axis("savings", "limits that are not promised")
-    plotted = Plot(rows, RESULT, x=x, y=y, color="family", detail="curve")
-    plotted.add(line(strokeWidth=1, opacity=0.5), tips=())
-    plotted.add(point(45, filled=False), fill="family", fillOpacity=when("datum.is_on_front", 0.9, 0.0))
-    plotted.facet(row="resource", column="tasks")
-    return plotted.draw("Savings against violations (filled: front)", width=WIDTH, height=240)
-
-
-def _cell(result: pa.Table, column: str, **chosen: str) -> Any:
-    """Return one number of the rows of a policy on all tasks and machines."""
-    for row in result.to_pylist():
-        if row["tasks"] == row["shape"] == "all" and all(row[name] == value for name, value in chosen.items()):
-            return row[column]
-    raise NotApplicable("the policy of the claim was not replayed")
-
-
-_PAPER = "nsigma:n=5,history=2h,warmup=2h"
-_FREE = ("seed", "policies", "machines", "jobs", "tasks", "resources", "shapes", "cores", "gib", "target", "model")
-_WEEK = Scope(traces=("2019",), is_general=True, span=7 * DAY, free=_FREE)
-CLAIMS = (
-    Claim(
-        "BASH-usable",
-        "the larger of N-sigma and a percentile of each task makes 10 to 16 % more CPU usable "
-        "(theirs in production, with parameters that are not published)",
-        between(0.10, 0.16, "10 to 16 %"),
-        lambda result: _cell(result, "usable", resource="cpu", policy=f"{_PAPER}+{TaskPercentile().label}"),
-        source="Bashir et al., EuroSys'21, abstract",
-        scope=_WEEK,
-    ),
-    Claim(
-        "MUSE-clipped",
-        "5 standard deviations over 2 h reach the sum of the limits in 94 % of the instants",
-        near(0.9402, 0.05),
-        lambda result: _cell(result, "clipped", resource="cpu", policy=_PAPER),
-        source="muse-research-lab/resource-overcommitment-predictors, notebook, a sample of cell a",
-        scope=_WEEK,
-    ),
-)

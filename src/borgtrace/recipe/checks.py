@@ -1,7 +1,7 @@
 """Does a result look as its recipe declares: names, types, NULLs, key, order."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,8 +10,11 @@ from borgtrace.errors import SchemaError, first_line
 from borgtrace.schema.arrow import arrow_field, arrow_schema
 from borgtrace.schema.types import Table
 
+Answer: TypeAlias = "pa.Table | Sequence[Mapping[str, Any]]"
+"""An answer as it is computed: columns, or rows by column."""
 
-def conform(answer: pa.Table, declared: Table) -> pa.Table:
+
+def conform(answer: Answer, declared: Table) -> pa.Table:
     """Return `answer` with the declared types, in the declared column order, sorted by the key.
 
     Integers may change width and floats may become narrower; nothing else is converted.
@@ -34,13 +37,14 @@ def conform(answer: pa.Table, declared: Table) -> pa.Table:
         With every failure at once: missing and surplus columns, wrong types, NULLs, repeated keys.
     """
     schema = arrow_schema(declared)
+    given = answer if isinstance(answer, pa.Table) else table_of(answer, declared)
     # Types are compared name by name, which takes every name to be there.
-    failures = _name_failures(answer, schema) or _type_failures(answer, schema)
+    failures = _name_failures(given, schema) or _type_failures(given, schema)
     if failures:
         raise SchemaError(declared.name, "the result is not what its recipe declares: " + "; ".join(failures))
     # What a column is goes with it, into charts and files.
     fields = [arrow_field(one).with_metadata({"doc": one.doc, "unit": one.unit}) for one in declared.columns]
-    table = pa.table({one.name: _cast(answer[one.name], one) for one in fields}, schema=pa.schema(fields))
+    table = pa.table({one.name: _cast(given[one.name], one) for one in fields}, schema=pa.schema(fields))
     failures = _null_failures(table) + _key_failures(table, declared)
     if failures:
         raise SchemaError(declared.name, "the result is not what its recipe declares: " + "; ".join(failures))

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, get_origin, get_type_hints
 
 import ibis.expr.types as ir
-import pyarrow as pa
 
-from borgtrace.recipe.checks import table_of
+from borgtrace.recipe.checks import Answer
 from borgtrace.recipe.engine_tables import EngineTables
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.planned_tables import PlannedTables
@@ -107,8 +106,6 @@ class Recipe(Question):
             pass
         return tables.stages
 
-    def _answer(self, tables: Tables, parameters: Mapping[str, Any]) -> pa.Table:
+    def _answer(self, tables: Tables, parameters: Mapping[str, Any]) -> Answer:
         answer = self.compute(tables, **parameters)
-        if isinstance(answer, ir.Table):
-            return tables.fetch(answer)
-        return answer if isinstance(answer, pa.Table) else table_of(answer, self.result)
+        return tables.fetch(answer) if isinstance(answer, ir.Table) else answer

@@ -56,6 +56,7 @@ class Question(ABC):
         compute: Callable[..., Any],
         measures: Sequence[Callable[..., Any]] = (),
         *,
+        name: str = "",
         plot: Callable[[Any], Any] | None = None,
         **facts: Any,
     ) -> Self:
@@ -67,14 +68,16 @@ class Question(ABC):
             See above.
         measures
             Functions that measure claims, where these are no plain number of the answer.
+        name
+            Its name, where that is not the name of the module.
         plot
             See above; where None, the package declares the chart too.
         facts
             Its other fields.
         """
         module = (plot or compute).__module__
-        package, _, name = module.rpartition(".")
-        declared = import_module(f"{package}._answers")
+        package, _, own = module.rpartition(".")
+        name, declared = name or own, import_module(f"{package}._answers")
         claims = (*facts.pop("claims", ()), *declared.CLAIMS.of(name, measures))
         return cls(
             declared.RESULTS[name], compute, plot or listed_chart(declared.CHARTS, name, module), claims, **facts

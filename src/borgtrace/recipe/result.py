@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from borgtrace.lifecycle import code_version
-from borgtrace.recipe.checks import conform
+from borgtrace.recipe.checks import Answer, conform
 from borgtrace.recipe.claims import Finding, headline, unjudged
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.question import Question
@@ -79,7 +79,7 @@ class Result:
         question: Question,
         tables: Any,
         parameters: Mapping[str, Any],
-        compute: Callable[[], pa.Table],
+        compute: Callable[[], Answer],
         coverage: Callable[[], StoreCoverage] | None = None,
     ) -> Result:
         """Compute an answer, check it, and judge the claims; an answer that is not applicable judges none.
@@ -93,7 +93,7 @@ class Result:
         parameters
             What it is asked with, for the provenance.
         compute
-            Returns the answer, or raises :class:`NotApplicable`.
+            Returns the answer, a table or rows by column, or raises :class:`NotApplicable`.
         coverage
             Says how much of the whole trace it was computed from, where it was not all that `tables` hold: claims that
             this cannot decide are not judged.  Asked after the computation, for a study knows its tasks only then.

@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pyarrow as pa
-
+from borgtrace.recipe.checks import Answer
 from borgtrace.recipe.engine_tables import EngineTables
 from borgtrace.recipe.question import Question
 from borgtrace.recipe.result import Result
@@ -70,5 +69,5 @@ class StoreQuestion(Question):
         return self.setting(**parameters)
 
     @abstractmethod
-    def answer(self, store: Store, tables: EngineTables, asked: Any) -> pa.Table:
+    def answer(self, store: Store, tables: EngineTables, asked: Any) -> Answer:
         """Return the rows of the answer; see :meth:`run`."""

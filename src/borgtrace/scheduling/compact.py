@@ -8,7 +8,7 @@ result, beside what was published of Google's cells of 2014, which are not in an
 Reference: Verma et al., EuroSys'15 (Large-scale cluster management at Google with Borg), section 5.1
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -18,11 +18,9 @@ import pyarrow as pa
 
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError, check_names
-from borgtrace.recipe import Claim, EngineTables, NotApplicable, Scope, between
+from borgtrace.recipe import EngineTables, NotApplicable, Row
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar
-from borgtrace.recipe.checks import table_of
 from borgtrace.recipe.store_question import StoreQuestion
-from borgtrace.scheduling._results import RESULTS
 from borgtrace.scheduling.compaction import Workload, bound, needed
 from borgtrace.scheduling.machines import Demand
 from borgtrace.scheduling.plan import parse_plan, plan_of
@@ -32,7 +30,6 @@ from borgtrace.scheduling.workload import Machines, Tasks, eligible, read_tasks,
 from borgtrace.schema.time import write_time
 from borgtrace.store import Store
 
-RESULT = RESULTS["compaction"]
 ALL = tuple(each.name for each in WHAT_IFS)
 _COVERED = 0.9
 """Share of the tasks that must have usage."""
@@ -96,7 +93,7 @@ class Compact(StoreQuestion):
         setting = Setting(**parameters)
         return setting, parse_policy(setting.policy)
 
-    def answer(self, store: Store, tables: EngineTables, asked: tuple[Setting, Policy]) -> pa.Table:
+    def answer(self, store: Store, tables: EngineTables, asked: tuple[Setting, Policy]) -> list[Row]:
         """Compact the cell under each what-if; see the base."""
         setting, policy = asked
         check_inside(store, setting.at)
@@ -112,13 +109,13 @@ class Compact(StoreQuestion):
         # What others are compared with comes first, asked for or not.
         chosen = [each for each in WHAT_IFS if each.name in setting.what_ifs]
         names = {LIMITS, *(each.name for each in chosen), *(each.beside for each in chosen)}
-        made: dict[str, dict[str, Any]] = {}
+        made: dict[str, Row] = {}
         for each in WHAT_IFS:
             if each.name in names:
                 self.report(each.name, len(made), len(names))
                 made[each.name] = _row(each, moment, machines, policy, setting, str(store.path))
         rows = [_compared(made[each.name], made[each.beside], each) for each in chosen]
-        return table_of([{**row, **_said(tasks, machines, others, row)} for row in rows], self.result)
+        return [{**row, **_said(tasks, machines, others, row)} for row in rows]
 
 
 def check_inside(store: Store, at: int) -> None:
@@ -153,10 +150,8 @@ def _usage(tables: EngineTables, tasks: Tasks, at: int) -> tuple[Any, int]:
     return found if is_known.mean() >= _COVERED else None, rows.num_rows - int(is_known.sum())
 
 
-def _row(
-    what_if: WhatIf, moment: Moment, machines: Machines, policy: Policy, setting: Setting, place: str
-) -> dict[str, Any]:
-    row: dict[str, Any] = {
+def _row(what_if: WhatIf, moment: Moment, machines: Machines, policy: Policy, setting: Setting, place: str) -> Row:
+    row: Row = {
         "place": WHAT_IFS.index(what_if) + 1,
         "what_if": what_if.name,
         "tasks": len(moment.user),
@@ -190,7 +185,7 @@ def _machines(item: tuple[int, Sequence[Workload]], capacity: Any, policy: Polic
     return sum(needed(cell, capacity, seed, policy) for cell in cells)
 
 
-def _compared(row: Mapping[str, Any], beside: Mapping[str, Any], what_if: WhatIf) -> dict[str, Any]:
+def _compared(row: Mapping[str, Any], beside: Mapping[str, Any], what_if: WhatIf) -> Row:
     is_known = row["machines"] is not None and beside["machines"]
     return {**row, "change": row["machines"] / beside["machines"] - 1 if is_known else None}
 
@@ -214,31 +209,10 @@ def _said(tasks: Tasks, machines: Machines, others: int, row: Mapping[str, Any])
 def plot(result: pa.Table) -> Chart:
     """Draw the machines of each what-if."""
     rows = [row for row in result.to_pylist() if row["machines"] is not None]
-    plotted = Plot(rows, RESULT, x=axis("machines"), y="what_if")
+    plotted = Plot(rows, result, x=axis("machines"), y="what_if")
     plotted.add(bar(), tips=("least", "most", "bound", "change", "published", "note"))
     return plotted.draw("Machines that hold the workload", width=WIDTH, height=24 * len(rows))
 
 
-def _change(name: str, objection: str) -> Callable[[pa.Table], Any]:
-    def measure(result: pa.Table) -> Any:
-        rows = {row["what_if"]: row for row in result.to_pylist()}
-        if name not in rows or rows[name]["machines"] is None:
-            raise NotApplicable(objection)
-        return rows[name]["change"]
-
-    return measure
-
-
-_FREE = ("seed", "jobs", "at", "what_ifs", "cores", "gib")
-CLAIMS = (
-    Claim(
-        "BORG-segregated",
-        "production and the rest in cells of their own need 20 to 30 % more machines (median of 15 cells)",
-        between(0.2, 0.3, "20 to 30 %"),
-        _change("reclaimed-segregated", "needs usage: with limits alone no room is reclaimed that could be lost"),
-        source="Verma et al., EuroSys'15, section 5.2",
-        scope=Scope(traces=("2014",), is_general=True, free=_FREE, tables=("tasks",)),
-    ),
-)
-_READS = ("machine_events", "instance_events")
-COMPACT = Compact(result=RESULT, compute=needed, plot=plot, claims=CLAIMS, reads=_READS)
+COMPACT = Compact.declared(_row, name="compaction", plot=plot, reads=("machine_events", "instance_events"))
+"""How many machines would hold what runs at one time?"""

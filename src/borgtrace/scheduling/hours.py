@@ -7,23 +7,21 @@ Reference: Verma et al., EuroSys'15 (Borg), section 3.2
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.recipe import Row
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line, melted
-from borgtrace.scheduling._results import RESULTS
 from borgtrace.scheduling.machines import EXTENDED
 from borgtrace.scheduling.replay import Trace
 from borgtrace.scheduling.room import is_covered
-from borgtrace.scheduling.simulate import SIMULATE
+from borgtrace.scheduling.simulate import Simulate
 from borgtrace.scheduling.state import ENDED, KIND, PREEMPTED, STARTED, SUBMITTED
 from borgtrace.schema.time import HOUR
 
-RESULT = RESULTS["simulation_hours"]
 USED = ("cpu_used", "memory_used")
 """Columns that only measured tasks fill."""
 
@@ -55,7 +53,7 @@ def means(begin: Index, end: Index, weights: Numbers, bounds: Index) -> Numbers:
     return np.asarray(np.diff(total, axis=0) / np.diff(bounds)[:, None])
 
 
-def hours_of(trace: Trace, found: Index, policy: str, planned: Index, impossible: Index) -> list[dict[str, Any]]:
+def hours_of(trace: Trace, found: Index, policy: str, planned: Index, impossible: Index) -> list[Row]:
     """Return a row for each tier and hour; the parameters are those of :func:`borgtrace.scheduling.simulate.rows_of`.
 
     Parameters
@@ -100,7 +98,7 @@ def plot(result: pa.Table) -> Chart:
     """Draw what waits, what is asked for and used of the cell's CPU, and evictions, by hour."""
     shared = {"x": hour_axis(), "strokeDash": "policy"}
     cell = Plot(_of_cell(result), **shared, y=axis("share", "CPU of the cell", axis={"format": "%"}), color="series")
-    parts = [Plot(result, RESULT, **shared, y=name, color="tier") for name in ("waiting_hours", "evicted")]
+    parts = [Plot(result, **shared, y=name, color="tier") for name in ("waiting_hours", "evicted")]
     drawn = [
         plotted.add(line()).draw(title, width=280)
         for plotted, title in zip([*parts, cell], ("Waiting", "Evictions", "Allocation and use"), strict=True)
@@ -109,4 +107,4 @@ def plot(result: pa.Table) -> Chart:
     return beside(title, *drawn).resolve_scale(color="independent")
 
 
-SIMULATE_HOURS = replace(SIMULATE, result=RESULT, compute=hours_of, plot=plot)
+SIMULATE_HOURS = Simulate.declared(hours_of, name="simulation_hours", plot=plot)

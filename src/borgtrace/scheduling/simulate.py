@@ -21,11 +21,9 @@ import pyarrow as pa
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.recipe import EngineTables
+from borgtrace.recipe import EngineTables, Row
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, beside, melted
-from borgtrace.recipe.checks import table_of
 from borgtrace.recipe.store_question import StoreQuestion
-from borgtrace.scheduling._results import RESULTS
 from borgtrace.scheduling.event_log import write_event_log
 from borgtrace.scheduling.machines import EXTENDED, UNIT
 from borgtrace.scheduling.plan import Plan, parse_plan, plan_of
@@ -37,7 +35,6 @@ from borgtrace.scheduling.variants import costliest, parse_machines, parse_upgra
 from borgtrace.schema.time import HOUR, SECOND
 from borgtrace.store import Store
 
-RESULT = RESULTS["simulation"]
 _ROOM = {"stranded_cpu": "stranded CPU", "stranded_memory": "stranded memory", "overcommitted": "overcommitted time"}
 _LARGE = 0.1
 """Tasks that ask for more of the largest machine's CPU or memory are large."""
@@ -127,7 +124,7 @@ class Simulate(StoreQuestion):
 
     def answer(
         self, store: Store, tables: EngineTables, asked: tuple[Setting, Mapping[str, Policy | None]]
-    ) -> pa.Table:
+    ) -> list[Row]:
         """Schedule the trace again with each policy; see the base."""
         setting, policies = asked
         self.report("reading", 0, len(policies))
@@ -145,7 +142,7 @@ class Simulate(StoreQuestion):
                 self.report(f"{run[0]}{run[2]}", done, len(runs))
                 yield run
 
-        rows: list[dict[str, Any]] = []
+        rows: list[Row] = []
         work = partial(_replayed, setting=setting, plan=plan, factor=factor, compute=self.compute)
         for made, found in map_processes(work, begun(), setting.jobs, place=str(store.path)):
             rows += made
@@ -153,7 +150,7 @@ class Simulate(StoreQuestion):
                 write_event_log(store, trace, found, setting.policies[0], setting.seed, setting.event_log)
         for sentence in costliest(rows):
             self.said(sentence)
-        return table_of(rows, self.result)
+        return rows
 
 
 _Run = tuple[str, Policy | None, str, Trace]
@@ -161,8 +158,8 @@ _Run = tuple[str, Policy | None, str, Trace]
 
 
 def _replayed(
-    run: _Run, setting: Setting, plan: Plan | None, factor: float, compute: Callable[..., list[dict[str, Any]]]
-) -> tuple[list[dict[str, Any]], Index | None]:
+    run: _Run, setting: Setting, plan: Plan | None, factor: float, compute: Callable[..., list[Row]]
+) -> tuple[list[Row], Index | None]:
     """Return the rows of one policy and change, and the schedule itself where a log of it is written."""
     name, policy, change, trace = run
     given: dict[str, Any] = {"seed": setting.seed, "plan": plan, "whole_jobs": setting.whole_jobs}
@@ -189,7 +186,7 @@ def _counted(trace: Trace, plan: Plan | None) -> str:
     )
 
 
-def rows_of(trace: Trace, found: Index, policy: str, planned: Index, impossible: Index) -> list[dict[str, Any]]:
+def rows_of(trace: Trace, found: Index, policy: str, planned: Index, impossible: Index) -> list[Row]:
     """Return the rows of a policy, one for each tier with tasks.
 
     Parameters
@@ -249,7 +246,7 @@ def _mean(values: Numbers) -> float | None:
 
 def plot(result: pa.Table) -> Chart:
     """Draw the tasks that wait at the end and the room that is stranded, by policy."""
-    plotted = Plot(result, RESULT, x=axis("pending_end"), y="policy", color="tier")
+    plotted = Plot(result, x=axis("pending_end"), y="policy", color="tier")
     plotted.add(bar(), tips=("running_end", "wait_p50", "wait_p90", "evicted"))
     # What is of the whole cell stands in the row of each tier.
     rows = list({row["policy"]: row for row in result.to_pylist()}.values())
@@ -264,4 +261,4 @@ def plot(result: pa.Table) -> Chart:
     return beside("Other schedulers (simulated, beside what was recorded)", *parts).resolve_scale(color="independent")
 
 
-SIMULATE = Simulate(result=RESULT, compute=rows_of, plot=plot)
+SIMULATE = Simulate.declared(rows_of, name="simulation", plot=plot)

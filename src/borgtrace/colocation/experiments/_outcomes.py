@@ -57,7 +57,7 @@ def grid_experiment(
         return to_table(study.grid(options).outcomes(cells()), declared)
 
     # 10 instances, where an experiment past the paper takes 5: these are compared with its means over 50.
-    facts = {"options": PACKING, "cells": cells, "defaults": {"instances": 10}}
+    facts: dict[str, Any] = {"options": PACKING, "cells": cells, "defaults": {"instances": 10}}
     return Experiment.declared(compute, measures, plot=plot, order=order, **facts)
 
 

@@ -15,18 +15,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.errors import check_names
-from borgtrace.overcommit._results import RESULTS
+from borgtrace.overcommit._answers import CHARTS, RESULTS
 from borgtrace.overcommit.histogram import unit
 from borgtrace.overcommit.recommenders.backtest import Tally
 from borgtrace.overcommit.recommenders.recommender import KINDS, Recommender
 from borgtrace.overcommit.recommenders.samples import job_samples
 from borgtrace.overcommit.replay import RESOURCES
-from borgtrace.recipe import EngineTables, NotApplicable
-from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point
-from borgtrace.recipe.checks import table_of
+from borgtrace.recipe import EngineTables, NotApplicable, Row
+from borgtrace.recipe.charts.listed import listed_chart
 from borgtrace.recipe.store_question import StoreQuestion
 from borgtrace.store import Store
 
@@ -53,15 +51,15 @@ class Backtest(StoreQuestion):
         check_names("--resource", parameters["resources"], RESOURCES)
         return chosen, {name: unit(name, parameters["cores"], parameters["gib"]) for name in parameters["resources"]}
 
-    def answer(self, store: Store, tables: EngineTables, asked: Asked) -> pa.Table:
+    def answer(self, store: Store, tables: EngineTables, asked: Asked) -> list[Row]:
         """Back-test recommenders on the jobs of a store; see the base."""
         chosen, units = asked
         rows = _rows(store, chosen, units)
         NotApplicable.unless(rows, "no task has both usage and a request")
-        return table_of(rows, self.result)
+        return rows
 
 
-def _rows(store: Store, asked: Sequence[Recommender], units: Mapping[str, float]) -> list[dict[str, Any]]:
+def _rows(store: Store, asked: Sequence[Recommender], units: Mapping[str, float]) -> list[Row]:
     pairs = [(resource, each) for resource in units for each in asked if resource in each.resources]
     tallies = {(resource, group, each.label): Tally() for resource, each in pairs for group in _GROUPS}
     slots: dict[str, list[tuple[int, int]]] = {resource: [] for resource in units}
@@ -82,7 +80,7 @@ def _rows(store: Store, asked: Sequence[Recommender], units: Mapping[str, float]
     ]
 
 
-def _row(tally: Tally, size: float, n_slots: float) -> dict[str, Any]:
+def _row(tally: Tally, size: float, n_slots: float) -> Row:
     slack, changes = np.concatenate(tally.slack), np.concatenate(tally.changes)
     return {
         "jobs": tally.jobs,
@@ -97,13 +95,4 @@ def _row(tally: Tally, size: float, n_slots: float) -> dict[str, Any]:
     }
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the share of task time above the limit over the mean relative slack."""
-    x, y = axis("slack_mean", "mean relative slack"), axis("short", "share of task time above the limit")
-    plotted = Plot(result, RESULT, x=x, y=y, color="recommender")
-    plotted.add(point(60))
-    plotted.facet(row="resource", column="tasks", independent=("y",))
-    return plotted.draw("Slack against shortage of recommended limits", width=WIDTH // 2, height=180)
-
-
-RECOMMENDERS = Backtest(result=RESULT, compute=_rows, plot=plot)
+RECOMMENDERS = Backtest(result=RESULT, compute=_rows, plot=listed_chart(CHARTS, RESULT.name, __name__))

@@ -1,0 +1,13 @@
+"""What is declared of the answers of what-ifs of scheduling: their tables, what is claimed about them, and charts."""
+
+from pathlib import Path
+
+from borgtrace.recipe.listed_claims import ListedClaims
+from borgtrace.schema.tables import read_declarations
+
+RESULTS = read_declarations(Path(__file__).with_name("results.columns"))
+"""The declared answers."""
+CLAIMS = ListedClaims(Path(__file__).with_name("claims.toml"))
+"""What is claimed about them."""
+CHARTS = Path(__file__).with_name("charts.toml")
+"""How they are drawn, where that takes no function."""
