@@ -53,7 +53,7 @@ def test_every_way_is_run_where_tasks_come_one_after_the_other() -> None:
         return cast(Study, SimpleNamespace(pool=lambda options: on_clock(values, start=start)))
 
     options = cast(Any, SimpleNamespace(capacity=0.5))
-    found = packing_online.compute(study([0, 6]), options).to_pylist()
+    found = packing_online.compute(study([0, 6]), options)
     # Five ways without requests, 18 slots each.
     assert [(row["estimator"], row["cold_start"], row["hour"]) for row in found] == [
         (way, "name", hour)

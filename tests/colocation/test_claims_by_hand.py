@@ -33,6 +33,7 @@ from borgtrace.colocation.experiments._outcomes import to_table
 from borgtrace.colocation.grid import Grid
 from borgtrace.colocation.pool import Step
 from borgtrace.placement import Observation
+from borgtrace.recipe.checks import table_of
 from tests.colocation.answers import measured
 from tests.colocation.test_packing_experiments import outcome
 from tests.colocation.test_packing_past import on_clock
@@ -45,7 +46,8 @@ def test_shares_and_counts_of_the_preparation() -> None:
         Step("averages above the whole machine, replaced", 13, 9000, "windows"),
     )
     pool = SimpleNamespace(pool=lambda options: SimpleNamespace(steps=steps))
-    result = colocation_preparation.compute(cast(Study, pool), cast(Any, None))
+    answer = colocation_preparation.compute(cast(Study, pool), cast(Any, None))
+    result = table_of(answer, colocation_preparation.EXPERIMENT.result)
     assert result["step"].to_pylist() == [1, 2, 3]
     assert measured(colocation_preparation, "S1-zero", result) == 0.01
     assert measured(colocation_preparation, "S1-short-tasks", result) == 285 / 297
@@ -127,7 +129,7 @@ def test_tasks_that_never_change_correlate_with_nobody() -> None:
     wave = np.tile([0.25, 0.5], 12)
     pool = on_clock(np.stack([wave, wave, np.full(24, 0.25)]), jobs=[7, 7, 7])
     study = SimpleNamespace(pool=lambda options: pool)
-    rows = task_correlation.compute(cast(Study, study), cast(Any, SimpleNamespace(hours=2, seed=0))).to_pylist()
+    rows = task_correlation.compute(cast(Study, study), cast(Any, SimpleNamespace(hours=2, seed=0)))
     assert {(row["scope"], row["n_pairs"], round(row["mean"], 9)) for row in rows} == {("within", 1, 1.0)}
     # The pairs of a job do not depend on its number.
     assert task_correlation.pairs_of(np.array([1, 1]), 0)["within"].tolist() == [[0, 1]]

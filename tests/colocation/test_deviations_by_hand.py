@@ -11,6 +11,7 @@ import pytest
 
 from borgtrace.colocation.experiments import colocation_preparation, deviation_regression, relative_difference
 from borgtrace.colocation.pool import Step
+from borgtrace.recipe.checks import table_of
 from tests.colocation.answers import measured, options, refused, study_of
 from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make
@@ -50,7 +51,7 @@ def test_weighted_windows_are_drawn_by_their_length() -> None:
 
 def test_the_spread_over_tasks_for_each_number_of_samples() -> None:
     pool = make([[0.5] * 2, [0.25] * 5, [0.0] * 5])
-    rows = relative_difference.compute(study_of(pool), options(seed=0)).to_pylist()
+    rows = relative_difference.compute(study_of(pool), options(seed=0))
     assert [(row["n_samples"], row["n_tasks"]) for row in rows] == [(1, 2), (2, 2), (5, 1)]
     assert {round(row[name], 6) for row in rows for name in ("p5", "median", "p95")} == {0.9}
     with refused("every task's average usage is 0"):
@@ -116,7 +117,8 @@ def test_steps_that_a_pool_does_not_record() -> None:
         Step("averages above", 0, 5, "windows"),
     )
     pool = SimpleNamespace(steps=steps)
-    table = colocation_preparation.compute(study_of(pool), options())
+    answer = colocation_preparation.compute(study_of(pool), options())
+    table = table_of(answer, colocation_preparation.EXPERIMENT.result)
     rows = [(row["step"], row["name"], row["unit"], row["n_touched"], row["n_before"]) for row in table.to_pylist()]
     assert rows == [(k, step.name, step.unit, step.count, step.of) for k, step in enumerate(steps, 1)]
     # The first has nothing to touch.

@@ -54,7 +54,7 @@ def test_one_window_is_as_defined_and_one_as_printed() -> None:
     values = np.full((2, 24), 0.25)
     values[1, 12:] = 0.5
     study = SimpleNamespace(pool=lambda options: on_clock(values))
-    rows = usage_stationarity.compute(study, SimpleNamespace(seed=0)).to_pylist()  # type: ignore[arg-type]
+    rows = usage_stationarity.compute(study, SimpleNamespace(seed=0))  # type: ignore[arg-type]
     assert rows == [{"spacing": 12, "length": length, "n_tasks": 2, "rejected": 0.5} for length in (12, 11)]
     assert [claim.id for claim in usage_stationarity.EXPERIMENT.claims] == [
         f"S1-ks-{spacing}-{length}" for spacing in (12, 24, 36) for length in (spacing, spacing - 1)

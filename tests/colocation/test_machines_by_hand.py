@@ -83,7 +83,7 @@ def test_a_way_is_matched_by_its_overflow_without_rebalancing(monkeypatch: pytes
 
 def test_a_mix_is_taken_where_it_is_given() -> None:
     asked: list[Any] = []
-    instances = SimpleNamespace(table=lambda rows: rows(SimpleNamespace()))
+    instances = SimpleNamespace(rows=lambda rows: rows(SimpleNamespace()))
     study = cast(Study, SimpleNamespace(instances=lambda options: instances, machines=lambda: "those of the cell"))
 
     def rows_of(instance: Any, table: Any, seed: int) -> None:

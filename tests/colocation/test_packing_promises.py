@@ -14,6 +14,7 @@ from borgtrace.colocation.experiments import packing_promises
 from borgtrace.errors import UsageError
 from borgtrace.placement import Observation, pack
 from borgtrace.placement.estimators.promises import Promises, nested_slack
+from borgtrace.recipe.checks import table_of
 
 from .test_advice import on_clock
 
@@ -86,7 +87,7 @@ def _planted(swing: float, *, days: int = 4, n: int = 600) -> tuple[np.ndarray, 
 def _answer(values: np.ndarray, priority: np.ndarray, promises: str) -> pa.Table:
     pool = on_clock(values, priority=priority, generation="2011")
     options = Options(size=len(values), instances=1, hours=values.shape[1] // 12, promises=promises)
-    return packing_promises.compute(Study(pool), options)
+    return table_of(packing_promises.compute(Study(pool), options), packing_promises.EXPERIMENT.result)
 
 
 def test_classes_keep_their_promises_on_later_hours_of_a_daily_rhythm_and_gpa_does_not() -> None:

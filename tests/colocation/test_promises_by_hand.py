@@ -133,7 +133,7 @@ def test_what_is_learned_and_who_has_no_past(
     monkeypatch.setattr(np.random, "default_rng", drawing)
     options = SimpleNamespace(promises="production=0.999,free=0.95", seed=3, hours=72, size=4, instances=2)
     study = cast(Study, SimpleNamespace(pool=lambda options: pool))
-    found = packing_promises.compute(study, cast(Any, options)).to_pylist()
+    found = packing_promises.compute(study, cast(Any, options))
     # Of random classes, and of each instance.
     assert drawing.seeds == [[3, 7], [3, 0, 11], [3, 1, 11]]
     assert len(asked) == 2 * cuts

@@ -50,7 +50,7 @@ def test_the_first_half_is_learned_from_and_the_second_judges() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(packing_correlated, "_rows", rows_of)
         given = options(hours=2, size=3, instances=2, seed=0)
-        found = packing_correlated.compute(study_of(pool), given).to_pylist()
+        found = packing_correlated.compute(study_of(pool), given)
     assert found == [{"instance": k, "n_tasks": 3, "hours": 1.0} for k in (0, 1)]
     for seen, jobs, judged in asked:
         assert (seen.values.shape, set(seen.values.ravel().tolist())) == ((3, 12), {0.125})
@@ -103,7 +103,7 @@ def test_a_replay_draws_from_all_windows_of_a_task() -> None:
         patch.setattr(packing_replay, "longest_busy_span", lambda *given: type(span)(12, 24, span.tasks))
         patch.setattr(packing_replay, "_rows", lambda judged: asked.append(judged) or [{}])
         given = options(hours=3, size=2, instances=1, seed=0, realizations=100)
-        found = packing_replay.compute(study_of(pool), given).to_pylist()
+        found = packing_replay.compute(study_of(pool), given)
     assert found == [{"instance": 0, "n_tasks": 2, "hours": 2.0}]
     (judged,) = asked
     assert judged["draws"].shape == (2, 100)

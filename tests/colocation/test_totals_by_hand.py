@@ -39,7 +39,7 @@ def test_errors_of_normal_percentiles() -> None:
 def test_a_violin_for_each_size_of_the_figure() -> None:
     found = [sums(10, [[2.0] * 3, [1.0] * 3]), sums(15, [[2.0] * 3]), sums(50, [[0.0, 2.0, 0.0]])]
     study = cast(Study, SimpleNamespace(sums=lambda options: found))
-    rows = percentile_error.compute(study, options()).to_pylist()
+    rows = percentile_error.compute(study, options())
     assert {(row["size"], row["percentile"], row["n_samples"]) for row in rows} == {
         *((10, level, 2) for level in (95.0, 99.0, 99.9)),
         (50, 99.0, 1),
@@ -96,7 +96,7 @@ def test_how_often_normality_is_rejected() -> None:
     # The critical values are .752 and .787.
     found = cast(Any, SimpleNamespace(size=20, normality=np.array([0.75, 0.76, 0.78, 0.79]), mean=np.array([1.0, 2.0])))
     study = cast(Study, SimpleNamespace(sums=lambda options: [found]))
-    (row,) = sum_normality.compute(study, options(realizations=100)).to_pylist()
+    (row,) = sum_normality.compute(study, options(realizations=100))
     assert row == {
         **{"size": 20, "n_samples": 4, "n_realizations": 100, "mean_usage": 1.5},
         **{"rejected": 0.75, "rejected_1974": 0.25},

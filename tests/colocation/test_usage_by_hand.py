@@ -199,7 +199,7 @@ def answer(values: np.ndarray, counts: list[int] | None = None, **options: int) 
         identity = {"collection_id": pool.collection_id, "instance_index": pool.instance_index}
         pool = type(pool)(offsets=np.cumsum([0, *counts]), **fields, **identity)
     study = cast(Study, SimpleNamespace(pool=lambda options: pool))
-    return usage_changes.compute(study, cast(Any, SimpleNamespace(**options))).to_pylist()
+    return usage_changes.compute(study, cast(Any, SimpleNamespace(**options)))
 
 
 def test_shares_of_four_tasks_whose_last_half_hour_is_left_out() -> None:

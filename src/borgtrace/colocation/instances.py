@@ -14,7 +14,6 @@ from threading import Lock
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.colocation.pool import Pool, UsageColumn
 from borgtrace.engine import SparkTasks
@@ -172,9 +171,9 @@ class Instances:
             # Threads: kernels hold no GIL, and what is kept for the next experiment could not be shared by processes.
             yield from workers.map(lambda number: work(self.make(number)), range(self.count))
 
-    def table(self, rows: Callable[[Instance], list[dict[str, Any]]]) -> pa.Table:
-        """Make some rows of every instance and put them into one table."""
-        return pa.Table.from_pylist([row for some in self.map(rows) for row in some])
+    def rows(self, rows: Callable[[Instance], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        """Make some rows of every instance."""
+        return [row for some in self.map(rows) for row in some]
 
 
 def split(pool: Pool, size: int, seed: int) -> tuple[Pool, Pool]:

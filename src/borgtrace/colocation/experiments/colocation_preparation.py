@@ -7,22 +7,18 @@ last rows count windows: left out because a value is missing, or corrected becau
 Reference: Janus & Rzadca, SoCC'17, §3.1.
 """
 
-import pyarrow as pa
-
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import POOL
-from borgtrace.colocation.experiments._answers import RESULTS
-from borgtrace.schema.arrow import arrow_schema
+from borgtrace.colocation.experiments._answers import Row
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Return what each step of the preparation touched."""
     steps = study.pool(options).steps
-    rows = [
+    return [
         {"step": rank, "name": step.name, "unit": step.unit, "n_touched": step.count, "n_before": step.of}
         for rank, step in enumerate(steps, 1)
     ]
-    return pa.Table.from_pylist(rows, schema=arrow_schema(RESULTS["colocation_preparation"]))
 
 
 EXPERIMENT = Experiment.declared(compute, order=199, options=(*POOL, "instantaneous", "include"))

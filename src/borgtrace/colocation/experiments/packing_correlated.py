@@ -11,7 +11,6 @@ Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 from collections.abc import Mapping
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._answers import Row, replayed
@@ -22,7 +21,7 @@ from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Observation, pack
 TARGETS = (0.05, 0.01)
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Learn on the first half of the busiest hours, judge on the second."""
     pool = study.pool(options)
     span = longest_busy_span(pool, options.hours, options.size)
@@ -41,7 +40,7 @@ def compute(study: Study, options: Options) -> pa.Table:
         judged = {"raw": after, "shuffled": shuffled(after, options.seed + k)}
         common = {"instance": k, "n_tasks": len(after), "hours": after.shape[1] / 12}
         rows += [row | common for row in _rows(seen, jobs, judged)]
-    return pa.Table.from_pylist(rows)
+    return rows
 
 
 def _rows(seen: Observation, jobs: Index, judged: Mapping[str, Values]) -> list[Row]:

@@ -9,7 +9,6 @@ Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
@@ -28,10 +27,10 @@ def ways() -> list[Estimator]:
     return [Gpa(0.01), Gpa(0.001), Convolution(0.001), Average(1.25), Percentile(100)]
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Pack onto unequal machines with every estimator, packer and order."""
     table = parse_mix(options.mix) if options.mix else study.machines()
-    return study.instances(options).table(lambda instance: _rows(instance, table, options.seed))
+    return study.instances(options).rows(lambda instance: _rows(instance, table, options.seed))
 
 
 def in_order(inventory: Numbers, order: str) -> Numbers:

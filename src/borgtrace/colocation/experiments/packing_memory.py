@@ -10,7 +10,6 @@ Reference: Janus & Rzadca, SoCC'17, §7 (future work); Panigrahy et al. 2011 (do
 """
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace import placement
 from borgtrace.colocation import Experiment, Options, Study
@@ -33,7 +32,7 @@ def tests() -> list[tuple[Estimator, Estimator]]:
     return [(c, m) for c in cpu for m in (Percentile(100), Gpa(1e-5))]
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Pack CPU and memory together with every pair of tests and every packer.
 
     Raises
@@ -45,7 +44,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     NotApplicable.unless(pool.memory is not None, "no memory was observed")
     disk = pool.disk_request
     known = None if disk is None or np.isnan(disk).all() else np.nan_to_num(disk).astype(np.float64)
-    return study.instances(options).table(lambda instance: _rows(instance, picked(known, instance.tasks)))
+    return study.instances(options).rows(lambda instance: _rows(instance, picked(known, instance.tasks)))
 
 
 def _rows(instance: Instance, disk: Numbers | None) -> list[Row]:

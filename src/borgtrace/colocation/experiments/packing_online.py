@@ -36,7 +36,7 @@ def ways(pool: Pool) -> list[tuple[Estimator, ColdStart]]:
     return [*plain, (Gpa(0.01), "request"), (Request(1.0), "request")]
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Simulate the arrival and departure of the tasks with every estimator."""
     pool = study.pool(options)
     _require_arrivals(pool)
@@ -44,7 +44,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     for estimator, cold_start in ways(pool):
         day = simulate(pool, estimator, capacity=options.capacity, cold_start=cold_start)
         rows += [{"estimator": estimator.label, "cold_start": cold_start, **row} for row in _hours(day, pool)]
-    return pa.Table.from_pylist(rows)
+    return rows
 
 
 def _require_arrivals(pool: Pool) -> None:

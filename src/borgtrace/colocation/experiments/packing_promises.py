@@ -33,7 +33,7 @@ _DAY = 24 * _HOUR
 """Slots."""
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Pack by the earlier hours in each way, and judge each class on the later ones."""
     pool = study.pool(options)
     classes = Classes.of(pool, options.promises, options.seed)
@@ -57,7 +57,7 @@ def compute(study: Study, options: Options) -> pa.Table:
         common |= {"n_tasks": len(tasks), "classes": classes.origin}
         for way, packing in zip(WAYS, _packings(moments, own, Observation(seen)), strict=False):
             rows += [row | common | {"way": way} for row in _judged(packing, later, own)]
-    return pa.Table.from_pylist(rows)
+    return rows
 
 
 def _moments(values: Values, hours: Index) -> tuple[Numbers, Numbers]:

@@ -12,7 +12,6 @@ Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.colocation import Cell, Experiment, Grid, Options, Study
 from borgtrace.colocation.experiment import PACKING
@@ -33,11 +32,11 @@ def candidates(target: float) -> list[Estimator]:
     return [kind(target) for kind in estimators().values() if kind.targets and not kind.needs_more]
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Run every estimator with a target on both pools."""
     twin = heavy_tail(study.pool(options), options.seed)
     rows = _rows(AS_IT_IS, *study.halves(options), options.target)
-    return pa.Table.from_pylist(rows + _rows(HEAVY_TAIL, *halves(twin, options, study.workers), options.target))
+    return rows + _rows(HEAVY_TAIL, *halves(twin, options, study.workers), options.target)
 
 
 def _rows(name: str, grid: Grid, learning: Grid, target: float) -> list[Row]:

@@ -10,7 +10,6 @@ Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._answers import Row, replayed
@@ -25,7 +24,7 @@ def ways() -> list[Estimator]:
     return [Gpa(0.1), Gpa(0.01), Gpa(0.001), Convolution(0.001), Average(1.25), Percentile(90)]
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Place tasks that ran at the same time, and replay them."""
     pool = study.pool(options)
     span = longest_busy_span(pool, options.hours, options.size)
@@ -38,7 +37,7 @@ def compute(study: Study, options: Options) -> pa.Table:
         judged = {"draws": drawn, "shuffled": shuffled(real[order], options.seed + k), "raw": real[order]}
         common = {"instance": k, "n_tasks": len(drawn), "hours": span.slots / 12}
         rows += [row | common for row in _rows(judged)]
-    return pa.Table.from_pylist(rows)
+    return rows
 
 
 def _rows(judged: dict[str, Values]) -> list[Row]:

@@ -9,7 +9,6 @@ Reference: Janus & Rzadca, SoCC'17, Fig. 6.
 """
 
 import numpy as np
-import pyarrow as pa
 from scipy.special import ndtri
 
 from borgtrace.colocation import Experiment, Options, Study
@@ -30,11 +29,11 @@ def errors(sums: SampleSums) -> Numbers:
     return relative
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Return the distribution over samples of the relative error, per size and percentile."""
     rows = [row for sums in study.sums(options) if sums.size in SIZES for row in _rows(sums)]
     NotApplicable.unless(rows, "all realized percentiles are 0")
-    return pa.Table.from_pylist(rows)
+    return rows
 
 
 def _rows(sums: SampleSums) -> list[Row]:

@@ -9,12 +9,11 @@ Reference: Janus & Rzadca, SoCC'17, Fig. 1.
 """
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._samples import prefix_means
 from borgtrace.colocation.experiment import POOL
-from borgtrace.colocation.experiments._answers import spread
+from borgtrace.colocation.experiments._answers import Row, spread
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.recipe import NotApplicable
@@ -50,7 +49,7 @@ def differences(pool: Pool, seed: int = 0) -> Numbers:
     return relative
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Return percentiles over tasks of the relative difference, per number of samples."""
     relative = differences(study.pool(options), options.seed)
     rows = []
@@ -59,7 +58,7 @@ def compute(study: Study, options: Options) -> pa.Table:
         if known.size:
             rows.append({"n_samples": size, "n_tasks": known.size, **spread(known)})
     NotApplicable.unless(rows, "every task's average usage is 0")
-    return pa.Table.from_pylist(rows)
+    return rows
 
 
 EXPERIMENT = Experiment.declared(compute, order=200, options=(*POOL, "instantaneous"))

@@ -24,9 +24,9 @@ REALIZATIONS = PAPER_SCALE["realizations"]
 """R of the paper."""
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Return rejection rates and mean totals per size."""
-    return pa.Table.from_pylist([_row(sums, options.realizations) for sums in study.sums(options)])
+    return [_row(sums, options.realizations) for sums in study.sums(options)]
 
 
 def _row(sums: SampleSums, realizations: int) -> Row:

@@ -10,7 +10,6 @@ Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._answers import Row
@@ -22,7 +21,7 @@ PAIRS = 20_000
 EDGES = np.linspace(-1, 1, 41)
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Correlate pairs of tasks within and across jobs."""
     pool = study.pool(options)
     span = longest_busy_span(pool, options.hours, 1_000, most=5_000, seed=options.seed)
@@ -41,7 +40,7 @@ def compute(study: Study, options: Options) -> pa.Table:
             found = np.clip((unit[pairs[:, 0]] * unit[pairs[:, 1]]).sum(axis=1), -1, 1)
             rows += _rows(scope, found, len(span.tasks), span.slots)
     NotApplicable.unless(rows, "fewer than two tasks of the same hours have varying usage")
-    return pa.Table.from_pylist(rows)
+    return rows
 
 
 def pairs_of(jobs: Index, seed: int) -> dict[str, Index]:

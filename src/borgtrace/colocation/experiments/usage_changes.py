@@ -13,10 +13,10 @@ Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
 import numpy as np
-import pyarrow as pa
 from scipy.special import bdtrc, fdtrc, ndtr
 
 from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.raw_series import busiest_span, longest_busy_span, series
 from borgtrace.kernels.arrays import Flags, Index, Numbers, Values
 
@@ -94,7 +94,7 @@ def _bursty(values: Values) -> Flags:
     return np.asarray(bdtrc(runs - 1, values.shape[1], ndtr(-3)) < SIGNIFICANCE)
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Return the share of the tasks that change in each way, and of those that do not."""
     pool = study.pool(options)
     span = longest_busy_span(pool, options.hours, options.size)
@@ -103,7 +103,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     found = changes(series(pool, span)[:, : span.slots // _HOUR * _HOUR])
     found["none"] = ~np.any(list(found.values()), axis=0)
     common = {"n_tasks": len(span.tasks), "hours": span.slots / _HOUR}
-    return pa.Table.from_pylist([{"kind": kind, "share": float(of.mean())} | common for kind, of in found.items()])
+    return [{"kind": kind, "share": float(of.mean())} | common for kind, of in found.items()]
 
 
 EXPERIMENT = Experiment.declared(compute, order=204, options=("tasks", "size", "hours", "seed"), defaults={"hours": 72})

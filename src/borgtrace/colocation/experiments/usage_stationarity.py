@@ -9,9 +9,9 @@ Reference: Janus & Rzadca, SoCC'17, §3.4.
 """
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
+from borgtrace.colocation.experiments._answers import Row
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.recipe import NotApplicable
@@ -41,7 +41,7 @@ def rejections(pool: Pool, spacing: int, length: int, seed: int = 0) -> tuple[in
     return int(tasks[differ].sum()), int(tasks.sum())
 
 
-def compute(study: Study, options: Options) -> pa.Table:
+def compute(study: Study, options: Options) -> list[Row]:
     """Return the share of tasks whose windows differ, for both readings of a window."""
     pool, rows = study.pool(options), []
     for spacing in SPACINGS:
@@ -51,7 +51,7 @@ def compute(study: Study, options: Options) -> pa.Table:
                 share = rejected / tested
                 rows.append({"spacing": spacing, "length": length, "n_tasks": tested, "rejected": share})
     NotApplicable.unless(rows, f"no task has two windows of {SPACINGS[0]} samples")
-    return pa.Table.from_pylist(rows)
+    return rows
 
 
 EXPERIMENT = Experiment.declared(compute, order=203)
