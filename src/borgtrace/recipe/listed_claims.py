@@ -13,6 +13,7 @@ from borgtrace.recipe.claims import NOTHING, Claim
 from borgtrace.recipe.criteria import Criterion, above, at_least, at_most, below, between, equals, near
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.scope import Scope
+from borgtrace.schema.tables import Table, read_declarations
 from borgtrace.schema.time import parse_time
 
 Said = Mapping[str, Any]
@@ -70,6 +71,18 @@ class ListedClaims:
         if isinstance(said, str):
             return partial(_found, query=said, why=why)
         return partial(functions[said["function"]], **{name: what for name, what in said.items() if name != "function"})
+
+
+def declared_beside(module: str) -> tuple[dict[str, Table], ListedClaims, Path]:
+    """Return what is declared of answers in the folder of a module: their tables, claims about them, and charts.
+
+    Parameters
+    ----------
+    module
+        Its ``__file__``; beside it lie ``results.columns``, ``claims.toml`` and ``charts.toml``.
+    """
+    folder = Path(module).parent
+    return read_declarations(folder / "results.columns"), ListedClaims(folder / "claims.toml"), folder / "charts.toml"
 
 
 def _found(result: pa.Table, query: str, why: str) -> Any:

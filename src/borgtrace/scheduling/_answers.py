@@ -1,13 +1,6 @@
 """What is declared of the answers of what-ifs of scheduling: their tables, what is claimed about them, and charts."""
 
-from pathlib import Path
+from borgtrace.recipe.listed_claims import declared_beside
 
-from borgtrace.recipe.listed_claims import ListedClaims
-from borgtrace.schema.tables import read_declarations
-
-RESULTS = read_declarations(Path(__file__).with_name("results.columns"))
-"""The declared answers."""
-CLAIMS = ListedClaims(Path(__file__).with_name("claims.toml"))
-"""What is claimed about them."""
-CHARTS = Path(__file__).with_name("charts.toml")
-"""How they are drawn, where that takes no function."""
+RESULTS, CLAIMS, CHARTS = declared_beside(__file__)
+"""Tables by the name of the question, what is claimed about them, and how they are drawn where that needs no code."""

@@ -1,7 +1,6 @@
 """What experiments answer with: tables, rows as charts and claims ask for them, and what is claimed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,10 @@ from borgtrace.colocation.quality import overflow_counts
 from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.placement import Packing
 from borgtrace.recipe import NotApplicable
-from borgtrace.recipe.listed_claims import ListedClaims
-from borgtrace.schema.tables import read_declarations
+from borgtrace.recipe.listed_claims import declared_beside
 
-RESULTS = read_declarations(Path(__file__).with_name("results.columns"))
-"""Tables of results by the name of the experiment."""
-CLAIMS = ListedClaims(Path(__file__).with_name("claims.toml"))
-"""What is claimed about them."""
-CHARTS = Path(__file__).with_name("charts.toml")
-"""How they are drawn, where that takes no function."""
+RESULTS, CLAIMS, CHARTS = declared_beside(__file__)
+"""Tables by the name of the question, what is claimed about them, and how they are drawn where that needs no code."""
 _SPREAD = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
 
 
