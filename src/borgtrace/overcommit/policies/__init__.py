@@ -4,12 +4,9 @@ from borgtrace.overcommit.policies.distributions import Convolution, Saddlepoint
 from borgtrace.overcommit.policies.forecast import Forecast
 from borgtrace.overcommit.policies.gaussian import Gpa, OnlineGpa
 from borgtrace.overcommit.policies.kubernetes import NodePolicy
-from borgtrace.overcommit.policies.limits import Limit
 from borgtrace.overcommit.policies.machines import NSigma
-from borgtrace.overcommit.policies.parsing import parse_policy
-from borgtrace.overcommit.policies.policy import KINDS, Policy, Prediction
-from borgtrace.overcommit.policies.reserved import Reservation
-from borgtrace.overcommit.policies.tasks import TaskPercentile
+from borgtrace.overcommit.policies.policy import KINDS, Limit, Policy, Prediction, parse_policy
+from borgtrace.overcommit.policies.tasks import Reservation, TaskPercentile
 
 __all__ = ["KINDS", "Convolution", "Forecast", "Gpa", "Limit", "NSigma", "NodePolicy", "OnlineGpa", "Policy"]
 __all__ += ["Prediction", "Reservation", "Saddlepoint", "TaskPercentile", "parse_policy"]
