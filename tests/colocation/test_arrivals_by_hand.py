@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation import Study
+from borgtrace.colocation.cluster import SlotCounts
 from borgtrace.colocation.experiments import packing_online
-from borgtrace.colocation.online import SlotCounts
 from borgtrace.recipe import NotApplicable
 from tests.colocation.answers import measured
 from tests.colocation.test_packing_past import on_clock

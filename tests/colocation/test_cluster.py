@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation import cluster as module
-from borgtrace.colocation.cluster import EVERYBODY, Cluster, _milestones
-from borgtrace.colocation.online import simulate
+from borgtrace.colocation.cluster import EVERYBODY, Cluster, _milestones, simulate
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.raw_series import Timeline
 from borgtrace.placement import BEST_FIT, FIRST_FIT, Average, Request

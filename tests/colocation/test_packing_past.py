@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation import synthetic_pool
+from borgtrace.colocation.cluster import simulate
 from borgtrace.colocation.experiments import (
     packing_correlated,
     packing_machines,
@@ -16,7 +17,6 @@ from borgtrace.colocation.experiments import (
 )
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.inventory import machines
-from borgtrace.colocation.online import simulate
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.raw_series import Timeline, busiest_span, series, shuffled
 from borgtrace.colocation.study import Study

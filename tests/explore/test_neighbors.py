@@ -12,8 +12,7 @@ import pytest
 
 from borgtrace.errors import UsageError
 from borgtrace.explore.span import Span
-from borgtrace.explore.tasks import Tasks
-from borgtrace.explore.trace import Trace
+from borgtrace.explore.trace import Tasks, Trace
 from borgtrace.schema import dialect
 from tests.explore.test_pyramid_files import layout
 

@@ -12,8 +12,7 @@ import pytest
 from borgtrace.errors import UsageError
 from borgtrace.forecast import FORECAST, FORECASTERS, PACKED, Examples, Series, backtest, packing, study
 from borgtrace.forecast.backtest import Backtest, Setting, backtests
-from borgtrace.forecast.forecasters import Forecaster
-from borgtrace.forecast.recurrent import _scaled
+from borgtrace.forecast.forecasters import Forecaster, _scaled
 from borgtrace.forecast.series import HORIZONS, PAST
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import EngineTables

@@ -9,7 +9,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from borgtrace.forecast import FORECASTERS, Examples
-from borgtrace.forecast.recurrent import Recurrent
+from borgtrace.forecast.forecasters import Recurrent
 from borgtrace.forecast.series import HORIZONS
 from tests.forecast.test_by_hand import NAN, example, joined
 

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
-from borgtrace.synth.arrivals import Arrivals
 from borgtrace.synth.classes import CLASSES
 from borgtrace.synth.consumption import EASY, EMPTY, IDLE, Consumption, use_little
 from borgtrace.synth.event_log import CollectionEvent, InstanceEvent
 from borgtrace.synth.event_rows import collection_row, instance_row
 from borgtrace.synth.jobs import Job
-from borgtrace.synth.workload import LARGE
+from borgtrace.synth.workload import LARGE, Arrivals
 from tests.synth.scripted import BEB, FREE, GOOGLE_2011, GOOGLE_2019, OTHER, Scripted, job_of, workload
 
 

@@ -1,4 +1,7 @@
-"""Machines and what is known of the tasks on them, at one moment of a simulation.
+"""An online cluster: tasks arrive when they did, are placed by what has been seen so far, and leave.
+
+The clock counts slots of 300 s.  Events are sorted as (slot, kind, task): in every slot departures come first, then
+arrivals, then the usage of the slot is measured.
 
 Nobody migrates.  A task that has been measured for less than `WARM_UP` slots is *cold*: it counts as what is known of
 earlier tasks of its user and logical name, else of its user, else as its request, else as what is known of all tasks so
@@ -13,9 +16,10 @@ from typing import Literal
 import numpy as np
 
 from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.quality import EVALUATION_RTOL
 from borgtrace.colocation.raw_series import Timeline
 from borgtrace.kernels.arrays import Flags, Index, Numbers, Values
-from borgtrace.placement import CAPACITY_RTOL, Estimator, Observation, Packer
+from borgtrace.placement import BEST_FIT, CAPACITY_RTOL, Estimator, Observation, Packer
 from borgtrace.placement.machines import choose, sum_up
 
 ColdStart = Literal["name", "request"]
@@ -26,11 +30,13 @@ REMEMBERED = 288
 Kin = tuple[int, int]
 EVERYBODY: Kin = (-1, -1)
 """Where the past of all tasks is kept; that of a kin is under its place in :attr:`Pool.kin` and its code."""
+# The order within a slot: who leaves makes room for who comes, and whoever is there then is measured.
+_DEPARTURE, _ARRIVAL, _MEASURE = 0, 1, 2
 
 
 @dataclass(eq=False)
 class Cluster:
-    """The state of the simulation; :func:`borgtrace.colocation.online.simulate` drives it.
+    """Machines and what is known of the tasks on them, at one moment; :func:`simulate` drives it.
 
     Attributes
     ----------
@@ -170,3 +176,97 @@ def _milestones(longest: int) -> Flags:
         step = step * 4 // 3
     found[288::288] = True  # a day: its cycle is what a third more of a long history would miss
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class SlotCounts:
+    """What happened, slot by slot, all int64 (T,): from slot `first` on.
+
+    Attributes
+    ----------
+    machines, tasks
+        Machines with at least one task, and tasks on them.
+    overflows
+        Machines whose measured usage exceeded their capacity.
+    cold
+        Tasks placed cold.
+    unplaceable
+        Tasks that arrived and fitted no machine, not even an empty one.
+    """
+
+    first: int
+    machines: Index
+    tasks: Index
+    overflows: Index
+    cold: Index
+    unplaceable: Index
+
+
+def simulate(
+    pool: Pool,
+    estimator: Estimator,
+    *,
+    capacity: float = 1.0,
+    packer: Packer = BEST_FIT,
+    cold_start: ColdStart = "name",
+) -> SlotCounts:
+    """Let the tasks of a pool arrive, be placed, be measured and leave.
+
+    Parameters
+    ----------
+    pool
+        Tasks with time stamps; :class:`Cluster` guesses those without a history.
+    estimator
+        Any fit test; it only ever sees what was measured before.
+    capacity
+        Of every machine, of which there are enough.
+    packer
+        Which of the machines where a task fits it goes to.
+    cold_start
+        ``name`` asks earlier tasks of the same user and logical name, then of the user; ``request`` does not.
+
+    Raises
+    ------
+    NotApplicable
+        The pool has no time stamps.
+    """
+    timeline = Timeline.of(pool)
+    cluster = Cluster(pool, timeline, estimator, capacity, packer, cold_start)
+    first, last = int(timeline.begin.min()), int(timeline.end.max())
+    events = [(int(s), _ARRIVAL, i) for i, s in enumerate(timeline.begin)]
+    events += [(int(s), _DEPARTURE, i) for i, s in enumerate(timeline.end)]
+    events += [(s, _MEASURE, -1) for s in range(first, last)]
+    day = SlotCounts(first, *(np.zeros(last - first, np.int64) for _ in range(5)))
+    # Once for the whole run: the windows of a slot are then a slice.
+    by_slot = np.argsort(timeline.slot, kind="stable")
+    owner = np.repeat(np.arange(len(pool)), np.diff(timeline.offsets))[by_slot]
+    bounds = np.searchsorted(timeline.slot[by_slot], np.arange(first, last + 1))
+    # No two are equal, so their order never depends on chance.
+    for slot, kind, task in sorted(events):
+        at = slot - first
+        if kind == _DEPARTURE:
+            cluster.depart(task)
+        elif kind == _ARRIVAL:
+            if cluster.arrive(task):
+                day.cold[at] += 1
+            else:
+                day.unplaceable[at] += 1
+        else:
+            rows = by_slot[bounds[at] : bounds[at + 1]]
+            _measure(cluster, day, at, rows, owner[bounds[at] : bounds[at + 1]])
+    return day
+
+
+def _measure(cluster: Cluster, day: SlotCounts, at: int, rows: Index, tasks: Index) -> None:
+    """Add up what the tasks on each machine used in a slot, count overflows, and learn."""
+    machine = cluster.machine_of[tasks]
+    is_placed = machine >= 0
+    usage = cluster.timeline.usage[rows].astype(np.float64)
+    total = np.bincount(machine[is_placed], usage[is_placed], len(cluster.members))
+    # With the tolerance of the other evaluations: these usages are float32 too.
+    day.overflows[at] = int((total > cluster.capacity * EVALUATION_RTOL).sum())
+    day.machines[at] = sum(1 for held in cluster.members if held)
+    day.tasks[at] = sum(len(held) for held in cluster.members)
+    # A task that was turned away runs nowhere, so nothing is learned of it.
+    placed, seen = tasks[is_placed], rows[is_placed] - cluster.timeline.offsets[tasks[is_placed]] + 1
+    cluster.learn(placed, seen, cluster.timeline.usage[rows[is_placed]])

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import joblib
 
 from borgtrace.errors import SourceError, UsageError, check_names
-from borgtrace.forecast.forecasters import FORECASTERS, Forecaster
-from borgtrace.forecast.recurrent import Recurrent
+from borgtrace.forecast.forecasters import FORECASTERS, Forecaster, Recurrent
 from borgtrace.forecast.series import COLUMNS, Examples, Series, examples
 from borgtrace.recipe.store_question import Report, StoreQuestion
 from borgtrace.storage import replacing

@@ -13,7 +13,8 @@ from borgtrace.recipe.claims import NOTHING, Claim
 from borgtrace.recipe.criteria import Criterion, above, at_least, at_most, below, between, equals, near
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.scope import Scope
-from borgtrace.schema.tables import Table, read_declarations
+from borgtrace.schema import Table
+from borgtrace.schema.tables import read_declarations
 from borgtrace.schema.time import parse_time
 
 Said = Mapping[str, Any]

@@ -14,9 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation.cluster import ColdStart
+from borgtrace.colocation.cluster import ColdStart, SlotCounts, simulate
 from borgtrace.colocation.experiments._answers import Row
-from borgtrace.colocation.online import SlotCounts, simulate
 from borgtrace.colocation.raw_series import Timeline
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow.csv as pa_csv
 
 from borgtrace.engine.processes import map_processes
 from borgtrace.export.jobs.file_rows import FileRows
 from borgtrace.export.jobs.files import write_files
-from borgtrace.export.jobs.index import write_index
 from borgtrace.export.jobs.layout import DEFAULT_COLUMNS, JobsLayout
 from borgtrace.storage import check_free, new_folder, place
 from borgtrace.store import Store
@@ -19,6 +19,8 @@ from borgtrace.store import Store
 __all__ = ["DEFAULT_COLUMNS", "ExportResult", "JobsLayout", "export_jobs"]
 
 INDEX = "index.csv"
+COLUMNS = ("path", "user", "app", "job", "task", "length", "maximum")
+_INDEX = Path(__file__).with_name("index.sql").read_text("utf-8")
 _ROWS_PER_CALL = 1 << 20
 """Usage rows that a worker writes per call: enough to outweigh its start, few enough for progress."""
 Progress = Callable[[str, int, int], None]
@@ -100,3 +102,32 @@ def _calls(store: Store, layout: JobsLayout) -> Iterator[list[FileRows]]:
         if low < high:
             columns = (column.to_pylist() for column in table.slice(low, high - low).columns)
             yield [FileRows(path, begin, begin + rows) for path, begin, rows in zip(*columns, strict=True)]
+
+
+def write_index(store: Store, path: Path, layout: JobsLayout, *, has_header: bool) -> int:
+    """Write the index, one line per task in order of path; return the number of tasks.
+
+    Users and applications (logical names) are dense numbers by first appearance over the SUBMIT events of
+    jobs, in order of job; jobs that were never seen to be submitted come after all others.
+
+    Parameters
+    ----------
+    store
+        Where from.
+    path
+        The file to write.
+    layout
+        Gives the paths.
+    has_header
+        Whether the first line names the columns.
+    """
+    # The header is written by hand: once, not with every batch.
+    options = pa_csv.WriteOptions(include_header=False, quoting_style="none")
+    tasks = 0
+    with path.open("wb") as file:
+        if has_header:
+            file.write((",".join(COLUMNS) + "\n").encode())
+        for batch in store.stream(_INDEX.format(path=layout.path_sql)):
+            pa_csv.write_csv(batch, file, options)
+            tasks += batch.num_rows
+    return tasks
