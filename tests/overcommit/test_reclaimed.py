@@ -15,6 +15,7 @@ from borgtrace.errors import UsageError
 from borgtrace.overcommit import RECLAIMED, Block, Cell, Samples, Setting, parse_policy
 from borgtrace.overcommit.policies import Limit, Policy, Reservation
 from borgtrace.overcommit.reclaimed import POLICIES, priced, trade_off
+from borgtrace.overcommit.replay import Part
 from borgtrace.recipe import NotApplicable
 from borgtrace.schema.dialects import dialect
 
@@ -178,4 +179,4 @@ def test_a_negative_margin_is_refused() -> None:
 def test_without_production_nothing_is_best_effort() -> None:
     cell = cast("Cell", SimpleNamespace(dialect=dialect("swf")))
     with pytest.raises(NotApplicable, match="the trace has no tier production, so nothing in it is best effort"):
-        RECLAIMED.rows(cell, (), "all", "cpu", (), Setting())
+        RECLAIMED.rows(Part(cell, "all", "cpu", (), 1, lambda *step: None), (), Setting())

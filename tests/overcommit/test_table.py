@@ -15,7 +15,7 @@ from borgtrace.overcommit import REPLAY, parse_policy
 from borgtrace.overcommit.metrics import SCORE, is_short
 from borgtrace.overcommit.metrics import scores as scores_of
 from borgtrace.overcommit.priorities import priorities
-from borgtrace.overcommit.replay import Cell, replay
+from borgtrace.overcommit.replay import Cell, Part
 from borgtrace.overcommit.study import Setting, _by_tasks, _nothing, sample
 from borgtrace.overcommit.table import ratio, rows_of
 from borgtrace.recipe import NotApplicable
@@ -165,9 +165,8 @@ def test_a_replay_says_how_many_machines_are_done() -> None:
         seen=lambda block: block,
     )
     steps: list[tuple[str, int, int]] = []
-    limits, places = [parse_policy("limit")], range(10)
-    given = cast(Cell, cell), limits, "all", "cpu", 1, places
-    found = replay(*given, report=lambda *step: steps.append(step))
+    part = Part(cast(Cell, cell), "all", "cpu", range(10), 1, lambda *step: steps.append(step))
+    found = part.replay([parse_policy("limit")], 1)
     assert found["instants"].tolist() == [[1]] * 10
     assert steps == [("replaying cpu of all tasks", 8, 10), ("replaying cpu of all tasks", 10, 10)]
 

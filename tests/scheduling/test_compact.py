@@ -12,7 +12,6 @@ from borgtrace.scheduling import COMPACT
 from borgtrace.scheduling.compact import Setting, _row, _usage
 from borgtrace.scheduling.compaction import Workload
 from borgtrace.scheduling.machines import UNIT, Demand
-from borgtrace.scheduling.policies import POLICIES
 from borgtrace.scheduling.whatifs import WHAT_IFS, Moment
 from borgtrace.scheduling.workload import Machines, read_tasks
 from tests.analyses.tiny import at, tiny, window
@@ -51,7 +50,7 @@ def test_a_cell_without_tasks_is_none() -> None:
     workload = Workload(Demand(np.full((2, 2), UNIT // 2), none, none + 1), none + 1, np.arange(2), none > 0)
     what_if = {each.name: each for each in WHAT_IFS}["segregated"]
     machines = Machines(np.arange(3), np.full((3, 2), UNIT))
-    row = _row(what_if, Moment(workload, None, none + 1), machines, POLICIES["best-fit"], Setting(seeds=1), "")
+    row = _row(what_if, Moment(workload, None, none + 1), machines, Setting(policy="best-fit", seeds=1), "")
     assert {name: row[name] for name in ("tasks", "cells", "machines", "least", "most", "bound")} == {
         **{"tasks": 2, "cells": 1.0, "machines": 1.0, "least": 1.0, "most": 1.0, "bound": 1.0}
     }

@@ -21,7 +21,7 @@ from borgtrace.overcommit.block import Block
 from borgtrace.overcommit.metrics import is_short
 from borgtrace.overcommit.oracle import oracle
 from borgtrace.overcommit.policies import Limit, Policy, Prediction
-from borgtrace.overcommit.replay import Cell, replay
+from borgtrace.overcommit.replay import Part
 from borgtrace.overcommit.study import Replay, Setting
 from borgtrace.overcommit.table import SLOTS_PER_DAY, ratio
 from borgtrace.recipe import Row
@@ -118,17 +118,14 @@ class Advice(Replay):
         "no day has a day before it whose horizon has ended: a longer trace is needed, or a shorter --horizon"
     )
 
-    def rows(
-        self, cell: Cell, policies: Sequence[Policy], tasks: str, resource: str, places: Sequence[int], setting: Setting
-    ) -> list[Row]:
+    def rows(self, part: Part, policies: Sequence[Policy], setting: Setting) -> list[Row]:
         """Return a row for each day that has days before it; see the base."""
         # The limits keep every target: so there always is an advice.
         every = [Limit(), *(policy for policy in policies if policy != Limit())]
         horizon = setting.horizon // WINDOW
-        found = replay(
-            cell, every, tasks, resource, horizon, places, score=daily, jobs=setting.jobs, report=self.report
-        )
-        return [{"resource": resource, "tasks": tasks, **row} for row in walk(found, every, horizon, setting.target)]
+        found = part.replay(every, horizon, daily)
+        known = {"resource": part.resource, "tasks": part.tasks}
+        return [{**known, **row} for row in walk(found, every, horizon, setting.target)]
 
 
 ADVICE = Advice.declared(walk, name="overcommit_advice")

@@ -49,7 +49,7 @@ def explained(
     slot = (time - TRACE_START) // WINDOW
     rows = []
     for resource in setting.resources:
-        for policy in setting.parsed:
+        for policy in setting.parsed():
             tasks = priorities(cell.dialect, "high" if policy.high_only else "all")
             block = cell.block(place, resource).of_priorities(*tasks)
             if slot not in block.all.slots:

@@ -12,10 +12,9 @@ that is not admitted runs no longer for it, and nothing moves to another machine
 Reference: Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation). The price is our simulation
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from borgtrace.overcommit.block import Block, Columns, Samples
 from borgtrace.overcommit.oracle import SLACK
 from borgtrace.overcommit.policies import Limit, Policy, Prediction, Reservation
 from borgtrace.overcommit.priorities import LOWEST, serving
-from borgtrace.overcommit.replay import Cell, replay
+from borgtrace.overcommit.replay import Part
 from borgtrace.overcommit.study import Replay, Setting
 from borgtrace.overcommit.table import SLOTS_PER_DAY
 from borgtrace.recipe import NotApplicable, Row
@@ -165,19 +164,16 @@ class Reclaimed(Replay):
 
     too_short: str = "no machine with a known capacity has tasks"
 
-    def asked(self, parameters: Mapping[str, Any]) -> tuple[Setting, list[Policy]]:
-        """Return the setting; what production reserves is `POLICIES`, whatever is named."""
-        return Setting(**{**parameters, "tasks": ("all",)}), [Limit()]
+    def by_tasks(self, setting: Setting) -> dict[str, list[Policy]]:
+        """Return all tasks; what production reserves is `POLICIES`, whatever is named."""
+        return {"all": []}
 
-    def rows(
-        self, cell: Cell, policies: Sequence[Policy], tasks: str, resource: str, places: Sequence[int], setting: Setting
-    ) -> list[Row]:
+    def rows(self, part: Part, policies: Sequence[Policy], setting: Setting) -> list[Row]:
         """Return a row for each of `POLICIES`; see the base."""
-        lowest = serving(cell.dialect)
+        lowest = serving(part.cell.dialect)
         NotApplicable.unless(lowest > LOWEST, "the trace has no tier production, so nothing in it is best effort")
         score = partial(priced, policies=POLICIES, lowest=lowest)
-        found = replay(cell, (), tasks, resource, 1, places, score=score, jobs=setting.jobs, report=self.report)
-        return trade_off(found, resource)
+        return trade_off(part.replay((), 1, score), part.resource)
 
 
 def trade_off(found: Numbers, resource: str) -> list[Row]:

@@ -125,53 +125,58 @@ class Cell:
         return seen.forgetful() if self.is_literal else seen
 
 
-def replay(
-    cell: Cell,
-    policies: Sequence[Policy],
-    tasks: str,
-    resource: str,
-    horizon: int,
-    places: Sequence[int],
-    *,
-    score: Score = scores,
-    jobs: int = 1,
-    report: Report = lambda step, done, total: None,
-) -> npt.NDArray[Any]:
-    """Judge policies on machines.
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A part of a cell on which policies are judged.
 
-    Parameters
+    Attributes
     ----------
     cell
         What is replayed.
-    policies
-        What predicts.
     tasks
         ``"all"``, ``"high"`` or a tier: the tasks that are predicted, and that count.
     resource
         ``"cpu"`` or ``"memory"``.
-    horizon
-        Slots to come whose peak is predicted.
     places
         Machines, by their position.
-    score
-        What is kept of a machine: a function of a module, since processes are handed its name.
     jobs
         Processes.
     report
         Called with the step, machines done, and how many there are.
-
-    Returns
-    -------
-    ndarray
-        What `score` returns, one entry for each machine.
     """
-    judge = partial(_judged, cell, tuple(policies), priorities(cell.dialect, tasks), resource, horizon, score)
-    parts = [places[at : at + _PER_CALL] for at in range(0, len(places), _PER_CALL)]
-    found: list[npt.NDArray[Any]] = []
-    for part in map_processes(judge, parts, jobs, place=str(cell.usage.folder)):
-        found.append(part)
-        report(f"replaying {resource} of {tasks} tasks", sum(map(len, found)), len(places))
-    return np.concatenate(found)
+
+    cell: Cell
+    tasks: str
+    resource: str
+    places: Sequence[int]
+    jobs: int
+    report: Report
+
+    def replay(self, policies: Sequence[Policy], horizon: int, score: Score = scores) -> npt.NDArray[Any]:
+        """Judge policies on the machines.
+
+        Parameters
+        ----------
+        policies
+            What predicts.
+        horizon
+            Slots to come whose peak is predicted.
+        score
+            What is kept of a machine: a function of a module, since processes are handed its name.
+
+        Returns
+        -------
+        ndarray
+            What `score` returns, one entry for each machine.
+        """
+        chosen = priorities(self.cell.dialect, self.tasks)
+        judge = partial(_judged, self.cell, tuple(policies), chosen, self.resource, horizon, score)
+        calls = [self.places[at : at + _PER_CALL] for at in range(0, len(self.places), _PER_CALL)]
+        found: list[npt.NDArray[Any]] = []
+        for judged in map_processes(judge, calls, self.jobs, place=str(self.cell.usage.folder)):
+            found.append(judged)
+            self.report(f"replaying {self.resource} of {self.tasks} tasks", sum(map(len, found)), len(self.places))
+        return np.concatenate(found)
 
 
 def _judged(

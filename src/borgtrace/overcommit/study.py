@@ -5,14 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from borgtrace.errors import UsageError, check_names
 from borgtrace.lifecycle.by_machine import Metric, default_metric, find_metric, machine_usage
 from borgtrace.overcommit import table
 from borgtrace.overcommit.policies import Policy, parse_policy
 from borgtrace.overcommit.pools import POOLS
-from borgtrace.overcommit.replay import RESOURCES, Capacities, Cell, replay
+from borgtrace.overcommit.replay import RESOURCES, Capacities, Cell, Part
 from borgtrace.recipe import EngineTables, NotApplicable, Row, Tables
 from borgtrace.recipe.store_question import Report, StoreQuestion
 from borgtrace.schema import Dialect
@@ -106,10 +105,10 @@ class Setting:
             raise UsageError("--target", "not a rate", expected="above 0 and below 1", got=f"{self.target:g}")
         if self.machines < 0:
             raise UsageError("--machines", "negative", expected="0 (all) or more", got=str(self.machines))
+        self.parsed()
 
-    @property
     def parsed(self) -> list[Policy]:
-        """The policies, each once."""
+        """Return the policies, each once; refuse those that there are not."""
         return [parse_policy(text, {"cores": self.cores, "gib": self.gib}) for text in dict.fromkeys(self.policies)]
 
     def metric(self, dialect: Dialect, resource: str) -> Metric:
@@ -148,7 +147,7 @@ def open_cell(
 
 
 def _pools(store: Store, resource: str, setting: Setting, forecasts: Forecasts) -> Row:
-    asked = [policy for policy in setting.parsed if policy.pools]
+    asked = [policy for policy in setting.parsed() if policy.pools]
     if asked and setting.is_literal:
         got = ", ".join(policy.label for policy in asked)
         expected, way_out = "policies that need none", "leave out these policies, or --compat crf"
@@ -178,42 +177,45 @@ class Replay(StoreQuestion):
 
     setting = Setting
 
-    def asked(self, parameters: Mapping[str, Any]) -> tuple[Setting, list[Policy]]:
-        """Return the setting and its policies."""
-        setting = Setting(**parameters)
-        return setting, setting.parsed
-
-    def answer(self, store: Store, tables: EngineTables, asked: tuple[Setting, list[Policy]]) -> list[Row]:
+    def answer(self, store: Store, tables: EngineTables, setting: Setting) -> list[Row]:
         """Replay the machines of a store; see the base."""
-        setting, policies = asked
         cell = open_cell(store, tables, setting, self.report, self.forecasts)
         places = sample(len(cell.usage.machines), setting.machines, setting.seed)
         NotApplicable.unless(len(places), _nothing(cell.usage.facts))
         rows = []
         for resource in setting.resources:
-            for tasks, chosen in _by_tasks(setting.tasks, policies).items():
-                rows += self.rows(cell, chosen, tasks, resource, places, setting)
+            for tasks, policies in self.by_tasks(setting).items():
+                part = Part(cell, tasks, resource, places, setting.jobs, self.report)
+                rows += self.rows(part, policies, setting)
         NotApplicable.unless(rows, self.too_short)
         return rows
 
-    def rows(
-        self, cell: Cell, policies: Sequence[Policy], tasks: str, resource: str, places: Sequence[int], setting: Setting
-    ) -> list[Row]:
+    def by_tasks(self, setting: Setting) -> dict[str, list[Policy]]:
+        """Return the policies that are judged, by the tasks they are judged on."""
+        return _by_tasks(setting.tasks, setting.parsed())
+
+    def rows(self, part: Part, policies: Sequence[Policy], setting: Setting) -> list[Row]:
         """Return the rows of some tasks and one resource; none where nothing could be judged.
 
         Parameters
         ----------
-        cell, policies, tasks, resource, places
-            As for :func:`borgtrace.overcommit.replay.replay`.
+        part
+            What is replayed.
+        policies
+            What is judged on it.
         setting
             The rest.
         """
         horizon = setting.horizon // WINDOW
-        given = cell, policies, tasks, resource, horizon, places
-        found = replay(*given, jobs=setting.jobs, report=self.report)
-        known = {"resource": resource, "tasks": tasks, "horizon": horizon}
-        shapes = np.array([cell.capacities.shape(int(cell.usage.machines[place])) for place in places])
-        return _rows(found, policies, known, shapes, has_shapes=setting.shapes)
+        found = part.replay(policies, horizon)
+        known = {"resource": part.resource, "tasks": part.tasks, "horizon": horizon}
+        rows = table.rows_of(found, policies, {**known, "shape": "all"})
+        if setting.shapes:
+            machines = part.cell.usage.machines[part.places].tolist()
+            shapes = np.array([part.cell.capacities.shape(machine) for machine in machines])
+            for shape in np.unique(shapes).tolist():
+                rows += table.rows_of(found[shapes == shape], policies, {**known, "shape": shape})
+        return rows
 
 
 def _nothing(facts: Mapping[str, Any]) -> str:
@@ -231,20 +233,6 @@ def _by_tasks(tasks: Sequence[str], policies: Sequence[Policy]) -> dict[str, lis
     if high:
         chosen.setdefault("high", high)
     return {name: found for name, found in chosen.items() if found}
-
-
-def _rows(
-    found: npt.NDArray[np.void],
-    policies: Sequence[Policy],
-    known: Mapping[str, Any],
-    shapes: npt.NDArray[np.str_],
-    *,
-    has_shapes: bool,
-) -> list[Row]:
-    rows = table.rows_of(found, policies, {**known, "shape": "all"})
-    for shape in np.unique(shapes).tolist() if has_shapes else ():
-        rows += table.rows_of(found[shapes == shape], policies, {**known, "shape": shape})
-    return rows
 
 
 def sample(n: int, size: int, seed: int) -> list[int]:

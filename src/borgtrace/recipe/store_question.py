@@ -69,5 +69,5 @@ class StoreQuestion(Question):
         return self.setting(**parameters)
 
     @abstractmethod
-    def answer(self, store: Store, tables: EngineTables, asked: Any) -> Answer:
+    def answer(self, store: Store, tables: EngineTables, asked: Any, /) -> Answer:
         """Return the rows of the answer; see :meth:`run`."""

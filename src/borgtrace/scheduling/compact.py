@@ -80,6 +80,7 @@ class Setting:
             raise UsageError("--plan", "nothing decays in one moment", got=self.plan, way_out=way_out)
         if self.margin < 0:
             raise UsageError("--margin", "negative", expected="0 or more", got=f"{self.margin:g}")
+        parse_policy(self.policy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,14 +89,8 @@ class Compact(StoreQuestion):
 
     setting = Setting
 
-    def asked(self, parameters: Mapping[str, Any]) -> tuple[Setting, Policy]:
-        """Return the setting and its policy."""
-        setting = Setting(**parameters)
-        return setting, parse_policy(setting.policy)
-
-    def answer(self, store: Store, tables: EngineTables, asked: tuple[Setting, Policy]) -> list[Row]:
+    def answer(self, store: Store, tables: EngineTables, setting: Setting) -> list[Row]:
         """Compact the cell under each what-if; see the base."""
-        setting, policy = asked
         check_inside(store, setting.at)
         machines, tasks = Machines.at(tables, setting.at), read_tasks(tables, at=setting.at)
         NotApplicable.unless(len(tasks), f"no task with a known start runs at {write_time(setting.at)}")
@@ -113,7 +108,7 @@ class Compact(StoreQuestion):
         for each in WHAT_IFS:
             if each.name in names:
                 self.report(each.name, len(made), len(names))
-                made[each.name] = _row(each, moment, machines, policy, setting, str(store.path))
+                made[each.name] = _row(each, moment, machines, setting, str(store.path))
         rows = [_compared(made[each.name], made[each.beside], each) for each in chosen]
         return [{**row, **_said(tasks, machines, others, row)} for row in rows]
 
@@ -150,7 +145,7 @@ def _usage(tables: EngineTables, tasks: Tasks, at: int) -> tuple[Any, int]:
     return found if is_known.mean() >= _COVERED else None, rows.num_rows - int(is_known.sum())
 
 
-def _row(what_if: WhatIf, moment: Moment, machines: Machines, policy: Policy, setting: Setting, place: str) -> Row:
+def _row(what_if: WhatIf, moment: Moment, machines: Machines, setting: Setting, place: str) -> Row:
     row: Row = {
         "place": WHAT_IFS.index(what_if) + 1,
         "what_if": what_if.name,
@@ -167,7 +162,7 @@ def _row(what_if: WhatIf, moment: Moment, machines: Machines, policy: Policy, se
     seeds = range(setting.seed, setting.seed + setting.seeds)
     # The functions that make cells are no module's: cells are made here, and handed over.
     made = (what_if.make(moment, np.random.default_rng(seed)) for seed in seeds)
-    work = partial(_machines, capacity=machines.capacity, policy=policy)
+    work = partial(_machines, capacity=machines.capacity, policy=parse_policy(setting.policy))
     # Where tasks take room of others their sizes do not add up to what is needed.
     is_shared = any(part.reserved is not None for part in parts)
     totals = list(map_processes(work, zip(seeds, made, strict=True), setting.jobs, place=place))

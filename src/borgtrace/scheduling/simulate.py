@@ -10,7 +10,7 @@ median in 2011) and runs anew. The policy *recorded* is the trace itself: its ow
 Reference: Verma et al., EuroSys'15 (Borg), section 3.2; 2011 trace, resubmission after evictions
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -95,10 +95,10 @@ class Setting:
             parse_plan(self.plan)
         if not 0 <= self.factor <= 1:
             raise UsageError("--factor", "not a share", expected="above 0 and at most 1", got=f"{self.factor:g}")
+        self.parsed()
 
-    @property
     def parsed(self) -> dict[str, Policy | None]:
-        """The policies by name; None is the trace itself."""
+        """Return the policies by name, None for the trace itself; refuse those that there are not."""
         return {text: None if text == RECORDED else parse_policy(text) for text in self.policies}
 
 
@@ -117,16 +117,9 @@ class Simulate(StoreQuestion):
 
     setting = Setting
 
-    def asked(self, parameters: Mapping[str, Any]) -> tuple[Setting, Mapping[str, Policy | None]]:
-        """Return the setting and its policies."""
-        setting = Setting(**parameters)
-        return setting, setting.parsed
-
-    def answer(
-        self, store: Store, tables: EngineTables, asked: tuple[Setting, Mapping[str, Policy | None]]
-    ) -> list[Row]:
+    def answer(self, store: Store, tables: EngineTables, setting: Setting) -> list[Row]:
         """Schedule the trace again with each policy; see the base."""
-        setting, policies = asked
+        policies = setting.parsed()
         self.report("reading", 0, len(policies))
         trace = Trace.of(tables, store.manifest.time_range["instance_events"][1])
         plan = plan_of(parse_plan(setting.plan), tables, trace.tasks, store) if setting.plan else None
