@@ -95,11 +95,12 @@ def test_both_series_of_a_pool_have_cells() -> None:
 
 def test_a_cell_as_it_is_drawn() -> None:
     row = {"series": "avg", "mean_cell": 3, "deviation_cell": 2, "n_tasks": 7, "slope": 0.5, "intercept": 0.25}
-    found = deviation_regression._drawn(row)
+    drawn = deviation_regression.EXPERIMENT.plot(pa.Table.from_pylist([row, row | {"slope": None}])).to_dict()
+    found, unknown = drawn["hconcat"][0]["data"]["values"]
     places = {"mean": 0.03, "mean_end": 0.04, "deviation": 0.01, "deviation_end": 0.015, "line": 0.265}
     assert {name: found[name] for name in places} == pytest.approx(places)
     assert (found["series"], found["n_tasks"]) == ("(b) avg", 7)
-    assert deviation_regression._drawn(row | {"slope": None})["line"] is None
+    assert unknown["line"] is None
 
 
 def test_a_coefficient_is_that_of_its_series() -> None:

@@ -109,10 +109,10 @@ def test_a_chart_says_its_scale_and_the_papers() -> None:
 def test_figure_3c_is_the_tasks_of_the_seconds_less_those_of_the_averages() -> None:
     cells = {"series": ["inst", "inst", "avg", "avg"], "mean_cell": [0, 1, 0, 2], "deviation_cell": [0, 0, 0, 1]}
     line = {"n_tasks": [3, 4, 3, 5], "slope": [0.3] * 4, "intercept": [0.0] * 4}
-    found = deviation_regression.differences(pa.table({**cells, **line}))
+    first, second = deviation_regression.EXPERIMENT.plot(pa.table({**cells, **line})).to_dict()["hconcat"]
     # three tasks in the first cell of both: no difference, and nothing to draw
-    assert [(row["mean_cell"], row["deviation_cell"], row["n_tasks"]) for row in found] == [(1, 0, 4), (2, 1, -5)]
-    first, second = deviation_regression.plot(pa.table({**cells, **line})).to_dict()["hconcat"]
+    found = [(row["mean"], row["deviation"], row["n_tasks"]) for row in second["data"]["values"]]
+    assert found == [(0.01, 0.0, 4), (0.02, 0.005, -5)]
     assert [row["series"] for row in first["data"]["values"]] == ["(a) inst"] * 2 + ["(b) avg"] * 2
     assert {row["series"] for row in second["data"]["values"]} == {"(c) inst − avg"}
 

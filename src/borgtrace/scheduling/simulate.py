@@ -16,13 +16,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.recipe import EngineTables, Row
-from borgtrace.recipe.charts import Chart, Plot, axis, bar, beside, melted
 from borgtrace.recipe.store_question import StoreQuestion
 from borgtrace.scheduling.event_log import write_event_log
 from borgtrace.scheduling.machines import EXTENDED, UNIT
@@ -35,7 +33,6 @@ from borgtrace.scheduling.variants import costliest, parse_machines, parse_upgra
 from borgtrace.schema.time import HOUR, SECOND
 from borgtrace.store import Store
 
-_ROOM = {"stranded_cpu": "stranded CPU", "stranded_memory": "stranded memory", "overcommitted": "overcommitted time"}
 _LARGE = 0.1
 """Tasks that ask for more of the largest machine's CPU or memory are large."""
 DEFAULTS = (RECORDED, "best-fit", "best-fit+preempt")
@@ -237,21 +234,4 @@ def _mean(values: Numbers) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the tasks that wait at the end and the room that is stranded, by policy."""
-    plotted = Plot(result, x=axis("pending_end"), y="policy", color="tier")
-    plotted.add(bar(), tips=("running_end", "wait_p50", "wait_p90", "evicted"))
-    # What is of the whole cell stands in the row of each tier.
-    rows = list({row["policy"]: row for row in result.to_pylist()}.values())
-    room = Plot(
-        melted(rows, _ROOM, "share"),
-        x=axis("share", "share of the cell or of machine time", axis={"format": "%"}),
-        y="policy",
-    )
-    room.add(bar(), color="series", yOffset="series")
-    parts = plotted.draw("Tasks that wait at the end", height=160), room.draw("Room", height=160)
-    # Tiers have one set of colors, kinds of room another: in a common one the bars of the second would have none.
-    return beside("Other schedulers (simulated, beside what was recorded)", *parts).resolve_scale(color="independent")
-
-
-SIMULATE = Simulate.declared(rows_of, name="simulation", plot=plot)
+SIMULATE = Simulate.declared(rows_of, name="simulation")

@@ -12,12 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._answers import Row, grouped
 from borgtrace.colocation.experiments.usage_deviation import BOTH
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe.charts import Channel, Chart, Plot, axis, beside, line, rect
 
-PANELS = {"inst": "(a) inst", "avg": "(b) avg", "inst − avg": "(c) inst − avg"}
 MEAN_CELL, STD_CELL = 0.01, 0.005
 
 
@@ -65,43 +62,4 @@ def _cells(series: str, mean: Numbers, std: Numbers) -> pa.Table:
     )
 
 
-def plot(result: pa.Table) -> Chart:
-    """Draw the cells of each series, darker for more tasks, with its line, and how the two series differ."""
-    shade = axis("n_tasks", "tasks", scale={"type": "log", "scheme": "blues"})
-    both = _heat_map([_drawn(row) for row in result.to_pylist()], shade)
-    both.add(line(color="#e4572e"), y=axis("line", "standard deviation")).facet(column="series")
-    shade = axis("n_tasks", "tasks, inst − avg", scale={"type": "symlog", "scheme": "redblue", "domainMid": 0})
-    differ = _heat_map([_drawn(row) for row in differences(result)], shade).facet(column="series")
-    panels = beside("Deviation over mean of each task (Fig. 3)", both.draw(width=230), differ.draw(width=230))
-    return panels.resolve_scale(color="independent")
-
-
-def differences(result: pa.Table) -> list[Row]:
-    """Tasks of the instantaneous series less those of the averages, one row per cell where they differ."""
-    found = []
-    for cell, rows in grouped(result, "mean_cell", "deviation_cell"):
-        n = sum(row["n_tasks"] * (1 if row["series"] == "inst" else -1) for row in rows)
-        if n:
-            found.append(cell | {"series": "inst − avg", "n_tasks": n, "slope": None, "intercept": None})
-    return found
-
-
-def _heat_map(rows: list[Row], shade: Channel) -> Plot:
-    mean, deviation = axis("mean", "mean CPU usage [machines]"), axis("deviation", "standard deviation")
-    return Plot(rows, x=mean, y=deviation).add(rect(), x2="mean_end", y2="deviation_end", color=shade)
-
-
-def _drawn(row: Row) -> Row:
-    mean, deviation = row["mean_cell"] * MEAN_CELL, row["deviation_cell"] * STD_CELL
-    return {
-        "series": PANELS[row["series"]],
-        "n_tasks": row["n_tasks"],
-        "mean": mean,
-        "mean_end": mean + MEAN_CELL,
-        "deviation": deviation,
-        "deviation_end": deviation + STD_CELL,
-        "line": None if row["slope"] is None else row["slope"] * mean + row["intercept"],
-    }
-
-
-EXPERIMENT = Experiment.declared(compute, plot=plot, order=202)
+EXPERIMENT = Experiment.declared(compute, order=202)

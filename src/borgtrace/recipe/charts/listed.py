@@ -1,4 +1,7 @@
-"""Charts that a file lists: by question, rows, the channels that all layers share, layers, panels, title and size."""
+"""Charts that a file lists: by question, rows, the channels that all layers share, layers, panels, title and size.
+
+The channels that are `independent` have a scale of their own in each panel.
+"""
 
 import tomllib
 from collections.abc import Callable, Mapping
@@ -11,7 +14,7 @@ import pyarrow as pa
 from borgtrace.engine.embedded import ask
 from borgtrace.recipe.charts import channels, marks
 from borgtrace.recipe.charts.data import Rows, thinned
-from borgtrace.recipe.charts.plot import Chart, Plot, beside, titled
+from borgtrace.recipe.charts.plot import Chart, Plot, beside, resolved, titled
 
 _CHANNELS = {"column": channels.axis} | {
     name: getattr(channels, name)
@@ -27,7 +30,7 @@ _CHANNELS = {"column": channels.axis} | {
     )
 }
 _SIZE = ("title", "width", "height")
-_OTHERS = (*_SIZE, "rows", "thinned", "layers", "facet", "panels", "notes")
+_OTHERS = (*_SIZE, "rows", "thinned", "layers", "facet", "panels", "independent", "notes")
 
 
 def listed_chart(path: Path, question: str, module: str) -> Callable[[pa.Table], Chart]:
@@ -50,7 +53,7 @@ def listed_chart(path: Path, question: str, module: str) -> Callable[[pa.Table],
         shared = {name: what for name, what in said.items() if name != "title"}
         panels = [(shared | panel, _rows(result, shared | panel)) for panel in said["panels"]]
         drawn = (_drawn(result, rows, panel) for panel, rows in panels if rows)
-        return beside(said.get("title", ""), *drawn)
+        return resolved(beside(said.get("title", ""), *drawn), said.get("independent", ()))
 
     plot.__module__ = module
     return plot

@@ -51,7 +51,7 @@ class Plot:
         self._columns = {one.name: one for one in named.columns} if isinstance(named, Table) else _said(named)
         self._layers: list[tuple[Mark, Rows | None, dict[str, _Given], _Tips]] = []
         self._facets: dict[str, Any] = {}
-        self._independent: dict[str, str] = {}
+        self._independent: Iterable[str] = ()
         for name, given in channels.items():
             # One channel at most is a series: melting twice would multiply the rows. The loop ends here also because
             # it adds a channel to the mapping it walks over.
@@ -106,7 +106,7 @@ class Plot:
                 self._facets[name] = channel(f"{field}:N", title=None, header=label, **options)
         if wrap:
             self._facets["columns"] = 4
-        self._independent = dict.fromkeys(independent, "independent")
+        self._independent = independent
         return self
 
     def draw(self, title: str = "", *, width: int = WIDTH, height: int | None = HEIGHT) -> Chart:
@@ -130,9 +130,7 @@ class Plot:
         drawn = drawn.properties(**size, data=alt.Data(values=self.rows))
         if self._facets:
             drawn = drawn.facet(**self._facets)
-        if self._independent:
-            drawn = drawn.resolve_scale(**self._independent)
-        return drawn.properties(**heading)
+        return resolved(drawn, self._independent).properties(**heading)
 
     def _layer(self, later: bool, mark: Mark, data: Rows | None, channels: dict[str, _Given], tips: _Tips) -> alt.Chart:
         import altair as alt
@@ -222,6 +220,20 @@ def beside(title: str, *panels: Chart) -> Chart:
     import altair as alt
 
     return alt.hconcat(*panels).properties(**({"title": title} if title else {}))
+
+
+def resolved(chart: Any, independent: Iterable[str]) -> Any:
+    """Give each panel of a chart a scale of its own for some channels.
+
+    Parameters
+    ----------
+    chart
+        A drawn chart.
+    independent
+        The channels; all panels share the scales of the others.
+    """
+    scales = dict.fromkeys(independent, "independent")
+    return chart.resolve_scale(**scales) if scales else chart
 
 
 def titled(chart: Chart, title: str, *notes: str) -> Chart:
