@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -13,12 +14,14 @@ import pytest
 
 from borgtrace.analyses import (
     _window_blocks,
+    change_sketch,
     jobs_per_owner,
     load_and_times,
     moving_averages,
     queue_length,
     reservation,
     sampling_period,
+    window_change,
 )
 from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses._reservation_policies import LIMITED, N_SUMS, OVERLOAD, RESERVED, SECONDS, USED, VIOLATED
@@ -28,7 +31,7 @@ from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable
 from borgtrace.schema.time import DAY, WINDOW
 from tests.analyses.test_claims import cpi, finding
-from tests.analyses.tiny import tiny, window
+from tests.analyses.tiny import arrow, at, tiny, window
 
 
 def steps(n: int, **columns: list[float]) -> pa.Table:
@@ -204,8 +207,8 @@ def test_the_number_of_blocks_does_not_show(question: Any, monkeypatch: pytest.M
     parts = question.RECIPE.run(tiny(instance_usage=USAGE, tasks=TASKS))
     assert parts.table.num_rows
     assert parts.table.equals(whole.table)
-    # Each resource of a reservation is learned from first, and then replayed.
-    assert len(seen) == (8 if question is reservation else 2)
+    # A reservation is learned from first, and then replayed.
+    assert len(seen) == (4 if question is reservation else 2)
 
 
 def test_a_block_holds_whole_collections_of_one_range(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,11 +217,37 @@ def test_a_block_holds_whole_collections_of_one_range(monkeypatch: pytest.Monkey
     sizes = {7: 2, 9: 2, 11: 5, 20: 1}
     usage = [window(task, 300 * k, 0.5, 0.5) for task, n in sizes.items() for k in range(n)]
     tables = tiny(instance_usage=usage)
-    found = [
-        sorted(set(tables.fetch(part)["collection_id"].to_pylist()))
-        for part in _window_blocks._ranges(tables, tables.instance_usage)
-    ]
+    found = list(_window_blocks._ranges(tables))
     assert found == [[7, 9], [11, 20]]
+
+
+@pytest.mark.parametrize("question", [window_change, change_sketch], ids=["window_change", "change_sketch"])
+def test_blocks_give_the_changes_that_sql_gives(question: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two windows in a slot, gaps, nothing before something, and values that are not known."""
+    rng = random.Random(3)
+    values = (None, 0.0, 0.1, 0.2, 0.3, 0.7)
+    usage = [
+        window(task, 150 * k, rng.choice(values), rng.choice(values), length=rng.choice((75, 150)))
+        for task in range(12)
+        for k in range(30)
+        if rng.random() < 0.8
+    ]
+    monkeypatch.setattr(_window_blocks, "ROWS_PER_BLOCK", 50)
+    compiled, sql = tiny(instance_usage=usage), tiny(instance_usage=usage)
+    sql.has_blocks = False
+    found = question.RECIPE.run(compiled).table
+    assert found.num_rows > 20
+    assert found.equals(question.RECIPE.run(sql).table)
+
+
+def test_what_is_said_of_a_task_stands_beside_each_of_its_windows() -> None:
+    usage = arrow("instance_usage", [window(task, start, 0.5) for task, start in ((8, 300), (7, 0), (8, 0))])
+    tasks = pa.table({"collection_id": [9, 8], "instance_index": [0, 0], "tier": [1, 2]})
+    found = _window_blocks._attached(usage, tasks)
+    assert found["collection_id"].to_pylist() == [7, 8, 8]
+    assert found["start_time"].to_pylist() == [at(0), at(0), at(300)]
+    # No event names task 7.
+    assert found["tier"].to_pylist() == [None, 2, 2]
 
 
 def lag(n: int, usual: int, tenth: int, last: int) -> list[dict[str, Any]]:

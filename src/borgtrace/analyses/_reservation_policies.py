@@ -52,48 +52,51 @@ def replay(
     ndarray of shape (p, n_groups, N_SUMS)
         Sums of integers, the same whatever the order of blocks.
     """
-    n = usage.size
-    sums = np.zeros((policy.size, n_groups, N_SUMS), dtype=np.int64)
-    # Each policy is replayed from the first window on: what it reserves depends on what it reserved before.
+    sums = np.zeros((n_groups, policy.size, N_SUMS), dtype=np.int64)
+    # What is the same under every policy is added up once.
+    common, factor = np.zeros((n_groups, N_SUMS), dtype=np.int64), np.ascontiguousarray(1.0 + margin.T)
+    # What each policy reserves depends on what it reserved before.
+    reserved, began = np.zeros(policy.size), 0
+    for i in range(usage.size):
+        of, is_first, is_warm, before, fading = group[i], not continues[i], False, 0.0, 1.0
+        if is_first:
+            began = start[i]
+        else:
+            # The first window of all continues nothing (`continues[0]` is false), so that `i - 1` is never −1.
+            before = usage[i - 1]
+            # Borg leaves a task its limit for the first 300 s (Verma et al., §5.5).
+            is_warm = start[i] - began >= _WARM_UP
+            # Once for all policies: a power takes longer than all the rest of one.
+            fading = 0.5 ** (float(start[i] - start[i - 1]) / half_life) if is_warm else 1.0
+        # Integers, so that blocks add up to the same sum in any order.
+        common[of, LIMITED] += _scaled(limit[i]) * seconds[i]
+        common[of, USED] += _scaled(usage[i]) * seconds[i]
+        common[of, SECONDS] += seconds[i]
+        for k in range(policy.size):
+            kind = LIMIT if is_first or (policy[k] == BORG and not is_warm) else policy[k]
+            reserved[k] = _reserved(kind, limit[i], before * factor[of, k], reserved[k], fading)
+            # Indexed one by one: a view of the six sums would take as long as all the rest.
+            sums[of, k, RESERVED] += _scaled(reserved[k]) * seconds[i]
+            if usage[i] > reserved[k]:
+                sums[of, k, VIOLATED] += seconds[i]
+                sums[of, k, OVERLOAD] += _scaled(usage[i] - reserved[k]) * seconds[i]
     for k in range(policy.size):
-        reserved, began = 0.0, 0
-        for i in range(n):
-            if not continues[i]:
-                began = start[i]
-            # The first window of all continues nothing (`continues[0]` is false), so that `i - 1` below is never −1.
-            if policy[k] == LIMIT or not continues[i]:
-                reserved = limit[i]
-            else:
-                target = usage[i - 1] * (1.0 + margin[k, group[i]])
-                if policy[k] == PREVIOUS:
-                    reserved = min(limit[i], target)
-                # Borg leaves a task its limit for the first 300 s (Verma et al., §5.5).
-                elif start[i] - began < _WARM_UP:
-                    reserved = limit[i]
-                else:
-                    passed = float(start[i] - start[i - 1])
-                    reserved = min(limit[i], _decay(reserved, target, passed, half_life))
-            cell = sums[k, group[i]]
-            # Integers, so that blocks add up to the same sum in any order.
-            cell[RESERVED] += _scaled(reserved) * seconds[i]
-            cell[LIMITED] += _scaled(limit[i]) * seconds[i]
-            cell[USED] += _scaled(usage[i]) * seconds[i]
-            cell[SECONDS] += seconds[i]
-            if usage[i] > reserved:
-                cell[VIOLATED] += seconds[i]
-                cell[OVERLOAD] += _scaled(usage[i] - reserved) * seconds[i]
-    return sums
+        sums[:, k] += common
+    return sums.transpose(1, 0, 2)
+
+
+@compiled(inline=True)
+def _reserved(policy: int, limit: float, target: float, reserved: float, fading: float) -> float:
+    """Return what a policy reserves after it has `reserved`."""
+    if policy == LIMIT:
+        return limit
+    # Rise to the target at once, sink toward it by half in every half-life.
+    if policy == BORG and target < reserved:
+        target += (reserved - target) * fading
+    return min(limit, target)
 
 
 @compiled(inline=True)
 def _scaled(value: float) -> int:
     # Half upwards, as in `_windows.fixed`: Python rounds halves to even.
     return int(np.floor(value * _ONE + 0.5))
-
-
-@compiled(inline=True)
-def _decay(reserved: float, target: float, passed: float, half_life: float) -> float:
-    """Rise to the target at once, sink toward it by half in every half-life."""
-    if target >= reserved:
-        return target
-    return target + (reserved - target) * 0.5 ** (passed / half_life)

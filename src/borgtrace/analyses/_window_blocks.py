@@ -6,24 +6,30 @@ number of blocks nor the engine shows in the result.
 """
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, TypeVar
 
 import ibis
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import UNKNOWN, regular, tier
-from borgtrace.kernels.runs import run_starts
+from borgtrace.kernels.runs import are_sorted, run_starts
 from borgtrace.recipe import Tables
 from borgtrace.schema.time import SECOND
+from borgtrace.store.traces import find_rows
 
-ROWS_PER_BLOCK = 8_000_000
+ROWS_PER_BLOCK = 4_000_000
+"""So many that all blocks together take little longer to ask for than one; three are in memory at a time."""
 ORDER = (*TASK, "start_time", "source_part", "source_row")
+_THREADS = 2
+Made = TypeVar("Made")
 Kernel = Callable[[pa.Table], NDArray[np.int64]]
 
 
@@ -32,7 +38,7 @@ def tier_names(tables: Tables) -> tuple[str, ...]:
     return (*(name for name, _, _ in tables.dialect.tiers), UNKNOWN)
 
 
-def task_windows(tables: Tables, *columns: str, **index: ibis.Value) -> ibis.Table:
+def task_windows(tables: Tables, *columns: str, **index: ibis.Value) -> tuple[ibis.Table, ibis.Table]:
     """Return the usage windows of jobs with some columns of the usage and some of the task.
 
     Parameters
@@ -44,50 +50,112 @@ def task_windows(tables: Tables, *columns: str, **index: ibis.Value) -> ibis.Tab
 
     Returns
     -------
-    ibis.Table
-        `ORDER`, ``seconds``, ``slot``, `columns`, ``tier`` (position in :func:`tier_names`), `index`.
+    tuple of two tables
+        Windows with `ORDER`, ``seconds``, ``slot`` and `columns`; tasks, which may lack those of some windows, with
+        `TASK`, ``tier`` (position in :func:`tier_names`) and `index`.
     """
     usage = of_jobs(regular(tables.instance_usage))
     names = tier_names(tables)
     named = tier(tables, tables.tasks.priority)
     code = named.cases(*((name, place) for place, name in enumerate(names)), else_=len(names) - 1)
     tasks = tables.tasks.select(*TASK, tier=code.cast("int64"), **index)
-    # A left join: usage of a task that no event names stays, its tier is unknown.
-    rows = lookup(usage.select(*ORDER, "seconds", "slot", *columns), tasks, TASK)
-    return rows.mutate(tier=rows.tier.fill_null(len(names) - 1))
+    return usage.select(*ORDER, "seconds", "slot", *columns), tasks
 
 
-def sum_blocks(tables: Tables, rows: ibis.Table, kernel: Kernel, stage: str) -> NDArray[np.int64]:
-    """Return the sum of what `kernel` makes of every block of `rows`.
+def sum_blocks(tables: Tables, usage: ibis.Table, tasks: ibis.Table, kernel: Kernel, stage: str) -> NDArray[np.int64]:
+    """Return the sum of what `kernel` makes of every block of windows, with what is said of their tasks.
 
     Parameters
     ----------
-    rows
-        Windows from :func:`task_windows`.
+    usage, tasks
+        From :func:`task_windows`.
     kernel
-        From a sorted block to an array of integers, of the same shape for every block.
+        From a sorted block to an array of integers, of the same shape for every block.  Columns of tasks are NULL where
+        no event names the task.
     stage
         Name of the relational stage.
     """
-    n_rows = tables.n_rows("instance_usage")
     if tables.engine != "duckdb":
-        return _in_workers(rows, kernel, max(1, -(-n_rows // ROWS_PER_BLOCK)))
-    parts = [rows] if n_rows <= ROWS_PER_BLOCK else _ranges(tables, rows)
-    return reduce(add, (kernel(tables.fetch(part.order_by(*ORDER), stage)) for part in parts))
+        n_blocks = -(-tables.n_rows("instance_usage") // ROWS_PER_BLOCK)
+        return _in_workers(lookup(usage, tasks, TASK), kernel, n_blocks)
+    return reduce(add, map_blocks(tables, usage, tasks, kernel, stage))
 
 
-def _ranges(tables: Tables, rows: ibis.Table) -> Iterator[ibis.Table]:
-    """Yield the rows of one range of collections after the other: whole ones, so that no task is cut.
+def map_blocks(
+    tables: Tables, usage: ibis.Table, tasks: ibis.Table | None, kernel: Callable[[pa.Table], Made], stage: str
+) -> Iterator[Made]:
+    """Yield what `kernel` makes of one block after the other, on threads, while the engine reads the next block.
+
+    Parameters
+    ----------
+    usage, tasks
+        From :func:`task_windows`; no tasks where the kernel needs nothing of them.
+    kernel
+        From a sorted block to anything; it should release the GIL most of the time.
+    stage
+        Name of the relational stage.
+    """
+    waiting: list[Future[Made]] = []
+    with ThreadPoolExecutor(_THREADS) as pool:
+        # Fetched by the caller's thread: a connection answers one query at a time.
+        for ids in _ranges(tables):
+            block = [tables.fetch(_within(usage, ids), stage)]
+            if tasks is not None:
+                block.append(tables.fetch(_within(tasks, ids), f"{stage}_tasks"))
+            # Not more blocks than threads at a time: each takes memory.
+            if len(waiting) == _THREADS:
+                yield waiting.pop(0).result()
+            waiting.append(pool.submit(lambda rows: kernel(_attached(*rows)), block))
+        yield from (each.result() for each in waiting)
+
+
+def _within(rows: ibis.Table, ids: list[int]) -> ibis.Table:
+    return rows.filter(rows.collection_id.between(*ids)) if ids else rows
+
+
+def _ranges(tables: Tables) -> Iterator[list[int]]:
+    """Yield the first and the last collection of one block after the other; nothing where one block holds all.
 
     Files are sorted by collection, so that each range reads its own part of them; remainders would each read all.
     """
+    if tables.n_rows("instance_usage") <= ROWS_PER_BLOCK:
+        yield []
+        return
     usage = tables.instance_usage
     counts = usage.group_by("collection_id").aggregate(n=usage.count()).order_by("collection_id")
     found = tables.fetch(counts, "collections")
-    # A block ends with the collection that fills it.
+    # A block ends with the collection that fills it, so that no task is cut.
     block = (np.cumsum(integers(found, "n")) - 1) // ROWS_PER_BLOCK
     for ids in np.split(integers(found, "collection_id"), np.flatnonzero(np.diff(block)) + 1):
-        yield rows.filter(rows.collection_id.between(int(ids[0]), int(ids[-1])))
+        yield [int(ids[0]), int(ids[-1])]
+
+
+def _attached(usage: pa.Table, tasks: pa.Table | None = None) -> pa.Table:
+    """Sort windows, and give each what is said of its task.
+
+    Here, because a join of DuckDB does not keep the order of its rows.
+    """
+    block = in_order(usage.combine_chunks())
+    if tasks is None:
+        return block
+    tasks = tasks.sort_by([(name, "ascending") for name in TASK])
+    of_task = [integers(block, name) for name in TASK]
+    starts = run_starts(*of_task)
+    index, instances = integers(tasks, TASK[0]), integers(tasks, TASK[1]).astype(np.int32)
+    places = find_rows(index, instances, np.stack([key[starts[:-1]] for key in of_task], axis=1))
+    rows = pa.array(np.repeat(places, np.diff(starts)))
+    said = tasks.drop(list(TASK)).take(pc.if_else(pc.less(rows, 0), None, rows))
+    for name in said.column_names:
+        block = block.append_column(name, said[name])
+    return block
+
+
+def in_order(block: pa.Table) -> pa.Table:
+    """Return rows of windows in `ORDER`."""
+    # Those of a store are, and an engine that only filters them leaves them so: to look takes a sixth of a sort.
+    if are_sorted(*(integers(block, name) for name in ORDER)):
+        return block
+    return block.sort_by([(name, "ascending") for name in ORDER])
 
 
 def _in_workers(rows: ibis.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int64]:
@@ -99,7 +167,7 @@ def _in_workers(rows: ibis.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.i
     blocks = rows.mutate(block=rows.collection_id % max(n_blocks, 8))
 
     def work(block: pa.Table) -> pa.Table:
-        flat = kernel(block.sort_by([(name, "ascending") for name in ORDER])).ravel()
+        flat = kernel(in_order(block.combine_chunks())).ravel()
         # Most bins of a block are empty: only the others travel.
         where = np.flatnonzero(flat)
         return pa.table({"position": where.astype(np.int64), "value": flat[where]})
@@ -131,22 +199,27 @@ def column(block: pa.Table, name: str) -> NDArray[np.float64]:
     return np.asarray(block[name].to_numpy(), dtype=np.float64)
 
 
-def integers(block: pa.Table, name: str) -> NDArray[np.int64]:
-    """Return a column without NULLs as int64.
+def integers(block: pa.Table, name: str, missing: int = 0) -> NDArray[np.int64]:
+    """Return a column as int64.
 
     Parameters
     ----------
     block
         Rows of windows.
     name
-        A column without NULLs.
+        A column of whole numbers.
+    missing
+        What stands for NULL.
 
     Returns
     -------
     ndarray
         int64 of shape (n,).
     """
-    return np.asarray(block[name].to_numpy(), dtype=np.int64)
+    found = np.asarray(block[name].fill_null(missing).to_numpy(), dtype=np.int64)
+    # Arrow's memory is; so that kernels are compiled once, for both.
+    found.flags.writeable = False
+    return found
 
 
 def task_numbers(block: pa.Table) -> NDArray[np.int64]:

@@ -13,9 +13,10 @@ violates less.
 Reference: Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation).
 """
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-import ibis
+import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from borgtrace.analyses import _reservation_policies as kernel
 from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._windows import RESOURCES
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.schema.time import Seconds
 
@@ -40,90 +42,96 @@ _HIGHEST = 1000
 """Largest increase that is told apart, %."""
 _GAP = 300
 """Seconds without a window after which a task starts over: its history is lost."""
+_Series = tuple[Flags, Index, Index, Numbers, Numbers, Index]
+"""Whether each window follows the one before, start, seconds, usage, request, tier."""
 _NO_MACHINE = -1
+"""NULL equals nothing, not even NULL: a task on a dedicated machine would start over at every window."""
 
 
 def compute(tables: Tables, *, half_life: Seconds = 3600.0) -> list[Row]:
     """Return reclaimed resources and violations per policy, tier and resource."""
-    rows = [row for resource in RESOURCES for row in _replayed(tables, resource, half_life)]
+    names, windows = blocks.tier_names(tables), _windows(tables)
+    # Learned and judged on the same trace: the margin is the best that such a policy could have known.
+    counts = blocks.sum_blocks(tables, *windows, partial(_increases, n_tiers=len(names)), "increases")
+    margins = np.stack([_margins(each) for each in counts])
+    sums = blocks.sum_blocks(tables, *windows, partial(_replay, margins=margins, half_life=half_life), "windows")
+    rows = [row for each in zip(RESOURCES, sums, margins, strict=True) for row in _judged(*each, names)]
     NotApplicable.unless(rows, "no task has both usage and a request")
     return rows
 
 
-def _windows(tables: Tables, resource: str) -> ibis.Table:
-    usage, request = f"average_{resource}", tables.tasks[f"{resource}_request"]
-    rows = blocks.task_windows(tables, "machine_id", usage, request=request)
-    # A request of nothing, or so small that the sums round it to nothing, has no part that could be reclaimed.
-    rows = rows.filter(rows[usage].notnull() & (rows.request >= kernel.LEAST))
-    # NULL equals nothing, not even NULL: a task on a dedicated machine would start over at every window.
-    machine = rows.machine_id.fill_null(_NO_MACHINE)
-    return rows.select(*blocks.ORDER, "seconds", "tier", "request", machine_id=machine, usage=rows[usage])
+def _windows(tables: Tables) -> tuple[ir.Table, ir.Table]:
+    """Return the windows with both resources, so that each is read once."""
+    requests = {name: tables.tasks[name] for name in (f"{resource}_request" for resource in RESOURCES)}
+    return blocks.task_windows(tables, "machine_id", *(f"average_{name}" for name in RESOURCES), **requests)
 
 
-def _replayed(tables: Tables, resource: str, half_life: float) -> list[Row]:
-    windows, names = _windows(tables, resource), blocks.tier_names(tables)
-    # Learned and judged on the same trace: the margin is the best that such a policy could have known.
-    counts = blocks.sum_blocks(tables, windows, partial(_increases, n_tiers=len(names)), f"increases_{resource}")
-    learned = _quantiles(counts)
-    of_quantile = dict(zip(QUANTILES, learned.T, strict=True))
-    margins = np.array([of_quantile[x] if name == "quantile" else np.full(len(names), x) for name, x in SETTINGS])
-    replay = partial(_replay, margins=margins, half_life=half_life)
-    sums = blocks.sum_blocks(tables, windows, replay, f"windows_{resource}")
+def _series(block: pa.Table, n_tiers: int) -> Iterator[_Series]:
+    """Yield of each resource the windows with usage and request: what `kernel.replay` takes first."""
+    start, seconds = blocks.seconds_since_start(block), blocks.integers(block, "seconds")
+    task, machine = blocks.task_numbers(block), blocks.integers(block, "machine_id", _NO_MACHINE)
+    tier = blocks.integers(block, "tier", n_tiers - 1)
+    for name in RESOURCES:
+        usage, request = blocks.column(block, f"average_{name}"), blocks.column(block, f"{name}_request")
+        # A request of nothing, or so small that the sums round it to nothing, has no part that could be reclaimed.
+        kept = np.flatnonzero(~np.isnan(usage) & (request >= kernel.LEAST))
+        begin, length = start[kept], seconds[kept]
+        follows = _follows(task[kept], machine[kept], begin, begin + length)
+        yield follows, begin, length, usage[kept], request[kept], tier[kept]
+
+
+def _follows(task: Index, machine: Index, start: Index, end: Index) -> Flags:
+    """Tell which windows follow the one before in the same run of the same task."""
+    # A gap means that the task was away, or that its records are missing: either way the past is no guide.
+    near = start[1:] - end[:-1] < _GAP
+    follows = np.zeros(len(task), dtype=np.bool_)
+    follows[1:] = (task[1:] == task[:-1]) & (machine[1:] == machine[:-1]) & near
+    return follows
+
+
+def _margins(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the margin of each setting for each tier: shape (settings, tiers)."""
+    learned = dict(zip(QUANTILES, _quantiles(counts).T, strict=True))
+    return np.array([learned[x] if name == "quantile" else np.full(len(counts), x) for name, x in SETTINGS])
+
+
+def _judged(resource: str, sums: Index, margins: Numbers, names: Sequence[str]) -> Iterator[Row]:
+    """Yield the rows of each tier, and of all together."""
     shown = [(name, sums[:, code], margins[:, code]) for code, name in enumerate(names)]
     # Where tiers have margins of their own, all of them together have none; a limit has no margin.
     common = np.where((margins == margins[:, :1]).all(axis=1), margins[:, 0], np.nan)
     shown.append(("all", sums.sum(axis=1), np.where(_POLICIES == kernel.LIMIT, 0.0, common)))
-    return [
-        {"resource": resource, "tier": tier, **row}
-        for tier, of_tier, margin in shown
-        if of_tier[0, kernel.SECONDS] > 0
-        for row in _rows(of_tier, margin)
-    ]
+    for tier, of_tier, margin in shown:
+        if of_tier[0, kernel.SECONDS] > 0:
+            yield from ({"resource": resource, "tier": tier, **row} for row in _rows(of_tier, margin))
 
 
 def _replay(block: pa.Table, margins: NDArray[np.float64], half_life: float) -> NDArray[np.int64]:
-    start, seconds = blocks.seconds_since_start(block), blocks.integers(block, "seconds")
-    return kernel.replay(
-        _continues(block, start, seconds),
-        start,
-        seconds,
-        blocks.column(block, "usage"),
-        blocks.column(block, "request"),
-        blocks.integers(block, "tier"),
-        margins.shape[1],
-        _POLICIES,
-        margins,
-        half_life,
-    )
-
-
-def _continues(block: pa.Table, start: NDArray[np.int64], seconds: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell which windows follow the one before in the same run of the same task."""
-    if not start.size:
-        return np.zeros(0, dtype=np.bool_)
-    task, machine = blocks.task_numbers(block), blocks.integers(block, "machine_id")
-    # A gap means that the task was away, or that its records are missing: either way the past is no guide.
-    near = start[1:] - (start[:-1] + seconds[:-1]) < _GAP
-    follows = (task[1:] == task[:-1]) & (machine[1:] == machine[:-1]) & near
-    return np.concatenate([[False], follows])
+    """Replay both resources, with margins of shape (resources, settings, tiers): then by what is summed."""
+    n_tiers = margins.shape[2]
+    each = zip(_series(block, n_tiers), margins, strict=True)
+    return np.stack([kernel.replay(*series, n_tiers, _POLICIES, margin, half_life) for series, margin in each])
 
 
 def _increases(block: pa.Table, n_tiers: int) -> NDArray[np.int64]:
-    """Add up the seconds of windows by tier and increase, in whole percent; what exceeds 1000 % counts as that.
+    """Add up the seconds of windows by resource, tier and increase, in whole percent; above 1000 % counts as that.
 
     Margins are learned only where the replay uses them.
     """
-    start, seconds = blocks.seconds_since_start(block), blocks.integers(block, "seconds")
-    later = np.flatnonzero(_continues(block, start, seconds))
-    usage = blocks.column(block, "usage")
+    return np.stack([_increased(series, n_tiers) for series in _series(block, n_tiers)])
+
+
+def _increased(series: _Series, n_tiers: int) -> NDArray[np.int64]:
+    follows, _, seconds, usage, _, tier = series
+    later = np.flatnonzero(follows)
     before, now = usage[later - 1], usage[later]
     # From 0 to something no finite margin is enough; from 0 to 0 none is needed.
     grown = np.where(now > 0.0, float(_HIGHEST), 0.0)
     percent = np.divide((now - before) * 100.0, before, out=grown, where=before != 0.0)
-    counts = np.zeros((n_tiers, _HIGHEST + 1), dtype=np.int64)
-    place = blocks.integers(block, "tier")[later], np.ceil(np.clip(percent, 0.0, _HIGHEST)).astype(np.int64)
-    np.add.at(counts, place, seconds[later])
-    return counts
+    place = tier[later] * (_HIGHEST + 1) + np.ceil(np.clip(percent, 0.0, _HIGHEST)).astype(np.int64)
+    # Sums of whole seconds are exact in the 53 bits of its floats.
+    counts = np.bincount(place, seconds[later], n_tiers * (_HIGHEST + 1))
+    return counts.astype(np.int64).reshape(n_tiers, -1)
 
 
 def _quantiles(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -39,7 +39,7 @@ def compute(tables: Tables, *, periods: tuple[int, ...] = (1, 2, 3, 6, 12)) -> l
     has_percentiles = tables.dialect.publishes(_LISTS[0])
     slots = np.array(periods, dtype=np.int64)
     count = partial(_count, n_tiers=len(names), periods=slots, has_percentiles=has_percentiles)
-    counts = blocks.sum_blocks(tables, _windows(tables, has_percentiles), count, "windows")
+    counts = blocks.sum_blocks(tables, *_windows(tables, has_percentiles), count, "windows")
     rows = _rows(counts.reshape(*counts.shape[:2], len(names), len(DURATIONS), -1), names, periods)
     NotApplicable.unless(rows, "no task was measured in two neighboring periods")
     return rows
@@ -53,21 +53,19 @@ def _count(block: pa.Table, n_tiers: int, periods: NDArray[np.int64], has_percen
         blocks.column(block, "average_cpu"),
         _percentiles(block) if has_percentiles else blocks.column(block, "sampled_cpu")[:, None],
         _PERCENTILES if has_percentiles else _SAMPLE,
-        blocks.integers(block, "tier") * len(DURATIONS) + blocks.integers(block, "duration"),
+        blocks.integers(block, "tier", n_tiers - 1) * len(DURATIONS) + blocks.integers(block, "duration"),
         n_tiers * len(DURATIONS),
         periods,
     )
 
 
-def _windows(tables: Tables, has_percentiles: bool) -> ir.Table:
+def _windows(tables: Tables, has_percentiles: bool) -> tuple[ir.Table, ir.Table]:
     seconds = tables.tasks.seconds
     duration = (seconds >= DURATIONS[0][1]).cast("int64") + (seconds >= DURATIONS[1][1]).cast("int64")
     fine = _LISTS if has_percentiles else ("sampled_cpu",)
-    rows = blocks.task_windows(tables, "average_cpu", *fine, duration=duration)
+    usage, tasks = blocks.task_windows(tables, "average_cpu", *fine, duration=duration)
     # Both demands are compared with the mean of the period before.
-    rows = rows.filter(rows.average_cpu.notnull())
-    known = (*blocks.ORDER, "seconds", "slot", "tier", "average_cpu", *fine)
-    return rows.select(*known, duration=rows.duration.fill_null(0))
+    return usage.filter(usage.average_cpu.notnull()), tasks
 
 
 def _percentiles(block: pa.Table) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from borgtrace.kernels.arrays import Index
+from borgtrace.kernels.compiled import compiled
 
 
 def run_starts(first: Index, second: Index) -> Index:
@@ -24,6 +25,29 @@ def run_starts(first: Index, second: Index) -> Index:
     starts = np.concatenate([[0], np.flatnonzero(is_new) + 1, [len(first)]])
     # Without rows there is no run: only the length.
     return starts if len(first) else starts[1:]
+
+
+@compiled()
+def are_sorted(*keys: Index) -> bool:
+    """Whether rows are sorted by several keys, the first of which counts most.
+
+    Parameters
+    ----------
+    keys
+        Arrays of shape (n,).
+
+    Examples
+    --------
+    >>> are_sorted(np.array([1, 1, 2]), np.array([3, 4, 0])), are_sorted(np.array([1, 1]), np.array([4, 3]))
+    (True, False)
+    """
+    for i in range(1, len(keys[0])):
+        for key in keys:
+            if key[i] != key[i - 1]:
+                if key[i] < key[i - 1]:
+                    return False
+                break
+    return True
 
 
 def spans(length: Index, most: int) -> Iterator[tuple[int, int]]:
