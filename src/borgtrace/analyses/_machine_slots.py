@@ -42,9 +42,21 @@ def machine_slots(usage: ibis.Table, present: ibis.Table) -> ibis.Table:
     """
     # Usage on a dedicated machine names none (2019: machine −1, stored as NULL).
     on_machine = usage.filter(usage.machine_id.notnull())
-    sums = used_per_slot(on_machine, "machine_id")
+    held = with_capacity(used_per_slot(on_machine, "machine_id"), present)
+    return held.select("machine_id", "slot", *RESOURCES, "cpu_capacity", "memory_capacity")
+
+
+def with_capacity(sums: ibis.Table, present: ibis.Table) -> ibis.Table:
+    """Add to rows of ``machine_id`` and ``slot`` the capacity at the start of the slot; without one they are left out.
+
+    Parameters
+    ----------
+    sums
+        One row per machine and slot.
+    present
+        Intervals from :func:`present_intervals`.
+    """
     sums = sums.mutate(at=sums.slot * WINDOW + TRACE_START)
     # What a machine has at the start of a slot counts for all of it, as if changed only at its end.
     then = (sums.at >= present.start) & (sums.at < present.end)
-    held = sums.inner_join(present, [sums.machine_id == present.machine_id, then])
-    return held.select("machine_id", "slot", *RESOURCES, "cpu_capacity", "memory_capacity")
+    return sums.inner_join(present, [sums.machine_id == present.machine_id, then])

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._machine_slots import machine_slots, present_intervals
-from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, int_sum, level, outermost, regular
+from borgtrace.analyses._machine_slots import present_intervals, with_capacity
+from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, int_sum, level, regular
 from borgtrace.recipe import NotApplicable, Recipe, Tables
 
 METRICS = {"cpi": ("cycles_per_instruction", 14), "mai": ("memory_accesses_per_instruction", 24)}
@@ -26,15 +26,26 @@ METRICS = {"cpi": ("cycles_per_instruction", 14), "mai": ("memory_accesses_per_i
 def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
     """Return mean and deviation of CPI and MAI per number of tasks and per CPU use of the machine."""
     usage = regular(tables.instance_usage)
+    usage = usage.filter(usage.machine_id.notnull())
     # The machine's CPU counts an alloc set as a whole; the tasks on it are counted one by one, in alloc sets or not.
-    slots = machine_slots(outermost(usage), present_intervals(tables.machine_events))
+    whole, is_task = usage.alloc_collection_id.isnull(), usage.collection_type == "JOB"
+    # Both in one pass: finding the slot of a machine among millions is what takes longest.
+    sums = usage.group_by(["machine_id", "slot"]).aggregate(
+        n=usage.count(where=whole),
+        cpu=int_sum(amount(usage.average_cpu, usage.seconds), where=whole),
+        # Time, not rows: two attempts of 100 s in a slot are not two neighbors.
+        seconds=int_sum(usage.seconds, where=is_task),
+    )
+    slots = with_capacity(sums.filter(sums.n > 0), present_intervals(tables.machine_events))
     used = level(slots.cpu, SLOT_SECONDS) / slots.cpu_capacity.cast("float64")
-    # Not least(): on DuckDB and Spark it turns a slot of unknown use (NULL) into one of 150 %.
-    slots = slots.select("machine_id", "slot", used=((used * 20.0).ceil().cast("int64") * 5).clip(upper=150))
-    tasks = of_jobs(usage).filter(usage.machine_id.notnull())
-    # Time, not rows: two attempts of 100 s in a slot are not two neighbors.
-    held = tasks.group_by(["machine_id", "slot"]).aggregate(held=_n_tasks(int_sum(tasks.seconds), most_tasks))
-    rows = tasks.inner_join(slots, ["machine_id", "slot"]).inner_join(held, ["machine_id", "slot"])
+    slots = slots.select(
+        "machine_id",
+        "slot",
+        held=_n_tasks(slots.seconds, most_tasks),
+        # Not least(): on DuckDB and Spark it turns a slot of unknown use (NULL) into one of 150 %.
+        used=((used * 20.0).ceil().cast("int64") * 5).clip(upper=150),
+    )
+    rows = of_jobs(usage).inner_join(slots, ["machine_id", "slot"])
     return ibis.union(*(_curve(rows, metric, condition) for metric in METRICS for condition in ("held", "used")))
 
 
