@@ -12,6 +12,8 @@ from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, int_sum, outerm
 
 HIGHEST = 200
 """Changes above this percentage share the last bin, with those from zero to something."""
+GROWN = 1e18
+"""The change from zero to something: a number in place of infinity, which no engine casts to the number of a bin."""
 
 
 def pairs(series: ir.Table, by: Sequence[str], period: str) -> ir.Table:
@@ -41,8 +43,8 @@ def pairs(series: ir.Table, by: Sequence[str], period: str) -> ir.Table:
     return rows.drop("gap", "seconds").rename(seconds="both")
 
 
-def slot_pairs(usage: ir.Table, by: Sequence[str]) -> ir.Table:
-    """Return pairs of neighboring slots of summed usage: of the cell, or of each of `by`.
+def slot_pairs(usage: ir.Table) -> tuple[ir.Table, ir.Table]:
+    """Return pairs of neighboring slots of summed usage: of the cell, and of each machine.
 
     What runs inside an alloc set counts once.
 
@@ -50,14 +52,15 @@ def slot_pairs(usage: ir.Table, by: Sequence[str]) -> ir.Table:
     ----------
     usage
         Windows from :func:`borgtrace.analyses._windows.regular`.
-    by
-        What usage is summed over: empty for the cell, ``machine_id`` for machines.
     """
-    rows = outermost(usage)
+    sums = used_per_slot(outermost(usage), "machine_id")
+    # From the sums of machines, so that windows are read once.
+    cell = sums.group_by("slot").aggregate(**{name: int_sum(sums[name]) for name in RESOURCES})
     # Usage on a dedicated machine names no machine; all such together are not one machine.
-    rows = rows.filter(*(rows[name].notnull() for name in by)) if by else rows
+    machines = sums.filter(sums.machine_id.notnull())
     # A slot of a sum is a whole slot, however little of it each window covers.
-    return pairs(used_per_slot(rows, *by).mutate(seconds=ibis.literal(SLOT_SECONDS, "int64")), by, "slot")
+    whole = ibis.literal(SLOT_SECONDS, "int64")
+    return pairs(cell.mutate(seconds=whole), [], "slot"), pairs(machines.mutate(seconds=whole), ["machine_id"], "slot")
 
 
 def task_pairs(usage: ir.Table, period: str) -> ir.Table:
@@ -74,7 +77,7 @@ def task_pairs(usage: ir.Table, period: str) -> ir.Table:
 
 
 def relative(later: ir.NumericColumn, earlier: ir.NumericColumn) -> ir.FloatingColumn:
-    """Return |later − earlier| ÷ earlier; 0 where both are 0, infinite from 0 to something.
+    """Return |later − earlier| ÷ earlier; 0 where both are 0, `GROWN` from 0 to something.
 
     Parameters
     ----------
@@ -82,8 +85,7 @@ def relative(later: ir.NumericColumn, earlier: ir.NumericColumn) -> ir.FloatingC
         Columns of one unit, at least 0.
     """
     change = (later - earlier).abs().cast("float64")
-    # A number in place of infinity, which no engine casts to the number of a bin.
-    grown = ibis.cases((change == 0.0, 0.0), else_=1e18)
+    grown = ibis.cases((change == 0.0, 0.0), else_=GROWN)
     return (earlier > 0).ifelse(change / earlier.cast("float64").nullif(0.0), grown)
 
 
@@ -107,15 +109,20 @@ def curves(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
     Parameters
     ----------
     rows
-        Pairs from :func:`slot_pairs` or :func:`task_pairs`.
+        Pairs from :func:`slot_pairs` or :func:`task_pairs`, or what :func:`counted` made of parts of them.
     by
         Columns that make the curves, beside the resource.
     """
-    known = by_resource(rows)
+    key = [*by, "resource"]
+    parts = rows if "n_pairs" in rows.columns else counted(by_resource(rows), by)
+    counts = parts.group_by([*key, "percent"]).aggregate(n_pairs=int_sum(parts.n_pairs), seconds=int_sum(parts.seconds))
+    return counts.mutate(share=cumulative_share(counts, "seconds", "percent", key))
+
+
+def counted(known: ir.Table, by: Sequence[str] = ()) -> ir.Table:
+    """Return how many changes there are, and of how many seconds, in each percent bin (see :func:`curves`)."""
     percent = known.change * 100.0
     # Cut before the cast: 1e18 as a percentage does not fit into an int64.
     bins = (percent <= float(HIGHEST)).ifelse(percent, float(HIGHEST + 1)).ceil().cast("int64")
     known = known.mutate(percent=bins)
-    key = [*by, "resource"]
-    counts = known.group_by([*key, "percent"]).aggregate(n_pairs=known.count(), seconds=int_sum(known.seconds))
-    return counts.mutate(share=cumulative_share(counts, "seconds", "percent", key))
+    return known.group_by([*by, "resource", "percent"]).aggregate(n_pairs=known.count(), seconds=int_sum(known.seconds))

@@ -181,15 +181,15 @@ def task_means(usage: ir.Table, period: str) -> ir.Table:
         column = jobs[f"average_{name}"]
         # A window without a value must not count as one of 0: it has no weight.
         weight = column.notnull().ifelse(jobs.seconds, ibis.literal(0, "int64"))
-        sums[f"{name}_amount"] = int_sum(amount(column, jobs.seconds, _FINE_BITS))
+        sums[f"{name}_amount"] = int_sum(amount(column, jobs.seconds, FINE_BITS))
         sums[f"{name}_weight"] = int_sum(weight)
     # Per task, so that a task with two windows in a slot (two attempts) is one point of its series.
     tasks = jobs.group_by([*TASK, period]).aggregate(**sums)
-    means = {n: level(tasks[f"{n}_amount"], tasks[f"{n}_weight"].nullif(0), _FINE_BITS) for n in RESOURCES}
+    means = {n: level(tasks[f"{n}_amount"], tasks[f"{n}_weight"].nullif(0), FINE_BITS) for n in RESOURCES}
     return tasks.select(*TASK, period, "seconds", **means)
 
 
-_FINE_BITS = 36
+FINE_BITS = 36
 """For sums over one task: an hour at 7 machines is 1.7 · 10¹⁵."""
 
 

@@ -10,6 +10,8 @@ Reference: Zhu et al., future work; Masson et al., DDSketch, VLDB 2019.
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -18,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.analyses._relative_change import by_resource, slot_pairs, task_pairs
+from borgtrace.analyses._relative_change import GROWN, by_resource, slot_pairs
+from borgtrace.analyses._task_changes import over_tasks
 from borgtrace.analyses._windows import regular
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, point, rule
@@ -104,35 +107,53 @@ def locate(found: NDArray[np.int64], counts: NDArray[np.int64], quantile: float)
 
 _PLACE = ("level", "resource", "bucket", "place")
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-_INFINITE = 1e17
-"""Larger changes are those from zero to something, which :func:`relative` writes as 1e18."""
+_INFINITE = 0.1 * GROWN
+"""Larger changes are those from zero to something."""
 
 
 def compute(tables: Tables, *, alpha: float = 0.01) -> list[Row]:
     """Return quantiles of the change by sketch and exactly."""
-    changes = _changes(regular(tables.instance_usage), alpha)
-    counted = tables.fetch(changes.group_by([*_PLACE[:3]]).aggregate(n=changes.count()), "sketch")
+    counted = tables.fetch(_of_levels(tables, partial(_counted, alpha=alpha), "counts"), "sketch")
+    # A block of tasks has counts of its own.
+    counted = counted.group_by(_PLACE[:3]).aggregate([("n", "sum")]).rename_columns([*_PLACE[:3], "n"])
     found = _locate(counted.sort_by([("level", "ascending"), ("resource", "ascending")]))
-    # The two buckets of 0 and of infinity hold one value each: nothing in them is to be sorted.
-    wanted = sorted({row["bucket"] for row in found} - {ZERO_BUCKET, INFINITE_BUCKET}) or [0]
     # Asked before the test for emptiness, so that a plan without rows shows this stage as well.
-    exact = _exact(tables, changes.filter(changes.bucket.isin(wanted)), found)
+    exact = _exact(tables, _of_levels(tables, partial(_chosen, alpha=alpha, found=found), "values"), found)
     NotApplicable.unless(found, "no two consecutive windows")
     return [_row(row, exact, alpha) for row in found]
 
 
-def _changes(usage: ibis.Table, alpha: float) -> ibis.Table:
-    """Return ``level``, ``resource``, ``change`` and its ``bucket``, one row per pair of slots."""
-    levels = {"machine": slot_pairs(usage, ["machine_id"]), "task": task_pairs(usage, "slot")}
-    parts = [by_resource(rows).mutate(level=ibis.literal(name)) for name, rows in levels.items()]
-    every = ibis.union(*(part.select("level", "resource", "change") for part in parts))
+def _of_levels(tables: Tables, query: Callable[..., ibis.Table], stage: str) -> ibis.Table:
+    """Return the rows of a query over changes and the name of their level, at both levels, with their ``level``."""
+    _, machines = slot_pairs(regular(tables.instance_usage))
+    levels = {"machine": query(by_resource(machines), level="machine")}
+    levels["task"] = over_tasks(tables, partial(query, level="task"), f"task_{stage}")
+    return ibis.union(*(rows.mutate(level=ibis.literal(name)) for name, rows in levels.items()))
+
+
+def _counted(changes: ibis.Table, alpha: float, level: str) -> ibis.Table:
+    return _bucketed(changes, alpha).group_by(["resource", "bucket"]).aggregate(n=ibis._.count())
+
+
+def _chosen(changes: ibis.Table, alpha: float, level: str, found: list[Row]) -> ibis.Table:
+    """Keep what lies in the buckets of quantiles: of each level and resource its own, for all is in memory at once."""
+    rows = _bucketed(changes, alpha).select("resource", "bucket", "change")
+    places = {(row["resource"], row["bucket"]) for row in found if row["level"] == level}
+    # The two buckets of 0 and of infinity hold one value each: nothing in them is to be sorted.
+    inside = sorted(place for place in places if place[1] not in (ZERO_BUCKET, INFINITE_BUCKET)) or [("", 0)]
+    wanted = {name: [bucket for _, bucket in group] for name, group in groupby(inside, lambda place: place[0])}
+    return rows.filter(ibis.or_(*((rows.resource == name) & rows.bucket.isin(of) for name, of in wanted.items())))
+
+
+def _bucketed(changes: ibis.Table, alpha: float) -> ibis.Table:
+    """Add the ``bucket`` of each change."""
     # Without the 0: its logarithm is −∞ on DuckDB, NULL on Spark and an error on BigQuery, and an engine may compute
     # it where another case applies.
-    logarithm = (every.change.nullif(0.0).ln() / math.log(growth(alpha))).ceil().cast("int64")
-    return every.mutate(
+    logarithm = (changes.change.nullif(0.0).ln() / math.log(growth(alpha))).ceil().cast("int64")
+    return changes.mutate(
         bucket=ibis.cases(
-            (every.change == 0.0, ibis.literal(ZERO_BUCKET, "int64")),
-            (every.change > _INFINITE, ibis.literal(INFINITE_BUCKET, "int64")),
+            (changes.change == 0.0, ibis.literal(ZERO_BUCKET, "int64")),
+            (changes.change > _INFINITE, ibis.literal(INFINITE_BUCKET, "int64")),
             else_=logarithm,
         )
     )

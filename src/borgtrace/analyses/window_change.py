@@ -10,19 +10,20 @@ Reference: Zhu et al., Fig. 10.
 
 import ibis
 
-from borgtrace.analyses._relative_change import curves, slot_pairs, task_pairs
+from borgtrace.analyses._relative_change import counted, curves, slot_pairs
+from borgtrace.analyses._task_changes import over_tasks
 from borgtrace.analyses._windows import regular
 from borgtrace.recipe import Recipe, Tables
 
 
 def compute(tables: Tables) -> ibis.Table:
     """Return the distribution of the change between neighboring slots at three levels."""
-    usage = regular(tables.instance_usage)
+    cell, machines = slot_pairs(regular(tables.instance_usage))
     levels = {
         # The published figure is the cell's sum; a margin per task (Measure 1) needs the change of each task.
-        "cell": slot_pairs(usage, []),
-        "machine": slot_pairs(usage, ["machine_id"]),
-        "task": task_pairs(usage, "slot"),
+        "cell": cell,
+        "machine": machines,
+        "task": over_tasks(tables, counted, "task_changes"),
     }
     return ibis.union(*(curves(rows).mutate(level=ibis.literal(name)) for name, rows in levels.items()))
 

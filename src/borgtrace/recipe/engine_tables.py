@@ -64,6 +64,7 @@ class EngineTables(Tables):
         self.origin = origin or Provenance()
         known = self.origin
         super().__init__(known.generation, synthetic=known.is_synthetic, engine=known.engine, coverage=coverage)
+        self.has_blocks = known.engine == "duckdb"
         self._tables = dict(tables)
         self._derived: dict[str, ibis.Table] = {}
         self._n_rows = dict(n_rows or {})

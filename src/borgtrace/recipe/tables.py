@@ -38,9 +38,12 @@ class Tables(ABC):
     ----------
     targets
         Fields of the targets of a synthetic trace that was made like another store; none where of published figures.
+    has_blocks
+        Whether rows are near enough to be handed to compiled code; otherwise the engine does all in SQL.
     """
 
     targets: Sequence[Sequence[Any]] = ()
+    has_blocks = False
 
     def __init__(self, generation: str, *, synthetic: bool, engine: str, coverage: StoreCoverage | None = None) -> None:
         self.generation, self.synthetic, self.engine = generation, synthetic, engine
