@@ -14,7 +14,7 @@ _WIDE = 48
 
 
 def sorted_batches(rows: pa.Table, key: Sequence[str], size: int) -> Iterator[pa.RecordBatch]:
-    """Yield rows in the order of their key; NULL comes last, and rows of equal keys stay in their order.
+    """Yield rows in the order of their key; NULL comes last, and by one column, rows of equal keys stay in their order.
 
     Parameters
     ----------
