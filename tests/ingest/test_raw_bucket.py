@@ -415,3 +415,15 @@ def test_a_declaration_may_lie_in_a_bucket(bucket: Bucket, tmp_path: Path, capsy
     assert ended.value.code == SourceError.exit_code
     way_out = "write a first draft: borgtrace dialect sniff FILE > own.toml"
     assert capsys.readouterr().err == f"borgtrace: s3://cells/none.toml: no such file or directory; {way_out}\n"
+
+
+def test_strict_puts_the_store_into_its_bucket_and_fails(bucket: Bucket, tmp_path: Path) -> None:
+    raw = write_cell(tmp_path / "raw")
+    write_part(raw, "task_usage", [*USAGE, "garbage"])
+    store = "s3://cells/strict"
+    error = refused(str(raw), store=place(store), strict=True)
+    assert str(error) == (
+        "s3://cells/strict: rows were refused: expected none, got 1; "
+        "look at them: s3://cells/strict/quarantine, or omit --strict"
+    )
+    assert borgtrace.open(store).manifest.tables["instance_usage"] == len(USAGE)

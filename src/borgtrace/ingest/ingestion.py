@@ -82,16 +82,17 @@ def ingest(
     """
     options = options or IngestOptions()
     target, here = place(store), built_at(store)
-    if not isinstance(target, RemotePath):
-        # Workers of Spark stand in folders of their own.
-        return _ingest_here(sources, Layout(here.absolute() if options.spark else here), options, progress)
-    # The bucket is all that workers of Spark share.
-    result = _ingest_here(sources, Layout(here, target / "staging" if options.spark else None), options, progress)
+    # A bucket is all that workers of Spark share, and here they stand in folders of their own.
+    staging = target / "staging" if options.spark and isinstance(target, RemotePath) else None
+    result = _ingest_here(sources, Layout(here.absolute() if options.spark else here, staging), options, progress)
     # Only staged: it goes there when it is sorted.
-    if result.manifest is not None:
+    if isinstance(target, RemotePath) and result.manifest is not None:
         upload(here, target)
         remove(here)
         remove(target / "staging")
+    # After the store is complete: strict tells a script that rows were refused, it does not throw the work away.
+    if options.strict and result.manifest is not None:
+        _be_strict(result.manifest, Layout(target))
     return result
 
 
@@ -107,17 +108,13 @@ def _ingest_here(
     is_new = not layout.root.exists()
     try:
         with locked(layout.lock, layout.root):
-            result = _ingest_or_leave_nothing(found, layout, options, progress or Progress())
+            return _ingest_or_leave_nothing(found, layout, options, progress or Progress())
     except BorgtraceError:
         if is_new:
             # Only where it is empty: what was staged stays for the next run.
             with suppress(OSError):
                 layout.root.rmdir()
         raise
-    # After the store is complete: strict tells a script that rows were refused, it does not throw the work away.
-    if options.strict and result.manifest is not None:
-        _be_strict(result.manifest, layout)
-    return result
 
 
 def _ingest_or_leave_nothing(found: Found, layout: Layout, options: IngestOptions, progress: Progress) -> IngestResult:
