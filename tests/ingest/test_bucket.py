@@ -1,7 +1,8 @@
-"""A store for a bucket is built here, and copied there when it is whole."""
+"""What is written to a bucket: a store, built here and copied there when it is whole, answers, exports, raw files."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,14 +10,14 @@ import pytest
 
 import borgtrace
 from borgtrace.cli import main
-from borgtrace.errors import StoreError, UsageError
+from borgtrace.errors import QualityError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.ingestion import built_at
 from borgtrace.storage import RemotePath
 from tests.bucket import Bucket, serving
-from tests.ingest.raw import HASH, write_cell, write_part
+from tests.ingest.raw import HASH, USAGE, write_cell, write_part
 
-URL = "s3://cells/store"
+URL, RAW = "s3://cells/store", "s3://cells/raw"
 
 
 @pytest.fixture
@@ -120,3 +121,37 @@ def test_answers_and_exports_are_written_to_a_bucket(
     assert (bucket.root / "page.html").read_text().startswith("<!DOCTYPE html>")
     assert run("export", store, "s3://cells/raw", "--layout", "raw") == 0
     assert len(list((bucket.root / "raw").rglob("*.gz"))) > 0
+
+
+def test_strict_puts_the_store_into_its_bucket_and_fails(raw: Path, bucket: Bucket) -> None:
+    write_part(raw, "task_usage", [*USAGE, "garbage"])
+    with pytest.raises(QualityError) as error:
+        ingest([raw], URL, IngestOptions(jobs=1, strict=True))
+    assert str(error.value) == (
+        f"{URL}: rows were refused: expected none, got 1; look at them: {URL}/quarantine, or omit --strict"
+    )
+    assert borgtrace.open(URL).manifest.tables["instance_usage"] == len(USAGE)
+
+
+def test_a_cell_is_generated_into_a_bucket_and_checked_there(
+    bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--machines", "4", "--hours", "1", "--seed", "3"]
+    for out in (RAW, str(tmp_path / "raw")):
+        with pytest.raises(SystemExit) as ended:
+            main(["synth", out, *options])
+        assert ended.value.code == 0
+    assert capsys.readouterr().err.count(f"Next: borgtrace ingest {RAW} --store STORE\n") == 1
+    files = [
+        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        for folder in (bucket.root / "raw", tmp_path / "raw")
+    ]
+    assert files[0] == files[1]
+    with pytest.raises(SystemExit) as ended:
+        main(["synth", RAW, *options])
+    assert ended.value.code == 2
+    refusal = "not an empty folder: expected a new or empty folder; choose another name or remove it"
+    assert capsys.readouterr().err == f"borgtrace: {RAW}: {refusal}\n"
+    with pytest.raises(SystemExit):
+        main(["synth", RAW, "--check", "--json"])
+    assert {"measure", "measured", "verdict"} <= json.loads(capsys.readouterr().out)[0].keys()

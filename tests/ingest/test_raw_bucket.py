@@ -375,30 +375,6 @@ def test_tasks_of_spark_fetch_what_they_stage(bucket: Bucket, tmp_path: Path, mo
     assert there.digest == here.digest
 
 
-def test_a_cell_is_generated_into_a_bucket_and_checked_there(
-    bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = ["--machines", "4", "--hours", "1", "--seed", "3"]
-    for out in (RAW, str(tmp_path / "raw")):
-        with pytest.raises(SystemExit) as ended:
-            main(["synth", out, *options])
-        assert ended.value.code == 0
-    assert capsys.readouterr().err.count(f"Next: borgtrace ingest {RAW} --store STORE\n") == 1
-    files = [
-        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-        for folder in (bucket.root / "raw", tmp_path / "raw")
-    ]
-    assert files[0] == files[1]
-    with pytest.raises(SystemExit) as ended:
-        main(["synth", RAW, *options])
-    assert ended.value.code == 2
-    refusal = "not an empty folder: expected a new or empty folder; choose another name or remove it"
-    assert capsys.readouterr().err == f"borgtrace: {RAW}: {refusal}\n"
-    with pytest.raises(SystemExit):
-        main(["synth", RAW, "--check", "--json"])
-    assert {"measure", "measured", "verdict"} <= json.loads(capsys.readouterr().out)[0].keys()
-
-
 def test_a_declaration_may_lie_in_a_bucket(bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "own.csv").write_text("task,time,cpu\nweb,0,2\nweb,300,4\n")
     for folder in (bucket.root, tmp_path):
@@ -415,15 +391,3 @@ def test_a_declaration_may_lie_in_a_bucket(bucket: Bucket, tmp_path: Path, capsy
     assert ended.value.code == SourceError.exit_code
     way_out = "write a first draft: borgtrace dialect sniff FILE > own.toml"
     assert capsys.readouterr().err == f"borgtrace: s3://cells/none.toml: no such file or directory; {way_out}\n"
-
-
-def test_strict_puts_the_store_into_its_bucket_and_fails(bucket: Bucket, tmp_path: Path) -> None:
-    raw = write_cell(tmp_path / "raw")
-    write_part(raw, "task_usage", [*USAGE, "garbage"])
-    store = "s3://cells/strict"
-    error = refused(str(raw), store=place(store), strict=True)
-    assert str(error) == (
-        "s3://cells/strict: rows were refused: expected none, got 1; "
-        "look at them: s3://cells/strict/quarantine, or omit --strict"
-    )
-    assert borgtrace.open(store).manifest.tables["instance_usage"] == len(USAGE)
