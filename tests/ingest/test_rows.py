@@ -16,7 +16,8 @@ import pytest
 from borgtrace.ingest import clustering, usage_index
 from borgtrace.ingest.clustering import _diverse, cluster, parquet_writer, sorting_connection
 from borgtrace.ingest.column_checks import count_out_of_order
-from borgtrace.ingest.completion import _stays, _time_range, count_rows
+from borgtrace.ingest.completion import _Facts, _span, _stays, _whole_span, count_rows
+from borgtrace.ingest.crosschecks import FILE
 from borgtrace.ingest.file_ranges import cut_ranges, plan_files, range_condition
 from borgtrace.ingest.row_order import sorted_batches
 from borgtrace.schema import TABLES
@@ -228,14 +229,11 @@ def test_the_last_task_of_a_block_waits_for_its_end(tmp_path: Path, monkeypatch:
     assert usage_index._last_task(usage_of([(1, 0), (1, 0)])) == 0
     tasks = [(1, 0)] * 3 + [(1, 1)] + [(2, 0)] * 4 + [(3, 0)]
     kinds = {"collection_type": pa.string()} | dict.fromkeys(usage_index.STATISTICS_COLUMNS, pa.float32())
-    parts = []
-    for number, rows in enumerate((tasks[:4], tasks[4:])):
-        columns = {name: pa.nulls(len(rows), kinds.get(name, pa.int64())) for name in usage_index._READ}
-        columns |= {name: usage_of(rows).column(name) for name in ("collection_id", "instance_index")}
-        parts.append(tmp_path / f"part-{number:05d}.parquet")
-        pq.write_table(pa.table(columns), parts[-1])
+    columns = {name: pa.nulls(len(tasks), kinds.get(name, pa.int64())) for name in usage_index._READ}
+    columns |= {name: usage_of(tasks).column(name) for name in ("collection_id", "instance_index")}
+    pq.write_table(pa.table(columns), tmp_path / "part-00000.parquet")
     monkeypatch.setattr(usage_index, "ROWS_PER_BLOCK", 2)
-    found = list(usage_index._whole_tasks(parts))
+    found = list(usage_index._whole_tasks(tmp_path / "part-00000.parquet"))
     ids = [
         list(zip(*(block.column(name).to_pylist() for name in usage_index._READ[:2]), strict=True))
         for _, block in found
@@ -244,23 +242,40 @@ def test_the_last_task_of_a_block_waits_for_its_end(tmp_path: Path, monkeypatch:
     assert [first for first, _ in found] == [sum(map(len, ids[:i])) for i in range(len(ids))]
     # No task is in two blocks.
     assert sum(len(set(block)) for block in ids) == 4
-    assert list(usage_index._whole_tasks([])) == []
 
 
 def test_the_first_and_the_last_time_of_a_table(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"start_time": [5, 9], "end_time": [8, AFTER_TRACE]}), tmp_path / "u.parquet")
-    pq.write_table(pa.table({"time": [3, AFTER_TRACE, 4]}), tmp_path / "e.parquet")
-    pq.write_table(pa.table({"time": [AFTER_TRACE]}), tmp_path / "m.parquet")
-    files = {
-        "instance_usage": [tmp_path / "u.parquet"],
-        "instance_events": [tmp_path / "e.parquet"],
-        "machine_events": [tmp_path / "m.parquet"],
-        "machine_attributes": [],
+    times = {
+        "first": ([5, 9], [8, AFTER_TRACE]),
+        "second": ([7], [AFTER_TRACE]),
+        "third": ([AFTER_TRACE], [AFTER_TRACE]),
     }
-    assert _time_range(duckdb.connect(), files) == {"instance_usage": [5, 8], "instance_events": [3, 4]}
-    assert [count_rows(paths) for paths in files.values()] == [2, 3, 1, 0]
-    assert [_stays(path, tmp_path) for path in (None, tmp_path / "u.parquet", Path("/other/u.parquet"))] == [
-        False,
-        False,
-        True,
-    ]
+    spans = {}
+    for name, (starts, ends) in times.items():
+        columns = pa.table({"start_time": starts, "end_time": ends, "time": starts})
+        pq.write_table(columns, tmp_path / f"{name}.parquet")
+        connection = duckdb.connect()
+        connection.execute(f"CREATE VIEW {FILE} AS FROM '{tmp_path / name}.parquet'")
+        spans[name] = [list(_span(connection, TABLES[table])) for table in ("instance_usage", "instance_events")]
+    assert spans == {
+        "first": [[5, 8], [5, 9]],
+        "second": [[7, None], [7, 7]],
+        "third": [[AFTER_TRACE, None], [AFTER_TRACE, None]],
+    }
+    assert _span(duckdb.connect(), TABLES["tasks"]) == ()
+
+
+def test_the_times_of_files_are_those_of_their_table() -> None:
+    def whole(*spans: tuple[int | None, ...]) -> list[int]:
+        return _whole_span([_Facts("", {}, {}, span) for span in spans])
+
+    assert whole((5, 8), (7, None), (3, 6)) == [3, 8]
+    # A table whose last time is not known, one without times, one without files.
+    assert [whole((5, None)), whole((), ()), whole()] == [[], [], []]
+
+
+def test_files_of_the_version_before_stay(tmp_path: Path) -> None:
+    assert [_stays(path, tmp_path) for path in (tmp_path / "u.parquet", Path("/other/u.parquet"))] == [False, True]
+    pq.write_table(pa.table({"collection_id": [1, 2]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"collection_id": [3]}), tmp_path / "b.parquet")
+    assert [count_rows([tmp_path / name for name in names]) for names in (("a.parquet", "b.parquet"), ())] == [3, 0]

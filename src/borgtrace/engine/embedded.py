@@ -116,7 +116,7 @@ def _small_connection() -> duckdb.DuckDBPyConnection:
 
 
 def add_view(
-    con: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[str], name: str, kind: str = "TEMP VIEW"
+    con: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[str | Path], name: str, kind: str = "TEMP VIEW"
 ) -> None:
     """Register `paths` as the view `name`.
 

@@ -1,11 +1,11 @@
-"""Work on processes of this machine, which end with the process that started them."""
+"""Work on processes of this machine, which end with the process that started them, and on threads of it."""
 
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -27,6 +27,8 @@ One file takes the memory of the one before it.  Given back and cleared anew it 
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
+"""What yields the result of each item, in their order: `map_threads` with a number of them, or a task of Spark each."""
 
 
 def map_processes(
@@ -72,6 +74,25 @@ def map_processes(
     except TerminatedWorkerError as error:
         what, got = "a worker process was killed", "perhaps not enough memory"
         raise StoreError(place, what, got=got, way_out=way_out) from error
+
+
+def map_threads(function: Callable[[Item], Result], items: Iterable[Item], *, workers: int) -> Iterator[Result]:
+    """Yield the result of each item, in their order, computed by threads: for work that releases the GIL.
+
+    Parameters
+    ----------
+    function, items
+        As for `map_processes`; no item is taken before a thread is free.
+    workers
+        Number of threads.
+
+    Examples
+    --------
+    >>> list(map_threads(abs, [-1, 2], workers=2))
+    [1, 2]
+    """
+    pool = Parallel(workers, backend="threading", return_as="generator", pre_dispatch=workers, batch_size=1)
+    yield from pool(delayed(function)(item) for item in items)
 
 
 def _call(function: Callable[[Item], Result], item: Item, parent: int) -> Result:

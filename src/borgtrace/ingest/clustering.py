@@ -36,10 +36,6 @@ from borgtrace.storage import replacing
 from borgtrace.store.content import ContentSums
 from borgtrace.store.layout import part_name
 
-PARQUET = (
-    f"FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE {1 << 19}, DICTIONARY_SIZE_LIMIT {1 << 15}"
-)
-"""How DuckDB writes the one file of the store that is a query's result, the index of tasks."""
 ROW_GROUP = 1 << 19
 PIECE = 1 << 17
 """Rows sorted at a time: memory of a megabyte a column is used again, more is asked for anew."""
@@ -123,8 +119,7 @@ def cluster(
     folder.mkdir(parents=True)
     show_parts(connection, parts or {})
     source = _Source(connection, table, relation)
-    writers = min(int(setting(connection, "threads")), MOST_WRITERS)
-    memory = parse_memory(setting(connection, "memory_limit")) // writers
+    at_a_time, memory = writers(connection)
     most = min(MOST_ROWS, memory // (COPIES * ROW_BYTES))
     files = source.files(most, folder, held, fresh)
     if spark is not None:
@@ -133,22 +128,24 @@ def cluster(
         return sorted(folder.glob("part-*.parquet"))
     written: deque[Future[int]] = deque()
     # The connection stays with this thread: one of a pool may outlive the work, and with it what it asked DuckDB for.
-    with ThreadPoolExecutor(writers) as pool:
+    with ThreadPoolExecutor(at_a_time) as pool:
         for file in files:
             rows = source.read(file)
-            written.append(pool.submit(_write, file, table, rows, refine))
+            written.append(pool.submit(write_rows, file.path, file.first, table, rows, refine))
             # A file is read while others are written; what DuckDB sorts has to be written before it is asked again.
-            while len(written) >= writers or (written and not isinstance(rows, pa.Table)):
+            while len(written) >= at_a_time or (written and not isinstance(rows, pa.Table)):
                 progress(written.popleft().result())
         for one in written:
             progress(one.result())
     return sorted(folder.glob("part-*.parquet"))
 
 
-def setting(connection: duckdb.DuckDBPyConnection, name: str) -> str:
-    """Return a setting of DuckDB as text."""
-    ((value,),) = connection.execute(f"SELECT current_setting('{name}')").fetchall()
-    return str(value)
+def writers(connection: duckdb.DuckDBPyConnection) -> tuple[int, int]:
+    """Return how many files are worked on at a time, and the bytes of memory that each may take."""
+    query = "SELECT current_setting('threads'), current_setting('memory_limit')"
+    ((threads, memory),) = connection.execute(query).fetchall()
+    most = min(int(threads), MOST_WRITERS)
+    return most, parse_memory(memory) // most
 
 
 @dataclass(frozen=True)
@@ -219,17 +216,33 @@ def _make(table: Table, relation: str, memory: str, parts: PartsByColumns, file:
     """Read and write one file: what a task does, far from the connection that planned it."""
     with sorting_connection(memory, 1) as connection:
         show_parts(connection, parts)
-        return _write(file, table, _Source(connection, table, relation).read(file))
+        return write_rows(file.path, file.first, table, _Source(connection, table, relation).read(file))
 
 
-def _write(file: _File, table: Table, rows: pa.Table | pa.RecordBatchReader, refine: Refinement = iter) -> int:
-    """Write rows, which a table still has to be sorted, with a note of what they hold, and return their number."""
-    sums, schema = ContentSums(file.first), _stored_schema(table)
+def write_rows(
+    path: Path, first: int, table: Table, rows: pa.Table | pa.RecordBatchReader, refine: Refinement = iter
+) -> int:
+    """Write a file of a store, with a note of what it holds, and return the number of its rows.
+
+    Parameters
+    ----------
+    path
+        The file.
+    first
+        Number of its first row in the whole table.
+    table
+        What it is a file of.
+    rows
+        Its rows: a reader gives them in order, those of a table are sorted.
+    refine
+        As for `cluster`.
+    """
+    sums, schema = ContentSums(first), _stored_schema(table)
     batches = refine(sorted_batches(rows, table.key, PIECE) if isinstance(rows, pa.Table) else rows)
     wholes = (_whole(batch, schema) for batch in batches)
     group = list(islice(wholes, ROW_GROUP // PIECE))
     # Beside, then renamed: of a task that runs again, the first run may not be dead.
-    with replacing(file.path) as draft, _stored_writer(draft, schema, _diverse(group)) as writer:
+    with replacing(path) as draft, _stored_writer(draft, schema, _diverse(group)) as writer:
         while group:
             writer.write_table(pa.Table.from_batches(group))
             for whole in group:

@@ -1,12 +1,66 @@
 """Which rows go to which Parquet file: ranges of collections."""
 
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.parquet as pq
 
 from borgtrace.kernels.arrays import Index
+from borgtrace.storage import readable
+
+FOOTERS = 16
+"""Files of a bucket whose footers are asked for at a time."""
+
+
+@dataclass(frozen=True)
+class SortedFiles:
+    """The files of a sorted table, in order: each has whole collections, or it is the only one.
+
+    Parameters
+    ----------
+    paths
+        The files.
+    rows
+        How many each has.
+    starts
+        First collection of each file but the first.
+    """
+
+    paths: tuple[Path, ...] = ()
+    rows: tuple[int, ...] = ()
+    starts: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, paths: Sequence[Path]) -> SortedFiles:
+        """Return what the footers of files say."""
+        with ThreadPoolExecutor(FOOTERS) as pool:
+            footers = list(pool.map(lambda path: pq.read_metadata(readable(path)), paths))
+        rows = tuple(footer.num_rows for footer in footers)
+        return cls(tuple(paths), rows, tuple(_first_collection(footer) for footer in footers[1:]))
+
+    def condition(self, number: int) -> str:
+        """Return SQL that is true for the collections of a file."""
+        return range_condition(self.starts, number)
+
+    def beside(self, other: SortedFiles, number: int) -> list[Path]:
+        """Return those files that may have collections of file `number` of `other`."""
+        low, high = other.starts[number - 1 : number] if number else (), other.starts[number : number + 1]
+        first = bisect_right(self.starts, low[0]) if low else 0
+        last = bisect_left(self.starts, high[0]) if high else len(self.starts)
+        return list(self.paths[first : last + 1])
+
+
+def _first_collection(footer: pq.FileMetaData) -> int:
+    group = footer.row_group(0)
+    columns = (group.column(number) for number in range(group.num_columns))
+    return next(int(one.statistics.min) for one in columns if one.path_in_schema == "collection_id")
 
 
 def plan_files(

@@ -22,7 +22,7 @@ from borgtrace.storage import INCOMPLETE, RemotePath, locked, place, remove, upl
 from borgtrace.store.coverage import DECLARED_WHOLE
 from borgtrace.store.integrity import read_intact
 from borgtrace.store.layout import Layout, source_key
-from borgtrace.store.manifest import Manifest, SourceEntry
+from borgtrace.store.manifest import Manifest, SourceEntry, read_manifest
 from borgtrace.store.swap import finish_swap
 
 
@@ -240,7 +240,8 @@ def _is_being_cleared(layout: Layout) -> bool:
 
 def _held(layout: Layout) -> Manifest | None:
     if layout.manifest.exists():
-        return read_intact(layout.root)
+        # Of a store that was made in a bucket only the manifest is here: its files are there already.
+        return (read_manifest if isinstance(layout.staging, RemotePath) else read_intact)(layout.root)
     others = [path for path in layout.root.iterdir() if path not in (layout.lock, layout.staging)]
     if others:
         what, expected = "the folder holds something else", "an empty folder or a store"

@@ -104,8 +104,9 @@ def _brought_here(layout: Layout, inputs: Inputs) -> tuple[Layout, RemotePath | 
         return here, None
     download(staging / "quarantine", here.staging / "quarantine")
     # Files of a run that was killed, which may have planned others.
-    remove(staging / "sorted")
-    return here, staging
+    for folder in (*TABLES, here.traces.name):
+        remove(staging.parent / folder)
+    return here, staging.parent
 
 
 @dataclass
@@ -118,7 +119,7 @@ class _Builder:
     progress: Progress
     spark: SparkTasks | None = None
     shared: RemotePath | None = None
-    """Where staged parts are and sorted files are made, if that is in a bucket."""
+    """The store that is made, where its files and the staged parts are in a bucket."""
 
     def run(self) -> Manifest:
         identity = self.inputs.identity
@@ -138,7 +139,7 @@ class _Builder:
         conserve(self.layout.root, self.inputs.entries, {name: count_rows(paths) for name, paths in files.items()})
         self._move_quarantine()
         kept = {"unknown": present.unknown, "notes": present.notes} if present else {}
-        facts = finish(self.connection, files, trace, self.work, self.progress, present)
+        facts = finish(self.connection, files, trace, self.work, self.progress, present, self.spark, self.shared)
         return {**kept, "sources": self.inputs.entries, **facts}
 
     def _convert(self, trace: Dialect) -> dict[str, Any]:
@@ -178,22 +179,17 @@ class _Builder:
         self.progress.begin(f"cluster {name}", expected, "rows")
         # Machine tables are one file; of a table of collections, only the files where new rows belong are made anew.
         may_stay = is_kept and TABLES[name].key[0] == "collection_id"
-        folder = self.shared / "sorted" / name if self.shared else self.work / name
-        files = cluster(
+        return cluster(
             self.connection,
             TABLES[name],
             " UNION ALL ".join(relations),
-            folder,
+            (self.shared or self.work) / name,
             lambda rows: self.progress.advance(f"cluster {name}", rows),
             present if may_stay else (),
             fresh,
             self.spark,
             parts=parts,
         )
-        if isinstance(folder, RemotePath):
-            # The index, arrays and digests are made here.
-            download(folder, self.work / name)
-        return [self.work / name / path.name for path in files]
 
     def _moved(self, name: str) -> dict[int, int | None]:
         """Return what the source_part of each present row becomes; None where its source is replaced."""
@@ -203,7 +199,7 @@ class _Builder:
     def _staged_parts(self, name: str) -> dict[Path, int]:
         """Return the staged files of a table, with the source_part that their rows get."""
         numbers = number_parts(self.inputs.entries)
-        staging = self.shared or self.layout.staging
+        staging = self.shared / self.layout.staging.name if self.shared else self.layout.staging
         paths = [(entry, StagedPaths.of(staging, entry.name).table(name)) for entry in self.inputs.staged]
         # Of a bucket the ledger tells: a request for each takes long, and a killed run may have left others.
         return {path: numbers[e.name] for e, path in paths if (_rows_of(name, e) if self.shared else path.exists())}

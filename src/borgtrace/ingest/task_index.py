@@ -6,15 +6,18 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
-from borgtrace.ingest.clustering import PARQUET
+from borgtrace.engine.embedded import add_view, columns_sql, files_sql, select_sql
+from borgtrace.ingest.clustering import PIECE, write_rows
+from borgtrace.ingest.file_ranges import SortedFiles
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, Dialect
 from borgtrace.schema.enums import EVENT_TYPE
-from borgtrace.schema.sql import literal, literals, quoted
+from borgtrace.schema.sql import literals, quoted
 from borgtrace.schema.tables import LAST_KNOWN_COLUMNS
-from borgtrace.store.layout import part_name
+from borgtrace.storage import RemotePath
 
 _QUERY = Path(__file__).with_name("tasks.sql").read_text("utf-8")
+_LATER = 1 << 40
+"""Above the place of any row in its file."""
 ORDER = "file_row_number"
 """What orders the events of one instance: its rows lie in one file, sorted by time and source."""
 
@@ -22,48 +25,57 @@ ORDER = "file_row_number"
 def write_tasks(
     connection: duckdb.DuckDBPyConnection,
     usage: pa.Table,
-    files: Mapping[str, Sequence[Path]],
+    files: Mapping[str, SortedFiles],
     dialect: Dialect,
-    folder: Path,
+    path: Path,
+    number: int = 0,
 ) -> int:
-    """Write the index of a store and return its number of rows.
+    """Write the index of the collections of a file of usage and return its number of rows.
 
     Parameters
     ----------
     connection
-        DuckDB with its limits set.
+        From `sorting_connection`.
     usage
         One row per task seen in usage, as `index_usage` returns.
     files
-        Parquet files of instance_events and collection_events.
+        Those of instance_usage, instance_events and collection_events.
     dialect
         Decides what breaks ties in time: the order in the file (2011) or the life cycle (2019).
-    folder
-        Where the file goes; made here.
+    path
+        The file that is written.
+    number
+        Which file of usage it is about; of a store without usage, the first.
     """
-    folder.mkdir(parents=True)
-    _view(connection, "instance_events", files["instance_events"])
-    _view(connection, "collection_events", files["collection_events"])
+    windows = files["instance_usage"]
+    for name in ("instance_events", "collection_events"):
+        _view(connection, name, files[name].beside(windows, number), windows.condition(number))
     connection.register("usage_index", usage)
-    written = connection.execute(
-        f"COPY ({_query(dialect)}) TO {literal(folder / part_name(0))} ({PARQUET})"
-    ).fetchall()  # to the end: an open result bars other work on the connection
+    query = _query(dialect, sum(windows.rows[:number]))
+    # How many tasks come before is not known: what a file notes of its content is read again, but for the first.
+    rows = write_rows(path, 0, TABLES["tasks"], connection.sql(query).to_arrow_reader(PIECE))
     connection.unregister("usage_index")
-    return int(written[0][0]) if written else 0
+    return rows
 
 
-def _view(connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path]) -> None:
-    """Show a table's files with the place of each row: a collection never spans two files."""
-    none = f"(SELECT *, 0 AS file_row_number FROM ({select_sql(TABLES[name], [])}))"
-    rows = files_sql(paths, numbered=True) if paths else none
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {rows}")
+def _view(connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path], condition: str) -> None:
+    """Show rows of a table with the place of each: a collection never spans two files."""
+    if any(isinstance(path, RemotePath) for path in paths):
+        add_view(connection, TABLES[name], paths, f"{name}_there")
+        rows = f"(SELECT *, row_number() OVER () AS {ORDER} FROM {name}_there WHERE {condition})"
+    elif paths:
+        rows = files_sql(paths, numbered=True)
+    else:
+        rows = f"(SELECT *, 0 AS {ORDER} FROM ({select_sql(TABLES[name], [])}))"
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {rows} WHERE {condition}")
 
 
-def _query(dialect: Dialect) -> str:
+def _query(dialect: Dialect, first_row: int) -> str:
     is_by_file = dialect.tie_order == "file"
     counts = {f"n_{kind.lower()}": kind for kind in EVENT_TYPE.names}
     return _QUERY.format(
         known=", ".join(map(_last_known, LAST_KNOWN_COLUMNS)),
+        first_row=first_row,
         counts=", ".join(f"count(*) FILTER (type = '{kind}') AS {name}" for name, kind in counts.items()),
         ended=_terminal(f"arg_max(type, {ORDER})") if is_by_file else _ended_2019(),
         latest="" if is_by_file else "JOIN last_times USING (collection_id, instance_index)",
@@ -75,8 +87,7 @@ def _query(dialect: Dialect) -> str:
 # arg_max skips rows where the value is NULL: the last that is known.  SCHEDULE first, since in 2011 37,313 tasks at
 # time 0 carry other requests on SUBMIT, and published stocks use those of SCHEDULE.
 def _last_known(name: str) -> str:
-    scheduled = f"arg_max({name}, {ORDER}) FILTER (type = 'SCHEDULE')"
-    return f"coalesce({scheduled}, arg_max({name}, {ORDER})) AS {name}"
+    return f"arg_max({name}, {ORDER} + CASE WHEN type = 'SCHEDULE' THEN {_LATER} ELSE 0 END) AS {name}"
 
 
 def _terminal(name: str) -> str:

@@ -29,7 +29,7 @@ WITH last_times AS (
          ON u.collection_id = e.collection_id AND u.instance_index = e.instance_index
     LEFT JOIN names n ON n.collection_id = coalesce(u.collection_id, e.collection_id)
 ), placed AS (
-    SELECT * REPLACE (CAST(coalesce(sum(n_windows) OVER (
+    SELECT * REPLACE (CAST({first_row} + coalesce(sum(n_windows) OVER (
         ORDER BY collection_id, instance_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ), 0) AS BIGINT) AS first_row) FROM joined
 )

@@ -1,20 +1,20 @@
-"""One pass over sorted usage: the trace arrays, and what usage says of each task."""
+"""One pass over a file of sorted usage: its part of the trace arrays, and what usage says of each task."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from joblib import Parallel, delayed
 
 from borgtrace.ingest._task_statistics import repeating_runs, run_spans, run_statistics
+from borgtrace.ingest.trace_arrays import Arrays
 from borgtrace.kernels.runs import run_starts
 from borgtrace.schema.tables import STATISTICS_COLUMNS
 from borgtrace.schema.time import AFTER_TRACE, SECOND
+from borgtrace.storage import readable
 
 _READ = (
     "collection_id",
@@ -26,31 +26,22 @@ _READ = (
     *STATISTICS_COLUMNS,
 )
 ROWS_PER_BLOCK = 1 << 20
-Arrays = dict[str, npt.NDArray[Any]]
 STATISTICS = ("mean", "std", "max", "weighted_mean")
 LAST_SECOND = np.uint32(2**32 - 1)
 """Stored in ``start_time`` for "after the trace"."""
 
 
-def index_usage(
-    parts: Sequence[Path],
-    rows: int,
-    folder: Path,
-    threads: int = 1,
-    progress: Callable[[int], None] = lambda rows: None,
-) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """Write the trace arrays of sorted usage and return one row per task.
+def index_usage(path: Path | None, first: int, arrays: Arrays) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+    """Fill the trace arrays of a file of sorted usage and return one row per task.
 
     Parameters
     ----------
-    parts
-        The table's files, in order; a task never spans two.
-    rows
-        Rows in all of them.
-    folder
-        Where ``<column>.npy`` go; must exist.
-    threads
-        Blocks of rows worked on at a time; each takes about 200 MB.
+    path
+        The file, whose tasks are in no other one; None for a store without usage.
+    first
+        Number of its first row in the whole table.
+    arrays
+        As `borgtrace.ingest.trace_arrays.TraceArrays` gives them, for the rows of the file.
 
     Returns
     -------
@@ -58,34 +49,34 @@ def index_usage(
         Key, first_row, n_windows, spans and statistics of each task, in order.
     suspects
         Collections in which a window may repeat another: same task, start, machine, mean and sampled usage.
+
+    Notes
+    -----
+    Reads a million rows at a time: about 200 MB.
     """
-    kinds = {"start_time": np.uint32, "duration": np.float32} | dict.fromkeys(STATISTICS_COLUMNS, np.float32)
-    arrays = {name: _create(folder / f"{name}.npy", kind, rows) for name, kind in kinds.items()}
-    # As many blocks as threads and no more ahead: each takes about 200 MB.
-    pool = Parallel(threads, backend="threading", return_as="generator", pre_dispatch=threads, batch_size=1)
     # An index of no rows first, for the columns of a trace without usage.
     tables, suspects = [_index_block(_nothing(), 0, arrays)[0]], [np.empty(0, np.int64)]
-    for found, suspect in pool(delayed(_index_block)(block, first, arrays) for first, block in _whole_tasks(parts)):
+    for begin, block in _whole_tasks(path) if path else ():
+        rows = slice(begin, begin + block.num_rows)
+        found, suspect = _index_block(block, first + begin, {name: values[rows] for name, values in arrays.items()})
         tables.append(found)
         suspects.append(suspect)
-        progress(int(pc.sum(found.column("n_windows")).as_py()))
     return pa.concat_tables(tables), np.unique(np.concatenate(suspects))
 
 
-def _whole_tasks(parts: Sequence[Path]) -> Iterator[tuple[int, pa.Table]]:
-    """Yield the rows of sorted files in blocks that end where a task ends, each with its first row."""
+def _whole_tasks(path: Path) -> Iterator[tuple[int, pa.Table]]:
+    """Yield the rows of a sorted file in blocks that end where a task ends, each with its first row in the file."""
     rest: pa.Table | None = None
     done = 0
-    for part in parts:
-        file = pq.ParquetFile(part, read_dictionary=["collection_type"])
-        for batch in file.iter_batches(ROWS_PER_BLOCK, columns=list(_READ)):
-            block = pa.Table.from_batches([batch])
-            block = block if rest is None else pa.concat_tables([rest, block], promote_options="permissive")
-            last = _last_task(block)
-            # The last task may go on in the next batch: it waits, and a batch that is one task whole waits altogether.
-            if last:
-                yield done, block.slice(0, last)
-            rest, done = block.slice(last), done + last
+    file = pq.ParquetFile(readable(path), read_dictionary=["collection_type"])
+    for batch in file.iter_batches(ROWS_PER_BLOCK, columns=list(_READ)):
+        block = pa.Table.from_batches([batch])
+        block = block if rest is None else pa.concat_tables([rest, block], promote_options="permissive")
+        last = _last_task(block)
+        # The last task may go on in the next batch: it waits, and a batch that is one task whole waits altogether.
+        if last:
+            yield done, block.slice(0, last)
+        rest, done = block.slice(last), done + last
     if rest is not None and rest.num_rows:
         yield done, rest
 
@@ -98,14 +89,6 @@ def _last_task(block: pa.Table) -> int:
     return low + int(np.searchsorted(instance[low:], instance[-1], "left"))
 
 
-def _create(path: Path, kind: type, rows: int) -> npt.NDArray[Any]:
-    """Make an array file; an empty one cannot be mapped and is saved instead."""
-    if rows == 0:
-        np.save(path, np.empty(0, kind))
-        return np.empty(0, kind)
-    return np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=(rows,))
-
-
 def _index_block(table: pa.Table, first: int, arrays: Arrays) -> tuple[pa.Table, npt.NDArray[np.int64]]:
     collection, instance = _numbers(table, "collection_id"), _numbers(table, "instance_index")
     start, end = _numbers(table, "start_time"), _numbers(table, "end_time")
@@ -115,15 +98,13 @@ def _index_block(table: pa.Table, first: int, arrays: Arrays) -> tuple[pa.Table,
     length = np.where(end == AFTER_TRACE, 0, end - start)
     spans = run_spans(start, end, length, machine, starts)
     duration = length / SECOND
-    rows = slice(first, first + len(start))
-    # Each block writes its own rows: threads never touch the same ones.
-    arrays["start_time"][rows] = _seconds(start)
-    arrays["duration"][rows] = duration
+    arrays["start_time"][: len(start)] = _seconds(start)
+    arrays["duration"][: len(start)] = duration
     statistics: dict[str, pa.Array] = {}
     missing = np.float32(np.nan)
     measured = np.stack([pc.fill_null(table.column(name), missing).to_numpy() for name in STATISTICS_COLUMNS])
     for name, values in zip(STATISTICS_COLUMNS, measured, strict=True):
-        arrays[name][rows] = values
+        arrays[name][: len(start)] = values
         found = run_statistics(values, starts, duration)
         statistics |= {f"{what}_{name}": pa.array(found[i], from_pandas=True) for i, what in enumerate(STATISTICS)}
     heads = starts[:-1]

@@ -14,8 +14,9 @@ nothing for them; to verify a store is to read all values again.
 import hashlib
 import json
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-from joblib import Parallel, delayed
 
+from borgtrace.engine.processes import map_threads
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import all_names, column_number
 from borgtrace.storage import readable
@@ -66,7 +67,7 @@ def store_digest(tables: Mapping[str, str]) -> str:
     return digest_of_all({name: content for name, content in tables.items() if content})
 
 
-def table_digest(table: Table, parts: Sequence[Path], threads: int = 1, *, as_noted: bool = False) -> str:
+def table_digest(table: Table, parts: Sequence[Path], threads: int = 1) -> str:
     """Return the content digest of a table, from its files in order; empty where it has no rows.
 
     Parameters
@@ -77,21 +78,51 @@ def table_digest(table: Table, parts: Sequence[Path], threads: int = 1, *, as_no
         Its Parquet files, in the order of their rows.
     threads
         Row groups worked on at a time.
-    as_noted
-        Whether a file's own note of its sums is believed, instead of reading its rows.
     """
-    rows, total, pieces = 0, Sums(), list[_Piece]()
+    rows, pieces = 0, list[_Piece]()
     for path in parts:
         file = pq.read_metadata(readable(path))
-        noted = _noted(file, rows) if as_noted else None
-        if noted is None:
-            pieces += _pieces(path, file, rows)
-        else:
-            _merge(total, noted)
+        pieces += _pieces(path, file, rows)
         rows += file.num_rows
     # Threads suffice: Arrow's decoding and our kernels release the GIL.
-    pool = Parallel(threads, backend="threading", batch_size=1)
-    for found in pool(delayed(_sum_piece)(table, piece) for piece in pieces):
+    return digest_of_sums(table, rows, map_threads(partial(_sum_piece, table), pieces, workers=threads))
+
+
+def file_sums(table: Table, path: Path, first: int) -> Sums:
+    """Return the sums of a file: what it notes itself if it noted that for these rows, else from its rows.
+
+    Parameters
+    ----------
+    table
+        Declares the columns.
+    path
+        The file.
+    first
+        Number of its first row in the whole table.
+    """
+    file = pq.read_metadata(readable(path))
+    if (noted := _noted(file, first)) is not None:
+        return noted
+    total = Sums()
+    for piece in _pieces(path, file, first):
+        _merge(total, _sum_piece(table, piece))
+    return total
+
+
+def digest_of_sums(table: Table, rows: int, parts: Iterable[Sums]) -> str:
+    """Return the content digest of a table from the sums of all its rows; empty where it has none.
+
+    Parameters
+    ----------
+    table
+        Declares the columns and their numbers.
+    rows
+        How many there are.
+    parts
+        Sums of some of them each.
+    """
+    total = Sums()
+    for found in parts:
         _merge(total, found)
     return _combine(table, rows, total) if rows else ""
 
