@@ -18,7 +18,7 @@ from borgtrace.ingest.clustering import _diverse, cluster, parquet_writer, sorti
 from borgtrace.ingest.column_checks import count_out_of_order
 from borgtrace.ingest.completion import _Facts, _span, _stays, _whole_span, count_rows
 from borgtrace.ingest.crosschecks import FILE
-from borgtrace.ingest.file_ranges import cut_ranges, plan_files, range_condition
+from borgtrace.ingest.file_ranges import SortedFiles, cut_ranges, plan_files, range_condition
 from borgtrace.ingest.row_order import sorted_batches
 from borgtrace.schema import TABLES
 from borgtrace.schema.time import AFTER_TRACE
@@ -272,6 +272,28 @@ def test_the_times_of_files_are_those_of_their_table() -> None:
     assert whole((5, 8), (7, None), (3, 6)) == [3, 8]
     # A table whose last time is not known, one without times, one without files.
     assert [whole((5, None)), whole((), ()), whole()] == [[], [], []]
+
+
+def test_files_beside_a_file_are_those_that_may_have_its_collections(tmp_path: Path) -> None:
+    def files(*parts: list[int]) -> SortedFiles:
+        paths = [tmp_path / "-".join(map(str, ids)) for ids in parts]
+        for path, ids in zip(paths, parts, strict=True):
+            pq.write_table(pa.table({"time": ids, "collection_id": ids}), path)
+        return SortedFiles.of(paths)
+
+    usage, events = files([3, 4], [7, 7, 8], [9]), files([1, 2], [4, 7], [9, 9])
+    assert (usage.rows, usage.starts, events.starts) == ((2, 3, 1), (7, 9), (4, 9))
+    beside = [[path.name for path in events.beside(usage, number)] for number in range(3)]
+    assert beside == [["1-2", "4-7"], ["4-7"], ["9-9"]]
+    assert [usage.condition(number) for number in range(3)] == [
+        "collection_id < 7",
+        "collection_id >= 7 AND collection_id < 9",
+        "collection_id >= 9",
+    ]
+    # All where there is no usage, none where there are no events.
+    assert [path.name for path in events.beside(SortedFiles(), 0)] == ["1-2", "4-7", "9-9"]
+    assert SortedFiles().beside(usage, 1) == []
+    assert SortedFiles().condition(0) == "true"
 
 
 def test_files_of_the_version_before_stay(tmp_path: Path) -> None:

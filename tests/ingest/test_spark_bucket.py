@@ -10,7 +10,7 @@ import pytest
 import borgtrace
 from borgtrace.engine.spark import open_session
 from borgtrace.errors import BorgtraceError, SourceError
-from borgtrace.ingest import IngestOptions, ingest, ingestion
+from borgtrace.ingest import IngestOptions, clustering, ingest, ingestion, store_build
 from borgtrace.storage import RemotePath, place, remove
 from borgtrace.synth import generate
 from tests.bucket import Bucket, known_to, serving
@@ -54,10 +54,16 @@ def cut(*_: object) -> None:
     raise CutError
 
 
-def test_the_store_is_that_of_this_machine(bucket: Bucket, tmp_path: Path) -> None:
+def test_the_store_is_that_of_this_machine(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = generate(tmp_path / "raw", generation="2019", machines=4, hours=1, seed=3, file_format="parquet", parts=2)
     here = ingest([raw], tmp_path / "here", HERE).manifest
+    fetched: list[str] = []
+    monkeypatch.setattr(store_build, "download", lambda source, out: fetched.append(source.name))
+    monkeypatch.setattr(clustering, "WORTH_SHARING", 50)
     there = ingest([raw], URL, SPARK).manifest
+    # The driver copies no table, and none of what it makes in its cache.
+    assert fetched == ["quarantine"]
+    assert len(list((bucket.root / "store" / "tasks").iterdir())) > 2
     assert here is not None
     assert there is not None
     assert (there.digest, there.tables, there.quality) == (here.digest, here.tables, here.quality)
@@ -66,6 +72,10 @@ def test_the_store_is_that_of_this_machine(bucket: Bucket, tmp_path: Path) -> No
     assert len(
         store.trace(*store.sql("SELECT collection_id, instance_index FROM tasks LIMIT 1").to_pylist()[0].values())
     )
+    arrays = {name: digest for name, digest in here.files.items() if name.startswith("traces/")}
+    assert {name: digest for name, digest in there.files.items() if name.startswith("traces/")} == arrays
+    names = {path.relative_to(bucket.root / "store").as_posix() for path in (bucket.root / "store").rglob("*.*")}
+    assert names == {*there.files, "manifest.json"}
     # Neither staged parts stay there, nor anything here.
     assert "staging" not in in_bucket(bucket)
     assert not list((tmp_path / "cache" / "borgtrace" / "unpublished").iterdir())

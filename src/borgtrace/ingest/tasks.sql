@@ -28,10 +28,12 @@ WITH last_times AS (
     FROM usage_index u FULL JOIN told e
          ON u.collection_id = e.collection_id AND u.instance_index = e.instance_index
     LEFT JOIN names n ON n.collection_id = coalesce(u.collection_id, e.collection_id)
+), ordered AS (
+    SELECT * FROM joined ORDER BY collection_id, instance_index
 ), placed AS (
-    SELECT * REPLACE (CAST({first_row} + coalesce(sum(n_windows) OVER (
-        ORDER BY collection_id, instance_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ), 0) AS BIGINT) AS first_row) FROM joined
+    -- Without an order of its own, the window runs over the rows as they come.
+    SELECT * REPLACE (CAST({first_row} + sum(n_windows) OVER (
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) - n_windows AS BIGINT) AS first_row) FROM ordered
 )
 SELECT {columns} FROM placed
-ORDER BY collection_id, instance_index
