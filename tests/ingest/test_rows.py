@@ -16,10 +16,11 @@ import pytest
 from borgtrace.ingest import clustering, usage_index
 from borgtrace.ingest.clustering import _diverse, cluster, parquet_writer, sorting_connection
 from borgtrace.ingest.column_checks import count_out_of_order
-from borgtrace.ingest.completion import _Facts, _span, _stays, _whole_span, count_rows
+from borgtrace.ingest.completion import _stays, count_rows
 from borgtrace.ingest.crosschecks import FILE
 from borgtrace.ingest.file_ranges import SortedFiles, cut_ranges, plan_files, range_condition
 from borgtrace.ingest.row_order import sorted_batches
+from borgtrace.ingest.sorted_tables import FileFacts, _span, whole_span
 from borgtrace.schema import TABLES
 from borgtrace.schema.time import AFTER_TRACE
 
@@ -267,7 +268,7 @@ def test_the_first_and_the_last_time_of_a_table(tmp_path: Path) -> None:
 
 def test_the_times_of_files_are_those_of_their_table() -> None:
     def whole(*spans: tuple[int | None, ...]) -> list[int]:
-        return _whole_span([_Facts("", {}, {}, span) for span in spans])
+        return whole_span([FileFacts("", {}, {}, span) for span in spans])
 
     assert whole((5, 8), (7, None), (3, 6)) == [3, 8]
     # A table whose last time is not known, one without times, one without files.

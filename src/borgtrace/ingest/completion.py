@@ -1,14 +1,10 @@
-"""From clustered tables to a finished store: index, arrays, cross-checks, digests, time range.
-
-Each file is looked at on its own: by threads of this machine, or by tasks of Spark where a store is in a bucket that
-no machine reads whole.
-"""
+"""From clustered tables to a finished store: index, arrays, cross-checks, digests, time range."""
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,20 +15,20 @@ from borgtrace._version import __version__
 from borgtrace.engine import SparkTasks
 from borgtrace.engine.processes import Run, map_threads
 from borgtrace.ingest.clustering import sorting_connection, writers
-from borgtrace.ingest.crosschecks import FILE, count_in_file, count_repeated_usage
 from borgtrace.ingest.file_ranges import SortedFiles
 from borgtrace.ingest.progress import Progress
-from borgtrace.ingest.task_index import write_tasks
+from borgtrace.ingest.sorted_tables import FileFacts, SortedTables, whole_span
 from borgtrace.ingest.trace_arrays import KINDS, TraceArrays
-from borgtrace.ingest.usage_index import index_usage
-from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, Table
+from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.evolution import schema_digest
-from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.storage import new_folder, place
-from borgtrace.store.content import Sums, digest_of_sums, file_sums, store_digest
-from borgtrace.store.digest import file_digest, file_digests
-from borgtrace.store.layout import FORMAT_VERSION, Layout, part_name
+from borgtrace.store.content import digest_of_sums, store_digest
+from borgtrace.store.digest import file_digests
+from borgtrace.store.layout import FORMAT_VERSION, Layout
 from borgtrace.store.manifest import Manifest
+
+Facts = Mapping[str, Sequence[FileFacts]]
+"""What each file of each table says, in their order."""
 
 
 @contextmanager
@@ -56,63 +52,6 @@ def new_store(out: str | Path, memory: str, threads: int | None) -> Iterator[tup
         with sorting_connection(memory, threads, spill) as connection:
             yield connection, work
         shutil.rmtree(spill, ignore_errors=True)
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """What a file says: its SHA-256, the sums of its content, rows that break a rule, its first and last time."""
-
-    digest: str
-    sums: Sums
-    counts: Mapping[str, int] = field(default_factory=dict)
-    span: Sequence[int | None] = ()
-
-
-@dataclass(frozen=True)
-class _Sorted:
-    """The sorted tables of a store, and what is done with one file of them: on this machine, or as a task.
-
-    Parameters
-    ----------
-    files
-        Those of every table.
-    dialect
-        Decides how ties in time are broken.
-    connect
-        Opens a connection that sorts; on this machine a cursor, which shares memory and threads with others.
-    out
-        Folder of the new version, here or in a bucket.
-    """
-
-    files: Mapping[str, SortedFiles]
-    dialect: Dialect
-    connect: Callable[[], duckdb.DuckDBPyConnection]
-    out: Path
-
-    def task_file(self, number: int) -> Path:
-        """Return the index of the tasks in a file of usage."""
-        return self.out / "tasks" / part_name(number)
-
-    def index(self, arrays: TraceArrays, number: int) -> int:
-        """Index a file of usage; return how many of its rows repeat an earlier one."""
-        windows = self.files["instance_usage"]
-        path = windows.paths[number] if windows.paths else None
-        with arrays.part(number) as part, self.connect() as connection:
-            tasks, suspects = index_usage(path, sum(windows.rows[:number]), part)
-            write_tasks(connection, tasks, self.files, self.dialect, self.task_file(number), number)
-            return count_repeated_usage(connection, windows, number, suspects)
-
-    def look_at(self, item: tuple[str, int, str | None]) -> _Facts:
-        """Return what a file says: its table, its number and its digest, if that is known."""
-        name, number, known = item
-        files, table = self.files[name], TABLES[name]
-        path = files.paths[number]
-        digest, sums = known or file_digest(path), file_sums(table, path, sum(files.rows[:number]))
-        if name not in TRACE_TABLES:
-            return _Facts(digest, sums)
-        with self.connect() as connection:
-            counts = count_in_file(connection, self.files, name, number)
-            return _Facts(digest, sums, counts, _span(connection, table))
 
 
 def finish(
@@ -147,62 +86,77 @@ def finish(
     workers, memory = writers(connection)
     run: Run = spark.map if spark else partial(map_threads, workers=workers)
     connect = partial(sorting_connection, f"{memory}B", 1) if spark else connection.cursor
-    tables = {name: SortedFiles.of(files[name]) for name in TRACE_TABLES}
-    ranges = tables["instance_usage"].rows or (0,)
-    store = _Sorted(tables, dialect, connect, out or work)
-    arrays = TraceArrays(store.out / "traces", ranges, in_pieces=spark is not None)
-    arrays.begin()
-    progress.begin("index tasks", sum(ranges), "rows")
-    repeated = 0
-    for rows, found in zip(ranges, run(partial(store.index, arrays), range(len(ranges))), strict=True):
-        repeated += found
-        progress.advance("index tasks", rows)
-    tables |= {"tasks": SortedFiles.of([store.task_file(number) for number in range(len(ranges))])}
-    digests = {f"traces/{name}.npy": digest for name, digest in zip(KINDS, run(arrays.digest, KINDS), strict=True)}
-    refused = Layout(work).quarantine.glob("*/*.parquet")
-    digests |= file_digests({path.relative_to(work).as_posix(): path for path in refused})
-    facts = _facts(replace(store, files=tables), run, work, progress, held)
-    content = {}
-    for name, table in TABLES.items():
-        is_kept = all(_stays(path, work) for path in tables[name].paths)
-        known = held.content.get(name) if held and is_kept else None
-        content[name] = known or digest_of_sums(table, sum(tables[name].rows), [one.sums for one in facts[name]])
-        digests |= {_name(path): one.digest for path, one in zip(tables[name].paths, facts[name], strict=True)}
+    files_of = {name: SortedFiles.of(files[name]) for name in TRACE_TABLES}
+    ranges = files_of["instance_usage"].rows or (0,)
+    arrays = TraceArrays((out or work) / "traces", ranges, in_pieces=spark is not None)
+    tables, repeated = _index(SortedTables(files_of, dialect, connect, out or work), arrays, run, progress)
+    facts = _look_at_files(tables, run, work, progress, held)
     counts = {name: sum((Counter(one.counts) for one in found), Counter()) for name, found in facts.items()}
     counts["instance_usage"] += Counter(exact_duplicate=repeated)
+    content = _content(tables, facts, work, held)
+    rows = {name: sum(tables.files[name].rows) for name in TABLES}
     return {
         "code_version": __version__,
         "format_version": FORMAT_VERSION,
         "schema": schema_digest(TABLES.values()),
         "digest": store_digest(content),
         "content": content,
-        "files": digests,
+        "files": _digests(tables, facts, arrays, run, work),
         # Power is published apart: most stores lack its tables, as those of earlier versions do.
-        "tables": {
-            name: sum(tables[name].rows)
-            for name, table in TABLES.items()
-            if tables[name].paths or not table.is_of_cells
-        },
+        "tables": {name: rows[name] for name, table in TABLES.items() if rows[name] or not table.is_of_cells},
         "quality": {name: dict(found) for name, found in counts.items() if found},
-        "time_range": {name: span for name, found in facts.items() if (span := _whole_span(found))},
+        "time_range": {name: span for name, found in facts.items() if (span := whole_span(found))},
     }
 
 
-def _facts(store: _Sorted, run: Run, work: Path, progress: Progress, held: Manifest | None) -> dict[str, list[_Facts]]:
-    """Look at every file, and return what those of each table say."""
+def _index(tables: SortedTables, arrays: TraceArrays, run: Run, progress: Progress) -> tuple[SortedTables, int]:
+    """Index usage file by file; return the tables with the index of tasks, and how many rows of usage are repeated."""
+    arrays.begin()
+    progress.begin("index tasks", arrays.rows, "rows")
+    numbers, repeated = range(len(arrays.ranges)), 0
+    for rows, found in zip(arrays.ranges, run(partial(tables.index, arrays), numbers), strict=True):
+        repeated += found
+        progress.advance("index tasks", rows)
+    tasks = SortedFiles.of([tables.task_file(number) for number in numbers])
+    return replace(tables, files={**tables.files, "tasks": tasks}), repeated
+
+
+def _look_at_files(tables: SortedTables, run: Run, work: Path, progress: Progress, held: Manifest | None) -> Facts:
     # Files that stay keep the digests they got when they were written: one that has been damaged since still shows.
     known = held.files if held else {}
     items = [
         (name, number, known.get(_name(path)) if _stays(path, work) else None)
-        for name, files in store.files.items()
+        for name, files in tables.files.items()
         for number, path in enumerate(files.paths)
     ]
-    progress.begin("check and digest", sum(sum(files.rows) for files in store.files.values()), "rows")
-    facts: dict[str, list[_Facts]] = {name: [] for name in store.files}
-    for (name, number, _), found in zip(items, run(store.look_at, items), strict=True):
+    progress.begin("check and digest", sum(sum(files.rows) for files in tables.files.values()), "rows")
+    facts: dict[str, list[FileFacts]] = {name: [] for name in tables.files}
+    for (name, number, _), found in zip(items, run(tables.look_at, items), strict=True):
         facts[name].append(found)
-        progress.advance("check and digest", store.files[name].rows[number])
+        progress.advance("check and digest", tables.files[name].rows[number])
     return facts
+
+
+def _content(tables: SortedTables, facts: Facts, work: Path, held: Manifest | None) -> dict[str, str]:
+    """Return the content digest of each table; one whose files all stay keeps what it had."""
+    content = {}
+    for name, table in TABLES.items():
+        files = tables.files[name]
+        known = held.content.get(name) if held and all(_stays(path, work) for path in files.paths) else None
+        content[name] = known or digest_of_sums(table, sum(files.rows), (one.sums for one in facts[name]))
+    return content
+
+
+def _digests(tables: SortedTables, facts: Facts, arrays: TraceArrays, run: Run, work: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of the store by its name there."""
+    of_tables = {
+        _name(path): one.digest
+        for name, files in tables.files.items()
+        for path, one in zip(files.paths, facts[name], strict=True)
+    }
+    of_arrays = {f"traces/{name}.npy": digest for name, digest in zip(KINDS, run(arrays.digest, KINDS), strict=True)}
+    refused = {path.relative_to(work).as_posix(): path for path in Layout(work).quarantine.glob("*/*.parquet")}
+    return of_tables | of_arrays | file_digests(refused)
 
 
 def _name(path: Path) -> str:
@@ -218,20 +172,3 @@ def _stays(path: Path, work: Path) -> bool:
 def count_rows(files: Sequence[Path]) -> int:
     """Return the rows of Parquet files, from their footers."""
     return sum(SortedFiles.of(files).rows)
-
-
-def _span(connection: duckdb.DuckDBPyConnection, table: Table) -> Sequence[int | None]:
-    """Return the first and the last time of a file, None where there is none; nothing of a table without times."""
-    if not (first := table.time):
-        return ()
-    last = "end_time" if first == "start_time" else first
-    # The sentinel for "after the trace" is no time, and would hide the last one.
-    query = f"SELECT min({first}), max({last}) FILTER ({last} < {AFTER_TRACE}) FROM {FILE}"
-    (span,) = connection.execute(query).fetchall()
-    return list(span)
-
-
-def _whole_span(facts: Sequence[_Facts]) -> list[int]:
-    """Return the first and the last time of a table; nothing where either is missing."""
-    known = [[time for time in times if time is not None] for times in zip(*(one.span for one in facts), strict=True)]
-    return [min(known[0]), max(known[1])] if known and all(known) else []
