@@ -148,8 +148,7 @@ class Store(StoredTables):
         from borgtrace.errors import check_names
 
         check_names("name", (name,), TABLES, "no such table")
-        found: ir.Table = getattr(self.tables, name)
-        return found
+        return getattr(self.tables, name)
 
     def analyze(self, question: str, *, where: str = "", engine: str = "duckdb", **parameters: Any) -> Result:
         """Answer a question: a table, a chart, and claims with their verdicts.
@@ -177,8 +176,7 @@ class Store(StoredTables):
         for name, unit in recipe.time_units.items():
             if isinstance(value := parameters.get(name), str):
                 parameters[name] = type(recipe.parameters[name])(parse_time(value, name) / unit)
-        result: Result = recipe.run(EngineTables.of(self.path, engine, where=where, memory=self.memory), **parameters)
-        return result
+        return recipe.run(EngineTables.of(self.path, engine, where=where, memory=self.memory), **parameters)
 
     def report(self, out: str | Path, questions: Sequence[str] = ()) -> Summary:
         """Write one self-contained page with the answers to some questions, or to all.

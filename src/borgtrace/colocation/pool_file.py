@@ -196,5 +196,4 @@ class _Columns:
         if not (pa.types.is_integer(found) or pa.types.is_floating(found)):
             return None
         unknown = np.nan if np.issubdtype(kind, np.floating) else -1
-        values: NDArray[Any] = self.table[name].fill_null(unknown).to_numpy().astype(kind)
-        return values
+        return self.table[name].fill_null(unknown).to_numpy().astype(kind)

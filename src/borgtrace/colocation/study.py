@@ -229,8 +229,7 @@ class Study:
         """
         if key not in self._made:
             self._made[key] = make()
-        made: Made = self._made[key]
-        return made
+        return self._made[key]
 
     def _pool(self, options: Options) -> Pool:
         if not isinstance(self.source, GivenTasks):

@@ -133,5 +133,4 @@ def inverse_transform(values: ArrayLike, scalings: Iterable[Scaling]) -> Numbers
     [[3.0], [5.828427]]
     """
     divisor, offset = np.array([(scaling.divisor, scaling.offset) for scaling in scalings]).T
-    result: Numbers = np.asarray(values, np.float64) * divisor + offset
-    return result
+    return np.asarray(values, np.float64) * divisor + offset

@@ -180,8 +180,7 @@ def _show(session: SparkSession, name: str, columns: Collection[str]) -> None:
 
 def spark_session(con: Backend) -> SparkSession:
     """Return the Spark session under an Ibis connection, which Ibis keeps to itself."""
-    session: SparkSession = con._session
-    return session
+    return con._session
 
 
 def frame_to_arrow(frame: Any) -> pa.Table:

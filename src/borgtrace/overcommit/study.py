@@ -249,8 +249,7 @@ def sample(n: int, size: int, seed: int) -> list[int]:
     """
     if not 0 < size < n:
         return list(range(n))
-    found: list[int] = np.sort(np.random.default_rng(seed).choice(n, size, replace=False)).tolist()
-    return found
+    return np.sort(np.random.default_rng(seed).choice(n, size, replace=False)).tolist()
 
 
 REPLAY = Replay.declared(table.rows_of, name="overcommit")

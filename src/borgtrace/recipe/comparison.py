@@ -198,8 +198,7 @@ def _compared(
 def _means(sample: tuple[Numbers, Index], drawn: Numbers) -> Numbers:
     values, blocks = sample
     sums, counts = (np.bincount(blocks, weights, BLOCKS) for weights in (values, None))
-    means: Numbers = (drawn @ sums) / (drawn @ counts)
-    return means
+    return (drawn @ sums) / (drawn @ counts)
 
 
 def _farthest(one: Numbers, other: Numbers) -> float:
@@ -220,5 +219,4 @@ def _drawn_farthest(one: tuple[Numbers, Index], other: tuple[Numbers, Index], dr
         counts = np.bincount(cells, minlength=BLOCKS * len(points)).reshape(BLOCKS, -1).cumsum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             shares.append((drawn @ counts) / (drawn @ counts[:, -1])[:, np.newaxis])
-    farthest: Numbers = np.abs(shares[0] - shares[1]).max(axis=1)
-    return farthest
+    return np.abs(shares[0] - shares[1]).max(axis=1)

@@ -33,8 +33,7 @@ class Series:
 
     def at(self, keys: Index) -> Flags:
         """Return the states at some keys."""
-        found: Flags = self.states[np.searchsorted(self.keys, keys, side="right") - 1]
-        return found
+        return self.states[np.searchsorted(self.keys, keys, side="right") - 1]
 
 
 @dataclass
@@ -88,8 +87,7 @@ class Eligibility:
         at = series.keys & ((1 << _TIME_BITS) - 1)
         order = np.argsort(at, kind="stable")
         # Every machine has a state from time 0 on: no time lies before all of them.
-        found: Index = np.cumsum(steps[order])[np.searchsorted(at[order], times, side="right") - 1]
-        return found
+        return np.cumsum(steps[order])[np.searchsorted(at[order], times, side="right") - 1]
 
     def allows(self, constraints: Sequence[Constraint], machines: Index, times: Index) -> Flags:
         """Return whether each machine, which the cell must know, meets all constraints at each time, shape (n,)."""
@@ -124,8 +122,7 @@ class Eligibility:
         return np.isin(machines, self.machines)
 
     def _keys(self, machines: Index, times: Index) -> Index:
-        keys: Index = (np.searchsorted(self.machines, machines).astype(np.int64) << _TIME_BITS) | times
-        return keys
+        return (np.searchsorted(self.machines, machines).astype(np.int64) << _TIME_BITS) | times
 
     def _set(self, constraints: tuple[Constraint, ...]) -> Series:
         if constraints not in self._sets:

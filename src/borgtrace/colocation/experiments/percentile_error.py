@@ -25,8 +25,7 @@ def errors(sums: SampleSums) -> Numbers:
     """Relative error of the normal percentiles, float64 (S, 3); NaN where the realized one is 0."""
     normal = sums.mean[:, None] + sums.std[:, None] * ndtri(LEVELS)
     realized = np.where(sums.percentiles > 0, sums.percentiles, np.nan)
-    relative: Numbers = (normal - realized) / realized
-    return relative
+    return (normal - realized) / realized
 
 
 def compute(study: Study, options: Options) -> list[Row]:

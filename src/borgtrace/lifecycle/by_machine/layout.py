@@ -54,8 +54,7 @@ class MachineUsage:
     @cached_property
     def facts(self) -> Mapping[str, Any]:
         """``n_slots``, ``n_rows``, and numbers of windows that could not be dealt by reason."""
-        found: Mapping[str, Any] = json.loads((self.folder / "facts.json").read_text())
-        return found
+        return json.loads((self.folder / "facts.json").read_text())
 
     @cached_property
     def terms(self) -> Rows:
@@ -64,14 +63,12 @@ class MachineUsage:
 
     @cached_property
     def _index(self) -> Rows:
-        found: Rows = np.load(self.folder / "index.npy")
-        return found
+        return np.load(self.folder / "index.npy")
 
     @property
     def machines(self) -> Index:
         """Ids of the machines that have rows, ascending."""
-        ids: Index = self._index["machine"]
-        return ids
+        return self._index["machine"]
 
     def rows(self, place: int) -> Rows:
         """Return the rows of a machine in the order of tasks and slots: term, slot, cpu and memory.

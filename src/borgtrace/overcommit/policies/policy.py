@@ -70,8 +70,7 @@ class Policy(Rule):
         """Return the prediction of each slot, computed once for a block."""
         if self not in block.predictions:
             block.predictions[self] = self.predict(block)
-        found: Prediction = block.predictions[self]
-        return found
+        return block.predictions[self]
 
 
 def is_warm(samples: Samples, history: int, warmup: int) -> Flags:
