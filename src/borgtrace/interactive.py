@@ -108,16 +108,12 @@ class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
             "cpu": np.concatenate([self["average_cpu"], self["sampled_cpu"]]).astype(float),
             "series": np.repeat(["mean of the window", "one second of it"], len(hours)),
         }
-        declared = Table(
-            "trace",
-            "window",
-            ("hour",),
-            (
-                Column("hour", "float64", "h", "Hour of the trace."),
-                Column("cpu", "float64", "fraction", "CPU."),
-                Column("series", "string", "", "Mean of the window, or its sampled second."),
-            ),
+        columns = (
+            Column("hour", "float64", "h", "Hour of the trace."),
+            Column("cpu", "float64", "fraction", "CPU."),
+            Column("series", "string", "", "Mean of the window, or its sampled second."),
         )
+        declared = Table("trace", "window", ("hour",), columns)
         title = f"Task {self.collection_id}-{self.instance_index}"
         return Plot(pa.table(rows), declared, x="hour", y="cpu", color="series").add(line()).draw(title)
 
@@ -268,14 +264,7 @@ def compare(stores: Mapping[str, Store | str | Path], questions: Sequence[str]) 
         opened = store if isinstance(store, Store) else open(store)
         for question in questions:
             for finding in opened.analyze(question).findings:
-                row = rows.setdefault(
-                    finding.id,
-                    {
-                        "question": question,
-                        "id": finding.id,
-                        "statement": finding.statement,
-                        "published": finding.published,
-                    },
-                )
+                claim = {"id": finding.id, "statement": finding.statement, "published": finding.published}
+                row = rows.setdefault(finding.id, {"question": question, **claim})
                 row[f"{label} measured"], row[f"{label} verdict"] = finding.measured, finding.verdict
     return pa.Table.from_pylist(list(rows.values()))
