@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 
@@ -53,13 +54,8 @@ class BorgtraceError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by parts, so that an error raised in a worker process arrives whole."""
-        return _rebuild, (type(self), self.where, self.what, self.expected, self.got, self.way_out)
-
-
-def _rebuild(
-    kind: type[BorgtraceError], where: str, what: str, expected: str | None, got: str | None, way_out: str | None
-) -> BorgtraceError:
-    return kind(where, what, expected=expected, got=got, way_out=way_out)
+        kind = partial(type(self), expected=self.expected, got=self.got, way_out=self.way_out)
+        return kind, (self.where, self.what)
 
 
 def _sentence(where: str, what: str, expected: str | None, got: str | None, way_out: str | None) -> str:

@@ -43,7 +43,9 @@ def in_order(events: ibis.Table, key: Sequence[str], dialect: Dialect) -> tuple[
     position = events.type.cases(*((name, place) for place, name in enumerate(CYCLE)))
     placed = events.mutate(position=position.cast("int32"))
     # The second SUBMIT of one instant belongs to the second turn round the cycle: an end lies between the two.
-    tie = ibis.window(group_by=[*key, "time", _kind(placed)], order_by=["position", "source_part", "source_row"])
+    # Ends are of one kind: two of them at one time need a life between them.
+    kind = placed.type.isin(TERMINAL_EVENTS).ifelse("END", placed.type)
+    tie = ibis.window(group_by=[*key, "time", kind], order_by=["position", "source_part", "source_row"])
     turns = placed.mutate(turn=ibis.row_number().over(tie))
     # Updates leave the state as it is: any number of them fits into the first turn.
     is_update = turns.type.isin(UPDATE_EVENTS)
@@ -54,11 +56,6 @@ def in_order(events: ibis.Table, key: Sequence[str], dialect: Dialect) -> tuple[
     for _ in range(2):
         ranked = _rerank(ranked, key, order)
     return ranked.drop("position"), order
-
-
-def _kind(events: ibis.Table) -> ibis.Value:
-    """Ends are of one kind: two of them at one time need a life between them."""
-    return events.type.isin(TERMINAL_EVENTS).ifelse("END", events.type)
 
 
 def _rerank(events: ibis.Table, key: Sequence[str], order: Sequence[str]) -> ibis.Table:

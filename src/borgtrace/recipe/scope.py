@@ -102,16 +102,13 @@ class Scope:
 
     def note(self, store: StoreCoverage) -> str:
         """Return what has to be said of a verdict on another trace than the one the claim is about; else empty."""
-        if not self._is_of_another(store):
+        if not self.traces or store.dialect.trace in self.traces:
             return ""
         return f"published of {' and '.join(self.traces)}, measured on {store.dialect.trace}"
 
     def is_about(self, dialect: Dialect) -> bool:
         """Return whether the claim can be judged on a trace at all: on its own, or on any."""
         return self.is_general or not self.traces or dialect.trace in self.traces
-
-    def _is_of_another(self, store: StoreCoverage) -> bool:
-        return bool(self.traces) and store.dialect.trace not in self.traces
 
     def _other_trace(self, store: StoreCoverage) -> str:
         if self.is_about(store.dialect):
