@@ -206,6 +206,19 @@ def test_an_array_that_is_not_its_column_is_damage(small, tmp_path):
     assert [check.name for check in verify(copy) if not check.holds] == ["arrays"]
 
 
+@pytest.mark.parametrize("column", ["start_time", "duration"])
+def test_an_array_of_times_that_is_not_what_the_windows_say_is_damage(small, tmp_path, column):
+    """Also where the manifest vouches for it, as if a faulty version had written it."""
+    copy = _copy(small, tmp_path)
+    path = copy / "traces" / f"{column}.npy"
+    made = np.load(path)
+    made[2] += 1
+    np.save(path, made)
+    vouch(copy)
+    failed = {check.name: check.found for check in verify(copy) if not check.holds}
+    assert failed == {"arrays": f"{column}.npy"}
+
+
 def test_an_unfinished_copy_of_the_tables_has_no_tables() -> None:
     """As `copy` and `pickle` make one: asking it for a table once went round for ever."""
     empty = StoreTables.__new__(StoreTables)

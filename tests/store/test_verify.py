@@ -88,5 +88,5 @@ def test_checks_that_fail_are_one_error(tmp_path: Path) -> None:
 
 
 def test_arrays_are_compared_bit_by_bit() -> None:
-    plus, minus = (_bits(np.array([zero])) for zero in (0.0, -0.0))
+    plus, minus = (_bits(np.array([zero], np.float32)) for zero in (0.0, -0.0))
     assert (plus.tolist(), minus.tolist()) == ([0], [2**31])

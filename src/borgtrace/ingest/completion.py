@@ -18,10 +18,10 @@ from borgtrace.ingest.clustering import sorting_connection, writers
 from borgtrace.ingest.file_ranges import SortedFiles
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.sorted_tables import FileFacts, SortedTables, whole_span
-from borgtrace.ingest.trace_arrays import KINDS, TraceArrays
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.evolution import schema_digest
 from borgtrace.storage import new_folder, place
+from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.content import digest_of_sums, store_digest
 from borgtrace.store.digest import file_digests
 from borgtrace.store.layout import FORMAT_VERSION, Layout
@@ -87,9 +87,7 @@ def finish(
     run: Run = spark.map if spark else partial(map_threads, workers=workers)
     connect = partial(sorting_connection, f"{memory}B", 1) if spark else connection.cursor
     files_of = {name: SortedFiles.of(files[name]) for name in TRACE_TABLES}
-    ranges = files_of["instance_usage"].rows or (0,)
-    arrays = TraceArrays((out or work) / "traces", ranges, in_pieces=spark is not None)
-    tables, repeated = _index(SortedTables(files_of, dialect, connect, out or work), arrays, run, progress)
+    tables, repeated = _index(SortedTables(files_of, dialect, connect, out or work), run, progress)
     facts = _look_at_files(tables, run, work, progress, held)
     counts = {name: sum((Counter(one.counts) for one in found), Counter()) for name, found in facts.items()}
     counts["instance_usage"] += Counter(exact_duplicate=repeated)
@@ -101,7 +99,7 @@ def finish(
         "schema": schema_digest(TABLES.values()),
         "digest": store_digest(content),
         "content": content,
-        "files": _digests(tables, facts, arrays, run, work),
+        "files": _digests(tables, facts, run, work),
         # Power is published apart: most stores lack its tables, as those of earlier versions do.
         "tables": {name: rows[name] for name, table in TABLES.items() if rows[name] or not table.is_of_cells},
         "quality": {name: dict(found) for name, found in counts.items() if found},
@@ -109,12 +107,13 @@ def finish(
     }
 
 
-def _index(tables: SortedTables, arrays: TraceArrays, run: Run, progress: Progress) -> tuple[SortedTables, int]:
+def _index(tables: SortedTables, run: Run, progress: Progress) -> tuple[SortedTables, int]:
     """Index usage file by file; return the tables with the index of tasks, and how many rows of usage are repeated."""
-    arrays.begin()
-    progress.begin("index tasks", arrays.rows, "rows")
-    numbers, repeated = range(len(arrays.ranges)), 0
-    for rows, found in zip(arrays.ranges, run(partial(tables.index, arrays), numbers), strict=True):
+    # Without usage there is one index of all events.
+    ranges = tables.files["instance_usage"].rows or (0,)
+    progress.begin("index tasks", sum(ranges), "rows")
+    numbers, repeated = range(len(ranges)), 0
+    for rows, found in zip(ranges, run(tables.index, numbers), strict=True):
         repeated += found
         progress.advance("index tasks", rows)
     tasks = SortedFiles.of([tables.task_file(number) for number in numbers])
@@ -147,14 +146,15 @@ def _content(tables: SortedTables, facts: Facts, work: Path, held: Manifest | No
     return content
 
 
-def _digests(tables: SortedTables, facts: Facts, arrays: TraceArrays, run: Run, work: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file of the store by its name there."""
+def _digests(tables: SortedTables, facts: Facts, run: Run, work: Path) -> dict[str, str]:
+    """Make the trace arrays and return the SHA-256 of each file of the store by its name there."""
     of_tables = {
         _name(path): one.digest
         for name, files in tables.files.items()
         for path, one in zip(files.paths, facts[name], strict=True)
     }
-    of_arrays = {f"traces/{name}.npy": digest for name, digest in zip(KINDS, run(arrays.digest, KINDS), strict=True)}
+    made = run(tables.make_array, DEFAULT_COLUMNS)
+    of_arrays = {f"traces/{name}.npy": digest for name, digest in zip(DEFAULT_COLUMNS, made, strict=True)}
     refused = {path.relative_to(work).as_posix(): path for path in Layout(work).quarantine.glob("*/*.parquet")}
     return of_tables | of_arrays | file_digests(refused)
 

@@ -14,13 +14,14 @@ import duckdb
 from borgtrace.ingest.crosschecks import FILE, count_in_file, count_repeated_usage
 from borgtrace.ingest.file_ranges import SortedFiles
 from borgtrace.ingest.task_index import write_tasks
-from borgtrace.ingest.trace_arrays import TraceArrays
 from borgtrace.ingest.usage_index import index_usage
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, Table
 from borgtrace.schema.time import AFTER_TRACE
+from borgtrace.storage import replacing
+from borgtrace.store.columns import write_array
 from borgtrace.store.content import Sums, file_sums
 from borgtrace.store.digest import file_digest
-from borgtrace.store.layout import part_name
+from borgtrace.store.layout import Layout, part_name
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,20 @@ class SortedTables:
         """Return the index of the tasks in a file of usage."""
         return self.out / "tasks" / part_name(number)
 
-    def index(self, arrays: TraceArrays, number: int) -> int:
+    def index(self, number: int) -> int:
         """Index a file of usage; return how many of its rows repeat an earlier one."""
         windows = self.files["instance_usage"]
         path = windows.paths[number] if windows.paths else None
-        with arrays.part(number) as part, self.connect() as connection:
-            tasks, suspects = index_usage(path, sum(windows.rows[:number]), part)
+        tasks, suspects = index_usage(path, sum(windows.rows[:number]))
+        with self.connect() as connection:
             write_tasks(connection, tasks, self.files, self.dialect, self.task_file(number), number)
             return count_repeated_usage(connection, windows, number, suspects)
+
+    def make_array(self, column: str) -> str:
+        """Make the array of a trace column and return its SHA-256."""
+        with replacing(Layout(self.out).array(column)) as draft:
+            write_array(draft, self.files["instance_usage"].paths, column)
+            return file_digest(draft)
 
     def look_at(self, item: tuple[str, int, str | None]) -> FileFacts:
         """Return what a file says: its table, its number and its digest, if that is known."""

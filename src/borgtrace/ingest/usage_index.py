@@ -1,4 +1,4 @@
-"""One pass over a file of sorted usage: its part of the trace arrays, and what usage says of each task."""
+"""One pass over a file of sorted usage: what it says of each task."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from borgtrace.ingest._task_statistics import repeating_runs, run_spans, run_statistics
-from borgtrace.ingest.trace_arrays import Arrays
 from borgtrace.kernels.runs import run_starts
 from borgtrace.schema.tables import STATISTICS_COLUMNS
-from borgtrace.schema.time import AFTER_TRACE, SECOND
+from borgtrace.schema.time import SECOND
 from borgtrace.storage import readable
+from borgtrace.store.columns import lengths
 
 _READ = (
     "collection_id",
@@ -27,12 +27,10 @@ _READ = (
 )
 ROWS_PER_BLOCK = 1 << 20
 STATISTICS = ("mean", "std", "max", "weighted_mean")
-LAST_SECOND = np.uint32(2**32 - 1)
-"""Stored in ``start_time`` for "after the trace"."""
 
 
-def index_usage(path: Path | None, first: int, arrays: Arrays) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """Fill the trace arrays of a file of sorted usage and return one row per task.
+def index_usage(path: Path | None, first: int) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+    """Return one row per task of a file of sorted usage.
 
     Parameters
     ----------
@@ -40,8 +38,6 @@ def index_usage(path: Path | None, first: int, arrays: Arrays) -> tuple[pa.Table
         The file, whose tasks are in no other one; None for a store without usage.
     first
         Number of its first row in the whole table.
-    arrays
-        As `borgtrace.ingest.trace_arrays.TraceArrays` gives them, for the rows of the file.
 
     Returns
     -------
@@ -55,10 +51,9 @@ def index_usage(path: Path | None, first: int, arrays: Arrays) -> tuple[pa.Table
     Reads a million rows at a time: about 200 MB.
     """
     # An index of no rows first, for the columns of a trace without usage.
-    tables, suspects = [_index_block(_nothing(), 0, arrays)[0]], [np.empty(0, np.int64)]
+    tables, suspects = [_index_block(_nothing(), 0)[0]], [np.empty(0, np.int64)]
     for begin, block in _whole_tasks(path) if path else ():
-        rows = slice(begin, begin + block.num_rows)
-        found, suspect = _index_block(block, first + begin, {name: values[rows] for name, values in arrays.items()})
+        found, suspect = _index_block(block, first + begin)
         tables.append(found)
         suspects.append(suspect)
     return pa.concat_tables(tables), np.unique(np.concatenate(suspects))
@@ -89,22 +84,18 @@ def _last_task(block: pa.Table) -> int:
     return low + int(np.searchsorted(instance[low:], instance[-1], "left"))
 
 
-def _index_block(table: pa.Table, first: int, arrays: Arrays) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+def _index_block(table: pa.Table, first: int) -> tuple[pa.Table, npt.NDArray[np.int64]]:
     collection, instance = _numbers(table, "collection_id"), _numbers(table, "instance_index")
     start, end = _numbers(table, "start_time"), _numbers(table, "end_time")
     machine = pc.fill_null(table.column("machine_id"), -1).to_numpy()
     starts = run_starts(collection, instance)
-    # A window that ends after the trace has no known length.
-    length = np.where(end == AFTER_TRACE, 0, end - start)
+    length = lengths(start, end)
     spans = run_spans(start, end, length, machine, starts)
     duration = length / SECOND
-    arrays["start_time"][: len(start)] = _seconds(start)
-    arrays["duration"][: len(start)] = duration
     statistics: dict[str, pa.Array] = {}
     missing = np.float32(np.nan)
     measured = np.stack([pc.fill_null(table.column(name), missing).to_numpy() for name in STATISTICS_COLUMNS])
     for name, values in zip(STATISTICS_COLUMNS, measured, strict=True):
-        arrays[name][: len(start)] = values
         found = run_statistics(values, starts, duration)
         statistics |= {f"{what}_{name}": pa.array(found[i], from_pandas=True) for i, what in enumerate(STATISTICS)}
     heads = starts[:-1]
@@ -128,10 +119,6 @@ def _index_block(table: pa.Table, first: int, arrays: Arrays) -> tuple[pa.Table,
 
 def _numbers(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
     return np.ascontiguousarray(table.column(name).to_numpy(), dtype=np.int64)
-
-
-def _seconds(start: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
-    return np.where(start == AFTER_TRACE, LAST_SECOND, start // SECOND).astype(np.uint32)
 
 
 def _nothing() -> pa.Table:

@@ -1,7 +1,9 @@
-"""Usage columns as arrays: which there are, and building one on its first use."""
+"""Usage columns as arrays: which there are, and making one, at ingest or on its first use."""
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +13,7 @@ import pyarrow.parquet as pq
 from borgtrace.engine.stored import stored_names
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import PERCENTILES, TABLES
+from borgtrace.schema.time import AFTER_TRACE, SECOND
 from borgtrace.storage import NOT_WRITABLE, RemotePath, readable, replacing, write_file
 from borgtrace.storage.blocks import Blocks
 from borgtrace.store.compatibility import unreadable
@@ -23,6 +26,10 @@ TRACE_COLUMNS = ("start_time", "duration", *MEASURED)
 """Columns that `Store.traces` can return: two about time (made at ingest), all measured ones, and percentiles."""
 DEFAULT_COLUMNS = ("start_time", "duration", "average_cpu", "sampled_cpu", "average_memory")
 """Columns whose arrays every store has; those of the others are made on first use."""
+_MADE_OF = {"start_time": ("start_time",), "duration": ("start_time", "end_time")}
+"""Times of which arrays about time are made, in µs; all others hold the values of a column."""
+LAST_SECOND = np.uint32(2**32 - 1)
+"""Stored in ``start_time`` for "after the trace"."""
 
 
 def load_array(layout: Layout, column: str, rows: int) -> np.ndarray:
@@ -50,7 +57,7 @@ def open_array(layout: Layout, column: str, rows: int) -> tuple[np.ndarray, Bloc
     StoreError
         When the file is missing, truncated, or not such an array; it is named.
     """
-    path, kind = layout.array(column), np.dtype(np.uint32 if column == "start_time" else np.float32)
+    path, kind = layout.array(column), _kind(column)
     blocks = None
     try:
         if isinstance(path, RemotePath):
@@ -108,16 +115,11 @@ def add_array(layout: Layout, column: str) -> None:
     StoreError
         When the store cannot be written to.
     """
-    rows = sum(pq.read_metadata(part).num_rows for part in layout.parts("instance_usage"))
     try:
         if layout.is_remote:
             raise PermissionError(errno.EROFS, "a bucket")
         with replacing(layout.array(column)) as draft:
-            # float32 like the Parquet column, and written block by block: the whole column need not fit in memory.
-            array = np.lib.format.open_memmap(draft, mode="w+", dtype=np.float32, shape=(rows,))
-            for at, block in column_blocks(layout, column):
-                array[at : at + len(block)] = block
-            array.flush()
+            write_array(draft, layout.parts("instance_usage"), column)
             # Before the array gets its name: a kill in between leaves no array that nothing vouches for.
             write_file(layout.array_digest(column), file_digest(draft))
     except OSError as error:
@@ -129,25 +131,62 @@ def add_array(layout: Layout, column: str) -> None:
         raise StoreError(str(layout.root), what, way_out=way_out) from error
 
 
-def column_blocks(layout: Layout, column: str) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield a measured column in blocks of rows as float32, each with its first row; NaN where the store lacks it.
+def write_array(path: Path, parts: Sequence[Path], column: str) -> None:
+    """Write a trace column as an array file, block by block: the whole column need not fit in memory.
 
     Parameters
     ----------
-    layout
-        The store.
+    path
+        The file.
+    parts
+        Files of instance_usage, in order.
     column
-        A measured column of instance_usage.
+        One of `TRACE_COLUMNS`.
     """
-    row = 0
-    parts = layout.parts("instance_usage")
-    column, at = PERCENTILES.get(column, (column, None))
-    stored = stored_names(TABLES["instance_usage"], parts)[column] if parts else None
+    rows = sum(pq.read_metadata(readable(part)).num_rows for part in parts)
+    with path.open("wb") as file:
+        about = {"descr": _kind(column).str, "fortran_order": False, "shape": (rows,)}
+        np.lib.format.write_array_header_1_0(file, about)
+        for _, block in column_blocks(parts, column):
+            file.write(block.tobytes())
+
+
+def _kind(column: str) -> np.dtype[Any]:
+    return np.dtype(np.uint32 if column == "start_time" else np.float32)
+
+
+def column_blocks(parts: Sequence[Path], column: str) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield a trace column in blocks of rows, each with its first row; NaN where the store lacks it.
+
+    Parameters
+    ----------
+    parts
+        Files of instance_usage, in order.
+    column
+        One of `TRACE_COLUMNS`.
+    """
+    row, (column, at) = 0, PERCENTILES.get(column, (column, None))
+    held = stored_names(TABLES["instance_usage"], parts) if parts else {}
+    stored = [held[name] for name in _MADE_OF.get(column, (column,)) if held.get(name)]
     for part in parts:
-        for batch in pq.ParquetFile(readable(part)).iter_batches(columns=[stored] if stored else []):
+        for batch in pq.ParquetFile(readable(part)).iter_batches(columns=stored):
             # A store of an earlier version may lack the column; batches without columns still count the rows.
-            yield row, values(batch.column(0) if stored else pa.nulls(batch.num_rows, pa.float32()), at)
+            found = [batch.column(name) for name in stored] or [pa.nulls(batch.num_rows, pa.float32())]
+            yield row, _of_times(*found) if column in _MADE_OF else values(found[0], at)
             row += batch.num_rows
+
+
+def _of_times(start: pa.Array, end: pa.Array | None = None) -> np.ndarray:
+    """Return the starts of windows in whole seconds, with ends their lengths in seconds."""
+    times = start.to_numpy()
+    if end is None:
+        return np.where(times == AFTER_TRACE, LAST_SECOND, times // SECOND).astype(np.uint32)
+    return (lengths(times, end.to_numpy()) / SECOND).astype(np.float32)
+
+
+def lengths(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Return how long windows are, in the unit of their times; one that ends after the trace has no known length: 0."""
+    return np.where(end == AFTER_TRACE, 0, end - start)
 
 
 def values(array: pa.Array, at: int | None = None) -> np.ndarray:

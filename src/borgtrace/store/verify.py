@@ -15,7 +15,7 @@ from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import incompatible_columns
 from borgtrace.storage import place, readable
-from borgtrace.store.columns import DEFAULT_COLUMNS, MEASURED, TRACE_COLUMNS, column_blocks, load_array
+from borgtrace.store.columns import DEFAULT_COLUMNS, TRACE_COLUMNS, column_blocks, load_array
 from borgtrace.store.compatibility import is_newer, unreadable
 from borgtrace.store.content import table_digest
 from borgtrace.store.digest import digest_of_all, file_digests
@@ -214,7 +214,7 @@ def _index(manifest: Manifest, layout: Layout) -> Finding:
 
 
 def _arrays(manifest: Manifest, layout: Layout) -> Finding:
-    """Compare each array of a measured column with the column; of the others, the length."""
+    """Compare each array with its column."""
     columns = sorted({*DEFAULT_COLUMNS, *(path.stem for path in layout.traces.glob("*.npy"))})
     rows = manifest.tables.get("instance_usage", 0)
     wrong = [f"{column}.npy" for column in columns if not _agrees(column, rows, layout)]
@@ -228,10 +228,10 @@ def _agrees(column: str, rows: int, layout: Layout) -> bool:
         array = load_array(layout, column, rows)
     except StoreError:
         return False
-    blocks = column_blocks(layout, column) if column in MEASURED else ()
+    blocks = column_blocks(layout.parts("instance_usage"), column)
     # As bits: −0 is not 0, and NaN is NaN.
     return all(np.array_equal(_bits(array[at : at + len(block)]), _bits(block)) for at, block in blocks)
 
 
 def _bits(values: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(values, np.float32).view(np.uint32)
+    return np.ascontiguousarray(values).view(np.uint32)
