@@ -92,9 +92,9 @@ def build(
 
 
 def _brought_here(layout: Layout, inputs: Inputs) -> tuple[Layout, RemotePath | None]:
-    """Copy what is read on this machine of parts that were staged in a bucket; return the layout here, and their place.
+    """Copy what is read here of parts that were staged in a bucket; return the layout here, and the store there.
 
-    Formats that are converted are read here whole, of others the refused rows alone.
+    Formats that are converted are read and built here; of others the refused rows alone come here.
     """
     here, staging = Layout(layout.root), layout.staging
     if not isinstance(staging, RemotePath):
