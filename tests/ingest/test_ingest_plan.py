@@ -9,10 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from borgtrace.cli._ingestion import _needs
 from borgtrace.ingest import ingest_plan
 from borgtrace.ingest.discovery import Discovery
 from borgtrace.schema import DIALECTS
 from borgtrace.schema.dialects import GOOGLE_2019
+from borgtrace.storage import place
 from tests.ingest.raw import source_of
 
 
@@ -73,6 +75,14 @@ def test_what_is_needed_must_be_free(tmp_path, free, fits):
     else:
         with pytest.raises(ingest_plan.StoreError, match=r"not enough free disk: expected about 0\.0 GB, got 0\.0 GB"):
             ingest_plan.require_disk(planned, tmp_path)
+
+
+def test_of_a_bucket_nobody_knows_what_is_free(tmp_path):
+    shard = source_of("machine_events-000000000000.json.gz", "machine_events", 1 << 60, GOOGLE_2019, "json", cell="a")
+    planned = ingest_plan.plan(Discovery([shard]), place("s3://cells/store"), 1)
+    assert planned.disk_free is None
+    ingest_plan.require_disk(planned, tmp_path)
+    assert _needs(replace(planned, disk_needed=94, seconds=3)) == "needs about 94 bytes of disk, about 3 s"
 
 
 def test_columns_of_a_plan_are_canonical_and_published(tmp_path):

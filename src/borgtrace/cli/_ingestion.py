@@ -72,8 +72,8 @@ def _trace(planned: IngestPlan) -> str:
 
 
 def _needs(planned: IngestPlan) -> str:
-    disk = f"needs about {decimal(planned.disk_needed)} of disk ({decimal(planned.disk_free)} free)"
-    return f"{disk}, about {_duration(planned.seconds)}"
+    free = "" if planned.disk_free is None else f" ({decimal(planned.disk_free)} free)"
+    return f"needs about {decimal(planned.disk_needed)} of disk{free}, about {_duration(planned.seconds)}"
 
 
 def _duration(seconds: float) -> str:

@@ -33,16 +33,20 @@ def ingest(
     """
     from borgtrace.cli import _ingestion
     from borgtrace.cli._console import talk
+    from borgtrace.engine import tasks_on
     from borgtrace.engine.memory import parse_memory
     from borgtrace.ingest import IngestOptions
     from borgtrace.ingest import ingest as run
     from borgtrace.ingest.ingest_plan import plan
     from borgtrace.ingest.ingestion import available_cores, built_at
     from borgtrace.ingest.own_data import find
+    from borgtrace.storage import place
 
     # For its refusal only, before sources are looked for.
     parse_memory(memory)
-    planned = plan(find(sources, cell, dialect).discovery, built_at(store), jobs or available_cores())
+    # Spark makes a store in the bucket that it is for.
+    where = place(store) if tasks_on(engine) else built_at(store)
+    planned = plan(find(sources, cell, dialect).discovery, where, jobs or available_cores())
     if dry_run:
         _ingestion.print_plan(planned, as_json=as_json)
         return

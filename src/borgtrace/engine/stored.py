@@ -3,7 +3,8 @@
 Files of an earlier version may lack a column (it reads as NULL) or call it by a former name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,14 @@ from borgtrace.storage import place, readable
 
 _WORDS = {pa.float32(): "float32", pa.float64(): "float64", pa.large_string(): "string"}
 """Column types for which Arrow has another word."""
+_FOOTERS = 16
+"""Footers read at a time: from a bucket each takes a while, nearly all of it waiting."""
+
+
+def footers(paths: Iterable[Path]) -> list[pq.FileMetaData]:
+    """Return what the footers of Parquet files say, in their order; of a bucket several are read at a time."""
+    with ThreadPoolExecutor(_FOOTERS) as pool:
+        return list(pool.map(lambda path: pq.read_metadata(readable(path)), paths))
 
 
 def stored_types(path: str | Path) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,11 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
+from borgtrace.engine.stored import footers
 from borgtrace.kernels.arrays import Index
-from borgtrace.storage import readable
-
-FOOTERS = 16
-"""Files of a bucket whose footers are asked for at a time."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +36,8 @@ class SortedFiles:
     @classmethod
     def of(cls, paths: Sequence[Path]) -> SortedFiles:
         """Return what the footers of files say."""
-        with ThreadPoolExecutor(FOOTERS) as pool:
-            footers = list(pool.map(lambda path: pq.read_metadata(readable(path)), paths))
-        rows = tuple(footer.num_rows for footer in footers)
-        return cls(tuple(paths), rows, tuple(_first_collection(footer) for footer in footers[1:]))
+        found = footers(paths)
+        return cls(tuple(paths), tuple(one.num_rows for one in found), tuple(map(_first_collection, found[1:])))
 
     def condition(self, number: int) -> str:
         """Return SQL that is true for the collections of a file."""

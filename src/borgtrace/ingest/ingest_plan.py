@@ -15,6 +15,7 @@ from borgtrace.ingest.discovery import Discovery
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.streams import DAMAGE
 from borgtrace.schema.records import row_of
+from borgtrace.storage import RemotePath
 from borgtrace.store.parts import describe_numbers
 
 _UNPACKED = {"csv": 3.0, "json": 4.5, "parquet": 1.0, "kaggle": 1.0, "swf": 3.0, "prometheus": 1.0}
@@ -54,7 +55,7 @@ class IngestPlan:
     cell: str
     tables: tuple[TablePlan, ...]
     disk_needed: int
-    disk_free: int
+    disk_free: int | None
     seconds: float
 
 
@@ -66,20 +67,19 @@ def plan(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
     discovery
         The raw files, at least one.
     store
-        The store's folder, which need not exist.
+        Where the store is made, which need not exist.
     jobs
         Files staged at a time.
 
     Returns
     -------
     IngestPlan
-        Disk in bytes, time in seconds; both are estimates from the sizes of the files.
+        Disk in bytes, time in seconds; both are estimates from the sizes of the files.  How much is free in a bucket
+        nobody knows: None.
     """
     groups: dict[str, list[Source]] = defaultdict(list)
     for source in discovery.sources:
         groups[source.table].append(source)
-    # The store's folder is not made for a plan; its file system is that of the nearest folder that exists.
-    existing = next(folder for folder in (store, *store.absolute().parents) if folder.exists())
     gzip_size = sum(_gzip_size(source) for source in discovery.sources)
     seconds, lines = _sample(discovery.sources)
     per_byte = {name: lines.get(name, known) for name, known in _ROWS_PER_BYTE.items()}
@@ -89,9 +89,15 @@ def plan(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
         discovery.cell,
         tuple(_table_plan(name, groups[name]) for name in sorted(groups)),
         int((_STAGED + _STORED) * gzip_size + _ARRAY_BYTES_PER_ROW * rows),
-        shutil.disk_usage(existing).free,
+        None if isinstance(store, RemotePath) else _free(store),
         _WHOLE_INGEST * gzip_size * seconds / jobs,
     )
+
+
+def _free(store: Path) -> int:
+    # The store's folder is not made for a plan; its file system is that of the nearest folder that exists.
+    existing = next(folder for folder in (store, *store.absolute().parents) if folder.exists())
+    return shutil.disk_usage(existing).free
 
 
 def require_disk(planned: IngestPlan, store: Path) -> None:
@@ -111,7 +117,7 @@ def require_disk(planned: IngestPlan, store: Path) -> None:
     """
     # What is there, of the store and waiting for it, is written once more beside itself.
     needed = planned.disk_needed + sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
-    if needed > planned.disk_free:
+    if planned.disk_free is not None and needed > planned.disk_free:
         expected, got = f"about {needed / 1e9:.1f} GB", f"{planned.disk_free / 1e9:.1f} GB"
         way_out = "free some, or ingest the trace part by part with --stage-only"
         raise StoreError(str(store), "not enough free disk", expected=expected, got=got, way_out=way_out)

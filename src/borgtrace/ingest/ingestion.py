@@ -18,6 +18,7 @@ from borgtrace.ingest.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staging import DISK_FULL, disk_full, stage_all
 from borgtrace.ingest.store_build import Inputs, build
+from borgtrace.schema import dialect
 from borgtrace.storage import INCOMPLETE, RemotePath, locked, place, remove, upload, user_cache
 from borgtrace.store.coverage import DECLARED_WHOLE
 from borgtrace.store.integrity import read_intact
@@ -166,7 +167,10 @@ def _ingest(given: Found, layout: Layout, options: IngestOptions, progress: Prog
     if pending.new:
         # Before the first part: a later run with no sources learns from it whose rows are staged.
         identity.write(layout)
-        require_disk(plan(Discovery(list(pending.new)), layout.root, jobs), layout.root)
+        # What tasks make in a bucket takes no disk here; converted formats are built here all the same.
+        made_here = dialect(identity.generation).conversion or not isinstance(layout.staging, RemotePath)
+        where = layout.root if made_here else layout.staging
+        require_disk(plan(Discovery(list(pending.new)), where, jobs), layout.root)
     staged, faults = _stage(pending, layout, options.spark or jobs, progress)
     faults = [*found.faults, *faults]
     waiting = tuple(staged_entries(layout.staging))

@@ -1,18 +1,17 @@
 """The staged parts of a table, and its present files, as one relation with canonical columns."""
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
+from borgtrace.engine.stored import footers
 from borgtrace.schema import Table
 from borgtrace.schema.sql import quoted
-from borgtrace.storage import RemotePath, readable
+from borgtrace.storage import RemotePath
 from borgtrace.store.manifest import SourceEntry
 
 # What 2011 does not publish because it has but one value.
@@ -29,17 +28,13 @@ class StagedPart:
 
 PartsByColumns = Mapping[tuple[str, ...], Sequence[StagedPart]]
 """Parts that are read together, by their columns: files of 19 and of 20 may lie side by side (v2.0 and v2.1)."""
-_FOOTERS = 16
-"""Files of a bucket whose columns are asked for at a time."""
 
 
 def by_columns(numbers: Mapping[Path, int]) -> PartsByColumns:
     """Group staged files, with the source_part of each, by the names of their columns, which their footers say."""
     groups: dict[tuple[str, ...], list[StagedPart]] = {}
-    with ThreadPoolExecutor(_FOOTERS) as pool:
-        schemas = pool.map(lambda path: pq.read_schema(readable(path)), numbers)
-        for (path, number), schema in zip(numbers.items(), schemas, strict=True):
-            groups.setdefault(tuple(schema.names), []).append(StagedPart(path, number))
+    for (path, number), footer in zip(numbers.items(), footers(numbers), strict=True):
+        groups.setdefault(tuple(footer.schema.to_arrow_schema().names), []).append(StagedPart(path, number))
     return groups
 
 

@@ -16,15 +16,8 @@ from borgtrace.schema.time import SECOND
 from borgtrace.storage import readable
 from borgtrace.store.columns import lengths
 
-_READ = (
-    "collection_id",
-    "instance_index",
-    "start_time",
-    "end_time",
-    "machine_id",
-    "collection_type",
-    *STATISTICS_COLUMNS,
-)
+_READ = ["collection_id", "instance_index", "start_time", "end_time", "machine_id", "collection_type"]
+_READ += STATISTICS_COLUMNS
 ROWS_PER_BLOCK = 1 << 20
 STATISTICS = ("mean", "std", "max", "weighted_mean")
 
@@ -64,7 +57,7 @@ def _whole_tasks(path: Path) -> Iterator[tuple[int, pa.Table]]:
     rest: pa.Table | None = None
     done = 0
     file = pq.ParquetFile(readable(path), read_dictionary=["collection_type"])
-    for batch in file.iter_batches(ROWS_PER_BLOCK, columns=list(_READ)):
+    for batch in file.iter_batches(ROWS_PER_BLOCK, columns=_READ):
         block = pa.Table.from_batches([batch])
         block = block if rest is None else pa.concat_tables([rest, block], promote_options="permissive")
         last = _last_task(block)

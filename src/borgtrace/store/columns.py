@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from borgtrace.engine.stored import stored_names
+from borgtrace.engine.stored import footers, stored_names
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import PERCENTILES, TABLES
 from borgtrace.schema.time import AFTER_TRACE, SECOND
@@ -143,7 +143,7 @@ def write_array(path: Path, parts: Sequence[Path], column: str) -> None:
     column
         One of `TRACE_COLUMNS`.
     """
-    rows = sum(pq.read_metadata(readable(part)).num_rows for part in parts)
+    rows = sum(footer.num_rows for footer in footers(parts))
     with path.open("wb") as file:
         about = {"descr": _kind(column).str, "fortran_order": False, "shape": (rows,)}
         np.lib.format.write_array_header_1_0(file, about)
