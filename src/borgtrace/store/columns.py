@@ -148,7 +148,7 @@ def write_array(path: Path, parts: Sequence[Path], column: str) -> None:
         about = {"descr": _kind(column).str, "fortran_order": False, "shape": (rows,)}
         np.lib.format.write_array_header_1_0(file, about)
         for _, block in column_blocks(parts, column):
-            file.write(block.tobytes())
+            block.tofile(file)
 
 
 def _kind(column: str) -> np.dtype[Any]:
