@@ -43,6 +43,10 @@ class SortedFiles:
         """Return SQL that is true for the collections of a file."""
         return range_condition(self.starts, number)
 
+    def first_row(self, number: int) -> int:
+        """Return the number of the first row of a file in the whole table."""
+        return sum(self.rows[:number])
+
     def beside(self, other: SortedFiles, number: int) -> list[Path]:
         """Return those files that may have collections of file `number` of `other`."""
         low, high = other.starts[number - 1 : number] if number else (), other.starts[number : number + 1]

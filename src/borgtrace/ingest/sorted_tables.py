@@ -1,6 +1,6 @@
 """What is done with one file of a sorted table, by a thread of this machine or a task of Spark.
 
-Nobody reads a table whole: of a store in a bucket no machine has room for it.
+A store in a bucket may be larger than the disk of any machine that works on it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class SortedTables:
         """Index a file of usage; return how many of its rows repeat an earlier one."""
         windows = self.files["instance_usage"]
         path = windows.paths[number] if windows.paths else None
-        tasks, suspects = index_usage(path, sum(windows.rows[:number]))
+        tasks, suspects = index_usage(path, windows.first_row(number))
         with self.connect() as connection:
             write_tasks(connection, tasks, self.files, self.dialect, self.task_file(number), number)
             return count_repeated_usage(connection, windows, number, suspects)
@@ -65,11 +65,11 @@ class SortedTables:
             return file_digest(draft)
 
     def look_at(self, item: tuple[str, int, str | None]) -> FileFacts:
-        """Return what a file says: its table, its number and its digest, if that is known."""
+        """Return what a file says; an item is its table, its number there, and its digest where that is known."""
         name, number, known = item
         files, table = self.files[name], TABLES[name]
         path = files.paths[number]
-        digest, sums = known or file_digest(path), file_sums(table, path, sum(files.rows[:number]))
+        digest, sums = known or file_digest(path), file_sums(table, path, files.first_row(number))
         if name not in TRACE_TABLES:
             return FileFacts(digest, sums)
         with self.connect() as connection:

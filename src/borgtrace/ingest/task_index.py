@@ -28,9 +28,9 @@ def write_tasks(
     files: Mapping[str, SortedFiles],
     dialect: Dialect,
     path: Path,
-    number: int = 0,
-) -> int:
-    """Write the index of the collections of a file of usage and return its number of rows.
+    number: int,
+) -> None:
+    """Write the index of the tasks of one file of usage, and of those that events alone name between its collections.
 
     Parameters
     ----------
@@ -51,11 +51,9 @@ def write_tasks(
     for name in ("instance_events", "collection_events"):
         _view(connection, name, files[name].beside(windows, number), windows.condition(number))
     connection.register("usage_index", usage)
-    query = _query(dialect, sum(windows.rows[:number]))
+    query = _query(dialect, windows.first_row(number))
     # How many tasks come before is not known: what a file notes of its content is read again, but for the first.
-    rows = write_rows(path, 0, TABLES["tasks"], connection.sql(query).to_arrow_reader(PIECE))
-    connection.unregister("usage_index")
-    return rows
+    write_rows(path, 0, TABLES["tasks"], connection.sql(query).to_arrow_reader(PIECE))
 
 
 def _view(connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path], condition: str) -> None:
