@@ -56,7 +56,9 @@ def make_store(path: Path, tasks: int, *, with_rows: bool) -> None:
     # Opening a store counts its rows; datasets are made of its arrays, and only an export reads what the rows say.
     usage: dict[str, np.ndarray] = {}
     if with_rows:
-        owners = {name: np.repeat(columns[name], lengths) for name in ("collection_id", "instance_index")}
+        owners = {
+            name: np.repeat(columns[name], lengths) for name in ("collection_id", "instance_index")
+        }
         times = (600 + 300 * within) * 1_000_000
         usage = {
             **owners,

@@ -47,7 +47,10 @@ def make_store(path: Path, rows: int, length: int) -> None:
     tasks, rng = rows // length, np.random.default_rng(0)
     for name in DEFAULT_COLUMNS:
         kind = np.uint32 if name == "start_time" else np.float32
-        np.save(path / "traces" / f"{name}.npy", rng.integers(600, 2_000_000, tasks * length).astype(kind))
+        np.save(
+            path / "traces" / f"{name}.npy",
+            rng.integers(600, 2_000_000, tasks * length).astype(kind),
+        )
     columns = {
         "collection_id": 3_418_309 + np.arange(tasks) // 40,
         "instance_index": np.arange(tasks) % 40,
@@ -58,16 +61,18 @@ def make_store(path: Path, rows: int, length: int) -> None:
     write_table(path, "tasks", columns, tasks)
     write_table(path, "instance_usage", {}, tasks * length)
     counts = {"instance_usage": tasks * length, "tasks": tasks}
-    Manifest("2011", "", "UTC", "0", f"{length:064x}", counts, (), synthetic={"benchmark": 1}).write(
-        path / "manifest.json"
-    )
+    Manifest(
+        "2011", "", "UTC", "0", f"{length:064x}", counts, (), synthetic={"benchmark": 1}
+    ).write(path / "manifest.json")
 
 
 def bare(paths: list[str], piece: int) -> float:
     """Seconds in which a bare client has the files, in ranges of `piece` bytes."""
     host = urlsplit(os.environ["AWS_ENDPOINT_URL"]).netloc
 
-    def ask(connection: http.client.HTTPConnection, method: str, path: str, **headers: str) -> http.client.HTTPResponse:
+    def ask(
+        connection: http.client.HTTPConnection, method: str, path: str, **headers: str
+    ) -> http.client.HTTPResponse:
         connection.request(method, path, headers=headers)
         return connection.getresponse()
 
@@ -111,7 +116,9 @@ def alone(cache: Path, *arguments: object) -> list[str]:
     shutil.rmtree(cache, ignore_errors=True)
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
     command = [sys.executable, __file__, *map(str, arguments)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout.split()
+    return subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, env=environment
+    ).stdout.split()
 
 
 def measure(folder: Path, rows: int, batch: int, times: int) -> None:
@@ -126,7 +133,10 @@ def measure(folder: Path, rows: int, batch: int, times: int) -> None:
         n_bytes = 4 * len(DEFAULT_COLUMNS) * (rows // length * length)
         taken = []
         for _ in range(times):
-            floors = [float(alone(folder / "cache", "--only-bare", name, "--piece", piece)[0]) for piece in PIECES]
+            floors = [
+                float(alone(folder / "cache", "--only-bare", name, "--piece", piece)[0])
+                for piece in PIECES
+            ]
             seconds, digest = alone(folder / "cache", "--only-epoch", name, "--batch", batch)
             taken.append((float(seconds), *floors))
         ratios = (" / ".join(f"{one[k] / one[0]:.2f}" for one in taken) for k in (1, 2))
@@ -136,7 +146,9 @@ def measure(folder: Path, rows: int, batch: int, times: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--batch", type=int, default=1024)
     parser.add_argument("--times", type=int, default=3)
@@ -147,7 +159,12 @@ def main() -> None:
     parser.add_argument("--only-epoch", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only_bare:
-        print(bare([f"/cells/{options.only_bare}/traces/{name}.npy" for name in DEFAULT_COLUMNS], options.piece))
+        print(
+            bare(
+                [f"/cells/{options.only_bare}/traces/{name}.npy" for name in DEFAULT_COLUMNS],
+                options.piece,
+            )
+        )
         return
     if options.only_epoch:
         print(*epoch(f"s3://cells/{options.only_epoch}", options.batch))
@@ -156,7 +173,14 @@ def main() -> None:
         folder = options.dir or Path(temporary)
         (folder / "buckets" / "cells").mkdir(parents=True, exist_ok=True)
         os.environ |= {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{options.port}"}
-        command = [sys.executable, "-m", "localbucket", str(folder / "buckets"), "--port", str(options.port)]
+        command = [
+            sys.executable,
+            "-m",
+            "localbucket",
+            str(folder / "buckets"),
+            "--port",
+            str(options.port),
+        ]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as server:
             try:
                 time.sleep(1)

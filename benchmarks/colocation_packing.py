@@ -36,7 +36,13 @@ from borgtrace.placement.fitting import Fitted
 from borgtrace.placement.machines import place
 from borgtrace.placement.packers import FIRST_FIT
 
-FIGURES = (packing_base, packing_averages, packing_capacities, packing_clairvoyance, packing_rebalancing)
+FIGURES = (
+    packing_base,
+    packing_averages,
+    packing_capacities,
+    packing_clairvoyance,
+    packing_rebalancing,
+)
 TASKS, REALIZATIONS, SIZE = 100_000, 10_000, 1_000
 
 
@@ -66,12 +72,18 @@ def figures(instances: int) -> None:
     floor = _floor(drawn) * instances
     ways = len(dict.fromkeys(cells))
     plain = _plain_numpy(drawn.make(0))
-    print(f"Fig. 7-13: {ways} ways x {instances} instances x {SIZE:,} tasks x {REALIZATIONS:,} realizations")
+    print(
+        f"Fig. 7-13: {ways} ways x {instances} instances x {SIZE:,} tasks x {REALIZATIONS:,} realizations"
+    )
     print(
         f"  {seconds:.1f} s on two threads ({seconds / instances / ways * 1e3:.2f} ms per packing, judged); bar: 180 s"
     )
-    print(f"  {plain / (seconds / instances / ways):.0f} x plain NumPy ({plain * 1e3:.0f} ms per packing, one thread)")
-    print(f"  {seconds / floor:.1f} x the floor (draw and read the realizations once: {floor:.1f} s)")
+    print(
+        f"  {plain / (seconds / instances / ways):.0f} x plain NumPy ({plain * 1e3:.0f} ms per packing, one thread)"
+    )
+    print(
+        f"  {seconds / floor:.1f} x the floor (draw and read the realizations once: {floor:.1f} s)"
+    )
     print(f"  peak memory {peak:.2f} GiB; bar: 4 GB plus the realizations")
     for finding in findings:
         print(f"  {finding}")
@@ -93,7 +105,11 @@ def _plain_numpy(instance: Instance) -> float:
     mean, variance = values.mean(axis=1), values.var(axis=1)
     mu, var, bins = np.zeros(0), np.zeros(0), np.empty(len(mean), np.int64)
     for i in range(len(mean)):
-        room = 0.01 - norm.sf((1 - mu - mean[i]) / np.sqrt(var + variance[i])) if len(mu) else np.zeros(0)
+        room = (
+            0.01 - norm.sf((1 - mu - mean[i]) / np.sqrt(var + variance[i]))
+            if len(mu)
+            else np.zeros(0)
+        )
         fitting = np.flatnonzero(room >= 0)
         if len(fitting):
             bins[i] = fitting[np.argmin(room[fitting])]
@@ -118,7 +134,9 @@ def million(_: int) -> None:
     z = -float(ndtri(rho))
     mean, variance = _tasks(2_000_000)
     gaussian_first_fit(mean[:1000], variance[:1000], 1.0, rho, z, np.empty(1000, np.int64))
-    print("GPA First Fit, rho = .001, over the tree of bins (one thread); bar: 1,000,000 in 2 s, <= 2.5 x when doubled")
+    print(
+        "GPA First Fit, rho = .001, over the tree of bins (one thread); bar: 1,000,000 in 2 s, <= 2.5 x when doubled"
+    )
     last = 0.0
     for n in (250_000, 500_000, 1_000_000, 2_000_000):
         bins = np.empty(n, np.int64)
@@ -140,7 +158,9 @@ def million(_: int) -> None:
     gaussian_first_fit(mean[:n], variance[:n], 1.0, rho, z, bins)
     tree = time.perf_counter() - start
     identical = (bins == expected).all()
-    print(f"  naive compiled loop on {n:,}: {naive:.3f} s, {naive / tree:.0f} x the tree; identical: {identical}")
+    print(
+        f"  naive compiled loop on {n:,}: {naive:.3f} s, {naive / tree:.0f} x the tree; identical: {identical}"
+    )
 
 
 def promise(instances: int) -> None:
@@ -148,7 +168,9 @@ def promise(instances: int) -> None:
     start = time.perf_counter()
     result = packing_rare_events.EXPERIMENT.run(tables, instances=instances)
     print(f"rho = .001, {instances} instances, {time.perf_counter() - start:.0f} s")
-    print("  pool          estimator       rebal  machines  unplaced   q/rho  +-      predicted/rho  GPA at the same q")
+    print(
+        "  pool          estimator       rebal  machines  unplaced   q/rho  +-      predicted/rho  GPA at the same q"
+    )
     for row in result.table.to_pylist():
         rho = row["target"]
         predicted = f"{row['predicted'] / rho:.3f}" if row["predicted"] is not None else "-"

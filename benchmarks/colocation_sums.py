@@ -61,7 +61,11 @@ def sorting(rows, samples):
         add_samples(rows, draw_subsets(len(rows), size, len(sums), SEED), sums)
         with ThreadPoolExecutor(2) as workers:
             halves = np.array_split(sums, 2)
-            total += timed(lambda halves=halves: list(workers.map(np.ndarray.sort, halves))) / len(sums) * samples
+            total += (
+                timed(lambda halves=halves: list(workers.map(np.ndarray.sort, halves)))
+                / len(sums)
+                * samples
+            )
     return total
 
 
@@ -71,7 +75,9 @@ def plain(rows, samples, measured):
     for size in SIZES:
         members = draw_subsets(len(rows), size, measured, SEED)
         stats.anderson(rows[members[0]].sum(0), method="interpolate")
-        total += timed(lambda members=members: [judged(rows, m) for m in members]) / measured * samples
+        total += (
+            timed(lambda members=members: [judged(rows, m) for m in members]) / measured * samples
+        )
     return total
 
 
@@ -121,10 +127,17 @@ def report(pool, rows, args):
 def paper(pool, args, found):
     """Print what was measured beside what the paper printed."""
     tables = Study(pool)
-    parameters = {"tasks": args.tasks, "realizations": args.realizations, "samples": args.samples, "seed": SEED}
+    parameters = {
+        "tasks": args.tasks,
+        "realizations": args.realizations,
+        "samples": args.samples,
+        "seed": SEED,
+    }
     tables.once(("sums", *parameters.values(), "sampled"), lambda: found)
     table, figure = TABLE_1.run(tables, **parameters), FIGURE_6.run(tables, **parameters)
-    print("\n| N | rejected | published | rejected, critical value 0.787 | mean total | published |")
+    print(
+        "\n| N | rejected | published | rejected, critical value 0.787 | mean total | published |"
+    )
     print("|--:|--:|--:|--:|--:|--:|")
     for row in table.table.to_pylist():
         size = row["size"]
@@ -144,7 +157,12 @@ def paper(pool, args, found):
 def main(argv=None):
     """Draw the realizations and report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, default in (("tasks", 100_000), ("realizations", 10_000), ("samples", 10_000), ("peer", 12)):
+    for name, default in (
+        ("tasks", 100_000),
+        ("realizations", 10_000),
+        ("samples", 10_000),
+        ("peer", 12),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
     args = parser.parse_args(argv)
     pool = synthetic_pool(args.tasks, SEED)

@@ -56,7 +56,10 @@ def build_fresh(store: borgtrace.Store, out: Path, traces: int) -> None:
 def frame_all(payload: np.ndarray, starts: np.ndarray, out: np.ndarray) -> None:
     """Copy ready-made Examples and put length and check sums around each."""
     for i in range(starts.size - 1):
-        target, source = out[starts[i] + 12 : starts[i + 1] - 4], payload[starts[i] + 12 : starts[i + 1] - 4]
+        target, source = (
+            out[starts[i] + 12 : starts[i + 1] - 4],
+            payload[starts[i] + 12 : starts[i + 1] - 4],
+        )
         for k in range(target.size):
             target[k] = source[k]
         tfrecord.frame(out, starts[i], starts[i + 1])
@@ -122,7 +125,9 @@ def original_way(export: Path, out: Path, traces: int) -> float:
     writers = [tf.io.TFRecordWriter(str(out / f"{k:02x}.tfrecords")) for k in range(256)]
     for k, trace in enumerate(chosen):
         values = tf.train.FloatList(value=(fetch(*trace) - mean) / deviation)
-        example = tf.train.Example(features=tf.train.Features(feature={"data": tf.train.Feature(float_list=values)}))
+        example = tf.train.Example(
+            features=tf.train.Features(feature={"data": tf.train.Feature(float_list=values)})
+        )
         writers[k % 256].write(example.SerializeToString())
     for writer in writers:
         writer.close()
@@ -132,7 +137,9 @@ def original_way(export: Path, out: Path, traces: int) -> float:
 def group_per_row(store: borgtrace.Store, out: Path, rows: int) -> float:
     """Rows/s of grouping as in 2017: per row make the folder, open for append, write field by field, close."""
     shutil.rmtree(out, ignore_errors=True)
-    columns = f"start_time, collection_id, instance_index, average_cpu, {JobsLayout().path_sql} as path"
+    columns = (
+        f"start_time, collection_id, instance_index, average_cpu, {JobsLayout().path_sql} as path"
+    )
     table = store.sql(f"select {columns} from instance_usage limit {rows}")
     *values, paths = (column.to_pylist() for column in table.columns)
     texts = list(zip(*([str(value) for value in column] for column in values), strict=True))
@@ -259,7 +266,10 @@ def measure(folder: Path, traces: int, sample: int) -> None:
     fresh, used = (tuple(map(float, line.split())) for line in alone("--only-read", out))
     export_rate, per_row = time_export(borgtrace.open(small), folder)
     original = original_way(folder / "jobs", folder / "original", sample) * traces / sample
-    memory = {n: float(alone("--only-build", big, folder / "memory", n)[0]) for n in (traces // 4, traces // 2, traces)}
+    memory = {
+        n: float(alone("--only-build", big, folder / "memory", n)[0])
+        for n in (traces // 4, traces // 2, traces)
+    }
     report(
         [
             (

@@ -15,12 +15,27 @@ from collections.abc import Sequence
 import numpy as np
 
 from borgtrace.colocation import Cell, Grid, Study, heavy_tail, synthetic_pool
-from borgtrace.colocation.experiments._outcomes import OUTCOMES, paper_estimators, summaries, to_table
+from borgtrace.colocation.experiments._outcomes import (
+    OUTCOMES,
+    paper_estimators,
+    summaries,
+    to_table,
+)
 from borgtrace.colocation.experiments.packing_rare_events import candidates
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.quality import quality
 from borgtrace.colocation.study import Options, halves
-from borgtrace.placement import Average, Convolution, CovarianceGpa, Estimator, Gpa, Observation, Request, fit, pack
+from borgtrace.placement import (
+    Average,
+    Convolution,
+    CovarianceGpa,
+    Estimator,
+    Gpa,
+    Observation,
+    Request,
+    fit,
+    pack,
+)
 from borgtrace.placement.estimators.calibrated import CalibratedGpa
 from borgtrace.placement.estimators.registry import parse_estimator
 
@@ -57,7 +72,9 @@ def compare(name: str, judging: Grid, tried: Sequence[Estimator], capacity: floa
     """Print machines (one more for every unplaceable task) and overflow of some estimators."""
     cells = [Cell(each, is_rebalanced=False, capacity=capacity) for each in tried]
     for row in summaries(to_table(judging.outcomes(cells), OUTCOMES)):
-        print(f"{name}: {row['label']}: {row['machines']:.1f} machines, q {row['q']:.2e}, {row['q'] / RHO:.3f} of .001")
+        print(
+            f"{name}: {row['label']}: {row['machines']:.1f} machines, q {row['q']:.2e}, {row['q'] / RHO:.3f} of .001"
+        )
 
 
 def peaking_together(instance: Instance) -> None:
@@ -65,8 +82,14 @@ def peaking_together(instance: Instance) -> None:
     together = np.sort(instance.inst, axis=1)
     for text in ("gpa:0.001", "convolution:0.001", "cantelli:4.4", "gpa-covariance:0.001"):
         # Only gpa-covariance looks at the series.
-        packing = pack(parse_estimator(text), instance.seen.with_more(series=together[:, ::50]), rebalancing=False)
-        print(f"peaking together: {text}: {packing.n_bins} machines, q {quality(together, packing):.2e}")
+        packing = pack(
+            parse_estimator(text),
+            instance.seen.with_more(series=together[:, ::50]),
+            rebalancing=False,
+        )
+        print(
+            f"peaking together: {text}: {packing.n_bins} machines, q {quality(together, packing):.2e}"
+        )
 
 
 def short_series(instance: Instance) -> None:
@@ -74,7 +97,9 @@ def short_series(instance: Instance) -> None:
     least = pack(Gpa(0.01), instance.seen).n_bins
     for moments in (6, 24, 144):
         seen = instance.seen.with_more(series=instance.fresh[:, :moments])
-        print(f"independent, {moments} moments: {pack(CovarianceGpa(0.01), seen).n_bins} machines, gpa {least}")
+        print(
+            f"independent, {moments} moments: {pack(CovarianceGpa(0.01), seen).n_bins} machines, gpa {least}"
+        )
 
 
 def two_tasks() -> None:

@@ -45,7 +45,9 @@ def make_raw(folder: Path, machines: int, hours: int) -> None:
             600 + (i // {machines * AT_ONCE}) * {PER_TASK * 300} AS start, [0, 0, 1, 4, 9][1 + i % 5] AS priority,
             {user} AS "user", 0.01 + hash(i) % 100 / 2000 AS request
         FROM range({n_tasks}) t(i)""")
-    con.execute('CREATE TABLE job AS SELECT job, any_value("user") AS "user" FROM task GROUP BY job')
+    con.execute(
+        'CREATE TABLE job AS SELECT job, any_value("user") AS "user" FROM task GROUP BY job'
+    )
     values = ", ".join(f"(hash(i, w, {k}) % 1000) / 1000 * request" for k in range(6))
     tables = {
         "machine_events": f"SELECT 0, i, 0, {user}, 0.5 + (i % 2) * 0.5, 1 FROM range(1, {machines + 1}) t(i)",
@@ -68,7 +70,9 @@ def started(store: Path) -> tuple[subprocess.Popen[str], str, float]:
     """Start the explorer; return it, its address, and seconds until it takes requests."""
     begin = time.perf_counter()
     command = [sys.executable, "-m", "borgtrace", "explore", str(store), "--no-browser"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     return process, process.stdout.readline().strip(), time.perf_counter() - begin
 
 
@@ -105,7 +109,12 @@ def scrolling(address: str) -> str:
     with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as driver:
         driver.get(address)
         driver.get(address.partition("/?")[0] + "/job/1")
-        while driver.execute_script("return document.querySelector('[data-draw=lanes]').dataset.state") != "drawn":
+        while (
+            driver.execute_script(
+                "return document.querySelector('[data-draw=lanes]').dataset.state"
+            )
+            != "drawn"
+        ):
             time.sleep(0.1)
         script = """
             const done = arguments[0], pane = document.querySelector(".lanes"), times = [];
@@ -118,9 +127,7 @@ def scrolling(address: str) -> str:
             requestAnimationFrame(next);"""
         times = driver.execute_async_script(script)
     frames = [after - before for before, after in pairwise(times)]
-    return (
-        f"{1000 / statistics.mean(frames):.1f} frames a second, slowest {max(frames):.0f} ms, of {len(frames)} frames"
-    )
+    return f"{1000 / statistics.mean(frames):.1f} frames a second, slowest {max(frames):.0f} ms, of {len(frames)}"
 
 
 def main() -> None:
@@ -144,13 +151,20 @@ def main() -> None:
 
 
 def measure(store: Path, hours: int, requests: int) -> None:
-    held = sum(path.stat().st_size for path in store.rglob("*") if path.is_file() and "cache" not in path.parts)
+    held = sum(
+        path.stat().st_size
+        for path in store.rglob("*")
+        if path.is_file() and "cache" not in path.parts
+    )
     shutil.rmtree(store / "cache", ignore_errors=True)
     process, address, seconds = started(store)
     peak_build = psutil.Process(process.pid).memory_info().rss / 1e9
     process.kill()
     pyramid = sum(path.stat().st_size for path in (store / "cache").glob("explore-*/*"))
-    derived = sum(path.stat().st_size for path in (store / "cache").rglob("*") if path.is_file()) - pyramid
+    derived = (
+        sum(path.stat().st_size for path in (store / "cache").rglob("*") if path.is_file())
+        - pyramid
+    )
     opened = borgtrace.open(store)
     print(
         f"{opened.manifest.tables['instance_usage']:,} usage rows, {opened.manifest.tables['instance_events']:,} events"
@@ -168,9 +182,13 @@ def measure(store: Path, hours: int, requests: int) -> None:
 
 def look_around(process, address: str, seconds: float, opened, hours: int, requests: int) -> None:
     draw = random.Random(0)
-    machines = opened.sql("SELECT DISTINCT machine_id AS m FROM machine_events ORDER BY m")["m"].to_pylist()
+    machines = opened.sql("SELECT DISTINCT machine_id AS m FROM machine_events ORDER BY m")[
+        "m"
+    ].to_pylist()
     jobs = opened.sql("SELECT DISTINCT collection_id AS j FROM tasks ORDER BY j")["j"].to_pylist()
-    with httpx.Client(base_url=address.partition("/?")[0], follow_redirects=True, timeout=60) as client:
+    with httpx.Client(
+        base_url=address.partition("/?")[0], follow_redirects=True, timeout=60
+    ) as client:
         begin = time.perf_counter()
         client.get(address).raise_for_status()
         first = ["cpu", "memory", "pending", "running", "machines"]
@@ -182,7 +200,11 @@ def look_around(process, address: str, seconds: float, opened, hours: int, reque
         print("| answers, ms | bar, p95 | median | p95 | worst |\n|---|--:|--:|--:|--:|")
         shown = ranges(draw, hours, requests)
         for name in first:
-            report(f"cell, {name}", answers(client, [f"/data/cell/{name}.json?{one}" for one in shown]), "100")
+            report(
+                f"cell, {name}",
+                answers(client, [f"/data/cell/{name}.json?{one}" for one in shown]),
+                "100",
+            )
         for kind, ids in (("machine", machines), ("job", jobs)):
             chosen = draw.sample(ids, min(requests, len(ids)))
             report(f"{kind}, page", answers(client, [f"/{kind}/{one}" for one in chosen]), "300")

@@ -96,7 +96,9 @@ def borgtrace(port, dest, jobs):
             base_url=f"http://127.0.0.1:{port}",
             jobs=jobs,
         )
-        errors = [outcome.error for outcome in fetch_files(session, plan, jobs=jobs) if outcome.error]
+        errors = [
+            outcome.error for outcome in fetch_files(session, plan, jobs=jobs) if outcome.error
+        ]
     assert not errors, errors
     return time.perf_counter() - started
 
@@ -115,7 +117,9 @@ def main():
         server.start()
         port = here.recv()
         print(f"{N_FILES} files, {megabytes:,.0f} MB, sha256 checked\n")
-        print(f"{'jobs':>4} {'of the limit':>12} {'fetch MB/s':>11} {'httpx alone':>12} {'bare socket':>12}")
+        print(
+            f"{'jobs':>4} {'of the limit':>12} {'fetch MB/s':>11} {'httpx alone':>12} {'bare socket':>12}"
+        )
         for jobs in (1, 2, 4, 8):
             limit = megabytes / in_threads(bare_socket, port, paths, jobs)
             plain = megabytes / in_threads(httpx_alone, port, paths, jobs)

@@ -83,7 +83,11 @@ def alone(what: str, raw: Path, store: Path) -> dict[str, tuple[float, float]]:
     command = [sys.executable, __file__, str(raw), str(store), "--only", what]
     told: list[str] = []
     whole = cost(
-        lambda: told.extend(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines())
+        lambda: told.extend(
+            subprocess.run(
+                command, check=True, stdout=subprocess.PIPE, text=True
+            ).stdout.splitlines()
+        )
     )
     if what == "ingest":
         # Its workers are children of a child: what they took is told when that has ended.
@@ -117,7 +121,9 @@ class Growth:
         if self.exponent is not None:
             return large * (REAL_WINDOWS / self.rows[1]) ** max(1.0, self.exponent)
         # Mostly start-up: a line through both sizes, which never falls.
-        return large + max(0.0, large - small) * (REAL_WINDOWS - self.rows[1]) / (self.rows[1] - self.rows[0])
+        return large + max(0.0, large - small) * (REAL_WINDOWS - self.rows[1]) / (
+            self.rows[1] - self.rows[0]
+        )
 
     def __str__(self) -> str:
         told = "–" if self.exponent is None else f"{self.exponent:.2f}"
@@ -126,8 +132,12 @@ class Growth:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cells", type=Path, nargs=2, help="raw files of the small and of the large cell")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "cells", type=Path, nargs=2, help="raw files of the small and of the large cell"
+    )
     parser.add_argument("--work", type=Path, default=None, help="folder for the stores")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--only", choices=WORK, help=argparse.SUPPRESS)
@@ -141,8 +151,13 @@ def main() -> None:
 
 def middle(found: list[Costs]) -> Costs:
     """Return the median CPU and the median elapsed seconds of each work."""
-    each = {name: zip(*(run[name] for run in found if name in run), strict=True) for name in found[0]}
-    return {name: (statistics.median(cpu), statistics.median(elapsed)) for name, (cpu, elapsed) in each.items()}
+    each = {
+        name: zip(*(run[name] for run in found if name in run), strict=True) for name in found[0]
+    }
+    return {
+        name: (statistics.median(cpu), statistics.median(elapsed))
+        for name, (cpu, elapsed) in each.items()
+    }
 
 
 def compare(cells: list[Path], stores: list[Path], runs: int) -> None:
@@ -166,7 +181,10 @@ def compare(cells: list[Path], stores: list[Path], runs: int) -> None:
             print(f"| {name} | {growth} |")
         if len(growths) > 1:
             real = {name: growth for name, growth in growths.items() if name not in OF_SYNTHETIC}
-            both = [tuple(map(sum, zip(*(sizes[name] for name in real), strict=True))) for sizes in (small, large)]
+            both = [
+                tuple(map(sum, zip(*(sizes[name] for name in real), strict=True)))
+                for sizes in (small, large)
+            ]
             (cpu, elapsed), (more_cpu, more_elapsed) = both
             print(f"| **all {what}** | {Growth((cpu, elapsed), (more_cpu, more_elapsed), rows)} |")
             spent = [sum(growth.real[place] for growth in real.values()) / 60 for place in (0, 1)]

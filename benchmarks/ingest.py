@@ -79,7 +79,16 @@ def borgtrace(path: str, out: str) -> None:
 def polars(path: str, out: str) -> None:
     import polars as pl
 
-    types = [pl.Int64, pl.Int64, pl.Int64, pl.Int32, pl.Int64, *[pl.Float32] * 13, pl.Int8, pl.Float32]
+    types = [
+        pl.Int64,
+        pl.Int64,
+        pl.Int64,
+        pl.Int32,
+        pl.Int64,
+        *[pl.Float32] * 13,
+        pl.Int8,
+        pl.Float32,
+    ]
     frame = pl.scan_csv(path, has_header=False, schema=dict(zip(NAMES, types, strict=True)))
     frame.sink_parquet(f"{out}.parquet", compression="zstd", compression_level=1)
 
@@ -106,7 +115,9 @@ def duckdb_json(path: str, out: str) -> None:
         )
 
 
-def _work(method: Callable[[str, str], None], small: str, path: str, out: str, answer: object) -> None:
+def _work(
+    method: Callable[[str, str], None], small: str, path: str, out: str, answer: object
+) -> None:
     os.environ["POLARS_MAX_THREADS"] = "1"
     method(small, f"{out}-small")
     before = os.times()
@@ -119,16 +130,23 @@ def _work(method: Callable[[str, str], None], small: str, path: str, out: str, a
 def _high_water() -> float:
     """Return the largest resident memory of this process in GB (getrusage would inherit the parent's)."""
     status = Path("/proc/self/status").read_text()
-    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1e6
+    return (
+        int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1e6
+    )
 
 
-def measure(method: Callable[[str, str], None], paths: list[Path], out: Path) -> tuple[float, float]:
+def measure(
+    method: Callable[[str, str], None], paths: list[Path], out: Path
+) -> tuple[float, float]:
     """Return CPU seconds a file and peak GB, with two processes busy."""
     context = multiprocessing.get_context("spawn")
     answer = context.Queue()
     small = paths[0].parent / "small" / paths[0].name
     workers = [
-        context.Process(target=_work, args=(method, str(small), str(path), str(out / f"{method.__name__}-{i}"), answer))
+        context.Process(
+            target=_work,
+            args=(method, str(small), str(path), str(out / f"{method.__name__}-{i}"), answer),
+        )
         for i, path in enumerate(paths)
     ]
     for worker in workers:
@@ -139,7 +157,9 @@ def measure(method: Callable[[str, str], None], paths: list[Path], out: Path) ->
     return statistics.mean(cpu for cpu, _ in found), max(memory for _, memory in found)
 
 
-def compare(title: str, methods: list[Callable[[str, str], None]], paths: list[Path], out: Path, runs: int) -> None:
+def compare(
+    title: str, methods: list[Callable[[str, str], None]], paths: list[Path], out: Path, runs: int
+) -> None:
     """Print methods interleaved over `runs`, medians, and ratios against each peer."""
     found: dict[str, list[tuple[float, float]]] = {method.__name__: [] for method in methods}
     for _ in range(runs):
@@ -151,7 +171,9 @@ def compare(title: str, methods: list[Callable[[str, str], None]], paths: list[P
     print(f"\n{title}\n\n| method | borgtrace ÷ it | CPU s a file | peak GB |\n|---|--:|--:|--:|")
     for name, rows in found.items():
         cpu = statistics.median(seconds for seconds, _ in rows)
-        print(f"| {name} | {ours / cpu:.2f} | {cpu:.2f} | {max(memory for _, memory in rows):.2f} |")
+        print(
+            f"| {name} | {ours / cpu:.2f} | {cpu:.2f} | {max(memory for _, memory in rows):.2f} |"
+        )
 
 
 class _Peak(threading.Thread):
@@ -194,7 +216,9 @@ def whole(paths: list[Path], folder: Path, memory: str, runs: int) -> None:
     times = {kind: statistics.median(found) for kind, found in seconds.items()}
     rows = result.manifest.tables["instance_usage"] if result.manifest else 0
     print(f"\n## {rows / 1e6:.0f} M rows, {len(paths)} files, --jobs 2 --memory {memory}\n")
-    print("| whole ÷ Polars | stage ÷ Polars | whole ÷ stage | Polars s | stage s | whole s | GB sorting | GB worker |")
+    print(
+        "| whole ÷ Polars | stage ÷ Polars | whole ÷ stage | Polars s | stage s | whole s | GB sorting | GB worker |"
+    )
     print("|--:|--:|--:|--:|--:|--:|--:|--:|")
     print(
         f"| {times[False] / times[None]:.2f} | {times[True] / times[None]:.2f} | {times[False] / times[True]:.2f} | "
@@ -224,12 +248,16 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--only", choices=["csv", "json", "whole"])
-    parser.add_argument("--keep", type=Path, help="folder for the files, reused when they are there")
+    parser.add_argument(
+        "--keep", type=Path, help="folder for the files, reused when they are there"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         wanted = {options.only} if options.only else {"csv", "json", "whole"}
-        csv = _files(folder / "task_usage", "part-{:05d}-of-00500.csv.gz", options.files, options.rows)
+        csv = _files(
+            folder / "task_usage", "part-{:05d}-of-00500.csv.gz", options.files, options.rows
+        )
         records = _files(folder / "json", "instance_usage-{:012d}.json.gz", 2, options.json_rows)
         scratch = Path(temporary) / "scratch"
         if "csv" in wanted:

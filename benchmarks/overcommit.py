@@ -39,7 +39,13 @@ AT_ONCE = 24
 HORIZON = 288
 HOURS = 48
 MISSING = 0.01
-POLICIES = (*DEFAULTS, "task-percentile:history=1d", "convolution", "saddlepoint", "koordinator-prod:cores=64,gib=256")
+POLICIES = (
+    *DEFAULTS,
+    "task-percentile:history=1d",
+    "convolution",
+    "saddlepoint",
+    "koordinator-prod:cores=64,gib=256",
+)
 
 
 def machine(seed: int, slots: int, *, is_short: bool) -> Block:
@@ -49,7 +55,11 @@ def machine(seed: int, slots: int, *, is_short: bool) -> Block:
     for _ in range(AT_ONCE):
         at = -int(draw.integers(0, 300))
         while at < slots:
-            length = int(draw.integers(1, 12)) if is_short and draw.random() < 0.9 else int(draw.integers(100, 900))
+            length = (
+                int(draw.integers(1, 12))
+                if is_short and draw.random() < 0.9
+                else int(draw.integers(100, 900))
+            )
             lives.append((max(at, 0), min(at + length, slots)))
             at += length
     task, slot = [], []
@@ -63,7 +73,9 @@ def machine(seed: int, slots: int, *, is_short: bool) -> Block:
         slot.append(found)
     tasks, all_slots = np.concatenate(task), np.concatenate(slot).astype(np.int64)
     limits = draw.choice([0.0125, 0.025, 0.05, 0.1], tasks.max() + 1)[tasks]
-    samples = Samples(tasks.astype(np.int64), all_slots, limits * draw.beta(2, 5, len(tasks)), limits)
+    samples = Samples(
+        tasks.astype(np.int64), all_slots, limits * draw.beta(2, 5, len(tasks)), limits
+    )
     n, known = len(tasks), np.ones(len(tasks), np.bool_)
     priority, capacity = np.full(n, 200), np.ones(len(samples.slots))
     return Block(samples, known, priority, np.arange(tasks.max() + 1), slots, capacity)
@@ -102,7 +114,9 @@ def plain_n_sigma(task, slot, usage, limit, order, offsets, n_tasks, history, wa
                 m += 1
         for a in range(m):
             squares += (x[a] - total / m) ** 2
-        peaks[j] = cold + (min(1.0, total / m + n * np.sqrt(squares / max(m - 1, 1))) * now if m else 0.0)
+        peaks[j] = cold + (
+            min(1.0, total / m + n * np.sqrt(squares / max(m - 1, 1))) * now if m else 0.0
+        )
     return peaks
 
 
@@ -135,7 +149,10 @@ def compare(blocks: Sequence[Block]) -> None:
     """Print rates of the two policies that have a plain loop, and of Python's on one machine."""
     n = sum(len(block.all) for block in blocks)
     policy = parse_policy("nsigma")
-    columns = [(*b.all.columns[:4], b.all.columns.order, b.all.columns.offsets, len(b.identity)) for b in blocks]
+    columns = [
+        (*b.all.columns[:4], b.all.columns.order, b.all.columns.offsets, len(b.identity))
+        for b in blocks
+    ]
     judged = [len(oracle(block.all, HORIZON, block.n_slots)) for block in blocks]
     pairs = {
         "nsigma": (
@@ -145,7 +162,10 @@ def compare(blocks: Sequence[Block]) -> None:
         ),
         "oracle 24 h": (
             lambda: [oracle(block.all, HORIZON, block.n_slots) for block in blocks],
-            lambda: [plain_oracle(*given[:6], m, HORIZON) for given, m in zip(columns, judged, strict=True)],
+            lambda: [
+                plain_oracle(*given[:6], m, HORIZON)
+                for given, m in zip(columns, judged, strict=True)
+            ],
             lambda: python_oracle(blocks[0], HORIZON),
         ),
     }
@@ -153,7 +173,11 @@ def compare(blocks: Sequence[Block]) -> None:
         for one, other in zip(ours(), plain(), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(ours()[0], python(), rtol=1e-12, atol=1e-12)
-        mine, theirs, slow = seconds(ours), seconds(plain), seconds(python, 1) * n / len(blocks[0].all)
+        mine, theirs, slow = (
+            seconds(ours),
+            seconds(plain),
+            seconds(python, 1) * n / len(blocks[0].all),
+        )
         print(
             f"  {name:12} {n / mine / 1e6:7.1f} M/s, plain loop {n / theirs / 1e6:7.1f} M/s: × {theirs / mine:.2f}; "
             f"lean Python {n / slow / 1e3:.1f} k/s: × {slow / mine:,.0f}"
@@ -165,7 +189,9 @@ def compare(blocks: Sequence[Block]) -> None:
     np.testing.assert_allclose(policy.predict(forgetful).peak, expected, rtol=1e-12)
     slow = seconds(lambda: GoogleNSigma(5.0, 24, 24).run(stream), 1) * n / len(blocks[0].all)
     mine = seconds(pairs["nsigma"][0])
-    print(f"  nsigma       as Google's simulator, Python {n / slow / 1e3:.1f} k/s: × {slow / mine:,.0f}")
+    print(
+        f"  nsigma       as Google's simulator, Python {n / slow / 1e3:.1f} k/s: × {slow / mine:,.0f}"
+    )
 
 
 def whole(cells: Sequence[int]) -> None:
@@ -186,13 +212,22 @@ def whole(cells: Sequence[int]) -> None:
             REPLAY.run(store)
             found.append((rows, dealt - begin, time.process_time() - dealt))
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-            print(f"  {machines:,} machines, {rows:,} rows: pass {found[-1][1]:.1f} s, table of both resources", end="")
-            print(f" {found[-1][2]:.1f} s; most memory so far, ingest included: {peak:.1f} GB", flush=True)
+            print(
+                f"  {machines:,} machines, {rows:,} rows: pass {found[-1][1]:.1f} s, table of both resources",
+                end="",
+            )
+            print(
+                f" {found[-1][2]:.1f} s; most memory so far, ingest included: {peak:.1f} GB",
+                flush=True,
+            )
     (few, *spent), (many, *later) = found[0], found[-1]
     exponents = [math.log(b / a) / math.log(many / few) for a, b in zip(spent, later, strict=True)]
     print(f"  exponents {exponents[0]:.2f} (pass) and {exponents[1]:.2f} (table)")
     dealt, replayed = (1.23e9 / many * spent / 60 for spent in later)
-    print(f"  1.23e9 rows: pass {dealt:.1f} min on one core and table {replayed / 2:.1f} min on two", end="")
+    print(
+        f"  1.23e9 rows: pass {dealt:.1f} min on one core and table {replayed / 2:.1f} min on two",
+        end="",
+    )
     print(f": {dealt + replayed / 2:.1f} min")
 
 
@@ -227,7 +262,9 @@ def table(blocks: Sequence[Block]) -> None:
     begin = time.thread_time()
     for block, *predictions in zip(blocks, *found, strict=True):
         scores(block, HORIZON, predictions)
-    print(f"  judging {len(POLICIES)} policies: {n / (time.thread_time() - begin) / 1e6:.1f} M samples/s")
+    print(
+        f"  judging {len(POLICIES)} policies: {n / (time.thread_time() - begin) / 1e6:.1f} M samples/s"
+    )
 
 
 if __name__ == "__main__":

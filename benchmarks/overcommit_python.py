@@ -20,7 +20,9 @@ def python_n_sigma(block: Block, n: float, history: int, warmup: int) -> list[fl
     for j, slot in enumerate(every.slots.tolist()):
         sums: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])
         now = cold = 0.0
-        for i in every.columns.order[every.columns.offsets[j] : every.columns.offsets[j + 1]].tolist():
+        for i in every.columns.order[
+            every.columns.offsets[j] : every.columns.offsets[j + 1]
+        ].tolist():
             rows = past[int(every.task[i])]
             rows.append((slot, float(every.usage[i]), float(every.limit[i])))
             while rows[0][0] <= slot - history:
@@ -70,7 +72,10 @@ def records(block: Block) -> list[dict]:
             "simulated_machine": "m",
             "sample": {
                 "info": {"unique_id": str(every.task[i])},
-                "abstract_metrics": {"usage": float(every.usage[i]), "limit": float(every.limit[i])},
+                "abstract_metrics": {
+                    "usage": float(every.usage[i]),
+                    "limit": float(every.limit[i]),
+                },
             },
         }
         for i in every.columns.order
@@ -135,7 +140,9 @@ class GoogleNSigma:
         self.cold = {key: self.cold[key] for key in keys if key in self.cold}
         self.limits = {key: self.limits[key] for key in keys if key in self.limits}
         cold = sum(self.limits[key] for key in self.cold)
-        return self.predicted(list(self.warm.values())) + cold, cold + sum(self.limits[key] for key in self.warm)
+        return self.predicted(list(self.warm.values())) + cold, cold + sum(
+            self.limits[key] for key in self.warm
+        )
 
     def predicted(self, vms: list[Vm]) -> float:
         """Return the prediction for the warm tasks."""
@@ -160,7 +167,10 @@ def python_oracle(block: Block, horizon: int) -> list[float]:
     every = block.all
     order, offsets = every.columns.order, every.columns.offsets
     snapshots = [
-        {int(every.task[i]): (float(every.usage[i]), float(every.limit[i])) for i in order[low:high].tolist()}
+        {
+            int(every.task[i]): (float(every.usage[i]), float(every.limit[i]))
+            for i in order[low:high].tolist()
+        }
         for low, high in pairwise(offsets)
     ]
     slots = every.slots.tolist()
@@ -171,7 +181,12 @@ def python_oracle(block: Block, horizon: int) -> list[float]:
         peak, k = 0.0, j + 1
         while k < len(slots) and slots[k] <= slot + horizon:
             later = snapshots[k]
-            peak = max(peak, sum(min(later[t][0], limit) for t, (_, limit) in snapshots[j].items() if t in later))
+            peak = max(
+                peak,
+                sum(
+                    min(later[t][0], limit) for t, (_, limit) in snapshots[j].items() if t in later
+                ),
+            )
             k += 1
         peaks.append(peak)
     return peaks

@@ -85,7 +85,10 @@ def alibaba(folder: Path, rows: int) -> list[Path]:
     """Write usage container by container, with the machines and the containers that it is of."""
     rng = np.random.default_rng(1)
     containers = max(rows // 288, 1)
-    names, machines = [f"c_{k + 1}" for k in range(containers)], [f"m_{k % 400 + 1}" for k in range(containers)]
+    names, machines = (
+        [f"c_{k + 1}" for k in range(containers)],
+        [f"m_{k % 400 + 1}" for k in range(containers)],
+    )
     each = -(-rows // containers)
     n = each * containers
     usage = {
@@ -124,7 +127,9 @@ def alibaba(folder: Path, rows: int) -> list[Path]:
         "status": np.full(400, "USING"),
     }
     write_csv(folder / "machine_meta.csv.gz", pa.table(cells))
-    return [folder / f"{name}.csv.gz" for name in ("container_usage", "container_meta", "machine_meta")]
+    return [
+        folder / f"{name}.csv.gz" for name in ("container_usage", "container_meta", "machine_meta")
+    ]
 
 
 def run(way: str, folder: Path, out: Path) -> None:
@@ -136,7 +141,9 @@ def run(way: str, folder: Path, out: Path) -> None:
         usage = max(paths, key=lambda path: path.stat().st_size)
         types = {"timestamp": pl.Int64, "time_stamp": pl.Int64} | dict.fromkeys(NAMES, pl.String)
         columns = AZURE if usage.name.startswith("vm_cpu") else ALIBABA
-        frame = pl.scan_csv(usage, has_header=False, schema={name: types.get(name, pl.Float32) for name in columns})
+        frame = pl.scan_csv(
+            usage, has_header=False, schema={name: types.get(name, pl.Float32) for name in columns}
+        )
         frame.sink_parquet(out, compression="zstd", compression_level=1)
         return
     from borgtrace.ingest import IngestOptions, ingest
@@ -157,14 +164,20 @@ def cpu_of(way: str, folder: Path, out: Path) -> float:
         stderr=subprocess.DEVNULL,
     )
     after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    return (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--keep", type=Path, help="folder for the files, reused when they are there")
+    parser.add_argument(
+        "--keep", type=Path, help="folder for the files, reused when they are there"
+    )
     parser.add_argument("--only", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only:
@@ -173,14 +186,18 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as temporary:
         kept = options.keep or Path(temporary)
-        print("| format | stage ÷ Polars | whole ÷ Polars | Polars CPU s | stage | whole |\n|---|--:|--:|--:|--:|--:|")
+        print(
+            "| format | stage ÷ Polars | whole ÷ Polars | Polars CPU s | stage | whole |\n|---|--:|--:|--:|--:|--:|"
+        )
         for name, make in (("azure-2019", azure), ("alibaba-2018", alibaba)):
             for rows in (options.rows, options.rows // 100):
                 if not (kept / f"{name}-{rows}").exists():
                     make(kept / f"{name}-{rows}", rows)
             found = {}
             for way in ("polars", "stage", "whole"):
-                large, small = (kept / f"{name}-{rows}" for rows in (options.rows, options.rows // 100))
+                large, small = (
+                    kept / f"{name}-{rows}" for rows in (options.rows, options.rows // 100)
+                )
                 out = Path(temporary) / "out"
                 found[way] = statistics.median(
                     cpu_of(way, large, out) - cpu_of(way, small, out) for _ in range(options.runs)

@@ -36,17 +36,26 @@ def seconds(function: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("store")
     parser.add_argument("--policy", action="append")
     given = parser.parse_args()
     store = borgtrace.open(given.store)
     tables = EngineTables.of(store)
     machines, tasks = Machines.at(tables, 0), read_tasks(tables, at=0)
-    workload = Workload(Demand(tasks.sizes, tasks.groups, tasks.sets), tasks.priority, tasks.jobs, tasks.is_production)
+    workload = Workload(
+        Demand(tasks.sizes, tasks.groups, tasks.sets),
+        tasks.priority,
+        tasks.jobs,
+        tasks.is_production,
+    )
     free = workload.without_constraints()
     rng = np.random.default_rng(0)
-    lines = np.concatenate([rng.permutation(len(machines.ids)) for _ in range(2)])[: round(1.18 * len(machines.ids))]
+    lines = np.concatenate([rng.permutation(len(machines.ids)) for _ in range(2)])[
+        : round(1.18 * len(machines.ids))
+    ]
     capacity, rank = machines.capacity[lines], np.arange(len(lines))
     in_order, shuffled = order_of(free, rng), rng.permutation(len(tasks))
     for name, demand, order in (
@@ -58,7 +67,10 @@ def main() -> None:
             parts = (demand, order, capacity, rank, parse_policy(text))
             spent, (_, pending) = seconds(lambda parts=parts: pack(*parts))
             placed = len(order) - pending
-            print(f"{text}, {name}: {placed / spent:,.0f} placements/s, {pending:,} pending", flush=True)
+            print(
+                f"{text}, {name}: {placed / spent:,.0f} placements/s, {pending:,} pending",
+                flush=True,
+            )
     spent, found = seconds(lambda: needed(free, machines.capacity, 0))
     print(f"a compaction to {found:,} machines: {spent:.1f} s", flush=True)
     trace = Trace.of(tables, store.manifest.time_range["instance_events"][1])
@@ -72,13 +84,16 @@ def main() -> None:
     spent, rows = seconds(lambda: replayed(eased, parse_policy("best-fit"), 1.0))
     starts, late = rows[:, 2] >= 0, rows[:, 2] > rows[:, 1]
     print(
-        f"trace order, releases, constraints: {starts.sum() / spent:,.0f} placements/s, {late.sum():,} late", flush=True
+        f"trace order, releases, constraints: {starts.sum() / spent:,.0f} placements/s, {late.sum():,} late",
+        flush=True,
     )
     factor = calibrated(trace)
     for text in given.policy or ("best-fit", "best-fit+preempt"):
         policy = parse_policy(text)
         for is_whole in (False, True):
-            spent, rows = seconds(lambda a=(trace, policy, factor), b=is_whole: replayed(*a, whole_jobs=b))
+            spent, rows = seconds(
+                lambda a=(trace, policy, factor), b=is_whole: replayed(*a, whole_jobs=b)
+            )
             what = f"replay with {text}{', whole jobs' if is_whole else ''}"
             print(f"{what}: {spent:.1f} s, {(rows[:, 2] >= 0).sum():,} starts", flush=True)
 

@@ -35,7 +35,14 @@ QUESTIONS = {
     "one task": "select * from {usage} where collection_id = 77777 and instance_index = 3 order by start_time",
     "percentiles": "select quantile_disc(maximum_cpu, [0.5, 0.9, 0.99]) from {usage} where average_memory > 0.05",
 }
-MEASURED = ("average_cpu", "maximum_cpu", "sampled_cpu", "average_memory", "maximum_memory", "assigned_memory")
+MEASURED = (
+    "average_cpu",
+    "maximum_cpu",
+    "sampled_cpu",
+    "average_memory",
+    "maximum_memory",
+    "assigned_memory",
+)
 
 
 def make_usage(folder, rows):
@@ -53,12 +60,15 @@ def make_usage(folder, rows):
         **{name: f"(hash(i, {k}) % 1000) / 4096.0" for k, name in enumerate(MEASURED)},
     }
     values = ", ".join(
-        f"({given.get(column.name, 'NULL')})::{SQL_TYPES[column.type]} AS {column.name}" for column in USAGE.columns
+        f"({given.get(column.name, 'NULL')})::{SQL_TYPES[column.type]} AS {column.name}"
+        for column in USAGE.columns
     )
     path = folder / "instance_usage" / "part-00000.parquet"
     path.parent.mkdir(parents=True)
     con = duckdb.connect(config={"memory_limit": "3GB"})
-    con.execute(f"COPY (SELECT {values} FROM range({rows}) t(i)) TO '{path}' (COMPRESSION zstd, ROW_GROUP_SIZE 500000)")
+    con.execute(
+        f"COPY (SELECT {values} FROM range({rows}) t(i)) TO '{path}' (COMPRESSION zstd, ROW_GROUP_SIZE 500000)"
+    )
     return path
 
 
@@ -91,7 +101,9 @@ def main():
                 return plain.sql(text).to_arrow_table().combine_chunks()
 
             assert guarded_answer().equals(plain_answer())
-            pairs = [(seconds(guarded_answer), seconds(plain_answer)) for _ in range(options.repeats)]
+            pairs = [
+                (seconds(guarded_answer), seconds(plain_answer)) for _ in range(options.repeats)
+            ]
             a, b = (statistics.median(column) * 1000 for column in zip(*pairs, strict=True))
             print(f"| {name} | {a / b:.2f} | {a:.1f} | {b:.1f} |")
     finally:

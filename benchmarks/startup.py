@@ -34,7 +34,9 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=15)
     times = parser.parse_args().times
     bare = best(("-c", "pass"), times)
-    print(f"{'what':<26} {'share of bar':>12} {'bar ms':>7} {'ms':>6}   (a bare Python: {1e3 * bare:.0f} ms)")
+    print(
+        f"{'what':<26} {'share of bar':>12} {'bar ms':>7} {'ms':>6}   (a bare Python: {1e3 * bare:.0f} ms)"
+    )
     for name, arguments, bar in CASES:
         seconds = best(arguments, times)
         share, limit = (f"{seconds / bar:.2f}", f"{1e3 * bar:.0f}") if bar else ("", "")

@@ -66,12 +66,16 @@ def usage(generation, machines, hours):
     _usage(windows_of(segments[0], cell.ids), options)  # compile
     busy = alone = rows = size = 0
     for segment in segments:
-        spent, (pieces, blocks) = best(lambda segment=segment: _usage(windows_of(segment, cell.ids), options))
+        spent, (pieces, blocks) = best(
+            lambda segment=segment: _usage(windows_of(segment, cell.ids), options)
+        )
         busy += spent
         rows += int(blocks.tally[:, 0].sum())
         for piece in pieces.values():
             text = isal_zlib.decompress(piece.data + b"\x03\x00", -15)
-            alone += best(lambda text=text: igzip.compress(text, isal_zlib.ISAL_DEFAULT_COMPRESSION))[0]
+            alone += best(
+                lambda text=text: igzip.compress(text, isal_zlib.ISAL_DEFAULT_COMPRESSION)
+            )[0]
             size += len(text)
     print(
         f"| {generation} | {alone / busy:.2f} | {rows / busy:,.0f} | {rows / alone:,.0f} | {size / busy / 1e6:,.0f} "
@@ -86,7 +90,9 @@ def made(folder, generation, machines, hours, jobs, form="json"):
     warm = folder.with_name("warm")
     shutil.rmtree(warm, ignore_errors=True)
     arguments = [str(folder), str(warm), generation, str(machines), str(hours), str(jobs), form]
-    done = subprocess.run([sys.executable, "-c", GENERATE, *arguments], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", GENERATE, *arguments], capture_output=True, text=True, check=True
+    )
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -132,9 +138,17 @@ def growth(work, machines, hours):
     """Print cost per row and memory as the hours (and the machines) grow."""
     print("\n| machines | hours | million rows | processor µs per row | peak GB |")
     print("|--:|--:|--:|--:|--:|")
-    for count, length in ((machines, hours / 4), (machines, hours), (machines, hours * 4), (machines * 4, hours)):
+    for count, length in (
+        (machines, hours / 4),
+        (machines, hours),
+        (machines, hours * 4),
+        (machines * 4, hours),
+    ):
         _, busy, peak, rows, _ = made(work / "trace", "2011", count, length, 2)
-        print(f"| {count} | {length:g} | {rows / 1e6:.2f} | {1e6 * busy / rows:.2f} | {peak:.2f} |", flush=True)
+        print(
+            f"| {count} | {length:g} | {rows / 1e6:.2f} | {1e6 * busy / rows:.2f} | {peak:.2f} |",
+            flush=True,
+        )
 
 
 def main(argv=None):

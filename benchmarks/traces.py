@@ -27,7 +27,9 @@ from usage_files import WINDOWS, write_usage
 
 Pairs = list[tuple[int, int]]
 TABLE = "CREATE TABLE `task_usage` (`start time` INTEGER, `job ID` INTEGER, `task index` INTEGER, `CPU rate` REAL)"
-QUERY = "SELECT `start time`, `CPU rate` FROM `task_usage` WHERE `task index` = ? ORDER BY `start time`"
+QUERY = (
+    "SELECT `start time`, `CPU rate` FROM `task_usage` WHERE `task index` = ? ORDER BY `start time`"
+)
 
 
 def make_store(folder: Path, files: int, rows: int) -> borgtrace.Store:
@@ -44,7 +46,9 @@ def make_store(folder: Path, files: int, rows: int) -> borgtrace.Store:
 def choose(store: borgtrace.Store, number: int, seed: int = 1) -> Pairs:
     """Draw random tasks of the index."""
     keys = store.sql("SELECT collection_id, instance_index FROM tasks ORDER BY ALL")
-    rows = np.random.default_rng(seed).choice(keys.num_rows, min(number, keys.num_rows), replace=False)
+    rows = np.random.default_rng(seed).choice(
+        keys.num_rows, min(number, keys.num_rows), replace=False
+    )
     chosen = keys.take(rows)
     jobs, tasks = (chosen.column(k).to_pylist() for k in range(2))
     return list(zip(jobs, tasks, strict=True))
@@ -70,7 +74,9 @@ def write_jobs(store: borgtrace.Store, chosen: Pairs, folder: Path, *, is_indexe
                 columns[3][low:high].astype(float).tolist(),
                 strict=True,
             )
-            file.executemany("INSERT INTO `task_usage` VALUES (?, ?, ?, ?)", ((t, job, i, c) for t, i, c in rows))
+            file.executemany(
+                "INSERT INTO `task_usage` VALUES (?, ?, ?, ?)", ((t, job, i, c) for t, i, c in rows)
+            )
             if is_indexed:
                 file.execute("CREATE INDEX `by task` ON `task_usage` (`task index`, `start time`)")
         file.close()
@@ -102,10 +108,14 @@ def report(store: borgtrace.Store, chosen: Pairs, sample: Pairs, folder: Path) -
         place = folder / ("indexed" if is_indexed else "plain")
         write_jobs(store, sample, place, is_indexed=is_indexed)
         first = store.trace(*sample[0])["average_cpu"]
-        assert np.array_equal(np.sort(ask_sqlite(place, sample[0])[:, 1]), np.sort(first).astype(float))
+        assert np.array_equal(
+            np.sort(ask_sqlite(place, sample[0])[:, 1]), np.sort(first).astype(float)
+        )
         ways[name] = latencies(lambda pair, place=place: ask_sqlite(place, pair), sample)
     ours = ways["Store.trace"]
-    print(f"{store.manifest.tables['instance_usage']:,} rows, {store.manifest.tables['tasks']:,} tasks\n")
+    print(
+        f"{store.manifest.tables['instance_usage']:,} rows, {store.manifest.tables['tasks']:,} tasks\n"
+    )
     print("| one task | × Store.trace | p50 µs | p99 µs |\n|---|--:|--:|--:|")
     for name, taken in ways.items():
         print(
@@ -118,7 +128,9 @@ def report(store: borgtrace.Store, chosen: Pairs, sample: Pairs, folder: Path) -
         found = store.traces(chosen)
         seconds.append(time.perf_counter() - before)
     each = ways["SQLite a job"].mean() / 1e6
-    print("\n| many tasks | × faster than SQLite a job | s, best of 5 | points |\n|---|--:|--:|--:|")
+    print(
+        "\n| many tasks | × faster than SQLite a job | s, best of 5 | points |\n|---|--:|--:|--:|"
+    )
     print(
         f"| Store.traces of {len(chosen):,} random tasks | {each * len(chosen) / min(seconds):.0f} | "
         f"{min(seconds):.3f} | {found.offsets[-1]:,} |"
@@ -126,7 +138,9 @@ def report(store: borgtrace.Store, chosen: Pairs, sample: Pairs, folder: Path) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--files", type=int, default=9)
     parser.add_argument("--rows", type=int, default=2_400_000)
     parser.add_argument("--tasks", type=int, default=100_000)

@@ -106,10 +106,14 @@ def main() -> None:
         small, large = (EngineTables.of(store, memory=MEMORY, threads=THREADS) for store in stores)
         rows = [tables.n_rows("instance_usage") for tables in (small, large)]
         for tables in (small, large):
-            assert tables.instance_attempts is not None  # shared by several questions, computed once
+            assert (
+                tables.instance_attempts is not None
+            )  # shared by several questions, computed once
         peer = by_hand(stores[1])
         print(f"{rows[0]:,} and {rows[1]:,} windows (× {rows[1] / rows[0]:.2f})")
-        print("| question | × hand-written | growth | s | million windows/s | real trace, extrapolated, min |")
+        print(
+            "| question | × hand-written | growth | s | million windows/s | real trace, extrapolated, min |"
+        )
         print("|---|--:|--:|--:|--:|--:|")
         for name in QUESTIONS:
             recipe = find_recipe(name)

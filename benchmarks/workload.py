@@ -53,7 +53,14 @@ REPETITIONS = 2
 
 def synthetic_events(folder: Path, machines: int, hours: float) -> Path:
     """Return the sorted events of one synthetic cell as a Parquet file."""
-    generate(folder / "raw", "2011", machines, hours, 1, tables=("task_events", "job_events", "machine_events"))
+    generate(
+        folder / "raw",
+        "2011",
+        machines,
+        hours,
+        1,
+        tables=("task_events", "job_events", "machine_events"),
+    )
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=2))
     shutil.rmtree(folder / "raw")
     return folder / "store" / "instance_events"
@@ -115,7 +122,9 @@ def their_connection(events: Path) -> duckdb.DuckDBPyConnection:
 def keep(con: duckdb.DuckDBPyConnection, name: str, folder: Path) -> None:
     """Compute a shared table, keep it as Parquet, and read it from there."""
     path = folder / f"{name}.sql.parquet"
-    con.execute(f"COPY ({(SQL / f'{name}.sql').read_text()}) TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
+    con.execute(
+        f"COPY ({(SQL / f'{name}.sql').read_text()}) TO '{path}' (FORMAT parquet, COMPRESSION zstd)"
+    )
     con.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{path}')")
 
 
@@ -129,7 +138,10 @@ def same_answers(folder: Path) -> None:
         columns = con.sql(f"SELECT * FROM read_parquet('{ours}') LIMIT 0").columns
         listed = ", ".join(f'"{c}"' for c in columns)
         digest = f"SELECT count(*), bit_xor(hash({listed})) FROM read_parquet('{{}}')"
-        if con.execute(digest.format(ours)).fetchone() != con.execute(digest.format(theirs)).fetchone():
+        if (
+            con.execute(digest.format(ours)).fetchone()
+            != con.execute(digest.format(theirs)).fetchone()
+        ):
             raise SystemExit(f"{name}: the two sides do not agree")
 
 
@@ -138,7 +150,9 @@ def main() -> None:
     parser.add_argument("--machines", type=int, default=1000)
     parser.add_argument("--hours", type=float, default=240.0)
     parser.add_argument("--copies", type=int, nargs="+", default=[1, 8])
-    parser.add_argument("--work", type=Path, default=None, help="folder for the events, kept and reused")
+    parser.add_argument(
+        "--work", type=Path, default=None, help="folder for the events, kept and reused"
+    )
     options = parser.parse_args()
     work = options.work or Path(tempfile.mkdtemp(prefix="workload-"))
     work.mkdir(parents=True, exist_ok=True)

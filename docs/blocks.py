@@ -120,7 +120,11 @@ def dialogue(text: str) -> list[tuple[str, str]]:
 
 
 def _script(block: Block) -> str:
-    return f"borgtrace sql store {shlex.quote(block.text.strip())}" if block.language == "sql" else block.text
+    return (
+        f"borgtrace sql store {shlex.quote(block.text.strip())}"
+        if block.language == "sql"
+        else block.text
+    )
 
 
 def run(step: Step, folder: Path, environment: dict[str, str]) -> str:
@@ -145,7 +149,12 @@ def _watched(command: list[str], folder: Path, environment: dict[str, str]) -> t
     """Return the exit code of a command and what it prints; what asks for Ctrl-C gets it."""
     printed = ""
     with subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as process:
         limit = threading.Timer(_SECONDS, process.kill)
         limit.start()
@@ -179,8 +188,20 @@ def masked(printed: str) -> str:
 def environment(**more: str) -> dict[str, str]:
     """Return an environment with this interpreter's commands, a fixed width and no colours."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    plain = {"COLUMNS": "110", "TERMINAL_WIDTH": "110", "NO_COLOR": "1", "TERM": "dumb", "LC_ALL": "C.UTF-8"}
-    return {**os.environ, "PATH": path, "PYTHONWARNINGS": "error::DeprecationWarning:borgtrace", **plain, **more}
+    plain = {
+        "COLUMNS": "110",
+        "TERMINAL_WIDTH": "110",
+        "NO_COLOR": "1",
+        "TERM": "dumb",
+        "LC_ALL": "C.UTF-8",
+    }
+    return {
+        **os.environ,
+        "PATH": path,
+        "PYTHONWARNINGS": "error::DeprecationWarning:borgtrace",
+        **plain,
+        **more,
+    }
 
 
 @contextmanager
@@ -213,11 +234,16 @@ def _fill(bucket: Path) -> None:
     assert done.returncode == 0, done.stderr
     for path in sorted((bucket / "2011").rglob("*.csv.gz")):
         whole = path.parent.name in ("machine_events", "machine_attributes")
-        target = bucket / path.parent.name / (path.name[:10] + f"-of-{1 if whole else 500:05d}.csv.gz")
+        target = (
+            bucket / path.parent.name / (path.name[:10] + f"-of-{1 if whole else 500:05d}.csv.gz")
+        )
         target.parent.mkdir(exist_ok=True)
         path.rename(target)
     files = sorted(path for path in bucket.rglob("part-*.gz"))
-    sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(bucket)}" for path in files]
+    sums = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(bucket)}"
+        for path in files
+    ]
     (bucket / "SHA256SUM").write_text("\n".join(sums))
     _lengthen(bucket)
 
@@ -238,7 +264,9 @@ def rewrite(page: Path, folder: Path, env: dict[str, str]) -> None:
     for block, following in zip_longest(found, found[1:]):
         mine = [step for step in steps(page) if step.block == block]
         if block.language == "console":
-            outputs[block.span] = "".join(f"$ {step.command}\n{_shown(step, folder, env)}" for step in mine)
+            outputs[block.span] = "".join(
+                f"$ {step.command}\n{_shown(step, folder, env)}" for step in mine
+            )
         elif mine and mine[0].expected is not None and following:
             outputs[following.span] = _shown(mine[0], folder, env)
         elif mine:
@@ -270,7 +298,9 @@ def pages() -> list[Path]:
 
 def main() -> None:
     """Write real output into pages."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("pages", nargs="*", type=Path)
     parser.add_argument("--write", action="store_true", required=True)
     chosen = [page.resolve() for page in parser.parse_args().pages] or pages()

@@ -13,9 +13,23 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from generate import api, changelog, citations, commands, errors, estimators, gallery, papers, reasons, recipes
+from generate import (
+    api,
+    changelog,
+    citations,
+    commands,
+    errors,
+    estimators,
+    gallery,
+    papers,
+    reasons,
+    recipes,
+)
 
-TOPICS = {f"questions/{recipes.slug(topic)}.md": partial(recipes.page, topic) for topic in recipes.topics()}
+TOPICS = {
+    f"questions/{recipes.slug(topic)}.md": partial(recipes.page, topic)
+    for topic in recipes.topics()
+}
 PAGES = {
     "papers.md": papers.page,
     "gallery.md": gallery.page,

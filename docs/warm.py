@@ -63,7 +63,9 @@ _LATE = (
 
 
 @contextmanager
-def warm_commands(folder: Path, environment: Mapping[str, str], before: Sequence[str] = ()) -> Iterator[Path]:
+def warm_commands(
+    folder: Path, environment: Mapping[str, str], before: Sequence[str] = ()
+) -> Iterator[Path]:
     """Start the process, and yield a folder of stand-ins for the front of ``PATH``.
 
     Parameters
@@ -81,7 +83,9 @@ def warm_commands(folder: Path, environment: Mapping[str, str], before: Sequence
         (folder / name).write_text(_STAND_IN.format(python=sys.executable, path=path))
         (folder / name).chmod(0o755)
     command = [*before, sys.executable, __file__, path]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as server:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    ) as server:
         # It says one line when it listens.
         assert server.stdout
         assert server.stdout.readline()

@@ -26,11 +26,17 @@ def scope_words(scope: Scope) -> str:
     'of 2011, compared on any trace; all parts; ≥ 24 h; ≥ 1,000 tasks'
     """
     traces = " and ".join(scope.traces)
-    words = [f"of {traces}" + (", compared on any trace" if scope.is_general else "") if traces else "any trace"]
+    words = [
+        f"of {traces}" + (", compared on any trace" if scope.is_general else "")
+        if traces
+        else "any trace"
+    ]
     if scope.is_whole:
         words.append("all parts" + (f" of {', '.join(scope.tables)}" if scope.tables else ""))
     if scope.span:
-        words.append(f"≥ {scope.span // HOUR} h" if scope.span <= 2 * DAY else f"≥ {scope.span // DAY} days")
+        words.append(
+            f"≥ {scope.span // HOUR} h" if scope.span <= 2 * DAY else f"≥ {scope.span // DAY} days"
+        )
     return "; ".join(words + ([f"≥ {scope.tasks:,} tasks"] if scope.tasks else []))
 
 
@@ -47,7 +53,9 @@ def outcomes(path: Path) -> dict[str, str]:
 def page(stores: dict[str, Path]) -> str:
     """Return the list as Markdown."""
     found = {name: outcomes(path) for name, path in stores.items()}
-    claims = [(question.name, claim) for question in recipes().values() for claim in question.claims]
+    claims = [
+        (question.name, claim) for question in recipes().values() for claim in question.claims
+    ]
     kinds = Counter(claim.kind for _, claim in claims)
     lines = [
         f"{len(claims)} claims: {', '.join(f'{n} {kind}' for kind, n in kinds.items())}.",
@@ -57,11 +65,15 @@ def page(stores: dict[str, Path]) -> str:
     ]
     for name, claim in claims:
         said = (each.get(claim.id, "not asked").replace("|", "\\|") for each in found.values())
-        lines.append(f"| {claim.id} | {name} | {claim.kind} | {scope_words(claim.scope)} | {' | '.join(said)} |")
+        lines.append(
+            f"| {claim.id} | {name} | {claim.kind} | {scope_words(claim.scope)} | {' | '.join(said)} |"
+        )
     return "\n".join([*lines, ""])
 
 
 if __name__ == "__main__":
     given = dict(argument.split("=", 1) for argument in sys.argv[2:])
-    files = {name: Path(path) for name, path in given.items()} or {p.stem: p for p in sorted(MEASURED.glob("*.csv"))}
+    files = {name: Path(path) for name, path in given.items()} or {
+        p.stem: p for p in sorted(MEASURED.glob("*.csv"))
+    }
     Path(sys.argv[1]).write_text(page(files))

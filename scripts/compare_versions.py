@@ -30,12 +30,34 @@ CELLS = {
     "2011": ("--machines", "60", "--hours", "12", "--seed", "1"),
     "2019-json": ("--generation", "2019", "--machines", "40", "--hours", "8", "--seed", "2"),
     "2019-parquet": (
-        *("--generation", "2019", "--machines", "30", "--hours", "6", "--seed", "3", "--format", "parquet"),
+        *(
+            "--generation",
+            "2019",
+            "--machines",
+            "30",
+            "--hours",
+            "6",
+            "--seed",
+            "3",
+            "--format",
+            "parquet",
+        ),
     ),
     "2011-clean": ("--machines", "30", "--hours", "6", "--seed", "4", "--no-anomalies"),
 }
 """Synthetic cells by name, with the options of ``synth``."""
-SMALL = ("--tasks", "2000", "--realizations", "400", "--instances", "2", "--size", "100", "--samples", "200")
+SMALL = (
+    "--tasks",
+    "2000",
+    "--realizations",
+    "400",
+    "--instances",
+    "2",
+    "--size",
+    "100",
+    "--samples",
+    "200",
+)
 """A scale at which all experiments take a minute or two."""
 
 
@@ -66,25 +88,74 @@ def produce(code: Path, out: Path, raw_from: Path, only: str = "") -> None:
         sources["kaggle"] = TRACE / "kaggle-2019" / "slice.csv"
     for name, source in sources.items():
         cell = ("--cell", "1") if name == "kaggle" else ()
-        run(code, out, f"store/{name}", "ingest", source, "--store", out / "store" / name, *cell, only=only)
+        run(
+            code,
+            out,
+            f"store/{name}",
+            "ingest",
+            source,
+            "--store",
+            out / "store" / name,
+            *cell,
+            only=only,
+        )
         store = out / "store" / name
-        run(code, out, f"analyze/{name}", "analyze", store, "--out", out / "analyze" / name, only=only)
+        run(
+            code,
+            out,
+            f"analyze/{name}",
+            "analyze",
+            store,
+            "--out",
+            out / "analyze" / name,
+            only=only,
+        )
     for name in ("2011", "2019-json"):
         store = out / "store" / name
-        run(code, out, f"colocate/{name}", "colocate", store, *SMALL, "--out", out / "colocate" / name, only=only)
         run(
-            *(code, out, f"dataset/{name}", "dataset", store, out / "dataset" / name, "--max-length", "200"),
+            code,
+            out,
+            f"colocate/{name}",
+            "colocate",
+            store,
+            *SMALL,
+            "--out",
+            out / "colocate" / name,
+            only=only,
+        )
+        run(
+            *(
+                code,
+                out,
+                f"dataset/{name}",
+                "dataset",
+                store,
+                out / "dataset" / name,
+                "--max-length",
+                "200",
+            ),
             *("--sample", "500", "--seed", "7", "--format", "npz"),
             only=only,
         )
         run(
-            *(code, out, f"export/{name}", "export", store, out / "export" / name, "--layout", "jobs"),
+            *(
+                code,
+                out,
+                f"export/{name}",
+                "export",
+                store,
+                out / "export" / name,
+                "--layout",
+                "jobs",
+            ),
             *("--format", "csv"),
             only=only,
         )
 
 
-def run(code: Path, out: Path, name: str, command: str, *arguments: str | Path, only: str = "") -> None:
+def run(
+    code: Path, out: Path, name: str, command: str, *arguments: str | Path, only: str = ""
+) -> None:
     """Run one command with one version's code, unless its output is there or not asked for."""
     target = out / name
     if target.exists() or (only and not name.startswith(("raw", "store")) and only not in name):
@@ -106,7 +177,11 @@ def run(code: Path, out: Path, name: str, command: str, *arguments: str | Path, 
 
 def compare(old: Path, new: Path, only: str) -> int:
     """Print each output that differs; return the exit status."""
-    names = {path.relative_to(old) for path in old.rglob("*") if path.is_file() and is_output(path.relative_to(old))}
+    names = {
+        path.relative_to(old)
+        for path in old.rglob("*")
+        if path.is_file() and is_output(path.relative_to(old))
+    }
     differences = 0
     for name in sorted(names):
         if only and only not in str(name):
@@ -143,7 +218,11 @@ def is_output(name: Path) -> bool:
         return name.suffix in (".gz", ".json", ".csv")
     if name.parts[0] == "store":
         return name.parts[2:3] == ("traces",)
-    return name.parts[0] != "store" and name.suffix in (".parquet", ".npz", ".gz", ".csv") and name.name != "claims.csv"
+    return (
+        name.parts[0] != "store"
+        and name.suffix in (".parquet", ".npz", ".gz", ".csv")
+        and name.name != "claims.csv"
+    )
 
 
 def difference(old: Path, new: Path) -> str:
@@ -157,7 +236,11 @@ def difference(old: Path, new: Path) -> str:
         )
     if old.suffix == ".npz":
         with np.load(old) as a, np.load(new) as b:
-            return "" if set(a) == set(b) and all(np.array_equal(a[k], b[k], equal_nan=True) for k in a) else "differs"
+            return (
+                ""
+                if set(a) == set(b) and all(np.array_equal(a[k], b[k], equal_nan=True) for k in a)
+                else "differs"
+            )
     return "" if content(old) == content(new) else "differs"
 
 

@@ -19,7 +19,9 @@ _DIGITS = re.compile(r"(\.\d\d)\d+")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("answers", type=Path)
     parser.add_argument("charts", type=Path)
     parser.add_argument("--without", default="", help="leave out questions that read this table")
@@ -30,7 +32,9 @@ def main() -> None:
     for name, recipe in recipes().items():
         drawn = options.answers / f"{name}.svg"
         if drawn.exists() and options.without not in recipe.reads:
-            (options.charts / drawn.name).write_text(rounded(drawn.read_text(encoding="utf-8")), encoding="utf-8")
+            (options.charts / drawn.name).write_text(
+                rounded(drawn.read_text(encoding="utf-8")), encoding="utf-8"
+            )
 
 
 def rounded(svg: str) -> str:

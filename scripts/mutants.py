@@ -40,11 +40,19 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="packages or files of them; with --survivors or --edits, ids")
-    parser.add_argument("--survivors", action="store_true", help="try the changes that once went unnoticed")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "names", nargs="*", help="packages or files of them; with --survivors or --edits, ids"
+    )
+    parser.add_argument(
+        "--survivors", action="store_true", help="try the changes that once went unnoticed"
+    )
     parser.add_argument("--edits", action="store_true", help="try the changes listed by hand")
-    parser.add_argument("--check", action="store_true", help="only check that the lists fit the code")
+    parser.add_argument(
+        "--check", action="store_true", help="only check that the lists fit the code"
+    )
     parser.add_argument("--all", action="store_true", help="every change, not a sample")
     parser.add_argument("--size", type=int, default=150, help="changes per package")
     parser.add_argument("--seed", type=int, default=0)
@@ -67,7 +75,9 @@ def _check() -> int:
 
 
 def _listed(name: str, options: argparse.Namespace, enough: float) -> int:
-    edits = [edit for edit in listed.read(LISTS / name) if not options.names or edit.id in options.names]
+    edits = [
+        edit for edit in listed.read(LISTS / name) if not options.names or edit.id in options.names
+    ]
     stale = {edit.id: edit.fault() for edit in edits if edit.fault()}
     for id_, fault in stale.items():
         print(f"{id_}: DOES NOT FIT: {fault}")
@@ -85,15 +95,21 @@ def _sample(options: argparse.Namespace) -> int:
     forked.warm_up()
     known, failed, unexplained = sample.reasons(), [], 0
     packages = options.names or sample.packages()
-    for score in sample.scores(packages, None if options.all else options.size, options.seed, options.jobs):
+    for score in sample.scores(
+        packages, None if options.all else options.size, options.seed, options.jobs
+    ):
         print(score, flush=True)
         for site in score.survivors:
             reason = known.get(site.key, {}).get("reason", "")
             unexplained += not reason
-            print(f"  {site.file}:{site.line} {site.function}: {site.was!r} → {site.now!r}: {reason or 'NO REASON'}")
+            print(
+                f"  {site.file}:{site.line} {site.function}: {site.was!r} → {site.now!r}: {reason or 'NO REASON'}"
+            )
         if score.killed < ENOUGH * score.n:
             failed.append(score.package)
-    print(f"below {100 * ENOUGH:.0f} %: {', '.join(failed) or 'none'}; survivors without a reason: {unexplained}")
+    print(
+        f"below {100 * ENOUGH:.0f} %: {', '.join(failed) or 'none'}; survivors without a reason: {unexplained}"
+    )
     return int(bool(failed))
 
 

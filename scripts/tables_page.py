@@ -46,7 +46,13 @@ def tables_page() -> str:
     lines += OBSCURED.splitlines()
     lines += ["", "# Enumerations", "", "Stored by name; codes are those of the raw files.", ""]
     lines += _enums()
-    lines += ["", "# Reason codes", "", "| code | severity | row is | meaning |", "|---|---|---|---|"]
+    lines += [
+        "",
+        "# Reason codes",
+        "",
+        "| code | severity | row is | meaning |",
+        "|---|---|---|---|",
+    ]
     lines += [
         f"| `{r.code}` | {r.severity} | {'quarantined' if r.quarantines else 'stored, counted'} | {r.sentence} |"
         for r in REASONS.values()
@@ -68,7 +74,11 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _type(column: Column) -> str:
-    return f"enum `{column.enum}`" if column.enum else column.type + (f" × {column.length}" if column.length else "")
+    return (
+        f"enum `{column.enum}`"
+        if column.enum
+        else column.type + (f" × {column.length}" if column.length else "")
+    )
 
 
 def _source(dialect: Dialect, table: Table, column: Column) -> str:
@@ -81,9 +91,12 @@ def _enums() -> Iterator[str]:
     yield "|---|---|---|"
     for enum in ENUMS.values():
         # By name, since one name has another code in each trace.
-        codes = [{name: code for code, name in one.codes.get(enum.name, {}).items()} for one in PUBLISHED]
+        codes = [
+            {name: code for code, name in one.codes.get(enum.name, {}).items()} for one in PUBLISHED
+        ]
         names = ", ".join(
-            f"`{name}` ({', '.join(str(known.get(name, '–')) for known in codes)})" for name in enum.names
+            f"`{name}` ({', '.join(str(known.get(name, '–')) for known in codes)})"
+            for name in enum.names
         )
         yield f"| {enum.name} | {enum.doc} | {names} |"
 

@@ -23,12 +23,21 @@ def main() -> int:
             for block in blocks(page):
                 if block.language == "python":
                     module = f"{page.stem.replace('-', '_')}_{block.line}.py"
-                    Path(scratch, module).write_text(f"# {block.place}\n{block.text}", encoding="utf-8")
+                    Path(scratch, module).write_text(
+                        f"# {block.place}\n{block.text}", encoding="utf-8"
+                    )
         found = sorted(map(str, [*Path(scratch).glob("*.py"), *(ROOT / "examples").rglob("*.py")]))
         # As a reader's own code: checked, but not bound to annotate everything itself.
-        lax = ("--no-strict-optional", "--allow-untyped-defs", "--allow-untyped-calls", "--allow-any-generics")
+        lax = (
+            "--no-strict-optional",
+            "--allow-untyped-defs",
+            "--allow-untyped-calls",
+            "--allow-any-generics",
+        )
         done = subprocess.run(
-            [sys.executable, "-m", "mypy", *lax, "--explicit-package-bases", *found], cwd=ROOT, check=False
+            [sys.executable, "-m", "mypy", *lax, "--explicit-package-bases", *found],
+            cwd=ROOT,
+            check=False,
         )
     return done.returncode
 

@@ -49,5 +49,6 @@ def shape(driver: Any, width: int, *, dark: bool = False, paper: bool = False) -
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     driver.execute_cdp_cmd(
-        "Emulation.setEmulatedMedia", {"media": "print" if paper else "screen", "features": [scheme]}
+        "Emulation.setEmulatedMedia",
+        {"media": "print" if paper else "screen", "features": [scheme]},
     )

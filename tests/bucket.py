@@ -45,7 +45,9 @@ class Bucket:
 
 @contextmanager
 def serving(root: Path, name: str, patch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    localbucket = pytest.importorskip("localbucket", reason="localbucket, an S3 server for tests, is not installed")
+    localbucket = pytest.importorskip(
+        "localbucket", reason="localbucket, an S3 server for tests, is not installed"
+    )
     from borgtrace.storage import remote
 
     bucket = Bucket(root, name)
@@ -63,7 +65,9 @@ def serving(root: Path, name: str, patch: pytest.MonkeyPatch) -> Iterator[Bucket
             super()._dispatch(action)
 
         def _refuse(self, *_: Any) -> None:
-            raise localbucket.S3Error(localbucket.HTTPStatus.FORBIDDEN, "AccessDenied", f"no access for {KEY}")
+            raise localbucket.S3Error(
+                localbucket.HTTPStatus.FORBIDDEN, "AccessDenied", f"no access for {KEY}"
+            )
 
     server = _Server(("127.0.0.1", 0), Handler)
     Thread(target=server.serve_forever, daemon=True).start()

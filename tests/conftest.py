@@ -57,7 +57,9 @@ def light_java() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def command(own_cache: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., list[str]]]:
+def command(
+    own_cache: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., list[str]]]:
     """Return a function that completes words to a command line of `borgtrace`, as a shell would get it.
 
     It is a fork of one process that has imported everything.

@@ -55,7 +55,9 @@ class Proxy:
     def every(self, nth: int, fault: str, method: str = "") -> None:
         """Let each `nth` request go wrong, from the first on; of a method, or of all."""
         asked = count()
-        self.fault = lambda _, by, __: fault if by.startswith(method) and next(asked) % nth == 0 else ""
+        self.fault = lambda _, by, __: (
+            fault if by.startswith(method) and next(asked) % nth == 0 else ""
+        )
 
     def choose(self, method: str, path: str) -> str:
         """Say what goes wrong with the next request."""
@@ -85,7 +87,9 @@ class _Handler(BaseHTTPRequestHandler):
         if fault in _SAID:
             status, code = _SAID[fault]
             said = b"" if self.command == "HEAD" else f"<Error><Code>{code}</Code></Error>".encode()
-            self._answer(status, {"Content-Type": "application/xml", "Content-Length": str(len(said))}, said)
+            self._answer(
+                status, {"Content-Type": "application/xml", "Content-Length": str(len(said))}, said
+            )
         elif fault != "drop":
             try:
                 status, headers, said = self._ask(body)
@@ -101,7 +105,9 @@ class _Handler(BaseHTTPRequestHandler):
         connection = HTTPConnection(self.proxy.server)
         try:
             # The headers as they are: a signature covers the host.
-            connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            connection.putrequest(
+                self.command, self.path, skip_host=True, skip_accept_encoding=True
+            )
             for name, value in self.headers.items():
                 if name != "Expect":
                     connection.putheader(name, value)
@@ -142,7 +148,9 @@ def behind_proxy(patch: pytest.MonkeyPatch, *, is_patient: bool = True) -> Itera
         from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem
 
         once = AwsStandardS3RetryStrategy(max_attempts=1)
-        system = S3FileSystem(retry_strategy=once, endpoint_override=address, scheme="http", region="us-east-1")
+        system = S3FileSystem(
+            retry_strategy=once, endpoint_override=address, scheme="http", region="us-east-1"
+        )
         patch.setattr(remote, "_bucket", lambda url: (system, url.removeprefix("s3://")))
     try:
         yield proxy
@@ -180,7 +188,9 @@ class Mortal:
 def _serve(root: Path, told: Connection) -> None:
     import localbucket
 
-    handler = type("Handler", (localbucket.S3Handler,), {"data_root": root, "log_message": lambda *_: None})
+    handler = type(
+        "Handler", (localbucket.S3Handler,), {"data_root": root, "log_message": lambda *_: None}
+    )
     server = _Listening(("127.0.0.1", 0), handler)
     told.send(server.server_port)
     server.serve_forever()

@@ -17,9 +17,13 @@ import pytest
 @contextmanager
 def started(name: str, *words: str) -> Iterator[str]:
     """Start a server whose words may hold ``PORT``; yield its host and port, or skip where there is no such program."""
-    program = shutil.which(name, path=os.pathsep.join([os.environ.get("NODE_SERVERS", ""), os.environ["PATH"]]))
+    program = shutil.which(
+        name, path=os.pathsep.join([os.environ.get("NODE_SERVERS", ""), os.environ["PATH"]])
+    )
     if program is None:
-        pytest.skip(f"{name} is not installed: npm install {name}, and NODE_SERVERS=…/node_modules/.bin")
+        pytest.skip(
+            f"{name} is not installed: npm install {name}, and NODE_SERVERS=…/node_modules/.bin"
+        )
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -37,12 +41,28 @@ def started(name: str, *words: str) -> Iterator[str]:
 
 def s3rver(root: Path) -> tuple[str, ...]:
     """Return the command of an S3 server that knows one key, with the bucket ``cells``."""
-    return ("s3rver", "-d", str(root), "-a", "127.0.0.1", "-p", "PORT", "--configure-bucket", "cells")
+    return (
+        "s3rver",
+        "-d",
+        str(root),
+        "-a",
+        "127.0.0.1",
+        "-p",
+        "PORT",
+        "--configure-bucket",
+        "cells",
+    )
 
 
 def azurite(root: Path) -> tuple[str, ...]:
     """Return the command of a server that answers as Azure's blobs do; the API of folders it lacks."""
-    options = ("--skipApiVersionCheck", "--disableTelemetry", "--silent", "--loose", "--disableProductStyleUrl")
+    options = (
+        "--skipApiVersionCheck",
+        "--disableTelemetry",
+        "--silent",
+        "--loose",
+        "--disableProductStyleUrl",
+    )
     return ("azurite-blob", "--blobPort", "PORT", "--location", str(root), *options)
 
 

@@ -41,7 +41,9 @@ def public(package: str) -> dict[str, object]:
     names = getattr(module, "__all__", None)
     if names is None:
         names = [
-            n for n, v in vars(module).items() if not n.startswith("_") and getattr(v, "__module__", "") == package
+            n
+            for n, v in vars(module).items()
+            if not n.startswith("_") and getattr(v, "__module__", "") == package
         ]
     return {name: getattr(module, name) for name in names if name != "__version__"}
 
@@ -55,7 +57,9 @@ def page() -> str:
         blocks.append(
             f"## {package} {{ #{package} }}\n\n{first_sentence(importlib.import_module(package))}\n\n{listed}."
         )
-        blocks += [_entry(package, name, thing) for name, thing in names.items() if _has_entry(thing)]
+        blocks += [
+            _entry(package, name, thing) for name, thing in names.items() if _has_entry(thing)
+        ]
     return "\n\n".join(blocks) + "\n"
 
 

@@ -26,7 +26,10 @@ def page() -> str:
         [f"[`{name}`](#{name})", kind.symbol, "yes" if kind.targets else "no", plain(kind.about)]
         for name, kind in found.items()
     ]
-    blocks = [INTRO, table(["name", "parameter", "is it an overflow target?", "what it does"], rows)]
+    blocks = [
+        INTRO,
+        table(["name", "parameter", "is it an overflow target?", "what it does"], rows),
+    ]
     for name, kind in found.items():
         blocks.append(f"## {name} {{ #{name} }}\n\n{_range(kind)}\n\n{_text(kind)}")
     return "\n\n".join(blocks) + "\n"

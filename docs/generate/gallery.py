@@ -70,5 +70,8 @@ def pictures(recipe: Question, root: str, *, links: bool = False) -> list[str]:
             continue
         alt = f"Chart of {recipe.name} on {words}"
         image = f"![{alt}]({root}assets/charts/{store}/{path.name}){{ loading=lazy .chart }}"
-        blocks.append((f"[{image}]({root}{address(recipe)})" if links else image) + f"\n\n*Drawn from {words}.*")
+        blocks.append(
+            (f"[{image}]({root}{address(recipe)})" if links else image)
+            + f"\n\n*Drawn from {words}.*"
+        )
     return blocks

@@ -61,7 +61,9 @@ def page() -> str:
             )
     question = "statement, and the question that measures it"
     heads = ["claim", question, "kind", "published (tolerance)", "synthetic cell", "real parts"]
-    parts = [f"## {title}\n\n{table(heads, sorted(rows))}" for title, rows in sections.items() if rows]
+    parts = [
+        f"## {title}\n\n{table(heads, sorted(rows))}" for title, rows in sections.items() if rows
+    ]
     claims = sum(map(len, sections.values()))
     return "\n".join([INTRO, f"{claims} claims of {len(recipes())} recipes.\n", *parts])
 
@@ -69,7 +71,9 @@ def page() -> str:
 def _sentence(claim: Claim) -> str:
     """Return the statement, and where it stands: within the work that heads the section, or the source."""
     is_of_a_work = _work(claim) in WORKS.values()
-    place = claim.source.partition(", ")[2].removeprefix("SoCC'17, ") if is_of_a_work else claim.source
+    place = (
+        claim.source.partition(", ")[2].removeprefix("SoCC'17, ") if is_of_a_work else claim.source
+    )
     return plain(f"{claim.statement} ({place})" if place else claim.statement)
 
 

@@ -16,7 +16,12 @@ rows quarantined. `borgtrace info` shows the counters, and `--strict` makes reje
 def page() -> str:
     """Return the page."""
     rows = [
-        [f"`{reason.code}`", reason.severity, "quarantined" if reason.quarantines else "stored", plain(reason.sentence)]
+        [
+            f"`{reason.code}`",
+            reason.severity,
+            "quarantined" if reason.quarantines else "stored",
+            plain(reason.sentence),
+        ]
         for severity in reversed(SEVERITIES)
         for reason in REASONS.values()
         if reason.severity == severity

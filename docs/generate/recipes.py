@@ -48,7 +48,10 @@ def index() -> str:
     """Return the page that lists all questions."""
     blocks = [INTRO.strip()]
     for topic, found in topics().items():
-        rows = [[f"[{plain(recipe.question)}](../{address(recipe)})", f"`{recipe.name}`"] for recipe in found]
+        rows = [
+            [f"[{plain(recipe.question)}](../{address(recipe)})", f"`{recipe.name}`"]
+            for recipe in found
+        ]
         blocks.append(f"## {topic}\n\n{table(['question', 'name'], rows)}")
     return "\n\n".join(blocks) + "\n"
 
@@ -69,7 +72,9 @@ def _recipe(recipe: Question) -> str:
     if recipe.reference:
         blocks.append(f"Source: {plain(recipe.reference)}.")
     blocks += gallery.pictures(recipe, "../")
-    blocks.append("Reads " + ", ".join(f"`{name}`" for name in recipe.reads) + "." if recipe.reads else "")
+    blocks.append(
+        "Reads " + ", ".join(f"`{name}`" for name in recipe.reads) + "." if recipe.reads else ""
+    )
     if recipe.parameters:
         rows = [[f"`{name}`", f"`{default!r}`"] for name, default in recipe.parameters.items()]
         blocks.append(table(["parameter", "default"], rows))
@@ -81,7 +86,9 @@ def _recipe(recipe: Question) -> str:
             [claim.id, plain(claim.statement), claim.kind, _expected(claim), plain(claim.source)]
             for claim in recipe.claims
         ]
-        blocks.append(table(["claim", "statement", "kind", "published (tolerance)", "source"], rows))
+        blocks.append(
+            table(["claim", "statement", "kind", "published (tolerance)", "source"], rows)
+        )
     return "\n\n".join(block for block in blocks if block)
 
 

@@ -190,7 +190,9 @@ def write_chart(rows: list[dict[str, object]], path: Path, title: str) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the session."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("out", type=Path, help="folder for the dataset, the table and the chart")
     parser.add_argument("--store", type=Path, help="a store; a synthetic one is made if not given")
     parser.add_argument("--machines", type=int, default=100, help="size of the synthetic cell")
@@ -199,7 +201,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
-    store = borgtrace.open(options.store or demo_store(options.out, options.machines, options.hours))
+    store = borgtrace.open(
+        options.store or demo_store(options.out, options.machines, options.hours)
+    )
     selection = Selection(min_length=ORDER + HORIZONS, max_length=50)
     built = datasets.build(
         store,
@@ -210,7 +214,9 @@ def main(arguments: list[str] | None = None) -> None:
     print("\n".join(line for line in built.leakage if " jobs are in " in line))
     rows = list(evaluate(datasets.open(built.path), options.epochs, options.seed))
     write_table(rows, options.out / "errors.csv")
-    made = "synthetic trace" if store.manifest.synthetic else f"trace of {store.manifest.generation}"
+    made = (
+        "synthetic trace" if store.manifest.synthetic else f"trace of {store.manifest.generation}"
+    )
     write_chart(rows, options.out / "errors.svg", f"Forecasts of a task's CPU usage ({made})")
     print(f"chart: {options.out / 'errors.svg'}")
 

@@ -95,7 +95,11 @@ class Fork:
 
     def __init__(self, work: Callable[[], int], seconds: int) -> None:
         # Counted here: not every kernel keeps to a limit of CPU.
-        self.begun, self.longest, self.most_ticks = time.monotonic(), _WAIT * seconds, seconds * _TICKS
+        self.begun, self.longest, self.most_ticks = (
+            time.monotonic(),
+            _WAIT * seconds,
+            seconds * _TICKS,
+        )
         self.ticks, self.moved, self.looked, self.asked = 0, self.begun, self.begun, self.begun
         self.folder = tempfile.mkdtemp(prefix="mutants-")
         # Tests of permissions go on as another user, who must be able to enter.
@@ -212,7 +216,9 @@ def in_session(arguments: Sequence[str], work: Callable[[Items], None]) -> None:
     pytest.main([*_QUIET, "-s", *arguments], plugins=[Collected()])
 
 
-def run(items: Sequence[Any], kept: Mapping[str, str] | None = None, *, to_the_end: bool = False) -> int:
+def run(
+    items: Sequence[Any], kept: Mapping[str, str] | None = None, *, to_the_end: bool = False
+) -> int:
     """Run collected tests, with premade fixtures; return 1 at the first that fails, or after all of them."""
     failures = []
 
@@ -296,7 +302,9 @@ class Listener:
                 "calls": sorted(self.called.union(before["calls"])),
                 "asks": [name for name in fixturedef.argnames if name != "request"],
                 # One that yields is there until its end: a server, a setting of the environment.
-                "kept": None if inspect.isgeneratorfunction(fixturedef.func) else self._keep(outcome.get_result()),
+                "kept": None
+                if inspect.isgeneratorfunction(fixturedef.func)
+                else self._keep(outcome.get_result()),
             }
         self.called |= outer
 
@@ -358,7 +366,12 @@ class Premade:
         return value
 
 
-def listen(items: Sequence[Any], loaded: Functions, is_compiled: Callable[[ast.FunctionDef], bool], home: Path) -> int:
+def listen(
+    items: Sequence[Any],
+    loaded: Functions,
+    is_compiled: Callable[[ast.FunctionDef], bool],
+    home: Path,
+) -> int:
     """Run tests and write into `home` which functions each calls; a failing test does not stop it."""
     for file in {file for file, _ in loaded}:
         patch(loaded, file, _noting(file, is_compiled))
@@ -367,7 +380,9 @@ def listen(items: Sequence[Any], loaded: Functions, is_compiled: Callable[[ast.F
     # Not the folder of this fork: what fixtures made is used by those that come.
     tempfile.tempdir = os.environ["TMPDIR"] = str(home)
     code = run(items, to_the_end=True)
-    (home / "told.json").write_text(json.dumps({"tests": listener.tests, "fixtures": listener.fixtures}))
+    (home / "told.json").write_text(
+        json.dumps({"tests": listener.tests, "fixtures": listener.fixtures})
+    )
     return code
 
 

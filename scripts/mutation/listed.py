@@ -26,7 +26,14 @@ from mutation.forked import Fork, tests, warm_up, with_source
 ROOT = Path(__file__).parents[2]
 _COPIED = ("src", "tests", "scripts", "benchmarks", "docs", "examples")
 _FILES = ("pyproject.toml", "README.md", "mkdocs.yml", "Makefile")
-_OUTCOMES = {0: "SURVIVED", 1: "noticed", 2: "noticed", -1: "noticed", -signal.SIGXCPU: "noticed", 5: "NO SUCH TEST"}
+_OUTCOMES = {
+    0: "SURVIVED",
+    1: "noticed",
+    2: "noticed",
+    -1: "noticed",
+    -signal.SIGXCPU: "noticed",
+    5: "NO SUCH TEST",
+}
 """By pytest's exit code; an edit that makes the import of a test fail is noticed, too."""
 _COMPILED = ("@compiled", "kernel(", "njit")
 SECONDS = 300
@@ -61,7 +68,10 @@ class Edit:
 def read(path: Path) -> list[Edit]:
     """Read a list of edits; a file that was renamed is found by its text, if that stands nowhere else."""
     entries = tomllib.loads(path.read_text()).get("edit", [])
-    return [Edit(e["id"], _file(e["file"], e["old"]), e["old"], e["new"], tuple(e["tests"])) for e in entries]
+    return [
+        Edit(e["id"], _file(e["file"], e["old"]), e["old"], e["new"], tuple(e["tests"]))
+        for e in entries
+    ]
 
 
 def _file(name: str, text: str) -> str:
@@ -141,9 +151,22 @@ def _noticed(edit: Edit, copy: Path) -> str:
 
 
 def _tests(tests: Sequence[str], copy: Path) -> int:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+        *tests,
+    ]
     environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, timeout=SECONDS, check=False)
+    done = subprocess.run(
+        command, cwd=copy, env=environment, capture_output=True, timeout=SECONDS, check=False
+    )
     return done.returncode
 
 

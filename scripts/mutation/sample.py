@@ -43,7 +43,11 @@ _CONTROLS = 5
 _SHARED = ("tests/triples",)
 _ALSO = {
     "cli": ("tests/datasets/test_commands.py", "tests/fetch/test_fetch_command.py"),
-    "schema": ("tests/ingest/test_reasons.py", "tests/store/test_versions.py", "tests/synth/test_command.py"),
+    "schema": (
+        "tests/ingest/test_reasons.py",
+        "tests/store/test_versions.py",
+        "tests/synth/test_command.py",
+    ),
     "kernels": ("tests/colocation", "tests/analyses/test_change_sketch.py"),
     "placement": ("tests/colocation",),
     "scheduling": ("tests/cli/test_compact.py", "tests/cli/test_simulate.py"),
@@ -54,7 +58,13 @@ _ALSO = {
     "export": ("tests/datasets",),
 }
 """Tests of a package beside the folder of its name, its doctests and the triples."""
-_SLOW = ("test_browser.py", "test_readers.py", "test_kill.py", "test_usage_engines.py", "test_first_look.py")
+_SLOW = (
+    "test_browser.py",
+    "test_readers.py",
+    "test_kill.py",
+    "test_usage_engines.py",
+    "test_first_look.py",
+)
 """Browsers, other people's readers, killed processes, Spark: minutes for what quicker tests see as well."""
 _SPARK = ("local[", "spark")
 """What the ids of tests hold that ask Spark, which each fork starts anew: ten seconds of CPU."""
@@ -153,7 +163,10 @@ def outdated() -> list[str]:
     known = reasons()
     files = {ROOT / file for file, *_ in known}
     places = {site.key for path in files if path.is_file() for site in sites(path, ROOT)}
-    return [f"{file}: {function}: no {was!r}" for file, function, was, *_ in sorted(known.keys() - places)]
+    return [
+        f"{file}: {function}: no {was!r}"
+        for file, function, was, *_ in sorted(known.keys() - places)
+    ]
 
 
 def folders(package: str) -> list[str]:
@@ -178,7 +191,9 @@ def draw(package: str, size: int | None, seed: int) -> Drawn:
     paths = sorted(
         path
         for path in PACKAGE.rglob("*.py")
-        if str(path.relative_to(PACKAGE)).startswith(f"{package}/" if "/" not in package else package)
+        if str(path.relative_to(PACKAGE)).startswith(
+            f"{package}/" if "/" not in package else package
+        )
     )
     found = [site for path in paths for site in sites(path, ROOT)]
     known = reasons()
@@ -213,11 +228,19 @@ def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> I
                     _control(sample, by_test, items, jobs)
                     # What runs at import has run: to try it on loaded functions would tell nothing.
                     called = [site for site in sample.tried if chosen(site, by_test).is_called]
-                    left = _survivors(called, lambda site, c=by_test: in_place(site, c, items, loaded), jobs)
+                    left = _survivors(
+                        called, lambda site, c=by_test: in_place(site, c, items, loaded), jobs
+                    )
                     left += [site for site in sample.tried if site not in called]
-                    told = [[sample.tried.index(site), asdict(chosen(site, by_test, LONG_BUDGET))] for site in left]
+                    told = [
+                        [sample.tried.index(site), asdict(chosen(site, by_test, LONG_BUDGET))]
+                        for site in left
+                    ]
                     file.write(json.dumps([told, time.monotonic() - begun]) + "\n")
-                    print(f"{sample.package}: {len(left)} of {len(sample.tried)} to try again", flush=True)
+                    print(
+                        f"{sample.package}: {len(left)} of {len(sample.tried)} to try again",
+                        flush=True,
+                    )
 
         # A process of its own: the one that tries again must not have loaded anything of ours.
         fork = os.fork()
@@ -261,7 +284,10 @@ class Measured:
                 own = [item for test, item in items.items() if folder_of[test] == name]
                 folder = home / str(len(waiting))
                 folder.mkdir(parents=True)
-                running[name] = folder, Fork(partial(listen, own, loaded, is_compiled, folder), 3600)
+                running[name] = (
+                    folder,
+                    Fork(partial(listen, own, loaded, is_compiled, folder), 3600),
+                )
             for name, (folder, fork) in list(running.items()):
                 if (code := fork.outcome()) is not None:
                     del running[name]
@@ -278,7 +304,11 @@ class Measured:
             if name.startswith(wanted)
         }
         # Each folder of tests made the fixtures of all tests for itself; any of them will do.
-        fixtures = {name: fixture for calls in self._found.values() for name, fixture in calls.fixtures.items()}
+        fixtures = {
+            name: fixture
+            for calls in self._found.values()
+            for name, fixture in calls.fixtures.items()
+        }
         return Calls(tests, fixtures)
 
 
@@ -295,7 +325,9 @@ def _read(name: str, out: Path, code: int) -> Calls:
         for test, each in told["tests"].items()
     }
     fixtures = {
-        fixture: Fixture(each["seconds"], frozenset(each["calls"]), tuple(each["asks"]), each["kept"])
+        fixture: Fixture(
+            each["seconds"], frozenset(each["calls"]), tuple(each["asks"]), each["kept"]
+        )
         for fixture, each in told["fixtures"].items()
     }
     seconds = sum(each.seconds for each in (*tests.values(), *fixtures.values()))
@@ -321,10 +353,13 @@ def chosen(site: Site, calls: Calls, budget: float = BUDGET) -> Trial:
     while more := {
         id_
         for id_, fixture in calls.fixtures.items()
-        if id_ not in concerned and any(asked in concerned for name in fixture.asks for asked in by_name.get(name, ()))
+        if id_ not in concerned
+        and any(asked in concerned for name in fixture.asks for asked in by_name.get(name, ()))
     }:
         concerned |= more
-    kept = {id_: each.kept for id_, each in calls.fixtures.items() if each.kept and id_ not in concerned}
+    kept = {
+        id_: each.kept for id_, each in calls.fixtures.items() if each.kept and id_ not in concerned
+    }
     mine: list[tuple[float, str, list[str]]] = []
     others: list[tuple[float, str, list[str]]] = []
     for name, test in calls.tests.items():

@@ -38,7 +38,14 @@ _BINARY: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
     ast.Pow: ast.Mult,
 }
-_SWAPPED = {"min": "max", "max": "min", "any": "all", "all": "any", "least": "greatest", "greatest": "least"}
+_SWAPPED = {
+    "min": "max",
+    "max": "min",
+    "any": "all",
+    "all": "any",
+    "least": "greatest",
+    "greatest": "least",
+}
 _COMPILED = ("compiled", "njit", "jit", "vectorize", "guvectorize")
 _UNSEEN = ("plot", "__repr__", "__str__", "_repr_html_")
 
@@ -122,7 +129,9 @@ def _within(body: list[ast.stmt], prefix: str) -> Iterator[Place]:
 
 def is_compiled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether Numba compiles a function."""
-    return any(word in ast.unparse(decorator) for decorator in node.decorator_list for word in _COMPILED)
+    return any(
+        word in ast.unparse(decorator) for decorator in node.decorator_list for word in _COMPILED
+    )
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[ast.AST, Change]]:
@@ -130,7 +139,9 @@ def _changes(node: ast.AST) -> Iterator[tuple[ast.AST, Change]]:
         return
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return
-    if isinstance(node, ast.keyword) and node.arg == "strict":  # of zip: holds where the code is right
+    if (
+        isinstance(node, ast.keyword) and node.arg == "strict"
+    ):  # of zip: holds where the code is right
         return
     yield from ((node, change) for change in _of(node))
     for name, value in ast.iter_fields(node):
@@ -159,7 +170,9 @@ def _of(node: ast.AST) -> Iterator[Change]:
         yield lambda n: ast.Constant(not n.value)  # type: ignore[attr-defined]
     elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         yield lambda n: ast.Constant(n.value + 1)  # type: ignore[attr-defined]
-    elif isinstance(node, ast.If | ast.IfExp | ast.While) and not isinstance(node.test, ast.Compare | ast.UnaryOp):
+    elif isinstance(node, ast.If | ast.IfExp | ast.While) and not isinstance(
+        node.test, ast.Compare | ast.UnaryOp
+    ):
         yield _negate
     elif isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
         yield lambda n: ast.Return(ast.Constant(None))
@@ -170,7 +183,9 @@ def _of(node: ast.AST) -> Iterator[Change]:
     elif isinstance(node, ast.Continue):
         yield lambda n: ast.Break()
     elif isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        name = (
+            node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        )
         if name in _SWAPPED:
             yield _swap
 
@@ -202,7 +217,8 @@ def _swap(node: ast.AST) -> ast.AST:
 def _has_text(node: ast.AST) -> bool:
     texts = (ast.JoinedStr,)
     return any(
-        isinstance(child, texts) or (isinstance(child, ast.Constant) and isinstance(child.value, str | bytes))
+        isinstance(child, texts)
+        or (isinstance(child, ast.Constant) and isinstance(child.value, str | bytes))
         for child in ast.walk(node)
     )
 

@@ -13,7 +13,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from borgtrace._version import __version__
-from borgtrace.errors import BorgtraceError, EngineError, QualityError, SchemaError, SourceError, StoreError, UsageError
+from borgtrace.errors import (
+    BorgtraceError,
+    EngineError,
+    QualityError,
+    SchemaError,
+    SourceError,
+    StoreError,
+    UsageError,
+)
 
 if TYPE_CHECKING:
     from borgtrace import colocation, datasets, overcommit, synth
@@ -33,8 +41,26 @@ _LAZY = {
 }
 _PACKAGES = frozenset({"ingest", "synth", "datasets", "colocation", "overcommit"})
 
-__all__ = ["BorgtraceError", "EngineError", "QualityError", "SchemaError", "SourceError", "Store", "StoreError"]
-__all__ += ["Trace", "UsageError", "__version__", "colocation", "compare", "datasets", "ingest", "open", "overcommit"]
+__all__ = [
+    "BorgtraceError",
+    "EngineError",
+    "QualityError",
+    "SchemaError",
+    "SourceError",
+    "Store",
+    "StoreError",
+]
+__all__ += [
+    "Trace",
+    "UsageError",
+    "__version__",
+    "colocation",
+    "compare",
+    "datasets",
+    "ingest",
+    "open",
+    "overcommit",
+]
 __all__ += ["synth"]
 
 

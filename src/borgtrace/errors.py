@@ -46,7 +46,13 @@ class BorgtraceError(Exception):
     exit_code = 1
 
     def __init__(
-        self, where: str, what: str, *, expected: str | None = None, got: str | None = None, way_out: str | None = None
+        self,
+        where: str,
+        what: str,
+        *,
+        expected: str | None = None,
+        got: str | None = None,
+        way_out: str | None = None,
     ) -> None:
         self.where, self.what = where, what
         self.expected, self.got, self.way_out = expected, got, way_out
@@ -58,8 +64,12 @@ class BorgtraceError(Exception):
         return kind, (self.where, self.what)
 
 
-def _sentence(where: str, what: str, expected: str | None, got: str | None, way_out: str | None) -> str:
-    contrast = ", ".join(f"{word} {value}" for word, value in (("expected", expected), ("got", got)) if value)
+def _sentence(
+    where: str, what: str, expected: str | None, got: str | None, way_out: str | None
+) -> str:
+    contrast = ", ".join(
+        f"{word} {value}" for word, value in (("expected", expected), ("got", got)) if value
+    )
     text = ": ".join(part for part in (where, what, contrast) if part)
     return f"{text}; {way_out}" if way_out else text
 
@@ -104,7 +114,9 @@ class EngineError(BorgtraceError):
     exit_code = 7
 
 
-def check_names(option: str, names: Iterable[str], allowed: Collection[str], what: str = "unknown name") -> None:
+def check_names(
+    option: str, names: Iterable[str], allowed: Collection[str], what: str = "unknown name"
+) -> None:
     """Refuse a name that is not allowed.
 
     Parameters
@@ -144,7 +156,9 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str | None:
     """
     known = list(allowed)
     # A beginning is no typing error, and less alike than the names that share its length.
-    near = [each for each in known if each.startswith(name)] or get_close_matches(name, known, n=2, cutoff=0.7)
+    near = [each for each in known if each.startswith(name)] or get_close_matches(
+        name, known, n=2, cutoff=0.7
+    )
     return f"did you mean {' or '.join(near[:3])}?" if near and name else None
 
 

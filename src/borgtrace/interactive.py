@@ -79,7 +79,9 @@ class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
         units = self.units
         head = "".join(f"<th>{name} ({units[name]})</th>" for name in self)
         first = zip(*(column[:_SHOWN].tolist() for column in self.columns.values()), strict=True)
-        body = "".join("<tr>" + "".join(f"<td>{value:.6g}</td>" for value in row) + "</tr>" for row in first)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{value:.6g}</td>" for value in row) + "</tr>" for row in first
+        )
         return f"<table><caption>{escape(repr(self))}</caption><tr>{head}</tr>{body}</table>"
 
     @property
@@ -115,7 +117,11 @@ class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
         )
         declared = Table("trace", "window", ("hour",), columns)
         title = f"Task {self.collection_id}-{self.instance_index}"
-        return Plot(pa.table(rows), declared, x="hour", y="cpu", color="series").add(line()).draw(title)
+        return (
+            Plot(pa.table(rows), declared, x="hour", y="cpu", color="series")
+            .add(line())
+            .draw(title)
+        )
 
 
 class Store(StoredTables):
@@ -146,7 +152,9 @@ class Store(StoredTables):
         check_names("name", (name,), TABLES, "no such table")
         return getattr(self.tables, name)
 
-    def analyze(self, question: str, *, where: str = "", engine: str = "duckdb", **parameters: Any) -> Result:
+    def analyze(
+        self, question: str, *, where: str = "", engine: str = "duckdb", **parameters: Any
+    ) -> Result:
         """Answer a question: a table, a chart, and claims with their verdicts.
 
         Parameters
@@ -172,7 +180,9 @@ class Store(StoredTables):
         for name, unit in recipe.time_units.items():
             if isinstance(value := parameters.get(name), str):
                 parameters[name] = type(recipe.parameters[name])(parse_time(value, name) / unit)
-        return recipe.run(EngineTables.of(self.path, engine, where=where, memory=self.memory), **parameters)
+        return recipe.run(
+            EngineTables.of(self.path, engine, where=where, memory=self.memory), **parameters
+        )
 
     def report(self, out: str | Path, questions: Sequence[str] = ()) -> Summary:
         """Write one self-contained page with the answers to some questions, or to all.
@@ -207,7 +217,9 @@ class Store(StoredTables):
         -----
         A binary search in the index and five slices: microseconds.
         """
-        return Trace(collection_id, instance_index, super().trace(collection_id, instance_index, columns))
+        return Trace(
+            collection_id, instance_index, super().trace(collection_id, instance_index, columns)
+        )
 
 
 def open(path: str | Path, *, memory: str = "4GB") -> Store:
@@ -264,7 +276,14 @@ def compare(stores: Mapping[str, Store | str | Path], questions: Sequence[str]) 
         opened = store if isinstance(store, Store) else open(store)
         for question in questions:
             for finding in opened.analyze(question).findings:
-                claim = {"id": finding.id, "statement": finding.statement, "published": finding.published}
+                claim = {
+                    "id": finding.id,
+                    "statement": finding.statement,
+                    "published": finding.published,
+                }
                 row = rows.setdefault(finding.id, {"question": question, **claim})
-                row[f"{label} measured"], row[f"{label} verdict"] = finding.measured, finding.verdict
+                row[f"{label} measured"], row[f"{label} verdict"] = (
+                    finding.measured,
+                    finding.verdict,
+                )
     return pa.Table.from_pylist(list(rows.values()))

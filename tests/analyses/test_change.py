@@ -22,7 +22,10 @@ USAGE = [
 
 
 def curves(rows: list[dict[str, object]]) -> dict[tuple[object, ...], tuple[object, ...]]:
-    return {(row["level"], row["resource"], row["percent"]): (row["n_pairs"], row["seconds"]) for row in rows}
+    return {
+        (row["level"], row["resource"], row["percent"]): (row["n_pairs"], row["seconds"])
+        for row in rows
+    }
 
 
 def test_three_levels() -> None:
@@ -45,7 +48,10 @@ def test_three_levels() -> None:
     }
     # Memory: .5, .5 in neighbouring slots; task 2 has none.
     assert found["task", "memory", 0] == (1, 600)
-    finding = {finding.id: finding for finding in window_change.RECIPE.run(tiny(instance_usage=USAGE)).findings}
+    finding = {
+        finding.id: finding
+        for finding in window_change.RECIPE.run(tiny(instance_usage=USAGE)).findings
+    }
     assert finding["S4-fig10-cpu"].measured == "0"
     assert float(finding["S4-measure1-task"].measured) == pytest.approx(1 / 3, abs=1e-4)
 
@@ -67,7 +73,8 @@ def test_hours_weigh_by_the_time_measured() -> None:
         window(3, 7200, 0.5),  # no neighbouring hours
     ]
     tables = tiny(
-        instance_usage=usage, tasks=[{"collection_id": 1, "priority": 9}, {"collection_id": 2, "priority": 2}]
+        instance_usage=usage,
+        tasks=[{"collection_id": 1, "priority": 9}, {"collection_id": 2, "priority": 2}],
     )
     rows = answer(hourly_change.RECIPE, tables)
     assert {(row["tier"], row["resource"], row["percent"], row["seconds"]) for row in rows} == {
@@ -81,5 +88,9 @@ def test_hours_weigh_by_the_time_measured() -> None:
 
 def test_a_resource_that_one_period_does_not_know_has_no_change() -> None:
     pairs = {"cpu": [0.5], "previous_cpu": [0.25], "memory": [0.5], "previous_memory": [None]}
-    found = by_resource(ibis.memtable(pa.table(pairs, pa.schema([(name, pa.float64()) for name in pairs]))))
-    assert found.select("resource", "change").to_pyarrow().to_pylist() == [{"resource": "cpu", "change": 1.0}]
+    found = by_resource(
+        ibis.memtable(pa.table(pairs, pa.schema([(name, pa.float64()) for name in pairs])))
+    )
+    assert found.select("resource", "change").to_pyarrow().to_pylist() == [
+        {"resource": "cpu", "change": 1.0}
+    ]

@@ -33,7 +33,15 @@ def test_every_quantile_is_within_the_bound(values: list[float], q: float, alpha
 
 
 def test_quantiles_of_one_task() -> None:
-    cpu = (0.5, 0.5, 0.625, 0.5, 1.0, 0.0, 0.25)  # changes: 0, 25 %, 20 %, 100 %, 100 %, from nothing
+    cpu = (
+        0.5,
+        0.5,
+        0.625,
+        0.5,
+        1.0,
+        0.0,
+        0.25,
+    )  # changes: 0, 25 %, 20 %, 100 %, 100 %, from nothing
     tables = tiny(instance_usage=[window(1, 300 * k, value) for k, value in enumerate(cpu)])
     rows = {
         row["quantile"]: row
@@ -42,7 +50,15 @@ def test_quantiles_of_one_task() -> None:
     }
     # Six changes in order: 0, .2, .25, 1, 1, ∞; the quantile q is number ⌈6 q⌉.
     exact = {quantile: row["exact"] for quantile, row in rows.items()}
-    assert exact == {0.1: 0.0, 0.25: pytest.approx(0.2), 0.5: 0.25, 0.75: 1.0, 0.9: None, 0.95: None, 0.99: None}
+    assert exact == {
+        0.1: 0.0,
+        0.25: pytest.approx(0.2),
+        0.5: 0.25,
+        0.75: 1.0,
+        0.9: None,
+        0.95: None,
+        0.99: None,
+    }
     assert rows[0.5]["sketched"] == pytest.approx(0.25, rel=0.01)
     assert rows[0.5]["n_changes"] == 6
     assert rows[0.5]["n_buckets"] == 5

@@ -37,7 +37,10 @@ def step(number: int, **counts: int) -> dict[str, Any]:
 
 def test_the_queue_and_what_runs_stand_side_by_side() -> None:
     names = ("pending", "pending_published", "running", "running_published")
-    rows = [step(number, **{name: number + place for place, name in enumerate(names)}) for number in (1, 2)]
+    rows = [
+        step(number, **{name: number + place for place, name in enumerate(names)})
+        for number in (1, 2)
+    ]
     pending, running = drawn("queue_length", rows)["hconcat"]
     assert (pending["title"], running["title"]) == ("Tasks pending", "Tasks running")
     assert [(row["hour"], row["series"], row["value"]) for row in data(pending)] == [
@@ -58,7 +61,10 @@ def test_curves_of_submissions_end_at_one_or_at_their_share_of_the_new() -> None
     ]
     own, weighted = drawn("submissions", rows)["hconcat"]
     assert (own["title"], weighted["title"]) == ("CDF", "Weighted CDF")
-    ends = [{row["series"]: row["share"] for row in data(panel) if row["hour"] == 2} for panel in (own, weighted)]
+    ends = [
+        {row["series"]: row["share"] for row in data(panel) if row["hour"] == 2}
+        for panel in (own, weighted)
+    ]
     # Nothing is completed: no number is divided by nothing.
     assert ends[0] == {"new": 1, "submitted": 1, "scheduled": 1, "completed": 0}
     assert ends[1] == {"new": 1, "submitted": 2, "scheduled": 1.5, "completed": 0}
@@ -72,8 +78,16 @@ def test_a_long_curve_keeps_its_ends(n: int, kept: int) -> None:
 
 
 def level(tier: str, used: float) -> dict[str, Any]:
-    names = [f"{resource}_{what}" for resource in ("cpu", "memory") for what in ("used", "allocated", "capacity")]
-    return {"tier": tier, "hour": 0, **dict(zip(names, (used, 2 * used, 9.0, used / 2, used, 8.0), strict=True))}
+    names = [
+        f"{resource}_{what}"
+        for resource in ("cpu", "memory")
+        for what in ("used", "allocated", "capacity")
+    ]
+    return {
+        "tier": tier,
+        "hour": 0,
+        **dict(zip(names, (used, 2 * used, 9.0, used / 2, used, 8.0), strict=True)),
+    }
 
 
 def test_what_is_used_is_stacked_under_what_is_allocated_and_there() -> None:
@@ -87,7 +101,12 @@ def test_what_is_used_is_stacked_under_what_is_allocated_and_there() -> None:
     # The lines are those of the whole cell.
     assert [data(layer)[0]["cpu_allocated"] for layer in cpu["layer"][1:2]] == [6.0]
     assert [data(layer)[0]["memory_capacity"] for layer in memory["layer"][2:]] == [8.0]
-    assert [layer["mark"].get("strokeDash") for layer in own["layer"]] == [None, [5, 3], None, [5, 3]]
+    assert [layer["mark"].get("strokeDash") for layer in own["layer"]] == [
+        None,
+        [5, 3],
+        None,
+        [5, 3],
+    ]
     assert data(own)[0]["cpu_used"] == 2.0
     # Without production there is no panel of it.
     assert len(drawn("utilization", rows[:1])["hconcat"]) == 2
@@ -96,14 +115,24 @@ def test_what_is_used_is_stacked_under_what_is_allocated_and_there() -> None:
 @pytest.mark.parametrize(("name", "by"), [("hourly_change", "tier"), ("window_change", "level")])
 def test_curves_of_change_run_from_none_to_twice(name: str, by: str) -> None:
     rows = [
-        {by: "free", "resource": resource, "percent": percent, "n_pairs": 1, "seconds": 600, "share": share}
+        {
+            by: "free",
+            "resource": resource,
+            "percent": percent,
+            "n_pairs": 1,
+            "seconds": 600,
+            "share": share,
+        }
         for resource in ("cpu", "memory")
         for percent, share in ((0, 0.5), (201, 1.0))
     ]
     spec = drawn(name, rows)
     encoding = spec["spec"]["encoding"]
     assert spec["facet"]["column"]["field"] == "resource"
-    assert (encoding["x"]["scale"]["domain"], encoding["y"]["scale"]["domain"]) == ([0, 200], [0, 1])
+    assert (encoding["x"]["scale"]["domain"], encoding["y"]["scale"]["domain"]) == (
+        [0, 200],
+        [0, 1],
+    )
     # What changes by more than 200 % stands at the edge.
     assert encoding["x"]["scale"]["clamp"] is True
     assert encoding["color"]["field"] == by
@@ -123,16 +152,23 @@ def test_the_list_of_charts_names_questions_and_their_columns() -> None:
 def _found(declared: Table, query: str) -> list[str]:
     """Return the columns of what a query finds in an answer."""
     with raw_connection() as connection:
-        return connection.register("answer", arrow_schema(declared).empty_table()).sql(query).columns
+        return (
+            connection.register("answer", arrow_schema(declared).empty_table()).sql(query).columns
+        )
 
 
 def _columns(said: Any) -> Iterator[str]:
     """Return the columns that a paragraph of the list names."""
     for name, what in said.items() if isinstance(said, dict) else ():
         if name in ("column", "tips") or name.endswith("_axis"):
-            yield from (re.sub(r"sum\((.*)\)", r"\1", one) for one in ([what] if isinstance(what, str) else what))
+            yield from (
+                re.sub(r"sum\((.*)\)", r"\1", one)
+                for one in ([what] if isinstance(what, str) else what)
+            )
         if name == "facet":
-            yield from (field for place, field in what.items() if place in ("row", "column", "wrap"))
+            yield from (
+                field for place, field in what.items() if place in ("row", "column", "wrap")
+            )
         elif name in ("layers", "tips", "panels") and isinstance(what, list):
             for layer in what:
                 yield from _columns(layer)
@@ -142,11 +178,21 @@ def _columns(said: Any) -> Iterator[str]:
 
 def test_a_listed_chart_is_drawn_as_it_is_said() -> None:
     rows = [
-        {"platform_id": name, "cpu_capacity": 0.5, "memory_capacity": 0.25, "n_at_start": 3, "n_first": 3, "n_last": n}
+        {
+            "platform_id": name,
+            "cpu_capacity": 0.5,
+            "memory_capacity": 0.25,
+            "n_at_start": 3,
+            "n_first": 3,
+            "n_last": n,
+        }
         for name, n in (("a", 3), ("b", 1))
     ]
     spec = drawn("machine_shapes", rows)
-    assert (spec["title"], spec["mark"]) == ("Machines by capacity", {"type": "point", "filled": True, "opacity": 0.7})
+    assert (spec["title"], spec["mark"]) == (
+        "Machines by capacity",
+        {"type": "point", "filled": True, "opacity": 0.7},
+    )
     channels = spec["encoding"]
     assert channels["x"]["title"] == "CPU (of the largest machine)"
     assert channels["size"]["scale"] == {"range": [20, 1500]}

@@ -24,16 +24,30 @@ def runs(**shares: float) -> Rows:
     """An answer of *run_times*: s8=… is the share that has finished within 8 s, e3600=… that has ended, in class 3."""
     every = {"shortest": 1e-6, "longest": 86_400.0}
     rows: Rows = [
-        {"grouping": "all", "group": "all", "seconds": int(name[1:]), "finished": share, "ended": 0.0, **every}
+        {
+            "grouping": "all",
+            "group": "all",
+            "seconds": int(name[1:]),
+            "finished": share,
+            "ended": 0.0,
+            **every,
+        }
         for name, share in shares.items()
         if name[0] == "s"
     ]
     late = {"grouping": "class", "group": "3", "finished": 0.0, **every}
-    return rows + [{**late, "seconds": int(name[1:]), "ended": v} for name, v in shares.items() if name[0] == "e"]
+    return rows + [
+        {**late, "seconds": int(name[1:]), "ended": v}
+        for name, v in shares.items()
+        if name[0] == "e"
+    ]
 
 
 def waits(**seconds: float) -> Rows:
-    return [{"group": "all", "percent": float(name[1:]), "seconds": value} for name, value in seconds.items()]
+    return [
+        {"group": "all", "percent": float(name[1:]), "seconds": value}
+        for name, value in seconds.items()
+    ]
 
 
 def failing(n: int) -> Rows:
@@ -42,7 +56,10 @@ def failing(n: int) -> Rows:
 
 def banded(**means: tuple[float, int]) -> Rows:
     """An answer of *delay_by_eligibility*: b10=(mean, n) is the band up to 10 %, b200 that without constraints."""
-    return [{"share_below": int(name[1:]) / 100, "mean": mean, "n": n} for name, (mean, n) in means.items()]
+    return [
+        {"share_below": int(name[1:]) / 100, "mean": mean, "n": n}
+        for name, (mean, n) in means.items()
+    ]
 
 
 def hours(n: int, present: float, seen: float) -> Rows:
@@ -70,7 +87,13 @@ def evicted(**jobs: int) -> Rows:
 def jobs_of(group: str, n: int, evicted: int, once: int = 0) -> Rows:
     grouping = "all" if group == "all" else "tier"
     return [
-        {"grouping": grouping, "group": group, "n_jobs": n, "n_evicted_jobs": evicted, "n_evicted_once": once},
+        {
+            "grouping": grouping,
+            "group": group,
+            "n_jobs": n,
+            "n_evicted_jobs": evicted,
+            "n_evicted_once": once,
+        },
         {"grouping": "class", "group": "0", "n_jobs": 1, "n_evicted_jobs": 1, "n_evicted_once": 1},
     ]
 
@@ -92,7 +115,12 @@ CHANGES = {0: 2, 15: 4, 16: 2, 20: 4, 21: 4}
     [
         ("hourly_change", "REISS-hourly-cpu", curve(CHANGES, resource="cpu"), "0.375"),
         ("window_change", "S4-fig10-cpu", curve(CHANGES, level="cell", resource="cpu"), "0.75"),
-        ("window_change", "S4-fig10-memory", curve(CHANGES, level="cell", resource="memory"), "0.75"),
+        (
+            "window_change",
+            "S4-fig10-memory",
+            curve(CHANGES, level="cell", resource="memory"),
+            "0.75",
+        ),
         ("window_change", "S4-measure1-task", curve(CHANGES, level="task", resource="cpu"), "0.75"),
         ("cpu_by_duration", "S4-fig11", used({240: 1.0, 241: 1.0, 7680: 2.0, 7681: 4.0}), "0.125"),
         ("cpu_by_duration", "REISS-short", used({240: 1.0, 241: 1.0, 7680: 2.0, 7681: 4.0}), "0.5"),
@@ -118,13 +146,32 @@ CHANGES = {0: 2, 15: 4, 16: 2, 20: 4, 21: 4}
                 rows,
                 "no task has such a constraint, or every task has one",
             )
-            for rows in (banded(b1=(4.0, 1)), banded(b30=(4.0, 1), b200=(2.0, 9)), banded(b1=(4.0, 1), b200=(0.0, 9)))
+            for rows in (
+                banded(b1=(4.0, 1)),
+                banded(b30=(4.0, 1), b200=(2.0, 9)),
+                banded(b1=(4.0, 1), b200=(0.0, 9)),
+            )
         ),
         ("machine_availability", "ME-cpu-lost", hours(168, 3.0, 4.0), "0.25"),
-        ("machine_availability", "ME-cpu-lost", hours(167, 3.0, 4.0), "the trace is shorter than a week"),
-        ("machine_availability", "ME-cpu-lost", hours(168, 0.0, 0.0), "the trace is shorter than a week"),
+        (
+            "machine_availability",
+            "ME-cpu-lost",
+            hours(167, 3.0, 4.0),
+            "the trace is shorter than a week",
+        ),
+        (
+            "machine_availability",
+            "ME-cpu-lost",
+            hours(168, 0.0, 0.0),
+            "the trace is shorter than a week",
+        ),
         ("machine_removals", "ME-gone", removals((0, 900, 0), (1, 60, 4), (2, 40, 1)), "0.05"),
-        ("machine_removals", "ME-gone", removals((0, 900, 0), (1, 99, 4)), "fewer than 100 machines were removed"),
+        (
+            "machine_removals",
+            "ME-gone",
+            removals((0, 900, 0), (1, 99, 4)),
+            "fewer than 100 machines were removed",
+        ),
         ("sampling_period", "S4-measure2", margins(w5=0.25, w10=0.5, w30=0.75, w60=2.0), "0.5"),
         ("sampling_period", "S4-measure1-margin", margins(w0=9.0, w5=0.25, w10=0.5), "0.25"),
         ("sampling_period", "S4-measure2-below", margins(s0=0.5, s5=0.75), "0.5"),
@@ -145,17 +192,30 @@ CHANGES = {0: 2, 15: 4, 16: 2, 20: 4, 21: 4}
         ("hazards", "TIR-evicted-once", jobs_of("production", 1000, 0), "no task is evicted"),
         ("parents", "TIR-killed-with-parent", ends(True, KILL=3, LOST=1, NONE=9), "0.75"),
         ("parents", "TIR-killed-without-parent", ends(False, KILL=1, FINISH=2, LOST=1), "0.25"),
-        ("parents", "TIR-killed-without-parent", ends(True, KILL=1), "no job without a parent has ended"),
+        (
+            "parents",
+            "TIR-killed-without-parent",
+            ends(True, KILL=1),
+            "no job without a parent has ended",
+        ),
         ("machine_utilization", "TIR-machines-cpu-80", full({0: 4, 80: 8, 81: 3, 100: 1}), "0.25"),
         ("job_interarrivals", "JE-bursts", [{"squared_cv": 2.5}, {"squared_cv": 9.0}], "2.5"),
         (
             "vertical_scaling",
             "TIR-autopilot",
-            [{"setting": "OFF", "median_slack": 0.8}, {"setting": "FULLY_AUTOMATED", "median_slack": 0.2}],
+            [
+                {"setting": "OFF", "median_slack": 0.8},
+                {"setting": "FULLY_AUTOMATED", "median_slack": 0.2},
+            ],
             "0.75",
         ),
         ("fidelity", "SYNTH-fidelity", [{"verdict": v} for v in ("fits", "reported", "fits")], "1"),
-        ("fidelity", "SYNTH-fidelity", [{"verdict": v} for v in ("fits", "does not fit", "not measured")], "0.5"),
+        (
+            "fidelity",
+            "SYNTH-fidelity",
+            [{"verdict": v} for v in ("fits", "does not fit", "not measured")],
+            "0.5",
+        ),
         ("fidelity", "SYNTH-fidelity", [{"verdict": "reported"}], "no target could be measured"),
         ("machine_shapes", "R12-table1", [{"n_last": n} for n in (1, 52, 0, 126)], "126/52/1"),
     ],

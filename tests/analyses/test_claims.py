@@ -84,10 +84,34 @@ def queue(*pairs: tuple[int, int]) -> Rows:
         # 695 whole hours are 28.96 days.
         ("job_arrivals", "G11-days", hours(695, 960), "28.96", "holds"),
         ("job_arrivals", "TIR-days", hours(695, 960), "28.96", "does not hold"),
-        ("vertical_scaling", "TIR-autopilot", settings(OFF=0.5, FULLY_AUTOMATED=0.25), "0.5", "holds"),
-        ("alloc_sets", "TIR-alloc-collections", [{"quantity": "collections", "share": 0.024}], "0.024", "holds"),
-        ("alloc_sets", "TIR-alloc-collections", [{"quantity": "collections", "share": 0.03}], "0.03", "does not hold"),
-        ("alloc_sets", "TIR-alloc-jobs_inside", [{"quantity": "jobs_inside", "share": 0.2}], "0.2", "does not hold"),
+        (
+            "vertical_scaling",
+            "TIR-autopilot",
+            settings(OFF=0.5, FULLY_AUTOMATED=0.25),
+            "0.5",
+            "holds",
+        ),
+        (
+            "alloc_sets",
+            "TIR-alloc-collections",
+            [{"quantity": "collections", "share": 0.024}],
+            "0.024",
+            "holds",
+        ),
+        (
+            "alloc_sets",
+            "TIR-alloc-collections",
+            [{"quantity": "collections", "share": 0.03}],
+            "0.03",
+            "does not hold",
+        ),
+        (
+            "alloc_sets",
+            "TIR-alloc-jobs_inside",
+            [{"quantity": "jobs_inside", "share": 0.2}],
+            "0.2",
+            "does not hold",
+        ),
         ("machine_shapes", "G11-machines", [{"n_last": 12_583}], "12583", "holds"),
         ("machine_shapes", "G11-machines-old", [{"n_last": 12_583}], "12583", "does not hold"),
         ("job_events", "JE-jobs", [{"type": "any", "n_jobs": 672_074}], "672074", "holds"),
@@ -97,8 +121,20 @@ def queue(*pairs: tuple[int, int]) -> Rows:
         ("jobs_per_owner", "JE-top-user", top_users(0.146, 0.2), "0.146", "holds"),
         # Half of the tasks at 5 % (the middle of the first bin is 0.025), half at 65 % (0.625): 0.325.
         ("peak_to_request", "KOR-mean-memory", peaks(0, 12), "0.325", "holds"),
-        ("reservation", "S4-measure1-violated-memory", margins(cpu=0.3, memory=0.05), "0.05", "holds"),
-        ("reservation", "S4-measure1-violated-cpu", margins(cpu=0.3, memory=0.05), "0.3", "does not hold"),
+        (
+            "reservation",
+            "S4-measure1-violated-memory",
+            margins(cpu=0.3, memory=0.05),
+            "0.05",
+            "holds",
+        ),
+        (
+            "reservation",
+            "S4-measure1-violated-cpu",
+            margins(cpu=0.3, memory=0.05),
+            "0.3",
+            "does not hold",
+        ),
         # The last instant counts: two published, three counted.
         ("queue_length", "S4-method-3-2", queue((5, 5), (9, 1), (2, 3)), "-1", "does not hold"),
         # The bytes have 19 of 2,012,242, the page prints 0.0008 %.
@@ -111,7 +147,9 @@ def queue(*pairs: tuple[int, int]) -> Rows:
         ),
     ],
 )
-def test_what_a_claim_measures(recipe: str, id_: str, rows: Rows, measured: str, verdict: str) -> None:
+def test_what_a_claim_measures(
+    recipe: str, id_: str, rows: Rows, measured: str, verdict: str
+) -> None:
     found = finding(recipe, id_, rows)
     assert (found.measured, found.verdict) == (measured, verdict)
 
@@ -120,8 +158,14 @@ def test_what_a_claim_measures(recipe: str, id_: str, rows: Rows, measured: str,
     ("slack", "reason"),
     [
         ({"OFF": 0.5}, "no task with full vertical scaling has usage and a request"),
-        ({"OFF": None, "FULLY_AUTOMATED": 0.5}, "no task without vertical scaling has usage and a request"),
-        ({"OFF": 0.0, "FULLY_AUTOMATED": 0.5}, "without vertical scaling half of the tasks have no slack at all"),
+        (
+            {"OFF": None, "FULLY_AUTOMATED": 0.5},
+            "no task without vertical scaling has usage and a request",
+        ),
+        (
+            {"OFF": 0.0, "FULLY_AUTOMATED": 0.5},
+            "without vertical scaling half of the tasks have no slack at all",
+        ),
     ],
 )
 def test_why_the_slack_cannot_be_compared(slack: dict[str, float | None], reason: str) -> None:
@@ -136,7 +180,10 @@ def test_few_owners_or_equal_memory_tell_nothing() -> None:
         == "fewer than 20 owners of the kind user"
     )
     equal = [{"bucket": bucket, "memory": 0.5} for bucket in range(3)]
-    assert finding("job_memory", "TIR-cpu-memory", equal).reason == "the jobs fill fewer than three buckets"
+    assert (
+        finding("job_memory", "TIR-cpu-memory", equal).reason
+        == "the jobs fill fewer than three buckets"
+    )
 
 
 def test_counts_of_other_traces_hold_for_their_published_numbers_alone() -> None:
@@ -149,23 +196,40 @@ def test_counts_of_other_traces_hold_for_their_published_numbers_alone() -> None
     assert finding("machine_shapes", "OPENB-gpus", nodes).verdict == "holds"
     assert finding("machine_shapes", "OPENB-nodes", shapes((0, 1_522))).verdict == "does not hold"
     # The list of nodes with GPUs is a part of the other.
-    assert finding("machine_shapes", "OPENB-nodes", shapes((8, 1_213))).reason == "needs openb_node_list_all_node.csv"
+    assert (
+        finding("machine_shapes", "OPENB-nodes", shapes((8, 1_213))).reason
+        == "needs openb_node_list_all_node.csv"
+    )
     assert finding("machine_shapes", "OPENB-gpus", shapes((8, 776), (None, 3))).measured == "6208"
     limits = {3_799: "does not hold", 3_800: "holds", 4_200: "holds", 4_201: "does not hold"}
-    assert {n: finding("machine_shapes", "ALI18-machines", shapes((None, n))).verdict for n in limits} == limits
+    assert {
+        n: finding("machine_shapes", "ALI18-machines", shapes((None, n))).verdict for n in limits
+    } == limits
     totals = {"OPENB-pods": (8_152, 8_153), "AZ19-vms": (2_705_000, 2_705_001)}
     for id_, (right, wrong) in totals.items():
         assert finding("task_totals", id_, [{"tier": "all", "n_tasks": right}]).verdict == "holds"
-        assert finding("task_totals", id_, [{"tier": "all", "n_tasks": wrong}]).verdict == "does not hold"
+        assert (
+            finding("task_totals", id_, [{"tier": "all", "n_tasks": wrong}]).verdict
+            == "does not hold"
+        )
     windows = [{"n_windows": 1_000_000_000}, {"n_windows": 945_000_000}]
     assert finding("trace_lengths", "AZ19-readings", windows).verdict == "holds"
-    assert finding("trace_lengths", "AZ19-readings", [*windows, {"n_windows": 1}]).verdict == "does not hold"
+    assert (
+        finding("trace_lengths", "AZ19-readings", [*windows, {"n_windows": 1}]).verdict
+        == "does not hold"
+    )
 
 
 def test_the_published_totals_are_those_of_the_paper() -> None:
     # Its text and its formulas use two bases of tasks; the real files have 19,666 more schedulings than it prints.
     rows = [
-        {"tier": "all", "n_tasks": 25_424_731, "n_finish": 18_217_975, "n_submit": 48_375_166, "n_schedule": 47_351_173}
+        {
+            "tier": "all",
+            "n_tasks": 25_424_731,
+            "n_finish": 18_217_975,
+            "n_submit": 48_375_166,
+            "n_schedule": 47_351_173,
+        }
     ]
     verdicts = {
         claim.id: claim.judge(pa.Table.from_pylist(rows)).verdict
@@ -187,7 +251,11 @@ def test_the_published_totals_are_those_of_the_paper() -> None:
 
 
 def test_every_claim_says_what_makes_it_true() -> None:
-    claims = [claim for claim in find_recipe("run_times").claims if claim.id in ("S4-8s", "S4-shortest", "S4-longest")]
+    claims = [
+        claim
+        for claim in find_recipe("run_times").claims
+        if claim.id in ("S4-8s", "S4-shortest", "S4-longest")
+    ]
     assert [(c.kind, c.published.published, c.published.tolerance) for c in claims] == [
         ("published", "2 of 18,217,975", "≤ 1.09782e-07"),
         ("published", "1 µs", "1e-06"),
@@ -230,7 +298,9 @@ def test_the_list_of_claims_names_questions_and_what_they_measure() -> None:
 
 
 def test_the_list_of_claims_names_experiments() -> None:
-    listed = tomllib.loads((files("borgtrace.colocation.experiments") / "claims.toml").read_text("utf-8"))
+    listed = tomllib.loads(
+        (files("borgtrace.colocation.experiments") / "claims.toml").read_text("utf-8")
+    )
     del listed["scopes"]
     for experiment, said in listed.items():
         claims = {id_: own for id_, own in said.items() if isinstance(own, dict)}
@@ -241,7 +311,9 @@ def test_the_list_of_claims_names_experiments() -> None:
         }
         empty = arrow_schema(find_recipe(experiment).result).empty_table()
         for measure in (own["measure"] for own in claims.values()):
-            assert len(ask(empty, measure)) <= 1 if isinstance(measure, str) else "function" in measure
+            assert (
+                len(ask(empty, measure)) <= 1 if isinstance(measure, str) else "function" in measure
+            )
 
 
 def test_no_way_of_packing_is_no_proof_that_none_is_best() -> None:
@@ -252,5 +324,12 @@ def test_no_way_of_packing_is_no_proof_that_none_is_best() -> None:
 
 def test_what_is_listed_under_a_question_holds_for_its_claims_that_say_nothing_else() -> None:
     first, *_, last = find_recipe("machine_shapes").claims
-    assert (first.source, first.kind, first.scope.traces) == ("Reiss et al., SoCC'12, Table 1", "published", ("2011",))
-    assert (last.source, last.scope) == ("trace_2018.md", Scope(traces=("alibaba-2018",), span=7 * DAY, tasks=0))
+    assert (first.source, first.kind, first.scope.traces) == (
+        "Reiss et al., SoCC'12, Table 1",
+        "published",
+        ("2011",),
+    )
+    assert (last.source, last.scope) == (
+        "trace_2018.md",
+        Scope(traces=("alibaba-2018",), span=7 * DAY, tasks=0),
+    )

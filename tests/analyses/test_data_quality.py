@@ -17,7 +17,12 @@ EVENTS = [
     {"collection_id": 1, "time": at(600), "type": "FINISH", "machine_id": 4},
     {"collection_id": 2, "time": 0, "type": "SUBMIT", "missing_type": "EXISTS_BUT_NO_CREATION"},
     {"collection_id": 2, "time": at(10), "type": "SCHEDULE", "cpu_request": 0.5},
-    {"collection_id": 2, "time": at(20), "type": "UPDATE_RUNNING", "missing_type": "SNAPSHOT_BUT_NO_TRANSITION"},
+    {
+        "collection_id": 2,
+        "time": at(20),
+        "type": "UPDATE_RUNNING",
+        "missing_type": "SNAPSHOT_BUT_NO_TRANSITION",
+    },
     {"collection_id": 2, "time": at(310), "type": "KILL"},
     {"collection_id": 3, "time": at(5), "type": "SUBMIT"},
     {"collection_id": 3, "time": at(7), "type": "FINISH", "machine_id": 4},
@@ -28,7 +33,12 @@ TABLES: dict[str, list[dict[str, Any]]] = {
         {"collection_id": 1, "time": 0, "type": "SUBMIT"},
         {"collection_id": 9, "time": at(1), "type": "SUBMIT"},
         {"collection_id": 9, "time": at(2), "type": "FAIL"},
-        {"collection_id": 9, "time": at(3), "type": "SUBMIT", "missing_type": "SNAPSHOT_BUT_NO_TRANSITION"},
+        {
+            "collection_id": 9,
+            "time": at(3),
+            "type": "SUBMIT",
+            "missing_type": "SNAPSHOT_BUT_NO_TRANSITION",
+        },
     ],
     "machine_events": [
         {"time": 0, "machine_id": 4, "type": "ADD"},
@@ -44,7 +54,9 @@ TABLES: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def found(generation: str = "2011", **tables: list[dict[str, Any]]) -> dict[str, tuple[int, int, str]]:
+def found(
+    generation: str = "2011", **tables: list[dict[str, Any]]
+) -> dict[str, tuple[int, int, str]]:
     rows = answer(data_quality.RECIPE, tiny(generation, **tables))
     return {row["anomaly"]: (row["n"], row["of"], row["verdict"]) for row in rows}
 
@@ -95,7 +107,9 @@ def test_2019_has_its_own_anomalies() -> None:
         "2019",
         instance_usage=[
             window(7, 0, 0.5, collection_type="ALLOC_SET", assigned_memory=0.0),
-            window(1, 0, 0.25, alloc_collection_id=7, assigned_memory=0.5, is_on_dedicated_machine=True),
+            window(
+                1, 0, 0.25, alloc_collection_id=7, assigned_memory=0.5, is_on_dedicated_machine=True
+            ),
         ],
     )
     assert rows["alloc_holds_tasks"] == (75, 150, "as documented")
@@ -112,7 +126,12 @@ def test_2019_has_its_own_anomalies() -> None:
         ("missing_info_instances", 130, 1_000_000, "as documented"),
         ("missing_info_instances", 162, 1_000_000, "as documented"),  # 130 and a quarter: 162.5
         ("missing_info_instances", 163, 1_000_000, "differs"),
-        ("machine_on_kill", 523_750, 1_000_000, "as documented"),  # a quarter of the 38.1 % without a machine
+        (
+            "machine_on_kill",
+            523_750,
+            1_000_000,
+            "as documented",
+        ),  # a quarter of the 38.1 % without a machine
         ("machine_on_kill", 523_749, 1_000_000, "differs"),
         ("cpi_impossible", 0, 1_000_000, "differs"),  # documented are some
         ("cpi_impossible", 1, 1_000_000, "as documented"),
@@ -156,7 +175,9 @@ def test_a_trace_is_judged_by_its_own_rates() -> None:
 
 
 def test_nothing_at_all() -> None:
-    assert data_quality.RECIPE.run(tiny()).not_applicable == "the store holds no events and no usage"
+    assert (
+        data_quality.RECIPE.run(tiny()).not_applicable == "the store holds no events and no usage"
+    )
 
 
 def test_caveats_of_windows_and_machines() -> None:
@@ -170,7 +191,12 @@ def test_caveats_of_windows_and_machines() -> None:
             window(1, end - 299, 0.25, None),
         ],
         machine_events=[
-            {"time": 0, "machine_id": 4, "type": "ADD", "missing_data_reason": "SNAPSHOT_BUT_NO_TRANSITION"},
+            {
+                "time": 0,
+                "machine_id": 4,
+                "type": "ADD",
+                "missing_data_reason": "SNAPSHOT_BUT_NO_TRANSITION",
+            },
             {"time": 0, "machine_id": 5, "type": "ADD"},
         ],
     )
@@ -179,14 +205,18 @@ def test_caveats_of_windows_and_machines() -> None:
     # The last window ends a second after the 31 days.
     assert rows["late_windows"] == (1, 4, "reported")
     assert rows["missing_data_reason"] == (1, 2, "reported")
-    assert found(instance_usage=[window(1, 0, 0.5, sample_portion=p) for p in (1.0, 1.01)])["sample_portion_high"] == (
+    assert found(instance_usage=[window(1, 0, 0.5, sample_portion=p) for p in (1.0, 1.01)])[
+        "sample_portion_high"
+    ] == (
         *(1, 2),
         "reported",
     )
 
 
 def test_windows_at_the_borders_of_what_is_documented() -> None:
-    def one(start: float, length: float, cpu: float | None, second: float | None, most: float | None) -> dict[str, Any]:
+    def one(
+        start: float, length: float, cpu: float | None, second: float | None, most: float | None
+    ) -> dict[str, Any]:
         return {**window(1, start, cpu, length=length), "sampled_cpu": second, "maximum_cpu": most}
 
     late = 14 * 86_400
@@ -203,7 +233,9 @@ def test_windows_at_the_borders_of_what_is_documented() -> None:
             {**one(late, 300, None, None, None), "mean_disk_io_time": 0.5},
         ]
     )
-    assert {name: rows[name][:2] for name in rows if rows[name][1] > 0 and not name.startswith("cpi")} == {
+    assert {
+        name: rows[name][:2] for name in rows if rows[name][1] > 0 and not name.startswith("cpi")
+    } == {
         "window_over_300s": (1, 6),
         "window_off_grid": (1, 5),
         "cpu_over_1": (1, 4),
@@ -216,7 +248,9 @@ def test_windows_at_the_borders_of_what_is_documented() -> None:
     }
 
 
-def submit(job: int, index: int, cpu: float | None, memory: float, kind: str = "SUBMIT") -> dict[str, Any]:
+def submit(
+    job: int, index: int, cpu: float | None, memory: float, kind: str = "SUBMIT"
+) -> dict[str, Any]:
     row = {"collection_id": job, "instance_index": index, "time": at(job), "type": kind}
     return {**row, "cpu_request": cpu, "memory_request": memory}
 
@@ -235,9 +269,14 @@ def test_jobs_whose_tasks_ask_for_different_amounts() -> None:
 
 def test_pending_tasks_whose_constraints_are_updated() -> None:
     key = [{"collection_id": 1, "instance_index": 0, "time": at(second)} for second in (1, 2, 3)]
-    events = [{**key[0], "type": "SUBMIT"}, *({**each, "type": "UPDATE_PENDING"} for each in key[1:])]
+    events = [
+        {**key[0], "type": "SUBMIT"},
+        *({**each, "type": "UPDATE_PENDING"} for each in key[1:]),
+    ]
     constraint = {"name": "disk", "relation": "EQUAL", "value": "1"}
-    rows = found(instance_events=events, instance_constraints=[{**each, **constraint} for each in key[:2]])
+    rows = found(
+        instance_events=events, instance_constraints=[{**each, **constraint} for each in key[:2]]
+    )
     assert rows["pending_updates"] == (1, 2, "reported")
 
 

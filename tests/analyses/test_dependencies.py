@@ -19,15 +19,23 @@ from borgtrace.analyses import (
 from borgtrace.analyses.start_after import depths
 from tests.analyses.tiny import answer, at, tiny, window
 
-RECIPES = [module.RECIPE for module in (alloc_sets, parents, queueing, schedulers, start_after, vertical_scaling)]
+RECIPES = [
+    module.RECIPE
+    for module in (alloc_sets, parents, queueing, schedulers, start_after, vertical_scaling)
+]
 
 
 def event(collection: int, seconds: float, kind: str, **more: Any) -> dict[str, Any]:
     return {"collection_id": collection, "time": at(seconds), "type": kind, "priority": 200, **more}
 
 
-def life(collection: int, start: float, end: float | None, how: str, **more: Any) -> list[dict[str, Any]]:
-    events = [event(collection, start, "SUBMIT", **more), event(collection, start, "SCHEDULE", **more)]
+def life(
+    collection: int, start: float, end: float | None, how: str, **more: Any
+) -> list[dict[str, Any]]:
+    events = [
+        event(collection, start, "SUBMIT", **more),
+        event(collection, start, "SCHEDULE", **more),
+    ]
     return events if end is None else [*events, event(collection, end, how, **more)]
 
 
@@ -44,7 +52,12 @@ def test_jobs_that_end_with_their_parent() -> None:
         (row["has_parent"], row["end_type"]): (row["n_jobs"], row["n_after_parent"])
         for row in answer(parents.RECIPE, tiny("2019", collection_events=events))
     }
-    assert rows == {(False, "FINISH"): (1, 0), (True, "KILL"): (2, 1), (True, "FINISH"): (1, 0), (True, "NONE"): (1, 0)}
+    assert rows == {
+        (False, "FINISH"): (1, 0),
+        (True, "KILL"): (2, 1),
+        (True, "FINISH"): (1, 0),
+        (True, "NONE"): (1, 0),
+    }
     finding = parents.RECIPE.run(tiny("2019", collection_events=events)).findings[0]
     assert float(finding.measured) == pytest.approx(2 / 3, rel=1e-3)
 
@@ -122,14 +135,35 @@ def test_vertical_scaling() -> None:
             event(2, 2, "UPDATE_RUNNING", cpu_request=0.25, memory_request=0.5),
             event(2, 3, "UPDATE_RUNNING", cpu_request=0.25, memory_request=0.5),
         ],
-        instance_usage=[window(1, 0, 0.1, maximum_cpu=0.125), window(2, 0, 0.1, maximum_cpu=0.1875)],
+        instance_usage=[
+            window(1, 0, 0.1, maximum_cpu=0.125),
+            window(2, 0, 0.1, maximum_cpu=0.1875),
+        ],
         tasks=[{"collection_id": 1, "cpu_request": 0.5}, {"collection_id": 2, "cpu_request": 0.25}],
     )
     rows = {row.pop("setting"): row for row in answer(vertical_scaling.RECIPE, tables)}
     assert rows == {
-        "OFF": {"n_jobs": 1, "n_updates": 0, "n_request_changes": 0, "n_tasks": 1, "median_slack": 0.75},
-        "FULLY_AUTOMATED": {"n_jobs": 1, "n_updates": 2, "n_request_changes": 1, "n_tasks": 1, "median_slack": 0.25},
-        "unknown": {"n_jobs": 1, "n_updates": 0, "n_request_changes": 0, "n_tasks": 0, "median_slack": None},
+        "OFF": {
+            "n_jobs": 1,
+            "n_updates": 0,
+            "n_request_changes": 0,
+            "n_tasks": 1,
+            "median_slack": 0.75,
+        },
+        "FULLY_AUTOMATED": {
+            "n_jobs": 1,
+            "n_updates": 2,
+            "n_request_changes": 1,
+            "n_tasks": 1,
+            "median_slack": 0.25,
+        },
+        "unknown": {
+            "n_jobs": 1,
+            "n_updates": 0,
+            "n_request_changes": 0,
+            "n_tasks": 0,
+            "median_slack": None,
+        },
     }
     finding = vertical_scaling.RECIPE.run(tables).findings[0]
     assert (finding.measured, finding.verdict) == ("0.6667", "holds")
@@ -150,8 +184,14 @@ def test_alloc_sets() -> None:
             *life(1, 0, 100, "KILL", **inside),
             *life(2, 0, 200, "KILL", cpu_request=0.5, memory_request=0.5),
         ],
-        instance_usage=[window(1, 0, 0.125, 0.1875, alloc_collection_id=7), window(2, 0, 0.125, 0.25)],
-        tasks=[{"collection_id": 1, "memory_request": 0.25}, {"collection_id": 2, "memory_request": 0.5}],
+        instance_usage=[
+            window(1, 0, 0.125, 0.1875, alloc_collection_id=7),
+            window(2, 0, 0.125, 0.25),
+        ],
+        tasks=[
+            {"collection_id": 1, "memory_request": 0.25},
+            {"collection_id": 2, "memory_request": 0.5},
+        ],
     )
     shares = {row["quantity"]: row["share"] for row in answer(alloc_sets.RECIPE, tables)}
     assert shares == {
@@ -167,17 +207,29 @@ def test_alloc_sets() -> None:
 
 def test_placement_limits() -> None:
     machines = [
-        {"time": 0, "machine_id": m, "type": "ADD", "cpu_capacity": 1.0, "memory_capacity": 1.0, "switch_id": s}
+        {
+            "time": 0,
+            "machine_id": m,
+            "type": "ADD",
+            "cpu_capacity": 1.0,
+            "memory_capacity": 1.0,
+            "switch_id": s,
+        }
         for m, s in ((1, "a"), (2, "a"), (3, "b"))
     ]
 
-    def run(task: int, machine: int, start: float, end: float | None, **more: Any) -> list[dict[str, Any]]:
+    def run(
+        task: int, machine: int, start: float, end: float | None, **more: Any
+    ) -> list[dict[str, Any]]:
         return life(1, start, end, "FINISH", instance_index=task, machine_id=machine, **more)
 
     tables = tiny(
         "2019",
         machine_events=machines,
-        collection_events=[event(1, 0, "SUBMIT", max_per_machine=1, max_per_switch=2), event(2, 0, "SUBMIT")],
+        collection_events=[
+            event(1, 0, "SUBMIT", max_per_machine=1, max_per_switch=2),
+            event(2, 0, "SUBMIT"),
+        ],
         instance_events=[
             *run(0, 1, 0, 100),
             *run(1, 2, 10, None),
@@ -190,8 +242,18 @@ def test_placement_limits() -> None:
     )
     rows = {row.pop("kind"): row for row in answer(placement_limits.RECIPE, tables)}
     assert rows == {
-        "max_per_machine": {"n_collections": 1, "n_starts": 5, "n_broken": 1, "n_collections_broken": 1},
-        "max_per_switch": {"n_collections": 1, "n_starts": 5, "n_broken": 1, "n_collections_broken": 1},
+        "max_per_machine": {
+            "n_collections": 1,
+            "n_starts": 5,
+            "n_broken": 1,
+            "n_collections_broken": 1,
+        },
+        "max_per_switch": {
+            "n_collections": 1,
+            "n_starts": 5,
+            "n_broken": 1,
+            "n_collections_broken": 1,
+        },
     }
 
 
@@ -203,7 +265,9 @@ def test_different_machines_of_2011() -> None:
             *life(1, 0, None, "", machine_id=1, instance_index=0, **flag),
             *life(1, 5, None, "", machine_id=2, instance_index=1, **flag),
             *life(1, 9, None, "", machine_id=1, instance_index=2, **flag),
-            *life(1, 9, None, "", machine_id=2, instance_index=3, priority=2),  # carries no flag itself
+            *life(
+                1, 9, None, "", machine_id=2, instance_index=3, priority=2
+            ),  # carries no flag itself
             *life(2, 0, None, "", machine_id=1, priority=2),
             *life(2, 0, None, "", machine_id=1, instance_index=1),
         ],

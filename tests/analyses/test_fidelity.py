@@ -10,7 +10,16 @@ import pytest
 
 from borgtrace.analyses import _fidelity as weighted
 from borgtrace.analyses import fidelity
-from borgtrace.analyses._fidelity import Units, ended_within, hill, quantile, rank_slope, ratio, times, top_share
+from borgtrace.analyses._fidelity import (
+    Units,
+    ended_within,
+    hill,
+    quantile,
+    rank_slope,
+    ratio,
+    times,
+    top_share,
+)
 from borgtrace.analyses._fidelity_events import event_measures, read_events
 from borgtrace.analyses.fidelity import RECIPE
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
@@ -21,14 +30,34 @@ SUBMIT, SCHEDULE, FINISH = "SUBMIT", "SCHEDULE", "FINISH"
 
 def one_task(*, is_synthetic: bool):  # type: ignore[no-untyped-def]
     """One machine; one production task that runs from the start, one that comes, and finishes after 200 s."""
-    alive = {"collection_id": 1, "priority": 9, "cpu_request": 0.25, "memory_request": 0.125, "machine_id": 7}
-    new = {"collection_id": 2, "priority": 9, "cpu_request": 0.5, "memory_request": 0.25, "machine_id": 7}
+    alive = {
+        "collection_id": 1,
+        "priority": 9,
+        "cpu_request": 0.25,
+        "memory_request": 0.125,
+        "machine_id": 7,
+    }
+    new = {
+        "collection_id": 2,
+        "priority": 9,
+        "cpu_request": 0.5,
+        "memory_request": 0.25,
+        "machine_id": 7,
+    }
     tables = tiny(
         machine_events=[
-            {"time": BEFORE_TRACE, "machine_id": 7, "type": "ADD", "cpu_capacity": 0.5, "memory_capacity": 0.5}
+            {
+                "time": BEFORE_TRACE,
+                "machine_id": 7,
+                "type": "ADD",
+                "cpu_capacity": 0.5,
+                "memory_capacity": 0.5,
+            }
         ],
         machine_attributes=[],
-        collection_events=[{"time": at(100), "collection_id": 2, "type": SUBMIT, "scheduling_class": 2}],
+        collection_events=[
+            {"time": at(100), "collection_id": 2, "type": SUBMIT, "scheduling_class": 2}
+        ],
         instance_events=[
             {**alive, "time": BEFORE_TRACE, "type": SUBMIT},
             {**alive, "time": BEFORE_TRACE, "type": SCHEDULE},
@@ -76,7 +105,9 @@ def test_a_synthetic_trace_is_measured(measure: str, tier: str, expected: float)
 @pytest.mark.parametrize("has_ended", [[True, False, False], [False, True, False]])
 def test_a_run_lost_at_the_time_of_an_end_is_at_risk_there(has_ended: list[bool]) -> None:
     # One of the three at risk at 300 s ends there, in whatever order the rows come.
-    measure = ended_within(np.array([300.0, 300.0, 900.0]), np.array(has_ended), np.arange(3), 300.0)
+    measure = ended_within(
+        np.array([300.0, 300.0, 900.0]), np.array(has_ended), np.arange(3), 300.0
+    )
     assert measure(np.ones(3)) == pytest.approx(1 / 3)
 
 
@@ -118,7 +149,12 @@ def test_a_ratio_is_weighted() -> None:
 
 def test_a_quantile_is_the_smallest_value_that_reaches_the_share() -> None:
     values = np.array([30.0, np.nan, 10.0, 20.0])
-    assert [quantile(values, ROWS, q)(np.ones(4)) for q in (0.0, 1 / 3, 0.34, 1.0)] == [10.0, 10.0, 20.0, 30.0]
+    assert [quantile(values, ROWS, q)(np.ones(4)) for q in (0.0, 1 / 3, 0.34, 1.0)] == [
+        10.0,
+        10.0,
+        20.0,
+        30.0,
+    ]
     assert quantile(values, ROWS, 0.5)(np.array([5.0, 99.0, 1.0, 1.0])) == 30.0
     assert np.isnan(quantile(values, ROWS, 0.5)(np.zeros(4)))
     assert np.isnan(quantile(values[1:2], ROWS[1:2], 0.5)(np.ones(4)))
@@ -137,10 +173,14 @@ def test_owners_by_their_jobs() -> None:
 
 def test_a_tail_begins_at_its_least_value() -> None:
     # Logarithms of 1, 2 and 4 over the least: 0, 1 and 2 times ln 2; three values over their sum.
-    assert hill(np.array([10.0, 20.0, 40.0, 9.0]), ROWS, 10.0)(np.ones(4)) == pytest.approx(1 / np.log(2))
+    assert hill(np.array([10.0, 20.0, 40.0, 9.0]), ROWS, 10.0)(np.ones(4)) == pytest.approx(
+        1 / np.log(2)
+    )
 
 
-def test_the_interval_is_of_the_finite_resamples_and_needs_a_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_interval_is_of_the_finite_resamples_and_needs_a_measurement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     target = SimpleNamespace(measure="m", tier="all")
 
     def measuring(first: float):  # type: ignore[no-untyped-def]
@@ -149,9 +189,13 @@ def test_the_interval_is_of_the_finite_resamples_and_needs_a_measurement(monkeyp
         return {("m", "all"): lambda weights: next(given)}
 
     found = []
-    monkeypatch.setattr(fidelity, "_row", lambda target, measured, low, high: found.append((measured, low, high)))
+    monkeypatch.setattr(
+        fidelity, "_row", lambda target, measured, low, high: found.append((measured, low, high))
+    )
     for first in (7.0, float("nan")):
-        monkeypatch.setattr(fidelity, "_targets", lambda tables, units, x=first: ((target,), measuring(x)))
+        monkeypatch.setattr(
+            fidelity, "_targets", lambda tables, units, x=first: ((target,), measuring(x))
+        )
         fidelity.compute(one_task(is_synthetic=True), resamples=202)
     assert found == [(7.0, 2.5, 97.5), (None, None, None)]
 

@@ -11,7 +11,15 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.analyses import _fidelity_usage
-from borgtrace.analyses._fidelity import Measures, Units, ended_within, hill, moment, rank_slope, words
+from borgtrace.analyses._fidelity import (
+    Measures,
+    Units,
+    ended_within,
+    hill,
+    moment,
+    rank_slope,
+    words,
+)
 from borgtrace.analyses._fidelity_events import event_measures, read_events
 from borgtrace.analyses._fidelity_usage import (
     _correlation,
@@ -32,17 +40,32 @@ def events(job: int, index: int, priority: int, *steps: tuple[float, str]) -> li
     task = {"collection_id": job, "instance_index": index, "priority": priority, "machine_id": 1}
     requests = {"cpu_request": 0.25, "memory_request": 0.125}
     return [
-        {**task, **requests, "time": BEFORE_TRACE if time < 0 else at(time), "type": type_} for time, type_ in steps
+        {**task, **requests, "time": BEFORE_TRACE if time < 0 else at(time), "type": type_}
+        for time, type_ in steps
     ]
 
 
-def machine(id_: int, time: float, type_: str, cpu: float | None = None, memory: float | None = None) -> dict[str, Any]:
+def machine(
+    id_: int, time: float, type_: str, cpu: float | None = None, memory: float | None = None
+) -> dict[str, Any]:
     when = BEFORE_TRACE if time < 0 else at(time)
-    return {"machine_id": id_, "time": when, "type": type_, "cpu_capacity": cpu, "memory_capacity": memory}
+    return {
+        "machine_id": id_,
+        "time": when,
+        "type": type_,
+        "cpu_capacity": cpu,
+        "memory_capacity": memory,
+    }
 
 
 def arrival(job: int, time: float, class_: int, user: str) -> dict[str, Any]:
-    return {"collection_id": job, "time": at(time), "type": "SUBMIT", "scheduling_class": class_, "user": user}
+    return {
+        "collection_id": job,
+        "time": at(time),
+        "type": "SUBMIT",
+        "scheduling_class": class_,
+        "user": user,
+    }
 
 
 CELL = {
@@ -175,20 +198,38 @@ def test_runs_that_end_within_a_time(limit: float, weights: list[float], expecte
     run, has_ended = np.array([4.0, 1.0, 3.0, 2.0]), np.array([False, True, True, False])
     # In the order of the runs: 1, 2, 3, 4.
     job = np.array([3, 0, 2, 1])
-    assert ended_within(run, has_ended, job, limit)(np.array(weights, float)) == pytest.approx(expected)
+    assert ended_within(run, has_ended, job, limit)(np.array(weights, float)) == pytest.approx(
+        expected
+    )
 
 
 @pytest.mark.parametrize(
     ("weights", "expected"),
     [
-        ([1, 1], {"mean": 2, "deviation": 5, "rms": 29**0.5, "spread": 1, "slope": 2, "intercept": 1}),
-        ([3, 1], {"mean": 1.5, "deviation": 4, "rms": 19**0.5, "spread": 0.75**0.5, "slope": 2, "intercept": 1}),
+        (
+            [1, 1],
+            {"mean": 2, "deviation": 5, "rms": 29**0.5, "spread": 1, "slope": 2, "intercept": 1},
+        ),
+        (
+            [3, 1],
+            {
+                "mean": 1.5,
+                "deviation": 4,
+                "rms": 19**0.5,
+                "spread": 0.75**0.5,
+                "slope": 2,
+                "intercept": 1,
+            },
+        ),
     ],
 )
 def test_moments_and_their_line(weights: list[float], expected: dict[str, float]) -> None:
     # Deviations of 3 and 7 at means of 1 and 3: a line of slope 2 through 1.
     means, deviations = np.array([1.0, 3.0]), np.array([3.0, 7.0])
-    found = {what: moment(means, deviations, np.arange(2), what)(np.array(weights, float)) for what in expected}
+    found = {
+        what: moment(means, deviations, np.arange(2), what)(np.array(weights, float))
+        for what in expected
+    }
     assert found == pytest.approx(expected)
 
 
@@ -234,7 +275,12 @@ def test_logarithms_of_what_is_used() -> None:
     measures = {name: measure for (name, _), measure in _logs(cpu, memory, np.arange(4)).items()}
     found = {name: measure(np.ones(4)) for name, measure in measures.items()}
     # Rows without CPU or without memory have no logarithm: 0 and 2 against 2 and 0 are left.
-    expected = {"zero_cpu": 0.25, "log_cpu_mean": 1, "log_cpu_deviation": 1, "log_cpu_memory_correlation": -1}
+    expected = {
+        "zero_cpu": 0.25,
+        "log_cpu_mean": 1,
+        "log_cpu_deviation": 1,
+        "log_cpu_memory_correlation": -1,
+    }
     assert found == pytest.approx(expected)
     weighted = np.array([3.0, 1.0, 9.0, 9.0])
     assert measures["log_cpu_mean"](weighted) == pytest.approx(0.5)
@@ -245,8 +291,17 @@ def test_logarithms_of_what_is_used() -> None:
 
 
 def test_maximum_and_second_of_a_window_beside_its_average() -> None:
-    rows = pa.table({"average_cpu": [0.5, 0.5, 0.0], "maximum_cpu": [1.0, 2.0, 1.0], "sampled_cpu": [0.5, 0.25, 0.5]})
-    found = {name: measure(np.ones(3)) for (name, _), measure in _within_window(rows, np.arange(3)).items()}
+    rows = pa.table(
+        {
+            "average_cpu": [0.5, 0.5, 0.0],
+            "maximum_cpu": [1.0, 2.0, 1.0],
+            "sampled_cpu": [0.5, 0.25, 0.5],
+        }
+    )
+    found = {
+        name: measure(np.ones(3))
+        for (name, _), measure in _within_window(rows, np.arange(3)).items()
+    }
     assert found == {
         **{"maximum_of_average_p10": 2, "maximum_of_average_p50": 2, "maximum_of_average_p90": 4},
         **{"sample_of_average_p5": 0.5, "sample_of_average_p25": 0.5, "sample_of_average_p50": 0.5},
@@ -278,7 +333,11 @@ def test_usage_beside_requests_by_tier() -> None:
 def long(job: int, windows: int, sampled: float, deviation: float, **more: Any) -> dict[str, Any]:
     """A task as the index has it; averages are twice as large and vary twice as much."""
     moments = {"mean_sampled_cpu": sampled, "std_sampled_cpu": deviation}
-    averages = {"mean_average_cpu": 2 * sampled, "std_average_cpu": 2 * deviation, "max_average_cpu": 0.5}
+    averages = {
+        "mean_average_cpu": 2 * sampled,
+        "std_average_cpu": 2 * deviation,
+        "max_average_cpu": 0.5,
+    }
     counts = dict.fromkeys(("n_evict", "n_fail", "n_kill", "n_lost"), 0)
     return {"collection_id": job, "n_windows": windows, **moments, **averages, **counts, **more}
 
@@ -288,7 +347,10 @@ TASKS = [
     long(2, 25, 0.3, 0.04, max_average_cpu=1.0),
     # Too short, failed in one of four ways, idle, above the largest machine.
     long(3, 23, 0.9, 0.9),
-    *(long(4 + k, 24, 0.9, 0.9, **{name: 1}) for k, name in enumerate(("n_evict", "n_fail", "n_kill", "n_lost"))),
+    *(
+        long(4 + k, 24, 0.9, 0.9, **{name: 1})
+        for k, name in enumerate(("n_evict", "n_fail", "n_kill", "n_lost"))
+    ),
     long(8, 24, 0.0, 0.9),
     long(9, 24, 0.9, 0.9, max_average_cpu=1.001),
     *({"collection_id": id_, "cpu_request": 0.5, "memory_request": 0.25} for id_ in (20, 21, 22)),
@@ -303,7 +365,9 @@ PEAKS = [
 
 
 def test_moments_of_long_tasks_and_peaks() -> None:
-    tables = tiny(tasks=TASKS, instance_usage=PEAKS, instance_events=events(1, 0, FREE, (0, "SUBMIT")))
+    tables = tiny(
+        tasks=TASKS, instance_usage=PEAKS, instance_events=events(1, 0, FREE, (0, "SUBMIT"))
+    )
     units = Units(np.arange(1, 23), np.empty(0, np.int64))
     measures = usage_measures(tables, units)
     found = {name: measure(np.ones(len(units))) for (name, _), measure in measures.items()}
@@ -326,17 +390,31 @@ def test_moments_of_long_tasks_and_peaks() -> None:
 
 def test_series_of_long_tasks() -> None:
     # Two windows of twelve samples each, the second far above the first; a second task that never changes.
-    rises = [window(1, 300 * k, 0.1 + 0.4 * (k >= 12) + 0.01 * (k % 2), 0.2 + 0.1 * (k >= 12)) for k in range(24)]
+    rises = [
+        window(1, 300 * k, 0.1 + 0.4 * (k >= 12) + 0.01 * (k % 2), 0.2 + 0.1 * (k >= 12))
+        for k in range(24)
+    ]
     steady = [window(2, 300 * k, 0.25, 0.25) for k in range(24)]
     usage = [{**row, "sampled_cpu": row["average_cpu"]} for row in (*rises, *steady)]
-    tables = tiny(tasks=TASKS[:2], instance_usage=usage, instance_events=events(1, 0, FREE, (0, "SUBMIT")))
+    tables = tiny(
+        tasks=TASKS[:2], instance_usage=usage, instance_events=events(1, 0, FREE, (0, "SUBMIT"))
+    )
     measures = usage_measures(tables, Units(np.array([1, 2]), np.empty(0, np.int64)))
     found = {name: measure(np.array([1.0, 0.0])) for (name, _), measure in measures.items()}
-    cpu, memory = (np.array([row[f"average_{name}"] for row in rises], np.float32) for name in ("cpu", "memory"))
+    cpu, memory = (
+        np.array([row[f"average_{name}"] for row in rises], np.float32)
+        for name in ("cpu", "memory")
+    )
     assert found["variation_p50"] == pytest.approx(cpu.std() / cpu.mean(), rel=1e-4)
-    assert found["autocorrelation_5min"] == pytest.approx(np.corrcoef(cpu[:-1], cpu[1:])[0, 1], rel=1e-4)
-    assert found["autocorrelation_1h"] == pytest.approx(np.corrcoef(cpu[:-12], cpu[12:])[0, 1], rel=1e-4)
-    assert found["cpu_memory_correlation_p50"] == pytest.approx(np.corrcoef(cpu, memory)[0, 1], rel=1e-4)
+    assert found["autocorrelation_5min"] == pytest.approx(
+        np.corrcoef(cpu[:-1], cpu[1:])[0, 1], rel=1e-4
+    )
+    assert found["autocorrelation_1h"] == pytest.approx(
+        np.corrcoef(cpu[:-12], cpu[12:])[0, 1], rel=1e-4
+    )
+    assert found["cpu_memory_correlation_p50"] == pytest.approx(
+        np.corrcoef(cpu, memory)[0, 1], rel=1e-4
+    )
     assert found["stationarity_rejected"] == 1.0
     still = {name: measure(np.array([0.0, 1.0])) for (name, _), measure in measures.items()}
     assert (still["stationarity_rejected"], still["variation_p50"]) == (0.0, 0.0)
@@ -345,7 +423,9 @@ def test_series_of_long_tasks() -> None:
 def test_rows_of_2019_beside_the_requests_of_their_tasks() -> None:
     usage = [window(1, 0, 0.1, 0.05, maximum_cpu=0.2, sampled_cpu=0.05)]
     # Instances of alloc sets are no jobs.
-    usage.append(window(2, 0, 0.4, 0.05, maximum_cpu=0.4, sampled_cpu=0.4, collection_type="ALLOC_SET"))
+    usage.append(
+        window(2, 0, 0.4, 0.05, maximum_cpu=0.4, sampled_cpu=0.4, collection_type="ALLOC_SET")
+    )
     tasks = [{"collection_id": 1, "priority": 200, "cpu_request": 0.5, "memory_request": 0.1}]
     tables = tiny("2019", tasks=tasks, instance_usage=usage)
     measures = row_measures(tables, Units(np.array([1, 2]), np.empty(0, np.int64)))
@@ -359,7 +439,9 @@ def test_rows_of_2019_beside_the_requests_of_their_tasks() -> None:
 def test_a_part_of_many_rows_is_taken_by_job_and_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_fidelity_usage, "MOST_SAMPLED", 2)
     # Four rows, of which two are looked at: the trace begins in window 2, so that those of job 1 in odd ones are even.
-    usage = [window(1, 300 * k, cpu, 0.05, maximum_cpu=cpu) for k, cpu in enumerate((0.1, 0.2, 0.3, 0.4))]
+    usage = [
+        window(1, 300 * k, cpu, 0.05, maximum_cpu=cpu) for k, cpu in enumerate((0.1, 0.2, 0.3, 0.4))
+    ]
     tasks = [{"collection_id": 1, "priority": 200, "cpu_request": 0.5, "memory_request": 0.1}]
     measures = row_measures(
         tiny("2019", tasks=tasks, instance_usage=usage), Units(np.array([1]), np.empty(0, np.int64))

@@ -32,7 +32,9 @@ def test_a_target_fits_by_its_distance_or_by_its_interval(
 def test_a_target_below_zero_has_a_deviation_by_its_size_and_a_guide_no_verdict() -> None:
     row = _row(Target("m", "all", -2.0, "A", "somewhere", False), -3.0, None, None)
     assert (row["deviation"], row["verdict"]) == (-0.5, "reported")
-    assert _row(Target("m", "all", 1.0, "A", "", True), inf, None, None)["verdict"] == "does not fit"
+    assert (
+        _row(Target("m", "all", 1.0, "A", "", True), inf, None, None)["verdict"] == "does not fit"
+    )
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,10 @@ def test_cpi_by_tasks_and_by_cpu() -> None:
             window(3, 600, 0.125, cycles_per_instruction=99.0),  # impossible
         ],
     )
-    rows = {(row["metric"], row["condition"], row["bin"]): row for row in answer(interference.RECIPE, tables)}
+    rows = {
+        (row["metric"], row["condition"], row["bin"]): row
+        for row in answer(interference.RECIPE, tables)
+    }
     assert set(rows) == {
         ("cpi", "tasks", 1),
         ("cpi", "tasks", 2),
@@ -39,7 +42,9 @@ def test_cpi_by_tasks_and_by_cpu() -> None:
 
 
 def test_a_slot_of_unknown_cpu_counts_by_its_tasks_alone() -> None:
-    tables = tiny(machine_events=MACHINE, instance_usage=[window(1, 0, None, cycles_per_instruction=1.0)])
+    tables = tiny(
+        machine_events=MACHINE, instance_usage=[window(1, 0, None, cycles_per_instruction=1.0)]
+    )
     rows = answer(interference.RECIPE, tables)
     assert [(row["condition"], row["bin"], row["seconds"]) for row in rows] == [("tasks", 1, 300)]
 
@@ -71,4 +76,8 @@ def test_tasks_over_their_request() -> None:
         "seconds_over": 100,
         "largest": 3.0,
     }
-    assert (rows["memory"]["n_tasks"], rows["memory"]["n_over"], rows["memory"]["n_peak_over"]) == (1, 0, 1)
+    assert (rows["memory"]["n_tasks"], rows["memory"]["n_over"], rows["memory"]["n_peak_over"]) == (
+        1,
+        0,
+        1,
+    )

@@ -22,7 +22,10 @@ def _cell() -> dict[str, list[Row]]:
     return {
         "collection_events": [
             # Queued for a minute, then enabled: ready at 60 s; enabled again later, which changes nothing.
-            *(_event(1, s, kind) for s, kind in ((0, "SUBMIT"), (1, "QUEUE"), (60, "ENABLE"), (90, "ENABLE"))),
+            *(
+                _event(1, s, kind)
+                for s, kind in ((0, "SUBMIT"), (1, "QUEUE"), (60, "ENABLE"), (90, "ENABLE"))
+            ),
             *(_event(2, s, kind) for s, kind in ((10, "SUBMIT"), (10, "ENABLE"))),
             # Ready before the trace: what it waited is not known.
             {"collection_id": 3, "time": 0, "type": "ENABLE"},
@@ -45,7 +48,11 @@ def _cell() -> dict[str, list[Row]]:
 
 def test_a_job_waits_from_ready_to_its_first_running_task() -> None:
     rows = answer(job_delay.RECIPE, tiny("2019", **_cell()))
-    medians = {row["tier"]: (row["seconds"], row["mean"], row["n"]) for row in rows if row["percent"] == 50.0}
+    medians = {
+        row["tier"]: (row["seconds"], row["mean"], row["n"])
+        for row in rows
+        if row["percent"] == 50.0
+    }
     # 10 s (70 − 60) and 2.5 s; the median of the two lies between.
     assert medians == {"all": (6.25, 6.25, 2), "beb": (10.0, 10.0, 1), "production": (2.5, 2.5, 1)}
     (claim,) = job_delay.RECIPE.claims
@@ -60,15 +67,22 @@ def test_jobs_of_2011_are_ready_when_they_are_submitted() -> None:
 
 
 def test_no_job_that_starts_is_a_reason() -> None:
-    tables = tiny("2019", collection_events=[_event(1, 5, "ENABLE")], instance_events=[_event(1, 5, "SUBMIT")])
-    assert job_delay.RECIPE.run(tables).not_applicable == "no job gets ready and runs within the trace"
+    tables = tiny(
+        "2019", collection_events=[_event(1, 5, "ENABLE")], instance_events=[_event(1, 5, "SUBMIT")]
+    )
+    assert (
+        job_delay.RECIPE.run(tables).not_applicable == "no job gets ready and runs within the trace"
+    )
 
 
 def test_memory_by_buckets_of_cpu() -> None:
     hour = 3600
     usage = [
         # .5 and .75 CPU-hours: bucket 0, memory .1 and .3; then 1 and 1.5 (bucket 1), and 4.
-        *(window(job, 0, cpu, memory, length=hour) for job, cpu, memory in ((1, 0.5, 0.125), (2, 0.75, 0.375))),
+        *(
+            window(job, 0, cpu, memory, length=hour)
+            for job, cpu, memory in ((1, 0.5, 0.125), (2, 0.75, 0.375))
+        ),
         *(
             window(job, 0, cpu, memory, length=hour)
             for job, cpu, memory in ((3, 1.0, 0.5), (4, 1.5, 1.0), (5, 1.75, 0.75))
@@ -92,9 +106,13 @@ def test_pandas_finds_the_same_medians() -> None:
         for k, cpu in enumerate(rng.pareto(1.0, 12))
     ]
     frame = arrow("instance_usage", usage).to_pandas()
-    hours = frame[["average_cpu", "average_memory"]].mul((frame.end_time - frame.start_time) / 3.6e9, axis=0)
+    hours = frame[["average_cpu", "average_memory"]].mul(
+        (frame.end_time - frame.start_time) / 3.6e9, axis=0
+    )
     jobs = hours.groupby(frame.collection_id).sum()
-    expected: pd.DataFrame = jobs.groupby(np.floor(jobs.average_cpu))["average_memory"].agg(["size", "median"])
+    expected: pd.DataFrame = jobs.groupby(np.floor(jobs.average_cpu))["average_memory"].agg(
+        ["size", "median"]
+    )
     rows = answer(job_memory.RECIPE, tiny(instance_usage=usage))
     assert [row["bucket"] for row in rows] == expected.index.tolist()
     assert [row["n_jobs"] for row in rows] == expected["size"].tolist()

@@ -49,7 +49,10 @@ def test_the_tail_of_a_pareto_is_a_line_of_its_slope() -> None:
     n = 20_000
     used = 0.01 * (np.arange(1, n + 1) / n) ** (-1 / ALPHA)
     one = rows_of("cpu", used)[0]
-    assert (one["alpha"], one["r_squared"]) == (pytest.approx(ALPHA, abs=1e-9), pytest.approx(1.0, abs=1e-12))
+    assert (one["alpha"], one["r_squared"]) == (
+        pytest.approx(ALPHA, abs=1e-9),
+        pytest.approx(1.0, abs=1e-12),
+    )
     # P(X > 1) = (1 ÷ 0.01)^−0.7 = 0.0398: 796 jobs; the mean of ln x above 1 is 1 ÷ α.
     assert one["n_tail"] == 796
     assert one["alpha_hill"] == pytest.approx(ALPHA, rel=0.01)
@@ -80,7 +83,12 @@ def test_jobs_made_by_hand() -> None:
         (0.5, 2, 1.0, 0.75),
         (1.0, 4, 1.0, 1.0),
     ]
-    assert (cpu[0.0]["mean"], cpu[0.0]["median"], cpu[0.0]["variance"], cpu[0.0]["n"]) == (2.0, 1.0, 3.0, 4)
+    assert (cpu[0.0]["mean"], cpu[0.0]["median"], cpu[0.0]["variance"], cpu[0.0]["n"]) == (
+        2.0,
+        1.0,
+        3.0,
+        4,
+    )
     assert (cpu[0.0]["squared_cv"], cpu[0.0]["wait"]) == (0.75, 0.875)
     # Equal jobs: half a service, as in an M/D/1 queue; of no jobs nothing is known.
     assert (cpu[0.5]["squared_cv"], cpu[0.5]["wait"]) == (0.0, 0.5)
@@ -89,7 +97,11 @@ def test_jobs_made_by_hand() -> None:
     assert (cpu[0.0]["n_tail"], cpu[0.0]["alpha"], cpu[0.0]["r_squared"]) == (1, None, None)
     assert cpu[0.0]["alpha_hill"] == pytest.approx(1 / np.log(5))
     memory = _by_top(rows, "memory")
-    assert (memory[0.0]["mean"], memory[0.0]["alpha_hill"], memory[0.5]["wait"]) == (0.125, None, None)
+    assert (memory[0.0]["mean"], memory[0.0]["alpha_hill"], memory[0.5]["wait"]) == (
+        0.125,
+        None,
+        None,
+    )
 
 
 def test_a_sample_of_the_jobs_is_refused_and_other_subsets_are_not() -> None:
@@ -100,7 +112,11 @@ def test_a_sample_of_the_jobs_is_refused_and_other_subsets_are_not() -> None:
     tables.coverage = replace(tables.coverage, is_sample=True)
     result = job_usage.RECIPE.run(tables)
     assert result.not_applicable == "needs all jobs: a sample of them has other shares"
-    owned = tiny(collection_events=[{"collection_id": 1, "collection_type": "JOB", "type": "SUBMIT", "user": "u"}])
+    owned = tiny(
+        collection_events=[
+            {"collection_id": 1, "collection_type": "JOB", "type": "SUBMIT", "user": "u"}
+        ]
+    )
     assert answer(jobs_per_owner.RECIPE, owned)
     owned.coverage = replace(owned.coverage, is_sample=True)
     refusal = jobs_per_owner.RECIPE.run(owned).not_applicable
@@ -111,7 +127,9 @@ def test_a_sample_of_the_jobs_is_refused_and_other_subsets_are_not() -> None:
 
 def test_a_sample_of_the_jobs_has_no_tail_of_jobs_per_owner() -> None:
     # 20 users with 1 job each, and 5 with 10 to 50.
-    owners = [str(user) for user in range(20)] + [f"big {user}" for user in range(5) for _ in range(10 * user + 10)]
+    owners = [str(user) for user in range(20)] + [
+        f"big {user}" for user in range(5) for _ in range(10 * user + 10)
+    ]
     common = {"collection_type": "JOB", "type": "SUBMIT", "time": TRACE_START}
     jobs = [{"collection_id": job, "user": user} | common for job, user in enumerate(owners)]
     tasks = [
@@ -120,7 +138,10 @@ def test_a_sample_of_the_jobs_has_no_tail_of_jobs_per_owner() -> None:
         for index in range(10 * job + 10)
     ]
     tables = tiny(collection_events=jobs, instance_events=tasks)
-    assert {row["quantity"] for row in answer(tails.RECIPE, tables)} == {"tasks per job", "jobs per user"}
+    assert {row["quantity"] for row in answer(tails.RECIPE, tables)} == {
+        "tasks per job",
+        "jobs per user",
+    }
     tables.coverage = replace(tables.coverage, is_sample=True)
     assert [row["quantity"] for row in answer(tails.RECIPE, tables)] == ["tasks per job"]
 
@@ -128,7 +149,13 @@ def test_a_sample_of_the_jobs_has_no_tail_of_jobs_per_owner() -> None:
 def test_pandas_finds_the_same() -> None:
     rng = np.random.default_rng(5)
     rows = [
-        window(int(job), 300.0 * k, float(cpu), float(memory) if k % 7 else None, instance_index=int(job) % 3)
+        window(
+            int(job),
+            300.0 * k,
+            float(cpu),
+            float(memory) if k % 7 else None,
+            instance_index=int(job) % 3,
+        )
         for job in range(300)
         for k, (cpu, memory) in enumerate(rng.pareto(0.8, (1 + job % 5 * 20, 2)) / 50)
     ]
@@ -139,7 +166,9 @@ def test_pandas_finds_the_same() -> None:
         used = (frame[f"average_{resource}"].fillna(0) * hours).groupby(frame.collection_id).sum()
         used = used.sort_values(ascending=False)
         found = _by_top(answer(job_usage.RECIPE, tiny(instance_usage=rows)), resource)
-        assert found[0.0]["squared_cv"] == pytest.approx(used.var(ddof=0) / used.mean() ** 2, rel=1e-5)
+        assert found[0.0]["squared_cv"] == pytest.approx(
+            used.var(ddof=0) / used.mean() ** 2, rel=1e-5
+        )
         assert found[0.01]["share"] == pytest.approx(used.head(3).sum() / used.sum(), rel=1e-6)
         assert found[0.05]["wait"] == pytest.approx(
             (used.iloc[15:].var(ddof=0) / used.iloc[15:].mean() ** 2 + 1) / 2, rel=1e-5
@@ -147,4 +176,6 @@ def test_pandas_finds_the_same() -> None:
         tail = used[(used > 1) & (used <= used.quantile(0.9999))]
         rank = used.rank(ascending=False, method="max") / len(used)
         slope = pd.DataFrame({"x": np.log(tail), "y": np.log(rank[tail.index])}).cov()
-        assert found[0.0]["alpha"] == pytest.approx(-slope.loc["x", "y"] / slope.loc["x", "x"], rel=1e-5)
+        assert found[0.0]["alpha"] == pytest.approx(
+            -slope.loc["x", "y"] / slope.loc["x", "x"], rel=1e-5
+        )

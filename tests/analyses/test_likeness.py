@@ -71,14 +71,21 @@ def test_planted_parameters_of_tiers_come_back(found: Likeness) -> None:
     jobs = [tier.jobs for tier in found.profile.tiers]
     assert np.array(jobs) / sum(jobs) == pytest.approx([0.2, 0.3, 0.5], abs=0.06)
     for tier in found.profile.tiers:
-        assert (tier.running, tier.pending) == (pytest.approx(2.0, abs=0.05), pytest.approx(0.1, abs=0.03))
+        assert (tier.running, tier.pending) == (
+            pytest.approx(2.0, abs=0.05),
+            pytest.approx(0.1, abs=0.03),
+        )
         assert tier.single == pytest.approx(0.5, abs=0.12)
-        assert tier.delay.at(0.5) == pytest.approx(28.3, rel=0.15)  # the middle of 20 and 40, in logarithms
+        assert tier.delay.at(0.5) == pytest.approx(
+            28.3, rel=0.15
+        )  # the middle of 20 and 40, in logarithms
         assert tier.sizes is not None
         assert tier.sizes.at(1.0) <= 30.0
 
 
-def test_what_was_measured_there_is_what_the_fidelity_report_looks_for(planted: Path, found: Likeness) -> None:
+def test_what_was_measured_there_is_what_the_fidelity_report_looks_for(
+    planted: Path, found: Likeness
+) -> None:
     published = {(target.measure, target.tier): target for target in found.targets}
     assert published["running_per_machine", "free"].published == pytest.approx(2.0)
     assert published["machines_1_1", "machines"].published == pytest.approx(0.25)
@@ -94,7 +101,9 @@ def twin(planted: Path, found: Likeness, tmp_path_factory: pytest.TempPathFactor
 
 def test_the_report_judges_a_twin_by_the_store(twin: Path, found: Likeness) -> None:
     rows = find_recipe("fidelity").run(twin, resamples=100).table.to_pylist()
-    assert {(row["measure"], row["tier"]) for row in rows} == {(t.measure, t.tier) for t in found.targets}
+    assert {(row["measure"], row["tier"]) for row in rows} == {
+        (t.measure, t.tier) for t in found.targets
+    }
     judged = [row["verdict"] for row in rows if row["verdict"] in ("fits", "does not fit")]
     assert judged.count("fits") / len(judged) >= 0.8
 
@@ -114,7 +123,10 @@ def series(store: Any) -> set[tuple[float, ...]]:
     traces = store.traces(None, columns)
     runs = np.concatenate(
         [
-            np.stack([traces.columns[name][lag : len(traces.average_cpu) - 2 + lag] for name in columns], 1)
+            np.stack(
+                [traces.columns[name][lag : len(traces.average_cpu) - 2 + lag] for name in columns],
+                1,
+            )
             for lag in range(3)
         ],
         axis=1,
@@ -128,7 +140,9 @@ def series(store: Any) -> set[tuple[float, ...]]:
 
 def test_the_same_input_gives_the_same_bytes(planted: Path, tmp_path: Path) -> None:
     folders = [
-        generate(tmp_path / name, machines=5, hours=1, seed=2, like=fit(borgtrace.open(planted), "2011"))
+        generate(
+            tmp_path / name, machines=5, hours=1, seed=2, like=fit(borgtrace.open(planted), "2011")
+        )
         for name in ("a", "b")
     ]
     first, second = ([p.read_bytes() for p in sorted(f.rglob("*.csv.gz"))] for f in folders)
@@ -137,17 +151,37 @@ def test_the_same_input_gives_the_same_bytes(planted: Path, tmp_path: Path) -> N
 
 
 def test_a_store_in_a_bucket_gives_the_same_bytes(
-    planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    planted: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with serving(tmp_path / "s3", "cells", monkeypatch) as bucket:
         shutil.copytree(planted, bucket.root / "store")
         for out, like in (("here", str(planted)), ("there", "s3://cells/store")):
             with pytest.raises(SystemExit) as ended:
-                main(["synth", str(tmp_path / out), "--machines", "10", "--hours", "1", "--seed", "2", "--like", like])
+                main(
+                    [
+                        "synth",
+                        str(tmp_path / out),
+                        "--machines",
+                        "10",
+                        "--hours",
+                        "1",
+                        "--seed",
+                        "2",
+                        "--like",
+                        like,
+                    ]
+                )
             assert ended.value.code == 0
     files = [
-        {path.relative_to(tmp_path / out): path.read_bytes() for path in (tmp_path / out).rglob("*") if path.is_file()}
+        {
+            path.relative_to(tmp_path / out): path.read_bytes()
+            for path in (tmp_path / out).rglob("*")
+            if path.is_file()
+        }
         for out in ("here", "there")
     ]
     assert files[0]
@@ -157,7 +191,11 @@ def test_a_store_in_a_bucket_gives_the_same_bytes(
 def test_a_cell_of_2019_like_one_of_2011(planted: Path, tmp_path: Path) -> None:
     found = fit(borgtrace.open(planted), "2019")
     assert [tier.name for tier in found.profile.tiers] == ["free", "beb", "production"]
-    assert {t.tier for t in found.targets if t.measure == "cpu_of_request_p50"} == {"free", "beb", "production"}
+    assert {t.tier for t in found.targets if t.measure == "cpu_of_request_p50"} == {
+        "free",
+        "beb",
+        "production",
+    }
     folder = generate(tmp_path / "out", "2019", machines=4, hours=1, seed=1, like=found)
     assert json.loads((folder / "truth.json").read_text())["rows"]["instance_usage"] > 0
 
@@ -165,7 +203,9 @@ def test_a_cell_of_2019_like_one_of_2011(planted: Path, tmp_path: Path) -> None:
 def test_a_store_of_usage_alone_says_what_it_does_not_tell(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     rows = [
-        f"t{task},{1793491200 + 300 * slot},{rng.uniform(0.2, 0.6):.3f}" for task in range(40) for slot in range(30)
+        f"t{task},{1793491200 + 300 * slot},{rng.uniform(0.2, 0.6):.3f}"
+        for task in range(40)
+        for slot in range(30)
     ]
     (tmp_path / "own.csv").write_text("task,time,cpu\n" + "\n".join(rows) + "\n")
     ingest([tmp_path / "own.csv"], tmp_path / "store", IngestOptions(capacity="8cores"))
@@ -181,7 +221,9 @@ def test_a_store_of_usage_alone_says_what_it_does_not_tell(tmp_path: Path) -> No
     generate(tmp_path / "out", machines=3, hours=1, like=found)
 
 
-def test_a_store_without_events_cannot_be_followed(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_without_events_cannot_be_followed(
+    planted: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = borgtrace.open(planted)
     monkeypatch.setitem(store.manifest.tables, "instance_events", 0)
     with pytest.raises(UsageError, match="the store has no events of tasks"):
@@ -190,7 +232,10 @@ def test_a_store_without_events_cannot_be_followed(planted: Path, monkeypatch: p
 
 def test_the_ends_of_a_distribution_count_as_their_means() -> None:
     # 1 … 10 are 5.5, and 21 … 30 are 25.5.
-    assert merged_ends(np.arange(30.0, 0.0, -1.0)).tolist() == [5.5] * 10 + list(range(11, 21)) + [25.5] * 10
+    assert (
+        merged_ends(np.arange(30.0, 0.0, -1.0)).tolist()
+        == [5.5] * 10 + list(range(11, 21)) + [25.5] * 10
+    )
     made = curve(np.arange(1.0, 31.0), None)
     assert [made.at(u) for u in (0.0, 0.5, 1.0)] == pytest.approx([5.5, 15.0, 25.5])
     assert curve(np.arange(9.0), "default") == "default"
@@ -259,7 +304,11 @@ def of_two_tasks(averages: list[float], seconds: list[float]) -> TaskClass:
         task_rows=lambda keys: np.arange(len(keys)),
         traces=lambda rows, names: SimpleNamespace(offsets=np.array([0, 4, 7]), **columns),
     )
-    use = {"cpu": np.array([0.5, 0.25]), "collection_id": np.array([1, 2]), "instance_index": np.zeros(2, np.int64)}
+    use = {
+        "cpu": np.array([0.5, 0.25]),
+        "collection_id": np.array([1, 2]),
+        "instance_index": np.zeros(2, np.int64),
+    }
     return _class(store, use, "c", CLASSES.rows[0])
 
 
@@ -276,10 +325,15 @@ def test_a_class_wanders_as_far_as_neighbouring_windows_are_alike() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_jobs", "within", "burst"), [(1, 0.5, None), (2, 0.4585, 0.5), (2, 0.917 * 0.95, 0.95), (2, 1.0, 0.95)]
+    ("n_jobs", "within", "burst"),
+    [(1, 0.5, None), (2, 0.4585, 0.5), (2, 0.917 * 0.95, 0.95), (2, 1.0, 0.95)],
 )
 def test_one_job_tells_nothing_of_bursts(n_jobs: int, within: float, burst: float | None) -> None:
-    jobs = {"size": np.ones(n_jobs), "user": np.array(["a"] * n_jobs), "name": np.array(["b"] * n_jobs)}
+    jobs = {
+        "size": np.ones(n_jobs),
+        "user": np.array(["a"] * n_jobs),
+        "name": np.array(["b"] * n_jobs),
+    }
     jobs |= {f"{name}_request": np.full(n_jobs, 0.5) for name in ("cpu", "memory")}
     use = {f"{name}_request": np.exp(np.repeat([-3.0, -1.0], 5)) for name in ("cpu", "memory")}
     # Of four submissions within the trace one is killed before it starts; one more was made before.

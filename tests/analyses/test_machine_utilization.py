@@ -10,7 +10,13 @@ from tests.analyses.tiny import answer, at, tiny, window
 MACHINES = [
     {"time": 0, "machine_id": 1, "type": "ADD", "cpu_capacity": 0.5, "memory_capacity": 0.5},
     {"time": at(300), "machine_id": 2, "type": "ADD", "cpu_capacity": 1.0, "memory_capacity": 1.0},
-    {"time": at(600), "machine_id": 1, "type": "UPDATE", "cpu_capacity": 1.0, "memory_capacity": 0.5},
+    {
+        "time": at(600),
+        "machine_id": 1,
+        "type": "UPDATE",
+        "cpu_capacity": 1.0,
+        "memory_capacity": 0.5,
+    },
     {"time": 0, "machine_id": 3, "type": "ADD"},
 ]
 
@@ -26,7 +32,9 @@ def test_slots_of_two_machines() -> None:
             window(8, 600, 0.25, 0.25, alloc_collection_id=9),  # already in the alloc's own row
         ],
     )
-    rows = {(row["resource"], row["percent"]): row for row in answer(machine_utilization.RECIPE, tables)}
+    rows = {
+        (row["resource"], row["percent"]): row for row in answer(machine_utilization.RECIPE, tables)
+    }
     # Slot 0: (0.125·300 + 0.125·150)/300 = 0.1875 of 0.5 → 37.5 %; slot 2: 0.5 of 1.0 → 50 %.
     assert {key: row["n_slots"] for key, row in rows.items() if key[0] == "cpu"} == {
         ("cpu", 0): 3,
@@ -53,4 +61,9 @@ def test_usage_outside_the_trace_alone_is_not_applicable() -> None:
 def test_slots_are_measured_up_to_the_last_window() -> None:
     assert machine_utilization.measured_slots(tiny(instance_usage=[])) == 0
     assert machine_utilization.measured_slots(tiny(instance_usage=[window(1, 0, 0.5)])) == 1
-    assert machine_utilization.measured_slots(tiny(instance_usage=[window(1, 1500, 0.5), window(2, 300, None)])) == 6
+    assert (
+        machine_utilization.measured_slots(
+            tiny(instance_usage=[window(1, 1500, 0.5), window(2, 300, None)])
+        )
+        == 6
+    )

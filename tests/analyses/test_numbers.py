@@ -24,7 +24,15 @@ from borgtrace.analyses import (
     window_change,
 )
 from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
-from borgtrace.analyses._reservation_policies import LIMITED, N_SUMS, OVERLOAD, RESERVED, SECONDS, USED, VIOLATED
+from borgtrace.analyses._reservation_policies import (
+    LIMITED,
+    N_SUMS,
+    OVERLOAD,
+    RESERVED,
+    SECONDS,
+    USED,
+    VIOLATED,
+)
 from borgtrace.analyses._trend import _ranks as ranks_of
 from borgtrace.analyses._trend import rank_correlation, slope
 from borgtrace.errors import UsageError
@@ -37,7 +45,9 @@ from tests.analyses.tiny import arrow, at, tiny, window
 def steps(n: int, **columns: list[float]) -> pa.Table:
     """Steps of half a day, behind two that hold what was there before the trace."""
     times = [WINDOW, 2 * WINDOW, *(3 * WINDOW + k * DAY // 2 for k in range(n))]
-    return pa.table({"time": times, **{name: [999.0, 999.0, *values] for name, values in columns.items()}})
+    return pa.table(
+        {"time": times, **{name: [999.0, 999.0, *values] for name, values in columns.items()}}
+    )
 
 
 def test_a_trend_is_in_tasks_a_day_and_begins_with_the_trace() -> None:
@@ -59,7 +69,12 @@ def test_a_trend_takes_two_days(n: int, long_enough: bool) -> None:
 
 def test_three_steps_make_a_trend() -> None:
     def days(n: int) -> pa.Table:
-        return pa.table({"time": [3 * WINDOW + 2 * k * DAY for k in range(n)], "pending": [4.0 * k for k in range(n)]})
+        return pa.table(
+            {
+                "time": [3 * WINDOW + 2 * k * DAY for k in range(n)],
+                "pending": [4.0 * k for k in range(n)],
+            }
+        )
 
     assert queue_length.trend(days(3), ("pending",)).value == pytest.approx(2)
     with pytest.raises(NotApplicable, match="the trace is shorter than two days"):
@@ -70,7 +85,9 @@ def test_values_that_are_alike_widen_the_interval() -> None:
     # y = 2x + e with e = (1, 1, −1, −1), centred x = (−1.5, −.5, .5, 1.5): Σx² = 5, Σxe = −4, so the slope is 2 − .8.
     x = np.arange(4.0)
     y = 2 * x + np.array([1.0, 1, -1, -1])
-    scores = np.array([-1.5, -0.5, 0.5, 1.5]) * (np.array([1.0, 1, -1, -1]) + 0.8 * np.array([-1.5, -0.5, 0.5, 1.5]))
+    scores = np.array([-1.5, -0.5, 0.5, 1.5]) * (
+        np.array([1.0, 1, -1, -1]) + 0.8 * np.array([-1.5, -0.5, 0.5, 1.5])
+    )
     plain, next_ = scores @ scores, scores[1:] @ scores[:-1]
     for lags, variance in ((0, plain), (1, plain + 2 * 0.5 * next_)):
         half = 1.959963984540054 * variance**0.5 / 5
@@ -81,7 +98,9 @@ def test_values_that_are_alike_widen_the_interval() -> None:
 def test_ties_share_their_rank() -> None:
     assert ranks_of(np.array([30.0, 10, 20, 20])).tolist() == [4, 1, 2.5, 2.5]
     # Spearman of (4, 1, 2.5, 2.5) and (1, 2, 3, 4): −1.5 ÷ √(4.5 · 5).
-    assert rank_correlation(np.array([30.0, 10, 20, 20]), np.arange(4.0)).value == pytest.approx(-1.5 / 22.5**0.5)
+    assert rank_correlation(np.array([30.0, 10, 20, 20]), np.arange(4.0)).value == pytest.approx(
+        -1.5 / 22.5**0.5
+    )
     constant = rank_correlation(np.ones(9), np.arange(9.0))
     assert np.isnan([constant.value, constant.low, constant.high]).all()
 
@@ -119,7 +138,10 @@ def test_a_top_share_needs_twice_as_many_owners() -> None:
     assert alone.reason == "fewer than 2 owners of the kind user"
     ten = owners("user", *(k / 20 for k in range(1, 21)))
     assert finding("jobs_per_owner", "JE-top-ten", ten).measured == "0.5"
-    assert finding("jobs_per_owner", "JE-top-ten", ten[:-1]).reason == "fewer than 20 owners of the kind user"
+    assert (
+        finding("jobs_per_owner", "JE-top-ten", ten[:-1]).reason
+        == "fewer than 20 owners of the kind user"
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,11 +161,15 @@ def test_a_slope_is_weighted_by_time() -> None:
     rows = cpi(2.0, 2.2, 9.0)
     # The third bin has no time.
     rows[2]["seconds"] = 0
-    assert float(finding("interference", "VERMA-cpi-cpu", rows).measured) == pytest.approx(0.2 / 2.1, rel=1e-3)
+    assert float(finding("interference", "VERMA-cpi-cpu", rows).measured) == pytest.approx(
+        0.2 / 2.1, rel=1e-3
+    )
 
 
 def test_a_mean_peak_is_that_of_the_midpoints() -> None:
-    peaks = [{"resource": "cpu", "bin": number, "n_within": n} for number, n in ((0, 0), (1, 3), (3, 1))]
+    peaks = [
+        {"resource": "cpu", "bin": number, "n_within": n} for number, n in ((0, 0), (1, 3), (3, 1))
+    ]
     # (3 · 7.5 % + 17.5 %) ÷ 4.
     assert finding("peak_to_request", "KOR-mean-cpu", peaks).measured == "0.1"
     assert finding("peak_to_request", "KOR-first-bin-cpu", peaks).measured == "0"
@@ -158,7 +184,9 @@ def days(n: int, waits: list[float], pending: list[float]) -> pa.Table:
 
 def test_waits_and_load_are_compared_over_a_week() -> None:
     rising = [float(k) for k in range(7)]
-    assert load_and_times.correlation(days(7, rising, rising), "mean_wait").value == pytest.approx(1)
+    assert load_and_times.correlation(days(7, rising, rising), "mean_wait").value == pytest.approx(
+        1
+    )
     with pytest.raises(NotApplicable, match="the trace is shorter than a week"):
         load_and_times.correlation(days(6, rising, rising), "mean_wait")
     with pytest.raises(NotApplicable, match="one of the two series is constant"):
@@ -171,15 +199,30 @@ def test_the_front_holds_what_nothing_else_beats() -> None:
     sums[:, LIMITED], sums[:, SECONDS], sums[:, USED] = 100, 100, 50
     # All others reclaim nothing and are violated half of the time.
     sums[:, RESERVED], sums[:, VIOLATED] = 100, 50
-    for place, reserved, violated in ((0, 100, 0), (1, 60, 10), (2, 60, 10), (3, 60, 20), (4, 70, 10), (5, 40, 30)):
+    for place, reserved, violated in (
+        (0, 100, 0),
+        (1, 60, 10),
+        (2, 60, 10),
+        (3, 60, 20),
+        (4, 70, 10),
+        (5, 40, 30),
+    ):
         sums[place, [RESERVED, VIOLATED]] = reserved, violated
     sums[5, OVERLOAD] = 5
     rows = reservation._rows(sums, np.array([np.nan, *[0.25] * (n - 1)]))
     # The third is violated more often, the fourth reclaims less than the first two; these two are equal.
     assert [row["is_on_front"] for row in rows][:6] == [True, True, True, False, False, True]
     assert not any(row["is_on_front"] for row in rows[6:])
-    found = {name: rows[5][name] for name in ("reclaimed", "violated", "overload", "seconds", "margin")}
-    assert found == {"reclaimed": 0.6, "violated": 0.3, "overload": 0.1, "seconds": 100, "margin": 0.25}
+    found = {
+        name: rows[5][name] for name in ("reclaimed", "violated", "overload", "seconds", "margin")
+    }
+    assert found == {
+        "reclaimed": 0.6,
+        "violated": 0.3,
+        "overload": 0.1,
+        "seconds": 100,
+        "margin": 0.25,
+    }
     assert rows[0]["margin"] is None
     sums[:, USED] = 0
     assert reservation._rows(sums, np.zeros(n))[5]["overload"] is None
@@ -191,17 +234,27 @@ USAGE = [
     for k, cpu in enumerate(series)
 ]
 TASKS = [
-    {"collection_id": task, "priority": 9, "cpu_request": 1.0, "memory_request": 0.5, "seconds": 900.0}
+    {
+        "collection_id": task,
+        "priority": 9,
+        "cpu_request": 1.0,
+        "memory_request": 0.5,
+        "seconds": 900.0,
+    }
     for task in (1, 2, 3)
 ]
 
 
-@pytest.mark.parametrize("question", [reservation, sampling_period], ids=["reservation", "sampling_period"])
+@pytest.mark.parametrize(
+    "question", [reservation, sampling_period], ids=["reservation", "sampling_period"]
+)
 def test_the_number_of_blocks_does_not_show(question: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = question.RECIPE.run(tiny(instance_usage=USAGE, tasks=TASKS))
     seen = []
     kept = _window_blocks.add
-    monkeypatch.setattr(_window_blocks, "add", lambda one, other: seen.append(1) or kept(one, other))
+    monkeypatch.setattr(
+        _window_blocks, "add", lambda one, other: seen.append(1) or kept(one, other)
+    )
     # Eight windows, three to a block: three blocks, added twice.
     monkeypatch.setattr(_window_blocks, "ROWS_PER_BLOCK", 3)
     parts = question.RECIPE.run(tiny(instance_usage=USAGE, tasks=TASKS))
@@ -221,8 +274,12 @@ def test_a_block_holds_whole_collections_of_one_range(monkeypatch: pytest.Monkey
     assert found == [[7, 9], [11, 20]]
 
 
-@pytest.mark.parametrize("question", [window_change, change_sketch], ids=["window_change", "change_sketch"])
-def test_blocks_give_the_changes_that_sql_gives(question: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "question", [window_change, change_sketch], ids=["window_change", "change_sketch"]
+)
+def test_blocks_give_the_changes_that_sql_gives(
+    question: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two windows in a slot, gaps, nothing before something, and values that are not known."""
     rng = random.Random(3)
     values = (None, 0.0, 0.1, 0.2, 0.3, 0.7)
@@ -241,7 +298,9 @@ def test_blocks_give_the_changes_that_sql_gives(question: Any, monkeypatch: pyte
 
 
 def test_what_is_said_of_a_task_stands_beside_each_of_its_windows() -> None:
-    usage = arrow("instance_usage", [window(task, start, 0.5) for task, start in ((8, 300), (7, 0), (8, 0))])
+    usage = arrow(
+        "instance_usage", [window(task, start, 0.5) for task, start in ((8, 300), (7, 0), (8, 0))]
+    )
     tasks = pa.table({"collection_id": [9, 8], "instance_index": [0, 0], "tier": [1, 2]})
     found = _window_blocks._attached(usage, tasks)
     assert found["collection_id"].to_pylist() == [7, 8, 8]
@@ -273,7 +332,11 @@ def test_how_far_scheduling_trails_at_the_end(rows: list[dict[str, Any]], measur
 
 def resubmitted(*days: int) -> list[dict[str, Any]]:
     """Days of two hours that have rows, the first and the last."""
-    return [{"hour": 24 * day + hour, "n_new": 4, "n_again": n // 2} for day, n in enumerate(days) for hour in (0, 23)]
+    return [
+        {"hour": 24 * day + hour, "n_new": 4, "n_again": n // 2}
+        for day, n in enumerate(days)
+        for hour in (0, 23)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -294,7 +357,10 @@ def test_lumps_are_days_of_more_than_twice_the_median(days_: tuple[int], measure
 
 def test_without_new_tasks_there_is_no_ratio() -> None:
     rows = [{**row, "n_new": 0} for row in resubmitted(10, 10)]
-    assert finding("resubmissions", "TIR-resubmitted-2011", rows).reason == "no new task arrives in most hours"
+    assert (
+        finding("resubmissions", "TIR-resubmitted-2011", rows).reason
+        == "no new task arrives in most hours"
+    )
 
 
 def test_a_trailing_average_is_over_the_last_steps() -> None:
@@ -310,7 +376,10 @@ def test_a_trailing_average_is_over_the_last_steps() -> None:
 def test_an_average_trails_by_whole_steps(trailing: int, step: int) -> None:
     with pytest.raises(UsageError) as caught:
         moving_averages.compute(tiny(), trailing=trailing, step=step)
-    assert str(caught.value) == f"trailing: must be a multiple of step: expected k × {step}, got {trailing}"
+    assert (
+        str(caught.value)
+        == f"trailing: must be a multiple of step: expected k × {step}, got {trailing}"
+    )
 
 
 def test_a_tail_begins_above_its_start_or_with_it() -> None:
@@ -336,7 +405,9 @@ class Frame:
     def applyInArrow(self, work: Any, schema: str) -> list[pa.Table]:
         assert schema == "position long, value long"
         found = self.rows[self.by].unique().to_pylist()
-        return [work(self.rows.filter(pc.equal(self.rows[self.by], block))) for block in reversed(found)]
+        return [
+            work(self.rows.filter(pc.equal(self.rows[self.by], block))) for block in reversed(found)
+        ]
 
 
 def test_workers_add_up_to_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,15 +33,27 @@ from tests.analyses.tiny import answer, at, tiny
         (None, "NOT_PRESENT", None, True),
     ],
 )
-def test_what_a_machine_meets(found: str | None, relation: str, value: str | None, expected: bool) -> None:
+def test_what_a_machine_meets(
+    found: str | None, relation: str, value: str | None, expected: bool
+) -> None:
     assert meets(found, relation, value) is expected
 
 
-def attribute(machine: int, name: str, value: str | None, time: int = 0, deleted: bool = False) -> dict[str, object]:
-    return {"time": time, "machine_id": machine, "name": name, "value": value, "is_deleted": deleted}
+def attribute(
+    machine: int, name: str, value: str | None, time: int = 0, deleted: bool = False
+) -> dict[str, object]:
+    return {
+        "time": time,
+        "machine_id": machine,
+        "name": name,
+        "value": value,
+        "is_deleted": deleted,
+    }
 
 
-def constraint(task: int, name: str, relation: str, value: str | None, time: int) -> dict[str, object]:
+def constraint(
+    task: int, name: str, relation: str, value: str | None, time: int
+) -> dict[str, object]:
     return {
         "collection_id": task,
         "instance_index": 0,
@@ -59,7 +71,8 @@ def event(task: int, type_: str, time: int) -> dict[str, object]:
 DAY_2 = TRACE_START + DAY + SECOND
 CELL = {
     "machine_events": [
-        {"time": 0, "machine_id": machine, "type": "ADD", "cpu_capacity": 1.0} for machine in (1, 2, 3, 4)
+        {"time": 0, "machine_id": machine, "type": "ADD", "cpu_capacity": 1.0}
+        for machine in (1, 2, 3, 4)
     ]
     + [{"time": DAY_2, "machine_id": 4, "type": "REMOVE"}],
     "machine_attributes": [
@@ -90,18 +103,37 @@ CELL = {
 
 def test_share_of_eligible_machines() -> None:
     first, second = answer(find_recipe("eligible_machines"), tiny("2019", **CELL))
-    assert (first["day"], first["n_submitted"], first["n_constrained"], first["n_machines"]) == (0, 3, 2, 4)
+    assert (first["day"], first["n_submitted"], first["n_constrained"], first["n_machines"]) == (
+        0,
+        3,
+        2,
+        4,
+    )
     assert (first["share_p0"], first["share_p50"]) == (0.25, 0.5)
-    assert (second["day"], second["n_constrained"], second["n_machines"], second["share_p50"]) == (1, 1, 3, 0.0)
+    assert (second["day"], second["n_constrained"], second["n_machines"], second["share_p50"]) == (
+        1,
+        1,
+        3,
+        0.0,
+    )
 
 
 def test_alloc_sets_alone_submit_no_task() -> None:
-    alone = {**CELL, "instance_events": [{**event(1, "SUBMIT", at(1)), "collection_type": "ALLOC_SET"}]}
-    assert find_recipe("eligible_machines").run(tiny("2019", **alone)).not_applicable == "no task is submitted"
+    alone = {
+        **CELL,
+        "instance_events": [{**event(1, "SUBMIT", at(1)), "collection_type": "ALLOC_SET"}],
+    }
+    assert (
+        find_recipe("eligible_machines").run(tiny("2019", **alone)).not_applicable
+        == "no task is submitted"
+    )
 
 
 def test_waits_by_share_of_eligible_machines() -> None:
-    found = {row["share_below"]: row for row in answer(find_recipe("delay_by_eligibility"), tiny("2019", **CELL))}
+    found = {
+        row["share_below"]: row
+        for row in answer(find_recipe("delay_by_eligibility"), tiny("2019", **CELL))
+    }
     assert {band: (row["n"], row["mean"]) for band, row in found.items()} == {
         0.01: (1, 1.0),
         0.3: (1, 10.0),
@@ -112,7 +144,10 @@ def test_waits_by_share_of_eligible_machines() -> None:
 
 def test_an_attribute_counts_at_the_instant_and_not_at_the_end_of_the_day() -> None:
     # The disk of machine 3 goes a second after task 5 asks for it: then one of four machines could run it.
-    later = {**CELL, "instance_events": [event(5, "SUBMIT", DAY_2 - SECOND), event(5, "SCHEDULE", DAY_2 + 2)]}
+    later = {
+        **CELL,
+        "instance_events": [event(5, "SUBMIT", DAY_2 - SECOND), event(5, "SCHEDULE", DAY_2 + 2)],
+    }
     later["instance_constraints"] = [constraint(5, "disk", "PRESENT", None, DAY_2 - SECOND)]
     (row,) = answer(find_recipe("eligible_machines"), tiny("2019", **later))
     assert (row["day"], row["n_machines"], row["share_p50"]) == (1, 3, 0.25)

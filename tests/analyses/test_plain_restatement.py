@@ -106,9 +106,13 @@ def test_run_times(followed: Followed, tables: Tables) -> None:
         assert row["n_at_risk"] == row["n"] - bisect_right(everyone[group], limit)
         runs = done[group]
         assert row["finished"] == (bisect_right(runs, limit) / len(runs) if runs else None)
-        assert (row["shortest"], row["longest"]) == ((runs[0] / 1e6, runs[-1] / 1e6) if runs else (None, None))
+        assert (row["shortest"], row["longest"]) == (
+            (runs[0] / 1e6, runs[-1] / 1e6) if runs else (None, None)
+        )
         # The curve never falls: its value is the largest up to here.
-        assert row["ended"] == max((share for at, share in curves[group].items() if at <= row["seconds"]), default=0.0)
+        assert row["ended"] == max(
+            (share for at, share in curves[group].items() if at <= row["seconds"]), default=0.0
+        )
 
 
 def kaplan_meier(ended: list[int], lost: list[int]) -> dict[int, float]:
@@ -133,8 +137,13 @@ def test_loads_and_mean_times(followed: Followed, tables: Tables) -> None:
         placed = until if attempt.schedule is None else attempt.schedule
         pending += max(placed, START) - max(attempt.submit, START)
         running += max(until, START) - max(placed, START)
-    assert (row["mean_pending"], row["mean_running"]) == (pending / (last - START), running / (last - START))
-    waits = [each.schedule - each.submit for each in followed.attempts if each.submit and each.schedule]
+    assert (row["mean_pending"], row["mean_running"]) == (
+        pending / (last - START),
+        running / (last - START),
+    )
+    waits = [
+        each.schedule - each.submit for each in followed.attempts if each.submit and each.schedule
+    ]
     runs = [each.end - each.schedule for each in followed.attempts if each.schedule and each.end]
     assert (row["n_scheduled"], row["mean_wait"]) == (len(waits), sum(waits) / len(waits) / 1e6)
     assert (row["n_ended"], row["mean_run"]) == (len(runs), sum(runs) / len(runs) / 1e6)
@@ -155,7 +164,9 @@ def test_waits(followed: Followed, tables: Tables) -> None:
         place = (len(found) - 1) * row["percent"] / 100.0
         low, high = found[math.floor(place)], found[math.ceil(place)]
         # To a millionth of a microsecond.
-        assert row["seconds"] == pytest.approx((low + (high - low) * (place % 1)) / 1e6, abs=1e-12, rel=1e-12)
+        assert row["seconds"] == pytest.approx(
+            (low + (high - low) * (place % 1)) / 1e6, abs=1e-12, rel=1e-12
+        )
         assert (row["n"], row["mean"]) == (len(found), sum(found) / len(found) / 1e6)
 
 
@@ -164,11 +175,19 @@ def test_weights(followed: Followed, tables: Tables) -> None:
     submitted = len(followed.attempts)
     scheduled = sum(attempt.schedule is not None for attempt in followed.attempts)
     ends = Counter(attempt.kind for attempt in followed.attempts)
-    assert (row["n_tasks"], row["n_submit"], row["n_schedule"]) == (followed.n_tasks, submitted, scheduled)
+    assert (row["n_tasks"], row["n_submit"], row["n_schedule"]) == (
+        followed.n_tasks,
+        submitted,
+        scheduled,
+    )
     names = {"n_evict": EVICT, "n_fail": 3, "n_finish": FINISH, "n_kill": 5, "n_lost": 6}
     assert {name: row[name] for name in names} == {name: ends[kind] for name, kind in names.items()}
     result = find_recipe("task_totals").run(tables)
-    measured = {claim.id: claim.measure(result.table) for claim in result.recipe.claims if "weight" in claim.id}
+    measured = {
+        claim.id: claim.measure(result.table)
+        for claim in result.recipe.claims
+        if "weight" in claim.id
+    }
     assert measured == {
         "S4-weight-completed": ends[FINISH] / followed.n_tasks,
         "S4-weight-submitted": submitted / followed.n_tasks,
@@ -179,6 +198,12 @@ def test_weights(followed: Followed, tables: Tables) -> None:
 def test_jobs_with_evictions(followed: Followed, tables: Tables) -> None:
     # The share of evicted collections outside production: 137 of 891 jobs are of production here.
     evicted = {each.job for each in followed.attempts if each.kind == EVICT}
-    production = {each.job for each in followed.attempts if each.kind == EVICT and each.priority >= 9}
-    rows = {row["group"]: row["n_evicted_jobs"] for row in answer("hazards", tables) if row["grouping"] != "class"}
+    production = {
+        each.job for each in followed.attempts if each.kind == EVICT and each.priority >= 9
+    }
+    rows = {
+        row["group"]: row["n_evicted_jobs"]
+        for row in answer("hazards", tables)
+        if row["grouping"] != "class"
+    }
     assert (rows["all"], rows["production"]) == (len(evicted), len(production)) == (891, 137)

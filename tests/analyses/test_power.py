@@ -41,15 +41,25 @@ class Cell:
         )
         self.power = power.sample(frac=1, random_state=1)  # published files are in no order
         for (cell, pdu), rows in self.power.groupby(["cell", "pdu"]):
-            flags = {name: rows[name].map({True: "true", False: "false"}) for name in rows if name.startswith("bad")}
+            flags = {
+                name: rows[name].map({True: "true", False: "false"})
+                for name in rows
+                if name.startswith("bad")
+            }
             rows.assign(**flags).to_csv(raw / f"cell{cell}_{pdu}.csv.gz", index=False)
         first = ingest([raw], folder / "store", IngestOptions(jobs=1)).manifest
         assert first
         machines = EngineTables.of(folder / "store").machine_events.machine_id.to_pandas().unique()
         self.fed = pd.DataFrame(
-            {"machine_id": [*machines[1:], 77], "cell": [*"a" * (len(machines) - 1), "b"], "pdu": "pdu31"}
+            {
+                "machine_id": [*machines[1:], 77],
+                "cell": [*"a" * (len(machines) - 1), "b"],
+                "pdu": "pdu31",
+            }
         )
-        self.fed.loc[self.fed.cell == "a", "pdu"] = ["pdu6", "pdu7"][:1] * 3 + ["pdu7"] * (len(machines) - 4)
+        self.fed.loc[self.fed.cell == "a", "pdu"] = ["pdu6", "pdu7"][:1] * 3 + ["pdu7"] * (
+            len(machines) - 4
+        )
         self.fed.to_csv(raw / "machine_to_pdu_mapping.csv.gz", index=False)
         # Its files may come later than those of the cell.
         self.result: IngestResult = ingest([raw], folder / "store", IngestOptions(jobs=1))
@@ -86,7 +96,9 @@ def test_every_row_is_stored_and_no_machine_of_another_cell_is_called_unknown(ce
 def test_the_span_of_a_store_is_that_of_its_trace(cell: Cell) -> None:
     # Power of a month would else make a trace of a day look like one of a month.
     spans = {name: one.span for name, one in cell.tables.coverage.tables.items()}
-    assert cell.tables.coverage.span == max(spans[name] for name in spans if name != "power_measurements")
+    assert cell.tables.coverage.span == max(
+        spans[name] for name in spans if name != "power_measurements"
+    )
 
 
 def test_pandas_finds_the_same_extremes_and_counts_of_both_readings(cell: Cell) -> None:
@@ -97,7 +109,9 @@ def test_pandas_finds_the_same_extremes_and_counts_of_both_readings(cell: Cell) 
         {
             "n": by.size(),
             "n_good_notebook": good_by.size(),
-            "n_good_document": by.apply(lambda g: (g.bad_measurement_data & g.bad_production_power_data).sum()),
+            "n_good_document": by.apply(
+                lambda g: (g.bad_measurement_data & g.bad_production_power_data).sum()
+            ),
             "measured_lowest": by.measured_power_util.min(),
             "measured_highest": by.measured_power_util.max(),
             "measured_mean": by.measured_power_util.mean(),
@@ -107,7 +121,9 @@ def test_pandas_finds_the_same_extremes_and_counts_of_both_readings(cell: Cell) 
             "production_mean_good": good_by.production_power_util.mean(),
         }
     ).reset_index()
-    found = cell.ask("power_domains").sort_values(["cell", "pdu"], ignore_index=True)[list(expected)]
+    found = cell.ask("power_domains").sort_values(["cell", "pdu"], ignore_index=True)[
+        list(expected)
+    ]
     pd.testing.assert_frame_equal(found, expected, rtol=1e-8, check_dtype=False)
     assert len(found) == len(DOMAINS) + 3
 
@@ -117,7 +133,11 @@ def test_pandas_draws_the_same_hours(cell: Cell) -> None:
     by = rows.groupby(["cell", "pdu", (rows.time - START) // HOUR])
     means = by[["measured_power_util", "production_power_util"]].mean().sort_index()
     found = cell.ask("power_domains", length=HOUR)
-    found = found[(found.pdu != "all") & (found.period < 24)].set_index(["cell", "pdu", "period"]).sort_index()
+    found = (
+        found[(found.pdu != "all") & (found.period < 24)]
+        .set_index(["cell", "pdu", "period"])
+        .sort_index()
+    )
     assert len(found) == 4 * 24
     assert set(found.n) == {12}
     assert np.allclose(found[["measured_mean", "production_mean"]], means, rtol=1e-8)
@@ -134,7 +154,9 @@ def test_pandas_draws_the_same_curves_as_the_notebook(cell: Cell) -> None:
             # As the query has it: to ten thousandths, and these to thousandths; draws do not lie on the borders.
             bins = (np.floor(values * 10_000 + 0.5) * 0.0001 + 1e-9).round(3)
             curve = (bins * 1000).round().astype(int).value_counts().sort_index()
-            rows = found[(found.level == level) & (found.quantity == quantity)].sort_values("permille")
+            rows = found[(found.level == level) & (found.quantity == quantity)].sort_values(
+                "permille"
+            )
             assert rows.permille.tolist() == curve.index.tolist()
             assert rows.n.tolist() == curve.tolist()
             assert np.allclose(rows.share, curve.cumsum() / curve.sum())
@@ -149,13 +171,21 @@ def _tier(priority: float) -> str:
 def test_pandas_joins_cpu_and_power_as_the_notebook_does(cell: Cell, length: int) -> None:
     usage, events = cell.frame("instance_usage"), cell.frame("instance_events")
     where = ["collection_id", "instance_index", "machine_id"]
-    known = events[events.alloc_collection_id.isna() & events.machine_id.notna()].groupby(where).priority.max()
+    known = (
+        events[events.alloc_collection_id.isna() & events.machine_id.notna()]
+        .groupby(where)
+        .priority.max()
+    )
     kept = usage[usage.alloc_collection_id.isna() & (usage.end_time - usage.start_time >= WINDOW)]
     kept = kept.merge(known.reset_index(), on=where).merge(cell.fed, on="machine_id")
     kept["tier"] = kept.priority.map(_tier)
     largest = cell.frame("machine_events").groupby("machine_id").cpu_capacity.max()
-    held = cell.fed.assign(held=cell.fed.machine_id.map(largest)).groupby(["cell", "pdu"]).held.sum()
-    cpu = kept.groupby(["cell", "pdu", kept.start_time // length, "tier"]).average_cpu.sum() / (length / WINDOW)
+    held = (
+        cell.fed.assign(held=cell.fed.machine_id.map(largest)).groupby(["cell", "pdu"]).held.sum()
+    )
+    cpu = kept.groupby(["cell", "pdu", kept.start_time // length, "tier"]).average_cpu.sum() / (
+        length / WINDOW
+    )
     moved = WINDOW if length == DAY else 0
     by = cell.power.groupby(["cell", "pdu", (cell.power.time - moved) // length])
     power = by[["measured_power_util", "production_power_util"]].mean()
@@ -164,11 +194,19 @@ def test_pandas_joins_cpu_and_power_as_the_notebook_does(cell: Cell, length: int
     assert sorted(literal.index) == sorted(cpu[cpu > 0].index)
     for key, row in literal.iterrows():
         assert row.cpu_literal == pytest.approx(cpu[key] / held[key[:2]], rel=1e-6)
-        assert (row.measured_literal, row.production_literal) == pytest.approx(tuple(power.loc[key[:3]]), rel=1e-8)
+        assert (row.measured_literal, row.production_literal) == pytest.approx(
+            tuple(power.loc[key[:3]]), rel=1e-8
+        )
     # Beside it: over all tiers every window counts once, by its length, of the time that power tells of.
-    outer = usage[usage.alloc_collection_id.isna() & (usage.start_time >= START)].merge(cell.fed, on="machine_id")
+    outer = usage[usage.alloc_collection_id.isna() & (usage.start_time >= START)].merge(
+        cell.fed, on="machine_id"
+    )
     whole = (outer.end_time - outer.start_time) // 1_000_000  # whole seconds, as everywhere
-    used = (outer.average_cpu * whole).groupby([outer.cell, outer.pdu, outer.start_time // length]).sum()
+    used = (
+        (outer.average_cpu * whole)
+        .groupby([outer.cell, outer.pdu, outer.start_time // length])
+        .sum()
+    )
     n = cell.power.groupby(["cell", "pdu", cell.power.time // length]).size()
     for key, share in found.groupby(level=[0, 1, 2]).cpu.sum().items():
         assert share == pytest.approx(used[key] / (n[key] * 300 * held[key[:2]]), rel=1e-6)

@@ -71,7 +71,17 @@ def test_removals(tables: Tables) -> None:
 
 def test_absences(tables: Tables) -> None:
     found = {row["percent"]: row["seconds"] for row in rows("machine_downtime", tables)}
-    expected = {5: 42, 10: 98, 25: 398, 50: 998, 75: 7138, 90: 31161, 95: 94522, 99: 328656, 100: 1044366}
+    expected = {
+        5: 42,
+        10: 98,
+        25: 398,
+        50: 998,
+        75: 7138,
+        90: 31161,
+        95: 94522,
+        99: 328656,
+        100: 1044366,
+    }
     for percent, seconds in expected.items():
         assert found[percent] == pytest.approx(seconds, rel=0.01)
 
@@ -101,7 +111,9 @@ def test_job_events(tables: Tables) -> None:
 
 
 def test_job_durations(tables: Tables) -> None:
-    found = {row["percent"]: row for row in rows("job_durations", tables) if row["end_type"] == "all"}
+    found = {
+        row["percent"]: row for row in rows("job_durations", tables) if row["end_type"] == "all"
+    }
     assert found[50]["n"] == 127_685
     assert round(found[50]["seconds"], 2) == 182.99
     assert round(found[90]["seconds"], 2) == 1791.95
@@ -126,16 +138,24 @@ def test_transitions(tables: Tables) -> None:
     assert ("SUBMIT", "SUBMIT") not in found
     assert sum(row["n"] for row in found.values()) == 1_561_991
     evicted = found["SUBMIT", "EVICT"]
-    assert [name for name in evicted if name.startswith("is_legal") and evicted[name]] == ["is_legal_zhu"]
+    assert [name for name in evicted if name.startswith("is_legal") and evicted[name]] == [
+        "is_legal_zhu"
+    ]
 
 
 def test_the_state_machine_claims_hold(tables: Tables) -> None:
     findings = judged("transitions", tables).values()
-    assert [(finding.measured, finding.verdict) for finding in findings] == [("123", "holds"), ("0", "holds")]
+    assert [(finding.measured, finding.verdict) for finding in findings] == [
+        ("123", "holds"),
+        ("0", "holds"),
+    ]
 
 
 def test_job_transitions_know_no_double_submit(tables: Tables) -> None:
-    found = {(row["from_type"], row["to_type"]): row["n"] for row in rows("transitions", tables, of="collections")}
+    found = {
+        (row["from_type"], row["to_type"]): row["n"]
+        for row in rows("transitions", tables, of="collections")
+    }
     assert found[None, "SUBMIT"] == 132_650
     assert found["FAIL", "SUBMIT"] == 1
     assert found["SUBMIT", "SCHEDULE"] == 132_646
@@ -162,19 +182,33 @@ def test_the_published_formula_drifts_by_the_evictions_while_pending(tables: Tab
 def test_running_tasks_at_the_start_by_class(tables: Tables) -> None:
     attempts = tables.instance_attempts
     running = attempts.filter((attempts.attempt == 1) & (attempts.schedule_time == 0))
-    found = running.group_by("scheduling_class").aggregate(n=running.count()).to_pyarrow().to_pylist()
-    assert {row["scheduling_class"]: row["n"] for row in found} == {0: 42279, 1: 25238, 2: 37557, 3: 27908}
+    found = (
+        running.group_by("scheduling_class").aggregate(n=running.count()).to_pyarrow().to_pylist()
+    )
+    assert {row["scheduling_class"]: row["n"] for row in found} == {
+        0: 42279,
+        1: 25238,
+        2: 37557,
+        3: 27908,
+    }
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "cpu", "memory"), [(9, 11, 0.732, 0.585), (0, 1, 0.219, 0.164), (2, 8, 0.184, 0.184)]
+    ("low", "high", "cpu", "memory"),
+    [(9, 11, 0.732, 0.585), (0, 1, 0.219, 0.164), (2, 8, 0.184, 0.184)],
 )
-def test_requests_at_the_start(tables: Tables, low: int, high: int, cpu: float, memory: float) -> None:
+def test_requests_at_the_start(
+    tables: Tables, low: int, high: int, cpu: float, memory: float
+) -> None:
     attempts = tables.instance_attempts
     running = attempts.filter(
-        (attempts.attempt == 1) & (attempts.schedule_time == 0) & attempts.priority.between(low, high)
+        (attempts.attempt == 1)
+        & (attempts.schedule_time == 0)
+        & attempts.priority.between(low, high)
     )
-    sums = running.aggregate(cpu=running.cpu_request.sum(), memory=running.memory_request.sum()).to_pyarrow()
+    sums = running.aggregate(
+        cpu=running.cpu_request.sum(), memory=running.memory_request.sum()
+    ).to_pyarrow()
     assert sums["cpu"][0].as_py() / 6603.25 == pytest.approx(cpu, abs=0.0006)
     assert sums["memory"][0].as_py() / 5862.75 == pytest.approx(memory, abs=0.0006)
 
@@ -206,7 +240,9 @@ def test_evictions_are_followed_at_once(tables: Tables) -> None:
         ("job_events", "JE-kill", "0.3884"),  # 51,521 of 132,650
     ],
 )
-def test_counts_over_the_files_are_claims_that_hold(tables: Tables, name: str, id_: str, measured: str) -> None:
+def test_counts_over_the_files_are_claims_that_hold(
+    tables: Tables, name: str, id_: str, measured: str
+) -> None:
     finding = judged(name, tables)[id_]
     assert finding.verdict == "holds"
     assert float(finding.measured.replace(",", "")) == pytest.approx(float(measured), rel=0.01)

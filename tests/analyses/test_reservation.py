@@ -17,7 +17,11 @@ APART = {"instance_usage": [*USAGE, window(2, 0, 0.25)], "tasks": TASKS}  # task
 
 def row(tables: Tables, policy: str, setting: float, **params: Any) -> dict[str, Any]:
     rows = answer(reservation.RECIPE, tables, **params)
-    (found,) = [row for row in rows if (row["tier"], row["policy"], row["setting"]) == ("production", policy, setting)]
+    (found,) = [
+        row
+        for row in rows
+        if (row["tier"], row["policy"], row["setting"]) == ("production", policy, setting)
+    ]
     return found
 
 
@@ -56,7 +60,9 @@ def test_borg_leaves_the_limit_for_the_first_300_s() -> None:
     assert found["reclaimed"] == 0.0625
 
 
-@pytest.mark.parametrize("second", [window(1, 600, 0.25), window(1, 300, 0.25, machine_id=2)], ids=["gap", "machine"])
+@pytest.mark.parametrize(
+    "second", [window(1, 600, 0.25), window(1, 300, 0.25, machine_id=2)], ids=["gap", "machine"]
+)
 def test_a_new_run_starts_at_the_limit(second: dict[str, Any]) -> None:
     tables = tiny(instance_usage=[window(1, 0, 0.5), second], tasks=TASKS)
     assert row(tables, "previous", 0.0)["reclaimed"] == 0.0

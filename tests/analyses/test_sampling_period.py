@@ -11,7 +11,8 @@ CPU = (0.5, 0.625, 0.5, 0.75)
 SECOND = (0.5, 1.0, 0.5, 0.75)
 TABLES = {
     "instance_usage": [
-        window(1, 300 * k, cpu, sampled_cpu=second) for k, (cpu, second) in enumerate(zip(CPU, SECOND, strict=True))
+        window(1, 300 * k, cpu, sampled_cpu=second)
+        for k, (cpu, second) in enumerate(zip(CPU, SECOND, strict=True))
     ],
     "tasks": [{"collection_id": 1, "priority": 9, "seconds": 1200.0}],
 }
@@ -21,7 +22,8 @@ def margins(rows: list[dict[str, Any]], demand: str, period: int) -> dict[float,
     return {
         row["violation"]: row["margin"]
         for row in rows
-        if (row["tier"], row["duration"], row["demand"], row["period"]) == ("production", "all", demand, period)
+        if (row["tier"], row["duration"], row["demand"], row["period"])
+        == ("production", "all", demand, period)
     }
 
 
@@ -39,10 +41,16 @@ def test_margins_of_two_periods() -> None:
 
 def test_percentiles_of_2019() -> None:
     # Nine tenths of the seconds at .5, 91 … 99 % at .75, the top at 1; the mean is .5.
-    usage = window(1, 0, 0.5, cpu_usage_distribution=[0.5] * 10 + [1.0], tail_cpu_usage_distribution=[0.75] * 9)
-    broken = window(1, 300, 0.5, cpu_usage_distribution=[0.5] * 10 + [1.0], tail_cpu_usage_distribution=[])
+    usage = window(
+        1, 0, 0.5, cpu_usage_distribution=[0.5] * 10 + [1.0], tail_cpu_usage_distribution=[0.75] * 9
+    )
+    broken = window(
+        1, 300, 0.5, cpu_usage_distribution=[0.5] * 10 + [1.0], tail_cpu_usage_distribution=[]
+    )
     tables = tiny(
-        "2019", instance_usage=[usage, broken], tasks=[{"collection_id": 1, "priority": 200, "seconds": 600.0}]
+        "2019",
+        instance_usage=[usage, broken],
+        tasks=[{"collection_id": 1, "priority": 200, "seconds": 600.0}],
     )
     rows = answer(sampling_period.RECIPE, tables, periods=(1,))
     assert margins(rows, "second", 0) == {0.1: 0.0, 0.05: 0.5, 0.01: 0.5, 0.001: 1.0}
@@ -52,11 +60,15 @@ def test_percentiles_of_2019() -> None:
 
 def test_a_gap_breaks_the_chain() -> None:
     usage = [window(1, 0, 0.25), window(1, 600, 0.5), window(2, 900, 0.5)]
-    result = sampling_period.RECIPE.run(tiny(instance_usage=usage, tasks=TABLES["tasks"]), periods=(1,))
+    result = sampling_period.RECIPE.run(
+        tiny(instance_usage=usage, tasks=TABLES["tasks"]), periods=(1,)
+    )
     assert result.not_applicable == "no task was measured in two neighboring periods"
 
 
 def test_from_nothing_no_margin_suffices() -> None:
     usage = [window(1, 0, 0.0), window(1, 300, 0.5)]
-    rows = answer(sampling_period.RECIPE, tiny(instance_usage=usage, tasks=TABLES["tasks"]), periods=(1,))
+    rows = answer(
+        sampling_period.RECIPE, tiny(instance_usage=usage, tasks=TABLES["tasks"]), periods=(1,)
+    )
     assert set(margins(rows, "window", 300).values()) == {None}

@@ -18,7 +18,11 @@ def test_peaks() -> None:
             window(4, 0, None, maximum_cpu=0.25, maximum_memory=0.25),
         ],
         tasks=[
-            {"collection_id": 1, "cpu_request": 0.5, "memory_request": 0.25},  # 3.1 %, exactly 100 %
+            {
+                "collection_id": 1,
+                "cpu_request": 0.5,
+                "memory_request": 0.25,
+            },  # 3.1 %, exactly 100 %
             {"collection_id": 2, "cpu_request": 0.5, "memory_request": 0.5},  # 150 %, 50 %
             {"collection_id": 3, "cpu_request": 0.0625, "memory_request": 0.5},  # 400 %, unknown
             {"collection_id": 4, "cpu_request": 0.0, "memory_request": None},  # no ratio
@@ -44,10 +48,34 @@ def test_cpu_time_by_duration() -> None:
     tables = tiny(
         instance_usage=[window(1, 0, 0.5)],
         tasks=[
-            {"collection_id": 1, "n_windows": 1, "seconds": 60.0, "weighted_mean_average_cpu": 0.5, "priority": 0},
-            {"collection_id": 2, "n_windows": 1, "seconds": 61.0, "weighted_mean_average_cpu": 1.0, "priority": 0},
-            {"collection_id": 3, "n_windows": 9, "seconds": 86400.0, "weighted_mean_average_cpu": 0.25, "priority": 9},
-            {"collection_id": 4, "n_windows": 9, "seconds": 9e6, "weighted_mean_average_cpu": None, "priority": None},
+            {
+                "collection_id": 1,
+                "n_windows": 1,
+                "seconds": 60.0,
+                "weighted_mean_average_cpu": 0.5,
+                "priority": 0,
+            },
+            {
+                "collection_id": 2,
+                "n_windows": 1,
+                "seconds": 61.0,
+                "weighted_mean_average_cpu": 1.0,
+                "priority": 0,
+            },
+            {
+                "collection_id": 3,
+                "n_windows": 9,
+                "seconds": 86400.0,
+                "weighted_mean_average_cpu": 0.25,
+                "priority": 9,
+            },
+            {
+                "collection_id": 4,
+                "n_windows": 9,
+                "seconds": 9e6,
+                "weighted_mean_average_cpu": None,
+                "priority": None,
+            },
             {"collection_id": 5, "n_windows": 0, "seconds": 0.0},
             {"collection_id": 6, "n_windows": 3, "seconds": 60.0, "collection_type": "ALLOC_SET"},
         ],

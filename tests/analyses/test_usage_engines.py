@@ -93,7 +93,10 @@ def cell(generation: str, seed: int = 1) -> dict[str, list[dict[str, Any]]]:
         inside = {"alloc_collection_id": rng.choice((1, 2))} if is_new and job in (5, 6, 7) else {}
         kind = {"collection_type": "ALLOC_SET" if is_set else "JOB", **inside}
         priority, machine = rng.choice(PRIORITIES[generation]), rng.randint(1, 4)
-        requests = {"cpu_request": rng.choice((0.125, 0.25, None)), "memory_request": rng.choice((0.25, 0.5))}
+        requests = {
+            "cpu_request": rng.choice((0.125, 0.25, None)),
+            "memory_request": rng.choice((0.25, 0.5)),
+        }
         first = rng.choice((-600, 0, 300, 3000))
         about = {"collection_id": job, "priority": priority, **kind}
         new = (
@@ -122,7 +125,9 @@ def cell(generation: str, seed: int = 1) -> dict[str, list[dict[str, Any]]]:
                 when = max(0, at(first)) if number < len(steps) else at(max(first, 0) + length)
                 where = {"machine_id": machine} if number >= len(steps) - 1 else {}
                 if step:
-                    tables["instance_events"].append({**task, **requests, **flag, **where, "time": when, "type": step})
+                    tables["instance_events"].append(
+                        {**task, **requests, **flag, **where, "time": when, "type": step}
+                    )
             starts = range(max(0, first), max(0, first) + length, 300)
             for start in starts:
                 usage = {
@@ -140,10 +145,14 @@ def cell(generation: str, seed: int = 1) -> dict[str, list[dict[str, Any]]]:
                 if is_new and rng.random() < 0.5:
                     usage["cpu_usage_distribution"] = sorted(rng.random() for _ in range(11))
                     usage["tail_cpu_usage_distribution"] = sorted(rng.random() for _ in range(9))
-                tables["instance_usage"].append({**window(job, start, rng.choice(NULLS), rng.choice(NULLS), **usage)})
+                tables["instance_usage"].append(
+                    {**window(job, start, rng.choice(NULLS), rng.choice(NULLS), **usage)}
+                )
             tables["tasks"].append(
                 {
-                    **{name: task[name] for name in ("collection_id", "instance_index", "priority")},
+                    **{
+                        name: task[name] for name in ("collection_id", "instance_index", "priority")
+                    },
                     **requests,
                     "collection_type": kind["collection_type"],
                     "n_windows": len(starts),
@@ -159,7 +168,8 @@ def close(left: pa.Table, right: pa.Table) -> bool:
     if left.schema != right.schema or left.num_rows != right.num_rows:
         return False
     return all(
-        a == b or (isinstance(a, float) and isinstance(b, float) and a == pytest.approx(b, rel=1e-9))
+        a == b
+        or (isinstance(a, float) and isinstance(b, float) and a == pytest.approx(b, rel=1e-9))
         for x, y in zip(left.to_pylist(), right.to_pylist(), strict=True)
         for a, b in zip(x.values(), y.values(), strict=True)
     )
@@ -183,7 +193,9 @@ IN_WORKERS = ("sampling_period",)
 @pytest.mark.parametrize(
     "recipe",
     [
-        pytest.param(recipe, id=recipe.name, marks=[] if recipe.name in IN_WORKERS else pytest.mark.scale)
+        pytest.param(
+            recipe, id=recipe.name, marks=[] if recipe.name in IN_WORKERS else pytest.mark.scale
+        )
         for recipe in RECIPES
     ],
 )
@@ -204,7 +216,9 @@ def test_rows_in_any_order_give_the_same_bytes(recipe: Recipe, generation: str) 
     for row in tables["tasks"]:
         del row["source_row"]
     shuffled = {name: random.Random(7).sample(rows, len(rows)) for name, rows in tables.items()}
-    assert recipe.run(tiny(generation, **shuffled)).table.equals(recipe.run(tiny(generation, **tables)).table)
+    assert recipe.run(tiny(generation, **shuffled)).table.equals(
+        recipe.run(tiny(generation, **tables)).table
+    )
 
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
@@ -214,7 +228,9 @@ def test_rows_in_any_order_give_the_same_bytes(recipe: Recipe, generation: str) 
     [(), ("machine_events", "collection_events", "instance_events", "tasks"), ("instance_usage",)],
     ids=["nothing", "no usage", "usage alone"],
 )
-def test_a_poor_store_is_answered_or_not_applicable(recipe: Recipe, generation: str, kept: tuple[str, ...]) -> None:
+def test_a_poor_store_is_answered_or_not_applicable(
+    recipe: Recipe, generation: str, kept: tuple[str, ...]
+) -> None:
     tables = cell(generation)
     result = recipe.run(tiny(generation, **{name: tables[name] for name in kept}))
     assert (result.not_applicable is None) == (result.table.num_rows > 0)

@@ -20,12 +20,15 @@ CPU_CAPACITY, MEMORY_CAPACITY = 6603.25, 5862.75
 
 
 @pytest.mark.parametrize(
-    ("tier", "cpu", "memory"), [("production", 0.732, 0.585), ("free", 0.219, 0.164), ("other", 0.184, 0.184)]
+    ("tier", "cpu", "memory"),
+    [("production", 0.732, 0.585), ("free", 0.219, 0.164), ("other", 0.184, 0.184)],
 )
 def test_requests_at_time_0(tables: Tables, tier: str, cpu: float, memory: float) -> None:
     changes = allocation_changes(tables)
     first = changes.filter((changes.time == 0) & (changes.tier == tier))
-    row = tables.fetch(first.aggregate(cpu=first.cpu.sum(), memory=first.memory.sum())).to_pylist()[0]
+    row = tables.fetch(first.aggregate(cpu=first.cpu.sum(), memory=first.memory.sum())).to_pylist()[
+        0
+    ]
     assert row["cpu"] / 2**24 / CPU_CAPACITY == pytest.approx(cpu, abs=5e-4)
     assert row["memory"] / 2**24 / MEMORY_CAPACITY == pytest.approx(memory, abs=5e-4)
 
@@ -36,20 +39,35 @@ def test_cpu_is_overcommitted(tables: Tables) -> None:
     assert {row["tier"] for row in rows} == {"free", "other", "production"}
     assert rows[0]["cpu_capacity"] == pytest.approx(CPU_CAPACITY, rel=1e-3)
     # 1.135 and 0.933 at time 0; the first hour starts more than it ends.
-    assert sum(row["cpu_allocated"] for row in rows) / CPU_CAPACITY == pytest.approx(1.135, abs=0.02)
-    assert sum(row["memory_allocated"] for row in rows) / MEMORY_CAPACITY == pytest.approx(0.933, abs=0.02)
+    assert sum(row["cpu_allocated"] for row in rows) / CPU_CAPACITY == pytest.approx(
+        1.135, abs=0.02
+    )
+    assert sum(row["memory_allocated"] for row in rows) / MEMORY_CAPACITY == pytest.approx(
+        0.933, abs=0.02
+    )
     # Of some of the parts no verdict is given.
     findings = {finding.id: finding.reason for finding in result.findings}
-    assert findings["TIR-cpu-overcommit"].startswith("needs all 500 parts of instance_usage, the store has 1 ")
+    assert findings["TIR-cpu-overcommit"].startswith(
+        "needs all 500 parts of instance_usage, the store has 1 "
+    )
 
 
 def test_anomalies_of_the_real_parts(tables: Tables) -> None:
-    rows = {row["anomaly"]: row for row in find_recipe("data_quality").run(tables).table.to_pylist()}
+    rows = {
+        row["anomaly"]: row for row in find_recipe("data_quality").run(tables).table.to_pylist()
+    }
     assert (rows["capacity_missing"]["n"], rows["capacity_missing"]["of"]) == (32, 21443)
-    assert rows["missing_creation_no_request"]["n"] == rows["missing_creation_no_request"]["of"] == 291
+    assert (
+        rows["missing_creation_no_request"]["n"] == rows["missing_creation_no_request"]["of"] == 291
+    )
     assert rows["machine_on_first_submit"]["of"] == 144339
     assert rows["machine_on_first_submit"]["share"] == pytest.approx(0.602, abs=5e-4)
-    for never in ("machine_missing", "machine_on_submit", "machine_events_doubled", "schedule_missing"):
+    for never in (
+        "machine_missing",
+        "machine_on_submit",
+        "machine_events_doubled",
+        "schedule_missing",
+    ):
         assert rows[never]["n"] == 0
         assert rows[never]["of"] > 0
     assert rows["job_id_reused"]["n"] == 1

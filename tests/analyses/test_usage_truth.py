@@ -87,7 +87,10 @@ def test_lengths_of_all_traces(old: Cell) -> None:
 
 
 def test_every_planted_anomaly_is_found(old: Cell) -> None:
-    planted, found = old.truth["planted"], {row["anomaly"]: row["n"] for row in old.ask("data_quality")}
+    planted, found = (
+        old.truth["planted"],
+        {row["anomaly"]: row["n"] for row in old.ask("data_quality")},
+    )
     made_up, no_requests = len(planted["made_up_events"]), len(planted["tasks_without_requests"])
     assert found["jobs_without_tasks"] == len(planted["jobs_without_tasks"])
     assert found["job_id_reused"] == len(planted["reused_job"])
@@ -96,12 +99,19 @@ def test_every_planted_anomaly_is_found(old: Cell) -> None:
     assert found["missing_info_instances"] == made_up + no_requests
     assert found["cpi_impossible"] == found["mai_impossible"] == planted["bad_counters"]
     assert found["cpu_over_1"] == planted["above_one"]
-    assert found["window_over_300s"] == found["window_off_grid"] == found["machine_events_doubled"] == 0
+    assert (
+        found["window_over_300s"]
+        == found["window_off_grid"]
+        == found["machine_events_doubled"]
+        == 0
+    )
 
 
 def test_schedulers_count_every_collection(new: Cell) -> None:
     rows, events = new.ask("schedulers"), new.truth["collection_events"]
-    assert sum(row["n_collections"] for row in rows) == events["SUBMIT"] - len(new.truth["planted"]["reused_job"])
+    assert sum(row["n_collections"] for row in rows) == events["SUBMIT"] - len(
+        new.truth["planted"]["reused_job"]
+    )
     assert sum(row["n_queued"] for row in rows) == events["QUEUE"]
     assert sum(row["n_attempts"] for row in new.ask("queueing")) <= events["QUEUE"]
 
@@ -114,7 +124,9 @@ def test_alloc_sets_hold_what_runs_inside(new: Cell) -> None:
 
 
 @pytest.mark.parametrize("which", ["old", "new"])
-def test_larger_margins_reclaim_less_and_break_less(which: str, request: pytest.FixtureRequest) -> None:
+def test_larger_margins_reclaim_less_and_break_less(
+    which: str, request: pytest.FixtureRequest
+) -> None:
     rows = request.getfixturevalue(which).ask("reservation")
     assert {row["reclaimed"] for row in rows if row["policy"] == "limit"} == {0.0}
     assert all(row["reclaimed"] >= 0.0 and 0.0 <= row["violated"] <= 1.0 for row in rows)
@@ -146,7 +158,13 @@ def _tables_of(cell: Cell) -> dict[str, pd.DataFrame]:
 
 def _tier(priority: float) -> str:
     """The tiers of 2019's notes."""
-    bounds = ((99, "free"), (115, "beb"), (119, "mid"), (359, "production"), (math.inf, "monitoring"))
+    bounds = (
+        (99, "free"),
+        (115, "beb"),
+        (119, "mid"),
+        (359, "production"),
+        (math.inf, "monitoring"),
+    )
     return next(name for highest, name in bounds if priority <= highest)
 
 
@@ -156,23 +174,38 @@ def test_pandas_reads_the_notebook_in_the_same_way(new: Cell) -> None:
     usage = usage[usage.alloc_collection_id.isna()]
     events = tables["instance_events"]
     where = ["collection_id", "instance_index", "machine_id"]
-    known = events[events.alloc_collection_id.isna() & events.machine_id.notna()].groupby(where).priority.max()
-    joined = usage[usage.end_time - usage.start_time >= 300_000_000].merge(known.reset_index(), on=where)
+    known = (
+        events[events.alloc_collection_id.isna() & events.machine_id.notna()]
+        .groupby(where)
+        .priority.max()
+    )
+    joined = usage[usage.end_time - usage.start_time >= 300_000_000].merge(
+        known.reset_index(), on=where
+    )
     joined["tier"] = [{"monitoring": "production"}.get(_tier(p), _tier(p)) for p in joined.priority]
     found = {(row["tier"], row["hour"]): row for row in new.ask("notebook")}
     assert len(joined) < len(usage)
     for resource in ("cpu", "memory"):
-        capacity = tables["machine_events"].groupby("machine_id")[f"{resource}_capacity"].max().sum()
-        sums = joined.groupby(["tier", joined.start_time // hour])[f"average_{resource}"].sum() / 12 / capacity
-        assert {key: row[f"{resource}_literal"] for key, row in found.items() if row[f"{resource}_literal"]} == {
-            key: pytest.approx(value, rel=1e-6) for key, value in sums.items() if value
-        }
+        capacity = (
+            tables["machine_events"].groupby("machine_id")[f"{resource}_capacity"].max().sum()
+        )
+        sums = (
+            joined.groupby(["tier", joined.start_time // hour])[f"average_{resource}"].sum()
+            / 12
+            / capacity
+        )
+        assert {
+            key: row[f"{resource}_literal"]
+            for key, row in found.items()
+            if row[f"{resource}_literal"]
+        } == {key: pytest.approx(value, rel=1e-6) for key, value in sums.items() if value}
 
 
 def test_pandas_corrects_the_notebook_in_the_same_way(new: Cell) -> None:
     tables, hour = _tables_of(new), 3_600_000_000
     usage = tables["instance_usage"].merge(
-        tables["tasks"][["collection_id", "instance_index", "priority"]], on=["collection_id", "instance_index"]
+        tables["tasks"][["collection_id", "instance_index", "priority"]],
+        on=["collection_id", "instance_index"],
     )
     usage["tier"] = usage.priority.map(_tier)
     hosts = usage[usage.collection_type == "ALLOC_SET"].groupby("collection_id").tier.first()
@@ -196,7 +229,13 @@ def test_pandas_corrects_the_notebook_in_the_same_way(new: Cell) -> None:
                     present[at] += max(covered, 0) * (0.0 if math.isnan(held) else held)
         for (tier, at), used in sums.items():
             row = found[tier, at]
-            assert row[f"{resource}_corrected"] == pytest.approx(used / present[at], rel=1e-5, abs=1e-9)
+            assert row[f"{resource}_corrected"] == pytest.approx(
+                used / present[at], rel=1e-5, abs=1e-9
+            )
             parts = ("literal", "windows", "unmatched", "tiers", "capacity")
-            assert row[f"{resource}_corrected"] == pytest.approx(sum(row[f"{resource}_{part}"] for part in parts))
-        assert {key for key, row in found.items() if row[f"{resource}_corrected"]} <= set(sums.index)
+            assert row[f"{resource}_corrected"] == pytest.approx(
+                sum(row[f"{resource}_{part}"] for part in parts)
+            )
+        assert {key for key, row in found.items() if row[f"{resource}_corrected"]} <= set(
+            sums.index
+        )

@@ -58,7 +58,10 @@ def test_small_usage_keeps_six_digits() -> None:
     tables = tiny(
         machine_events=MACHINES[:1],
         instance_usage=[window(1, 300 * k, 0.00013, 0.0) for k in range(12)],
-        instance_events=[event(1, 0, "SUBMIT"), event(1, 0, "SCHEDULE", cpu_request=0.25, memory_request=0.25)],
+        instance_events=[
+            event(1, 0, "SUBMIT"),
+            event(1, 0, "SCHEDULE", cpu_request=0.25, memory_request=0.25),
+        ],
         tasks=[{"collection_id": 1, "priority": 9}],
     )
     (found,) = answer(utilization.RECIPE, tables)
@@ -70,12 +73,31 @@ def test_what_runs_in_an_alloc_set_counts_once() -> None:
     tables = tiny(
         "2019",
         machine_events=MACHINES[:1],
-        instance_usage=[window(7, 0, 0.5, 0.25, collection_type="ALLOC_SET"), window(1, 0, 0.125, 0.125, **inside)],
+        instance_usage=[
+            window(7, 0, 0.5, 0.25, collection_type="ALLOC_SET"),
+            window(1, 0, 0.125, 0.125, **inside),
+        ],
         instance_events=[
             event(7, 0, "SUBMIT", priority=200, collection_type="ALLOC_SET"),
-            event(7, 0, "SCHEDULE", priority=200, collection_type="ALLOC_SET", cpu_request=1.0, memory_request=1.0),
+            event(
+                7,
+                0,
+                "SCHEDULE",
+                priority=200,
+                collection_type="ALLOC_SET",
+                cpu_request=1.0,
+                memory_request=1.0,
+            ),
             event(1, 0, "SUBMIT", priority=103, alloc_collection_id=7),
-            event(1, 0, "SCHEDULE", priority=103, cpu_request=0.25, memory_request=0.25, alloc_collection_id=7),
+            event(
+                1,
+                0,
+                "SCHEDULE",
+                priority=103,
+                cpu_request=0.25,
+                memory_request=0.25,
+                alloc_collection_id=7,
+            ),
         ],
         tasks=[
             {"collection_id": 7, "priority": 200, "collection_type": "ALLOC_SET"},
@@ -93,7 +115,10 @@ def test_claims_without_production_are_not_applicable() -> None:
     tables = tiny(
         machine_events=MACHINES[:1],
         instance_usage=[window(1, 0, 0.5, 0.25)],
-        instance_events=[event(1, 0, "SUBMIT", priority=0), event(1, 0, "SCHEDULE", priority=0, cpu_request=0.5)],
+        instance_events=[
+            event(1, 0, "SUBMIT", priority=0),
+            event(1, 0, "SCHEDULE", priority=0, cpu_request=0.5),
+        ],
         tasks=[{"collection_id": 1, "priority": 0}],
     )
     findings = {finding.id: finding for finding in utilization.RECIPE.run(tables).findings}
@@ -129,7 +154,10 @@ def test_requests_are_not_rounded_as_float32() -> None:
     tables = tiny(
         machine_events=MACHINES[:1],
         instance_usage=[window(1, 0, 0.5, 0.25, length=300)],
-        instance_events=[event(1, 0, "SUBMIT"), event(1, 0, "SCHEDULE", cpu_request=request, memory_request=request)],
+        instance_events=[
+            event(1, 0, "SUBMIT"),
+            event(1, 0, "SCHEDULE", cpu_request=request, memory_request=request),
+        ],
         tasks=[{"collection_id": 1, "priority": 9}],
     )
     (row,) = answer(utilization.RECIPE, tables)
@@ -138,13 +166,20 @@ def test_requests_are_not_rounded_as_float32() -> None:
 
 def test_requests_of_alloc_sets_are_not_rounded_as_float32() -> None:
     # Just less than half of 2⁻¹⁰ is nothing; a half more, as float32, would be one.
-    small = {"cpu_request": (0.5 - 2**-25) / 2**10, "memory_request": 0.5, "collection_type": "ALLOC_SET"}
+    small = {
+        "cpu_request": (0.5 - 2**-25) / 2**10,
+        "memory_request": 0.5,
+        "collection_type": "ALLOC_SET",
+    }
     tables = tiny(
         "2019",
-        collection_events=[{"collection_id": 7, "time": at(0), "type": "SUBMIT", "collection_type": "ALLOC_SET"}],
+        collection_events=[
+            {"collection_id": 7, "time": at(0), "type": "SUBMIT", "collection_type": "ALLOC_SET"}
+        ],
         instance_usage=[window(7, 0, 0.5, collection_type="ALLOC_SET")],
         instance_events=[
-            event(7, seconds, kind, **small) for seconds, kind in ((0, "SUBMIT"), (0, "SCHEDULE"), (2048, "FINISH"))
+            event(7, seconds, kind, **small)
+            for seconds, kind in ((0, "SUBMIT"), (0, "SCHEDULE"), (2048, "FINISH"))
         ],
         tasks=[{"collection_id": 7, "priority": 200, "collection_type": "ALLOC_SET"}],
     )
@@ -163,7 +198,9 @@ def test_what_a_machine_event_changes() -> None:
         {**machine, "time": at(900), "type": "REMOVE"},
     ]
     tables = tiny(machine_events=events)
-    found = tables.fetch(capacity_changes(tables.machine_events).order_by("time"), "changes").to_pylist()
+    found = tables.fetch(
+        capacity_changes(tables.machine_events).order_by("time"), "changes"
+    ).to_pylist()
     one = 2**24
     # A capacity that nobody published is none; two ADDs in a row add a machine once.
     changes = [(one, one // 2, 0), (0, 0, 0), (0, one // 4, 0), (-one, -3 * one // 4, 0), (0, 0, 0)]
@@ -178,7 +215,10 @@ def test_a_tier_without_a_running_attempt_is_allocated_nothing() -> None:
     tables = tiny(
         machine_events=MACHINES[:1],
         instance_usage=[window(1, 0, 0.5, 0.25), window(2, 0, 0.25, 0.125)],
-        instance_events=[event(1, 0, "SCHEDULE", cpu_request=0.25, memory_request=0.5), event(1, 300, "FINISH")],
+        instance_events=[
+            event(1, 0, "SCHEDULE", cpu_request=0.25, memory_request=0.5),
+            event(1, 300, "FINISH"),
+        ],
         tasks=[{"collection_id": 1, "priority": 9}, {"collection_id": 2, "priority": 0}],
     )
     rows = {row["tier"]: row for row in answer(utilization.RECIPE, tables)}

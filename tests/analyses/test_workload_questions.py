@@ -56,8 +56,12 @@ def test_cumulative_counts() -> None:
 
 
 def test_distances_by_hand() -> None:
-    rows = events(*(task(n, ("SUBMIT", 10 * n), ("SCHEDULE", 10 * n), ("FINISH", 100)) for n in range(11)))
-    found = {(row["process"], row["other"]): row["distance"] for row in run("submission_distances", rows)}
+    rows = events(
+        *(task(n, ("SUBMIT", 10 * n), ("SCHEDULE", 10 * n), ("FINISH", 100)) for n in range(11))
+    )
+    found = {
+        (row["process"], row["other"]): row["distance"] for row in run("submission_distances", rows)
+    }
     # eleven steps of 1/11 along the chord: just after the first, 1/11 above it; completions all at the very end
     assert found["new", "chord"] == pytest.approx(1 / 11)
     assert found["completed", "chord"] == pytest.approx(1.0)
@@ -98,11 +102,21 @@ def test_steps_without_an_event_hold_the_level() -> None:
             {"step": 600 * SECOND, "trailing": 900 * SECOND},
             "trailing: must be a multiple of step: expected k × 600000000, got 900000000",
         ),
-        ("transitions", {"of": "tasks"}, "of: unknown entity: expected instances or collections, got tasks"),
-        ("hazards", {"tier_of": "update"}, "tier_of: unknown event: expected schedule or submit, got update"),
+        (
+            "transitions",
+            {"of": "tasks"},
+            "of: unknown entity: expected instances or collections, got tasks",
+        ),
+        (
+            "hazards",
+            {"tier_of": "update"},
+            "tier_of: unknown event: expected schedule or submit, got update",
+        ),
     ],
 )
-def test_an_option_that_does_not_fit_is_refused(question: str, option: dict[str, Any], message: str) -> None:
+def test_an_option_that_does_not_fit_is_refused(
+    question: str, option: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UsageError) as caught:
         run(question, SHORT, **option)
     assert str(caught.value) == message
@@ -114,8 +128,16 @@ def test_trailing_means() -> None:
         task(1, ("SUBMIT", 310), ("SCHEDULE", 340), ("FINISH", 640)),
     )
     found = run("moving_averages", rows, trailing=600 * SECOND)
-    assert [(row["mean_wait"], row["n_scheduled"]) for row in found] == [(10.0, 1), (20.0, 2), (30.0, 1)]
-    assert [(row["mean_run"], row["n_ended"]) for row in found] == [(100.0, 1), (100.0, 1), (300.0, 1)]
+    assert [(row["mean_wait"], row["n_scheduled"]) for row in found] == [
+        (10.0, 1),
+        (20.0, 2),
+        (30.0, 1),
+    ]
+    assert [(row["mean_run"], row["n_ended"]) for row in found] == [
+        (100.0, 1),
+        (100.0, 1),
+        (300.0, 1),
+    ]
 
 
 def test_waits_by_tier() -> None:
@@ -124,7 +146,9 @@ def test_waits_by_tier() -> None:
         task(1, ("SUBMIT", 10), ("SCHEDULE", 14)),
         task(2, ("SUBMIT", 10), ("SCHEDULE", 11), priority=9),
     )
-    found = {(row["group"], row["percent"]): row["seconds"] for row in run("scheduling_delay", rows)}
+    found = {
+        (row["group"], row["percent"]): row["seconds"] for row in run("scheduling_delay", rows)
+    }
     assert (found["all", 50.0], found["free", 50.0], found["production", 50.0]) == (2.0, 3.0, 1.0)
 
 
@@ -174,13 +198,27 @@ def test_load_by_day_is_time_weighted() -> None:
 def test_jobs_that_crash() -> None:
     rows = events(
         *(
-            task(n, ("SUBMIT", 0), ("SCHEDULE", 1), ("FAIL", 2), ("SUBMIT", 3), ("SCHEDULE", 4), ("FAIL", 5), job=7)
+            task(
+                n,
+                ("SUBMIT", 0),
+                ("SCHEDULE", 1),
+                ("FAIL", 2),
+                ("SUBMIT", 3),
+                ("SCHEDULE", 4),
+                ("FAIL", 5),
+                job=7,
+            )
             for n in range(2)
         ),
         task(0, ("SUBMIT", 0), ("SCHEDULE", 1), ("FAIL", 2), job=8),
     )
     first, second = run("crash_loops", rows)
-    assert (first["collection_id"], first["n_fail"], first["n_tasks"], first["share"]) == (7, 4, 2, 0.8)
+    assert (first["collection_id"], first["n_fail"], first["n_tasks"], first["share"]) == (
+        7,
+        4,
+        2,
+        0.8,
+    )
     assert (second["collection_id"], second["share"]) == (8, 1.0)
 
 
@@ -192,9 +230,17 @@ def test_a_queue_that_grows_and_one_that_does_not() -> None:
     hours = range(72)
     growing = [event for n in hours for event in task(n, ("SUBMIT", n * 3600.0))]
     verdicts = {f.id: f.verdict for f in judged("queue_length", instance_events=growing).findings}
-    assert (verdicts["S4-obs7"], verdicts["S4-obs5"], verdicts["S4-obs8"]) == ("holds", "holds", "does not hold")
+    assert (verdicts["S4-obs7"], verdicts["S4-obs5"], verdicts["S4-obs8"]) == (
+        "holds",
+        "holds",
+        "does not hold",
+    )
     seconds = (("SUBMIT", 0.0), ("SCHEDULE", 3599.0), ("FINISH", 3599.5))
-    level = [event for n in hours for event in task(n, *((type_, n * 3600.0 + second) for type_, second in seconds))]
+    level = [
+        event
+        for n in hours
+        for event in task(n, *((type_, n * 3600.0 + second) for type_, second in seconds))
+    ]
     verdicts = {f.id: f.verdict for f in judged("queue_length", instance_events=level).findings}
     assert (verdicts["S4-obs7"], verdicts["S4-obs8"]) == ("does not hold", "does not hold")
     assert verdicts["S4-method-3-2"] == "holds"
@@ -220,14 +266,28 @@ def test_two_lumps_of_resubmissions() -> None:
 
 
 def job(number: int, *steps: tuple[str, float], **columns: Any) -> list[Event]:
-    return [{"collection_id": number, "time": at(second), "type": type_, **columns} for type_, second in steps]
+    return [
+        {"collection_id": number, "time": at(second), "type": type_, **columns}
+        for type_, second in steps
+    ]
 
 
 def test_jobs_per_hour_and_between_jobs() -> None:
-    rows = [*job(1, ("SUBMIT", 0)), *job(2, ("SUBMIT", 1)), *job(3, ("SUBMIT", 4000)), *job(4, ("SUBMIT", 7300))]
-    assert [row["n_jobs"] for row in answer(find_recipe("job_arrivals"), tiny(collection_events=rows))] == [2, 1]
+    rows = [
+        *job(1, ("SUBMIT", 0)),
+        *job(2, ("SUBMIT", 1)),
+        *job(3, ("SUBMIT", 4000)),
+        *job(4, ("SUBMIT", 7300)),
+    ]
+    assert [
+        row["n_jobs"] for row in answer(find_recipe("job_arrivals"), tiny(collection_events=rows))
+    ] == [2, 1]
     gaps = answer(find_recipe("job_interarrivals"), tiny(collection_events=rows))
-    assert (gaps[-1]["seconds"], gaps[0]["n"], gaps[0]["mean"]) == (3999.0, 3, pytest.approx(7300 / 3))
+    assert (gaps[-1]["seconds"], gaps[0]["n"], gaps[0]["mean"]) == (
+        3999.0,
+        3,
+        pytest.approx(7300 / 3),
+    )
 
 
 def test_owners() -> None:
@@ -243,7 +303,9 @@ def test_quantiles_are_those_of_the_values_written_out() -> None:
     generator = np.random.Generator(np.random.PCG64(3))
     values, n = generator.random(50), generator.integers(1, 9, 50)
     percents = [0.0, 1.0, 33.3, 50.0, 99.9, 100.0]
-    assert quantiles(values, n, percents) == pytest.approx(np.percentile(np.repeat(values, n), percents))
+    assert quantiles(values, n, percents) == pytest.approx(
+        np.percentile(np.repeat(values, n), percents)
+    )
 
 
 def test_slope_of_noise_includes_zero_and_of_a_line_does_not() -> None:
@@ -278,7 +340,9 @@ def test_the_interval_of_a_correlation_holds_95_percent_of_the_resamples() -> No
 
 def test_seven_days_are_enough_for_a_correlation() -> None:
     days = {"mean_wait": [1.0, 3, 2, 5, 4, 7, 6], "mean_pending": [2.0, 1, 4, 3, 6, 5, 7]}
-    assert load_and_times.correlation(pa.table(days), "mean_wait").value == pytest.approx(1 - 6 * 22 / 336)
+    assert load_and_times.correlation(pa.table(days), "mean_wait").value == pytest.approx(
+        1 - 6 * 22 / 336
+    )
     with pytest.raises(NotApplicable, match="shorter than a week"):
         load_and_times.correlation(pa.table(days).slice(0, 6), "mean_wait")
     with pytest.raises(NotApplicable, match="constant"):
@@ -287,11 +351,14 @@ def test_seven_days_are_enough_for_a_correlation() -> None:
 
 def test_a_tail_is_not_looked_for_beyond_an_exponent_of_ten() -> None:
     # One value of 2 among a million of 1: the exponent of the zeta law would be near 19.
-    assert discrete_exponent(np.array([1, 2]), np.array([10**6, 1]), 1) == pytest.approx(10.0, abs=1e-3)
+    assert discrete_exponent(np.array([1, 2]), np.array([10**6, 1]), 1) == pytest.approx(
+        10.0, abs=1e-3
+    )
 
 
 @pytest.mark.parametrize(
-    ("question", "reason"), [("hazards", "no task ever runs"), ("run_times", "no attempt starts within the trace")]
+    ("question", "reason"),
+    [("hazards", "no task ever runs"), ("run_times", "no attempt starts within the trace")],
 )
 def test_without_a_start_there_is_no_run(question: str, reason: str) -> None:
     found = find_recipe(question).run(tiny(instance_events=task(0, ("SUBMIT", 1), ("KILL", 2))))

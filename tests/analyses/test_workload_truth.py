@@ -71,14 +71,19 @@ def rows(name: str, tables: Tables) -> list[dict[str, Any]]:
 
 
 def test_transitions_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> None:
-    found = {f"{row['from_type'] or 'START'}>{row['to_type']}": row["n"] for row in rows("transitions", tables)}
+    found = {
+        f"{row['from_type'] or 'START'}>{row['to_type']}": row["n"]
+        for row in rows("transitions", tables)
+    }
     assert found == truth["transitions"]
 
 
 def test_ends_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> None:
     attempts = tables.instance_attempts
     ends = attempts.filter(attempts.end_type.notnull())
-    found = ends.group_by(["priority", "end_type"]).aggregate(n=ends.count()).to_pyarrow().to_pylist()
+    found = (
+        ends.group_by(["priority", "end_type"]).aggregate(n=ends.count()).to_pyarrow().to_pylist()
+    )
     planted = {
         (int(priority), kind): n
         for priority, kinds in truth["instance_events"].items()
@@ -93,7 +98,9 @@ def test_the_stock_identity_holds_at_the_end(tables: Tables, truth: dict[str, An
     for kinds in truth["instance_events"].values():
         for kind, n in kinds.items():
             counts[kind] = counts.get(kind, 0) + n
-    alive = counts["SUBMIT"] - sum(counts.get(kind, 0) for kind in ("EVICT", "FAIL", "FINISH", "KILL", "LOST"))
+    alive = counts["SUBMIT"] - sum(
+        counts.get(kind, 0) for kind in ("EVICT", "FAIL", "FINISH", "KILL", "LOST")
+    )
     levels = tables.instance_occupancy.to_pyarrow().to_pylist()
     last: dict[str, dict[str, Any]] = {}
     for row in sorted(levels, key=lambda row: row["time"]):
@@ -110,7 +117,9 @@ def test_machines_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) ->
 
 
 def test_jobs_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> None:
-    found = {row["type"]: row["n_events"] for row in rows("job_events", tables) if row["type"] != "any"}
+    found = {
+        row["type"]: row["n_events"] for row in rows("job_events", tables) if row["type"] != "any"
+    }
     if tables.generation == "2011":
         assert found == truth["collection_events"]
     else:
@@ -136,12 +145,16 @@ def shuffled(cell: Path, folder: Path, generation: str, parts: int) -> Tables:
     return EngineTables(read, Provenance(generation=generation))
 
 
-def test_answers_do_not_depend_on_row_order_or_files(cell: Path, tables: Tables, tmp_path: Path) -> None:
+def test_answers_do_not_depend_on_row_order_or_files(
+    cell: Path, tables: Tables, tmp_path: Path
+) -> None:
     others = shuffled(cell, tmp_path, tables.generation, 3)
     for name in LIFE_CYCLE:
         recipe = find_recipe(name)
         one, other = recipe.run(tables), recipe.run(others)
         assert one.table.equals(other.table), name
         # Measured on the rows alone: the tables made here have no manifest, so that scopes would differ.
-        measured = ([claim.judge(result.table) for claim in recipe.claims] for result in (one, other))
+        measured = (
+            [claim.judge(result.table) for claim in recipe.claims] for result in (one, other)
+        )
         assert next(measured) == next(measured), name

@@ -33,7 +33,9 @@ def arrow(name: str, rows: Sequence[Row]) -> pa.Table:
         assert set(row) <= set(table.names), set(row) - set(table.names)
     filled = [{"source_row": number, **row} for number, row in enumerate(rows)]
     columns = {
-        column.name: [row.get(column.name, None if column.nullable else _PLAIN[column.type]) for row in filled]
+        column.name: [
+            row.get(column.name, None if column.nullable else _PLAIN[column.type]) for row in filled
+        ]
         for column in table.columns
     }
     # An engine sees every column as nullable; so does a table in memory.
@@ -69,7 +71,9 @@ def answer(recipe: Recipe, tables: Tables, **params: Any) -> list[dict[str, Any]
     return rows
 
 
-def window(task: int, start: float, cpu: float | None, memory: float | None = None, **more: Any) -> Row:
+def window(
+    task: int, start: float, cpu: float | None, memory: float | None = None, **more: Any
+) -> Row:
     """Return a usage window of 300 s (or ``length``) of task (`task`, 0) on machine 1."""
     length = more.pop("length", 300)
     return {

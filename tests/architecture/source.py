@@ -45,7 +45,9 @@ def imports(name: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules())
         elif isinstance(node, ast.ImportFrom):
-            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            parents = (
+                package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            )
             base = ".".join([*parents, *([node.module] if node.module else [])])
             for alias in node.names:
                 whole = f"{base}.{alias.name}"
@@ -65,7 +67,11 @@ def circles() -> set[frozenset[str]]:
                 seen.add(other)
                 waiting.append(other)
         reach[start] = seen
-    return {frozenset(other for other in reach[name] if name in reach[other]) for name in edges if name in reach[name]}
+    return {
+        frozenset(other for other in reach[name] if name in reach[other])
+        for name in edges
+        if name in reach[name]
+    }
 
 
 @cache
@@ -73,7 +79,11 @@ def code_lines(path: Path) -> int:
     """Count lines of code: no docstrings, comments or blank lines."""
     free: set[int] = set()
     for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
             free.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     lines: set[int] = set()
     with path.open("rb") as file:

@@ -33,7 +33,9 @@ def run(*arguments: str | Path) -> int:
     return int(ended.value.code or 0)
 
 
-def test_one_question_prints_its_table_and_tells_its_claims(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_one_question_prints_its_table_and_tells_its_claims(
+    store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert run(store, "transitions") == 0
     out, err = capfd.readouterr()
     rows = list(csv.DictReader(out.splitlines()))
@@ -46,13 +48,22 @@ def test_one_question_prints_its_table_and_tells_its_claims(store: Path, capfd: 
     ]
 
 
-def test_a_claim_that_is_judged_is_told_with_its_kind_and_tolerance(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_claim_that_is_judged_is_told_with_its_kind_and_tolerance(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     from borgtrace.cli._answers import _print_verdicts, claims_csv
     from borgtrace.recipe import Claim, Result
     from borgtrace.recipe.criteria import near
     from tests.recipe.test_claims import question
 
-    claim = Claim("X-1", "five", near(5, 1), lambda table: table["n"][0].as_py(), "Somebody, Fig. 1", kind="derived")
+    claim = Claim(
+        "X-1",
+        "five",
+        near(5, 1),
+        lambda table: table["n"][0].as_py(),
+        "Somebody, Fig. 1",
+        kind="derived",
+    )
     result: Result = question(claim).run(tiny(tasks=[{"collection_id": 1, "instance_index": 0}]))
     _print_verdicts(result.findings)
     assert capsys.readouterr().err == "1 of 1 judged derived claims holds.\n"
@@ -62,8 +73,12 @@ def test_a_claim_that_is_judged_is_told_with_its_kind_and_tolerance(capsys: pyte
     )
 
 
-def test_files_appear_whole_beside_the_claims(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(store, "transitions", "machine_downtime", "--out", tmp_path / "answers", "--png") == 0
+def test_files_appear_whole_beside_the_claims(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        run(store, "transitions", "machine_downtime", "--out", tmp_path / "answers", "--png") == 0
+    )
     names = {path.name for path in (tmp_path / "answers").iterdir()}
     assert names == {
         "claims.csv",
@@ -101,20 +116,33 @@ def test_json_is_one_object_a_question(store: Path, capsys: pytest.CaptureFixtur
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert (first["recipe"], first["claims"][0]["id"]) == ("machine_shapes", "R12-table1")
     assert sum(row["n_last"] for row in first["rows"]) == 4
-    assert (second["rows"], second["not_applicable"]) == ([], "no machine was removed and came back")
+    assert (second["rows"], second["not_applicable"]) == (
+        [],
+        "no machine was removed and came back",
+    )
 
 
-def test_json_has_null_for_what_is_not_finite(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_null_for_what_is_not_finite(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from borgtrace.cli._printing import print_json
 
-    print_json({"rows": [{"mean": float("nan"), "n": 1}, {"mean": -math.inf, "n": None}], "bounds": (0.5, math.inf)})
+    print_json(
+        {
+            "rows": [{"mean": float("nan"), "n": 1}, {"mean": -math.inf, "n": None}],
+            "bounds": (0.5, math.inf),
+        }
+    )
     assert capsys.readouterr().out == (
         '{"rows": [{"mean": null, "n": 1}, {"mean": null, "n": null}], "bounds": [0.5, null]}\n'
     )
 
 
 def test_parameters_and_a_predicate(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(store, "queue_length", "--set", "step=3600000000", "--where", "priority >= 9", "--json") == 0
+    assert (
+        run(store, "queue_length", "--set", "step=3600000000", "--where", "priority >= 9", "--json")
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert found["provenance"]["parameters"] == {"step": 3600000000}
     assert found["provenance"]["where"] == "priority >= 9"
@@ -134,7 +162,9 @@ def test_parameters_and_a_predicate(store: Path, capsys: pytest.CaptureFixture[s
         ("transitions", "of=collections", {"of": "collections"}),
     ],
 )
-def test_settings_follow_the_grammar_of_options(recipe: str, setting: str, expected: dict[str, object]) -> None:
+def test_settings_follow_the_grammar_of_options(
+    recipe: str, setting: str, expected: dict[str, object]
+) -> None:
     from borgtrace.cli._answers import parse_settings
     from borgtrace.recipe import find_recipe
 
@@ -162,11 +192,19 @@ def test_the_list_says_what_is_asked(store: Path, capsys: pytest.CaptureFixture[
 
 
 def test_the_list_needs_no_store(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["--list"], ["machine_shapes", "--list"], ["machine_shapes", "tails", "--list"]):
+    for arguments in (
+        ["--list"],
+        ["machine_shapes", "--list"],
+        ["machine_shapes", "tails", "--list"],
+    ):
         with pytest.raises(SystemExit) as ended:
             main(["analyze", *arguments])
         assert ended.value.code == 0
-        listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
+        listed = [
+            line.split()[0]
+            for line in capsys.readouterr().out.splitlines()
+            if not line.startswith(" ")
+        ]
         assert listed == (arguments[:-1] or list(recipes()))
 
 
@@ -180,7 +218,9 @@ def test_the_list_needs_no_store(capsys: pytest.CaptureFixture[str]) -> None:
         ),
     ],
 )
-def test_without_a_store_it_says_so(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+def test_without_a_store_it_says_so(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["analyze", *arguments])
     assert (ended.value.code, capsys.readouterr().err) == (2, f"borgtrace: {message}\n")
@@ -193,22 +233,37 @@ def test_a_terminal_gets_tables_and_a_pipe_gets_csv(
     monkeypatch.setenv("COLUMNS", "120")
     shown = {}
     for is_terminal in (True, False):
-        monkeypatch.setattr("borgtrace.cli._answers.sys.stdout.isatty", lambda is_terminal=is_terminal: is_terminal)
+        monkeypatch.setattr(
+            "borgtrace.cli._answers.sys.stdout.isatty", lambda is_terminal=is_terminal: is_terminal
+        )
         assert run(store, "machine_shapes") == 0
         one = capsys.readouterr().out
         assert run(store, "machine_shapes", "transitions") == 0
         shown[is_terminal] = one, capsys.readouterr().out
     assert shown[False][0].startswith('"')
-    assert shown[False][1].startswith("recipe,id,kind,statement,published,tolerance,measured,verdict,")
+    assert shown[False][1].startswith(
+        "recipe,id,kind,statement,published,tolerance,measured,verdict,"
+    )
     assert "," not in shown[True][0].splitlines()[0]
     claims = shown[True][1].splitlines()
-    assert not claims or claims[0].split() == ["recipe", "id", "published", "tolerance", "measured", "verdict"]
+    assert not claims or claims[0].split() == [
+        "recipe",
+        "id",
+        "published",
+        "tolerance",
+        "measured",
+        "verdict",
+    ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["queue"], 2, "borgtrace: NAME: no such question: got queue; did you mean queue_length or queueing? "),
+        (
+            ["queue"],
+            2,
+            "borgtrace: NAME: no such question: got queue; did you mean queue_length or queueing? ",
+        ),
         (
             ["queue_length", "--set", "stop=1"],
             2,
@@ -224,13 +279,21 @@ def test_a_terminal_gets_tables_and_a_pipe_gets_csv(
             2,
             "borgtrace: --show-sql: unknown dialect: expected bigquery, got oracle\n",
         ),
-        (["queue_length", "--png"], 2, "borgtrace: --png: no folder to write to; name one: --out DIR\n"),
+        (
+            ["queue_length", "--png"],
+            2,
+            "borgtrace: --png: no folder to write to; name one: --out DIR\n",
+        ),
         (
             ["queue_length", "--engine", "mysql"],
             2,
             "borgtrace: --engine: unknown engine: expected duckdb, local[n] or spark://host:port, got 'mysql'\n",
         ),
-        (["queue_length", "--where", "prio > 1"], 2, "borgtrace: --where: not a predicate over tasks: "),
+        (
+            ["queue_length", "--where", "prio > 1"],
+            2,
+            "borgtrace: --where: not a predicate over tasks: ",
+        ),
     ],
 )
 def test_what_it_refuses(

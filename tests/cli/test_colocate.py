@@ -33,7 +33,21 @@ def test_one_experiment_prints_its_table(capsys):
 def test_several_write_their_files_and_end_in_advice(tmp_path: Path, capsys):
     names = ("packing_base", "packing_averages", "packing_advice")
     chosen = [word for name in names for word in ("--experiment", name)]
-    assert run("--synthetic", "80", *chosen, *FAST, "--slo", "0.99", "--capacity", "2", "--out", str(tmp_path)) == 0
+    assert (
+        run(
+            "--synthetic",
+            "80",
+            *chosen,
+            *FAST,
+            "--slo",
+            "0.99",
+            "--capacity",
+            "2",
+            "--out",
+            str(tmp_path),
+        )
+        == 0
+    )
     out, err = capsys.readouterr()
     assert " (target q ≤ 0.01; chosen on hours 0–" in err
     assert " machines of capacity 2 for " in err
@@ -69,9 +83,20 @@ def test_json(capsys):
 def test_the_papers_scale_is_one_option_and_what_was_set_stays(capsys):
     sizes = ("--realizations", "100", "--size", "5")
     for name in ("packing_rebalancing", "sum_normality"):
-        assert run("--synthetic", "10", "--experiment", name, "--paper-scale", "--json", *sizes) == 0
-    lines = [json.loads(line)["provenance"]["parameters"] for line in capsys.readouterr().out.splitlines()]
-    assert lines[0] == {"tasks": 100_000, "realizations": 100, "instances": 50, "size": 5, "seed": 0}
+        assert (
+            run("--synthetic", "10", "--experiment", name, "--paper-scale", "--json", *sizes) == 0
+        )
+    lines = [
+        json.loads(line)["provenance"]["parameters"]
+        for line in capsys.readouterr().out.splitlines()
+    ]
+    assert lines[0] == {
+        "tasks": 100_000,
+        "realizations": 100,
+        "instances": 50,
+        "size": 5,
+        "seed": 0,
+    }
     assert (lines[1]["samples"], lines[1]["realizations"]) == (10_000, 100)
 
 
@@ -82,7 +107,15 @@ def test_lists(capsys):
     out = capsys.readouterr().out
     # One column of names, one of what they do.
     lines = [line for line in out.splitlines() if line.startswith("  ")]
-    assert len({len(name) + len(gap) for name, gap in (re.match(r"  (\S+)( +)", line).groups() for line in lines)}) == 1
+    assert (
+        len(
+            {
+                len(name) + len(gap)
+                for name, gap in (re.match(r"  (\S+)( +)", line).groups() for line in lines)
+            }
+        )
+        == 1
+    )
     assert "  convolution:ρ     exact distribution of the sum of independent tasks" in lines
     assert "  dot-product       the machine whose free resources match the task's needs" in lines
 
@@ -109,8 +142,14 @@ def test_json_says_the_advice_too(capsys):
             "got STORE and --synthetic",
         ),
         (["--synthetic", "0"], "--synthetic: not a number of tasks: expected at least 1, got 0"),
-        (["--synthetic", "9", "--realizations", "50"], "--realizations: too few: expected at least 100, got 50"),
-        (["--synthetic", "9", "--instances", "0"], "--instances: too few: expected at least 1, got 0"),
+        (
+            ["--synthetic", "9", "--realizations", "50"],
+            "--realizations: too few: expected at least 100, got 50",
+        ),
+        (
+            ["--synthetic", "9", "--instances", "0"],
+            "--instances: too few: expected at least 1, got 0",
+        ),
         (
             ["--synthetic", "9", "--slo", "1"],
             "--slo: not a service level: expected above 0 and below 1, got 1; try 0.999",
@@ -134,7 +173,11 @@ def test_an_unknown_experiment_lists_the_known(capsys):
 
 
 def test_one_is_a_number_of_tasks_and_none_is_not(capsys):
-    assert run("--synthetic", "20", "--tasks", "1", "--experiment", "packing_rebalancing", *FAST) == 0
-    assert run("--synthetic", "20", "--tasks", "0", "--experiment", "packing_rebalancing", *FAST) == 2
+    assert (
+        run("--synthetic", "20", "--tasks", "1", "--experiment", "packing_rebalancing", *FAST) == 0
+    )
+    assert (
+        run("--synthetic", "20", "--tasks", "0", "--experiment", "packing_rebalancing", *FAST) == 2
+    )
     assert "--tasks: " in capsys.readouterr().err
     assert run("--synthetic", "1", "--experiment", "packing_rebalancing", *FAST) == 0

@@ -42,19 +42,27 @@ def test_moments_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     )
 
 
-def test_own_usage_with_a_machine_of_each_task_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_own_usage_with_a_machine_of_each_task_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     begin = 1_700_000_100  # a multiple of five minutes
     rows = [
-        f"{name},{begin + 300 * k},{cores}" for k in range(25) for name, cores in (("web", 2), ("db", 4), ("ml", 3))
+        f"{name},{begin + 300 * k},{cores}"
+        for k in range(25)
+        for name, cores in (("web", 2), ("db", 4), ("ml", 3))
     ]
     (tmp_path / "own.csv").write_text("\n".join(["task,time,cpu", *rows, ""]))
     own = ("--usage", tmp_path / "own.csv", "--capacity", "8cores")
-    out, err = run(capsys, *own, "--placement", tmp_path / "placed.csv", "--estimator", "average:1", "--json")
+    out, err = run(
+        capsys, *own, "--placement", tmp_path / "placed.csv", "--estimator", "average:1", "--json"
+    )
     # A quarter, half and three eighths of a machine.
     first = json.loads(out)[0]
     assert (first["estimator"], first["machines"], first["mean_load"]) == ("gpa 0.001", 2, 0.5625)
     assert "By average 1, 3 tasks need 2 machines of capacity 1." in err
-    heading, *lines = [line.split(",") for line in (tmp_path / "placed.csv").read_text().splitlines()]
+    heading, *lines = [
+        line.split(",") for line in (tmp_path / "placed.csv").read_text().splitlines()
+    ]
     assert heading == ["task", "machine"]
     assert sorted(task for task, _ in lines) == ["db", "ml", "web"]
     # Whichever come first, two fit together, and beside them there is no room for the third.

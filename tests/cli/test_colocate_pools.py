@@ -45,7 +45,9 @@ def test_percentiles(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out != from_file
 
 
-def test_short_and_failing_tasks_are_in_the_file_where_they_are_included(store: Path, tmp_path: Path) -> None:
+def test_short_and_failing_tasks_are_in_the_file_where_they_are_included(
+    store: Path, tmp_path: Path
+) -> None:
     sizes = {}
     for words in ("", "short", "short,failing"):
         assert run(store, "--include", words, "--export-pool", tmp_path / "pool") == 0
@@ -57,7 +59,10 @@ def test_short_and_failing_tasks_are_in_the_file_where_they_are_included(store: 
 
 def test_what_is_included_is_a_known_kind(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(store, "--include", "long") == 2
-    assert capsys.readouterr().err == "borgtrace: --include: unknown name: expected short or failing, got long\n"
+    assert (
+        capsys.readouterr().err
+        == "borgtrace: --include: unknown name: expected short or failing, got long\n"
+    )
 
 
 def test_no_samples(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,16 +79,22 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "store"
 
 
-def test_a_store_without_long_tasks(short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_store_without_long_tasks(
+    short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(short, "--experiment", "packing_advice") == 0
     out, err = capsys.readouterr()
     assert "packing_advice: not applicable: no long task is left of " in err
     assert "nan" not in out.lower()
     assert run(short, "--export-pool", tmp_path / "pool") == 5
-    assert capsys.readouterr().err.startswith(f"borgtrace: {short}: no pool: no long task is left of ")
+    assert capsys.readouterr().err.startswith(
+        f"borgtrace: {short}: no pool: no long task is left of "
+    )
 
 
-def test_a_store_without_usage(short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_store_without_usage(
+    short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     raw = short.parent / "raw"
     sources = [part for part in raw.rglob("part-*") if "task_usage" not in part.parts]
     ingest(sources, tmp_path / "store", IngestOptions(jobs=1))

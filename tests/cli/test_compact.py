@@ -24,7 +24,9 @@ MACHINES = [f"0,{machine},0,PLATFORM,1,1" for machine in (1, 2, 3, 4)]
 def task(job: int, priority: int, machine: int, size: str = "0.5") -> list[str]:
     """A task that runs from before the trace on."""
     events = ((0, ""), (1, machine))
-    return [f"0,,{job},0,{where},{type_},u,1,{priority},{size},{size},0,0" for type_, where in events]
+    return [
+        f"0,,{job},0,{where},{type_},u,1,{priority},{size},{size},0,0" for type_, where in events
+    ]
 
 
 def used(job: int, machine: int, usage: float) -> str:
@@ -51,11 +53,23 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four machines; four tasks of production use half of what they ask for, four free ones all of it."""
     root = tmp_path_factory.mktemp("compact")
     priorities = [9] * 4 + [0] * 4
-    events = [line for job, priority in enumerate(priorities) for line in task(job + 1, priority, job // 2 + 1)]
-    usage = [used(job + 1, job // 2 + 1, 0.25 if priority else 0.5) for job, priority in enumerate(priorities)]
+    events = [
+        line
+        for job, priority in enumerate(priorities)
+        for line in task(job + 1, priority, job // 2 + 1)
+    ]
+    usage = [
+        used(job + 1, job // 2 + 1, 0.25 if priority else 0.5)
+        for job, priority in enumerate(priorities)
+    ]
     # An end after the moment, so that the events cover it; and usage of a task that has no event.
     late = ["1000000000,,8,0,4,4,u,1,0,0.5,0.5,0,0"]
-    return store(root, machine_events=MACHINES, task_events=events + late, task_usage=[*usage, used(99, 4, 0.1)])
+    return store(
+        root,
+        machine_events=MACHINES,
+        task_events=events + late,
+        task_usage=[*usage, used(99, 4, 0.1)],
+    )
 
 
 def test_what_ifs_by_hand(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,24 +105,46 @@ def test_what_ifs_by_hand(cell: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def test_requests_become_powers_of_two(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Of 12 cores a half is 6, which becomes 8: two thirds of a machine, so that each task of production needs its own
     # (and leaves a third); four halves of the others need two more.
-    units = ("--cores-per-unit", 12, "--gib-per-unit", 8, "--what-if", "powers-of-two", "--what-if", "users-10tib")
+    units = (
+        "--cores-per-unit",
+        12,
+        "--gib-per-unit",
+        8,
+        "--what-if",
+        "powers-of-two",
+        "--what-if",
+        "users-10tib",
+    )
     _, out, _ = run(capsys, cell, "--at", "600s", *units, "--json")
     rows = json.loads(out)["rows"]
-    assert [(row["what_if"], row["machines"]) for row in rows] == [("powers-of-two", 6), ("users-10tib", 4)]
+    assert [(row["what_if"], row["machines"]) for row in rows] == [
+        ("powers-of-two", 6),
+        ("users-10tib", 4),
+    ]
 
 
 @pytest.mark.parametrize(
     ("plan", "machines"),
     [
         # Four quarters and four halves, which is what was used, without variance; twice that; all by half of requests.
-        *(("average:1", 3), ("cantelli:2", 3), ("percentile:50", 3), ("gpa:0.01", 3), ("average:2", 6)),
+        *(
+            ("average:1", 3),
+            ("cantelli:2", 3),
+            ("percentile:50", 3),
+            ("gpa:0.01", 3),
+            ("average:2", 6),
+        ),
         ("request:2", 2),
         # Four of .375 and four halves, which is all that these ask for; three quarters of them would need six machines.
         *(("reservation:0.5", 4), ("reservation:0", 3)),
     ],
 )
-def test_a_plan_by_hand(cell: Path, capsys: pytest.CaptureFixture[str], plan: str, machines: int) -> None:
-    code, out, err = run(capsys, cell, "--at", "600s", "--what-if", "planned", "--plan", plan, "--seeds", 2, "--json")
+def test_a_plan_by_hand(
+    cell: Path, capsys: pytest.CaptureFixture[str], plan: str, machines: int
+) -> None:
+    code, out, err = run(
+        capsys, cell, "--at", "600s", "--what-if", "planned", "--plan", plan, "--seeds", 2, "--json"
+    )
     assert code == 0, err
     assert [row["machines"] for row in json.loads(out)["rows"]] == [machines]
 
@@ -117,19 +153,33 @@ def test_what_estimators_make_of_windows(tmp_path: Path) -> None:
     # Windows of .25 and .75 CPU: mean .5, standard deviation .25, and a tenth of .5 above the least; memory as much.
     zeros = ",".join("0" * 12)
     usage = [
-        f"{600 + 300 * at}000000,{900 + 300 * at}000000,1,0,1,{u},{u},{zeros},0" for at, u in enumerate((0.25, 0.75))
+        f"{600 + 300 * at}000000,{900 + 300 * at}000000,1,0,1,{u},{u},{zeros},0"
+        for at, u in enumerate((0.25, 0.75))
     ]
     tables = EngineTables.of(
         borgtrace.open(
-            store(tmp_path, machine_events=MACHINES, task_events=task(1, 9, 1) + task(2, 9, 1), task_usage=usage)
+            store(
+                tmp_path,
+                machine_events=MACHINES,
+                task_events=task(1, 9, 1) + task(2, 9, 1),
+                task_usage=usage,
+            )
         )
     )
     tasks = read_tasks(tables)
-    expected = {"gpa:0.02275013": 0.5, "average:2": 1.0, "cantelli:1": 0.75, "percentile:10": 0.3, "request:2": 0.25}
+    expected = {
+        "gpa:0.02275013": 0.5,
+        "average:2": 1.0,
+        "cantelli:1": 0.75,
+        "percentile:10": 0.3,
+        "request:2": 0.25,
+    }
     for text, size in expected.items():
         plan = plan_of(parse_plan(text), tables, tasks)
         # The other task was not measured and takes its request.
-        assert (plan.sizes / UNIT).tolist() == [pytest.approx([size] * 2, abs=1e-6), [0.5, 0.5]], text
+        assert (plan.sizes / UNIT).tolist() == [pytest.approx([size] * 2, abs=1e-6), [0.5, 0.5]], (
+            text
+        )
         assert plan.unmeasured == 1
         is_gpa = text.startswith("gpa")
         assert (plan.variances / UNIT**2).tolist() == [[0.0625 * is_gpa] * 2, [0.0, 0.0]]
@@ -145,10 +195,15 @@ def test_the_claim_reads_the_change_of_its_row_where_it_has_one() -> None:
     for without in (rows, [*rows, {**row, "machines": None, "change": None}]):
         with pytest.raises(NotApplicable) as caught:
             claim.measure(pa.Table.from_pylist(without))
-        assert str(caught.value) == "needs usage: with limits alone no room is reclaimed that could be lost"
+        assert (
+            str(caught.value)
+            == "needs usage: with limits alone no room is reclaimed that could be lost"
+        )
 
 
-def test_usage_of_too_few_tasks_is_not_applicable(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage_of_too_few_tasks_is_not_applicable(
+    cell: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     _, out, _ = run(capsys, cell, "--at", "0", "--what-if", "trust-50", "--json")
     (row,) = json.loads(out)["rows"]
     assert row["note"] == "not applicable: needs usage at that time of nine tasks in ten"
@@ -172,19 +227,29 @@ def test_wrong_options_are_refused(
     assert run(capsys, cell, *arguments) == (2, "", f"borgtrace: {message}\n")
 
 
-def test_no_machines_and_no_tasks_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_machines_and_no_tasks_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bare = store(tmp_path / "bare", task_events=task(1, 9, 1))
     _, _, err = run(capsys, bare, "--at", "0")
     assert "compaction: not applicable: the store holds no rows of machine_events" in err
-    idle = store(tmp_path / "idle", machine_events=MACHINES, task_events=["700000000,,1,0,,0,u,1,9,0.5,0.5,0,0"])
+    idle = store(
+        tmp_path / "idle",
+        machine_events=MACHINES,
+        task_events=["700000000,,1,0,,0,u,1,9,0.5,0.5,0,0"],
+    )
     _, _, err = run(capsys, idle, "--at", "600s")
     assert "compaction: not applicable: no task with a known start runs at 10m" in err
 
 
 def test_files_and_lists(cell: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = run(capsys, cell, "--at", "0", "--what-if", "limits", "--seeds", 2, "--out", tmp_path / "out")
+    code, _, err = run(
+        capsys, cell, "--at", "0", "--what-if", "limits", "--seeds", 2, "--out", tmp_path / "out"
+    )
     assert code == 0, err
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {f"compaction.{kind}" for kind in ("parquet", "csv", "svg", "vl.json")} | {"claims.csv"}
+    assert names == {f"compaction.{kind}" for kind in ("parquet", "csv", "svg", "vl.json")} | {
+        "claims.csv"
+    }
     _, out, _ = run(capsys, cell, "--at", "0", "--list")
     assert out.splitlines()[0] == "limits"

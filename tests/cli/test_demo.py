@@ -26,7 +26,10 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def test_lines_are_to_be_copied_whatever_the_folder_is_called(
-    tmp_path: Path, logs: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    logs: list[Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     # A terminal with colours: neither numbers nor what looks like markup has any.
     for name, value in (("FORCE_COLOR", "1"), ("TERM", "xterm-256color"), ("COLUMNS", "80")):
@@ -60,7 +63,9 @@ def test_json_alone(tmp_path: Path, logs: list[Path], capsys: pytest.CaptureFixt
     }
 
 
-def test_a_folder_of_somebody_else_is_refused_before_the_first_step(tmp_path: Path, logs: list[Path]) -> None:
+def test_a_folder_of_somebody_else_is_refused_before_the_first_step(
+    tmp_path: Path, logs: list[Path]
+) -> None:
     (tmp_path / "mine").touch()
     with pytest.raises(UsageError) as caught:
         demo.demo(tmp_path)
@@ -89,7 +94,10 @@ def test_a_demo_empties_its_own_folder_and_no_other(tmp_path: Path) -> None:
 
 def test_steps_of_a_demo_are_commands_on_its_folder(tmp_path: Path) -> None:
     steps = demo._steps(tmp_path / "a b", 10, 2, 7)
-    assert steps[0].command == f"synth '{tmp_path}/a b/raw' --generation 2011 --machines 10 --hours 2 --seed 7"
+    assert (
+        steps[0].command
+        == f"synth '{tmp_path}/a b/raw' --generation 2011 --machines 10 --hours 2 --seed 7"
+    )
     assert [step.command.split()[0] for step in steps] == [
         "synth",
         "ingest",
@@ -100,7 +108,9 @@ def test_steps_of_a_demo_are_commands_on_its_folder(tmp_path: Path) -> None:
     ]
 
 
-def test_a_demo_in_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_demo_in_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(demo, "_run", lambda step, log: 2.0)
     demo.demo(tmp_path / "d", machines=10, hours=1, as_json=True)
     facts = json.loads(capsys.readouterr().out)
@@ -116,5 +126,7 @@ def test_a_step_that_fails_ends_the_demo_with_its_last_line(tmp_path: Path) -> N
     with pytest.raises(BorgtraceError) as caught:
         demo._run(demo._Step("x", f"info {tmp_path}/none", "y"), tmp_path / "log.txt")
     assert str(caught.value).startswith("borgtrace info: the step failed: got borgtrace: ")
-    assert f"there is no such store; make one: borgtrace ingest SRC --store {tmp_path}/none" in str(caught.value)
+    assert f"there is no such store; make one: borgtrace ingest SRC --store {tmp_path}/none" in str(
+        caught.value
+    )
     assert demo._run(demo._Step("x", "--version", "y"), tmp_path / "log.txt") > 0

@@ -45,15 +45,23 @@ def test_a_java_that_does_not_run_is_none(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_amounts_of_disk_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """12.34 GB free of a larger disk; pages of 4 KiB that make 3 GiB."""
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda folder: SimpleNamespace(total=10**12, free=12_340_000_000))
-    monkeypatch.setattr(module.os, "sysconf", {"SC_PHYS_PAGES": 3 * 2**18, "SC_PAGE_SIZE": 4096}.__getitem__)
+    monkeypatch.setattr(
+        module.shutil,
+        "disk_usage",
+        lambda folder: SimpleNamespace(total=10**12, free=12_340_000_000),
+    )
+    monkeypatch.setattr(
+        module.os, "sysconf", {"SC_PHYS_PAGES": 3 * 2**18, "SC_PAGE_SIZE": 4096}.__getitem__
+    )
     found = {check.name: check.found for check in module.checks()}
     assert (found["memory"], found["free disk here"]) == ("3.0 GiB", "12.3 GB")
     assert found["free disk for temporary files"] == f"12.3 GB in {tempfile.gettempdir()}"
 
 
 @pytest.mark.parametrize("error", [ValueError, OSError])
-def test_a_system_that_does_not_tell_its_memory(error: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_does_not_tell_its_memory(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(name: str) -> int:
         raise error
 

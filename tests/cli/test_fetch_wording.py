@@ -47,7 +47,9 @@ def test_a_plan_of_a_fetch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
         ((), "0 bytes"),
     ],
 )
-def test_sizes_that_a_server_does_not_state_are_left_out(sizes: tuple[int | None, ...], text: str) -> None:
+def test_sizes_that_a_server_does_not_state_are_left_out(
+    sizes: tuple[int | None, ...], text: str
+) -> None:
     assert _download._size([_file(part, size) for part, size in enumerate(sizes)]) == text
 
 
@@ -59,10 +61,15 @@ def test_a_disk_that_is_too_small_is_refused(tmp_path: Path) -> None:
         replace(plan, remaining=plan.free * 2).check_space()
 
 
-def test_a_fetch_that_failed_names_files_and_at_most_five(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_fetch_that_failed_names_files_and_at_most_five(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     files = tuple(_file(part, 10) for part in range(7))
     plan = Plan(bucket("2011"), tmp_path, files, files, ("gone.gz",), 70)
-    outcomes = [Outcome(file, tmp_path / file.path, SourceError(f"part {file.part}", "broken")) for file in files[:6]]
+    outcomes = [
+        Outcome(file, tmp_path / file.path, SourceError(f"part {file.part}", "broken"))
+        for file in files[:6]
+    ]
     with Session(1) as session:
         download = _download.Download(session, plan, 1, None, False)
         with pytest.raises(SourceError) as caught:

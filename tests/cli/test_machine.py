@@ -17,7 +17,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("machine")
     first = MACHINES[0].replace(",0.5,", ",0.1234567,")
     tables = {
-        "machine_events": [first, "0,6,0,P,,", "0,7,0,P,0.5,0.5", "0,8,0,P,0.5,0.5", "700000000,8,1,,0.5,0.5"],
+        "machine_events": [
+            first,
+            "0,6,0,P,,",
+            "0,7,0,P,0.5,0.5",
+            "0,8,0,P,0.5,0.5",
+            "700000000,8,1,,0.5,0.5",
+        ],
         "job_events": [line.replace(",10,", f",{job},") for line in JOBS for job in (10, 11)],
         "task_events": [EVENTS[0], EVENTS[0].replace(",10,0,5,", ",11,0,6,")],
         "task_usage": [USAGE[0], USAGE[0].replace(",10,0,5,", ",11,0,6,")],
@@ -63,14 +69,24 @@ def test_tasks_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert use == "CPU 1.2% used, 101.3% requested; memory 26.9% used, 29.9% requested"
 
 
-def test_a_share_of_an_unknown_capacity_is_none(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_share_of_an_unknown_capacity_is_none(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first, *_, last = shown(capsys, store, 6)
-    assert (first, last) == ("machine 6: up, CPU –, memory –, platform P", "its capacity is unknown")
+    assert (first, last) == (
+        "machine 6: up, CPU –, memory –, platform P",
+        "its capacity is unknown",
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "state"),
-    [((7,), "7: up"), ((8,), "8: down"), ((8, "--at", "699s"), "8: up"), ((8, "--at", "700s"), "8: down")],
+    [
+        ((7,), "7: up"),
+        ((8,), "8: down"),
+        ((8, "--at", "699s"), "8: up"),
+        ((8, "--at", "700s"), "8: down"),
+    ],
 )
 def test_a_machine_without_tasks(
     store: Path, words: tuple[object, ...], state: str, capsys: pytest.CaptureFixture[str]

@@ -10,11 +10,17 @@ from borgtrace.cli.app import COMMANDS
 
 
 def _parameters(command: str) -> set[str]:
-    return set(inspect.signature(getattr(import_module(f"borgtrace.cli.{command}"), command)).parameters)
+    return set(
+        inspect.signature(getattr(import_module(f"borgtrace.cli.{command}"), command)).parameters
+    )
 
 
 def test_every_line_is_about_a_parameter_of_its_command() -> None:
-    said = {name: lines.keys() - {"Ctrl-C", "reads", "writes"} for name, lines in _SAID.items() if name != "every"}
+    said = {
+        name: lines.keys() - {"Ctrl-C", "reads", "writes"}
+        for name, lines in _SAID.items()
+        if name != "every"
+    }
     own = {name: lines - _parameters(name) for name, lines in said.items()}
     assert own == {name: set() for name in own}
 

@@ -36,7 +36,9 @@ def test_the_table_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert code == 0, err
     rows = {(row["policy"], row["shape"]): row for row in json.loads(out)["rows"]}
     assert set(rows) == {
-        (policy, shape) for policy in ("borg:phi=0.4", "limit") for shape in ("all", "CPU 1, memory 1", "unknown")
+        (policy, shape)
+        for policy in ("borg:phi=0.4", "limit")
+        for shape in ("all", "CPU 1, memory 1", "unknown")
     }
     # Machine 7 promises .2 .2 .1 .1 and then uses .25 0 .125 0; machine 8 promises .3 .3 and uses .5 0.
     row = rows["borg:phi=0.4", "all"]
@@ -66,7 +68,12 @@ def test_the_table_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -> N
     }
     assert {name: row[name] for name in expected} == pytest.approx(expected, abs=1e-7)
     limit = rows["limit", "all"]
-    assert (limit["rate"], limit["savings"], limit["clipped"], limit["is_on_front"]) == (0.0, 0.0, 1.0, True)
+    assert (limit["rate"], limit["savings"], limit["clipped"], limit["is_on_front"]) == (
+        0.0,
+        0.0,
+        1.0,
+        True,
+    )
 
 
 def test_memory_kills_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +86,9 @@ def test_memory_kills_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_terms_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chosen = ("--resource", "cpu", "--horizon", "5m", "--explain", 7, "--at", "700s", "--json")
-    code, out, err = run(capsys, store, "--policy", "koordinator-batch", "--policy", "limit", *chosen)
+    code, out, err = run(
+        capsys, store, "--policy", "koordinator-batch", "--policy", "limit", *chosen
+    )
     assert code == 0, err
     terms = {(row["policy"], row["term"]): row["value"] for row in json.loads(out)}
     policy = "koordinator-batch:cpu=0.6,memory=0.65,calculate=usage"
@@ -98,7 +107,9 @@ def test_terms_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> Non
     )
 
 
-def test_what_comes_after_the_trace_is_not_known(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_comes_after_the_trace_is_not_known(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     chosen = ("--policy", "limit", "--resource", "cpu", "--horizon", "5m", "--explain", 7, "--json")
     came = {}
     for at in ("1500s", "1800s"):
@@ -108,17 +119,26 @@ def test_what_comes_after_the_trace_is_not_known(store: Path, capsys: pytest.Cap
     assert came == {"1500s": 0.0, "1800s": None}
 
 
-def test_files_and_the_simulators_slots(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_and_the_simulators_slots(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     chosen = ("--policy", "limit", "--horizon", "5m", "--compat", "crf", "--out", tmp_path / "out")
     code, _, err = run(capsys, store, *chosen)
     assert code == 0
     # Whole windows: machine 7 promises .5 .5 .25 and machine 8 .75 in the slot of its two windows; nothing is exceeded.
-    assert "cpu of all tasks, limit: violations 0.0000 as in crf, 0.0000 by default; savings 0.0000 and 0.0000" in err
+    assert (
+        "cpu of all tasks, limit: violations 0.0000 as in crf, 0.0000 by default; savings 0.0000 and 0.0000"
+        in err
+    )
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {f"overcommit.{kind}" for kind in ("parquet", "csv", "svg", "vl.json")} | {"claims.csv"}
+    assert names == {f"overcommit.{kind}" for kind in ("parquet", "csv", "svg", "vl.json")} | {
+        "claims.csv"
+    }
 
 
-def test_without_a_whole_horizon_there_is_no_table(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_whole_horizon_there_is_no_table(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     _, _, err = run(capsys, store, "--policy", "limit")
     reason = "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
     assert f"overcommit: not applicable: {reason}" in err
@@ -131,7 +151,16 @@ def test_an_advice_needs_days(store: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    chosen = ("--recommend", "--recommender", "request", "--resource", "cpu", "--cores-per-unit", "64", "--json")
+    chosen = (
+        "--recommend",
+        "--recommender",
+        "request",
+        "--resource",
+        "cpu",
+        "--cores-per-unit",
+        "64",
+        "--json",
+    )
     code, out, err = run(capsys, store, *chosen)
     assert code == 0, err
     rows = {row["tasks"]: row for row in json.loads(out)["rows"]}
@@ -146,8 +175,13 @@ def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
     assert {name: rows["all"][name] for name in expected} == pytest.approx(expected, rel=1e-6)
     # Slots 0 to 4: (.25 + 0 + .375 + .45 + .15 + 0) / 5 machines on the mean.
     assert rows["all"]["machines"] == pytest.approx(1.225 / 5, rel=1e-6)
-    slack = {group: (rows[group]["jobs"], rows[group]["slack_mean"]) for group in ("serving", "batch")}
-    assert slack == {"serving": (1, pytest.approx(0.025 / 0.5)), "batch": (1, pytest.approx(0.015 / 0.75))}
+    slack = {
+        group: (rows[group]["jobs"], rows[group]["slack_mean"]) for group in ("serving", "batch")
+    }
+    assert slack == {
+        "serving": (1, pytest.approx(0.025 / 0.5)),
+        "batch": (1, pytest.approx(0.015 / 0.75)),
+    }
 
 
 @pytest.mark.parametrize(
@@ -159,12 +193,18 @@ def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
             "state it, for example --cores-per-unit 64: histograms have buckets of cores and bytes",
         ),
         (("--resource", "disk"), "--resource: unknown name: expected cpu or memory, got disk"),
-        (("--horizon", "1s"), "--horizon: shorter than a slot: expected 5m or more, got 1000000 µs"),
+        (
+            ("--horizon", "1s"),
+            "--horizon: shorter than a slot: expected 5m or more, got 1000000 µs",
+        ),
         (("--machines", "-1"), "--machines: negative: expected 0 (all) or more, got -1"),
         (("--compat", "bash"), "--compat: no such simulator: expected crf, got bash"),
         (("--target", "1"), "--target: not a rate: expected above 0 and below 1, got 1"),
         (("--png",), "--png: no folder to write to; name one: --out DIR"),
-        (("--tasks", "gold"), "--tasks: no such tier: expected all, high, free, other, production, got gold"),
+        (
+            ("--tasks", "gold"),
+            "--tasks: no such tier: expected all, high, free, other, production, got gold",
+        ),
         (("--explain", "9", "--at", "700s"), "--explain: no usage on such a machine: got 9"),
         (("--explain", "8", "--at", "1500s"), "--at: nothing ran on machine 8 then: got 25m"),
         (
@@ -181,18 +221,24 @@ def test_what_is_refused(
     assert err.splitlines()[-1] == f"borgtrace: {message}"
 
 
-def test_the_list_says_what_each_policy_does_and_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_says_what_each_policy_does_and_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, out, err = run(capsys, tmp_path, "--list")
     assert (code, err) == (0, "")
-    policies, recommenders = (block.splitlines() for block in out.split("\nrecommenders (--recommend):\n"))
+    policies, recommenders = (
+        block.splitlines() for block in out.split("\nrecommenders (--recommend):\n")
+    )
     for lines in (policies, recommenders):
         assert lines == sorted(lines, key=lambda line: line.split()[0])
     assert f"{'borg':<27}φ times the sum of the limits (phi)" in policies
     assert f"{'limit':<27}the sum of the limits" in policies
-    assert f"{'gpa':<27}Gaussian quantile of the summed means and variances; ρ is per slot, not per horizon" in (
-        line.removesuffix(" (rho, history, warmup)") for line in policies
+    assert (
+        f"{'gpa':<27}Gaussian quantile of the summed means and variances; ρ is per slot, not per horizon"
+        in (line.removesuffix(" (rho, history, warmup)") for line in policies)
     )
     assert f"{'request':<27}the tasks' own requests" in recommenders
-    assert f"{'hpa':<27}HPA's replicas for a target utilization; their requests are shared by the tasks that ran" in (
-        line.removesuffix(" (target, tolerance)") for line in recommenders
+    assert (
+        f"{'hpa':<27}HPA's replicas for a target utilization; their requests are shared by the tasks that ran"
+        in (line.removesuffix(" (target, tolerance)") for line in recommenders)
     )

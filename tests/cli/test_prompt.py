@@ -43,7 +43,9 @@ def test_tables_are_listed(keys: PipeInput, capsys: pytest.CaptureFixture[str]) 
     assert "instance_usage" in capsys.readouterr().out.splitlines()
 
 
-def test_ctrl_c_and_errors_end_a_query_and_not_the_prompt(keys: PipeInput, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_and_errors_end_a_query_and_not_the_prompt(
+    keys: PipeInput, capsys: pytest.CaptureFixture[str]
+) -> None:
     queries = []
 
     def answer(query: str) -> None:

@@ -26,7 +26,9 @@ def run(*arguments: str | Path) -> int:
     return int(ended.value.code or 0)
 
 
-def test_report_of_some_questions(store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_report_of_some_questions(
+    store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     page = tmp_path / "r.html"
     assert run("report", store, page, "machine_shapes", "transitions", "utilization") == 0
     out, err = capfd.readouterr()
@@ -38,7 +40,9 @@ def test_report_of_some_questions(store: Path, tmp_path: Path, capfd: pytest.Cap
         assert f'<details class="question" id="{name}"' in html
 
 
-def test_unknown_question_is_named(store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_unknown_question_is_named(
+    store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert run("report", store, tmp_path / "r.html", "nothing") == 2
     assert "NAME: no such question: got nothing" in capfd.readouterr().err
 
@@ -46,9 +50,14 @@ def test_unknown_question_is_named(store: Path, tmp_path: Path, capfd: pytest.Ca
 def test_life_of_a_task(store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     import borgtrace
 
-    query = "select collection_id, instance_index from tasks where n_windows > 3 order by all limit 1"
+    query = (
+        "select collection_id, instance_index from tasks where n_windows > 3 order by all limit 1"
+    )
     (task,) = borgtrace.open(store).sql(query).to_pylist()
     page = tmp_path / "life.html"
-    assert run("trace", store, str(task["collection_id"]), str(task["instance_index"]), "--plot", page) == 0
+    assert (
+        run("trace", store, str(task["collection_id"]), str(task["instance_index"]), "--plot", page)
+        == 0
+    )
     assert capfd.readouterr().out == f"{page}\n"
     assert f"<h1>Task {task['collection_id']}:{task['instance_index']}</h1>" in page.read_text()

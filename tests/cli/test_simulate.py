@@ -26,7 +26,8 @@ def life(job: int, priority: int, begin: int, length: int, size: str = "0.6") ->
     """A task that is submitted and starts at once, on machine 1, and finishes; times in seconds."""
     events = ((begin, 0, ""), (begin, 1, 1), (begin + length, 4, 1))
     return [
-        f"{time * SECOND},,{job},0,{where},{type_},u,1,{priority},{size},{size},0,0" for time, type_, where in events
+        f"{time * SECOND},,{job},0,{where},{type_},u,1,{priority},{size},{size},0,0"
+        for time, type_, where in events
     ]
 
 
@@ -41,7 +42,9 @@ def simulate(
         main(["simulate", str(path), *map(str, arguments), "--json"])
     printed = capsys.readouterr()
     assert not caught.value.code, printed.err
-    return {(row["policy"], row["tier"]): row for row in json.loads(printed.out)["rows"]}, printed.err
+    return {
+        (row["policy"], row["tier"]): row for row in json.loads(printed.out)["rows"]
+    }, printed.err
 
 
 def ones(*machines: int) -> list[str]:
@@ -56,21 +59,35 @@ def test_without_contention_nobody_waits_and_nobody_is_evicted(
 ) -> None:
     cell = store(tmp_path, machine_events=ones(1, 2, 3), task_events=QUEUE)
     policies = ("recorded", "best-fit+preempt", "worst-fit", "random:k=1")
-    rows, _ = simulate(capsys, cell, *(part for policy in policies for part in ("--policy", policy)))
+    rows, _ = simulate(
+        capsys, cell, *(part for policy in policies for part in ("--policy", policy))
+    )
     for policy in policies:
         row = rows[policy, "free"]
-        assert (row["submissions"], row["starts"], row["wait_mean"], row["evicted"]) == (4, 4, 0.0, 0)
+        assert (row["submissions"], row["starts"], row["wait_mean"], row["evicted"]) == (
+            4,
+            4,
+            0.0,
+            0,
+        )
         # 301 seconds of 2001.
         assert row["running"] == pytest.approx(301 / 2001)
         assert row["factor"] == 1.0
 
 
-def test_with_a_machine_too_few_the_queue_is_that_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_a_machine_too_few_the_queue_is_that_by_hand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     # One machine, one task at a time: starts at 700, 800 and 900 s, waits of 0, 90 and 180 s, and 0 of the late one.
     cell = store(tmp_path, machine_events=ones(1), task_events=QUEUE)
     rows, _ = simulate(capsys, cell, "--policy", "first-fit", "--factor", 1)
     row = rows["first-fit", "free"]
-    assert (row["starts"], row["wait_p50"], row["wait_mean"], row["pending_end"]) == (4, 45.0, 67.5, 0)
+    assert (row["starts"], row["wait_p50"], row["wait_mean"], row["pending_end"]) == (
+        4,
+        45.0,
+        67.5,
+        0,
+    )
     # By half of their requests all three fit.
     rows, _ = simulate(capsys, cell, "--policy", "first-fit", "--factor", 0.5)
     assert rows["first-fit", "free"]["wait_mean"] == 0.0
@@ -79,9 +96,16 @@ def test_with_a_machine_too_few_the_queue_is_that_by_hand(tmp_path: Path, capsys
 def test_an_eviction_chain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # The free task starts at 700 s and is evicted at 710 s by the other, that at 720 s by production, which ends at
     # 820 s; then the other runs again, and from 920 s on the free one.
-    events = [*life(1, FREE, 700, 100), *life(2, OTHER, 710, 100), *life(3, PRODUCTION, 720, 100), *LATE]
+    events = [
+        *life(1, FREE, 700, 100),
+        *life(2, OTHER, 710, 100),
+        *life(3, PRODUCTION, 720, 100),
+        *LATE,
+    ]
     cell = store(tmp_path, machine_events=ones(1), task_events=events)
-    rows, _ = simulate(capsys, cell, "--policy", "best-fit", "--policy", "best-fit+preempt", "--factor", 1)
+    rows, _ = simulate(
+        capsys, cell, "--policy", "best-fit", "--policy", "best-fit+preempt", "--factor", 1
+    )
     name = "best-fit+preempt"
     assert {tier: rows[name, tier]["evicted"] for tier in ("free", "other", "production")} == {
         **{"free": 1, "other": 1, "production": 0}
@@ -94,7 +118,9 @@ def test_an_eviction_chain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert plain == pytest.approx({"free": 0.0, "other": 190.0, "production": 80.0})
 
 
-def test_production_never_evicts_production(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_production_never_evicts_production(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     events = [*life(1, 9, 700, 100), *life(2, 11, 710, 100), *LATE]
     cell = store(tmp_path, machine_events=ones(1), task_events=events)
     rows, _ = simulate(capsys, cell, "--policy", "best-fit+preempt")
@@ -102,7 +128,9 @@ def test_production_never_evicts_production(tmp_path: Path, capsys: pytest.Captu
     assert (row["evicted"], row["wait_mean"]) == (0, 45.0)
 
 
-def test_a_machine_that_goes_takes_its_tasks_along(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_machine_that_goes_takes_its_tasks_along(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     # Away from 750 to 760 s: the task of 700 s runs again from 760 s on.
     machines = [*ones(1), f"{750 * SECOND},1,1,PLATFORM,,", f"{760 * SECOND},1,0,PLATFORM,1,1"]
     cell = store(tmp_path, machine_events=machines, task_events=[*life(1, FREE, 700, 100), *LATE])
@@ -113,7 +141,9 @@ def test_a_machine_that_goes_takes_its_tasks_along(tmp_path: Path, capsys: pytes
     assert rows["recorded", "free"]["removed"] == 0
 
 
-def test_an_impossible_task_waits_for_ever_and_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_impossible_task_waits_for_ever_and_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     demands = [f"{700 * SECOND},5,0,0,70s3v5qRyCO/1PCdI6fVXnrW8FU/w+5CKRSa72xgcIo=,7"]
     large = [f"0,{machine},0,PLATFORM,0.5,0.5" for machine in (1, 2)]
     events = [*life(5, FREE, 700, 100, "0.1"), *life(6, FREE, 700, 100, "0.6"), *LATE]
@@ -131,19 +161,36 @@ def test_machines_and_attributes_that_come_later_meet_constraints(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Machine 1 has 8 from 900 s on, and 6 up to 750 s; machine 2 comes at 800 s and has 7.
-    attributes = [f"0,1,{DEMANDED},6,0", f"{750 * SECOND},1,{DEMANDED},,1", f"{900 * SECOND},1,{DEMANDED},8,0"]
+    attributes = [
+        f"0,1,{DEMANDED},6,0",
+        f"{750 * SECOND},1,{DEMANDED},,1",
+        f"{900 * SECOND},1,{DEMANDED},8,0",
+    ]
     attributes.append(f"{800 * SECOND},2,{DEMANDED},7,0")
     wanted = {5: (700, 7), 6: (710, 8), 7: (740, 6), 8: (760, 6)}
-    demands = [f"{begin * SECOND},{job},0,0,{DEMANDED},{value}" for job, (begin, value) in wanted.items()]
-    events = [line for job, (begin, _) in wanted.items() for line in life(job, FREE, begin, 50, "0.1")]
+    demands = [
+        f"{begin * SECOND},{job},0,0,{DEMANDED},{value}" for job, (begin, value) in wanted.items()
+    ]
+    events = [
+        line for job, (begin, _) in wanted.items() for line in life(job, FREE, begin, 50, "0.1")
+    ]
     machines = [*ones(1), f"{800 * SECOND},2,0,PLATFORM,1,1"]
-    tables = {"machine_events": machines, "machine_attributes": attributes, "task_constraints": demands}
+    tables = {
+        "machine_events": machines,
+        "machine_attributes": attributes,
+        "task_constraints": demands,
+    }
     cell = store(tmp_path, **tables, task_events=[*events, *LATE])
-    rows, err = simulate(capsys, cell, "--policy", "best-fit", "--factor", 1, "--event-log", tmp_path / "log")
-    started = (
-        "select collection_id, time // 1000000, machine_id from instance_events where type = 'SCHEDULE' order by 1"
+    rows, err = simulate(
+        capsys, cell, "--policy", "best-fit", "--factor", 1, "--event-log", tmp_path / "log"
     )
-    found = [tuple(row.values()) for row in borgtrace.open(tmp_path / "log").sql(started).to_pylist()]
+    started = (
+        "select collection_id, time // 1000000, machine_id from instance_events "
+        "where type = 'SCHEDULE' order by 1"
+    )
+    found = [
+        tuple(row.values()) for row in borgtrace.open(tmp_path / "log").sql(started).to_pylist()
+    ]
     assert found == [(5, 800, 2), (6, 900, 1), (7, 740, 1), (99, 2000, 1)]
     row = rows["best-fit", "free"]
     # Nothing has 6 when the last one comes; some machine had it, so that it is not impossible.
@@ -155,7 +202,9 @@ def test_machines_and_attributes_that_come_later_meet_constraints(
     assert "0 that fit no machine" in err
 
 
-def test_what_constraints_cost_is_said_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_constraints_cost_is_said_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     # Both wait from 700 s to the end of 2001 s: one for the attribute, one for a machine that is large enough.
     demands = [f"{700 * SECOND},5,0,0,{DEMANDED},7"]
     events = [*life(5, FREE, 700, 100, "0.1"), *life(6, FREE, 700, 100, "0.6"), *LATE]
@@ -172,12 +221,25 @@ def test_what_constraints_cost_is_said_and_counted(tmp_path: Path, capsys: pytes
     assert f"best-fit (simulated): of 1 attributes, {said}" in " ".join(err.split())
 
 
-def test_added_machines_shorten_the_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_added_machines_shorten_the_queue(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cell = store(tmp_path, machine_events=ones(7), task_events=QUEUE)
-    given = ("--policy", "first-fit", "--factor", 1, "--add-machines", "1:1:1", "--add-machines", "2:1:1")
+    given = (
+        "--policy",
+        "first-fit",
+        "--factor",
+        1,
+        "--add-machines",
+        "1:1:1",
+        "--add-machines",
+        "2:1:1",
+    )
     rows, err = simulate(capsys, cell, *given, "--each-constraint")
     # With two machines only the third waits, from 720 to 800 s; with three nobody.
-    waits = [rows[f"first-fit{added}", "free"]["wait_mean"] for added in ("", " + 1:1:1", " + 2:1:1")]
+    waits = [
+        rows[f"first-fit{added}", "free"]["wait_mean"] for added in ("", " + 1:1:1", " + 2:1:1")
+    ]
     assert waits == [67.5, 20.0, 0.0]
     # A third of the CPU that one machine had.
     used = [rows[f"first-fit{added}", "free"]["cpu"] for added in ("", " + 2:1:1")]
@@ -185,15 +247,23 @@ def test_added_machines_shorten_the_queue(tmp_path: Path, capsys: pytest.Capture
     assert "attributes" not in err
 
 
-def test_other_machines_and_usage_instead_of_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_machines_and_usage_instead_of_requests(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     usage = [used(job, 1, 0.3) for job in (1, 2, 3)]
-    cell = store(tmp_path, machine_events=["0,7,0,PLATFORM,0.5,1"], task_events=QUEUE, task_usage=usage)
+    cell = store(
+        tmp_path, machine_events=["0,7,0,PLATFORM,0.5,1"], task_events=QUEUE, task_usage=usage
+    )
     given = ("--policy", "recorded", "--policy", "first-fit", "--upgrade-machines", "0.5:1=1:1")
     rows, _ = simulate(capsys, cell, *given, "--factor", 1)
     # None of .6 fits a half; on a whole machine the queue is the known one.
     names = [("first-fit", "free"), ("first-fit upgraded 0.5:1=1:1", "free")]
     assert [(rows[name]["starts"], rows[name]["impossible"]) for name in names] == [(1, 3), (4, 0)]
-    assert (rows[names[1]]["wait_mean"], rows[names[1]]["wait_small"], rows[names[1]]["wait_large"]) == (
+    assert (
+        rows[names[1]]["wait_mean"],
+        rows[names[1]]["wait_small"],
+        rows[names[1]]["wait_large"],
+    ) == (
         67.5,
         0.0,
         90.0,
@@ -206,7 +276,9 @@ def test_other_machines_and_usage_instead_of_requests(tmp_path: Path, capsys: py
     assert rows["recorded", "free"]["factor"] == 1.0
 
 
-@pytest.mark.parametrize("text", ["0.5:1", "0.5:1=1", "0.5:1=1:1=1:1", "a:1=1:1", "0:1=1:1", "0.5:1=1:1.5"])
+@pytest.mark.parametrize(
+    "text", ["0.5:1", "0.5:1=1", "0.5:1=1:1=1:1", "a:1=1:1", "0:1=1:1", "0.5:1=1:1.5"]
+)
 def test_upgrades_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         SIMULATE.run("nowhere", upgrade_machines=(text,))
@@ -221,16 +293,22 @@ def test_a_plan_that_is_no_room_test_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         SIMULATE.run("nowhere", plan=text)
     expected = "average, cantelli, percentile, request, reservation, reclaimed, overcommit:POLICY, or gpa up to 0.5"
-    assert str(caught.value) == f"--plan: no room test of a scheduler: expected {expected}, got {text}"
+    assert (
+        str(caught.value) == f"--plan: no room test of a scheduler: expected {expected}, got {text}"
+    )
     for margin in ("-0.1", "inf", "nan", "a", ""):
         with pytest.raises(UsageError) as caught:
             SIMULATE.run("nowhere", plan=f"reservation:{margin}")
         assert (
-            str(caught.value) == f"--plan: no margin: expected reservation:SHARE, 0 or more, got reservation:{margin}"
+            str(caught.value)
+            == f"--plan: no margin: expected reservation:SHARE, 0 or more, got reservation:{margin}"
         )
     with pytest.raises(UsageError) as caught:
         SIMULATE.run("nowhere", plan="gpa:0.01", factor=0.5)
-    assert str(caught.value) == "--factor: not beside --plan: expected one of the two, got --plan gpa:0.01 --factor 0.5"
+    assert (
+        str(caught.value)
+        == "--factor: not beside --plan: expected one of the two, got --plan gpa:0.01 --factor 0.5"
+    )
 
 
 @pytest.mark.parametrize("text", ["2:1", "0:1:1", "-1:1:1", "2:1.5:1", "2:1:0", "2:a:1", "2:1:1:1"])
@@ -243,9 +321,16 @@ def test_added_machines_that_are_none_are_refused(text: str) -> None:
     )
 
 
-def test_tasks_without_half_of_their_events_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tasks_without_half_of_their_events_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     # Two of four have no SUBMIT: they arrive when they were scheduled, and the queue is the same.
-    events = [*life(1, FREE, 700, 100)[1:], *life(2, FREE, 710, 100)[1:], *life(3, FREE, 720, 100), *LATE]
+    events = [
+        *life(1, FREE, 700, 100)[1:],
+        *life(2, FREE, 710, 100)[1:],
+        *life(3, FREE, 720, 100),
+        *LATE,
+    ]
     cell = store(tmp_path, machine_events=[*ones(1), "0,2,0,PLATFORM,,"], task_events=events)
     rows, err = simulate(capsys, cell, "--policy", "first-fit", "--factor", 1)
     assert rows["first-fit", "free"]["wait_mean"] == 67.5
@@ -261,7 +346,13 @@ def test_recorded_is_the_trace(tmp_path: Path) -> None:
         return f"{time * SECOND},,{job},0,{machine},{type_},u,1,{priority},0.1,0.1,0,0"
 
     more = [event(800, 10, 0), event(900, 10, 5), event(800, 11, 1, 77, PRODUCTION)]
-    again = [event(700, 12, 0), event(701, 12, 1, 1), event(750, 12, 2, 1), event(751, 12, 0), event(760, 12, 1, 1)]
+    again = [
+        event(700, 12, 0),
+        event(701, 12, 1, 1),
+        event(750, 12, 2, 1),
+        event(751, 12, 0),
+        event(760, 12, 1, 1),
+    ]
     cell = store(tmp_path, machine_events=ones(1), task_events=[*QUEUE, *more, *again])
     opened = borgtrace.open(cell)
     tables = EngineTables.of(opened)
@@ -269,7 +360,9 @@ def test_recorded_is_the_trace(tmp_path: Path) -> None:
     assert (trace.unknown_machine, trace.without_submit) == (1, 1)
     for place, (_, low, high) in enumerate(tables.dialect.tiers):
         attempts = tables.instance_attempts
-        known = tables.fetch(occupancy(attempts.filter(attempts.priority.between(low, high))).order_by("time"))
+        known = tables.fetch(
+            occupancy(attempts.filter(attempts.priority.between(low, high))).order_by("time")
+        )
         found = levels(trace, recorded(trace), place)
         for name, values in zip(("time", "pending", "running"), found, strict=True):
             assert np.array_equal(values, known[name].to_numpy()), name
@@ -290,9 +383,17 @@ def test_room_has_colors_of_its_own(tmp_path: Path) -> None:
     assert (colors, drawn["resolve"]["scale"]) == (["tier", "series"], {"color": "independent"})
 
 
-def test_an_event_log_is_a_store_that_tells_the_schedule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    jobs = [f"{time * SECOND},,3,{type_},u,1,job,logical" for time, type_ in ((720, 0), (720, 1), (820, 4))]
-    jobs += [f"{time * SECOND},,8,{type_},u,1,job,logical" for time, type_ in ((705, 0), (705, 1), (715, 4))]
+def test_an_event_log_is_a_store_that_tells_the_schedule(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = [
+        f"{time * SECOND},,3,{type_},u,1,job,logical"
+        for time, type_ in ((720, 0), (720, 1), (820, 4))
+    ]
+    jobs += [
+        f"{time * SECOND},,8,{type_},u,1,job,logical"
+        for time, type_ in ((705, 0), (705, 1), (715, 4))
+    ]
     events = [*QUEUE, *life(8, PRODUCTION, 705, 10, "0.9")]
     machines = ["0,7,0,PLATFORM,0.75,0.75"]
     cell = store(tmp_path, machine_events=machines, task_events=events, job_events=jobs)
@@ -300,7 +401,9 @@ def test_an_event_log_is_a_store_that_tells_the_schedule(tmp_path: Path, capsys:
     simulate(capsys, cell, "--policy", "first-fit", "--factor", 1, "--event-log", out)
     opened = borgtrace.open(out)
     columns = f"collection_id, time // {SECOND}, type"
-    found = opened.sql(f"select {columns}, machine_id, priority from instance_events order by 1, 2, source_row")
+    found = opened.sql(
+        f"select {columns}, machine_id, priority from instance_events order by 1, 2, source_row"
+    )
     # One after the other on the machine, where the trace ran all at once; the task of .9 never starts.
     expected = [
         *((1, 700, "SUBMIT", None), (1, 700, "SCHEDULE", 7), (1, 800, "FINISH", 7)),
@@ -313,28 +416,49 @@ def test_an_event_log_is_a_store_that_tells_the_schedule(tmp_path: Path, capsys:
     assert rows == [(*row, PRODUCTION if row[0] == 8 else FREE) for row in expected]
     found = opened.sql(f"select {columns} from collection_events order by 1, 2, source_row")
     known = [tuple(row.values()) for row in found.to_pylist()]
-    assert known == [(3, 720, "SUBMIT"), (3, 900, "SCHEDULE"), (3, 1000, "FINISH"), (8, 705, "SUBMIT")]
+    assert known == [
+        (3, 720, "SUBMIT"),
+        (3, 900, "SCHEDULE"),
+        (3, 1000, "FINISH"),
+        (8, 705, "SUBMIT"),
+    ]
     # Replayed as it was recorded it is the schedule.
     row = simulate(capsys, out, "--policy", "recorded")[0]["recorded", "free"]
     assert (row["starts"], row["wait_mean"]) == (4, 67.5)
-    assert trace_name(opened.manifest) == "Simulated cell in the format of Google cluster trace 2011"
-    assert repr(opened) == f"<Store {out} (simulated, 2011, {sum(opened.manifest.tables.values())} rows)>"
+    assert (
+        trace_name(opened.manifest) == "Simulated cell in the format of Google cluster trace 2011"
+    )
+    assert (
+        repr(opened)
+        == f"<Store {out} (simulated, 2011, {sum(opened.manifest.tables.values())} rows)>"
+    )
     assert opened.manifest.notes[-1].startswith("simulated with first-fit, seed 0, from ")
-    assert f"store {out} (2011, simulated, {opened.digest[:12]})" in str(EngineTables.of(opened).origin)
+    assert f"store {out} (2011, simulated, {opened.digest[:12]})" in str(
+        EngineTables.of(opened).origin
+    )
     with pytest.raises(SystemExit) as caught:
         main(["verify", str(out)])
     assert not caught.value.code
 
 
-def test_evictions_are_events_of_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evictions_are_events_of_the_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     events = [*life(1, FREE, 700, 100), *life(3, PRODUCTION, 720, 100), *LATE]
     cell = store(tmp_path, machine_events=ones(1), task_events=events)
     out = tmp_path / "simulated"
     simulate(capsys, cell, "--policy", "best-fit+preempt", "--factor", 1, "--event-log", out)
-    found = borgtrace.open(out).sql("select time, type, cpu_request from instance_events where collection_id = 1")
+    found = borgtrace.open(out).sql(
+        "select time, type, cpu_request from instance_events where collection_id = 1"
+    )
     rows = sorted((row["time"], row["type"]) for row in found.to_pylist())
     at = 720 * SECOND
-    assert rows[2:] == [(at, "EVICT"), (at + 7, "SUBMIT"), (820 * SECOND, "SCHEDULE"), (920 * SECOND, "FINISH")]
+    assert rows[2:] == [
+        (at, "EVICT"),
+        (at + 7, "SUBMIT"),
+        (820 * SECOND, "SCHEDULE"),
+        (920 * SECOND, "FINISH"),
+    ]
 
 
 @pytest.mark.parametrize("policies", [("recorded",), ("best-fit", "worst-fit")])
@@ -342,7 +466,10 @@ def test_an_event_log_is_of_one_schedule(policies: tuple[str, ...]) -> None:
     with pytest.raises(UsageError) as caught:
         SIMULATE.run("nowhere", policies=policies, event_log="log")
     got = ", ".join(policies)
-    assert str(caught.value) == f"--event-log: not one schedule: expected one --policy, not recorded, got {got}"
+    assert (
+        str(caught.value)
+        == f"--event-log: not one schedule: expected one --policy, not recorded, got {got}"
+    )
 
 
 def test_a_factor_that_is_no_share_is_refused() -> None:
@@ -357,7 +484,10 @@ def test_no_machines_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert not rows
     assert "simulation: not applicable: the store holds no rows of machine_events" in err
     bare = store(tmp_path / "bare", machine_events=["0,1,0,PLATFORM,,"], task_events=QUEUE)
-    assert "simulation: not applicable: no machine has a published capacity" in simulate(capsys, bare)[1]
+    assert (
+        "simulation: not applicable: no machine has a published capacity"
+        in simulate(capsys, bare)[1]
+    )
     with pytest.raises(SystemExit):
         main(["simulate", str(cell), "--list"])
     assert capsys.readouterr().out.startswith("least-stranded")

@@ -46,11 +46,15 @@ TASKS = Moments(
 ALONE = "From means and deviations alone: the tasks are taken as independent and their sum as Gaussian; "
 
 
-def test_machines_that_tasks_need_by_their_moments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_machines_that_tasks_need_by_their_moments(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     _moments.run(TASKS, 1.0, 0.001, "", "best-fit", tmp_path / "placed.csv", as_json=True)
     out, err = capsys.readouterr()
     rows = json.loads(out)
-    assert [(row["estimator"], row["machines"], row["unplaceable"], row["mean_load"]) for row in rows] == [
+    assert [
+        (row["estimator"], row["machines"], row["unplaceable"], row["mean_load"]) for row in rows
+    ] == [
         (Gpa(0.001).label, 2, 1, 0.8),
         (Average(1.0).label, 2, 1, 0.8),
         (Percentile(100).label, 2, 1, 0.8),
@@ -72,16 +76,24 @@ def test_moments_without_maximum_and_request(capsys: pytest.CaptureFixture[str])
     assert lines[0][:4] == ["estimator", "machines", "unplaceable", "mean_load"]
     # The way that is named comes first.
     assert [line[:4] for line in lines[1:]] == [
-        [label, "1", "0", "0.5"] for label in (Average(2.0).label, Gpa(0.001).label, Average(1.0).label)
+        [label, "1", "0", "0.5"]
+        for label in (Average(2.0).label, Gpa(0.001).label, Average(1.0).label)
     ]
-    assert err.startswith(f"By {Average(2.0).label}, 1 task need 1 machine of capacity 0.5. {ALONE}")
+    assert err.startswith(
+        f"By {Average(2.0).label}, 1 task need 1 machine of capacity 0.5. {ALONE}"
+    )
 
 
 def test_nothing_fits(capsys: pytest.CaptureFixture[str]) -> None:
     large = Moments(["a"], np.array([2.0]), np.array([0.0]), request=np.array([1.0]))
     _moments.run(large, 1.0, 0.001, "", "best-fit", None, as_json=True)
     row = json.loads(capsys.readouterr().out)[0]
-    assert (row["machines"], row["mean_load"], row["mean_overflow"], row["largest_overflow"]) == (0, 0, 0, 0)
+    assert (row["machines"], row["mean_load"], row["mean_overflow"], row["largest_overflow"]) == (
+        0,
+        0,
+        0,
+        0,
+    )
 
 
 def test_formats_are_listed_and_drafted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,9 +108,14 @@ def test_formats_are_listed_and_drafted(tmp_path: Path, capsys: pytest.CaptureFi
     assert run("dialect", "sniff", own, "--json") == 0
     assert json.loads(capsys.readouterr().out) == draft
     assert run("dialect", "sniff") == 2
-    assert capsys.readouterr().err == "borgtrace: FILE: no file named; borgtrace dialect sniff FILE > own.toml\n"
+    assert (
+        capsys.readouterr().err
+        == "borgtrace: FILE: no file named; borgtrace dialect sniff FILE > own.toml\n"
+    )
     assert run("dialect", "sniff", tmp_path / "none.csv") == 3
-    assert capsys.readouterr().err == f"borgtrace: {tmp_path}/none.csv: no such file; check the path\n"
+    assert (
+        capsys.readouterr().err == f"borgtrace: {tmp_path}/none.csv: no such file; check the path\n"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -109,9 +126,15 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "store"
 
 
-@pytest.mark.parametrize(("words", "out"), [((), "http://x/\n"), (("--json",), '{"url": "http://x/"}\n')])
+@pytest.mark.parametrize(
+    ("words", "out"), [((), "http://x/\n"), (("--json",), '{"url": "http://x/"}\n')]
+)
 def test_the_explorer_prints_its_address_and_says_that_it_stopped(
-    store: Path, words: tuple[str], out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    store: Path,
+    words: tuple[str],
+    out: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     asked: dict[str, Any] = {}
 
@@ -132,14 +155,29 @@ def test_a_forecast_is_asked_with_what_the_options_say(
 ) -> None:
     asked: list[tuple[object, dict[str, object]]] = []
     monkeypatch.setattr(
-        "borgtrace.cli._answers.ask", lambda question, store, given, **_: asked.append((question, given))
+        "borgtrace.cli._answers.ask",
+        lambda question, store, given, **_: asked.append((question, given)),
     )
     assert run("forecast", store) == 0
-    chosen = ("--forecaster", "persistence", "--forecaster", "mean", "--resource", "cpu", "--tasks", 9, "--folds", 2)
+    chosen = (
+        "--forecaster",
+        "persistence",
+        "--forecaster",
+        "mean",
+        "--resource",
+        "cpu",
+        "--tasks",
+        9,
+        "--folds",
+        2,
+    )
     files = ("--save", tmp_path / "new", "--model", tmp_path / "old")
     assert run("forecast", store, "--pack", *chosen, *files, "--examples", 70, "--seed", 5) == 0
     assert asked == [
-        (FORECAST, {"tasks": 10_000, "folds": 3, "examples": 50_000, "seed": 0, "save": "", "model": ""}),
+        (
+            FORECAST,
+            {"tasks": 10_000, "folds": 3, "examples": 50_000, "seed": 0, "save": "", "model": ""},
+        ),
         (
             PACKED,
             {
@@ -155,9 +193,14 @@ def test_a_generation_is_refused_before_a_store_is_fitted(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begun: list[object] = []
-    monkeypatch.setattr("borgtrace.analyses.likeness.fit", lambda *given: begun.append(given) or Mock(note="fitted"))
+    monkeypatch.setattr(
+        "borgtrace.analyses.likeness.fit", lambda *given: begun.append(given) or Mock(note="fitted")
+    )
     assert run("synth", tmp_path / "twin", "--like", store, "--generation", "2012") == 2
-    assert capsys.readouterr().err == "borgtrace: --generation: unknown value: expected one of 2011, 2019, got '2012'\n"
+    assert (
+        capsys.readouterr().err
+        == "borgtrace: --generation: unknown value: expected one of 2011, 2019, got '2012'\n"
+    )
     assert begun == []
 
 
@@ -186,18 +229,36 @@ def test_options_that_choose_tasks_are_added_to_those_of_a_command() -> None:
     taking = takes_criteria(command)
     options = inspect.signature(taking).parameters
     assert {
-        name: (options[name].annotation, options[name].default) for name in ("rows", "user", "fraction", "seed")
+        name: (options[name].annotation, options[name].default)
+        for name in ("rows", "user", "fraction", "seed")
     } == {"rows": (int, 3), "user": (str, ""), "fraction": (float | None, None), "seed": (int, 0)}
     assert options["store"].annotation is Path
     assert "criteria" not in options
-    texts = {"jobs": "5,7-8", "machines": "", "time": "1s..2s", "tier": "free,other", "priority": "9", "user": "u"}
+    texts = {
+        "jobs": "5,7-8",
+        "machines": "",
+        "time": "1s..2s",
+        "tier": "free,other",
+        "priority": "9",
+        "user": "u",
+    }
     texts |= {"scheduling_class": "0-1", "end_type": "KILL", "where": ""}
     taking(store=Path("s"), rows=4, **texts, fraction=0.5, seed=6)
     assert asked == [
         Path("s"),
         {
-            **{"jobs": (5, 7, 8), "machines": (), "time": (1_000_000, 2_000_000), "tiers": ("free", "other")},
-            **{"priorities": (9,), "scheduling_classes": (0, 1), "users": ("u",), "end_types": ("KILL",)},
+            **{
+                "jobs": (5, 7, 8),
+                "machines": (),
+                "time": (1_000_000, 2_000_000),
+                "tiers": ("free", "other"),
+            },
+            **{
+                "priorities": (9,),
+                "scheduling_classes": (0, 1),
+                "users": ("u",),
+                "end_types": ("KILL",),
+            },
             **{"where": None, "fraction": 0.5, "seed": 6},
         },
         4,
@@ -217,7 +278,10 @@ def test_only_what_is_not_explained_is_looked_into(store: Path, tmp_path: Path) 
     assert damage_behind(UsageError("--where", "wrong"), copy) is None
     assert damage_behind(StoreError("store", "damaged"), copy) is None
     # An engine's error may come from a damaged file, but for what it says of the query.
-    for cause, is_damage in ((OSError("truncated"), True), (OSError("Binder Error: no column"), False)):
+    for cause, is_damage in (
+        (OSError("truncated"), True),
+        (OSError("Binder Error: no column"), False),
+    ):
         error = EngineError("query", "failed")
         error.__cause__ = cause
         assert isinstance(damage_behind(error, copy), StoreError) == is_damage
@@ -267,12 +331,21 @@ def test_how_narrow_a_column_may_be(column: Column, whole: int, least: int) -> N
         ((), 80, []),
     ],
 )
-def test_columns_share_a_line(sizes: tuple[int], width: int, shown: list[tuple[int | None, int]]) -> None:
+def test_columns_share_a_line(
+    sizes: tuple[int], width: int, shown: list[tuple[int | None, int]]
+) -> None:
     assert fitted([Column("n", ["x" * size]) for size in sizes], width) == shown
 
 
-def test_synth_tells_the_rows_of_each_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("synth", tmp_path / "out", "--machines", 2, "--hours", 0.5, "--tables", "machine_events") == 0
+def test_synth_tells_the_rows_of_each_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        run(
+            "synth", tmp_path / "out", "--machines", 2, "--hours", 0.5, "--tables", "machine_events"
+        )
+        == 0
+    )
     # Two machines and an event of each at least.
     (part,) = (tmp_path / "out" / "machine_events").iterdir()
     rows = len(gzip.decompress(part.read_bytes()).splitlines())
@@ -280,7 +353,9 @@ def test_synth_tells_the_rows_of_each_table(tmp_path: Path, capsys: pytest.Captu
     assert f"  machine_events: {rows} rows" in capsys.readouterr().err.splitlines()
 
 
-def test_a_folder_that_is_no_synthetic_trace_is_not_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_no_synthetic_trace_is_not_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("synth", tmp_path, "--check") == 2
     assert capsys.readouterr().err == (
         f"borgtrace: {tmp_path}: not a synthetic trace: expected a folder with truth.json; "
@@ -288,6 +363,10 @@ def test_a_folder_that_is_no_synthetic_trace_is_not_checked(tmp_path: Path, caps
     )
 
 
-def test_simulate_draws_no_images_without_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulate_draws_no_images_without_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("simulate", tmp_path, "--png") == 2
-    assert capsys.readouterr().err == "borgtrace: --png: no folder to write to; name one: --out DIR\n"
+    assert (
+        capsys.readouterr().err == "borgtrace: --png: no folder to write to; name one: --out DIR\n"
+    )

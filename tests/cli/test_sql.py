@@ -24,7 +24,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("sql")
     (folder / "raw" / "machine_events").mkdir(parents=True)
-    (folder / "raw" / "machine_events" / "part-00000-of-00001.csv").write_text("\n".join(MACHINES) + "\n")
+    (folder / "raw" / "machine_events" / "part-00000-of-00001.csv").write_text(
+        "\n".join(MACHINES) + "\n"
+    )
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
     return folder / "store"
 
@@ -36,7 +38,8 @@ def run(*arguments: str | Path) -> int:
 
 
 QUERY = (
-    "select machine_id, type, memory_capacity, [0.1::float, 2] as list from machine_events order by time, machine_id"
+    "select machine_id, type, memory_capacity, [0.1::float, 2] as list "
+    "from machine_events order by time, machine_id"
 )
 
 
@@ -51,7 +54,9 @@ def test_table(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert err == "first 2 rows; --rows N shows more, --format csv all\n"
 
 
-def test_csv_writes_floats_as_published_and_lists_as_json(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_csv_writes_floats_as_published_and_lists_as_json(
+    store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert run(store, QUERY, "--format", "csv") == 0
     assert list(csv.reader(io.StringIO(capfd.readouterr().out))) == [
         ["machine_id", "type", "memory_capacity", "list"],
@@ -64,7 +69,12 @@ def test_csv_writes_floats_as_published_and_lists_as_json(store: Path, capfd: py
 def test_json_lines(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(store, QUERY, "--format", "json") == 0
     rows = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
-    assert rows[0] == {"machine_id": 5, "type": "ADD", "memory_capacity": 0.2493, "list": [0.1, 2.0]}
+    assert rows[0] == {
+        "machine_id": 5,
+        "type": "ADD",
+        "memory_capacity": 0.2493,
+        "list": [0.1, 2.0],
+    }
     assert [row["memory_capacity"] for row in rows] == [0.2493, None, None]
 
 
@@ -75,7 +85,9 @@ def test_parquet(store: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None
     assert str(table.schema.field("memory_capacity").type) == "float"
 
 
-def test_query_from_stdin(store: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_from_stdin(
+    store: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("select 41 + 1 as answer"))
     assert run(store, "-", "--format", "csv") == 0
     assert capfd.readouterr().out == '"answer"\n42\n'
@@ -90,7 +102,11 @@ def test_empty_answers(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("query", "code", "message"),
     [
-        ("drop view tasks", 2, "query: not a SELECT: expected one SELECT, got DROP; only a query can be answered"),
+        (
+            "drop view tasks",
+            2,
+            "query: not a SELECT: expected one SELECT, got DROP; only a query can be answered",
+        ),
         (
             "select nothing from tasks",
             2,
@@ -110,7 +126,9 @@ def test_empty_answers(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
         ),
     ],
 )
-def test_refusals(store: Path, capfd: pytest.CaptureFixture[str], query: str, code: int, message: str) -> None:
+def test_refusals(
+    store: Path, capfd: pytest.CaptureFixture[str], query: str, code: int, message: str
+) -> None:
     assert run(store, query) == code
     out, err = capfd.readouterr()
     assert (out, err) == ("", f"borgtrace: {message}\n")
@@ -121,7 +139,9 @@ def test_no_store(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert "there is no such store" in capfd.readouterr().err
 
 
-def test_parameters_are_values_and_never_sql(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_parameters_are_values_and_never_sql(
+    store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     query = "select machine_id, $word as word from machine_events where machine_id = $id and cpu_capacity > $low"
     arguments = ("--param", "id=5", "--param", "low=.4", "--param", "word=x'; drop table tasks; --")
     assert run(store, query, "--format", "csv", *arguments) == 0
@@ -131,9 +151,18 @@ def test_parameters_are_values_and_never_sql(store: Path, capfd: pytest.CaptureF
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--param", "low"), "--param: no name and value: expected NAME=VALUE, such as job=3418309, got low\n"),
-        (("--param", "=3"), "--param: no name and value: expected NAME=VALUE, such as job=3418309, got =3\n"),
-        ((), "query: Invalid Input Error: Values were not provided for the following parameters: low\n"),
+        (
+            ("--param", "low"),
+            "--param: no name and value: expected NAME=VALUE, such as job=3418309, got low\n",
+        ),
+        (
+            ("--param", "=3"),
+            "--param: no name and value: expected NAME=VALUE, such as job=3418309, got =3\n",
+        ),
+        (
+            (),
+            "query: Invalid Input Error: Values were not provided for the following parameters: low\n",
+        ),
     ],
 )
 def test_parameters_that_are_wrong(
@@ -155,7 +184,9 @@ def test_an_unknown_table_is_answered_with_the_nearest_of_the_store(
     assert "did you mean" not in capfd.readouterr().err
 
 
-def test_rows_behind_the_shown_ones_are_not_fetched(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_rows_behind_the_shown_ones_are_not_fetched(
+    store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     # The third row fails when it is computed: whoever shows one row never gets there.
     query = "select case when i > 100000000 then error('fetched') else i end as i from range(100000002) t(i)"
     assert run(store, query, "--rows", "1") == 0
@@ -194,7 +225,10 @@ def test_a_table_is_as_wide_as_the_terminal(
     monkeypatch.setattr("borgtrace.cli._grid.sys.stdout.isatty", lambda: True)
     assert run(store, f"{WIDE} from machine_events where machine_id = 5 limit 1") == 0
     out, err = capsys.readouterr()
-    assert re.sub(r"\x1b\[\d*m", "", out).splitlines() == [heading, row]  # without the bold of the headings
+    assert re.sub(r"\x1b\[\d*m", "", out).splitlines() == [
+        heading,
+        row,
+    ]  # without the bold of the headings
     assert err == f"{n_shown} of 10 columns; select fewer, or use --format csv\n"
 
 
@@ -237,7 +271,9 @@ def test_json_is_a_format_too(store: Path, capsys: pytest.CaptureFixture[str]) -
         ("json", '{"explain_key": "plan", "explain_value": "a plan\\nof two lines"}\n'),
     ],
 )
-def test_a_plan_is_printed_as_it_is_drawn(format: str, printed: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_is_printed_as_it_is_drawn(
+    format: str, printed: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     plan = pa.table({"explain_key": ["plan"], "explain_value": ["a plan\nof two lines"]})
     print_answer(plan.to_reader(), format, 20)
     assert capfd.readouterr().out == printed

@@ -20,12 +20,18 @@ from tests.ingest.raw import USAGE, write_cell, write_part
 def borgtrace(*arguments):
     """Run a command line in this process; return its code and what it printed."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
         main(list(map(str, arguments)))
     out.flush()
     err.flush()
     printed = (stream.buffer.getvalue().decode() for stream in (out, err))
-    return SimpleNamespace(returncode=ended.value.code or 0, **dict(zip(("stdout", "stderr"), printed, strict=True)))
+    return SimpleNamespace(
+        returncode=ended.value.code or 0, **dict(zip(("stdout", "stderr"), printed, strict=True))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +75,9 @@ def test_trace(store):
     assert borgtrace("trace", store, 10, 0, "--format", "csv").stdout == (
         "start_time,duration,average_cpu,sampled_cpu,average_memory\n600,300,0.0015,0,0.067\n"
     )
-    assert json.loads(borgtrace("trace", store, 10, 0, "--format", "json", "--columns", "maximum_cpu").stdout) == {
+    assert json.loads(
+        borgtrace("trace", store, 10, 0, "--format", "json", "--columns", "maximum_cpu").stdout
+    ) == {
         "start_time": [600],
         "duration": [300.0],
         "maximum_cpu": [0.039],
@@ -102,7 +110,9 @@ def test_a_dry_run_writes_nothing(store, tmp_path):
     assert "columns: start_time, end_time, collection_id" in done.stdout
     assert not (tmp_path / "none").exists()
     planned = json.loads(
-        borgtrace("ingest", store.parent / "raw", "--store", tmp_path / "none", "--dry-run", "--json").stdout
+        borgtrace(
+            "ingest", store.parent / "raw", "--store", tmp_path / "none", "--dry-run", "--json"
+        ).stdout
     )
     assert planned["generation"] == "2011"
 
@@ -110,13 +120,21 @@ def test_a_dry_run_writes_nothing(store, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("ingest", "/nowhere", "--store", "s"), 3, "borgtrace: /nowhere: no such file or folder; check the path"),
+        (
+            ("ingest", "/nowhere", "--store", "s"),
+            3,
+            "borgtrace: /nowhere: no such file or folder; check the path",
+        ),
         (
             ("info", "/nowhere"),
             5,
             "borgtrace: /nowhere: there is no such store; make one: borgtrace ingest SRC --store /nowhere",
         ),
-        (("info",), 2, "borgtrace: STORE: no store named; borgtrace info STORE, or borgtrace info --schema"),
+        (
+            ("info",),
+            2,
+            "borgtrace: STORE: no store named; borgtrace info STORE, or borgtrace info --schema",
+        ),
         (
             ("ingest", ".", "--store", "s", "--memory", "lots"),
             2,
@@ -135,7 +153,9 @@ def test_a_dry_run_writes_nothing(store, tmp_path):
         ),
     ],
 )
-def test_what_goes_wrong_is_one_line_with_the_exit_code_of_its_kind(arguments, code, message, tmp_path, monkeypatch):
+def test_what_goes_wrong_is_one_line_with_the_exit_code_of_its_kind(
+    arguments, code, message, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     done = borgtrace(*arguments)
     assert (done.returncode, done.stdout, done.stderr.splitlines()) == (code, "", [message])
@@ -143,7 +163,10 @@ def test_what_goes_wrong_is_one_line_with_the_exit_code_of_its_kind(arguments, c
 
 def test_version_and_unknown_command():
     command = [sys.executable, "-m", "borgtrace", "--version"]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "borgtrace 0.1.0\n"
+    assert (
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        == "borgtrace 0.1.0\n"
+    )
     unknown = borgtrace("analyse")
     assert unknown.returncode == 2
     assert "No such command 'analyse'. Did you mean 'analyze'?" in unknown.stderr
@@ -154,15 +177,21 @@ def test_verify_ends_with_one_line_and_5_for_a_damaged_store(store, tmp_path):
     (copy / "tasks" / "part-00000.parquet").write_bytes(b"PAR1")
     done = borgtrace("verify", copy)
     assert done.returncode == 5
-    assert done.stderr.splitlines()[-1].startswith(f"borgtrace: {copy}: the store is damaged: got files, tasks: rows")
+    assert done.stderr.splitlines()[-1].startswith(
+        f"borgtrace: {copy}: the store is damaged: got files, tasks: rows"
+    )
     assert "Traceback" not in done.stderr
 
 
 def test_compare_writes_one_page(store, tmp_path):
-    done = borgtrace("compare", store, store, "--questions", "transitions", "--out", tmp_path / "out", "--json")
+    done = borgtrace(
+        "compare", store, store, "--questions", "transitions", "--out", tmp_path / "out", "--json"
+    )
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
-    assert {(row["store"], row["against"], row["distance"]) for row in rows} == {("store 2", "store 1", 0)}
+    assert {(row["store"], row["against"], row["distance"]) for row in rows} == {
+        ("store 2", "store 1", 0)
+    }
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         *("compare.html", "distances.csv", "transitions.csv")
     ]

@@ -60,7 +60,12 @@ def answer(name: str = "counted", *findings: Finding, reason: str | None = None)
     table = pa.table({"n": [3, 1]})
     recipe = SimpleNamespace(name=name)
     return SimpleNamespace(
-        recipe=recipe, table=table, findings=findings, not_applicable=reason, provenance=FROM, plot=lambda: None
+        recipe=recipe,
+        table=table,
+        findings=findings,
+        not_applicable=reason,
+        provenance=FROM,
+        plot=lambda: None,
     )
 
 
@@ -116,7 +121,11 @@ def test_a_table_comes_after_what_was_printed_before_it(monkeypatch: pytest.Monk
 
 def test_a_picture_has_two_pixels_for_each_of_its_chart(tmp_path: Path) -> None:
     bare = {"width": 40, "height": 30, "padding": 0, "config": {"view": {"stroke": None}}}
-    spec = {"data": {"values": [{}]}, "mark": "rect", "$schema": "https://vega.github.io/schema/vega-lite/v5.json"}
+    spec = {
+        "data": {"values": [{}]},
+        "mark": "rect",
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+    }
     result = answer()
     result.plot = lambda: SimpleNamespace(to_json=lambda indent: json.dumps(spec | bare))
     _answers.write(result, tmp_path, png=True)
@@ -133,7 +142,9 @@ def test_shared_tables_are_printed_once_and_what_follows_them_is(
     monkeypatch.setattr("borgtrace.lifecycle.hosted.what_it_reads", lambda sql: "-- reads")
     shared = next(iter(DERIVED))
     asked = [
-        SimpleNamespace(name=name, parameters={}, stages=lambda *_, own=own: {shared: 0, "own": own})
+        SimpleNamespace(
+            name=name, parameters={}, stages=lambda *_, own=own: {shared: 0, "own": own}
+        )
         for name, own in (("one", 1), ("two", 2))
     ]
     _answers.print_sql(asked, {})  # type: ignore[arg-type]
@@ -143,11 +154,17 @@ def test_shared_tables_are_printed_once_and_what_follows_them_is(
 
 def test_a_table_has_no_blank_lines_and_two_blanks_between_columns(capsys: Capture) -> None:
     assert print_grid([Column("name", ["a", "bcdef"]), Column("n", ["1", "23"], True)]) == 2
-    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == ["name    n", "a       1", "bcdef  23"]
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
+        "name    n",
+        "a       1",
+        "bcdef  23",
+    ]
 
 
 @pytest.mark.parametrize(("cells", "least"), [(["x" * 9, "x"], 9), (["x", "x" * 30], 16)])
-def test_a_column_is_as_wide_as_its_longest_cell_up_to_a_limit(cells: list[str], least: int) -> None:
+def test_a_column_is_as_wide_as_its_longest_cell_up_to_a_limit(
+    cells: list[str], least: int
+) -> None:
     assert Column("n", cells).least == least
 
 
@@ -182,11 +199,21 @@ def test_a_store_in_words(store: Path, capsys: Capture) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines[2:9]] == [
         *(["machine_events", "1"], ["machine_attributes", "1"], ["collection_events", "1"]),
-        *(["instance_events", "1"], ["instance_constraints", "1"], ["instance_usage", "1"], ["tasks", "1"]),
+        *(
+            ["instance_events", "1"],
+            ["instance_constraints", "1"],
+            ["instance_usage", "1"],
+            ["tasks", "1"],
+        ),
     ]
     assert "task_usage: 1 file, parts 0 of 500" in lines
-    assert lines[-1] == f"digest {manifest.digest}, borgtrace {__version__}, format {manifest.format_version}"
-    sized = replace(manifest, synthetic={"seed": 7, "version": 3}, basis={"cores": 8, "bytes": 2**34})
+    assert (
+        lines[-1]
+        == f"digest {manifest.digest}, borgtrace {__version__}, format {manifest.format_version}"
+    )
+    sized = replace(
+        manifest, synthetic={"seed": 7, "version": 3}, basis={"cores": 8, "bytes": 2**34}
+    )
     _manifest.print_manifest(sized, store)
     out = capsys.readouterr().out
     assert "(seed 7, generator 3)" in out.splitlines()[0]
@@ -201,7 +228,10 @@ def test_the_schema_in_words(capsys: Capture) -> None:
 
 
 def test_stores_beside_each_other_in_words(store: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert run("compare", store, store, "--questions", "machine_shapes", "--out", tmp_path / "out") == 0
+    assert (
+        run("compare", store, store, "--questions", "machine_shapes", "--out", tmp_path / "out")
+        == 0
+    )
     heading, first, *_ = capsys.readouterr().out.splitlines()
     assert heading.split()[:3] == ["measure", "store", "against"]
     # A store is as far from itself as it can be near: their ratio is 1, their distance 0.
@@ -221,7 +251,9 @@ def test_a_machine_is_told_by_its_shares(store: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out.splitlines()[-1] == said
 
 
-def test_a_question_that_was_refused_is_named(store: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_that_was_refused_is_named(
+    store: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     refused = {"queue_length": EngineError("query", "memory exhausted")}
     summary = SimpleNamespace(refused=refused, n_questions=2, n_charts=1, size=10**6, path=store)
     monkeypatch.setattr("borgtrace.report.write", lambda *_, **__: summary)
@@ -240,12 +272,36 @@ def test_a_trace_that_was_made_says_where_its_answers_are(tmp_path: Path, capsys
 
 
 def test_targets_have_four_digits(capsys: Capture) -> None:
-    row = {"measure": "share", "tier": "free", "published": 0.123456, "measured": 0.654321, "deviation": 0.1234}
-    row |= {"low": 0.111111, "high": 0.222222, "verdict": "fits", "grade": "exact", "reference": "paper"}
+    row = {
+        "measure": "share",
+        "tier": "free",
+        "published": 0.123456,
+        "measured": 0.654321,
+        "deviation": 0.1234,
+    }
+    row |= {
+        "low": 0.111111,
+        "high": 0.222222,
+        "verdict": "fits",
+        "grade": "exact",
+        "reference": "paper",
+    }
     synth._print_targets([row])
     _, line, total = capsys.readouterr().out.splitlines()
     assert line.split() == [
-        *("share,", "free", "0.1235", "0.6543", "+12.3%", "0.1111", "…", "0.2222", "fits", "exact:", "paper")
+        *(
+            "share,",
+            "free",
+            "0.1235",
+            "0.6543",
+            "+12.3%",
+            "0.1111",
+            "…",
+            "0.2222",
+            "fits",
+            "exact:",
+            "paper",
+        )
     ]
     assert total == "1 of 1 judged targets fit"
 
@@ -255,7 +311,9 @@ def test_terms_have_five_digits(capsys: Capture) -> None:
     assert capsys.readouterr().out.splitlines()[1].split() == ["peak", "0.12346"]
 
 
-def test_a_step_of_the_demo_takes_the_time_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_of_the_demo_takes_the_time_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = iter([10.0, 12.5])
     monkeypatch.setattr(demo, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     done = subprocess.CompletedProcess([], 0)
@@ -273,7 +331,9 @@ def test_a_url_is_refused_before_a_command_begins(capsys: Capture) -> None:
     assert capsys.readouterr().err.count("gs:") == 2
 
 
-def test_after_a_closed_pipe_nothing_more_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_closed_pipe_nothing_more_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def closed() -> None:
         raise BrokenPipeError
 
@@ -297,12 +357,16 @@ def test_only_tables_of_own_usage_name_their_collections() -> None:
     assert _experiments._names(pool) == {}  # type: ignore[arg-type]
 
 
-def test_a_capacity_of_a_number_alone_is_one_of_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_capacity_of_a_number_alone_is_one_of_cores(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     asked: list[str] = []
     monkeypatch.setattr(
         _experiments,
         "ingest",
-        lambda usage, store, options: asked.append(options.capacity) or SimpleNamespace(manifest=None),
+        lambda usage, store, options: (
+            asked.append(options.capacity) or SimpleNamespace(manifest=None)
+        ),
     )
     for capacity in ("8", "1.5", "8cores", "1.2.3"):
         _experiments._own_store(tmp_path, tmp_path / "store", "auto", capacity)
@@ -323,15 +387,20 @@ def test_experiments_are_listed_without_parameters_to_set(capsys: Capture) -> No
 
 
 @pytest.mark.parametrize(
-    ("said", "found"), [('openjdk version "17.0.1"\nOpenJDK 64-Bit', 'openjdk version "17.0.1"'), ("", "/bin/java")]
+    ("said", "found"),
+    [('openjdk version "17.0.1"\nOpenJDK 64-Bit', 'openjdk version "17.0.1"'), ("", "/bin/java")],
 )
-def test_java_is_told_by_the_first_line_it_says(monkeypatch: pytest.MonkeyPatch, said: str, found: str) -> None:
+def test_java_is_told_by_the_first_line_it_says(
+    monkeypatch: pytest.MonkeyPatch, said: str, found: str
+) -> None:
     monkeypatch.setattr(doctor.shutil, "which", lambda name: "/bin/java")
     monkeypatch.setattr(doctor.subprocess, "run", lambda *_, **__: SimpleNamespace(stderr=said))
     assert doctor._java() == found
 
 
-def test_a_store_that_cannot_even_be_verified_is_damaged(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_cannot_even_be_verified_is_damaged(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     damaged = StoreError(str(store), "the manifest is damaged")
 
     def refuse(*_: object, **__: object) -> None:
@@ -344,14 +413,23 @@ def test_a_store_that_cannot_even_be_verified_is_damaged(store: Path, monkeypatc
 def test_a_notice_is_shown_as_errors_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
     app.ending_well(lambda: None)()
-    assert warnings.formatwarning("rows differ", UserWarning, "x.py", 1) == "borgtrace: rows differ\n"
+    assert (
+        warnings.formatwarning("rows differ", UserWarning, "x.py", 1) == "borgtrace: rows differ\n"
+    )
 
 
 def test_places_in_buckets_are_found_among_the_options() -> None:
-    options: dict[str, Any] = {"store": Path("gs://b/x"), "sources": [Path("s3://b/y"), Path("z")], "n": 3}
+    options: dict[str, Any] = {
+        "store": Path("gs://b/x"),
+        "sources": [Path("s3://b/y"), Path("z")],
+        "n": 3,
+    }
     options |= {"out": Path("o"), "none": []}
     found = app._take_urls(options, ("store", "sources"))
-    assert [(name, str(remote)) for name, remote in found] == [("store", "gs://b/x"), ("sources", "s3://b/y")]
+    assert [(name, str(remote)) for name, remote in found] == [
+        ("store", "gs://b/x"),
+        ("sources", "s3://b/y"),
+    ]
     assert options["store"] is found[0][1]
     assert options["sources"] == [found[1][1], Path("z")]
     assert (options["n"], options["out"], options["none"]) == (3, Path("o"), [])
@@ -362,7 +440,9 @@ def test_the_help_of_a_command_offers_no_completion(capsys: Capture) -> None:
     assert "completion" not in capsys.readouterr().out
 
 
-def test_how_much_disk_a_replay_takes_is_said_before_it_begins(store: Path, capsys: Capture) -> None:
+def test_how_much_disk_a_replay_takes_is_said_before_it_begins(
+    store: Path, capsys: Capture
+) -> None:
     run("overcommit", store)
     assert capsys.readouterr().err.startswith("usage by machine: at most ")
 
@@ -373,7 +453,9 @@ def test_a_trace_that_cannot_be_measured_says_why(
     (tmp_path / "truth.json").write_text("{}")
     nothing = SimpleNamespace(table=pa.table({}), not_applicable="no usage")
     monkeypatch.setattr("borgtrace.ingest.ingest", lambda *_: None)
-    monkeypatch.setattr("borgtrace.recipe.find_recipe", lambda name: SimpleNamespace(run=lambda store: nothing))
+    monkeypatch.setattr(
+        "borgtrace.recipe.find_recipe", lambda name: SimpleNamespace(run=lambda store: nothing)
+    )
     synth.print_check(tmp_path, as_json=True)
     out, err = capsys.readouterr()
     assert (out, err) == ("[]\n", "not applicable: no usage\n")

@@ -15,7 +15,16 @@ import pyarrow as pa
 import pytest
 from rich.progress import Progress
 
-from borgtrace.cli import _answers, _console, _datasets, _experiments, _ingestion, _printing, _rows, synth
+from borgtrace.cli import (
+    _answers,
+    _console,
+    _datasets,
+    _experiments,
+    _ingestion,
+    _printing,
+    _rows,
+    synth,
+)
 from borgtrace.cli.machine import _use
 from borgtrace.colocation import Study
 from borgtrace.datasets import Selection
@@ -29,14 +38,24 @@ from tests.report.conftest import manifest
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.2, "1 s"), (59.4, "59 s"), (60, "1 min"), (5399, "90 min"), (5400, "1.5 h"), (90_000, "25.0 h")],
+    [
+        (0.2, "1 s"),
+        (59.4, "59 s"),
+        (60, "1 min"),
+        (5399, "90 min"),
+        (5400, "1.5 h"),
+        (90_000, "25.0 h"),
+    ],
 )
 def test_durations_are_said_as_people_say_them(seconds: float, text: str) -> None:
     assert _ingestion._duration(seconds) == text
 
 
 def _planned(**changes: object) -> IngestPlan:
-    tables = (TablePlan("task_events", 2, 1_500, "0–1 of 500", ("time", "type")), TablePlan("other", 1, 500, "0", ()))
+    tables = (
+        TablePlan("task_events", 2, 1_500, "0–1 of 500", ("time", "type")),
+        TablePlan("other", 1, 500, "0", ()),
+    )
     return replace(IngestPlan("2011", "", tables, 3_000, 10_000, 59.0), **changes)
 
 
@@ -75,13 +94,26 @@ def test_the_account_of_an_ingest(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert err == "Next: borgtrace info store\n"
     _ingestion.print_outcome(replace(result, manifest=None), Path("store"), as_json=False)
-    assert capsys.readouterr().out.splitlines()[-1] == "Staged. To sort: borgtrace ingest SRC --store store"
-    _ingestion.print_outcome(replace(result, manifest=None, faults=(SourceError("x", "y"),)), Path("s"), as_json=True)
+    assert (
+        capsys.readouterr().out.splitlines()[-1]
+        == "Staged. To sort: borgtrace ingest SRC --store store"
+    )
+    _ingestion.print_outcome(
+        replace(result, manifest=None, faults=(SourceError("x", "y"),)), Path("s"), as_json=True
+    )
     facts = json.loads(capsys.readouterr().out)
-    assert (facts["known"], facts["faults"], facts["digest"], facts["tables"]) == (1, ["x: y"], None, None)
+    assert (facts["known"], facts["faults"], facts["digest"], facts["tables"]) == (
+        1,
+        ["x: y"],
+        None,
+        None,
+    )
     _ingestion.print_outcome(result, Path("s"), as_json=True)
     facts = json.loads(capsys.readouterr().out)
-    assert (facts["digest"], facts["tables"]) == ("ab" * 32, {"instance_events": 450_140, "tasks": 140_000})
+    assert (facts["digest"], facts["tables"]) == (
+        "ab" * 32,
+        {"instance_events": 450_140, "tasks": 140_000},
+    )
     assert facts["read"][1]["merged"] == 2
 
 
@@ -91,7 +123,9 @@ def test_the_account_of_an_ingest(capsys: pytest.CaptureFixture[str]) -> None:
 def test_rows_that_are_neither_stored_nor_rejected_are_told(
     skipped: int, merged: int, more: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = replace(manifest().sources[0], rows_in=20, stored=15, quarantined=5, skipped=skipped, merged=merged)
+    source = replace(
+        manifest().sources[0], rows_in=20, stored=15, quarantined=5, skipped=skipped, merged=merged
+    )
     _ingestion.print_outcome(IngestResult((source,), 0, (), None), Path("store"), as_json=False)
     assert capsys.readouterr().out.splitlines() == [
         "Read 1 file; 0 already in the store",
@@ -142,11 +176,19 @@ def test_each_step_has_a_time_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Non
         ):
             now.append(time)
             report(name, done, total)
-            assert (task.description, task.completed, task.total, task.elapsed) == (name, done, total, elapsed)
+            assert (task.description, task.completed, task.total, task.elapsed) == (
+                name,
+                done,
+                total,
+                elapsed,
+            )
 
 
 def test_columns_as_table_csv_and_json(capsys: pytest.CaptureFixture[str]) -> None:
-    columns = {"start_time": np.array([600, 900]), "average_cpu": np.array([0.2493, np.nan], np.float32)}
+    columns = {
+        "start_time": np.array([600, 900]),
+        "average_cpu": np.array([0.2493, np.nan], np.float32),
+    }
     _printing.print_columns(columns, "table")
     assert (
         capsys.readouterr().out
@@ -168,7 +210,10 @@ def test_rows_that_csv_and_json_cannot_hold_as_they_are() -> None:
     )
     for format, expected in (
         ("csv", 'x,list,day\n0.1,"[0.1, null]",1970-01-01\nnan,,\n'),
-        ("json", '{"x": 0.1, "list": [0.1, null], "day": "1970-01-01"}\n{"x": null, "list": null, "day": null}\n'),
+        (
+            "json",
+            '{"x": 0.1, "list": [0.1, null], "day": "1970-01-01"}\n{"x": null, "list": null, "day": null}\n',
+        ),
     ):
         out = io.BytesIO()
         _rows.write(table.to_reader(), format, out)
@@ -209,8 +254,13 @@ def test_what_a_dataset_says(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     from borgtrace.datasets.scaling import Scaling
 
     scaling = Scaling("average_cpu", "standard", 0.5, 0.25, 1_000, 0.5, 0.25, 0.0, 1.0)
-    counts, removed = {"training": 1_500, "testing": 2}, {"all": (4_000, 50_000), "--tier": (2_498, 20_000)}
-    built = BuildResult(tmp_path, False, counts, 2_000, 30_000, removed, ("x is in both",), (scaling,))
+    counts, removed = (
+        {"training": 1_500, "testing": 2},
+        {"all": (4_000, 50_000), "--tier": (2_498, 20_000)},
+    )
+    built = BuildResult(
+        tmp_path, False, counts, 2_000, 30_000, removed, ("x is in both",), (scaling,)
+    )
     # The store and the selection are for lengths, which are drawn where bounds of them leave traces out.
     store, selection = cast("Store", None), cast("Selection", None)
     _datasets.print_built(built, store, selection, as_json=False)
@@ -239,8 +289,12 @@ def test_lengths_are_drawn_where_bounds_of_them_leave_traces_out(
 
     asked: list[tuple[object, object]] = []
     bins = (Bin(1, 4, 1, 4), Bin(5, 9, 3, 16))
-    monkeypatch.setattr("borgtrace.datasets.histogram.lengths", lambda *given: asked.append(given) or bins)
-    built = BuildResult(tmp_path, True, {"training": 3}, 3, 16, {"all": (4, 20), option: (1, 4)}, (), ())
+    monkeypatch.setattr(
+        "borgtrace.datasets.histogram.lengths", lambda *given: asked.append(given) or bins
+    )
+    built = BuildResult(
+        tmp_path, True, {"training": 3}, 3, 16, {"all": (4, 20), option: (1, 4)}, (), ()
+    )
     store, selection = cast("Store", "store"), cast("Selection", "selection")
     _datasets.print_built(built, store, selection, as_json=False)
     heading, first, second, share = capsys.readouterr().err.splitlines()[-4:]
@@ -263,7 +317,14 @@ def test_targets_of_a_synthetic_trace(capsys: pytest.CaptureFixture[str]) -> Non
         "grade": "A",
         "reference": "counted",
     }
-    reported = {**row, "deviation": None, "low": None, "high": None, "verdict": "reported", "measured": None}
+    reported = {
+        **row,
+        "deviation": None,
+        "low": None,
+        "high": None,
+        "verdict": "reported",
+        "measured": None,
+    }
     synth._print_targets([row, reported, {**row, "verdict": "does not fit"}])
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == [
@@ -311,12 +372,16 @@ def test_a_service_level_becomes_a_target_without_rounding_errors() -> None:
         ("1-3,7", (1,), None, (1, 2, 3, 7)),
     ],
 )
-def test_values_take_the_type_of_their_default(text: str, default: object, unit: int | None, value: object) -> None:
+def test_values_take_the_type_of_their_default(
+    text: str, default: object, unit: int | None, value: object
+) -> None:
     found = _answers._parse("--set x", text, default, unit)
     assert (found, type(found)) == (value, type(value))
 
 
-@pytest.mark.parametrize(("text", "default"), [("1.5", 1), ("true", 1), ("1", True), ("x", 1), ("null", 0.5), ("", 1)])
+@pytest.mark.parametrize(
+    ("text", "default"), [("1.5", 1), ("true", 1), ("1", True), ("x", 1), ("null", 0.5), ("", 1)]
+)
 def test_values_of_another_type_are_refused(text: str, default: object) -> None:
     with pytest.raises(UsageError, match="wrong kind of value: expected like"):
         _answers._parse("--set x", text, default, None)

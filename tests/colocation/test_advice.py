@@ -44,19 +44,27 @@ def test_a_trial_packs_by_some_hours_and_judges_on_others() -> None:
     values[:, 18:] = 0.8
     pool = on_clock(values, cpu_request=np.float32([0.6, 0.6]))
     options = Options(size=2, realizations=4_000, instances=1)
-    trial = Running.during(pool, busiest_span(pool, 24)).trial(slice(0, 12), slice(12, 24), options, seed=1)
+    trial = Running.during(pool, busiest_span(pool, 24)).trial(
+        slice(0, 12), slice(12, 24), options, seed=1
+    )
     ((together,), (apart,)) = trial.run([Percentile(100), Request(1.0)], 1.0, np.array([4, 8]))
     assert (together.machines, together.raw.tolist()) == (1, [[0, 6]])
     # Drawn independently only .3 with .3 fits: three quarters overflow.
     assert together.draws[0] / 4_000 == pytest.approx(0.75, abs=0.03)
-    assert (apart.machines, apart.raw.tolist(), apart.draws.tolist()) == (2, [[0, 0], [0, 0]], [0, 0])
+    assert (apart.machines, apart.raw.tolist(), apart.draws.tolist()) == (
+        2,
+        [[0, 0], [0, 0]],
+        [0, 0],
+    )
     evidence = Evidence([[together]], None, 4_000, 0.5)
     assert [one.value for one in evidence.per_machine()] == [1.0, together.draws[0] / 4_000]
 
 
 def test_tasks_that_fit_no_machine_count_as_one_each() -> None:
     pool = on_clock(np.concatenate([np.full((1, 12), 1.4), np.full((2, 12), 0.4)]))
-    found = Trial(Instances(pool, size=3, realizations=100, count=1)).run([Percentile(100)], 1.0, np.empty(0, np.int64))
+    found = Trial(Instances(pool, size=3, realizations=100, count=1)).run(
+        [Percentile(100)], 1.0, np.empty(0, np.int64)
+    )
     assert (found[0][0].machines, found[0][0].n_unplaceable, len(found[0][0].draws)) == (2, 1, 1)
 
 
@@ -79,7 +87,10 @@ def test_the_promise_is_kept_on_later_hours(shared: float) -> None:
         assert row["q_series_low"] <= TARGET
         assert row["q_draws_low"] <= TARGET
         assert row["chosen_q_high"] <= TARGET
-        assert row["scope"] == "chosen on hours 0–72, judged on hours 72–144 of 600 synthetic long tasks, seed 2"
+        assert (
+            row["scope"]
+            == "chosen on hours 0–72, judged on hours 72–144 of 600 synthetic long tasks, seed 2"
+        )
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.1])
@@ -102,13 +113,22 @@ def test_the_advice_has_the_fewest_machines_of_those_that_keep_the_target(shared
     assert sum(row["is_advised"] for row in rows) == sum(row["is_factor"] for row in rows) == 1
     best = advised(cell(shared))
     assert all(row["chosen_q_high"] <= TARGET for row in rows if row["keeps_target"])
-    assert best["chosen_machines"] == min(row["chosen_machines"] for row in rows if row["keeps_target"])
+    assert best["chosen_machines"] == min(
+        row["chosen_machines"] for row in rows if row["keeps_target"]
+    )
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.1, 0.4])
-def test_every_factor_up_to_the_one_given_keeps_the_target_and_the_next_does_not(shared: float) -> None:
-    ladder = sorted((r for r in cell(shared).to_pylist() if r["estimator"] == "request"), key=lambda r: r["parameter"])
-    assert [row["parameter"] for row in ladder] == pytest.approx([1 + 0.05 * k for k in range(len(ladder))])
+def test_every_factor_up_to_the_one_given_keeps_the_target_and_the_next_does_not(
+    shared: float,
+) -> None:
+    ladder = sorted(
+        (r for r in cell(shared).to_pylist() if r["estimator"] == "request"),
+        key=lambda r: r["parameter"],
+    )
+    assert [row["parameter"] for row in ladder] == pytest.approx(
+        [1 + 0.05 * k for k in range(len(ladder))]
+    )
     assert [row["keeps_target"] for row in ladder] == [True] * (len(ladder) - 1) + [False]
     assert ladder[-2]["is_factor"]
     assert ladder[-1]["chosen_q_high"] is None or ladder[-1]["chosen_q_high"] > TARGET
@@ -117,7 +137,9 @@ def test_every_factor_up_to_the_one_given_keeps_the_target_and_the_next_does_not
 
 def test_without_a_clock_draws_alone_judge_and_other_tasks_choose() -> None:
     pool = replace(synthetic_pool(250, seed=6), start=None, seconds=None)
-    found = EXPERIMENT.run(Study(pool), realizations=400, instances=2, size=SIZE, target=TARGET).table
+    found = EXPERIMENT.run(
+        Study(pool), realizations=400, instances=2, size=SIZE, target=TARGET
+    ).table
     row = advised(found)
     assert (row["q_series"], row["q_series_high"], row["block_hours"]) == (None, None, None)
     assert row["scope"] == (
@@ -129,17 +151,26 @@ def test_without_a_clock_draws_alone_judge_and_other_tasks_choose() -> None:
 
 def test_hours_that_are_too_short_give_no_advice_but_the_nearest() -> None:
     found = EXPERIMENT.run(
-        Study(on_clock(np.full((40, 24), 0.05))), realizations=400, instances=2, size=20, target=0.01
+        Study(on_clock(np.full((40, 24), 0.05))),
+        realizations=400,
+        instances=2,
+        size=20,
+        target=0.01,
     ).table
     with pytest.raises(NotApplicable, match="no packing keeps the target"):
         advised(found)
-    with pytest.raises(NotApplicable, match="packing by requests does not keep the target, or no requests are known"):
+    with pytest.raises(
+        NotApplicable,
+        match="packing by requests does not keep the target, or no requests are known",
+    ):
         factor(found)
     assert sum(found["is_nearest"].to_pylist()) == 1
     assert advice(found).startswith(
         "None keeps the target; nearest is average 1 (target q ≤ 0.01; chosen on hours 0–0.583,"
     )
-    assert "The hours are too short for an interval: fewer than 5 blocks of an hour." in advice(found)
+    assert "The hours are too short for an interval: fewer than 5 blocks of an hour." in advice(
+        found
+    )
 
 
 def shown(estimator: str, parameter: float, **more: Any) -> dict[str, Any]:
@@ -165,7 +196,13 @@ def shown(estimator: str, parameter: float, **more: Any) -> dict[str, Any]:
 
 
 BASE = shown(
-    "request", 1.0, ends={"machines": (80.0, 78.0, 82.0), "q_draws": (0.0, 0.0, 1e-6), "q_series": (0.0, 0.0, 2e-5)}
+    "request",
+    1.0,
+    ends={
+        "machines": (80.0, 78.0, 82.0),
+        "q_draws": (0.0, 0.0, 1e-6),
+        "q_series": (0.0, 0.0, 2e-5),
+    },
 )
 WAY = shown(
     "gpa",
@@ -183,7 +220,12 @@ def test_the_sentence_in_full() -> None:
     step = {name: WAY[name] for name in WAY if name.startswith(("machines", "q_"))}
     # By requests is neither the factor nor what else has a parameter of 1.
     factor = BASE | step | {"parameter": 1.35, "is_factor": True}
-    rows = [WAY | {"is_advised": True}, factor, WAY | {"estimator": "average", "parameter": 1.0}, BASE]
+    rows = [
+        WAY | {"is_advised": True},
+        factor,
+        WAY | {"estimator": "average", "parameter": 1.0},
+        BASE,
+    ]
     assert advice(pa.Table.from_pylist(rows)) == (
         "Pack by gpa 0.0001 (target q ≤ 0.001; chosen on hours 0–24, judged on hours 24–48 of a cell): "
         "60 [95%: 59 … 61] machines of capacity 1 for 1,000 tasks, "
@@ -209,11 +251,19 @@ def test_the_sentence_where_nothing_keeps_the_target() -> None:
         "measured q 0 [95%: 0 … 2e-05] on series, 0 [95%: 0 … 1e-06] on draws. "
         "No overcommit factor: packing by requests is not known to keep the target."
     )
-    assert advice(pa.table({name: [] for name in EXPERIMENT.result.names})) == "No advice: nothing was packed."
+    assert (
+        advice(pa.table({name: [] for name in EXPERIMENT.result.names}))
+        == "No advice: nothing was packed."
+    )
 
 
 def test_the_chart_carries_the_sentence() -> None:
     result = EXPERIMENT.run(
-        Study(synthetic_pool(60, seed=3, hours=24)), realizations=100, instances=2, size=20, target=0.05, hours=24
+        Study(synthetic_pool(60, seed=3, hours=24)),
+        realizations=100,
+        instances=2,
+        size=20,
+        target=0.05,
+        hours=24,
     )
     assert " ".join(result.plot().to_dict()["title"]["subtitle"]) == advice(result.table)

@@ -17,7 +17,9 @@ TASKS, DAYS, TARGET = 10_000, 12, 0.001
 def rows_of(shared: float) -> list[dict[str, Any]]:
     """What is measured in a cell whose tasks share a part of their variance."""
     pool = synthetic_pool(TASKS, seed=1, shared_factor=shared, hours=24 * DAYS)
-    result = EXPERIMENT.run(Study(pool), instances=50, realizations=1_000, hours=24 * DAYS, tasks=TASKS)
+    result = EXPERIMENT.run(
+        Study(pool), instances=50, realizations=1_000, hours=24 * DAYS, tasks=TASKS
+    )
     print(f"\nshared {shared}: {advice(result.table)}")
     return result.table.to_pylist()
 
@@ -50,7 +52,9 @@ def test_the_advice_saves_a_tenth_of_the_machines_of_packing_by_requests(shared:
 @pytest.mark.scale
 def test_draws_do_not_see_what_independence_costs() -> None:
     gpa = {
-        shared: next(r for r in rows_of(shared) if (r["estimator"], r["parameter"]) == ("gpa", TARGET))
+        shared: next(
+            r for r in rows_of(shared) if (r["estimator"], r["parameter"]) == ("gpa", TARGET)
+        )
         for shared in (0.0, 0.1, 0.4)
     }
     assert gpa[0.0]["q_series"] < 2 * TARGET < gpa[0.1]["q_series_low"] < gpa[0.4]["q_series_low"]

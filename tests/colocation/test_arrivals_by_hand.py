@@ -40,7 +40,10 @@ def test_totals_of_one_way() -> None:
     assert measured(packing_online, "online-saving", table) == pytest.approx(0.25)
     assert measured(packing_online, "online-names", table) == pytest.approx(0.5)
     nothing = table.set_column(5, "moments", pa.array([0] * table.num_rows))
-    for asked, reason in ((nothing, "no task could be placed"), (table.slice(3), "not among the ways that were run")):
+    for asked, reason in (
+        (nothing, "no task could be placed"),
+        (table.slice(3), "not among the ways that were run"),
+    ):
         with pytest.raises(NotApplicable) as caught:
             measured(packing_online, "online-promise", asked)
         assert str(caught.value) == reason
@@ -61,14 +64,20 @@ def test_every_way_is_run_where_tasks_come_one_after_the_other() -> None:
         for hour in (0, 1)
     ]
     # A task of which nothing is known has a machine of its own, and fits none at 1.25 times that.
-    hours = {row["estimator"]: (row["machine_hours"], row["moments"]) for row in found if row["hour"] == 0}
+    hours = {
+        row["estimator"]: (row["machine_hours"], row["moments"])
+        for row in found
+        if row["hour"] == 0
+    }
     assert hours.pop("average 1.25") == (0.0, 0)
     assert set(hours.values()) == {(1.5, 18)}
     with pytest.raises(NotApplicable):
         packing_online.compute(study([3, 3]), options)
 
 
-@pytest.mark.parametrize(("start", "is_refused"), [([4, 4], True), ([4, 5], False), ([4], False), ([5, 4, 4], False)])
+@pytest.mark.parametrize(
+    ("start", "is_refused"), [([4, 4], True), ([4, 5], False), ([4], False), ([5, 4, 4], False)]
+)
 def test_arrivals_at_one_moment_tell_nothing(start: list[int], is_refused: bool) -> None:
     pool = on_clock(np.full((len(start), 3), 0.25), start=start)
     if not is_refused:
@@ -87,18 +96,38 @@ def test_hours_of_a_simulation_whose_last_is_shorter() -> None:
     cold[0], cold[12], unplaceable[11], overflows[[3, 17]] = 2, 3, 1, (1, 2)
     day = SlotCounts(5, machines, tasks, overflows, cold, unplaceable)
     # Two tasks through all of it, and one, made again, through the last six slots.
-    whole = on_clock(np.repeat([[0.5], [0.25], [0.75]], 18, axis=1), start=[5, 5, 17], retried=np.array([0, 0, 1]))
+    whole = on_clock(
+        np.repeat([[0.5], [0.25], [0.75]], 18, axis=1),
+        start=[5, 5, 17],
+        retried=np.array([0, 0, 1]),
+    )
     kept = np.concatenate([np.arange(36), 36 + np.arange(6)])
     fields = {name: getattr(whole, name)[kept] for name in ("inst", "avg", "start", "seconds")}
-    identity = {name: getattr(whole, name) for name in ("collection_id", "instance_index", "retried")}
+    identity = {
+        name: getattr(whole, name) for name in ("collection_id", "instance_index", "retried")
+    }
     pool = type(whole)(offsets=np.array([0, 18, 36, 42]), **fields, **identity)
     first, second = packing_online._hours(day, pool)
     assert first == {
-        **{"hour": 0, "machine_hours": 13 / 12, "n_tasks": 2, "n_placed": 2, "n_unplaceable": 1, "overflows": 1},
+        **{
+            "hour": 0,
+            "machine_hours": 13 / 12,
+            "n_tasks": 2,
+            "n_placed": 2,
+            "n_unplaceable": 1,
+            "overflows": 1,
+        },
         **{"moments": 13, "cpu_hours": 0.75, "retried_cpu_hours": 0},
     }
     # Half an hour: 18 machines × 5 minutes, five tasks at a time; .75 ÷ 2 of two, and .75 ÷ 2 of the third.
     assert second == {
-        **{"hour": 1, "machine_hours": 1.5, "n_tasks": 5, "n_placed": 3, "n_unplaceable": 0, "overflows": 2},
+        **{
+            "hour": 1,
+            "machine_hours": 1.5,
+            "n_tasks": 5,
+            "n_placed": 3,
+            "n_unplaceable": 0,
+            "overflows": 2,
+        },
         **{"moments": 18, "cpu_hours": 0.75, "retried_cpu_hours": 0.375},
     }

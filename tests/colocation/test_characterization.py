@@ -91,7 +91,11 @@ def test_a_pool_of_one_task_answers_or_says_why(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("sum_normality", {"realizations": 99}, "--realizations: too few: expected at least 100, got 99"),
+        (
+            "sum_normality",
+            {"realizations": 99},
+            "--realizations: too few: expected at least 100, got 99",
+        ),
         ("percentile_error", {"samples": 0}, "--samples: too few: expected at least 1, got 0"),
         ("usage_deviation", {"tasks": 0}, "--tasks: too few: expected at least 1, got 0"),
     ],
@@ -184,7 +188,9 @@ def test_totals_of_gaussian_tasks_are_normal() -> None:
     assert [row["size"] for row in normality] == [10, 20, 30, 50, 100, 250, 500]
     for row in normality:
         assert row["mean_usage"] == pytest.approx(row["size"], rel=0.01)
-        if row["size"] <= 50:  # larger samples of the 1,000 tasks overlap too much to be independent
+        if (
+            row["size"] <= 50
+        ):  # larger samples of the 1,000 tasks overlap too much to be independent
             assert row["rejected"] == pytest.approx(0.05, abs=0.03)
         assert row["rejected_1974"] <= row["rejected"]
     for row in ask("percentile_error", pool, samples=200, realizations=4000):
@@ -196,14 +202,17 @@ def test_totals_of_gaussian_tasks_are_normal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("realizations", "verdicts"), [(9_999, {"not applicable"}), (10_000, {"holds", "does not hold"})]
+    ("realizations", "verdicts"),
+    [(9_999, {"not applicable"}), (10_000, {"holds", "does not hold"})],
 )
 def test_published_rates_compare_with_the_papers_number_of_realizations(
     realizations: int, verdicts: set[str], pool: Pool
 ) -> None:
     result = EXPERIMENTS["sum_normality"].run(Study(pool), realizations=realizations, samples=4)
     found = {claim.id: claim.judge(result.table).verdict for claim in result.recipe.claims}
-    assert {verdict for name, verdict in found.items() if name.startswith("S1-table1-10-")} <= verdicts
+    assert {
+        verdict for name, verdict in found.items() if name.startswith("S1-table1-10-")
+    } <= verdicts
     assert found["S1-table1-mean-10"] != "not applicable"
 
 

@@ -7,7 +7,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation.experiments import _charts, packing_averages, packing_base, relative_difference
+from borgtrace.colocation.experiments import (
+    _charts,
+    packing_averages,
+    packing_base,
+    relative_difference,
+)
 from borgtrace.recipe.charts import axis
 from tests.colocation.test_figures import base, marks
 
@@ -53,14 +58,24 @@ def test_a_name_is_left_out_where_it_would_touch_one_before(
     first: dict[str, Any], second: dict[str, Any], touch: bool
 ) -> None:
     found = packing_base._apart([*CORNERS, first, second])
-    assert [row["name"] for row in found] == ["low", "high", first["name"], *([] if touch else [second["name"]])]
+    assert [row["name"] for row in found] == [
+        "low",
+        "high",
+        first["name"],
+        *([] if touch else [second["name"]]),
+    ]
     # Whether it touches the first or any later one.
     assert len(packing_base._apart([*CORNERS, first, name("c", 300, 1e-20), second])) == 5 - touch
 
 
 def test_what_is_left_out_hides_nobody() -> None:
     names = [name("aa", 100, 1e-10), name("bb", 111, 1e-10), name("cc", 122.5, 1e-10)]
-    assert [row["name"] for row in packing_base._apart([*CORNERS, *names])] == ["low", "high", "aa", "cc"]
+    assert [row["name"] for row in packing_base._apart([*CORNERS, *names])] == [
+        "low",
+        "high",
+        "aa",
+        "cc",
+    ]
 
 
 def dots(estimator: str, q: list[float]) -> list[dict[str, Any]]:
@@ -101,7 +116,9 @@ def mark(layer: Spec, *wanted: str) -> tuple[Any, ...]:
 
 
 def test_sizes_and_marks_of_figures_7_to_9() -> None:
-    rows = [row | {"label": f"{row['estimator']} {row['parameter']:g}"} for row in base().to_pylist()]
+    rows = [
+        row | {"label": f"{row['estimator']} {row['parameter']:g}"} for row in base().to_pylist()
+    ]
     (boxes,) = marks(machines := packing_base._machines(rows).to_dict())
     assert (machines["width"], mark(boxes, "size", "extent")) == (330, ("boxplot", 11, "min-max"))
     assert boxes["encoding"]["color"]["legend"] is None
@@ -114,7 +131,10 @@ def test_sizes_and_marks_of_figures_7_to_9() -> None:
     assert box["encoding"]["x"]["sort"] == "descending"
     layers = marks(overflows := packing_base._overflows(rows).to_dict())
     assert (overflows["width"], overflows["height"]) == (560, 340)
-    assert [mark(layer, "align", "dx", "dy", "fontSize", "size", "opacity", "filled") for layer in layers] == [
+    assert [
+        mark(layer, "align", "dx", "dy", "fontSize", "size", "opacity", "filled")
+        for layer in layers
+    ] == [
         ("point", None, None, None, None, 28, 0.6, True),
         *(
             ("text", *place, 10, None, None, None)
@@ -142,7 +162,12 @@ def test_a_line_and_its_points_for_each_estimator(facets: dict[str, str], width:
     assert (mark(line), mark(point)) == (("line",), ("point",))
     for layer in (line, point):
         assert layer["encoding"]["color"]["field"] == "label"
-        assert {tip["field"] for tip in layer["encoding"]["tooltip"]} >= {"label", "capacity", "q", "seen"}
+        assert {tip["field"] for tip in layer["encoding"]["tooltip"]} >= {
+            "label",
+            "capacity",
+            "q",
+            "seen",
+        }
     assert line["encoding"]["strokeDash"]["field"] == "estimator"
     assert line["encoding"]["strokeDash"]["legend"] is None
     # A disc where overflows were seen, a triangle where none was.
@@ -159,16 +184,25 @@ def test_whiskers_are_the_outer_percentiles() -> None:
     spec = relative_difference.EXPERIMENT.plot(pa.Table.from_pylist([row])).to_dict()
     layers = marks(spec)
     assert [
-        (layer["mark"]["type"], layer["encoding"]["y"]["field"], layer["encoding"].get("y2", {}).get("field"))
+        (
+            layer["mark"]["type"],
+            layer["encoding"]["y"]["field"],
+            layer["encoding"].get("y2", {}).get("field"),
+        )
         for layer in layers
     ] == [("rule", "p5", "p95"), ("bar", "p25", "p75"), ("tick", "median", None)]
     assert [mark(layer, "size", "opacity", "color")[1:] for layer in layers] == [
         *((None, None, None), (12, 0.6, None), (12, None, "black"))
     ]
-    assert {layer["encoding"]["y"]["title"] for layer in layers} == {"(mean average − mean of samples) / mean average"}
+    assert {layer["encoding"]["y"]["title"] for layer in layers} == {
+        "(mean average − mean of samples) / mean average"
+    }
     # A heading stands over its notes.
     title = spec["title"]
-    assert (title["text"], title["anchor"]) == ("Error of a mean from few samples (Fig. 1)", "start")
+    assert (title["text"], title["anchor"]) == (
+        "Error of a mean from few samples (Fig. 1)",
+        "start",
+    )
     assert title["subtitle"] == ["boxes: quartiles and median over tasks; whiskers: 5 % and 95 %"]
 
 
@@ -187,7 +221,10 @@ def test_none_of_no_draws_is_half_an_overflow() -> None:
     (row,) = _charts.with_floor([{"q": 0.0, "trials": 0}])
     assert (row["shown_q"], row["seen"]) == (0.5, "none in 0 draws")
     seen = _charts.with_floor([{"q": 0.25, "trials": 1}, {"q": 0.0, "trials": 1}])
-    assert [(row["shown_q"], row["seen"]) for row in seen] == [(0.25, "seen"), (0.5, "none in 1 draws")]
+    assert [(row["shown_q"], row["seen"]) for row in seen] == [
+        (0.25, "seen"),
+        (0.5, "none in 1 draws"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +239,9 @@ def test_none_of_no_draws_is_half_an_overflow() -> None:
 def test_the_scale_beside_the_papers(instances: int, tasks: int, draws: int, note: str) -> None:
     # Two machines, of which each draw is a trial; an estimator that saw half is judged on the others.
     known = {"n_tasks": tasks, "m_abs": 2}
-    rows = [known | {"instance": k, "trials": 2 * draws, "clairvoyance": 1.0} for k in range(instances)]
+    rows = [
+        known | {"instance": k, "trials": 2 * draws, "clairvoyance": 1.0} for k in range(instances)
+    ]
     rows += [known | {"instance": 0, "n_tasks": 1, "trials": 90_000, "clairvoyance": 0.5}]
     said = f"{instances} instances of {tasks:,} tasks with {draws:,} draws each ({note})"
     assert _charts.scale_of(pa.Table.from_pylist(rows)) == said

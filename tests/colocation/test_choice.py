@@ -30,11 +30,21 @@ def test_ways_that_are_tried() -> None:
     found = labels(0.001)
     assert len(found) == len(set(found))
     # The paper's, half and twice the target, and ever stricter targets: a step is √10.
-    assert {"average 1.25", "percentile 99", "cantelli 4.4", "gpa 0.01", "gpa 0.0005", "gpa 0.001", "gpa 0.002"} <= set(
-        found
-    )
+    assert {
+        "average 1.25",
+        "percentile 99",
+        "cantelli 4.4",
+        "gpa 0.01",
+        "gpa 0.0005",
+        "gpa 0.001",
+        "gpa 0.002",
+    } <= set(found)
     assert {"convolution 0.0005", "convolution 0.001", "convolution 0.002"} <= set(found)
-    ladder = [way.parameter for way in candidates(0.001, False) if way.name == "gpa" and way.parameter < 0.0005]
+    ladder = [
+        way.parameter
+        for way in candidates(0.001, False)
+        if way.name == "gpa" and way.parameter < 0.0005
+    ]
     assert ladder == [float(f"{10 ** (-3 - step / 2):.3g}") for step in range(1, 17)]
     assert (ladder[0], ladder[1], ladder[-1]) == (0.000316, 0.0001, 1e-11)
     told = [way.parameter for way in candidates(0.001, False) if way.name == "gpa-covariance"]
@@ -58,7 +68,11 @@ def test_twice_a_target_is_below_one(target: float, twice: bool) -> None:
 
 
 def told(
-    machines: list[float], keeps: bool = True, high: float | None = 0.002, value: float = 0.001, alone: int = 0
+    machines: list[float],
+    keeps: bool = True,
+    high: float | None = 0.002,
+    value: float = 0.001,
+    alone: int = 0,
 ) -> Any:
     """What trials say of a way."""
     return SimpleNamespace(
@@ -80,9 +94,13 @@ class Plans:
         self.asked: list[tuple[bool, list[str]]] = []
         requests = np.float32([0.5, 1.5])
         pool = SimpleNamespace(has_requests=True, cpu_request=requests)
-        self.judging = SimpleNamespace(instances=SimpleNamespace(pool=pool, count=2, tasks=lambda k: np.array([k])))
+        self.judging = SimpleNamespace(
+            instances=SimpleNamespace(pool=pool, count=2, tasks=lambda k: np.array([k]))
+        )
 
-    def judge(self, tried: list[Estimator], options: Any, *, is_choice: bool) -> dict[Estimator, Any]:
+    def judge(
+        self, tried: list[Estimator], options: Any, *, is_choice: bool
+    ) -> dict[Estimator, Any]:
         self.asked.append((is_choice, [way.label for way in tried]))
         return {way: self.said[is_choice][way] for way in tried}
 
@@ -91,13 +109,23 @@ GPA, MAXIMUM, AVERAGE = Gpa(0.01), Percentile(100), Average(1)
 FACTORS = [Request(factor) for factor in (1.0, 1.05, 1.1, 1.15)]
 
 
-def advised(monkeypatch: pytest.MonkeyPatch, chosen: dict[Estimator, Any]) -> tuple[Plans, dict[str, dict[str, Any]]]:
+def advised(
+    monkeypatch: pytest.MonkeyPatch, chosen: dict[Estimator, Any]
+) -> tuple[Plans, dict[str, dict[str, Any]]]:
     judged = {
         **{GPA: told([10, 10], alone=3), MAXIMUM: told([16, 20], value=0.5), AVERAGE: told([8, 8])},
-        **dict(zip(FACTORS, (told([40, 20]), told([30, 30]), told([25, 25]), told([20, 20])), strict=True)),
+        **dict(
+            zip(
+                FACTORS,
+                (told([40, 20]), told([30, 30]), told([25, 25]), told([20, 20])),
+                strict=True,
+            )
+        ),
     }
     plan = Plans(chosen, judged)
-    monkeypatch.setattr(advice, "candidates", lambda target, has_requests: [GPA, MAXIMUM, *FACTORS, AVERAGE])
+    monkeypatch.setattr(
+        advice, "candidates", lambda target, has_requests: [GPA, MAXIMUM, *FACTORS, AVERAGE]
+    )
     found = advise(cast(Plan, plan), cast(Any, SimpleNamespace(target=0.01, capacity=0.5)))
     return plan, {f"{row['estimator']} {row['parameter']:g}": row for row in found}
 
@@ -105,7 +133,13 @@ def advised(monkeypatch: pytest.MonkeyPatch, chosen: dict[Estimator, Any]) -> tu
 CHOSEN = {
     **{GPA: told([11, 13]), MAXIMUM: told([18, 18]), AVERAGE: told([8, 8], keeps=False, high=0.2)},
     # 1.15 seems to keep the target by luck: 1.1 does not.
-    **dict(zip(FACTORS, (told([30] * 2), told([28] * 2), told([26] * 2, keeps=False), told([6] * 2)), strict=True)),
+    **dict(
+        zip(
+            FACTORS,
+            (told([30] * 2), told([28] * 2), told([26] * 2, keeps=False), told([6] * 2)),
+            strict=True,
+        )
+    ),
 }
 
 
@@ -115,7 +149,14 @@ def test_the_fewest_machines_of_those_that_keep_the_target(monkeypatch: pytest.M
     # One step past the factor is shown, and judged.
     assert plan.asked == [(True, [*shown[:5], "request 1.15", "average 1"]), (False, shown)]
     # By the machines of later hours; at 30 by name.
-    assert list(rows) == ["average 1", "gpa 0.01", "percentile 100", "request 1.1", "request 1", "request 1.05"]
+    assert list(rows) == [
+        "average 1",
+        "gpa 0.01",
+        "percentile 100",
+        "request 1.1",
+        "request 1",
+        "request 1.05",
+    ]
     flags = ("keeps_target", "is_advised", "is_nearest", "is_factor")
     assert {name: tuple(row[flag] for flag in flags) for name, row in rows.items()} == {
         "average 1": (False, False, False, False),
@@ -135,7 +176,12 @@ def test_the_fewest_machines_of_those_that_keep_the_target(monkeypatch: pytest.M
     assert row["saved_maximum"] == pytest.approx((6 / 16 + 0.5) / 2)
     assert (row["q_draws"], row["q_draws_low"], row["q_draws_high"]) == (0.001, 0.0, 0.002)
     assert (row["q_series"], row["q_series_low"], row["q_series_high"]) == (None, None, None)
-    assert (row["above"], row["above_high"], row["worst"], row["worst_high"]) == (0.25, 0.5, 0.125, None)
+    assert (row["above"], row["above_high"], row["worst"], row["worst_high"]) == (
+        0.25,
+        0.5,
+        0.125,
+        None,
+    )
 
 
 def test_of_as_many_machines_the_one_that_overflows_least(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +200,11 @@ def test_where_none_keeps_the_target_the_nearest_is_told(monkeypatch: pytest.Mon
     }
     plan, rows = advised(monkeypatch, chosen)
     assert [name for name, row in rows.items() if row["is_nearest"]] == ["percentile 100"]
-    assert not [name for name, row in rows.items() if row["is_advised"] or row["is_factor"] or row["keeps_target"]]
+    assert not [
+        name
+        for name, row in rows.items()
+        if row["is_advised"] or row["is_factor"] or row["keeps_target"]
+    ]
     # Requests as they are break it: no other factor is shown.
     assert plan.asked[1] == (False, ["gpa 0.01", "percentile 100", "request 1", "average 1"])
 
@@ -165,7 +215,12 @@ def test_factors_up_to_the_first_that_breaks_the_target() -> None:
         chosen = {way: told([1], each) for way, each in zip(ways, keeps, strict=True)}
         return [way.parameter for way in advice._kept_factors(chosen, ways)]
 
-    assert [kept(), kept(False, True), kept(True, False, True), kept(True, True)] == [[], [], [1.0], [1.0, 1.05]]
+    assert [kept(), kept(False, True), kept(True, False, True), kept(True, True)] == [
+        [],
+        [],
+        [1.0],
+        [1.0, 1.05],
+    ]
 
 
 def test_what_is_saved_is_a_mean_over_instances() -> None:
@@ -184,7 +239,8 @@ def test_what_is_saved_is_a_mean_over_instances() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tasks", "share"), [([[0, 1], [2, 3]], 0.0), ([[0, 1], [1, 2]], 0.25), ([[0, 1], [0, 1]], 0.5), ([[5]], 0.0)]
+    ("tasks", "share"),
+    [([[0, 1], [2, 3]], 0.0), ([[0, 1], [1, 2]], 0.25), ([[0, 1], [0, 1]], 0.5), ([[5]], 0.0)],
 )
 def test_tasks_that_an_earlier_instance_has_had(tasks: list[list[int]], share: float) -> None:
     instances = cast(Any, SimpleNamespace(count=len(tasks), tasks=lambda k: np.array(tasks[k])))
@@ -192,16 +248,21 @@ def test_tasks_that_an_earlier_instance_has_had(tasks: list[list[int]], share: f
 
 
 @pytest.mark.parametrize(
-    ("requests", "expected"), [(None, None), ([np.nan, np.nan], None), ([0.5, np.nan], 0.5 / 3), ([0.5, 1.0], 1.5 / 3)]
+    ("requests", "expected"),
+    [(None, None), ([np.nan, np.nan], None), ([0.5, np.nan], 0.5 / 3), ([0.5, 1.0], 1.5 / 3)],
 )
-def test_requests_over_the_capacity_in_use(requests: list[float] | None, expected: float | None) -> None:
+def test_requests_over_the_capacity_in_use(
+    requests: list[float] | None, expected: float | None
+) -> None:
     pool = on_clock(np.ones((2, 2)), cpu_request=None if requests is None else np.float32(requests))
     instances = cast(Any, SimpleNamespace(pool=pool, count=2, tasks=lambda k: np.array([k])))
     found = advice._overcommit(instances, np.array([4.0, 2.0]), 0.5)
     assert found == (expected if expected is None else pytest.approx(expected))
 
 
-@pytest.mark.parametrize(("slot", "hour"), [(0, "0"), (2, "0"), (14, "1"), (20, "1.5"), (290, "24"), (1, "0")])
+@pytest.mark.parametrize(
+    ("slot", "hour"), [(0, "0"), (2, "0"), (14, "1"), (20, "1.5"), (290, "24"), (1, "0")]
+)
 def test_hours_are_counted_from_the_begin_of_the_trace(slot: int, hour: str) -> None:
     # The first window begins 600 s after 0.
     assert advice._hour(slot) == hour
@@ -224,26 +285,34 @@ def test_trials_are_cut_into_blocks(is_choice: bool, slots: list[int]) -> None:
 
     plan = Plan((trial(24, 1, 2), trial(36, 3, 4)), trial(60, 5, 6), "words")
     found = plan.judge(
-        [GPA, AVERAGE], Options(capacity=0.5, seed=7, realizations=300, target=0.02), is_choice=is_choice
+        [GPA, AVERAGE],
+        Options(capacity=0.5, seed=7, realizations=300, target=0.02),
+        is_choice=is_choice,
     )
     assert asked == [(n, 0.5, [12] * (n // 12)) for n in slots]
     assert list(found) == [GPA, AVERAGE]
-    machines = [[[one.machines for one in each] for each in evidence.trials] for evidence in found.values()]
+    machines = [
+        [[one.machines for one in each] for each in evidence.trials] for evidence in found.values()
+    ]
     assert machines == ([[[1], [3]], [[2], [4]]] if is_choice else [[[5]], [[6]]])
     for evidence in found.values():
         assert cast(Blocks, evidence.blocks).seed == 7
         # Tasks 0, 0 and 0, 1: half of them an earlier one has had.
         assert (evidence.realizations, evidence.target, evidence.distinct) == (300, 0.02, 0.5)
     without = Plan(plan.choosing, plan.judging, "words", "no clock")
-    assert {evidence.blocks for evidence in without.judge([GPA, AVERAGE], Options(), is_choice=is_choice).values()} == {
-        None
-    }
+    assert {
+        evidence.blocks
+        for evidence in without.judge([GPA, AVERAGE], Options(), is_choice=is_choice).values()
+    } == {None}
 
 
 def test_without_a_clock_other_tasks_choose() -> None:
     pool = on_clock(np.full((4, 3), 0.25))
     bare = type(pool)(
-        **{name: getattr(pool, name) for name in ("offsets", "inst", "avg", "collection_id", "instance_index")}
+        **{
+            name: getattr(pool, name)
+            for name in ("offsets", "inst", "avg", "collection_id", "instance_index")
+        }
     )
     plan = Plan.of(bare, Options(size=2, realizations=100, instances=3, seed=5))
     assert (plan.words, plan.why) == (
@@ -268,7 +337,9 @@ def caveat(hours: float | None, overlap: float = 0.0) -> str:
 
 def test_what_intervals_rest_on() -> None:
     assert caveat(None) == caveat(24.0) == ""
-    assert caveat(0.0) == " The hours are too short for an interval: fewer than 5 blocks of an hour."
+    assert (
+        caveat(0.0) == " The hours are too short for an interval: fewer than 5 blocks of an hour."
+    )
     assert caveat(12.0) == " Intervals draw blocks of 12 h, as there are fewer than 5 days."
     assert caveat(None, 0.25) == " Of the tasks of 3 instances, 25% are in an earlier one."
 
@@ -281,12 +352,20 @@ def test_what_intervals_rest_on() -> None:
         ((-0.1, None, None), "takes 10% [no interval] more machines"),
     ],
 )
-def test_saving_machines_or_taking_more(saved: tuple[float, float | None, float | None], words: str) -> None:
+def test_saving_machines_or_taking_more(
+    saved: tuple[float, float | None, float | None], words: str
+) -> None:
     assert packing_advice._compared(*saved) == words
 
 
 def test_the_lower_end_of_the_stricter_overflow() -> None:
-    row = {"q_draws": 0.1, "q_draws_low": 0.02, "q_series": 0.1, "q_series_low": 0.04, "target": 0.01}
+    row = {
+        "q_draws": 0.1,
+        "q_draws_low": 0.02,
+        "q_series": 0.1,
+        "q_series_low": 0.04,
+        "target": 0.01,
+    }
     assert packing_advice._least(row) == pytest.approx(4)
     assert packing_advice._least(row | {"q_series": None, "q_series_low": None}) == pytest.approx(2)
     with pytest.raises(NotApplicable):
@@ -303,11 +382,15 @@ def test_the_laxest_promise_comes_first() -> None:
     assert (found.names, found.targets) == (("free", "production"), (0.05, 0.001))
     assert (found.rank.tolist(), found.origin) == ([1, 0, 0, 0, 1], "priorities")
     # 0 is a priority like any other.
-    free = Classes.of(on_clock(np.ones((2, 2)), priority=np.zeros(2, int), generation="2011"), "free=0.9", 0)
+    free = Classes.of(
+        on_clock(np.ones((2, 2)), priority=np.zeros(2, int), generation="2011"), "free=0.9", 0
+    )
     assert (free.rank.tolist(), free.origin) == ([0, 0], "priorities")
     for unknown in (None, np.full(5, -1)):
         drawn = Classes.of(
-            on_clock(np.ones((5, 2)), jobs=[3, 3, 4, 4, 4], priority=unknown), "free=0.9,production=0.99", 1
+            on_clock(np.ones((5, 2)), jobs=[3, 3, 4, 4, 4], priority=unknown),
+            "free=0.9,production=0.99",
+            1,
         )
         assert drawn.origin == "jobs at random"
         # By job.
@@ -315,7 +398,19 @@ def test_the_laxest_promise_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["free", "free=", "free=0", "free=1", "free=1.5", "free=-0.1", "=0.9", "free=0.9,free=0.8", "free=x", ""]
+    "text",
+    [
+        "free",
+        "free=",
+        "free=0",
+        "free=1",
+        "free=1.5",
+        "free=-0.1",
+        "=0.9",
+        "free=0.9,free=0.8",
+        "free=x",
+        "",
+    ],
 )
 def test_no_promise(text: str) -> None:
     with pytest.raises(UsageError, match="not a promise"):
@@ -323,7 +418,10 @@ def test_no_promise(text: str) -> None:
 
 
 def test_promises_are_tolerated_shares() -> None:
-    assert parse_promises(" free = 0.5 ,production=0.999999") == {"free": 0.5, "production": 0.000001}
+    assert parse_promises(" free = 0.5 ,production=0.999999") == {
+        "free": 0.5,
+        "production": 0.000001,
+    }
 
 
 def test_moments_of_tasks_that_nobody_has_seen() -> None:

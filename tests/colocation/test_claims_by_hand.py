@@ -58,10 +58,20 @@ def test_overflow_over_capacities() -> None:
     # Of 10 machines with 100 draws each; what is not rebalanced is not asked for.
     rows = [
         outcome("gpa:0.001", 0, 10, overflows, capacity=capacity, is_rebalanced=is_rebalanced)
-        for capacity, is_rebalanced, overflows in ((0.5, True, 8), (0.5, False, 500), (5.0, True, 2), (5.0, False, 1))
+        for capacity, is_rebalanced, overflows in (
+            (0.5, True, 8),
+            (0.5, False, 500),
+            (5.0, True, 2),
+            (5.0, False, 1),
+        )
     ]
-    rows += [outcome("gpa:0.01", 0, 10, 15, capacity=1.0), outcome("gpa:0.1", 0, 10, 120, capacity=1.0)]
-    rows += [outcome("average:1.25", 0, 10, n, capacity=c) for c, n in ((0.5, 300), (1.0, 60), (5.0, 30))]
+    rows += [
+        outcome("gpa:0.01", 0, 10, 15, capacity=1.0),
+        outcome("gpa:0.1", 0, 10, 120, capacity=1.0),
+    ]
+    rows += [
+        outcome("average:1.25", 0, 10, n, capacity=c) for c, n in ((0.5, 300), (1.0, 60), (5.0, 30))
+    ]
     result = to_table(rows, packing_capacities.EXPERIMENT.result)
     # 15 ÷ 1,000 of .01; at .001 the promise is broken eightfold, which does not count.
     assert measured(packing_capacities, "S1-capacity-gpa", result) == pytest.approx(1.5)
@@ -70,12 +80,24 @@ def test_overflow_over_capacities() -> None:
 
 
 def test_convolution_beside_its_promise() -> None:
-    known = {"pool": packing_rare_events.AS_IT_IS, "estimator": "convolution", "target": 0.01, "q_error": 0.0}
-    result = pa.Table.from_pylist([{**known, "is_rebalanced": r, "q": q} for r, q in ((False, 0.0102), (True, 0.008))])
+    known = {
+        "pool": packing_rare_events.AS_IT_IS,
+        "estimator": "convolution",
+        "target": 0.01,
+        "q_error": 0.0,
+    }
+    result = pa.Table.from_pylist(
+        [{**known, "is_rebalanced": r, "q": q} for r, q in ((False, 0.0102), (True, 0.008))]
+    )
     assert measured(packing_rare_events, "promise-plain-pool", result) == pytest.approx(1.02)
     assert measured(packing_rare_events, "promise-rebalanced-pool", result) == pytest.approx(0.8)
     claims = {claim.id: claim for claim in packing_rare_events.EXPERIMENT.claims}
-    for q, verdict in ((0.84, "does not hold"), (0.86, "holds"), (1.01, "holds"), (1.03, "does not hold")):
+    for q, verdict in (
+        (0.84, "does not hold"),
+        (0.86, "holds"),
+        (1.01, "holds"),
+        (1.03, "does not hold"),
+    ):
         table = pa.Table.from_pylist([{**known, "is_rebalanced": False, "q": 0.01 * q}])
         assert claims["promise-plain-pool"].judge(table).verdict == verdict, q
 
@@ -85,7 +107,9 @@ def test_convolution_in_real_time() -> None:
         {"estimator": "convolution 0.001", "judged_on": kind, "overflows": n, "trials": 10_000}
         for kind, n in (("raw", 5), ("draws", 70))
     ]
-    assert measured(packing_replay, "replay-promise", pa.Table.from_pylist(rows)) == pytest.approx(0.5)
+    assert measured(packing_replay, "replay-promise", pa.Table.from_pylist(rows)) == pytest.approx(
+        0.5
+    )
 
 
 def test_the_largest_median_of_high_percentiles() -> None:
@@ -98,7 +122,9 @@ def test_the_largest_median_of_high_percentiles() -> None:
 
 def test_the_middle_of_the_quartiles() -> None:
     rows = [{"n_samples": 15, "p25": -0.25, "p75": 0.5}, {"n_samples": 20, "p25": 0.0, "p75": 9.0}]
-    assert measured(relative_difference, "S1-fig1-symmetric", pa.Table.from_pylist(rows)) == pytest.approx(1 / 3)
+    assert measured(
+        relative_difference, "S1-fig1-symmetric", pa.Table.from_pylist(rows)
+    ) == pytest.approx(1 / 3)
 
 
 def test_samples_of_weighted_windows() -> None:
@@ -113,14 +139,20 @@ def test_samples_of_weighted_windows() -> None:
 
 
 def test_a_sample_may_be_the_whole_pool() -> None:
-    pool = SimpleNamespace(pool=lambda options: on_clock(np.random.default_rng(0).random((10, 24)) / 10))
-    result = sum_examples.compute(cast(Study, pool), cast(Any, SimpleNamespace(realizations=20, seed=0)))
+    pool = SimpleNamespace(
+        pool=lambda options: on_clock(np.random.default_rng(0).random((10, 24)) / 10)
+    )
+    result = sum_examples.compute(
+        cast(Study, pool), cast(Any, SimpleNamespace(realizations=20, seed=0))
+    )
     assert set(result["size"].to_pylist()) == {10}
 
 
 def test_a_total_at_the_critical_value_is_not_rejected() -> None:
     at = CRITICAL["Stephens 1974"]
-    sums = SimpleNamespace(size=10, normality=np.array([at, np.nextafter(at, 1)]), mean=np.array([0.25, 0.75]))
+    sums = SimpleNamespace(
+        size=10, normality=np.array([at, np.nextafter(at, 1)]), mean=np.array([0.25, 0.75])
+    )
     row = sum_normality._row(cast(Any, sums), 100)
     assert (row["rejected_1974"], row["mean_usage"], row["n_samples"]) == (0.5, 0.5, 2)
 
@@ -130,14 +162,18 @@ def test_tasks_that_never_change_correlate_with_nobody() -> None:
     pool = on_clock(np.stack([wave, wave, np.full(24, 0.25)]), jobs=[7, 7, 7])
     study = SimpleNamespace(pool=lambda options: pool)
     rows = task_correlation.compute(cast(Study, study), cast(Any, SimpleNamespace(hours=2, seed=0)))
-    assert {(row["scope"], row["n_pairs"], round(row["mean"], 9)) for row in rows} == {("within", 1, 1.0)}
+    assert {(row["scope"], row["n_pairs"], round(row["mean"], 9)) for row in rows} == {
+        ("within", 1, 1.0)
+    }
     # The pairs of a job do not depend on its number.
     assert task_correlation.pairs_of(np.array([1, 1]), 0)["within"].tolist() == [[0, 1]]
 
 
 def test_machines_as_they_come_largest_and_smallest_first() -> None:
     inventory = np.array([[0.5, 1.0], [1.0, 0.25], [0.25, 0.5]])
-    found = [packing_machines.in_order(inventory, order).tolist() for order in packing_machines.ORDERS]
+    found = [
+        packing_machines.in_order(inventory, order).tolist() for order in packing_machines.ORDERS
+    ]
     assert found == [[0.5, 1.0, 0.25], [1.0, 0.5, 0.25], [0.25, 0.5, 1.0]]
 
 
@@ -168,7 +204,11 @@ def test_hours_of_the_day_repeat_after_24(monkeypatch: pytest.MonkeyPatch) -> No
         return known(values, of_day)
 
     monkeypatch.setattr(packing_promises, "_moments", moments)
-    pool = on_clock(np.random.default_rng(0).random((8, 3 * 288)) / 20, priority=np.zeros(8, int), generation="2011")
+    pool = on_clock(
+        np.random.default_rng(0).random((8, 3 * 288)) / 20,
+        priority=np.zeros(8, int),
+        generation="2011",
+    )
     packing_promises.EXPERIMENT.run(Study(pool), size=8, instances=1, hours=72)
     # Two days are learned: each hour has twelve slots of both.
     assert np.bincount(hours[-1]).tolist() == [24] * 24
@@ -179,11 +219,18 @@ def test_an_instance_without_machines_says_nothing_of_the_draws() -> None:
     table = pa.table({**known, "m_abs": [4, 0], "trials": [800, 0]})
     assert _charts.scale_of(table).startswith("2 instances of 80 tasks with 200 draws each")
     outcomes = [SimpleNamespace(trials=0, overflows=0)]
-    assert Grid.mean_quality(cast(Any, SimpleNamespace(outcomes=lambda cells: outcomes)), cast(Any, None)) == 0.0
+    assert (
+        Grid.mean_quality(
+            cast(Any, SimpleNamespace(outcomes=lambda cells: outcomes)), cast(Any, None)
+        )
+        == 0.0
+    )
 
 
 def test_one_machine_instead_of_one_saves_none() -> None:
-    one, other = (cast(Any, SimpleNamespace(machines=np.array(n))) for n in ([1.0, 3.0], [1.0, 4.0]))
+    one, other = (
+        cast(Any, SimpleNamespace(machines=np.array(n))) for n in ([1.0, 3.0], [1.0, 4.0])
+    )
     saved = _saved(one, other)
     assert saved is not None
     assert saved.value == pytest.approx(0.125)
@@ -206,4 +253,7 @@ def test_names_in_a_chart_are_left_out_where_they_would_touch() -> None:
     assert apart((1.0, 1e-12, "above", "aaa"), (1.0, 2e-12, "above", "bbb")) == ["aaa", "bbb"]
     # At one place the second is written over the first, unless it stands on the other side of its dots.
     assert apart((1.0, 0.1, "left", "aaa"), (1.0, 0.1, "left", "bbb")) == ["aaa"]
-    assert apart((1.0, 0.1, "left", "aaaaaa"), (1.0, 0.1, "right", "bbbbbb")) == ["aaaaaa", "bbbbbb"]
+    assert apart((1.0, 0.1, "left", "aaaaaa"), (1.0, 0.1, "right", "bbbbbb")) == [
+        "aaaaaa",
+        "bbbbbb",
+    ]

@@ -58,7 +58,9 @@ def test_what_a_new_task_counts_as(
 ) -> None:
     known = {"user": np.array([3]), "logical_name": np.array([7])}
     asked = None if request_ is None else np.float32([request_])
-    found = cluster_of(on_clock(np.ones((1, 3)), cpu_request=asked, **known), capacity=0.75, cold_start=cold_start)
+    found = cluster_of(
+        on_clock(np.ones((1, 3)), cpu_request=asked, **known), capacity=0.75, cold_start=cold_start
+    )
     assert found.kin == [[NAME, USER]]
     for kin, values in past.items():
         found.past[kin].extend(values)
@@ -82,10 +84,18 @@ def test_tasks_arrive_and_leave() -> None:
     found.depart(0)
     # Who runs nowhere leaves nothing.
     found.depart(3)
-    assert (found.members, found.machine_of.tolist(), found.dirty) == ([[1], [2]], [-1, 0, 1, -1, -1], {0})
+    assert (found.members, found.machine_of.tolist(), found.dirty) == (
+        [[1], [2]],
+        [-1, 0, 1, -1, -1],
+        {0},
+    )
     # Neither machine has .75 left; one is summed up anew and one is opened.
     assert found.arrive(4)
-    assert (found.members, found.dirty, found.states.tolist()) == ([[1], [2], [4]], set(), [[0.5], [0.5], [0.75]])
+    assert (found.members, found.dirty, found.states.tolist()) == (
+        [[1], [2], [4]],
+        set(),
+        [[0.5], [0.5], [0.75]],
+    )
 
 
 def test_an_idle_machine_is_opened_before_another_and_after_all_that_run() -> None:
@@ -115,8 +125,12 @@ def test_a_task_may_fill_a_machine_to_the_last_bit(monkeypatch: pytest.MonkeyPat
 # --- what is learned -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("longest", "expected"), [(11, []), (12, [12]), (16, [12, 16]), (27, [12, 16, 21])])
-def test_a_history_counts_anew_when_it_has_grown_by_a_third(longest: int, expected: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("longest", "expected"), [(11, []), (12, [12]), (16, [12, 16]), (27, [12, 16, 21])]
+)
+def test_a_history_counts_anew_when_it_has_grown_by_a_third(
+    longest: int, expected: list[int]
+) -> None:
     found = _milestones(longest)
     assert (len(found), np.flatnonzero(found).tolist()) == (longest + 1, expected)
 
@@ -191,7 +205,9 @@ def test_who_leaves_makes_room_in_the_same_slot() -> None:
         (2.1, 2.0, 1),
     ],
 )
-def test_a_machine_overflows_above_its_capacity(usage: float, capacity: float, overflows: int) -> None:
+def test_a_machine_overflows_above_its_capacity(
+    usage: float, capacity: float, overflows: int
+) -> None:
     pool = on_clock(np.full((1, 2), usage), cpu_request=np.float32([0.25]))
     day = simulate(pool, Request(1.0), capacity=capacity, cold_start="request")
     assert day.overflows.tolist() == [overflows] * 2
@@ -200,7 +216,9 @@ def test_a_machine_overflows_above_its_capacity(usage: float, capacity: float, o
 def test_earlier_tasks_of_the_name_are_asked_unless_requests_are() -> None:
     values = np.full((2, 20), 0.25)
     known = {"cpu_request": np.float32([0.75] * 2), "logical_name": np.array([5, 5])}
-    assert simulate(on_clock(values, start=[0, 15], **known), Average(1)).machines.tolist() == [1] * 35
+    assert (
+        simulate(on_clock(values, start=[0, 15], **known), Average(1)).machines.tolist() == [1] * 35
+    )
 
 
 def test_without_a_clock_nothing_is_simulated() -> None:

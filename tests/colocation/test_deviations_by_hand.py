@@ -9,7 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation.experiments import colocation_preparation, deviation_regression, relative_difference
+from borgtrace.colocation.experiments import (
+    colocation_preparation,
+    deviation_regression,
+    relative_difference,
+)
 from borgtrace.colocation.pool import Step
 from borgtrace.recipe.checks import table_of
 from tests.colocation.answers import measured, options, refused, study_of
@@ -44,7 +48,9 @@ def test_weighted_windows_are_drawn_by_their_length() -> None:
     found = relative_difference.differences(pool, seed=4)
     drawn = pool.draw(np.array([0]), 1_000, 4)[0]
     average = 3.75  # of ten times .375
-    assert found[0, :2] == pytest.approx([(average - drawn[0]) / average, (average - drawn[:2].mean()) / average])
+    assert found[0, :2] == pytest.approx(
+        [(average - drawn[0]) / average, (average - drawn[:2].mean()) / average]
+    )
     # Two windows: no third sample.
     assert np.isnan(found[0, 2:]).all()
 
@@ -77,27 +83,51 @@ def test_claims_about_few_samples() -> None:
 def test_a_heat_map_of_deviation_over_mean() -> None:
     mean, std = np.array([0.005, 0.0301, 0.0302]), np.array([0.0, 0.0101, 0.0102])
     rows = deviation_regression._cells("inst", mean, std).to_pylist()
-    assert [(row["mean_cell"], row["deviation_cell"], row["n_tasks"]) for row in rows] == [(0, 0, 1), (3, 2, 2)]
+    assert [(row["mean_cell"], row["deviation_cell"], row["n_tasks"]) for row in rows] == [
+        (0, 0, 1),
+        (3, 2, 2),
+    ]
     # Through (.005, 0) and, nearly, (.03, .01).
     assert {round(row["slope"], 2) for row in rows} == {0.4}
     assert deviation_regression.regression(np.array([0.5, 0.5]), np.array([0.0, 1.0])) is None
-    flat = deviation_regression._cells("avg", np.array([0.5, 0.5]), np.array([0.0, 1.0])).to_pylist()
+    flat = deviation_regression._cells(
+        "avg", np.array([0.5, 0.5]), np.array([0.0, 1.0])
+    ).to_pylist()
     assert {(row["slope"], row["intercept"]) for row in flat} == {(None, None)}
-    slope, intercept = deviation_regression.regression(np.array([1.0, 2.0, 6.0]), np.array([2.0, 3.0, 7.0])) or (0, 0)
+    slope, intercept = deviation_regression.regression(
+        np.array([1.0, 2.0, 6.0]), np.array([2.0, 3.0, 7.0])
+    ) or (0, 0)
     assert (slope, intercept) == (pytest.approx(1), pytest.approx(1))
 
 
 def test_both_series_of_a_pool_have_cells() -> None:
-    rows = deviation_regression.compute(study_of(make([[0.25, 0.25], [0.0, 0.5]])), options()).to_pylist()
+    rows = deviation_regression.compute(
+        study_of(make([[0.25, 0.25], [0.0, 0.5]])), options()
+    ).to_pylist()
     found = [(row["series"], row["mean_cell"], row["deviation_cell"]) for row in rows]
     assert found == [("inst", 25, 0), ("inst", 25, 50), ("avg", 250, 0), ("avg", 250, 500)]
 
 
 def test_a_cell_as_it_is_drawn() -> None:
-    row = {"series": "avg", "mean_cell": 3, "deviation_cell": 2, "n_tasks": 7, "slope": 0.5, "intercept": 0.25}
-    drawn = deviation_regression.EXPERIMENT.plot(pa.Table.from_pylist([row, row | {"slope": None}])).to_dict()
+    row = {
+        "series": "avg",
+        "mean_cell": 3,
+        "deviation_cell": 2,
+        "n_tasks": 7,
+        "slope": 0.5,
+        "intercept": 0.25,
+    }
+    drawn = deviation_regression.EXPERIMENT.plot(
+        pa.Table.from_pylist([row, row | {"slope": None}])
+    ).to_dict()
     found, unknown = drawn["hconcat"][0]["data"]["values"]
-    places = {"mean": 0.03, "mean_end": 0.04, "deviation": 0.01, "deviation_end": 0.015, "line": 0.265}
+    places = {
+        "mean": 0.03,
+        "mean_end": 0.04,
+        "deviation": 0.01,
+        "deviation_end": 0.015,
+        "line": 0.265,
+    }
     assert {name: found[name] for name in places} == pytest.approx(places)
     assert (found["series"], found["n_tasks"]) == ("(b) avg", 7)
     assert unknown["line"] is None
@@ -120,8 +150,13 @@ def test_steps_that_a_pool_does_not_record() -> None:
     pool = SimpleNamespace(steps=steps)
     answer = colocation_preparation.compute(study_of(pool), options())
     table = table_of(answer, colocation_preparation.EXPERIMENT.result)
-    rows = [(row["step"], row["name"], row["unit"], row["n_touched"], row["n_before"]) for row in table.to_pylist()]
-    assert rows == [(k, step.name, step.unit, step.count, step.of) for k, step in enumerate(steps, 1)]
+    rows = [
+        (row["step"], row["name"], row["unit"], row["n_touched"], row["n_before"])
+        for row in table.to_pylist()
+    ]
+    assert rows == [
+        (k, step.name, step.unit, step.count, step.of) for k, step in enumerate(steps, 1)
+    ]
     # The first has nothing to touch.
     assert measured(colocation_preparation, "S1-zero", table) == 0.25
     assert measured(colocation_preparation, "S1-above-one", table) == 0

@@ -80,12 +80,16 @@ def test_saddlepoint_is_near_exact_and_chernoff_above(n):
 
 def test_cornish_fisher_quantile_by_hand():
     # skewness 0 and excess 0: the Gaussian quantile; z(.025) = 1.95996
-    slack = CornishFisher.slack(np.zeros(5), np.array([0.5, 0.04, 0, 0, 9]), np.ones(1), np.array([1.959964]))
+    slack = CornishFisher.slack(
+        np.zeros(5), np.array([0.5, 0.04, 0, 0, 9]), np.ones(1), np.array([1.959964])
+    )
     assert slack == pytest.approx(0.5 - 0.2 * 1.959964)
     # one task, skewness γ = ½: + γ(z² − 1)/6 − γ²(2z³ − 5z)/36
     z = 2.0
     expected = 0.5 - 0.2 * (z + 0.25 - 1.5 / 36)
-    found = CornishFisher.slack(np.zeros(5), np.array([0.5, 0.04, 0.004, 0, 9]), np.ones(1), np.array([z]))
+    found = CornishFisher.slack(
+        np.zeros(5), np.array([0.5, 0.04, 0.004, 0, 9]), np.ones(1), np.array([z])
+    )
     assert found == pytest.approx(expected)
 
 
@@ -114,9 +118,15 @@ def test_cornish_fisher_refuses_where_its_quantile_falls_unless_the_peaks_fit():
     # one draw of a hundred is a burst: skewness .98 / √(.01 · .99) = 9.85, K/8 − S²/6 = −4.2
     bursts = np.zeros((2, 100), np.float32)
     bursts[0, 0], bursts[1, 1] = 0.9, 0.9
-    assert pack(CornishFisher(0.001), Observation(bursts), rebalancing=False).bins.tolist() == [0, 1]
+    assert pack(CornishFisher(0.001), Observation(bursts), rebalancing=False).bins.tolist() == [
+        0,
+        1,
+    ]
     assert pack(CornishFisher(0.001), Observation(bursts * np.float32(0.5))).bins.tolist() == [0, 0]
-    assert pack(CornishFisher(0.001), Observation(bursts * np.float32(1.2))).bins.tolist() == [-1, -1]
+    assert pack(CornishFisher(0.001), Observation(bursts * np.float32(1.2))).bins.tolist() == [
+        -1,
+        -1,
+    ]
 
 
 def test_cornish_fisher_takes_what_the_peaks_allow_at_every_target():
@@ -136,7 +146,9 @@ def test_gpa_with_covariances_predicts_their_tail():
         fitted = fit(CovarianceGpa(0.1), Observation(together, series=together))
         packing = pack_fitted(fitted)
         assert packing.bins.tolist() == [0, 0]
-        assert predicted_overflow(packing, fitted) == pytest.approx([norm.sf(0.4 / deviation)], rel=1e-5)
+        assert predicted_overflow(packing, fitted) == pytest.approx(
+            [norm.sf(0.4 / deviation)], rel=1e-5
+        )
 
 
 def test_the_calibrated_gpa_says_which_target_it_used_and_has_to_learn_it():
@@ -152,7 +164,10 @@ def test_the_calibrated_gpa_says_which_target_it_used_and_has_to_learn_it():
     learned = bare.prepared(lambda tried: [2 * each.parameter for each in tried])
     assert 0.998 * 0.0005 <= learned.used <= 0.0005
     assert learned.label == f"gpa-calibrated 0.001 (told {learned.used:.3g})"
-    assert pack(learned, constant(0.5, 0.5)).bins.tolist() == pack(Gpa(0.0005), constant(0.5, 0.5)).bins.tolist()
+    assert (
+        pack(learned, constant(0.5, 0.5)).bins.tolist()
+        == pack(Gpa(0.0005), constant(0.5, 0.5)).bins.tolist()
+    )
 
 
 def test_bounds_by_hand():
@@ -160,14 +175,14 @@ def test_bounds_by_hand():
     log = math.log(10)
     hoeffding = fit(Hoeffding(0.1), seen, 3.0)
     zero = np.zeros(2)
-    assert Hoeffding.slack(zero, hoeffding.items[0], np.array([3.0]), hoeffding.parameters) == pytest.approx(
-        3 - 0.5 - math.sqrt(0.5 * log)
-    )
+    assert Hoeffding.slack(
+        zero, hoeffding.items[0], np.array([3.0]), hoeffding.parameters
+    ) == pytest.approx(3 - 0.5 - math.sqrt(0.5 * log))
     bernstein = fit(Bernstein(0.1), seen, 3.0)
     third = log * 0.5 / 3
-    assert Bernstein.slack(np.zeros(3), bernstein.items[0], np.array([3.0]), bernstein.parameters) == pytest.approx(
-        3 - 0.5 - third - math.sqrt(third**2 + 2 * log * 0.25)
-    )
+    assert Bernstein.slack(
+        np.zeros(3), bernstein.items[0], np.array([3.0]), bernstein.parameters
+    ) == pytest.approx(3 - 0.5 - third - math.sqrt(third**2 + 2 * log * 0.25))
 
 
 def test_histogram_keeps_the_mean_and_counts_what_is_beyond():

@@ -32,12 +32,20 @@ from tests.colocation.test_packing_past import on_clock
 
 def test_pairs_within_jobs_and_across() -> None:
     found = pairs_of(np.array([0, 0, 1, 1, 1, 2]), 0)
-    assert sorted(map(tuple, np.sort(found["within"], axis=1).tolist())) == [(0, 1), (2, 3), (2, 4), (3, 4)]
+    assert sorted(map(tuple, np.sort(found["within"], axis=1).tolist())) == [
+        (0, 1),
+        (2, 3),
+        (2, 4),
+        (3, 4),
+    ]
     jobs = np.array([0, 0, 1, 1, 1, 2])
     across = found["across"]
     assert (jobs[across[:, 0]] != jobs[across[:, 1]]).all()
     assert set(across.ravel().tolist()) == set(range(6))
-    for nobody in (pairs_of(np.empty(0, np.int64), 0), {"within": pairs_of(np.arange(3), 0)["within"]}):
+    for nobody in (
+        pairs_of(np.empty(0, np.int64), 0),
+        {"within": pairs_of(np.arange(3), 0)["within"]},
+    ):
         assert {pairs.shape for pairs in nobody.values()} == {(0, 2)}
 
 
@@ -55,13 +63,17 @@ def test_one_window_is_as_defined_and_one_as_printed() -> None:
     values[1, 12:] = 0.5
     study = SimpleNamespace(pool=lambda options: on_clock(values))
     rows = usage_stationarity.compute(study, SimpleNamespace(seed=0))  # type: ignore[arg-type]
-    assert rows == [{"spacing": 12, "length": length, "n_tasks": 2, "rejected": 0.5} for length in (12, 11)]
+    assert rows == [
+        {"spacing": 12, "length": length, "n_tasks": 2, "rejected": 0.5} for length in (12, 11)
+    ]
     assert [claim.id for claim in usage_stationarity.EXPERIMENT.claims] == [
         f"S1-ks-{spacing}-{length}" for spacing in (12, 24, 36) for length in (spacing, spacing - 1)
     ]
 
 
-@pytest.mark.parametrize(("share", "holds"), [(0.19, False), (0.2, True), (0.4, True), (0.41, False)])
+@pytest.mark.parametrize(
+    ("share", "holds"), [(0.19, False), (0.2, True), (0.4, True), (0.41, False)]
+)
 def test_about_a_third_is_a_fifth_to_two_fifths(share: float, holds: bool) -> None:
     table = pa.table({"spacing": [12], "length": [12], "n_tasks": [100], "rejected": [share]})
     assert (usage_stationarity.EXPERIMENT.claims[0].judge(table).verdict == "holds") is holds
@@ -71,13 +83,17 @@ def test_the_distribution_of_correlations() -> None:
     rows = _rows("within", np.array([-0.5, 0.0, 0.5, 0.9]), 5, 24)
     assert sum(row["share"] for row in rows) == pytest.approx(1)
     assert max(row["share"] for row in rows) == 0.25
-    assert {(row["mean"], row["n_pairs"], row["n_tasks"], row["hours"]) for row in rows} == {(0.225, 4, 5, 2.0)}
+    assert {(row["mean"], row["n_pairs"], row["n_tasks"], row["hours"]) for row in rows} == {
+        (0.225, 4, 5, 2.0)
+    }
 
 
 def test_the_normal_law_beside_a_total() -> None:
     pool = on_clock(np.random.default_rng(0).random((10, 200)) / 10)
     found = sum_examples._example(pool, 10, 2000, 0)
-    low, high, normal, density = (found[name].to_numpy() for name in ("low", "high", "normal_density", "density"))
+    low, high, normal, density = (
+        found[name].to_numpy() for name in ("low", "high", "normal_density", "density")
+    )
     # Nearly all of both lies in the cells, and they are alike: ten uniform tasks are nearly normal.
     assert (density * (high - low)).sum() == pytest.approx(1)
     assert (normal * (high - low)).sum() == pytest.approx(1, abs=0.02)
@@ -97,7 +113,10 @@ def test_the_curve_of_gpa_stays_where_nothing_overflows(monkeypatch: pytest.Monk
 
     def averages(grid: object, cells: list[Any]) -> list[dict[str, float]]:
         asked.extend(cells)
-        return [{"q": q, "machines": m} for q, m in ((0.0, 30.0), (0.01, 20.0), (0.005, 19.0), (0.1, 10.0))]
+        return [
+            {"q": q, "machines": m}
+            for q, m in ((0.0, 30.0), (0.01, 20.0), (0.005, 19.0), (0.1, 10.0))
+        ]
 
     monkeypatch.setattr(packing_rare_events, "_averages", averages)
     curve = packing_rare_events._gpa_curve(object(), 0.01)  # type: ignore[arg-type]
@@ -108,12 +127,23 @@ def test_the_curve_of_gpa_stays_where_nothing_overflows(monkeypatch: pytest.Monk
     assert all(isinstance(cell.estimator, Gpa) and not cell.is_rebalanced for cell in asked)
     matched = packing_rare_events._matched
     rising = np.log([0.001, 0.01]), np.array([30.0, 20.0])
-    assert [matched(q, rising) for q in (0.0, 0.0009, 0.001, 0.01, 0.02)] == [None, None, 30.0, 20.0, None]
+    assert [matched(q, rising) for q in (0.0, 0.0009, 0.001, 0.01, 0.02)] == [
+        None,
+        None,
+        30.0,
+        20.0,
+        None,
+    ]
     assert matched(math.sqrt(1e-5), rising) == pytest.approx(25)
 
 
 def test_an_overflow_that_is_not_known_well_enough_is_not_compared() -> None:
-    known = {"pool": packing_rare_events.AS_IT_IS, "estimator": "convolution", "is_rebalanced": False, "machines": 11.0}
+    known = {
+        "pool": packing_rare_events.AS_IT_IS,
+        "estimator": "convolution",
+        "is_rebalanced": False,
+        "machines": 11.0,
+    }
 
     def table(**found: Any) -> pa.Table:
         return pa.Table.from_pylist([{**known, "target": 0.01, "matched_machines": 10.0, **found}])
@@ -181,21 +211,60 @@ def test_ways_of_a_replay() -> None:
 
 def test_the_spread_of_fifty_tasks_over_that_of_ten() -> None:
     rows = [
-        {"size": size, "percentile": level, "cell": 0, "p25": low, "p75": high, "median": 0.5 * (low + high)}
+        {
+            "size": size,
+            "percentile": level,
+            "cell": 0,
+            "p25": low,
+            "p75": high,
+            "median": 0.5 * (low + high),
+        }
         for size, level, low, high in (
-            *((10, 99.9, -0.5, 0.5), (20, 99.9, 0, 9), (50, 99.9, -0.25, 0), (50, 95.0, 0, 9), (10, 95.0, 0, 7)),
+            *(
+                (10, 99.9, -0.5, 0.5),
+                (20, 99.9, 0, 9),
+                (50, 99.9, -0.25, 0),
+                (50, 95.0, 0, 9),
+                (10, 95.0, 0, 7),
+            ),
         )
     ]
-    spread = next(claim for claim in percentile_error.EXPERIMENT.claims if claim.id == "S1-fig6-spread")
+    spread = next(
+        claim for claim in percentile_error.EXPERIMENT.claims if claim.id == "S1-fig6-spread"
+    )
     assert spread.measure(pa.Table.from_pylist(rows)) == 0.25
 
 
 def test_the_mean_of_one_instance_is_that_instance() -> None:
-    row = {"trials": 200, "m": 1.25, "q": 0.01, "predicted": None, "m_abs": 5, "n_unplaceable": 2, "overflows": 2}
+    row = {
+        "trials": 200,
+        "m": 1.25,
+        "q": 0.01,
+        "predicted": None,
+        "m_abs": 5,
+        "n_unplaceable": 2,
+        "overflows": 2,
+    }
     found = _mean([{**row, "n_tasks": 40}])
-    expected = {"m_abs": 5, "machines": 7, "m": 1.25, "q": 0.01, "q_error": 0, "n_tasks": 40, "predicted": None}
+    expected = {
+        "m_abs": 5,
+        "machines": 7,
+        "m": 1.25,
+        "q": 0.01,
+        "q_error": 0,
+        "n_tasks": 40,
+        "predicted": None,
+    }
     assert {name: found[name] for name in expected} == expected
-    other = {**row, "trials": 600, "q": 0.03, "overflows": 18, "m": 1.5, "predicted": 0.5, "n_tasks": 40}
+    other = {
+        **row,
+        "trials": 600,
+        "q": 0.03,
+        "overflows": 18,
+        "m": 1.5,
+        "predicted": 0.5,
+        "n_tasks": 40,
+    }
     both = _mean([{**row, "n_tasks": 40}, other])
     assert (both["q"], both["trials"], both["predicted"]) == (20 / 800, 800, 0.5)
     assert (both["m_low"], both["m_high"], both["q_low"], both["q_high"]) == (1.25, 1.5, 0.01, 0.03)
@@ -204,15 +273,31 @@ def test_the_mean_of_one_instance_is_that_instance() -> None:
 
 def test_the_fall_of_each_packing_that_overflowed() -> None:
     rows = [
-        {"estimator": "gpa", "parameter": 0.1, "packer": "best-fit", "instance": k, "is_rebalanced": state, "q": q}
+        {
+            "estimator": "gpa",
+            "parameter": 0.1,
+            "packer": "best-fit",
+            "instance": k,
+            "is_rebalanced": state,
+            "q": q,
+        }
         for k, before, after in ((0, 0.5, 0.25), (1, 0.0, 0.0), (2, 0.1, 0.2))
         for state, q in ((True, after), (False, before))
     ]
-    assert [(row["instance"], row["fall"]) for row in falls(pa.Table.from_pylist(rows))] == [(0, 0.5), (2, -1.0)]
+    assert [(row["instance"], row["fall"]) for row in falls(pa.Table.from_pylist(rows))] == [
+        (0, 0.5),
+        (2, -1.0),
+    ]
 
 
 def test_the_advice_keeps_a_target_by_the_stricter_lower_end() -> None:
-    low = {"q_draws": 0.001, "q_draws_low": 0.0005, "q_series": 0.002, "q_series_low": 0.0015, "target": 0.001}
+    low = {
+        "q_draws": 0.001,
+        "q_draws_low": 0.0005,
+        "q_series": 0.002,
+        "q_series_low": 0.0015,
+        "target": 0.001,
+    }
     table = pa.Table.from_pylist(
         [
             {**low, "is_advised": True, "is_factor": False},
@@ -222,7 +307,9 @@ def test_the_advice_keeps_a_target_by_the_stricter_lower_end() -> None:
     assert packing_advice.keeps(table) == pytest.approx(1.5)
     # Without a series the draws alone tell.
     assert packing_advice.factor_keeps(table) == pytest.approx(0.5)
-    unknown = pa.Table.from_pylist([{**low, "q_series_low": None, "is_advised": True, "is_factor": False}])
+    unknown = pa.Table.from_pylist(
+        [{**low, "q_series_low": None, "is_advised": True, "is_factor": False}]
+    )
     with pytest.raises(NotApplicable) as caught:
         packing_advice.keeps(unknown)
     assert str(caught.value) == "there is no interval to judge by"

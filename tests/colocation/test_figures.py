@@ -25,7 +25,17 @@ from tests.colocation.test_pool import make
 
 
 def outcome(text: str, instance: int, m_abs: int, overflows: int, **cell: Any) -> Outcome:
-    return Outcome(Cell(parse_estimator(text), **cell), instance, m_abs, 10, overflows, m_abs * 100, 1_000, 0, 0)
+    return Outcome(
+        Cell(parse_estimator(text), **cell),
+        instance,
+        m_abs,
+        10,
+        overflows,
+        m_abs * 100,
+        1_000,
+        0,
+        0,
+    )
 
 
 def marks(spec: dict[str, Any]) -> list[dict[str, Any]]:
@@ -43,16 +53,24 @@ def kind(layer: dict[str, Any]) -> str:
 def base() -> pa.Table:
     found = [
         outcome(text, k, 10 + k, overflows)
-        for text, overflows in (("gpa:0.1", 90), ("gpa:0.001", 0), ("average:1", 400), ("percentile:99", 0))
+        for text, overflows in (
+            ("gpa:0.1", 90),
+            ("gpa:0.001", 0),
+            ("average:1", 400),
+            ("percentile:99", 0),
+        )
         for k in (0, 1)
     ]
     return to_table(
-        [*found, outcome("cantelli:1", 0, 30, 1), outcome("cantelli:1", 1, 31, 0)], packing_base.EXPERIMENT.result
+        [*found, outcome("cantelli:1", 0, 30, 1), outcome("cantelli:1", 1, 31, 0)],
+        packing_base.EXPERIMENT.result,
     )
 
 
 def test_a_q_of_zero_says_in_how_many_draws_none_was_seen() -> None:
-    seen, *unseen = with_floor([{"q": 0.5, "trials": 4}, {"q": 0.0, "trials": 2_000}, {"q": 0.0, "trials": 50_000}])
+    seen, *unseen = with_floor(
+        [{"q": 0.5, "trials": 4}, {"q": 0.0, "trials": 2_000}, {"q": 0.0, "trials": 50_000}]
+    )
     assert seen == {"q": 0.5, "trials": 4, "shown_q": 0.5, "seen": "seen"}
     assert [row["shown_q"] for row in unseen] == [0.00025, 0.00001]  # half an overflow
     assert [row["seen"] for row in unseen] == ["none in 2,000 to 50,000 draws"] * 2
@@ -63,12 +81,27 @@ def test_figures_7_to_9_are_machines_dots_and_relative_excess() -> None:
     spec = packing_base.plot(base()).to_dict()
     (figure_7, figure_9), figure_8 = spec["vconcat"][0]["hconcat"], spec["vconcat"][1]
     (boxes,) = marks(figure_7)
-    assert (kind(boxes), boxes["encoding"]["x"]["field"], boxes["mark"]["extent"]) == ("boxplot", "m_abs", "min-max")
+    assert (kind(boxes), boxes["encoding"]["x"]["field"], boxes["mark"]["extent"]) == (
+        "boxplot",
+        "m_abs",
+        "min-max",
+    )
     machines = figure_7["data"]["values"] if "data" in figure_7 else boxes["data"]["values"]
-    assert {row["label"] for row in machines} == {"gpa 0.1", "gpa 0.001", "average 1", "percentile 99", "cantelli 1"}
+    assert {row["label"] for row in machines} == {
+        "gpa 0.1",
+        "gpa 0.001",
+        "average 1",
+        "percentile 99",
+        "cantelli 1",
+    }
     assert sorted(row["m_abs"] for row in machines if row["label"] == "cantelli 1") == [30, 31]
     # q = 90 ÷ (10 · 100) = .09 and 90 ÷ 1,100: 10 and 18 % below ρ = .1; never: 100 % below
-    assert sorted(round(row["excess"], 4) for row in figure_9["data"]["values"]) == [-1, -1, -0.1818, -0.1]
+    assert sorted(round(row["excess"], 4) for row in figure_9["data"]["values"]) == [
+        -1,
+        -1,
+        -0.1818,
+        -0.1,
+    ]
     assert [kind(layer) for layer in marks(figure_9)] == ["rule", "boxplot"]
     dots = figure_8["data"]["values"]
     assert sorted({row["estimator"] for row in dots}) == ["average", "gpa", "percentile"]
@@ -79,37 +112,69 @@ def test_figures_7_to_9_are_machines_dots_and_relative_excess() -> None:
 
 def test_figure_10_has_a_panel_per_estimator_and_data_and_the_targets_of_gpa() -> None:
     texts = ("average:1", "percentile:100", "cantelli:1", "gpa:0.1", "gpa:0.001")
-    ways = [outcome(t, 0, 10, 5, data=d, fill=f) for t in texts for d in ("inst", "avg") for f in (0.8, 1.0)]
+    ways = [
+        outcome(t, 0, 10, 5, data=d, fill=f)
+        for t in texts
+        for d in ("inst", "avg")
+        for f in (0.8, 1.0)
+    ]
     spec = packing_averages.plot(to_table(ways, packing_averages.EXPERIMENT.result)).to_dict()
     rows = spec["data"]["values"]
-    assert (spec["facet"]["row"]["field"], spec["facet"]["column"]["field"]) == ("data", "estimator")
+    assert (spec["facet"]["row"]["field"], spec["facet"]["column"]["field"]) == (
+        "data",
+        "estimator",
+    )
     assert len({(row["data"], row["estimator"]) for row in rows}) == 8
     assert {row["rho"] for row in rows if row["estimator"] == "gpa"} == {0.1, 0.001}
     assert {row["rho"] for row in rows if row["estimator"] != "gpa"} == {None}
     assert "rho" in {layer["encoding"]["y"]["field"] for layer in marks(spec)}
     # both parameters of gpa end at q = .005: their names stand behind each other
-    assert sorted(row["end"] for row in rows if row["estimator"] == "gpa" and row["end"]) == ["0.1, 0.001"] * 2
+    assert (
+        sorted(row["end"] for row in rows if row["estimator"] == "gpa" and row["end"])
+        == ["0.1, 0.001"] * 2
+    )
 
 
 def test_figure_11_shows_both_without_and_with_rebalancing() -> None:
-    ways = [outcome("gpa:0.1", 0, 10, 5, capacity=c, is_rebalanced=r) for c in (0.5, 5.0) for r in (False, True)]
+    ways = [
+        outcome("gpa:0.1", 0, 10, 5, capacity=c, is_rebalanced=r)
+        for c in (0.5, 5.0)
+        for r in (False, True)
+    ]
     spec = packing_capacities.plot(to_table(ways, packing_capacities.EXPERIMENT.result)).to_dict()
-    assert {row["rebalancing"] for row in spec["data"]["values"]} == {"rebalanced", "not rebalanced"}
+    assert {row["rebalancing"] for row in spec["data"]["values"]} == {
+        "rebalanced",
+        "not rebalanced",
+    }
     assert spec["facet"]["column"]["field"] == "rebalancing"
 
 
 def test_a_chart_says_its_scale_and_the_papers() -> None:
-    assert scale_of(base()) == "2 instances of 1,000 tasks with 100 draws each (the paper: 50 of 1,000 with 10,000)"
+    assert (
+        scale_of(base())
+        == "2 instances of 1,000 tasks with 100 draws each (the paper: 50 of 1,000 with 10,000)"
+    )
     assert scale_of(base()) in json.dumps(packing_base.plot(base()).to_dict(), ensure_ascii=False)
-    whole = {"n_tasks": [1_000] * 50, "m_abs": [30] * 50, "trials": [300_000] * 50, "clairvoyance": [1.0] * 50}
+    whole = {
+        "n_tasks": [1_000] * 50,
+        "m_abs": [30] * 50,
+        "trials": [300_000] * 50,
+        "clairvoyance": [1.0] * 50,
+    }
     said = scale_of(pa.table({"instance": list(range(50)), **whole}))
     assert said == "50 instances of 1,000 tasks with 10,000 draws each (the paper's scale)"
 
 
 def test_figure_3c_is_the_tasks_of_the_seconds_less_those_of_the_averages() -> None:
-    cells = {"series": ["inst", "inst", "avg", "avg"], "mean_cell": [0, 1, 0, 2], "deviation_cell": [0, 0, 0, 1]}
+    cells = {
+        "series": ["inst", "inst", "avg", "avg"],
+        "mean_cell": [0, 1, 0, 2],
+        "deviation_cell": [0, 0, 0, 1],
+    }
     line = {"n_tasks": [3, 4, 3, 5], "slope": [0.3] * 4, "intercept": [0.0] * 4}
-    first, second = deviation_regression.EXPERIMENT.plot(pa.table({**cells, **line})).to_dict()["hconcat"]
+    first, second = deviation_regression.EXPERIMENT.plot(pa.table({**cells, **line})).to_dict()[
+        "hconcat"
+    ]
     # three tasks in the first cell of both: no difference, and nothing to draw
     found = [(row["mean"], row["deviation"], row["n_tasks"]) for row in second["data"]["values"]]
     assert found == [(0.01, 0.0, 4), (0.02, 0.005, -5)]
@@ -124,9 +189,23 @@ def test_figure_6_is_a_violin_per_size_whose_density_is_that_of_the_errors() -> 
     for violin in violins:
         cells = [row for row in rows if (row["size"], row["percentile"]) == violin]
         assert sum(row["density"] * (row["high"] - row["low"]) for row in cells) == pytest.approx(1)
-        assert cells[0]["low"] <= cells[0]["p5"] <= cells[0]["median"] <= cells[0]["p95"] <= cells[-1]["high"]
+        assert (
+            cells[0]["low"]
+            <= cells[0]["p5"]
+            <= cells[0]["median"]
+            <= cells[0]["p95"]
+            <= cells[-1]["high"]
+        )
     # half of the errors in the first cell, none in the second, half in the third, of width .1
-    common = {"size": 20, "percentile": 99.0, "n_samples": 8, "p5": 0.0, "p25": 0.0, "median": 0.1, "p75": 0.2}
+    common = {
+        "size": 20,
+        "percentile": 99.0,
+        "n_samples": 8,
+        "p5": 0.0,
+        "p25": 0.0,
+        "median": 0.1,
+        "p75": 0.2,
+    }
     made = [
         common | {"p95": 0.3, "cell": k, "low": k / 10, "high": (k + 1) / 10, "density": d}
         for k, d in enumerate((5.0, 0.0, 2.5))
@@ -139,11 +218,16 @@ def test_figure_6_is_a_violin_per_size_whose_density_is_that_of_the_errors() -> 
 
 
 def test_the_maximum_of_averages_is_judged_by_what_machines_are_filled_to() -> None:
-    ways = [outcome("percentile:100", 0, 40, n, data="avg", fill=f) for f, n in ((0.8, 0), (1.0, 2))]
+    ways = [
+        outcome("percentile:100", 0, 40, n, data="avg", fill=f) for f, n in ((0.8, 0), (1.0, 2))
+    ]
     result = to_table(ways, packing_averages.EXPERIMENT.result)
     claims = {claim.id: claim for claim in packing_averages.EXPERIMENT.claims}
     assert claims["S1-avg-maximum-1"].measure(result) == 2 / 4_000
-    assert (claims["S1-avg-maximum-1"].kind, claims["S1-avg-maximum-1"].scope.traces) == ("published", ("2011",))
+    assert (claims["S1-avg-maximum-1"].kind, claims["S1-avg-maximum-1"].scope.traces) == (
+        "published",
+        ("2011",),
+    )
     # 4,000 draws are too few for 3e-7: none seen refutes nothing
     with pytest.raises(NotApplicable, match=r"none seen in 4.0e\+03 draws, 0.0 expected"):
         claims["S1-avg-maximum-0.8"].measure(result)

@@ -58,7 +58,10 @@ def test_tasks_are_placed_where_they_fit_in_their_order():
         ),
         (([-0.1], [0.1]), "mean: negative or not a number: expected numbers ≥ 0, got -0.1"),
         (([0.1], [np.nan]), "std: negative or not a number: expected numbers ≥ 0, got nan"),
-        (([0.1], [0.1], 0.0), "capacity: not the capacity of a machine: expected a number above 0, got 0"),
+        (
+            ([0.1], [0.1], 0.0),
+            "capacity: not the capacity of a machine: expected a number above 0, got 0",
+        ),
         (([0.1], [0.1], 1.0, 1.0), "rho: not a probability: expected above 0 and below 1, got 1"),
     ],
 )
@@ -77,11 +80,17 @@ def test_a_machine_may_overflow_on_average():
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_table_of_moments_is_read(tmp_path, suffix):
-    table = pa.table({"task": [7, 8], "mean": [0.25, 0.5], "std": [0.0, 0.125], "request": [0.5, 1.0]})
+    table = pa.table(
+        {"task": [7, 8], "mean": [0.25, 0.5], "std": [0.0, 0.125], "request": [0.5, 1.0]}
+    )
     path = tmp_path / f"tasks.{suffix}"
     pacsv.write_csv(table, path) if suffix == "csv" else pq.write_table(table, path)
     found = read_moments(path)
-    assert (found.task, found.mean.tolist(), found.std.tolist()) == (["7", "8"], [0.25, 0.5], [0.0, 0.125])
+    assert (found.task, found.mean.tolist(), found.std.tolist()) == (
+        ["7", "8"],
+        [0.25, 0.5],
+        [0.0, 0.125],
+    )
     assert (found.request.tolist(), found.maximum) == ([0.5, 1.0], None)
 
 
@@ -95,7 +104,11 @@ def test_moments_of_a_pool_are_those_of_its_windows():
         cpu_request=np.float32([0.5, 1]),
     )
     found = Moments.of(pool)
-    assert (list(found.task), found.mean.tolist(), found.std.tolist()) == (["7/0", "8/1"], [0.25, 0.25], [0.25, 0.0])
+    assert (list(found.task), found.mean.tolist(), found.std.tolist()) == (
+        ["7/0", "8/1"],
+        [0.25, 0.25],
+        [0.25, 0.0],
+    )
     assert list(Moments.of(pool, {7: "web"}).task) == ["web", "8/1"]
     assert (found.maximum.tolist(), found.request.tolist()) == ([0.5, 0.25], [0.5, 1.0])
     assert found.packed(Request(1.0)).bins.tolist() == [0, 1]

@@ -31,8 +31,23 @@ def test_a_summary_is_a_mean_over_instances() -> None:
     # 10 machines and 20 over a bound of 10, of 100 draws each.
     table = base(outcome("gpa:0.01", 0, 10, 10), outcome("gpa:0.01", 1, 20, 80))
     (row,) = _outcomes.find(table)
-    expected = {"m_abs": 15, "m_abs_median": 15, "machines": 15, "m": 1.5, "m_low": 1, "m_high": 2, "q": 90 / 3000}
-    more = {"q_low": 0.01, "q_high": 0.04, "trials": 3_000, "n_unplaceable": 0, "n_tasks": 1_000, "predicted": None}
+    expected = {
+        "m_abs": 15,
+        "m_abs_median": 15,
+        "machines": 15,
+        "m": 1.5,
+        "m_low": 1,
+        "m_high": 2,
+        "q": 90 / 3000,
+    }
+    more = {
+        "q_low": 0.01,
+        "q_high": 0.04,
+        "trials": 3_000,
+        "n_unplaceable": 0,
+        "n_tasks": 1_000,
+        "predicted": None,
+    }
     assert {name: row[name] for name in [*expected, *more]} == pytest.approx(expected | more)
     assert (row["label"], row["q_error"]) == ("gpa 0.01", pytest.approx(0.015 / math.sqrt(2)))
     with pytest.raises(NotApplicable) as caught:
@@ -69,11 +84,15 @@ def test_an_experiment_of_the_grid_packs_ten_instances_in_its_ways() -> None:
 
 def test_numbers_of_a_thousand_tasks_are_not_compared_with_those_of_fewer() -> None:
     table = base(
-        outcome("average:1", 0, 30, 1), outcome("average:1", 0, 40, 1, packer="first-fit"), outcome("gpa:0.1", 0, 20, 1)
+        outcome("average:1", 0, 30, 1),
+        outcome("average:1", 0, 40, 1, packer="first-fit"),
+        outcome("gpa:0.1", 0, 20, 1),
     )
     assert measured(packing_base, "S1-av-machines", table) == 30
     assert measured(packing_base, "S1-gpa-0.1-machines", table) == 20
-    fewer = table.set_column(table.schema.get_field_index("n_tasks"), "n_tasks", pa.array([999] * 3))
+    fewer = table.set_column(
+        table.schema.get_field_index("n_tasks"), "n_tasks", pa.array([999] * 3)
+    )
     with pytest.raises(NotApplicable) as caught:
         measured(packing_base, "S1-av-machines", fewer)
     assert str(caught.value) == "instances have fewer than 1,000 tasks"
@@ -82,7 +101,11 @@ def test_numbers_of_a_thousand_tasks_are_not_compared_with_those_of_fewer() -> N
 def test_the_largest_difference_between_packers_is_of_one_instance() -> None:
     ways = [
         outcome(text, k, machines, 0, packer=packer)
-        for text, k, best, first in (("gpa:0.01", 0, 30, 32), ("gpa:0.01", 1, 50, 47), ("gpa:0.1", 0, 20, 20))
+        for text, k, best, first in (
+            ("gpa:0.01", 0, 30, 32),
+            ("gpa:0.01", 1, 50, 47),
+            ("gpa:0.1", 0, 20, 20),
+        )
         for packer, machines in (("best-fit", best), ("first-fit", first))
     ]
     assert measured(packing_base, "S1-ff-bf", base(*ways)) == 3
@@ -109,8 +132,14 @@ def test_an_estimator_that_is_better_in_both(found: dict[str, tuple[int, int]], 
 
 def test_log_q_falls_on_a_line_of_m() -> None:
     # m = 1, 2, 3 and q = .1, .01, .001: a line, beside one that never overflowed and First Fit.
-    ways = [outcome(f"average:{k}", 0, 10 * k, overflows) for k, overflows in ((1, 100), (2, 20), (3, 3))]
-    others = [outcome("percentile:100", 0, 90, 0), outcome("gpa:0.1", 0, 10, 900, packer="first-fit")]
+    ways = [
+        outcome(f"average:{k}", 0, 10 * k, overflows)
+        for k, overflows in ((1, 100), (2, 20), (3, 3))
+    ]
+    others = [
+        outcome("percentile:100", 0, 90, 0),
+        outcome("gpa:0.1", 0, 10, 900, packer="first-fit"),
+    ]
     assert measured(packing_base, "S1-linear", base(*ways, *others)) == pytest.approx(1)
     # Log q of 0, 0 and −ln 10 over 1, 2, 3: a correlation of −√3 ÷ 2.
     bent = [outcome(f"average:{k}", 0, 10 * k, n) for k, n in ((1, 100), (2, 200), (3, 30))]
@@ -129,7 +158,13 @@ def test_the_gain_is_a_geometric_mean_of_filled_machines() -> None:
         outcome(f"gpa:{parameter}", 0, 10, n, data=data, fill=fill)
         for parameter, fill, inst, avg in (
             # 8 and 2 times as many; one of both never: left out; machines that are filled to .8 do not count.
-            *((0.1, 1.0, 10, 80), (0.01, 1.0, 10, 20), (0.001, 1.0, 0, 5), (0.1, 0.8, 1, 900), (0.01, 0.8, 1, 900)),
+            *(
+                (0.1, 1.0, 10, 80),
+                (0.01, 1.0, 10, 20),
+                (0.001, 1.0, 0, 5),
+                (0.1, 0.8, 1, 900),
+                (0.01, 0.8, 1, 900),
+            ),
         )
         for data, n in (("inst", inst), ("avg", avg))
     ]
@@ -137,7 +172,9 @@ def test_the_gain_is_a_geometric_mean_of_filled_machines() -> None:
     table = averages(*ways, *other)
     assert measured(packing_averages, "S1-avg-gpa", table) == pytest.approx(4)
     assert measured(packing_averages, "S1-avg-average", table) == pytest.approx(3)
-    never = averages(*(outcome("gpa:0.1", 0, 10, n, data=data) for data, n in (("inst", 5), ("avg", 0))))
+    never = averages(
+        *(outcome("gpa:0.1", 0, 10, n, data=data) for data, n in (("inst", 5), ("avg", 0)))
+    )
     with pytest.raises(NotApplicable) as caught:
         measured(packing_averages, "S1-avg-gpa", never)
     assert str(caught.value) == "no overflow from instantaneous data"
@@ -152,29 +189,60 @@ def test_q_over_capacities() -> None:
     ways = [outcome("gpa:0.001", 0, 10, n, capacity=c) for c, n in found.items()]
     ways += [outcome("gpa:0.01", 0, 10, n, capacity=c) for c, n in {0.5: 5, 5.0: 12}.items()]
     ways += [outcome("gpa:0.001", 0, 10, 900, capacity=1.0, is_rebalanced=False)]
-    ways += [outcome("average:1.25", 0, 10, n, capacity=c) for c, n in {0.5: 24, 1.0: 20, 5.0: 10}.items()]
+    ways += [
+        outcome("average:1.25", 0, 10, n, capacity=c)
+        for c, n in {0.5: 24, 1.0: 20, 5.0: 10}.items()
+    ]
     ways += [outcome("average:1", 0, 10, 900, capacity=0.5)]
     table = capacities(*ways)
     assert measured(packing_capacities, "S1-capacity-average", table) == pytest.approx(2.4)
     # .012 ÷ .01; at .001 it is broken fortyfold.
     assert measured(packing_capacities, "S1-capacity-gpa", table) == pytest.approx(1.2)
     assert measured(packing_capacities, "S1-capacity-trend", table) == pytest.approx(4)
-    never = capacities(*(outcome("gpa:0.001", 0, 10, n, capacity=c) for c, n in {0.5: 4, 5.0: 0}.items()))
+    never = capacities(
+        *(outcome("gpa:0.001", 0, 10, n, capacity=c) for c, n in {0.5: 4, 5.0: 0}.items())
+    )
     # .004 over 1e-12 in place of none.
     assert measured(packing_capacities, "S1-capacity-trend", never) == pytest.approx(4e9)
-    never = capacities(*(outcome("average:1.25", 0, 10, n, capacity=c) for c, n in {0.5: 4, 5.0: 0}.items()))
+    never = capacities(
+        *(outcome("average:1.25", 0, 10, n, capacity=c) for c, n in {0.5: 4, 5.0: 0}.items())
+    )
     with pytest.raises(NotApplicable) as caught:
         measured(packing_capacities, "S1-capacity-average", never)
     assert str(caught.value) == "no overflow at some capacity"
 
 
 def test_a_pool_of_bursts_beside_its_twin() -> None:
-    known = {"estimator": "convolution", "is_rebalanced": False, "machines": 12.0, "target": 0.01, "q_error": 0.0}
+    known = {
+        "estimator": "convolution",
+        "is_rebalanced": False,
+        "machines": 12.0,
+        "target": 0.01,
+        "q_error": 0.0,
+    }
     table = pa.Table.from_pylist(
         [
-            known | {"pool": packing_rare_events.AS_IT_IS, "q": 0.02, "predicted": 0.016, "matched_machines": 10.0},
-            known | {"pool": packing_rare_events.HEAVY_TAIL, "q": 0.5, "predicted": 0.1, "matched_machines": 6.0},
-            known | {"pool": packing_rare_events.AS_IT_IS, "estimator": "gpa", "is_rebalanced": True, "q": 0.03},
+            known
+            | {
+                "pool": packing_rare_events.AS_IT_IS,
+                "q": 0.02,
+                "predicted": 0.016,
+                "matched_machines": 10.0,
+            },
+            known
+            | {
+                "pool": packing_rare_events.HEAVY_TAIL,
+                "q": 0.5,
+                "predicted": 0.1,
+                "matched_machines": 6.0,
+            },
+            known
+            | {
+                "pool": packing_rare_events.AS_IT_IS,
+                "estimator": "gpa",
+                "is_rebalanced": True,
+                "q": 0.03,
+            },
             known | {"pool": packing_rare_events.AS_IT_IS, "is_rebalanced": True, "q": 0.04},
         ]
     )

@@ -11,7 +11,11 @@ from borgtrace.colocation.intervals import Blocks, Interval, over_instances, sha
 def test_over_instances_is_students_interval() -> None:
     # Deviation 1.290994, standard error .645497, t of three degrees of freedom 3.182446.
     found = over_instances([0.0, 1.0, 2.0, 3.0])
-    assert (found.value, round(found.low or 0, 4), round(found.high or 0, 4)) == (1.5, -0.5543, 3.5543)
+    assert (found.value, round(found.low or 0, 4), round(found.high or 0, 4)) == (
+        1.5,
+        -0.5543,
+        3.5543,
+    )
     assert over_instances([0.0, 1.0, 2.0, 3.0], least=0.0).low == 0.0
     assert over_instances([2.0]) == Interval(2.0)
 
@@ -41,7 +45,9 @@ def test_a_share_that_was_never_seen_is_below_three_over_the_trials() -> None:
         ([36, 36], 1, [12] * 6),
     ],
 )
-def test_blocks_are_the_longest_of_which_there_are_five(slots: list[int], hours: int, lengths: list[int]) -> None:
+def test_blocks_are_the_longest_of_which_there_are_five(
+    slots: list[int], hours: int, lengths: list[int]
+) -> None:
     found = Blocks.of(slots)
     assert (found.hours, np.concatenate(found.lengths).tolist()) == (hours, lengths)
 
@@ -59,7 +65,9 @@ def test_instances_that_share_their_tasks_are_no_further_evidence() -> None:
 
 
 @pytest.mark.parametrize("days", [5, 14])
-def test_under_a_shock_of_the_whole_cell_days_cover_the_truth_and_instances_do_not(days: int) -> None:
+def test_under_a_shock_of_the_whole_cell_days_cover_the_truth_and_instances_do_not(
+    days: int,
+) -> None:
     """Every machine overflows with the day's own probability, exponential with mean .02: the truth is .02."""
     rng, slots, machines, instances = np.random.default_rng(1), 288, 40, 50
     blocks, rounds = Blocks.of([slots * days]), 200

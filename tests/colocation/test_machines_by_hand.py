@@ -28,10 +28,14 @@ def test_capacity_in_use_on_unequal_machines() -> None:
     assert all({name: row[name] for name in expected} == expected for row in rows)
     assert [row["m"] for row in rows] == pytest.approx([1 / 0.6] * 6)
     small = packing_machines._rows(instance, np.array([[0.25, 1.0, 1.0]]), 0)
-    assert {(row["n_machines"], row["capacity"], row["m"], row["n_unplaceable"]) for row in small} == {(0, 0, 0, 2)}
+    assert {
+        (row["n_machines"], row["capacity"], row["m"], row["n_unplaceable"]) for row in small
+    } == {(0, 0, 0, 2)}
 
 
-def test_twice_as_many_machines_are_drawn_as_there_are_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_twice_as_many_machines_are_drawn_as_there_are_tasks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[Any] = []
 
     def machines(table: Any, count: int, seed: int) -> np.ndarray:
@@ -56,13 +60,19 @@ def test_twice_as_many_machines_are_drawn_as_there_are_tasks(monkeypatch: pytest
     assert {(row["n_machines"], row["capacity"]) for row in rows} == {(2, 0.875)}
 
 
-def test_a_way_is_matched_by_its_overflow_without_rebalancing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_way_is_matched_by_its_overflow_without_rebalancing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     cells: list[Cell] = []
 
     def averages(grid: Any, ways: list[Cell]) -> list[dict[str, Any]]:
         cells.extend(ways)
         return [
-            {"estimator": "gpa", "is_rebalanced": cell.is_rebalanced, "q": 0.001 if cell.is_rebalanced else 0.01}
+            {
+                "estimator": "gpa",
+                "is_rebalanced": cell.is_rebalanced,
+                "q": 0.001 if cell.is_rebalanced else 0.01,
+            }
             for cell in ways
         ]
 
@@ -72,8 +82,17 @@ def test_a_way_is_matched_by_its_overflow_without_rebalancing(monkeypatch: pytes
     monkeypatch.setattr(packing_rare_events, "_gpa_curve", lambda grid, target: curve)
     learning = cast(Any, SimpleNamespace(prepared=lambda estimator, cell: estimator))
     rows = packing_rare_events._rows("a pool", cast(Any, None), learning, 0.02)
-    assert [(cell.estimator.label, cell.is_rebalanced) for cell in cells] == [("gpa 0.02", False), ("gpa 0.02", True)]
-    expected = {"estimator": "gpa", "pool": "a pool", "target": 0.02, "matched_machines": 20.0, "used": Gpa(0.02).used}
+    assert [(cell.estimator.label, cell.is_rebalanced) for cell in cells] == [
+        ("gpa 0.02", False),
+        ("gpa 0.02", True),
+    ]
+    expected = {
+        "estimator": "gpa",
+        "pool": "a pool",
+        "target": 0.02,
+        "matched_machines": 20.0,
+        "used": Gpa(0.02).used,
+    }
     assert [{name: row[name] for name in expected} for row in rows] == [expected] * 2
     assert [(row["is_rebalanced"], row["q"]) for row in rows] == [(False, 0.01), (True, 0.001)]
     # To the end of the curve, and no further.
@@ -84,7 +103,10 @@ def test_a_way_is_matched_by_its_overflow_without_rebalancing(monkeypatch: pytes
 def test_a_mix_is_taken_where_it_is_given() -> None:
     asked: list[Any] = []
     instances = SimpleNamespace(rows=lambda rows: rows(SimpleNamespace()))
-    study = cast(Study, SimpleNamespace(instances=lambda options: instances, machines=lambda: "those of the cell"))
+    study = cast(
+        Study,
+        SimpleNamespace(instances=lambda options: instances, machines=lambda: "those of the cell"),
+    )
 
     def rows_of(instance: Any, table: Any, seed: int) -> None:
         asked.append((table if isinstance(table, str) else table.tolist(), seed))

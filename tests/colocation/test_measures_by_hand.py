@@ -28,7 +28,14 @@ from tests.colocation.answers import measured, rows
 
 PAPER = {
     *("average 1", "average 1.25", "average 2"),
-    *("percentile 50", "percentile 70", "percentile 90", "percentile 95", "percentile 99", "percentile 100"),
+    *(
+        "percentile 50",
+        "percentile 70",
+        "percentile 90",
+        "percentile 95",
+        "percentile 99",
+        "percentile 100",
+    ),
     *("cantelli 4.4", "cantelli 1.7", "cantelli 1"),
     *("gpa 0.1", "gpa 0.05", "gpa 0.01", "gpa 0.001"),
 }
@@ -43,12 +50,18 @@ BOTH, PACKERS = (False, True), ("best-fit", "first-fit")
     [
         (packing_base, ("packer",), {(p,) for p in PACKERS}),
         (packing_averages, ("data", "fill"), {(d, f) for d in ("inst", "avg") for f in (0.8, 1.0)}),
-        (packing_capacities, ("capacity", "is_rebalanced"), {(c, r) for c in (0.5, 0.8, 1.0, 2.0, 5.0) for r in BOTH}),
+        (
+            packing_capacities,
+            ("capacity", "is_rebalanced"),
+            {(c, r) for c in (0.5, 0.8, 1.0, 2.0, 5.0) for r in BOTH},
+        ),
         (packing_rebalancing, ("packer", "is_rebalanced"), {(p, r) for p in PACKERS for r in BOTH}),
         (packing_clairvoyance, ("clairvoyance",), {(c,) for c in packing_clairvoyance.SEEN}),
     ],
 )
-def test_every_estimator_of_the_paper_is_run_in_every_way(module: Any, what: tuple[str, ...], ways: set[Any]) -> None:
+def test_every_estimator_of_the_paper_is_run_in_every_way(
+    module: Any, what: tuple[str, ...], ways: set[Any]
+) -> None:
     cells: list[Cell] = module.cells()
     found = [(cell.estimator.label, tuple(getattr(cell, name) for name in what)) for cell in cells]
     assert len(found) == len(set(found)) == 16 * len(ways)
@@ -86,7 +99,13 @@ def judged(**overflows: int) -> pa.Table:
     """Return an answer of *packing_replay*: 200 trials of gpa .01 in two instances, half of the overflows in each."""
     return pa.Table.from_pylist(
         [
-            {"estimator": "gpa 0.01", "judged_on": kind, "instance": k, "overflows": n, "trials": 100}
+            {
+                "estimator": "gpa 0.01",
+                "judged_on": kind,
+                "instance": k,
+                "overflows": n,
+                "trials": 100,
+            }
             for kind, both in overflows.items()
             for k, n in enumerate((both // 2, both - both // 2))
         ]
@@ -95,9 +114,15 @@ def judged(**overflows: int) -> pa.Table:
 
 @pytest.mark.parametrize(
     ("found", "expected"),
-    [({"shuffled": 30, "draws": 10}, 3.0), ({"shuffled": 5, "draws": 10}, 0.5), ({"shuffled": 0, "draws": 3}, 0.0)],
+    [
+        ({"shuffled": 30, "draws": 10}, 3.0),
+        ({"shuffled": 5, "draws": 10}, 0.5),
+        ({"shuffled": 0, "draws": 3}, 0.0),
+    ],
 )
-def test_overflow_over_another_is_of_all_trials_together(found: dict[str, int], expected: float) -> None:
+def test_overflow_over_another_is_of_all_trials_together(
+    found: dict[str, int], expected: float
+) -> None:
     assert measured(packing_replay, "replay-drift", judged(**found)) == pytest.approx(expected)
 
 
@@ -121,7 +146,13 @@ def test_a_ratio_needs_something_to_compare_with(found: dict[str, int], reason: 
         # Up to 1: to a billionth; above: of the number.
         *((1e-9, 0.0, True), (1.1e-9, 0.0, False), (-1e-9, 0.0, True), (-1.1e-9, 0.0, False)),
         *((1e6 + 0.0009, 1e6, True), (1e6 + 0.0011, 1e6, False), (-1e6 - 0.0009, -1e6, True)),
-        *((None, 0.5, False), (1, 1.0, True), ("a", "a", True), ("a", "b", False), (True, True, True)),
+        *(
+            (None, 0.5, False),
+            (1, 1.0, True),
+            ("a", "a", True),
+            ("a", "b", False),
+            (True, True, True),
+        ),
     ],
 )
 def test_numbers_match_to_nine_digits(found: Any, wanted: Any, is_same: bool) -> None:
@@ -150,7 +181,10 @@ def test_percentiles_of_a_box() -> None:
 def test_packings_judged_by_two_kinds_of_usage() -> None:
     together = Packing(np.array([0, 0]), np.ones((1, 1)), np.zeros(1, np.int64))
     apart = Packing(np.array([0, 1]), np.ones((2, 1)), np.arange(2))
-    usage = {"high": np.float32([[0.75, 0.5, 0.5], [0.5, 0.5, 0.75]]), "low": np.zeros((2, 4), np.float32)}
+    usage = {
+        "high": np.float32([[0.75, 0.5, 0.5], [0.5, 0.5, 0.75]]),
+        "low": np.zeros((2, 4), np.float32),
+    }
     assert list(_answers.replayed([together, apart], usage)) == [
         (0, {"judged_on": "high", "m_abs": 1, "overflows": 2, "trials": 3}),
         (1, {"judged_on": "high", "m_abs": 2, "overflows": 0, "trials": 6}),
@@ -160,6 +194,8 @@ def test_packings_judged_by_two_kinds_of_usage() -> None:
 
 
 def test_rejections_by_spacing_and_length() -> None:
-    table = pa.table({"spacing": [12, 12, 24], "length": [12, 11, 24], "rejected": [0.25, 0.5, 0.75]})
+    table = pa.table(
+        {"spacing": [12, 12, 24], "length": [12, 11, 24], "rejected": [0.25, 0.5, 0.75]}
+    )
     claims = {claim.id: claim.measure(table) for claim in usage_stationarity.EXPERIMENT.claims[:3]}
     assert claims == {"S1-ks-12-12": 0.25, "S1-ks-12-11": 0.5, "S1-ks-24-24": 0.75}

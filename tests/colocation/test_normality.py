@@ -24,7 +24,9 @@ LAWS = {
     "uniform": lambda rng, n: rng.random(n),
     "two points": lambda rng, n: rng.integers(0, 2, n).astype(float),
     "cauchy, beyond 30 σ": lambda rng, n: rng.standard_cauchy(n),
-    "one spike at 70 σ": lambda rng, n: np.concatenate((np.full(n - 1, 0.1) + rng.random(n - 1), [200.0])),
+    "one spike at 70 σ": lambda rng, n: np.concatenate(
+        (np.full(n - 1, 0.1) + rng.random(n - 1), [200.0])
+    ),
     "one spike at −70 σ": lambda rng, n: np.concatenate((rng.random(n - 1), [-200.0])),
 }
 

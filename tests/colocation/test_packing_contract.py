@@ -12,7 +12,14 @@ from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.registry import estimators, parse_estimator
 from borgtrace.placement.packers import packers, parse_packer
-from borgtrace.placement.packing import CAPACITY_RTOL, fit, pack, pack_fitted, predicted_overflow, rebalanced
+from borgtrace.placement.packing import (
+    CAPACITY_RTOL,
+    fit,
+    pack,
+    pack_fitted,
+    predicted_overflow,
+    rebalanced,
+)
 
 KINDS = estimators()
 
@@ -32,7 +39,9 @@ def ready(kind: type[Estimator], parameter: float | None = None) -> Estimator:
 def seen(n: int = 60, seed: int = 0) -> Observation:
     rng = np.random.default_rng(seed)
     values = np.minimum(rng.gamma(0.8, 0.06, (n, 200)), 1).astype(np.float32)
-    return Observation(values, request=np.where(np.arange(n) % 7, values.max(axis=1), np.nan).astype(float))
+    return Observation(
+        values, request=np.where(np.arange(n) % 7, values.max(axis=1), np.nan).astype(float)
+    )
 
 
 ESTIMATORS = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -79,7 +88,9 @@ def test_same_input_same_packing(kind):
 def test_twice_the_usage_on_twice_the_machine_is_the_same(kind):
     one = seen(seed=7)
     two = Observation(2 * one.values, request=None if one.request is None else 2 * one.request)
-    assert pack(ready(kind), one).bins.tolist() == pack(ready(kind), two, capacity=2.0).bins.tolist()
+    assert (
+        pack(ready(kind), one).bins.tolist() == pack(ready(kind), two, capacity=2.0).bins.tolist()
+    )
 
 
 @ESTIMATORS
@@ -101,7 +112,9 @@ def test_no_tasks_no_bins(kind):
 @ESTIMATORS
 def test_a_stricter_parameter_never_needs_fewer_machines(kind):
     lax = ready(kind)
-    strict = ready(kind, lax.parameter / 10 if kind.targets or kind.high < 1 else lax.parameter * 1.2)
+    strict = ready(
+        kind, lax.parameter / 10 if kind.targets or kind.high < 1 else lax.parameter * 1.2
+    )
     if kind.name == "request":
         strict = kind(lax.parameter / 1.3)
     a, b = pack(lax, seen(seed=1)), pack(strict, seen(seed=1))
@@ -124,7 +137,9 @@ def test_it_says_what_it_is(kind):
 
 @ESTIMATORS
 def test_it_refuses_parameters_outside_its_range(kind):
-    with pytest.raises(UsageError, match=f"^{kind.name}: {kind.symbol}: out of range: expected a number above 0"):
+    with pytest.raises(
+        UsageError, match=f"^{kind.name}: {kind.symbol}: out of range: expected a number above 0"
+    ):
         kind(0)
     with pytest.raises(UsageError):
         kind(float("nan"))
@@ -170,16 +185,24 @@ def test_messages():
     assert str(caught.value) == "estimator gpa: parameter is not a number: expected gpa:ρ, got gpa"
     with pytest.raises(UsageError) as caught:
         parse_estimator("gpa:1.5")
-    assert str(caught.value) == "gpa: ρ: out of range: expected a number above 0 and below 1, got 1.5"
+    assert (
+        str(caught.value) == "gpa: ρ: out of range: expected a number above 0 and below 1, got 1.5"
+    )
     with pytest.raises(UsageError) as caught:
         parse_packer("next-fit")
-    assert str(caught.value) == f"packer: unknown name: expected one of {', '.join(packers())}, got next-fit"
+    assert (
+        str(caught.value)
+        == f"packer: unknown name: expected one of {', '.join(packers())}, got next-fit"
+    )
     with pytest.raises(UsageError) as caught:
         Observation(np.float32([[0.1, np.nan]]))
     assert "usage is negative or not a number" in str(caught.value)
     with pytest.raises(UsageError) as caught:
         pack(parse_estimator("average:1"), seen(), capacity=0.0)
-    assert str(caught.value) == "capacity: not the capacity of a machine: expected a number above 0, got 0"
+    assert (
+        str(caught.value)
+        == "capacity: not the capacity of a machine: expected a number above 0, got 0"
+    )
     with pytest.raises(UsageError) as caught:
         pack(parse_estimator("request:1"), Observation(np.zeros((1, 1), np.float32)))
     assert str(caught.value) == (

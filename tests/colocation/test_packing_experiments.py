@@ -70,7 +70,9 @@ def test_it_is_deterministic(name, tables):
     assert recipe.run(tables, **options).table.equals(recipe.run(again, **options).table)
 
 
-@pytest.mark.parametrize("name", ["packing_memory", "packing_online", "packing_replay", "task_correlation"])
+@pytest.mark.parametrize(
+    "name", ["packing_memory", "packing_online", "packing_replay", "task_correlation"]
+)
 def test_it_says_what_a_bare_pool_cannot_answer(name):
     bare = replace(synthetic_pool(30, seed=1), start=None, seconds=None, memory=None)
     result = find_experiments()[name].run(Study(bare))
@@ -99,12 +101,26 @@ def test_the_promise_names_the_target_that_was_told(tables):
 
 
 def outcome(text: str, instance: int, m_abs: int, overflows: int, **cell) -> Outcome:
-    return Outcome(Cell(parse_estimator(text), **cell), instance, m_abs, 10, overflows, m_abs * 100, 1_000, 0, 0)
+    return Outcome(
+        Cell(parse_estimator(text), **cell),
+        instance,
+        m_abs,
+        10,
+        overflows,
+        m_abs * 100,
+        1_000,
+        0,
+        0,
+    )
 
 
 def test_summaries_weigh_machines_and_average_instances():
     result = to_table(
-        [outcome("gpa:0.1", 0, 12, 12), outcome("gpa:0.1", 1, 18, 9), outcome("average:1", 0, 10, 400)],
+        [
+            outcome("gpa:0.1", 0, 12, 12),
+            outcome("gpa:0.1", 1, 18, 9),
+            outcome("average:1", 0, 10, 400),
+        ],
         packing_base.EXPERIMENT.result,
     )
     (way,) = find(result, estimator="gpa", parameter=0.1)
@@ -129,7 +145,10 @@ def test_claims_on_known_results():
     # log q at m = 2.8, 3.5, 4.7: ln(.3571), ln(.1), ln(.00106)
     m, q = np.array([2.8, 3.5, 4.7]), np.log([1_000 / 2_800, 0.1, 5 / 4_700])
     assert claims["S1-linear"].measure(result) == pytest.approx(np.corrcoef(m, q)[0, 1] ** 2)
-    best = to_table([outcome("gpa:0.1", 0, 10, 1), outcome("average:2", 0, 11, 2)], packing_base.EXPERIMENT.result)
+    best = to_table(
+        [outcome("gpa:0.1", 0, 10, 1), outcome("average:2", 0, 11, 2)],
+        packing_base.EXPERIMENT.result,
+    )
     assert claims["S1-dominance"].measure(best) == "gpa 0.1"
 
 

@@ -49,7 +49,11 @@ def test_the_paper_has_sixteen_estimators():
 
 
 def test_threads_and_company_change_nothing():
-    cells = [Cell(Gpa(0.01)), Cell(Convolution(0.01), packer="first-fit"), Cell(Average(1.25), data="avg")]
+    cells = [
+        Cell(Gpa(0.01)),
+        Cell(Convolution(0.01), packer="first-fit"),
+        Cell(Average(1.25), data="avg"),
+    ]
     together = grid(2).outcomes(cells)
     assert grid(1).outcomes(cells) == together
     alone = [outcome for cell in reversed(cells) for outcome in grid(1).outcomes([cell])]
@@ -80,7 +84,10 @@ def test_averages_are_judged_on_instantaneous_usage():
 
 
 def test_machines_are_filled_to_e_and_judged_by_all_of_their_capacity():
-    inst, avg = np.float32([[0.45, 0.7]] * 2), np.float32([[0.4, 0.4]] * 2)  # together .9 and 1.4; averages .8
+    inst, avg = (
+        np.float32([[0.45, 0.7]] * 2),
+        np.float32([[0.4, 0.4]] * 2),
+    )  # together .9 and 1.4; averages .8
     drawn = Instance(0, np.arange(2), inst, lambda column: avg)
     maximum = Percentile(100)
     cells = [Cell(maximum, data="avg", fill=e) for e in (0.8, 0.79, 1.0)]
@@ -92,20 +99,29 @@ def test_machines_are_filled_to_e_and_judged_by_all_of_their_capacity():
     assert [each.lower_bound for each in (full, apart)] == [2, 2]  # 2 · .575, by the whole machine
     with pytest.raises(UsageError) as caught:
         Cell(maximum, fill=0.0)
-    assert str(caught.value) == "fill: not the capacity of a machine: expected a number above 0, got 0"
+    assert (
+        str(caught.value) == "fill: not the capacity of a machine: expected a number above 0, got 0"
+    )
 
 
 def test_unplaceable_tasks_are_counted_and_left_out_of_the_bound():
     inst = np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]])
-    (outcome,) = judge_instance(Instance(0, np.arange(3), inst, lambda column: inst), [Cell(Average(1))])
+    (outcome,) = judge_instance(
+        Instance(0, np.arange(3), inst, lambda column: inst), [Cell(Average(1))]
+    )
     assert (outcome.n_unplaceable, outcome.m_abs, outcome.lower_bound, outcome.m) == (1, 1, 1, 1.0)
-    (none,) = judge_instance(Instance(0, np.arange(1), inst[1:2], lambda column: inst[1:2]), [Cell(Average(1))])
+    (none,) = judge_instance(
+        Instance(0, np.arange(1), inst[1:2], lambda column: inst[1:2]), [Cell(Average(1))]
+    )
     assert (none.m_abs, none.m, none.q, none.trials) == (0, 0.0, 0.0, 0)
 
 
 def test_the_bound_leaves_out_what_fits_nowhere_with_memory_too():
     # 1.6 of CPU fits no machine; .5 and .25 are left, of which the memory, 1.1 together, is scarcer
-    inst, memory = np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]]), np.float32([[0.6] * 2, [0.6] * 2, [0.5] * 2])
+    inst, memory = (
+        np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]]),
+        np.float32([[0.6] * 2, [0.6] * 2, [0.5] * 2]),
+    )
     drawn = Instance(0, np.arange(3), inst, lambda column: memory)
     for row in packing_memory._rows(drawn, None):
         assert (row["n_unplaceable"], row["lower_bound"], row["m_abs"]) == (1, 2, 2)
@@ -139,15 +155,24 @@ def test_too_few_of_anything(options, message):
 def test_impossible_cells():
     with pytest.raises(UsageError) as caught:
         Cell(Gpa(0.1), clairvoyance=0.0)
-    assert str(caught.value) == "clairvoyance: not a share of the realizations: expected above 0 and at most 1, got 0"
+    assert (
+        str(caught.value)
+        == "clairvoyance: not a share of the realizations: expected above 0 and at most 1, got 0"
+    )
     with pytest.raises(UsageError) as caught:
         Cell(Gpa(0.1), capacity=-1.0)
-    assert str(caught.value) == "capacity: not the capacity of a machine: expected a number above 0, got -1"
+    assert (
+        str(caught.value)
+        == "capacity: not the capacity of a machine: expected a number above 0, got -1"
+    )
 
 
 def test_halves_share_no_task():
     first, second = split(POOL, 100, seed=0)
-    ids = [set(zip(p.collection_id.tolist(), p.instance_index.tolist(), strict=True)) for p in (first, second)]
+    ids = [
+        set(zip(p.collection_id.tolist(), p.instance_index.tolist(), strict=True))
+        for p in (first, second)
+    ]
     assert not ids[0] & ids[1]
     assert len(ids[0]) + len(ids[1]) == len(POOL)
     assert split(POOL, 300, seed=0) == (POOL, POOL)
@@ -175,7 +200,11 @@ def test_fresh_draws_judge_what_others_were_seen():
     drawn = Instance(0, np.arange(2), inst, lambda column, salt: fresh)
     cell = Cell(Percentile(100), clairvoyance=0.5)
     (found,) = judge_instance(drawn, [cell], on_fresh=True)
-    assert (found.m_abs, found.overflows, found.trials) == (1, 1, 2)  # all fresh columns, whatever was seen
+    assert (found.m_abs, found.overflows, found.trials) == (
+        1,
+        1,
+        2,
+    )  # all fresh columns, whatever was seen
     made = Instances(POOL, size=50, realizations=100, count=1, seed=3).make(0)
     assert (made.fresh != made.inst).any()
     whole = Instances(POOL, size=len(POOL), realizations=100, count=2, seed=3)
@@ -203,7 +232,11 @@ def test_a_study_keeps_apart_what_was_drawn_otherwise():
     study = Study(POOL)
     plain = Options(realizations=100, size=5)
     assert study.grid(plain) is study.grid(Options(realizations=100, size=5))
-    for other in (replace(plain, instantaneous="histogram"), replace(plain, seed=1), replace(plain, size=6)):
+    for other in (
+        replace(plain, instantaneous="histogram"),
+        replace(plain, seed=1),
+        replace(plain, size=6),
+    ):
         assert study.grid(other) is not study.grid(plain)
         assert study.instances(other).kept is not study.instances(plain).kept
     assert study.instances(replace(plain, instances=9)).kept is study.instances(plain).kept

@@ -17,7 +17,14 @@ from borgtrace.placement.estimators.saddlepoint import Saddlepoint
 from borgtrace.placement.estimators.sizes import Average, Cantelli, Percentile
 from borgtrace.placement.fitting import Fitted
 from borgtrace.placement.packers import FIRST_FIT, packers
-from borgtrace.placement.packing import Packing, fit, pack, pack_fitted, predicted_overflow, rebalanced
+from borgtrace.placement.packing import (
+    Packing,
+    fit,
+    pack,
+    pack_fitted,
+    predicted_overflow,
+    rebalanced,
+)
 from tests.colocation.observations import constant
 
 
@@ -44,14 +51,18 @@ def test_two_constant_tasks_share_a_machine_up_to_its_capacity(estimator):
     assert pack(estimator, constant(0.6, 0.405), rebalancing=False).bins.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize("estimator", [Saddlepoint(0.1), Saddlepoint(1e-6), Chernoff(0.1), Chernoff(1e-6)], ids=repr)
+@pytest.mark.parametrize(
+    "estimator", [Saddlepoint(0.1), Saddlepoint(1e-6), Chernoff(0.1), Chernoff(1e-6)], ids=repr
+)
 @pytest.mark.parametrize("capacity", [0.5, 1.0, 2.0])
 def test_constant_usage_fits_up_to_the_capacity_wherever_it_lies_on_the_grid(estimator, capacity):
     # a third of a machine lies between two of the 2,000 cells, and its histogram varies
     for parts in (1, 2, 3, 7, 33):
         packing = pack(estimator, constant(*[capacity / parts] * parts), capacity=capacity)
         assert packing.bins.tolist() == [0] * parts
-    one_too_many = pack(estimator, constant(*[capacity / 3] * 4), capacity=capacity, rebalancing=False)
+    one_too_many = pack(
+        estimator, constant(*[capacity / 3] * 4), capacity=capacity, rebalancing=False
+    )
     assert one_too_many.bins.tolist() == [0, 0, 0, 1]
 
 
@@ -60,7 +71,9 @@ def test_the_saddlepoint_above_the_capacity_is_the_gaussian_tail():
     seen = Observation(np.tile(np.float32([0.45, 0.6]), (2, 100)))
     tail = norm.cdf(0.05 / (math.sqrt(2) * 0.075))
     fitted = fit(Saddlepoint(0.9), seen)
-    found = fitted.estimator.test.room(fitted.items[0], fitted.items[1], np.ones(1), fitted.parameters)
+    found = fitted.estimator.test.room(
+        fitted.items[0], fitted.items[1], np.ones(1), fitted.parameters
+    )
     assert found == pytest.approx(0.9 - tail, abs=1e-3)
     assert pack(Saddlepoint(0.9), seen).n_bins == 1
     assert pack(Saddlepoint(0.6), seen).n_bins == 2
@@ -107,14 +120,18 @@ def test_fit_bin_is_that_of_scipy(rho):
         state, item = rng.random(2), rng.random(2) * 0.2
         mean, deviation = state[0] + item[0], math.sqrt(state[1] + item[1])
         expected = rho - norm.sf((1.3 - mean) / deviation)
-        assert gaussian_slack(state, item, np.array([1.3]), np.array([rho])) == pytest.approx(expected, abs=1e-14)
+        assert gaussian_slack(state, item, np.array([1.3]), np.array([rho])) == pytest.approx(
+            expected, abs=1e-14
+        )
 
 
 def test_best_fit_minimises_the_positive_fit_bin():
     # bins of load .5 and .7 (constant tasks); .2 fits both, Best Fit takes the fuller one
     packing = pack(Average(1), constant(0.5, 0.7, 0.2), rebalancing=False)
     assert packing.bins.tolist() == [0, 1, 1]
-    assert pack(Average(1), constant(0.5, 0.7, 0.2), packer=FIRST_FIT, rebalancing=False).bins.tolist() == [0, 1, 0]
+    assert pack(
+        Average(1), constant(0.5, 0.7, 0.2), packer=FIRST_FIT, rebalancing=False
+    ).bins.tolist() == [0, 1, 0]
 
 
 def test_gaussian_tasks_overflow_as_promised():
@@ -217,13 +234,17 @@ def test_gpa_against_brute_force(capsys):
         assert least <= used
         worst = max(worst, used / least)
     with capsys.disabled():
-        print(f"\nGPA First Fit, worst ratio to the optimum over 60 random cases of n ≤ 8: {worst:.2f}")
+        print(
+            f"\nGPA First Fit, worst ratio to the optimum over 60 random cases of n ≤ 8: {worst:.2f}"
+        )
     assert worst <= 2.0
 
 
 def test_unequal_machines_are_opened_in_order_and_kept_for_later():
     seen = constant(0.6, 0.2, 0.5, 2.0)
-    packing = pack(Average(1), seen, inventory=np.array([0.25, 1.0, 0.5]), packer=FIRST_FIT, rebalancing=False)
+    packing = pack(
+        Average(1), seen, inventory=np.array([0.25, 1.0, 0.5]), packer=FIRST_FIT, rebalancing=False
+    )
     # .6 skips the quarter machine; .2 joins it in bin 0; .5 takes a fresh machine: the third
     assert packing.bins.tolist() == [0, 0, 1, -1]
     assert packing.machines.tolist() == [1, 2]
@@ -232,7 +253,13 @@ def test_unequal_machines_are_opened_in_order_and_kept_for_later():
 
 def test_of_equally_good_machines_the_one_opened_first_is_taken():
     for packer in (packers()["best-fit"], packers()["worst-fit"]):
-        packing = pack(Average(1), constant(0.75, 0.75, 0.125), inventory=np.ones(3), packer=packer, rebalancing=False)
+        packing = pack(
+            Average(1),
+            constant(0.75, 0.75, 0.125),
+            inventory=np.ones(3),
+            packer=packer,
+            rebalancing=False,
+        )
         assert packing.bins.tolist() == [0, 1, 0]
 
 

@@ -36,7 +36,9 @@ def verdicts(result: Result) -> dict[str, str]:
     return {claim.id: claim.judge(result.table).verdict for claim in result.recipe.claims}
 
 
-def on_clock(values: np.ndarray, *, start: list[int] | None = None, jobs: list[int] | None = None, **more) -> Pool:
+def on_clock(
+    values: np.ndarray, *, start: list[int] | None = None, jobs: list[int] | None = None, **more
+) -> Pool:
     """A pool of tasks measured every 300 s from their start slot."""
     n, t = values.shape
     begin = np.array(start or [0] * n)
@@ -67,13 +69,23 @@ def bursts(n_jobs: int, per_job: int, t: int = 288, seed: int = 0) -> Pool:
 
 def two(cpu: list[float], memory: list[float]) -> Observation:
     wide = np.ones((1, 4), np.float32)
-    return Observation(np.float32(cpu)[:, None] * wide, memory=Observation(np.float32(memory)[:, None] * wide))
+    return Observation(
+        np.float32(cpu)[:, None] * wide, memory=Observation(np.float32(memory)[:, None] * wide)
+    )
 
 
 def test_both_resources_must_fit():
     test = MultiResource.of(Average(1), Percentile(100))
-    assert pack(test, two([0.1, 0.1, 0.1], [0.6, 0.3, 0.2]), rebalancing=False).bins.tolist() == [0, 0, 1]
-    assert pack(test, two([0.6, 0.3, 0.2], [0.1, 0.1, 0.1]), rebalancing=False).bins.tolist() == [0, 0, 1]
+    assert pack(test, two([0.1, 0.1, 0.1], [0.6, 0.3, 0.2]), rebalancing=False).bins.tolist() == [
+        0,
+        0,
+        1,
+    ]
+    assert pack(test, two([0.6, 0.3, 0.2], [0.1, 0.1, 0.1]), rebalancing=False).bins.tolist() == [
+        0,
+        0,
+        1,
+    ]
     assert pack(test, two([0.1, 0.1], [1.2, 0.2])).unplaceable.tolist() == [0]
 
 
@@ -82,7 +94,9 @@ def test_vector_gpa_by_hand():
     state, item = np.array([0.3, 0.25, 0.03, 0.0]), np.array([0.2, 0.75, 0.01, 0.0])
     room = vector_slack(state, item, np.ones(2), np.array([0.01, 0.01]))
     assert room == pytest.approx(1 - 0.00620967 / 0.01, rel=1e-5)
-    assert vector_slack(state, item, np.array([1.0, 0.99]), np.array([0.01, 0.01])) == pytest.approx(1 - 1 / 0.01)
+    assert vector_slack(
+        state, item, np.array([1.0, 0.99]), np.array([0.01, 0.01])
+    ) == pytest.approx(1 - 1 / 0.01)
     assert vector_slack(state, item, np.ones(2), np.array([0.005, 0.005])) < 0
 
 
@@ -97,7 +111,12 @@ def test_each_hard_limit_of_vector_gpa_has_to_hold():
     assert placed["both"].bins.tolist() == [0, 0, 1]
     assert placed["both"].rows.tolist() == [[1.0, 1.0, 1.0]] * 2
     # Without a limit for memory, disk alone parts the last two.
-    alone = pack(VectorGpa.of(0.001, [seen], [disk]), seen, rebalancing=False, packer=parse_packer("first-fit"))
+    alone = pack(
+        VectorGpa.of(0.001, [seen], [disk]),
+        seen,
+        rebalancing=False,
+        packer=parse_packer("first-fit"),
+    )
     assert alone.bins.tolist() == [0, 0, 1]
     tight = pack(VectorGpa.of(0.001, [seen], [disk * 1.01, memory]), seen, rebalancing=False)
     assert tight.bins.tolist() == [0, 0, 1]
@@ -110,7 +129,9 @@ def test_disk_is_packed_by_the_request_where_the_store_has_it():
     for name, disk in {"asked": [0.5, 0.5, np.nan, 0.75], "unknown": [np.nan] * 4}.items():
         pool = on_clock(values, memory=memory, disk_request=np.float32(disk))
         rows = packing_memory.EXPERIMENT.run(Study(pool), **options).table.to_pylist()
-        found[name] = {(row["resources"], row["m_abs"]) for row in rows if row["cpu"] == "vector-gpa 0.001"}
+        found[name] = {
+            (row["resources"], row["m_abs"]) for row in rows if row["cpu"] == "vector-gpa 0.001"
+        }
     assert found == {"asked": {(3, 2)}, "unknown": {(2, 1)}}
 
 
@@ -121,13 +142,17 @@ def test_dot_product_prefers_the_machine_with_matching_room():
     packing = pack(test, seen, packer=parse_packer("dot-product"), rebalancing=False)
     assert packing.bins.tolist()[:2] == [0, 0]  # both fit on one machine: .8/.8
     apart = two([0.7, 0.4, 0.05], [0.1, 0.7, 0.25])
-    assert pack(test, apart, packer=parse_packer("dot-product"), rebalancing=False).bins.tolist() == [0, 1, 0]
+    assert pack(
+        test, apart, packer=parse_packer("dot-product"), rebalancing=False
+    ).bins.tolist() == [0, 1, 0]
 
 
 def test_machines_with_two_capacities():
     test = MultiResource.of(Average(1), Percentile(100))
     inventory = np.array([[1.0, 0.25], [0.5, 1.0]])
-    packing = pack(test, two([0.6, 0.4, 0.3], [0.2, 0.8, 0.1]), inventory=inventory, rebalancing=False)
+    packing = pack(
+        test, two([0.6, 0.4, 0.3], [0.2, 0.8, 0.1]), inventory=inventory, rebalancing=False
+    )
     assert packing.machines.tolist() == [0, 1]
     assert packing.bins.tolist() == [0, 1, -1]
 
@@ -144,7 +169,11 @@ def test_any_mix_of_machines():
     options = {"realizations": 100, "instances": 1, "size": 6}
     small = packing_machines.EXPERIMENT.run(Study(pool), mix="0.5:1:1", **options).table.to_pylist()
     assert {row["capacity"] / row["n_machines"] for row in small} == {0.5}
-    assert {(row["estimator"], row["n_machines"]) for row in small if row["estimator"] == "percentile 100"} == {
+    assert {
+        (row["estimator"], row["n_machines"])
+        for row in small
+        if row["estimator"] == "percentile 100"
+    } == {
         ("percentile 100", 6)  # .3 + .3 does not fit into .5
     }
     with pytest.raises(UsageError) as caught:
@@ -162,7 +191,10 @@ def test_measured_correlation_within_and_across_jobs():
     found = {row["scope"]: row["mean"] for row in result.table.to_pylist()}
     assert found["within"] > 0.95
     assert abs(found["across"]) < 0.02
-    assert verdicts(result) == {"correlation-across": "holds", "correlation-within": "does not hold"}
+    assert verdicts(result) == {
+        "correlation-across": "holds",
+        "correlation-within": "does not hold",
+    }
 
 
 def test_covariance_and_keeping_jobs_apart_help_where_jobs_peak_together():
@@ -257,7 +289,9 @@ def test_online_uses_only_the_past():
     values = np.concatenate([np.full((1, 40), 0.9), np.full((1, 40), 0.2)])
     request = np.float32([0.2, 0.2])
     at_once = simulate(on_clock(values, cpu_request=request), Percentile(100), cold_start="request")
-    later = simulate(on_clock(values, start=[0, 13], cpu_request=request), Percentile(100), cold_start="request")
+    later = simulate(
+        on_clock(values, start=[0, 13], cpu_request=request), Percentile(100), cold_start="request"
+    )
     assert at_once.overflows.sum() == 40
     assert later.overflows.sum() == 0
     assert later.machines.max() == 2
@@ -265,12 +299,19 @@ def test_online_uses_only_the_past():
 
 def test_online_learns_from_earlier_tasks_of_the_name():
     values = np.full((2, 20), 0.3)
-    pool = on_clock(values, start=[0, 15], cpu_request=np.float32([0.9, 0.9]), logical_name=np.array([5, 5]))
+    pool = on_clock(
+        values, start=[0, 15], cpu_request=np.float32([0.9, 0.9]), logical_name=np.array([5, 5])
+    )
     assert simulate(pool, Average(1), cold_start="name").machines.max() == 1
     assert simulate(pool, Average(1), cold_start="request").machines.max() == 2
     # Twelve measurements are enough, eleven are not.
     for start, most in ((12, 1), (11, 2)):
-        soon = on_clock(values, start=[0, start], cpu_request=np.float32([0.9, 0.9]), logical_name=np.array([5, 5]))
+        soon = on_clock(
+            values,
+            start=[0, start],
+            cpu_request=np.float32([0.9, 0.9]),
+            logical_name=np.array([5, 5]),
+        )
         assert simulate(soon, Average(1), cold_start="name").machines.max() == most
 
 
@@ -284,7 +325,12 @@ def test_online_learns_from_the_user_where_nobody_had_the_name():
     assert simulate(pool, Average(1), cold_start="name").machines.max() == 2
     assert simulate(pool.take(np.array([0, 1])), Average(1), cold_start="name").machines.max() == 1
     # Where no user is known, the name alone tells.
-    assert simulate(on_clock(values, start=start, **more).take(np.array([0, 2])), Average(1)).machines.max() == 1
+    assert (
+        simulate(
+            on_clock(values, start=start, **more).take(np.array([0, 2])), Average(1)
+        ).machines.max()
+        == 1
+    )
 
 
 def test_what_retries_cost_by_hand():
@@ -301,7 +347,10 @@ def test_what_retries_cost_by_hand():
 def test_given_tasks_are_prepared_already():
     with pytest.raises(UsageError) as caught:
         packing_online.EXPERIMENT.run(Study(on_clock(np.full((2, 15), 0.4))), include="short")
-    assert str(caught.value) == "--include: the tasks are prepared already: expected a store, got planted"
+    assert (
+        str(caught.value)
+        == "--include: the tasks are prepared already: expected a store, got planted"
+    )
     with pytest.raises(UsageError, match="--include"):
         packing_online.EXPERIMENT.run(Study(on_clock(np.full((2, 15), 0.4))), include="long")
 

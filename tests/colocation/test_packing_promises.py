@@ -33,8 +33,12 @@ def test_the_slack_of_a_class_is_the_mean_over_its_hours() -> None:
     lax = (_normal(2.0) + _normal(0.5)) / 2
     strict = (_normal(7.0) + _normal(5.0)) / 2
     one = np.ones(1)
-    assert nested_slack(state, item, one, np.array([2.0, 0.25, 0.5])) == pytest.approx(1 - lax / 0.25)
-    assert nested_slack(state, item, one, np.array([2.0, 0.9, 1e-7])) == pytest.approx(1 - strict / 1e-7)
+    assert nested_slack(state, item, one, np.array([2.0, 0.25, 0.5])) == pytest.approx(
+        1 - lax / 0.25
+    )
+    assert nested_slack(state, item, one, np.array([2.0, 0.9, 1e-7])) == pytest.approx(
+        1 - strict / 1e-7
+    )
     # Without variance it either fits or does not.
     full, empty = np.array([1.0, 0.0]), np.array([0.25, 0.0])
     assert nested_slack(full, empty, one, np.array([1.0, 0.5])) == -1.0
@@ -55,12 +59,17 @@ def test_one_class_without_hours_is_gpa() -> None:
     from borgtrace.placement import Gpa
 
     seen = Observation(np.random.default_rng(3).random((60, 50), np.float32) / 5)
-    one = Promises(0.01, (0.01,), seen.mean[:, None], seen.variance[:, None], np.zeros(60, np.int64))
+    one = Promises(
+        0.01, (0.01,), seen.mean[:, None], seen.variance[:, None], np.zeros(60, np.int64)
+    )
     assert pack(one, seen).n_bins == pack(Gpa(0.01), seen).n_bins
 
 
 def test_a_task_without_a_past_is_one_drawn_from_its_group() -> None:
-    mean, variance = np.array([[0.2], [0.4], [9.0], [0.6], [9.0]]), np.array([[0.1], [0.3], [9.0], [0.5], [9.0]])
+    mean, variance = (
+        np.array([[0.2], [0.4], [9.0], [0.6], [9.0]]),
+        np.array([[0.1], [0.3], [9.0], [0.5], [9.0]]),
+    )
     unseen = np.array([False, False, True, False, True])
     # Task 2 has the name of tasks 0 and 1; task 4 has a name of its own, and the job of task 3.
     name, job = np.array([0, 0, 0, 1, 2]), np.array([5, 5, 5, 6, 6])
@@ -87,7 +96,9 @@ def _planted(swing: float, *, days: int = 4, n: int = 600) -> tuple[np.ndarray, 
 def _answer(values: np.ndarray, priority: np.ndarray, promises: str) -> pa.Table:
     pool = on_clock(values, priority=priority, generation="2011")
     options = Options(size=len(values), instances=1, hours=values.shape[1] // 12, promises=promises)
-    return table_of(packing_promises.compute(Study(pool), options), packing_promises.EXPERIMENT.result)
+    return table_of(
+        packing_promises.compute(Study(pool), options), packing_promises.EXPERIMENT.result
+    )
 
 
 def test_classes_keep_their_promises_on_later_hours_of_a_daily_rhythm_and_gpa_does_not() -> None:
@@ -95,7 +106,9 @@ def test_classes_keep_their_promises_on_later_hours_of_a_daily_rhythm_and_gpa_do
     rows = {(row["way"], row["tier"]): row for row in found.to_pylist()}
     assert {tier for _, tier in rows} == {"production", "free"}
     assert {(row["n_of_tier"], row["target"]) for row in rows.values()} == {(200, 0.01), (400, 0.1)}
-    assert {(row["hours"], row["n_tasks"], row["classes"]) for row in rows.values()} == {(24.0, 600, "priorities")}
+    assert {(row["hours"], row["n_tasks"], row["classes"]) for row in rows.values()} == {
+        (24.0, 600, "priorities")
+    }
     for tier in ("production", "free"):
         row = rows["classes by hour", tier]
         assert row["q"] <= 1.1 * row["target"]
@@ -129,7 +142,10 @@ def test_less_than_two_days_have_no_hours_of_the_day() -> None:
     found = _answer(values, priority, "production=0.99")
     assert set(found["way"].to_pylist()) == set(packing_promises.WAYS[:3])
     assert set(found["hours"].to_pylist()) == {12.0}
-    assert packing_promises.EXPERIMENT.claims[0].judge(found).reason == "the tasks run for less than two days"
+    assert (
+        packing_promises.EXPERIMENT.claims[0].judge(found).reason
+        == "the tasks run for less than two days"
+    )
 
 
 def test_the_answer_says_what_was_kept_and_what_is_needed() -> None:
@@ -153,7 +169,9 @@ def test_the_answer_says_what_was_kept_and_what_is_needed() -> None:
 
 
 def test_classes_are_tiers_or_jobs_at_random() -> None:
-    pool = on_clock(np.full((6, 4), 0.1), priority=np.array([9, 0, 4, -1, 11, 1]), generation="2011")
+    pool = on_clock(
+        np.full((6, 4), 0.1), priority=np.array([9, 0, 4, -1, 11, 1]), generation="2011"
+    )
     classes = Classes.of(pool, "production=0.999,other=0.99", 0)
     assert (classes.names, classes.targets) == (("other", "production"), (0.01, 0.001))
     # A tier without a promise has the laxest.
@@ -163,7 +181,9 @@ def test_classes_are_tiers_or_jobs_at_random() -> None:
     assert 70 < drawn.rank.sum() < 130
 
 
-@pytest.mark.parametrize("text", ["production", "production=1", "=0.9", "free=0.9,free=0.5", "free=x", "free=0.9,", ""])
+@pytest.mark.parametrize(
+    "text", ["production", "production=1", "=0.9", "free=0.9,free=0.5", "free=x", "free=0.9,", ""]
+)
 def test_what_is_no_promise_is_refused(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_promises(text)

@@ -15,7 +15,9 @@ from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.registry import parse_estimator
 
 INSTANCES, TASKS, REALIZATIONS, SEEN = 20, 120, 500, 0.6
-Test = Callable[[list[int], int], float]  # (tasks on the machine, newcomer) → FitBin; negative: does not fit
+Test = Callable[
+    [list[int], int], float
+]  # (tasks on the machine, newcomer) → FitBin; negative: does not fit
 
 
 def draw(number: int) -> Instance:
@@ -86,8 +88,22 @@ def restate(instance: Instance, cell: Cell) -> tuple[int, float, float]:
 
 
 CELLS = [
-    Cell(parse_estimator(text), packer=packer, is_rebalanced=is_rebalanced, data=data, capacity=c, clairvoyance=e)
-    for text in ("gpa:0.1", "gpa:0.001", "cantelli:1.7", "average:1.25", "percentile:90", "percentile:100")
+    Cell(
+        parse_estimator(text),
+        packer=packer,
+        is_rebalanced=is_rebalanced,
+        data=data,
+        capacity=c,
+        clairvoyance=e,
+    )
+    for text in (
+        "gpa:0.1",
+        "gpa:0.001",
+        "cantelli:1.7",
+        "average:1.25",
+        "percentile:90",
+        "percentile:100",
+    )
     for packer, is_rebalanced, data, c, e in (
         ("best-fit", True, "inst", 1.0, 1.0),
         ("first-fit", False, "inst", 1.0, 1.0),

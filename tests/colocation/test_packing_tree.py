@@ -83,7 +83,9 @@ def test_predictions_are_those_of_the_estimators_own_test():
         state = np.zeros(2)
         for i in np.flatnonzero(packing.bins == b):
             test.join(state, fitted.items[i])
-        expected.append(np.clip(0.01 - test.room(state, np.zeros(2), capacity, fitted.parameters), 0, 1))
+        expected.append(
+            np.clip(0.01 - test.room(state, np.zeros(2), capacity, fitted.parameters), 0, 1)
+        )
     assert predicted_overflow(packing, fitted).tolist() == expected
 
 
@@ -96,4 +98,6 @@ def test_a_million_tasks():
         start = time.perf_counter()
         by_tree(mean, variance, 1.0, 0.001)
         seconds[n] = time.perf_counter() - start
-    assert seconds[1_000_000] < 4  # 2 s on an idle machine; benchmarks/colocation_packing.py measures
+    assert (
+        seconds[1_000_000] < 4
+    )  # 2 s on an idle machine; benchmarks/colocation_packing.py measures

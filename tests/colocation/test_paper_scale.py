@@ -9,7 +9,12 @@ import sys
 import pytest
 
 from borgtrace.colocation import synthetic_pool
-from borgtrace.colocation.experiments import packing_averages, packing_base, packing_rare_events, packing_rebalancing
+from borgtrace.colocation.experiments import (
+    packing_averages,
+    packing_base,
+    packing_rare_events,
+    packing_rebalancing,
+)
 from borgtrace.colocation.experiments._outcomes import find
 from borgtrace.colocation.study import Study
 
@@ -30,7 +35,9 @@ MEANS = {10: 0.27, 20: 0.55, 30: 0.82, 50: 1.37, 100: 2.74, 250: 6.85, 500: 13.6
 
 @pytest.mark.scale
 def test_the_calibrated_pool_at_the_papers_scale() -> None:
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True
+    )
     table, figure, peak = json.loads(done.stdout)
     assert [row["size"] for row in table] == list(PUBLISHED)
     for row in table:
@@ -53,7 +60,9 @@ def calibrated() -> Study:
 def test_the_packings_of_the_paper(calibrated: Study) -> None:
     base = packing_base.EXPERIMENT.run(calibrated, instances=50).table
     cell = {"packer": "best-fit"}
-    assert find(base, estimator="average", parameter=1.0, **cell)[0]["m_abs"] == pytest.approx(28, abs=0.5)
+    assert find(base, estimator="average", parameter=1.0, **cell)[0]["m_abs"] == pytest.approx(
+        28, abs=0.5
+    )
     published = {
         ("gpa", 0.1): 1.25,
         ("gpa", 0.05): 1.34,
@@ -63,27 +72,47 @@ def test_the_packings_of_the_paper(calibrated: Study) -> None:
         ("cantelli", 1.0): 1.90,
     }
     for (estimator, parameter), m in published.items():
-        assert find(base, estimator=estimator, parameter=parameter, **cell)[0]["m"] == pytest.approx(m, rel=0.03)
+        assert find(base, estimator=estimator, parameter=parameter, **cell)[0][
+            "m"
+        ] == pytest.approx(m, rel=0.03)
     assert 1.1e-3 <= find(base, estimator="gpa", parameter=0.001, **cell)[0]["q"] <= 1.8e-3
-    rare = {("cantelli", 1.7): 2e-6, ("cantelli", 1.0): 3e-4, ("percentile", 90.0): 7e-5, ("percentile", 95.0): 5e-6}
+    rare = {
+        ("cantelli", 1.7): 2e-6,
+        ("cantelli", 1.0): 3e-4,
+        ("percentile", 90.0): 7e-5,
+        ("percentile", 95.0): 5e-6,
+    }
     for (estimator, parameter), q in rare.items():
-        assert q / 5 <= find(base, estimator=estimator, parameter=parameter, **cell)[0]["q"] <= q * 5
+        assert (
+            q / 5 <= find(base, estimator=estimator, parameter=parameter, **cell)[0]["q"] <= q * 5
+        )
     (claim,) = packing_rebalancing.EXPERIMENT.claims
-    assert 0.04 <= claim.measure(packing_rebalancing.EXPERIMENT.run(calibrated, instances=50).table) <= 0.09
+    assert (
+        0.04
+        <= claim.measure(packing_rebalancing.EXPERIMENT.run(calibrated, instances=50).table)
+        <= 0.09
+    )
 
 
 @pytest.mark.scale
 def test_the_maximum_of_averages_at_both_bin_sizes(calibrated: Study) -> None:
     table = packing_averages.EXPERIMENT.run(calibrated, instances=50).table
     for fill, published in ((0.8, 3e-7), (1.0, 5e-5)):
-        (q,) = (row["q"] for row in find(table, estimator="percentile", parameter=100.0, data="avg", fill=fill))
+        (q,) = (
+            row["q"]
+            for row in find(table, estimator="percentile", parameter=100.0, data="avg", fill=fill)
+        )
         assert published / 2 <= q <= published * 2
 
 
 @pytest.mark.scale
 def test_the_promise_of_99_9_percent(calibrated: Study) -> None:
     result = packing_rare_events.EXPERIMENT.run(calibrated, instances=30).table
-    rows = {(r["pool"], r["is_rebalanced"]): r for r in result.to_pylist() if r["estimator"] == "convolution"}
+    rows = {
+        (r["pool"], r["is_rebalanced"]): r
+        for r in result.to_pylist()
+        if r["estimator"] == "convolution"
+    }
     for pool in ("as it is", "heavier tail"):
         plain, filled = rows[pool, False], rows[pool, True]
         assert plain["q"] == pytest.approx(plain["predicted"], rel=0.05)

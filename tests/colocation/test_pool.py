@@ -56,14 +56,18 @@ def test_inst_and_avg_are_of_the_same_window() -> None:
     assert inst.dtype == avg.dtype == np.float32
 
 
-@pytest.mark.parametrize("more", [{}, {"seconds": np.array([1, 2, 3, 4, 5, 6, 7]), "is_weighted": True}])
+@pytest.mark.parametrize(
+    "more", [{}, {"seconds": np.array([1, 2, 3, 4, 5, 6, 7]), "is_weighted": True}]
+)
 def test_draws_belong_to_the_task(more: dict[str, object]) -> None:
     """Not to the block, the order, the number of realizations, or the pool it is taken into."""
     pool = make(THREE, **more)
     every = pool.draw(np.arange(3), realizations=200, seed=5)
     np.testing.assert_array_equal(pool.draw(np.array([2, 0]), 200, seed=5), every[[2, 0]])
     np.testing.assert_array_equal(pool.draw(np.arange(3), 50, seed=5), every[:, :50])
-    np.testing.assert_array_equal(pool.take(np.array([0])).draw(np.array([0]), 200, seed=5), every[:1])
+    np.testing.assert_array_equal(
+        pool.take(np.array([0])).draw(np.array([0]), 200, seed=5), every[:1]
+    )
     assert (pool.draw(np.array([0]), 200, seed=6) != every[0]).any()
 
 
@@ -106,16 +110,28 @@ def test_percentiles_replace_the_sampled_second() -> None:
 def test_percentiles_and_averages_are_of_the_same_window(is_weighted: bool) -> None:
     """Percentiles of window k lie in (k, k + 1), its average is 10 k."""
     quantiles = np.float32([LEVELS * 0.9 + k + 0.05 for k in range(4)])
-    pool = make([[0, 1, 2, 3]], quantiles=quantiles, seconds=np.array([10, 20, 30, 40]), is_weighted=is_weighted)
+    pool = make(
+        [[0, 1, 2, 3]],
+        quantiles=quantiles,
+        seconds=np.array([10, 20, 30, 40]),
+        is_weighted=is_weighted,
+    )
     drawn = pool.draw(np.array([0]), 2000)
-    np.testing.assert_array_equal(np.floor(drawn), pool.draw(np.array([0]), 2000, column="avg") / 10)
+    np.testing.assert_array_equal(
+        np.floor(drawn), pool.draw(np.array([0]), 2000, column="avg") / 10
+    )
     counts = np.bincount(drawn[0].astype(int), minlength=4)
     expected = np.array([200, 400, 600, 800]) if is_weighted else np.full(4, 500)
     assert stats.chisquare(counts, expected).pvalue > 1e-3
 
 
 def test_take_keeps_what_belongs_to_a_task() -> None:
-    pool = make(THREE, start=np.arange(7), memory=np.arange(7, dtype=np.float32), priority=np.array([9, 0, 2]))
+    pool = make(
+        THREE,
+        start=np.arange(7),
+        memory=np.arange(7, dtype=np.float32),
+        priority=np.array([9, 0, 2]),
+    )
     part = pool.take(np.array([2, 0]))
     assert part.offsets.tolist() == [0, 1, 5]
     assert part.inst.tolist() == [0.25, 0, 1, 2, 3]
@@ -139,9 +155,18 @@ def test_sample_is_without_replacement_and_at_most_all() -> None:
     ("call", "message"),
     [
         (lambda p: p.sample(0), "tasks: not a sample size: expected at least 1, got 0"),
-        (lambda p: p.draw(np.array([3])), "tasks: index outside the pool: expected 0 … 2, got 3 … 3"),
-        (lambda p: p.draw(np.array([-1])), "tasks: index outside the pool: expected 0 … 2, got -1 … -1"),
-        (lambda p: p.draw(np.array([0]), 0), "realizations: not a number of draws: expected at least 1, got 0"),
+        (
+            lambda p: p.draw(np.array([3])),
+            "tasks: index outside the pool: expected 0 … 2, got 3 … 3",
+        ),
+        (
+            lambda p: p.draw(np.array([-1])),
+            "tasks: index outside the pool: expected 0 … 2, got -1 … -1",
+        ),
+        (
+            lambda p: p.draw(np.array([0]), 0),
+            "realizations: not a number of draws: expected at least 1, got 0",
+        ),
         (
             lambda p: p.draw(np.array([0]), column="memory"),
             "by hand: no memory was observed; build the pool from a store that has it",
@@ -163,4 +188,6 @@ def test_synthetic_pool_says_so_and_is_prepared() -> None:
     assert pool.avg.max() <= 1
     assert pool.start is not None
     assert pool.start[0] == 600
-    assert len(np.unique(np.column_stack((pool.collection_id, pool.instance_index)), axis=0)) == len(pool)
+    assert len(
+        np.unique(np.column_stack((pool.collection_id, pool.instance_index)), axis=0)
+    ) == len(pool)

@@ -16,7 +16,13 @@ from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.instances import split
 from borgtrace.colocation.inventory import PUBLISHED, capacity_table, parse_mix
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.raw_series import _n_slots, busiest_span, longest_busy_span, series, shuffled
+from borgtrace.colocation.raw_series import (
+    _n_slots,
+    busiest_span,
+    longest_busy_span,
+    series,
+    shuffled,
+)
 from borgtrace.colocation.study import Options, Study
 from borgtrace.errors import UsageError
 from borgtrace.recipe import EngineTables, NotApplicable
@@ -51,7 +57,10 @@ def test_tasks_outside_a_pool_are_refused(tasks: list[int]) -> None:
     assert pool.draw(np.array([0, 1]), 1).shape == (2, 1)
     with pytest.raises(UsageError) as caught:
         pool.draw(np.array(tasks), 4)
-    assert str(caught.value) == f"tasks: index outside the pool: expected 0 … 1, got {min(tasks)} … {max(tasks)}"
+    assert (
+        str(caught.value)
+        == f"tasks: index outside the pool: expected 0 … 1, got {min(tasks)} … {max(tasks)}"
+    )
 
 
 def test_the_span_that_most_tasks_run_through() -> None:
@@ -76,7 +85,9 @@ def test_a_task_with_nine_tenths_of_the_slots_runs_through_them() -> None:
         inside = np.ones(60, bool)
         inside[5 : 5 + n] = False
         kept = {name: getattr(pool, name)[inside] for name in ("inst", "avg", "start", "seconds")}
-        return busiest_span(replace(pool, offsets=pool.offsets - [0, n, n, n], **kept), 20).tasks.tolist()
+        return busiest_span(
+            replace(pool, offsets=pool.offsets - [0, n, n, n], **kept), 20
+        ).tasks.tolist()
 
     assert with_gaps(2) == [0, 1, 2]
     assert with_gaps(3) == [1, 2]
@@ -132,7 +143,9 @@ def test_who_leaves_before_the_end_of_a_span_does_not_run_through_it() -> None:
     assert busiest_span(tasks_of((0, 20), (0, 20), (0, 19)), 20).tasks.tolist() == [0, 1]
 
 
-def test_so_many_tasks_are_kept_as_they_are_and_more_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_many_tasks_are_kept_as_they_are_and_more_are_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked, known = [], np.random.default_rng
 
     def spy(seed: list[int]) -> np.random.Generator:
@@ -198,7 +211,10 @@ def test_hours_to_choose_on_and_hours_to_judge_on() -> None:
 
 @pytest.mark.parametrize(
     ("tasks", "words"),
-    [(29, "chosen on hours 0–2, judged on hours 2–4"), (30, "chosen on hours 1–2, judged on hours 2–3")],
+    [
+        (29, "chosen on hours 0–2, judged on hours 2–4"),
+        (30, "chosen on hours 1–2, judged on hours 2–3"),
+    ],
 )
 def test_hours_that_a_tenth_of_a_small_pool_runs_through_are_enough(tasks: int, words: str) -> None:
     # Two tasks run for the same four hours, a third begins an hour later, and the others run alone.
@@ -212,7 +228,10 @@ def test_a_target_is_a_probability() -> None:
     for target in (0.0, 1.0):
         with pytest.raises(UsageError) as caught:
             Options(target=target)
-        assert str(caught.value) == f"target: not a probability: expected above 0 and below 1, got {target:g}"
+        assert (
+            str(caught.value)
+            == f"target: not a probability: expected above 0 and below 1, got {target:g}"
+        )
     assert Options(target=0.999).target == 0.999
 
 
@@ -234,7 +253,13 @@ def test_a_kind_of_machine_is_three_numbers_above_0(kind: str) -> None:
 
 def test_machines_count_by_their_last_capacity(tmp_path: Path) -> None:
     events = [
-        *("0,1,0,P,0.5,0.25", "0,2,0,P,1,1", "0,3,0,P,0.5,0.25", "0,4,0,P,0.5,0.25", "0,5,0,P,0,0.5"),
+        *(
+            "0,1,0,P,0.5,0.25",
+            "0,2,0,P,1,1",
+            "0,3,0,P,0.5,0.25",
+            "0,4,0,P,0.5,0.25",
+            "0,5,0,P,0,0.5",
+        ),
         *("0,6,0,P,0.5,0", "0,7,0,P,,", "700000000,4,2,P,1,0.5", "800000000,1,1,P,,"),
     ]
     cell = store(tmp_path, machine_events=events)

@@ -115,7 +115,10 @@ def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
             {"inst": [[1.0], [1.0, -2.0]], "avg": [[1.0], [1.0, 1.0]]},
             "row 1: column inst: expected numbers ≥ 0, got -2.0",
         ),
-        ({"inst": [[1.0], [1.0]], "avg": [[1.0], [float("nan")]]}, "row 1: column avg: expected numbers ≥ 0, got nan"),
+        (
+            {"inst": [[1.0], [1.0]], "avg": [[1.0], [float("nan")]]},
+            "row 1: column avg: expected numbers ≥ 0, got nan",
+        ),
         (
             {"inst": [[1.0, 1.0]], "avg": [[1.0, 1.0]], "quantiles": [[[0.5] * 20, [0.5] * 4]]},
             "column quantiles: expected 20 percentiles for each window",
@@ -125,11 +128,19 @@ def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
             "column quantiles: expected 20 percentiles for each window",
         ),
         (
-            {"inst": [[1.0], [1.0]], "avg": [[1.0], [1.0]], "quantiles": [[[0.5] * 20], [[0.5] * 20] * 2]},
+            {
+                "inst": [[1.0], [1.0]],
+                "avg": [[1.0], [1.0]],
+                "quantiles": [[[0.5] * 20], [[0.5] * 20] * 2],
+            },
             "row 1: quantiles and inst differ in length: expected 1, got 2",
         ),
         (
-            {"inst": [[1.0], [1.0]], "avg": [[1.0]] * 2, "quantiles": [[[0.5] * 20], [[0.5] * 19 + [-1.0]]]},
+            {
+                "inst": [[1.0], [1.0]],
+                "avg": [[1.0]] * 2,
+                "quantiles": [[[0.5] * 20], [[0.5] * 19 + [-1.0]]],
+            },
             "row 1: column quantiles: expected numbers ≥ 0, got -1.0",
         ),
         (
@@ -138,7 +149,11 @@ def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
         ),
         # Between two tasks time may go back, within one it may not: the second one's window 600 follows 900.
         (
-            {"inst": [[1.0] * 2, [1.0] * 3], "avg": [[1.0] * 2, [1.0] * 3], "start": [[900, 1200], [300, 900, 600]]},
+            {
+                "inst": [[1.0] * 2, [1.0] * 3],
+                "avg": [[1.0] * 2, [1.0] * 3],
+                "start": [[900, 1200], [300, 900, 600]],
+            },
             "row 1: column start goes back in time: expected at least 900, got 600",
         ),
     ],
@@ -154,7 +169,11 @@ def test_refuses_what_is_no_pool_at_all(tmp_path: Path) -> None:
     missing, text = tmp_path / "missing", tmp_path / "text"
     text.write_text("task,inst,avg")
     empty = foreign(tmp_path / "empty", inst=pa.array([], pa.list_(pa.float32())))
-    for path, message in ((missing, "no such file"), (text, "not a Parquet file"), (empty, "the pool has no tasks")):
+    for path, message in (
+        (missing, "no such file"),
+        (text, "not a Parquet file"),
+        (empty, "the pool has no tasks"),
+    ):
         with pytest.raises(SourceError) as error:
             read_pool(path)
         assert str(error.value) == f"{path}: {message}{WAY_OUT}"

@@ -28,7 +28,9 @@ def task(number: int, windows: int, **more: Any) -> dict[str, Any]:
     return {"collection_id": number, "collection_type": "JOB", **counts, **known, **more}
 
 
-def usage(number: int, sampled: Sequence[float | None], length: int = 300, **more: Any) -> list[dict[str, Any]]:
+def usage(
+    number: int, sampled: Sequence[float | None], length: int = 300, **more: Any
+) -> list[dict[str, Any]]:
     """Consecutive windows of task `number`; the average is .25 unless given."""
     return [
         {
@@ -104,7 +106,8 @@ def test_what_the_index_says_comes_along() -> None:
 
 def test_short_tasks_stay_where_they_are_asked_for() -> None:
     tables = tiny(
-        tasks=[task(1, 24), task(2, 1), task(3, 1, n_fail=1)], instance_usage=[*usage(1, [0.5] * 24), *usage(2, [0.25])]
+        tasks=[task(1, 24), task(2, 1), task(3, 1, n_fail=1)],
+        instance_usage=[*usage(1, [0.5] * 24), *usage(2, [0.25])],
     )
     pool = prepare(tables, include=("short",))
     assert (pool.collection_id.tolist(), pool.n_windows.tolist()) == ([1, 2], [24, 1])
@@ -143,8 +146,14 @@ def test_an_attempt_that_failed_is_a_task_and_what_was_made_again_is_known() -> 
     assert pool.disk_request is not None
     np.testing.assert_array_equal(pool.disk_request, np.float32([0.25, 0.25, 0.25, np.nan]))
     # Draws go by identity, which attempts have too.
-    assert len(set(zip(pool.collection_id.tolist(), pool.instance_index.tolist(), strict=True))) == 4
-    assert (pool.steps[2].name[:24], pool.steps[2].count, pool.steps[2].of) == ("attempts left in the poo", 4, 4)
+    assert (
+        len(set(zip(pool.collection_id.tolist(), pool.instance_index.tolist(), strict=True))) == 4
+    )
+    assert (pool.steps[2].name[:24], pool.steps[2].count, pool.steps[2].of) == (
+        "attempts left in the poo",
+        4,
+        4,
+    )
     assert pool.source.startswith("4 attempts of a store")
 
 
@@ -187,7 +196,11 @@ def test_2019_asks_for_two_hours_and_weighs_windows() -> None:
 
 def test_2019_percentiles() -> None:
     lists = {"cpu_usage_distribution": DECILES, "tail_cpu_usage_distribution": TAIL}
-    tables = tiny("2019", tasks=[task(1, 24)], instance_usage=[*usage(1, [0.5] * 23, **lists), *usage(1, [0.125])])
+    tables = tiny(
+        "2019",
+        tasks=[task(1, 24)],
+        instance_usage=[*usage(1, [0.5] * 23, **lists), *usage(1, [0.125])],
+    )
     pool = prepare(tables, instantaneous="histogram")
     assert pool.quantiles is not None
     np.testing.assert_allclose(pool.quantiles[-1], [*DECILES[:10], *TAIL, 1.0], rtol=1e-6)
@@ -199,7 +212,9 @@ def test_2019_percentiles() -> None:
 
 
 def test_a_window_with_some_percentiles_counts_as_one_without() -> None:
-    windows = SimpleNamespace(quantiles=np.array([[0.0, np.nan], [0.125, 0.25]]), inst=np.array([0.5, 0.75]))
+    windows = SimpleNamespace(
+        quantiles=np.array([[0.0, np.nan], [0.125, 0.25]]), inst=np.array([0.5, 0.75])
+    )
     assert preparation._without_gaps(windows).tolist() == [[0.5, 0.5], [0.125, 0.25]]
 
 
@@ -230,7 +245,9 @@ def test_the_stores_arrays_give_the_same_pool() -> None:
             np.array([0, 1]),
             np.cumsum([0, *lengths]),
             {
-                "start_time": np.concatenate([600 + 300 * np.arange(n, dtype=np.uint32) for n in lengths]),
+                "start_time": np.concatenate(
+                    [600 + 300 * np.arange(n, dtype=np.uint32) for n in lengths]
+                ),
                 "duration": np.full(54, 300, np.float32),
                 "sampled_cpu": np.concatenate(sampled),
                 "average_cpu": np.repeat(np.float32([0.25, 1.5]), lengths),
@@ -275,4 +292,6 @@ def test_says_why_there_is_no_pool(tables, message: str) -> None:  # type: ignor
 def test_2011_has_no_percentiles() -> None:
     with pytest.raises(NotApplicable) as reason:
         prepare(cell(), instantaneous="histogram")
-    assert str(reason.value) == "2011 publishes no percentiles of CPU usage; take the sampled second"
+    assert (
+        str(reason.value) == "2011 publishes no percentiles of CPU usage; take the sampled second"
+    )

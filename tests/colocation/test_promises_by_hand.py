@@ -26,7 +26,9 @@ def test_memory_is_limited_by_its_maximum_and_disk_by_the_request(
     memory = np.repeat(np.float32([[0.25], [0.25], [0.25]]), 200, axis=1)
     # The third task needs .5 at one moment in two hundred: .25 + .25 + .5 fit, and .51 would not.
     memory[2, 7] = 0.5
-    instance = cast(Any, SimpleNamespace(inst=cpu, seen=Observation(cpu), number=4, draw=lambda column: memory))
+    instance = cast(
+        Any, SimpleNamespace(inst=cpu, seen=Observation(cpu), number=4, draw=lambda column: memory)
+    )
     found = packing_memory._rows(instance, None if disk is None else np.array(disk))
     assert len(found) == 7 * 3
     vector = [row for row in found if row["cpu"].startswith("vector-gpa")]
@@ -48,8 +50,13 @@ def test_each_resource_overflows_on_its_own() -> None:
     # One machine by mean CPU and a maximum of memory of which every moment is known.
     cpu = np.tile(np.float32([0.25, 1.25, 0.25, 0.25]), (2, 50))
     memory = np.full((2, 200), 0.75, np.float32)
-    instance = cast(Any, SimpleNamespace(inst=cpu, seen=Observation(cpu), number=0, draw=lambda column: memory))
-    found = {(row["cpu"], row["memory"], row["packer"]): row for row in packing_memory._rows(instance, None)}
+    instance = cast(
+        Any, SimpleNamespace(inst=cpu, seen=Observation(cpu), number=0, draw=lambda column: memory)
+    )
+    found = {
+        (row["cpu"], row["memory"], row["packer"]): row
+        for row in packing_memory._rows(instance, None)
+    }
     row = found["average 1.25", "percentile 100", "first-fit"]
     # Memory parts the two tasks; each exceeds its machine's CPU in one of four moments; 2 · .75 of memory bound it.
     assert (row["m_abs"], row["q_cpu"], row["q_memory"], row["lower_bound"]) == (2, 0.25, 0, 2)
@@ -57,9 +64,14 @@ def test_each_resource_overflows_on_its_own() -> None:
 
 
 def test_a_class_is_judged_beside_the_stricter_ones_on_machines_that_hold_it() -> None:
-    classes = cast(Any, SimpleNamespace(names=("lax", "strict"), targets=(0.1, 0.01), rank=np.array([0, 1, 1, 1])))
+    classes = cast(
+        Any,
+        SimpleNamespace(names=("lax", "strict"), targets=(0.1, 0.01), rank=np.array([0, 1, 1, 1])),
+    )
     packing = Packing(np.array([0, 0, 1, -1]), np.ones((3, 1)), np.arange(3))
-    later = np.float32([[0.5, 0.75, 0.5, 0.5], [0.25, 0.5, 0.75, 0.25], [1.5, 0.5, 0.5, 1.5], [9, 9, 9, 9]])
+    later = np.float32(
+        [[0.5, 0.75, 0.5, 0.5], [0.25, 0.5, 0.75, 0.25], [1.5, 0.5, 0.5, 1.5], [9, 9, 9, 9]]
+    )
     lax, strict = packing_promises._judged(packing, later, classes)
     # On machine 0 both together exceed 1 in two of four moments, on machine 1 the strict task alone in two.
     bound = math.ceil((2.25 + 1.75 + 4) / 4)
@@ -67,7 +79,10 @@ def test_a_class_is_judged_beside_the_stricter_ones_on_machines_that_hold_it() -
     assert lax == common | {"tier": "lax", "target": 0.1, "q": 4 / 8, "n_of_tier": 1}
     assert strict == common | {"tier": "strict", "target": 0.01, "q": 2 / 8, "n_of_tier": 3}
     # A class of one machine, and one without any.
-    ranks = cast(Any, SimpleNamespace(names=("none", "one"), targets=(0.1, 0.2), rank=np.array([-1, -1, 1, -1])))
+    ranks = cast(
+        Any,
+        SimpleNamespace(names=("none", "one"), targets=(0.1, 0.2), rank=np.array([-1, -1, 1, -1])),
+    )
     first, last = packing_promises._judged(packing, later, ranks)
     assert (first["n_of_tier"], last["n_of_tier"], last["q"]) == (0, 1, 2 / 4)
     empty = cast(Any, SimpleNamespace(names=("none",), targets=(0.1,), rank=np.array([-1] * 4)))
@@ -129,9 +144,13 @@ def test_what_is_learned_and_who_has_no_past(
     drawing = Drawing()
     monkeypatch.setattr(packing_promises, "with_priors", with_priors)
     monkeypatch.setattr(packing_promises, "_moments", moments)
-    monkeypatch.setattr(packing_promises, "longest_busy_span", lambda *asked: type(span)(6, slots, span.tasks))
+    monkeypatch.setattr(
+        packing_promises, "longest_busy_span", lambda *asked: type(span)(6, slots, span.tasks)
+    )
     monkeypatch.setattr(np.random, "default_rng", drawing)
-    options = SimpleNamespace(promises="production=0.999,free=0.95", seed=3, hours=72, size=4, instances=2)
+    options = SimpleNamespace(
+        promises="production=0.999,free=0.95", seed=3, hours=72, size=4, instances=2
+    )
     study = cast(Study, SimpleNamespace(pool=lambda options: pool))
     found = packing_promises.compute(study, cast(Any, options))
     # Of random classes, and of each instance.
@@ -145,7 +164,10 @@ def test_what_is_learned_and_who_has_no_past(
         # The span begins at half past midnight: six slots of hour 0, then whole hours, then the rest of hour 0.
         assert hours[1][:18].tolist() == [0] * 6 + [1] * 12
         assert hours[1][282:288].tolist() == [0] * 6
-    rows = {(row["instance"], row["n_unseen"], row["hours"], row["n_tasks"], row["classes"]) for row in found}
+    rows = {
+        (row["instance"], row["n_unseen"], row["hours"], row["n_tasks"], row["classes"])
+        for row in found
+    }
     assert rows == {(k, 1, (slots - learned) / 12, 4, "jobs at random") for k in (0, 1)}
     assert {row["way"] for row in found} == set(packing_promises.WAYS[: 2 + cuts])
     assert len(found) == 2 * 2 * (2 + cuts)
@@ -159,7 +181,10 @@ def test_moments_of_each_hour_that_occurs() -> None:
 
 def promised(*found: tuple[str, str, float, float]) -> pa.Table:
     return pa.Table.from_pylist(
-        [{"way": way, "tier": tier, "target": target, "q": q, "hours": 24.0} for way, tier, target, q in found]
+        [
+            {"way": way, "tier": tier, "target": target, "q": q, "hours": 24.0}
+            for way, tier, target, q in found
+        ]
     )
 
 
@@ -176,7 +201,9 @@ def test_the_strictest_promise_for_all_takes_more_machines_than_classes() -> Non
 def test_what_is_said_of_promises() -> None:
     classes, by_hour = packing_promises.WAYS[2:]
     table = promised(
-        (classes, "free", 0.05, 0.04), (classes, "production", 0.001, 0.002), (classes, "production", 0.001, 0.004)
+        (classes, "free", 0.05, 0.04),
+        (classes, "production", 0.001, 0.002),
+        (classes, "production", 0.001, 0.004),
     )
     assert packing_promises.answer(table) == (
         "Packed as classes, and judged on 24 later hours: free 0.96 of the time (0.95 promised), production 0.997 of"
@@ -186,7 +213,11 @@ def test_what_is_said_of_promises() -> None:
     with pytest.raises(NotApplicable) as caught:
         measured(packing_promises, "promises-kept", table)
     assert str(caught.value) == "the tasks run for less than two days"
-    both = promised((classes, "free", 0.05, 0.5), (by_hour, "free", 0.05, 0.04), (by_hour, "production", 0.001, 0.0005))
+    both = promised(
+        (classes, "free", 0.05, 0.5),
+        (by_hour, "free", 0.05, 0.04),
+        (by_hour, "production", 0.001, 0.0005),
+    )
     assert packing_promises.answer(both) == (
         "Packed as classes by hour, and judged on 24 later hours: free 0.96 of the time (0.95 promised), production"
         " 0.9995 of the time (0.999 promised)."

@@ -29,5 +29,6 @@ def test_a_packing_without_a_column_to_be_judged_on_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         machine_overflows(VALUES, [APART, TOGETHER], [0, 3])
     assert (
-        str(caught.value) == "evaluation: no realizations left for evaluation: expected a first column below 3, got 3"
+        str(caught.value)
+        == "evaluation: no realizations left for evaluation: expected a first column below 3, got 3"
     )

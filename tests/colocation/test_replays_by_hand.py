@@ -18,7 +18,9 @@ def test_tasks_of_a_job_apart_and_on_one_machine() -> None:
     usage = np.tile(np.float32([0.125, 0.25]), (3, 50))
     seen = Observation(usage, series=usage)
     high = np.full((3, 4), 0.375, np.float32)
-    rows = packing_correlated._rows(seen, np.array([0, 0, 1]), {"raw": high, "shuffled": usage[:, :2]})
+    rows = packing_correlated._rows(
+        seen, np.array([0, 0, 1]), {"raw": high, "shuffled": usage[:, :2]}
+    )
     assert [(row["estimator"], row["target"], row["is_apart"]) for row in rows[:8]] == [
         (name, target, apart)
         for name in ("gpa", "gpa-covariance")
@@ -28,7 +30,9 @@ def test_tasks_of_a_job_apart_and_on_one_machine() -> None:
     assert [row["judged_on"] for row in rows] == ["raw"] * 8 + ["shuffled"] * 8
     # .5625 of mean usage fit on one machine, which three tasks of .375 exceed at each of four moments.
     gpa = {
-        (row["judged_on"], row["is_apart"]): row for row in rows if (row["estimator"], row["target"]) == ("gpa", 0.05)
+        (row["judged_on"], row["is_apart"]): row
+        for row in rows
+        if (row["estimator"], row["target"]) == ("gpa", 0.05)
     }
     together, apart = gpa["raw", False], gpa["raw", True]
     assert (together["m_abs"], together["overflows"], together["trials"]) == (1, 4, 4)
@@ -43,7 +47,9 @@ def test_the_first_half_is_learned_from_and_the_second_judges() -> None:
     pool = on_clock(values, jobs=[3, 3, 3, 9])
     asked: list[Any] = []
 
-    def rows_of(seen: Observation, jobs: np.ndarray, judged: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+    def rows_of(
+        seen: Observation, jobs: np.ndarray, judged: dict[str, np.ndarray]
+    ) -> list[dict[str, Any]]:
         asked.append((seen, jobs, judged))
         return [{}]
 
@@ -55,9 +61,9 @@ def test_the_first_half_is_learned_from_and_the_second_judges() -> None:
     for seen, jobs, judged in asked:
         assert (seen.values.shape, set(seen.values.ravel().tolist())) == ((3, 12), {0.125})
         assert cast(Any, seen.series).tolist() == seen.values.tolist()
-        assert {name: (each.shape, set(each.ravel().tolist())) for name, each in judged.items()} == {
-            name: ((3, 12), {0.5}) for name in ("raw", "shuffled")
-        }
+        assert {
+            name: (each.shape, set(each.ravel().tolist())) for name, each in judged.items()
+        } == {name: ((3, 12), {0.5}) for name in ("raw", "shuffled")}
         assert sorted(jobs.tolist()) in ([0, 0, 0], [0, 0, 1])
 
 
@@ -69,7 +75,11 @@ def test_shuffled_windows_are_of_a_seed_for_each_instance() -> None:
         known = module.shuffled
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "_rows", lambda *asked: [{}])
-            patch.setattr(module, "shuffled", lambda each, seed, n=seeds, old=known: n.append(seed) or old(each, seed))
+            patch.setattr(
+                module,
+                "shuffled",
+                lambda each, seed, n=seeds, old=known: n.append(seed) or old(each, seed),
+            )
             given = options(hours=2, size=3, instances=3, seed=5, realizations=100)
             module.compute(study_of(pool), given)
         assert seeds == [5, 6, 7]
@@ -100,7 +110,9 @@ def test_a_replay_draws_from_all_windows_of_a_task() -> None:
     asked: list[Any] = []
     span = packing_replay.longest_busy_span(pool, 3, 2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing_replay, "longest_busy_span", lambda *given: type(span)(12, 24, span.tasks))
+        patch.setattr(
+            packing_replay, "longest_busy_span", lambda *given: type(span)(12, 24, span.tasks)
+        )
         patch.setattr(packing_replay, "_rows", lambda judged: asked.append(judged) or [{}])
         given = options(hours=3, size=2, instances=1, seed=0, realizations=100)
         found = packing_replay.compute(study_of(pool), given)
@@ -116,7 +128,14 @@ def test_the_mean_fall_is_of_two_estimators_and_best_fit() -> None:
     def table(*found: tuple[str, str, float, float]) -> pa.Table:
         return pa.Table.from_pylist(
             [
-                {"estimator": name, "parameter": 0.1, "packer": packer, "instance": 0, "is_rebalanced": state, "q": q}
+                {
+                    "estimator": name,
+                    "parameter": 0.1,
+                    "packer": packer,
+                    "instance": 0,
+                    "is_rebalanced": state,
+                    "q": q,
+                }
                 for name, packer, before, after in found
                 for state, q in ((False, before), (True, after))
             ]
@@ -124,7 +143,11 @@ def test_the_mean_fall_is_of_two_estimators_and_best_fit() -> None:
 
     # .5 and .25; other estimators, First Fit, and what never overflowed are left out.
     ways = (("gpa", "best-fit", 0.5, 0.25), ("average", "best-fit", 0.5, 0.375))
-    others = (("cantelli", "best-fit", 0.5, 0.0), ("gpa", "first-fit", 0.5, 0.0), ("percentile", "best-fit", 0.0, 0.0))
+    others = (
+        ("cantelli", "best-fit", 0.5, 0.0),
+        ("gpa", "first-fit", 0.5, 0.0),
+        ("percentile", "best-fit", 0.0, 0.0),
+    )
     assert measured(packing_rebalancing, "S1-rebalancing", table(*ways, *others)) == 0.375
     with refused("nothing overflowed"):
         measured(packing_rebalancing, "S1-rebalancing", table(*others))

@@ -37,7 +37,9 @@ def test_prefix_means_take_each_window_once() -> None:
     values = np.array([1, 2, 4, 8, 100], np.float32)
     offsets = np.array([0, 4, 5])
     means = np.empty((2, 3))
-    prefix_means(values, offsets, task_keys(0, offsets[:2], offsets[:2]), np.array([1, 3, 4]), means)
+    prefix_means(
+        values, offsets, task_keys(0, offsets[:2], offsets[:2]), np.array([1, 3, 4]), means
+    )
     assert means[0, 0] in (1, 2, 4, 8)
     assert means[0, 1] * 3 in (7, 11, 13, 14)  # the sum of three different ones
     assert means[0, 2] == 3.75  # all four

@@ -25,11 +25,15 @@ def pool(tasks: int, generation: str = "2011") -> Pool:
 
 
 def outcomes(study: Study, **options: int) -> set[str]:
-    return {finding.outcome for finding in usage_deviation.EXPERIMENT.run(study, **options).findings}
+    return {
+        finding.outcome for finding in usage_deviation.EXPERIMENT.run(study, **options).findings
+    }
 
 
 def test_a_pool_that_is_given_is_whole_and_needs_enough_tasks() -> None:
-    assert outcomes(Study(pool(9_999))) == {"not applicable: needs 10,000 tasks or more, there are 9,999"}
+    assert outcomes(Study(pool(9_999))) == {
+        "not applicable: needs 10,000 tasks or more, there are 9,999"
+    }
     # The averages have no deviation, so that no ratio of the medians can be taken.
     assert outcomes(Study(pool(10_000))) == {"holds", "not applicable: nothing to measure it on"}
 
@@ -46,7 +50,9 @@ def test_a_shape_is_welcome_on_another_trace() -> None:
 
 def test_a_pool_made_from_a_part_of_a_store_is_a_part() -> None:
     part = Coverage(5, parts=(0,), of=500, span=1_000_000)
-    store = replace(whole_trace(dialect("2011")), tables={"instance_usage": part, "instance_events": part})
+    store = replace(
+        whole_trace(dialect("2011")), tables={"instance_usage": part, "instance_events": part}
+    )
     reason = "not applicable: needs all 500 parts of instance_events, the store has 1 (1 s)"
     assert outcomes(Study(replace(pool(10_000), part=store))) == {reason}
 
@@ -58,4 +64,6 @@ def test_every_claim_says_who_vouches_for_it() -> None:
             assert (claim.kind == "criterion") != is_of_the_paper, claim.id
             assert claim.scope.traces == (("2011",) if is_of_the_paper else ()), claim.id
             # A number of the paper is of the tasks of 2011; arithmetic on one is not printed there.
-            assert claim.kind != "derived" or claim.source.endswith("(arithmetic on its numbers)"), claim.id
+            assert claim.kind != "derived" or claim.source.endswith(
+                "(arithmetic on its numbers)"
+            ), claim.id

@@ -30,7 +30,14 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def read(store: Path, table: str) -> pd.DataFrame:
     columns = {
         "tasks": [*KEY, "collection_type", "n_evict", "n_fail", "n_kill", "n_lost", "cpu_request"],
-        "instance_usage": [*KEY, "start_time", "end_time", "sampled_cpu", "average_cpu", "average_memory"],
+        "instance_usage": [
+            *KEY,
+            "start_time",
+            "end_time",
+            "sampled_cpu",
+            "average_cpu",
+            "average_memory",
+        ],
     }[table]
     return pq.read_table(sorted(store.glob(f"{table}/part-*.parquet")), columns=columns).to_pandas()
 
@@ -42,7 +49,9 @@ def test_the_pool_of_a_store_said_again(store: Path) -> None:
     usage["seconds"] = (usage.end_time - usage.start_time) // 1_000_000
     by = usage.groupby(KEY)
     is_long = by.size() >= 24 if opened.manifest.generation == "2011" else by.seconds.sum() >= 7200
-    fine = (tasks.collection_type == "JOB") & (tasks[["n_evict", "n_fail", "n_kill", "n_lost"]].sum(axis=1) == 0)
+    fine = (tasks.collection_type == "JOB") & (
+        tasks[["n_evict", "n_fail", "n_kill", "n_lost"]].sum(axis=1) == 0
+    )
     kept = is_long & (by.sampled_cpu.max() > 0) & fine.reindex(is_long.index)
     expected = usage.set_index(KEY).loc[kept[kept].index].reset_index()
     expected = expected.dropna(subset=["sampled_cpu", "average_cpu"])
@@ -71,7 +80,9 @@ def test_percentiles_know_what_the_sampled_second_knows(store: Path) -> None:
     if opened.manifest.generation == "2011":
         with pytest.raises(UsageError) as error:
             prepare_pool(opened, instantaneous="histogram")
-        assert str(error.value) == (f"{store}: 2011 publishes no percentiles of CPU usage; take the sampled second")
+        assert str(error.value) == (
+            f"{store}: 2011 publishes no percentiles of CPU usage; take the sampled second"
+        )
         return
     pool = prepare_pool(opened, instantaneous="histogram")
     drawn = pool.draw(np.arange(len(pool)), 2000).mean(axis=1)

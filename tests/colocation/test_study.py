@@ -11,7 +11,12 @@ import pytest
 
 from borgtrace.colocation import Options, Study, find_experiments
 from borgtrace.colocation.experiment import run_cells
-from borgtrace.colocation.experiments import packing_averages, packing_base, packing_online, usage_changes
+from borgtrace.colocation.experiments import (
+    packing_averages,
+    packing_base,
+    packing_online,
+    usage_changes,
+)
 from borgtrace.colocation.grid import Cell, Grid, Outcome, _alike, _n_seen, judge_instance
 from borgtrace.colocation.instances import Instances
 from borgtrace.colocation.study import LEAST, GivenTasks, halves, instances_of
@@ -49,7 +54,10 @@ def test_defaults() -> None:
     ("given", "message"),
     [
         ({"include": "long"}, "--include: .*short.*got long.*"),
-        ({"capacity": 0.0}, "--capacity: not the capacity of a machine: expected a number above 0, got 0"),
+        (
+            {"capacity": 0.0},
+            "--capacity: not the capacity of a machine: expected a number above 0, got 0",
+        ),
     ],
 )
 def test_options_that_are_refused(given: dict[str, Any], message: str) -> None:
@@ -106,12 +114,22 @@ def test_what_is_made_is_made_once_under_its_key() -> None:
         made.append(1)
         return len(made)
 
-    assert [study.once("a", make_it), study.once("a", make_it), study.once("b", make_it)] == [1, 1, 2]
+    assert [study.once("a", make_it), study.once("a", make_it), study.once("b", make_it)] == [
+        1,
+        1,
+        2,
+    ]
 
 
 def test_instances_have_the_sizes_of_the_options() -> None:
     found = instances_of(POOL, SMALL)
-    assert (found.size, found.realizations, found.count, found.seed, found.kept) == (2, 100, 2, 5, {})
+    assert (found.size, found.realizations, found.count, found.seed, found.kept) == (
+        2,
+        100,
+        2,
+        5,
+        {},
+    )
     kept: dict[int, Any] = {}
     assert instances_of(POOL, SMALL, kept).kept is kept
     study = Study(POOL)
@@ -121,9 +139,18 @@ def test_instances_have_the_sizes_of_the_options() -> None:
 
 def test_what_a_given_pool_says_of_itself() -> None:
     given = GivenTasks(POOL)
-    assert (given.name, given.coverage.n_tasks, given.coverage.dialect.trace) == ("planted", 4, "2011")
+    assert (given.name, given.coverage.n_tasks, given.coverage.dialect.trace) == (
+        "planted",
+        4,
+        "2011",
+    )
     told = given.provenance({"size": 3}, 1.5)
-    assert (told.store, told.generation, told.is_synthetic, told.engine) == ("planted", "2011", False, "numba")
+    assert (told.store, told.generation, told.is_synthetic, told.engine) == (
+        "planted",
+        "2011",
+        False,
+        "numba",
+    )
     assert (told.parameters, told.seconds) == ({"size": 3}, 1.5)
     other = GivenTasks(replace(POOL, generation="2019", is_synthetic=True))
     assert (other.coverage.dialect.trace, other.provenance({}, 0).generation) == ("2019", "2019")
@@ -160,7 +187,8 @@ def test_possible_cells(fields: dict[str, float], is_possible: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "n", "seen"), [(1.0, 100, 100), (0.1, 100, 10), (0.001, 100, 1), (0.016, 100, 2), (0.5, 7, 4)]
+    ("share", "n", "seen"),
+    [(1.0, 100, 100), (0.1, 100, 10), (0.001, 100, 1), (0.016, 100, 2), (0.5, 7, 4)],
 )
 def test_at_least_one_realization_is_seen(share: float, n: int, seen: int) -> None:
     instance = cast(Any, SimpleNamespace(inst=np.zeros((2, n), np.float32)))
@@ -169,7 +197,10 @@ def test_at_least_one_realization_is_seen(share: float, n: int, seen: int) -> No
 
 def test_cells_that_see_the_same_are_together() -> None:
     cells = [Cell(Gpa(0.1), data=data) for data in ("inst", "avg", "inst")]
-    assert [(key, len(some)) for key, some in _alike(cells, lambda cell: cell.data)] == [("inst", 2), ("avg", 1)]
+    assert [(key, len(some)) for key, some in _alike(cells, lambda cell: cell.data)] == [
+        ("inst", 2),
+        ("avg", 1),
+    ]
 
 
 class Drawn:
@@ -215,10 +246,18 @@ def test_what_is_seen_and_what_judges(
 
 def test_what_fits_nowhere_and_what_is_moved() -> None:
     # Tasks of .5 and .5 on one of two machines: rebalancing has nothing to move; .75 and .75 fit no half.
-    cells = [Cell(Average(1), is_rebalanced=r) for r in (True, False)] + [Cell(Average(2), capacity=0.5)]
+    cells = [Cell(Average(1), is_rebalanced=r) for r in (True, False)] + [
+        Cell(Average(2), capacity=0.5)
+    ]
     one, other, none = judge_instance(cast(Any, Drawn()), cells)
     assert (one.n_moved, other.n_moved) == (0, 0)
-    assert (none.m_abs, none.n_unplaceable, none.lower_bound, none.trials, none.q) == (0, 2, 1, 0, 0.0)
+    assert (none.m_abs, none.n_unplaceable, none.lower_bound, none.trials, none.q) == (
+        0,
+        2,
+        1,
+        0,
+        0.0,
+    )
 
 
 def test_overflow_that_is_predicted_is_a_mean_over_machines() -> None:
@@ -246,14 +285,19 @@ class Grids:
 
 
 def test_experiments_on_the_grid_run_in_one_pass() -> None:
-    study, chosen = Grids(), [packing_base.EXPERIMENT, usage_changes.EXPERIMENT, packing_averages.EXPERIMENT]
+    study, chosen = (
+        Grids(),
+        [packing_base.EXPERIMENT, usage_changes.EXPERIMENT, packing_averages.EXPERIMENT],
+    )
     run_cells(cast(Study, study), chosen, {"size": 7, "hours": 3})
     assert study.cells == packing_base.cells() + packing_averages.cells()
     # Ten instances by default; what was given; nothing that they do not take.
     assert study.options == Options(size=7, instances=10)
 
 
-@pytest.mark.parametrize("chosen", [[packing_base.EXPERIMENT], [packing_base.EXPERIMENT, usage_changes.EXPERIMENT], []])
+@pytest.mark.parametrize(
+    "chosen", [[packing_base.EXPERIMENT], [packing_base.EXPERIMENT, usage_changes.EXPERIMENT], []]
+)
 def test_one_experiment_runs_on_its_own(chosen: list[Any]) -> None:
     study = Grids()
     run_cells(cast(Study, study), chosen, {})
@@ -270,7 +314,12 @@ def test_what_cannot_be_asked_is_left_to_each_experiment() -> None:
 def test_options_of_an_experiment_and_their_defaults() -> None:
     online = packing_online.EXPERIMENT
     assert dict(online.parameters) == {"tasks": 2_000, "capacity": 1.0, "include": "", "seed": 0}
-    assert dict(usage_changes.EXPERIMENT.parameters) == {"tasks": 100_000, "size": 1_000, "hours": 72, "seed": 0}
+    assert dict(usage_changes.EXPERIMENT.parameters) == {
+        "tasks": 100_000,
+        "size": 1_000,
+        "hours": 72,
+        "seed": 0,
+    }
     found = find_experiments()
     assert found["packing_online"] is online
     assert set(found) >= {"packing_base", "usage_changes"}
@@ -292,7 +341,12 @@ def test_outcomes_are_known_once_and_in_the_order_that_is_asked_for() -> None:
     (one, two) = grid.outcomes([first])
     assert (one.instance, two.instance, one.cell) == (0, 1, first)
     found = grid.outcomes([second, first, second])
-    assert [(each.cell, each.instance) for each in found] == [(second, 0), (second, 1), (first, 0), (first, 1)]
+    assert [(each.cell, each.instance) for each in found] == [
+        (second, 0),
+        (second, 1),
+        (first, 0),
+        (first, 1),
+    ]
     assert found[2] is one
     # .75 and 1.5 of 1: one machine, and a task that fits none.
     assert [(each.m_abs, each.n_unplaceable) for each in found[:2]] == [(1, 1)] * 2

@@ -20,7 +20,9 @@ from tests.colocation.answers import measured, options, refused, study_of
 from tests.colocation.test_packing_past import on_clock
 
 
-def sums(size: int, percentiles: list[list[float]], mean: float = 1.0, std: float = 0.5) -> SampleSums:
+def sums(
+    size: int, percentiles: list[list[float]], mean: float = 1.0, std: float = 0.5
+) -> SampleSums:
     n = len(percentiles)
     found: Any = SimpleNamespace(
         size=size, percentiles=np.array(percentiles), mean=np.full(n, mean), std=np.full(n, std)
@@ -49,9 +51,15 @@ def test_a_violin_for_each_size_of_the_figure() -> None:
     # Errors −.0888 and .8224: half of the samples in the first and in the last of 24 cells between them.
     low, high = 1.822427 / 2 - 1, 1.822427 - 1
     width = (high - low) / 24
-    assert [row["low"] for row in violin] == pytest.approx([low + k * width for k in range(24)], abs=1e-6)
-    assert [row["high"] for row in violin] == pytest.approx([low + k * width for k in range(1, 25)], abs=1e-6)
-    assert [row["density"] for row in violin] == pytest.approx([0.5 / width, *[0] * 22, 0.5 / width], rel=1e-4)
+    assert [row["low"] for row in violin] == pytest.approx(
+        [low + k * width for k in range(24)], abs=1e-6
+    )
+    assert [row["high"] for row in violin] == pytest.approx(
+        [low + k * width for k in range(1, 25)], abs=1e-6
+    )
+    assert [row["density"] for row in violin] == pytest.approx(
+        [0.5 / width, *[0] * 22, 0.5 / width], rel=1e-4
+    )
     assert violin[0]["median"] == pytest.approx((low + high) / 2, abs=1e-6)
     with refused("all realized percentiles are 0"):
         nothing = cast(Study, SimpleNamespace(sums=lambda options: [sums(10, [[0.0] * 3])]))
@@ -82,19 +90,36 @@ def test_claims_about_errors_of_percentiles() -> None:
 
 def test_a_violin_is_widest_where_most_samples_are() -> None:
     common = {"size": 30, "percentile": 99.9, "p25": 0.0, "median": 0.1, "p75": 0.2}
-    cells = [common | {"cell": k, "low": k / 8, "high": (k + 1) / 8, "density": d} for k, d in enumerate((2.0, 4.0))]
-    charts = tomllib.loads((files("borgtrace.colocation.experiments") / "charts.toml").read_text("utf-8"))
+    cells = [
+        common | {"cell": k, "low": k / 8, "high": (k + 1) / 8, "density": d}
+        for k, d in enumerate((2.0, 4.0))
+    ]
+    charts = tomllib.loads(
+        (files("borgtrace.colocation.experiments") / "charts.toml").read_text("utf-8")
+    )
     first, second = ask(pa.Table.from_pylist(cells), charts["percentile_error"]["rows"])
     # The third of four sizes stands at 2.
-    assert (first["place"], first["left"], first["right"]) == (2, pytest.approx(1.775), pytest.approx(2.225))
+    assert (first["place"], first["left"], first["right"]) == (
+        2,
+        pytest.approx(1.775),
+        pytest.approx(2.225),
+    )
     assert (second["left"], second["right"]) == (pytest.approx(1.55), pytest.approx(2.45))
     assert (first["error"], second["error"], first["percentile"]) == (0.0625, 0.1875, "99.9 %")
-    assert [(row["p25"], row["median"], row["p75"]) for row in (first, second)] == [(0.0, 0.1, 0.2), (None,) * 3]
+    assert [(row["p25"], row["median"], row["p75"]) for row in (first, second)] == [
+        (0.0, 0.1, 0.2),
+        (None,) * 3,
+    ]
 
 
 def test_how_often_normality_is_rejected() -> None:
     # The critical values are .752 and .787.
-    found = cast(Any, SimpleNamespace(size=20, normality=np.array([0.75, 0.76, 0.78, 0.79]), mean=np.array([1.0, 2.0])))
+    found = cast(
+        Any,
+        SimpleNamespace(
+            size=20, normality=np.array([0.75, 0.76, 0.78, 0.79]), mean=np.array([1.0, 2.0])
+        ),
+    )
     study = cast(Study, SimpleNamespace(sums=lambda options: [found]))
     (row,) = sum_normality.compute(study, options(realizations=100))
     assert row == {
@@ -111,7 +136,10 @@ def test_how_often_normality_is_rejected() -> None:
     assert measured(sum_normality, "S1-table1-20-0.752", published) == 0.75
     assert measured(sum_normality, "S1-table1-20-0.787", published) == 0.25
     # A mean does not depend on the number of realizations.
-    assert measured(sum_normality, "S1-table1-mean-10", pa.Table.from_pylist([row | {"size": 10}])) == 1.5
+    assert (
+        measured(sum_normality, "S1-table1-mean-10", pa.Table.from_pylist([row | {"size": 10}]))
+        == 1.5
+    )
 
 
 def test_a_total_beside_its_normal_law() -> None:
@@ -129,7 +157,9 @@ def test_a_total_beside_its_normal_law() -> None:
     mean, variance = values.mean(axis=1).sum(), values.var(axis=1).sum()
     for row in (rows[0], rows[29], rows[59]):
         middle = (row["low"] + row["high"]) / 2
-        density = math.exp(-((middle - mean) ** 2) / (2 * variance)) / math.sqrt(2 * math.pi * variance)
+        density = math.exp(-((middle - mean) ** 2) / (2 * variance)) / math.sqrt(
+            2 * math.pi * variance
+        )
         assert row["normal_density"] == pytest.approx(density, rel=1e-6)
 
 
@@ -143,7 +173,11 @@ def test_a_constant_total_is_normal_where_it_lies() -> None:
 def test_samples_as_large_as_the_pool_allows() -> None:
     def sizes(tasks: int) -> set[int]:
         pool = on_clock(np.tile([0.0, 0.0625], (tasks, 2)))
-        return set(sum_examples.compute(study_of(pool), options(realizations=20, seed=0))["size"].to_pylist())
+        return set(
+            sum_examples.compute(study_of(pool), options(realizations=20, seed=0))[
+                "size"
+            ].to_pylist()
+        )
 
     assert [sizes(10), sizes(49), sizes(50)] == [{10}, {10}, {10, 50}]
     with refused("the pool has 9 long tasks, the smallest sample needs 10"):
@@ -157,7 +191,13 @@ def test_samples_as_large_as_the_pool_allows() -> None:
 def test_the_distance_of_two_densities() -> None:
     table = pa.Table.from_pylist(
         [
-            {"size": size, "low": low, "high": low + 0.5, "density": found, "normal_density": normal}
+            {
+                "size": size,
+                "low": low,
+                "high": low + 0.5,
+                "density": found,
+                "normal_density": normal,
+            }
             for size, low, found, normal in (
                 *((10, 0.0, 2.0, 1.0), (10, 0.5, 0.0, 0.5)),
                 *((500, 0.0, 1.0, 1.25), (500, 0.5, 1.0, 0.75)),

@@ -53,7 +53,9 @@ def test_ways_are_judged_on_draws_and_block_by_block(has_series: bool) -> None:
     first, second = trial.run([Average(1), Average(2)], 1.0, np.array([3, 2]))
     assert (len(first), len(second), instances.kept) == (2, 2, {})
     # Two of .5 fit on the first machine; rebalancing moves the first task to the second.  At twice that one fits each.
-    assert [(one.machines, one.n_unplaceable, one.draws.tolist()) for one in first] == [(2, 0, [0, 2])] * 2
+    assert [(one.machines, one.n_unplaceable, one.draws.tolist()) for one in first] == [
+        (2, 0, [0, 2])
+    ] * 2
     assert [(one.machines, one.draws.tolist()) for one in second] == [(3, [1, 0, 1])] * 2
     # Task 0 alone, and tasks 2 and 1 together: 2.5, .75, .75 and 2.75, 2.25.
     assert first[0].raw.tolist() == ([[0, 0], [1, 2]] if has_series else [[], []])
@@ -95,12 +97,16 @@ def test_earlier_hours_are_learned_from_and_later_ones_judge() -> None:
     assert made.pool.inst.tolist() == values[[0, 2], 1:3].ravel().tolist()
 
 
-def evidence(*trials: list[Judged], blocks: Blocks | None = None, target: float = 0.1, **more: Any) -> Evidence:
+def evidence(
+    *trials: list[Judged], blocks: Blocks | None = None, target: float = 0.1, **more: Any
+) -> Evidence:
     return Evidence(trials, blocks, more.pop("realizations", 100), target, **more)
 
 
 def test_machines_are_a_mean_over_trials() -> None:
-    found = evidence([judged([0] * 2, alone=1), judged([0] * 5)], [judged([0] * 4), judged([0] * 6)])
+    found = evidence(
+        [judged([0] * 2, alone=1), judged([0] * 5)], [judged([0] * 4), judged([0] * 6)]
+    )
     assert found.machines.tolist() == [3.5, 5.5]
 
 
@@ -115,7 +121,9 @@ def test_overflow_on_draws_is_a_mean_over_instances() -> None:
         pytest.approx(0.001 + 0.0127062, abs=1e-7),
     )
     # 7,000 draws are too few to see .0004 three times.
-    assert evidence(*trials, realizations=1_000, target=0.0004).on_draws == Interval(pytest.approx(0.001))
+    assert evidence(*trials, realizations=1_000, target=0.0004).on_draws == Interval(
+        pytest.approx(0.001)
+    )
 
 
 def test_overflow_on_series_is_of_all_machines_and_slots() -> None:
@@ -147,7 +155,9 @@ def test_overflow_on_series_is_of_all_machines_and_slots() -> None:
         (Interval(0.0, 0.0, 0.0), Interval(0.2, 0.1, 0.3), "draws"),
     ],
 )
-def test_the_stricter_is_the_one_with_the_higher_end(series: Interval | None, draws: Interval, stricter: str) -> None:
+def test_the_stricter_is_the_one_with_the_higher_end(
+    series: Interval | None, draws: Interval, stricter: str
+) -> None:
     found = evidence([judged([0])])
     vars(found).update(on_series=series, on_draws=draws)
     assert found.stricter is (series if stricter == "series" else draws)
@@ -168,7 +178,10 @@ def test_the_worst_machine_on_draws_is_a_mean_over_instances() -> None:
     assert (above.value, above.low) == (pytest.approx(1 / 3), 0.0)
     assert (worst.value, worst.low) == (pytest.approx(0.2), 0.0)
     # Standard errors ⅓ and .1, and t of one degree of freedom 12.706.
-    assert (above.high, worst.high) == (pytest.approx(1 / 3 + 12.7062 / 3, abs=1e-4), pytest.approx(1.47062, abs=1e-5))
+    assert (above.high, worst.high) == (
+        pytest.approx(1 / 3 + 12.7062 / 3, abs=1e-4),
+        pytest.approx(1.47062, abs=1e-5),
+    )
     assert evidence([judged([]), judged([])]).per_machine() == (Interval(0.0), Interval(0.0))
 
 
@@ -200,7 +213,9 @@ def test_the_worst_machine_on_series_is_of_the_first_trial() -> None:
         (0, 1.0, Interval(0.0)),
     ],
 )
-def test_none_seen_in_three_thousand_is_below_one_in_a_thousand(trials: int, distinct: float, found: Interval) -> None:
+def test_none_seen_in_three_thousand_is_below_one_in_a_thousand(
+    trials: int, distinct: float, found: Interval
+) -> None:
     days = Blocks.of([5 * 288])
     assert days.share(np.zeros(5, np.int64), np.full(5, trials), 0.001, distinct) == found
 
@@ -214,7 +229,9 @@ def test_three_thousand_draws_tell_of_one_in_a_thousand(trials: list[int], is_en
 def test_a_single_draw_is_all_of_an_instance() -> None:
     # One of one, and none of none.
     assert share_over_instances([1, 0], [1, 0], 0.001) == Interval(0.5)
-    assert Blocks.of([60]).share(np.array([1, 0, 0, 0, 0]), np.array([1, 0, 0, 0, 0]), 0.5) == Interval(1.0)
+    assert Blocks.of([60]).share(
+        np.array([1, 0, 0, 0, 0]), np.array([1, 0, 0, 0, 0]), 0.5
+    ) == Interval(1.0)
 
 
 def test_a_resample_of_one_trial_is_that_trial() -> None:
@@ -264,4 +281,8 @@ def test_resampled_blocks_are_expanded_percentiles() -> None:
 )
 def test_each_series_has_a_block(slots: list[int], hours: int, lengths: list[int]) -> None:
     found = Blocks.of(slots)
-    assert (found.hours, np.concatenate(found.lengths).tolist(), found.n) == (hours, lengths, len(lengths))
+    assert (found.hours, np.concatenate(found.lengths).tolist(), found.n) == (
+        hours,
+        lengths,
+        len(lengths),
+    )

@@ -13,7 +13,12 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation import Study
-from borgtrace.colocation.experiments import usage_changes, usage_deviation, usage_shapes, usage_stationarity
+from borgtrace.colocation.experiments import (
+    usage_changes,
+    usage_deviation,
+    usage_shapes,
+    usage_stationarity,
+)
 from borgtrace.colocation.experiments.usage_changes import SIGNIFICANCE, changes
 from borgtrace.recipe import NotApplicable
 from tests.colocation.test_claims_by_hand import measured
@@ -78,12 +83,16 @@ def test_a_step_within_three_hours_of_an_end_is_none(monkeypatch: pytest.MonkeyP
     assert (np.abs(asked[0][1]).max(axis=0) > 0.05).all()
 
 
-RHYTHM = [0.5 + 0.25 * math.cos(math.pi * t / 12) + 0.125 * math.sin(math.pi * t / 6) for t in range(48)]
+RHYTHM = [
+    0.5 + 0.25 * math.cos(math.pi * t / 12) + 0.125 * math.sin(math.pi * t / 6) for t in range(48)
+]
 STEP = 0.25 * (np.arange(48) >= 20)
 
 
 @pytest.mark.parametrize(("p", "daily"), [(SIGNIFICANCE, False), (BELOW, True)])
-def test_a_rhythm_of_the_day_is_two_harmonics(monkeypatch: pytest.MonkeyPatch, p: float, daily: bool) -> None:
+def test_a_rhythm_of_the_day_is_two_harmonics(
+    monkeypatch: pytest.MonkeyPatch, p: float, daily: bool
+) -> None:
     asked = answering(monkeypatch, 1.0, p)
     found = changes(hours(RHYTHM))
     flags = {kind: found[kind].tolist() for kind in ("daily", "trend", "level shift")}
@@ -100,7 +109,9 @@ def test_a_rhythm_of_the_day_is_two_harmonics(monkeypatch: pytest.MonkeyPatch, p
 
 
 @pytest.mark.parametrize("is_moved", [False, True])
-def test_the_rhythm_is_sought_beside_a_step_that_counts(monkeypatch: pytest.MonkeyPatch, is_moved: bool) -> None:
+def test_the_rhythm_is_sought_beside_a_step_that_counts(
+    monkeypatch: pytest.MonkeyPatch, is_moved: bool
+) -> None:
     asked = answering(monkeypatch, 0.0 if is_moved else 1.0, 1.0)
     changes(hours(RHYTHM + STEP))
     without, rest, k, n_columns = asked[1]
@@ -172,7 +183,9 @@ def test_a_burst_exceeds_three_deviations(n: int, is_bursty: bool) -> None:
 
 
 @pytest.mark.parametrize(("p", "is_bursty"), [(SIGNIFICANCE, False), (BELOW, True)])
-def test_more_bursts_than_a_gaussian_has(monkeypatch: pytest.MonkeyPatch, p: float, is_bursty: bool) -> None:
+def test_more_bursts_than_a_gaussian_has(
+    monkeypatch: pytest.MonkeyPatch, p: float, is_bursty: bool
+) -> None:
     asked = []
 
     def tail(runs: Any, n: int, q: float) -> np.ndarray:
@@ -191,7 +204,9 @@ def test_what_never_varies_has_no_burst() -> None:
     assert usage_changes._bursty(np.full((1, 144), 0.25, np.float32)).tolist() == [False]
 
 
-def answer(values: np.ndarray, counts: list[int] | None = None, **options: int) -> list[dict[str, Any]]:
+def answer(
+    values: np.ndarray, counts: list[int] | None = None, **options: int
+) -> list[dict[str, Any]]:
     pool = on_clock(values)
     if counts:
         kept = np.concatenate([np.arange(n) + k * values.shape[1] for k, n in enumerate(counts)])
@@ -225,7 +240,9 @@ def test_the_median_deviation_is_the_51st_of_the_quantiles() -> None:
 
     def table(inst: list[float], avg: list[float]) -> pa.Table:
         shares = np.tile(usage_deviation.SHARES, 2)
-        return pa.table({"series": ["inst"] * n + ["avg"] * n, "share": shares, "deviation": [*inst, *avg]})
+        return pa.table(
+            {"series": ["inst"] * n + ["avg"] * n, "share": shares, "deviation": [*inst, *avg]}
+        )
 
     rising = table([float(k) for k in range(n)], [2.0] * n)
     assert measured(usage_deviation, "S1-fig2", rising) == 25
@@ -242,7 +259,9 @@ def test_deviations_of_seconds_and_of_averages_are_quantiles_over_tasks() -> Non
     )
     rows = {(row["series"], row["share"]): row["deviation"] for row in table.to_pylist()}
     assert len(rows) == 206
-    assert [rows["inst", share] for share in (0.0, 0.25, 0.5, 1.0)] == pytest.approx([0.5, 1.0, 1.5, 4.5])
+    assert [rows["inst", share] for share in (0.0, 0.25, 0.5, 1.0)] == pytest.approx(
+        [0.5, 1.0, 1.5, 4.5]
+    )
     assert [rows["avg", share] for share in (0.0, 0.5, 1.0)] == pytest.approx([5, 15, 45])
 
 
@@ -266,7 +285,9 @@ def test_claims_about_shapes() -> None:
     assert measured(usage_shapes, "S1-fig4-largest", table) == 0.5
     # Just below 1 %, 1 %, and half beyond .30.
     assert measured(usage_shapes, "S1-fig4-small", table) == 1
-    assert measured(usage_shapes, "S1-fig4-beyond", table) == pytest.approx(0.5 * 0.009 + 0.25 * 0.01 + 0.25 * 0.5)
+    assert measured(usage_shapes, "S1-fig4-beyond", table) == pytest.approx(
+        0.5 * 0.009 + 0.25 * 0.01 + 0.25 * 0.5
+    )
 
 
 def test_clusters_are_lettered_by_size_and_ties_by_the_first_cell() -> None:
@@ -293,7 +314,9 @@ def test_sixteen_clusters_need_as_many_different_tasks(
 
         def fit(self, found: np.ndarray) -> Any:
             labels = np.arange(len(found)) % 16
-            return SimpleNamespace(labels_=labels, cluster_centers_=np.eye(16, 100, dtype=np.float32))
+            return SimpleNamespace(
+                labels_=labels, cluster_centers_=np.eye(16, 100, dtype=np.float32)
+            )
 
     # In place of the library, which takes seconds to load.
     module = ModuleType("sklearn.cluster")

@@ -38,7 +38,9 @@ def test_what_is_planted_is_found_and_little_else(kind: str) -> None:
 def test_bursts_count_once_however_long_they_are() -> None:
     values = np.full((2, 1000), 0.1, np.float32)
     values[:, ::2] = 0.11
-    values[0, 100:104] = 0.9  # one burst of four samples: 1,000 Gaussian samples have 1.35 above three deviations
+    values[0, 100:104] = (
+        0.9  # one burst of four samples: 1,000 Gaussian samples have 1.35 above three deviations
+    )
     values[1, 50::100] = 0.9  # ten bursts
     found = changes(np.concatenate([values, values], axis=1)[:, :1992])
     assert found["bursty"].tolist() == [False, True]

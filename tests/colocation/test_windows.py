@@ -12,7 +12,14 @@ from borgtrace.colocation import preparation
 from borgtrace.colocation.experiments import usage_deviation
 from borgtrace.colocation.pool import Step
 from borgtrace.colocation.pool_file import _Columns
-from borgtrace.colocation.windows import Windows, _flat, _matrix, _quantiles, _whole_seconds, read_windows
+from borgtrace.colocation.windows import (
+    Windows,
+    _flat,
+    _matrix,
+    _quantiles,
+    _whole_seconds,
+    read_windows,
+)
 from borgtrace.errors import SourceError
 from borgtrace.recipe import Tables
 from borgtrace.store.traces import Traces
@@ -36,10 +43,12 @@ def windows(task: list[int], start: list[int], **more: Any) -> Windows:
 
 def test_lists_of_another_length_are_unknown() -> None:
     lists = pa.chunked_array(
-        [[[1.0, 2.0], [3.0, 4.0, 5.0], None], [[None, 6.0], [7.0], [8.0, 9.0]]], pa.list_(pa.float64())
+        [[[1.0, 2.0], [3.0, 4.0, 5.0], None], [[None, 6.0], [7.0], [8.0, 9.0]]],
+        pa.list_(pa.float64()),
     )
     np.testing.assert_array_equal(
-        _matrix(lists, 2), np.float32([[1, 2], [NAN, NAN], [NAN, NAN], [NAN, 6], [NAN, NAN], [8, 9]])
+        _matrix(lists, 2),
+        np.float32([[1, 2], [NAN, NAN], [NAN, NAN], [NAN, 6], [NAN, NAN], [8, 9]]),
     )
     # A slice begins where its first list does.
     np.testing.assert_array_equal(_matrix(lists.slice(5), 2), np.float32([[8, 9]]))
@@ -71,7 +80,14 @@ def test_percentiles_are_merged_and_ascend() -> None:
 
 
 def test_seconds_are_whole_and_at_least_one() -> None:
-    assert _whole_seconds(np.array([0.0, 0.2, 0.6, 1.4, 1.6, 299.6])).tolist() == [1, 1, 1, 1, 2, 300]
+    assert _whole_seconds(np.array([0.0, 0.2, 0.6, 1.4, 1.6, 299.6])).tolist() == [
+        1,
+        1,
+        1,
+        1,
+        2,
+        300,
+    ]
 
 
 def test_all_windows_are_kept_as_they_are() -> None:
@@ -85,13 +101,25 @@ def test_all_windows_are_kept_as_they_are() -> None:
 def test_rows_become_seconds_of_the_traces_clock() -> None:
     rows = pa.table(
         {
-            **{"task": [0, 1], "start_time": [1_999_999, 3_000_000], "end_time": [3_500_000, 303_000_000]},
-            **{"sampled_cpu": [0.5, None], "average_cpu": [0.25, 0.75], "average_memory": [None, 0.125]},
+            **{
+                "task": [0, 1],
+                "start_time": [1_999_999, 3_000_000],
+                "end_time": [3_500_000, 303_000_000],
+            },
+            **{
+                "sampled_cpu": [0.5, None],
+                "average_cpu": [0.25, 0.75],
+                "average_memory": [None, 0.125],
+            },
         }
     )
     found = _flat(rows)
     # From 1.999999 to 3.5 s: the second it begins in, and its length rounded.
-    assert (found.task.tolist(), found.start.tolist(), found.seconds.tolist()) == ([0, 1], [1, 3], [2, 300])
+    assert (found.task.tolist(), found.start.tolist(), found.seconds.tolist()) == (
+        [0, 1],
+        [1, 3],
+        [2, 300],
+    )
     np.testing.assert_array_equal(found.inst, np.float32([0.5, NAN]))
     np.testing.assert_array_equal(found.memory, np.float32([NAN, 0.125]))
     assert found.quantiles is None
@@ -113,7 +141,10 @@ class Kept:
         columns = {
             "start_time": np.array([0, 1, 600, 900, 2**32 - 1], np.uint32),
             "duration": np.float32([300, 299.6, 0, 2**30, 300]),
-            **{name: np.arange(5, dtype=np.float32) / 8 for name in ("sampled_cpu", "average_cpu", "average_memory")},
+            **{
+                name: np.arange(5, dtype=np.float32) / 8
+                for name in ("sampled_cpu", "average_cpu", "average_memory")
+            },
         }
         self.traces = lambda keys: Traces(np.array([4, 2]), np.array([0, 2, 5]), columns)
 
@@ -125,7 +156,11 @@ class Kept:
 def test_windows_come_from_arrays_where_they_hold_all() -> None:
     chosen = pa.table({"collection_id": [5, 6], "instance_index": [0, 0]})
     found = read_windows(cast(Tables, Kept()), chosen, False)
-    assert (found.task.tolist(), found.start.tolist(), found.seconds.tolist()) == ([0, 1], [1, 600], [300, 1])
+    assert (found.task.tolist(), found.start.tolist(), found.seconds.tolist()) == (
+        [0, 1],
+        [1, 600],
+        [300, 1],
+    )
     assert found.inst.tolist() == [0.125, 0.25]
     # Percentiles are in rows alone.
     with pytest.raises(LookupError, match="rows"):
@@ -137,7 +172,10 @@ def test_windows_come_from_arrays_where_they_hold_all() -> None:
 
 def test_a_task_whose_windows_are_all_unknown_has_no_place() -> None:
     found = preparation.prepare(
-        tiny(tasks=[task(1, 24), task(2, 24)], instance_usage=[*usage(1, [None] * 24), *usage(2, [0.5] * 24)])
+        tiny(
+            tasks=[task(1, 24), task(2, 24)],
+            instance_usage=[*usage(1, [None] * 24), *usage(2, [0.5] * 24)],
+        )
     )
     assert (found.collection_id.tolist(), found.offsets.tolist()) == ([2], [0, 24])
 
@@ -152,7 +190,9 @@ def test_memory_before_the_first_known_one_is_the_request() -> None:
     assert (step.count, step.of, step.unit) == (3, 5, "windows")
     whole = windows([0], [1], memory=np.float32([0.5]))
     assert preparation._memory(whole, np.array([0]), request) == (whole.memory, ())
-    assert preparation._memory(windows([0], [1], memory=np.float32([NAN])), np.array([0]), request) == (None, ())
+    assert preparation._memory(
+        windows([0], [1], memory=np.float32([NAN])), np.array([0]), request
+    ) == (None, ())
 
 
 # --- attempts ------------------------------------------------------------------------------------
@@ -173,7 +213,9 @@ def test_each_task_has_attempts_of_its_own() -> None:
     # Task 1 is evicted as its second window begins and fails after its third; task 2 is lost a second after its first
     # window has begun, and killed when all are over; what finishes or is scheduled ends no attempt.
     seconds = at(0) // 1_000_000
-    found = windows([0, 0, 1, 1, 1, 1, 2, 2], [seconds + s for s in (0, 300, 0, 300, 600, 900, 0, 300)])
+    found = windows(
+        [0, 0, 1, 1, 1, 1, 2, 2], [seconds + s for s in (0, 300, 0, 300, 600, 900, 0, 300)]
+    )
     events = [
         *((0, at(300), "FINISH"), (0, at(0), "SCHEDULE")),
         *((1, at(300), "EVICT"), (1, at(601), "FAIL"), (2, at(1), "LOST"), (2, at(9000), "KILL")),
@@ -213,7 +255,10 @@ def test_means_stand_for_seconds_where_none_are_sampled() -> None:
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ((Step("a", 0, 0), Step("b", 0, 0)), "no task has usage; colocation needs a longer trace with usage"),
+        (
+            (Step("a", 0, 0), Step("b", 0, 0)),
+            "no task has usage; colocation needs a longer trace with usage",
+        ),
         (
             (Step("a", 1_000, 2_000), Step("b", 0, 1_000), Step("c", 1_000, 1_000)),
             "no long task is left of 2,000: 1,000 a, 1,000 c; colocation needs a longer trace with usage",
@@ -233,8 +278,14 @@ def test_what_left_nothing_is_counted(steps: tuple[Step, ...], message: str) -> 
         (None, None),
         # Two windows may begin together, and the next task may begin before.
         ([300, 300, 600, 0, 0], None),
-        ([300, 600, 599, 0, 0], "row 0: column start goes back in time: expected at least 600, got 599"),
-        ([300, 600, 900, 2, 1], "row 1: column start goes back in time: expected at least 2, got 1"),
+        (
+            [300, 600, 599, 0, 0],
+            "row 0: column start goes back in time: expected at least 600, got 599",
+        ),
+        (
+            [300, 600, 900, 2, 1],
+            "row 1: column start goes back in time: expected at least 2, got 1",
+        ),
         ([2, 1, 0, 2, 1], "row 0: column start goes back in time: expected at least 2, got 1"),
     ],
 )
@@ -250,7 +301,9 @@ def test_windows_of_a_task_do_not_go_back(start: list[int] | None, message: str 
 
 
 def test_numbers_of_tasks_may_be_unknown() -> None:
-    columns = _Columns(pa.table({"user": [1, None], "cpu_request": [None, 0.5], "priority": ["a", "b"]}), "p")
+    columns = _Columns(
+        pa.table({"user": [1, None], "cpu_request": [None, 0.5], "priority": ["a", "b"]}), "p"
+    )
     user, request = columns.scalars("user", np.int64), columns.scalars("cpu_request", np.float32)
     assert user is not None
     assert (user.tolist(), user.dtype) == ([1, -1], np.int64)
@@ -264,7 +317,10 @@ def test_a_task_without_an_instance_is_the_first() -> None:
     found = _Columns(pa.table({"collection_id": [7, 8], "task": [1, 2]}), "p").identity()
     assert (found["collection_id"].tolist(), found["instance_index"].tolist()) == ([7, 8], [0, 0])
     rows = _Columns(pa.table({"instance_index": [4, 4, 4]}), "p").identity()
-    assert (rows["collection_id"].tolist(), rows["instance_index"].tolist()) == ([0, 1, 2], [4, 4, 4])
+    assert (rows["collection_id"].tolist(), rows["instance_index"].tolist()) == (
+        [0, 1, 2],
+        [4, 4, 4],
+    )
 
 
 def test_a_slice_of_lists_begins_at_0() -> None:

@@ -29,7 +29,14 @@ class ArrayStore:
     def __post_init__(self) -> None:
         rows = len(self.arrays["start_time"])
         self.manifest = Manifest(
-            "2011", "", "America/New_York", "0", "d" * 64, {"instance_usage": rows}, (), synthetic={"seed": 0}
+            "2011",
+            "",
+            "America/New_York",
+            "0",
+            "d" * 64,
+            {"instance_usage": rows},
+            (),
+            synthetic={"seed": 0},
         )
 
     def array(self, column: str) -> np.ndarray:

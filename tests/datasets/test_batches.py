@@ -16,10 +16,15 @@ def _bytes(*values: float) -> np.ndarray:
 
 def test_traces_are_sorted_stably_and_cut() -> None:
     source = _bytes(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
-    lengths, identity = np.array([3, 1, 3, 2, 1]), np.array([[30, 0], [10, 1], [31, 2], [20, 3], [11, 4]])
+    lengths, identity = (
+        np.array([3, 1, 3, 2, 1]),
+        np.array([[30, 0], [10, 1], [31, 2], [20, 3], [11, 4]]),
+    )
     position = 1 + 4 * np.array([0, 3, 4, 7, 9])
     order = np.array([4, 2, 1, 0, 3])
-    values, mask, rows, first, row_lengths, row_identity = pad(source, position, lengths, identity, order, 2, 1, 0.0)
+    values, mask, rows, first, row_lengths, row_identity = pad(
+        source, position, lengths, identity, order, 2, 1, 0.0
+    )
     assert rows.tolist() == [4, 1, 3, 2, 0]
     assert row_lengths.tolist() == [1, 1, 2, 3, 3]
     assert row_identity.tolist() == [[11, 4], [10, 1], [20, 3], [31, 2], [30, 0]]
@@ -52,7 +57,9 @@ def test_more_rows_than_are_laid_at_a_time() -> None:
     values, mask, rows, first, _, _ = pad(
         _bytes(*source), position, lengths, np.zeros((n, 1), np.int64), np.arange(n), n, 1, 0.5
     )
-    expected = np.array([[k if column < k else 0.5 for column in range(n)] for k in range(1, n + 1)])
+    expected = np.array(
+        [[k if column < k else 0.5 for column in range(n)] for k in range(1, n + 1)]
+    )
     assert rows.tolist() == list(range(n - 1, -1, -1))
     assert first.tolist() == list(range(0, n * n + 1, n))
     assert (values.reshape(n, n) == expected).all()

@@ -16,7 +16,10 @@ from .stores import ArrayStore, array_store
 
 
 def _jobs(found: datasets.Dataset) -> dict[str, list[tuple[int, int]]]:
-    return {name: sorted((row[0], row[1]) for row in found[name].load().identity.tolist()) for name in found}
+    return {
+        name: sorted((row[0], row[1]) for row in found[name].load().identity.tolist())
+        for name in found
+    }
 
 
 @pytest.mark.parametrize(
@@ -36,7 +39,9 @@ def _jobs(found: datasets.Dataset) -> dict[str, list[tuple[int, int]]]:
 def test_a_job_that_begins_at_the_border_belongs_to_the_next_set(
     fractions: tuple[float, ...], groups: list[int], expected: list[list[int]]
 ) -> None:
-    found = Split(fractions, "job").divide(len(groups), np.array(groups), np.zeros(len(groups), np.int64))
+    found = Split(fractions, "job").divide(
+        len(groups), np.array(groups), np.zeros(len(groups), np.int64)
+    )
     assert [index.tolist() for index in found] == expected
 
 
@@ -45,16 +50,24 @@ def test_a_split_by_time_is_by_the_start_and_ties_keep_their_order() -> None:
     assert [index.tolist() for index in found] == [[1, 3], [0, 2]]
 
 
-@pytest.mark.parametrize(("fractions", "sizes"), [((0.7, 0.1, 0.2), (7, 1, 2)), ((1.0,), (10,)), ((0.35,), (3,))])
-def test_sizes_are_cut_to_whole_traces(fractions: tuple[float, ...], sizes: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("fractions", "sizes"), [((0.7, 0.1, 0.2), (7, 1, 2)), ((1.0,), (10,)), ((0.35,), (3,))]
+)
+def test_sizes_are_cut_to_whole_traces(
+    fractions: tuple[float, ...], sizes: tuple[int, ...]
+) -> None:
     assert Split(fractions).sizes(10) == sizes
 
 
 def _by_time(tmp_path: Path, end: int) -> list[str]:
     """Two traces, one after the other; the first ends at `end` s, the second begins at 2000 s."""
-    store = array_store([5, 5], first_time=np.array([600, 2000]) * 10**6, last_time=np.array([end, 9000]) * 10**6)
+    store = array_store(
+        [5, 5], first_time=np.array([600, 2000]) * 10**6, last_time=np.array([end, 9000]) * 10**6
+    )
     build(store, tmp_path / str(end), Options(split=Split((0.5, 0.5), "time"), format="npz"))
-    return [line for line in datasets.open(tmp_path / str(end)).metadata.leakage if "still run" in line]
+    return [
+        line for line in datasets.open(tmp_path / str(end)).metadata.leakage if "still run" in line
+    ]
 
 
 def test_a_trace_that_ends_when_the_next_set_begins_runs_on_into_nothing(tmp_path: Path) -> None:
@@ -67,15 +80,25 @@ def test_a_trace_that_ends_when_the_next_set_begins_runs_on_into_nothing(tmp_pat
 @pytest.mark.parametrize("output_format", list(FORMATS))
 def test_files_without_a_trace_are_read_as_nothing(tmp_path: Path, output_format: str) -> None:
     """Three traces in sixteen files: thirteen are empty or more."""
-    build(array_store([5, 6, 7]), tmp_path / "d", Options(shards=16, format=output_format, split=Split((1.0,))))
+    build(
+        array_store([5, 6, 7]),
+        tmp_path / "d",
+        Options(shards=16, format=output_format, split=Split((1.0,))),
+    )
     found = datasets.open(tmp_path / "d")
     training = found["training"]
     assert len(training.files) == 16
     assert sum(file.records for file in training.files) == 3
     assert sum(file.records == 0 for file in training.files) >= 13
-    assert len(training.paths) == sum(file.records > 0 for file in training.files), "empty files are not opened"
+    assert len(training.paths) == sum(file.records > 0 for file in training.files), (
+        "empty files are not opened"
+    )
     assert sorted(training.load().identity[:, 2].tolist()) == [5, 6, 7]
-    assert sorted(length for batch in training.batches(9) for length in batch.lengths.tolist()) == [5, 6, 7]
+    assert sorted(length for batch in training.batches(9) for length in batch.lengths.tolist()) == [
+        5,
+        6,
+        7,
+    ]
 
 
 def _chosen(store: ArrayStore, folder: Path, **selection: object) -> list[int]:

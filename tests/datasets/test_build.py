@@ -22,13 +22,22 @@ from .stores import ArrayStore, array_store
 def digest(folder: Path) -> str:
     """One number for all names and bytes under a folder."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    text = [f"{path.relative_to(folder)} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files]
+    text = [
+        f"{path.relative_to(folder)} {hashlib.sha256(path.read_bytes()).hexdigest()}"
+        for path in files
+    ]
     return hashlib.sha256("\n".join(text).encode()).hexdigest()
 
 
-def test_a_dataset_holds_the_scaled_values_of_the_chosen_tasks(small: ArrayStore, tmp_path: Path) -> None:
+def test_a_dataset_holds_the_scaled_values_of_the_chosen_tasks(
+    small: ArrayStore, tmp_path: Path
+) -> None:
     bounds = Selection(min_length=5, max_length=50)
-    build(small, tmp_path / "d", Options(selection=bounds, split=Split(by="task"), statics=("cpu_request", "user")))
+    build(
+        small,
+        tmp_path / "d",
+        Options(selection=bounds, split=Split(by="task"), statics=("cpu_request", "user")),
+    )
     found = datasets.open(tmp_path / "d")
     lengths = small.tasks.column("n_windows").to_numpy()
     matched = int(np.count_nonzero((lengths >= 5) & (lengths <= 50)))
@@ -43,11 +52,17 @@ def test_a_dataset_holds_the_scaled_values_of_the_chosen_tasks(small: ArrayStore
             row = first[job, task]
             raw = small.arrays["average_cpu"][row : row + length]
             training += raw.tolist() if name == "training" else []
-            expected = ((raw.astype(np.float64) - scaling.offset) / scaling.divisor).astype(np.float32)
-            np.testing.assert_array_equal(part.values[part.offsets[i] : part.offsets[i + 1], 0], expected)
+            expected = ((raw.astype(np.float64) - scaling.offset) / scaling.divisor).astype(
+                np.float32
+            )
+            np.testing.assert_array_equal(
+                part.values[part.offsets[i] : part.offsets[i + 1], 0], expected
+            )
             assert part.numbers[i, 0] == 0.25
             assert found.metadata.names.words["user"][part.codes[i, 0]] == users[job, task]
-            assert time == small.tasks.column("first_time").to_pylist()[_ids(small).index((job, task))]
+            assert (
+                time == small.tasks.column("first_time").to_pylist()[_ids(small).index((job, task))]
+            )
             seen.add((job, task))
     assert len(seen) == sum(map(len, found.values()))
     assert scaling.offset == pytest.approx(np.mean(training), rel=1e-12)
@@ -63,13 +78,19 @@ def test_the_way_back_needs_nothing_but_the_files(small: ArrayStore, tmp_path: P
     first = dict(zip(_ids(small), small.tasks.column("first_row").to_pylist(), strict=True))
     job, task, length, _ = part.identity[0].tolist()
     rows = slice(first[job, task], first[job, task] + length)
-    np.testing.assert_allclose(back[:length, 0], small.arrays["average_cpu"][rows], rtol=1e-5, atol=1e-7)
-    np.testing.assert_allclose(back[:length, 1], small.arrays["average_memory"][rows], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(
+        back[:length, 0], small.arrays["average_cpu"][rows], rtol=1e-5, atol=1e-7
+    )
+    np.testing.assert_allclose(
+        back[:length, 1], small.arrays["average_memory"][rows], rtol=1e-5, atol=1e-7
+    )
     np.testing.assert_allclose(back[:length, 2], 300 * np.arange(length), atol=1e-2)
 
 
 @pytest.mark.parametrize("output_format", list(FORMATS))
-def test_same_options_same_bytes_whatever_the_threads(small: ArrayStore, tmp_path: Path, output_format: str) -> None:
+def test_same_options_same_bytes_whatever_the_threads(
+    small: ArrayStore, tmp_path: Path, output_format: str
+) -> None:
     options = Options(format=output_format, shards=4, statics=("tier",))
     for name, threads in (("a", 1), ("b", 3)):
         build(small, tmp_path / name, options, threads=threads)
@@ -82,11 +103,18 @@ def test_a_new_seed_gives_a_new_split(small: ArrayStore, tmp_path: Path) -> None
     sets = []
     for seed in (0, 1):
         build(small, tmp_path / str(seed), Options(seed=seed))
-        sets.append({tuple(row) for row in datasets.open(tmp_path / str(seed))["training"].load().identity.tolist()})
+        sets.append(
+            {
+                tuple(row)
+                for row in datasets.open(tmp_path / str(seed))["training"].load().identity.tolist()
+            }
+        )
     assert sets[0] != sets[1]
 
 
-def test_the_same_again_is_left_alone_and_another_is_refused(small: ArrayStore, tmp_path: Path) -> None:
+def test_the_same_again_is_left_alone_and_another_is_refused(
+    small: ArrayStore, tmp_path: Path
+) -> None:
     out = tmp_path / "d"
     assert build(small, out).is_new
     before = digest(out)
@@ -109,17 +137,28 @@ def test_another_store_is_another_dataset(small: ArrayStore) -> None:
 def test_shards_are_even_and_named(tmp_path: Path) -> None:
     build(array_store([5] * 3000), tmp_path / "d", Options(shards=8, split=Split((1.0,))))
     files = datasets.open(tmp_path / "d")["training"].files
-    assert [file.name for file in files][:2] == ["00000-of-00008.tfrecord", "00001-of-00008.tfrecord"]
+    assert [file.name for file in files][:2] == [
+        "00000-of-00008.tfrecord",
+        "00001-of-00008.tfrecord",
+    ]
     assert all(300 < file.records < 450 for file in files)  # 375 ± 4 σ
 
 
 def test_a_trace_is_in_the_same_file_whatever_the_seed(small: ArrayStore, tmp_path: Path) -> None:
     file_of: list[dict[tuple[int, ...], str]] = []
     for seed in (0, 1):
-        build(small, tmp_path / f"{seed}", Options(shards=16, seed=seed, format="npz", split=Split((1.0,))))
+        build(
+            small,
+            tmp_path / f"{seed}",
+            Options(shards=16, seed=seed, format="npz", split=Split((1.0,))),
+        )
         training = datasets.open(tmp_path / f"{seed}")["training"]
         file_of.append(
-            {tuple(row[:2]): path.name for path in training.paths for row in training.arrays(path).identity.tolist()}
+            {
+                tuple(row[:2]): path.name
+                for path in training.paths
+                for row in training.arrays(path).identity.tolist()
+            }
         )
     assert file_of[0] == file_of[1]
     assert len(set(file_of[0].values())) > 8
@@ -169,17 +208,30 @@ def test_a_split_by_owner_leaks_nothing_of_it(small: ArrayStore, tmp_path: Path,
 def test_leakage_is_never_silent(small: ArrayStore, tmp_path: Path) -> None:
     built = build(small, tmp_path / "d", Options(split=Split(by="task")))
     assert len(built.leakage) == 9
-    assert any("jobs are in training too" in line and not line.startswith("testing: 0") for line in built.leakage)
+    assert any(
+        "jobs are in training too" in line and not line.startswith("testing: 0")
+        for line in built.leakage
+    )
 
 
 def test_meta_says_what_was_trained_on(small: ArrayStore, tmp_path: Path) -> None:
     build(small, tmp_path / "d", Options(seed=5))
     told = json.loads((tmp_path / "d" / "meta.json").read_text())
-    assert told["store"] == {"digest": "d" * 64, "generation": "2011", "cell": "", "synthetic": {"seed": 0}}
+    assert told["store"] == {
+        "digest": "d" * 64,
+        "generation": "2011",
+        "cell": "",
+        "synthetic": {"seed": 0},
+    }
     assert told["options"]["seed"] == 5
-    assert (told["options"]["selection"]["max_length"], told["options"]["split"]["by"]) == (0, "job")
+    assert (told["options"]["selection"]["max_length"], told["options"]["split"]["by"]) == (
+        0,
+        "job",
+    )
     assert told["features"] == ["average_cpu"]
-    assert told["sets"]["training"]["traces"] == sum(f["records"] for f in told["sets"]["training"]["files"])
+    assert told["sets"]["training"]["traces"] == sum(
+        f["records"] for f in told["sets"]["training"]["files"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,7 +256,9 @@ def test_meta_says_what_was_trained_on(small: ArrayStore, tmp_path: Path) -> Non
         ),
     ],
 )
-def test_refusals_write_nothing(small: ArrayStore, tmp_path: Path, options: Options, message: str | None) -> None:
+def test_refusals_write_nothing(
+    small: ArrayStore, tmp_path: Path, options: Options, message: str | None
+) -> None:
     with pytest.raises(UsageError) as caught:
         build(small, tmp_path / "d", options)
     assert message is None or str(caught.value) == message
@@ -289,11 +343,15 @@ def _ids(store: ArrayStore) -> list[tuple[int, int]]:
     )
 
 
-def test_a_dataset_of_another_format_version_is_another_dataset(small: ArrayStore, tmp_path: Path) -> None:
+def test_a_dataset_of_another_format_version_is_another_dataset(
+    small: ArrayStore, tmp_path: Path
+) -> None:
     options = Options(format="npz")
     build(small, tmp_path / "d", options)
     about = tmp_path / "d" / "meta.json"
-    about.write_text(about.read_text().replace('"format_version": "1.0"', '"format_version": "2.0"'))
+    about.write_text(
+        about.read_text().replace('"format_version": "1.0"', '"format_version": "2.0"')
+    )
     with pytest.raises(UsageError, match="holds another dataset"):
         build(small, tmp_path / "d", options)
     with pytest.raises(StoreError, match=r"another format version: expected 1\.0, got 2\.0"):

@@ -13,7 +13,13 @@ import pytest
 from borgtrace.datasets import Options, Selection, Split, build
 from borgtrace.datasets.batches import ahead, batch_of, batches_of
 from borgtrace.datasets.formats import FORMATS, tfrecord
-from borgtrace.datasets.formats.arrays import FeatureNames, TraceArrays, buffered, concatenated, empty
+from borgtrace.datasets.formats.arrays import (
+    FeatureNames,
+    TraceArrays,
+    buffered,
+    concatenated,
+    empty,
+)
 from borgtrace.datasets.histogram import Bin, drawn, lengths
 from borgtrace.datasets.metadata import Metadata
 from borgtrace.datasets.scaling import scaling_of
@@ -27,9 +33,16 @@ def part_of(*traces: list[float]) -> TraceArrays:
     """Traces of one feature; each is named by its number."""
     values = np.float32([[value] for trace in traces for value in trace])
     n = len(traces)
-    identity = np.column_stack([np.arange(n), np.zeros(n, int), [len(trace) for trace in traces], np.zeros(n, int)])
+    identity = np.column_stack(
+        [np.arange(n), np.zeros(n, int), [len(trace) for trace in traces], np.zeros(n, int)]
+    )
     return TraceArrays(
-        *(np.cumsum([0, *map(len, traces)]), values, (~np.isnan(values)).view(np.uint8), identity.astype(np.int64)),
+        *(
+            np.cumsum([0, *map(len, traces)]),
+            values,
+            (~np.isnan(values)).view(np.uint8),
+            identity.astype(np.int64),
+        ),
         *(np.empty((n, 0), np.float32), np.empty((n, 0), np.int64)),
     )
 
@@ -107,7 +120,8 @@ def test_what_traces_do_not_have_takes_no_column(tmp_path: Path, name: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("size", "varint"), [(0, [0]), (127, [127]), (128, [128, 1]), (300, [0xAC, 2]), (16_384, [128, 128, 1])]
+    ("size", "varint"),
+    [(0, [0]), (127, [127]), (128, [128, 1]), (300, [0xAC, 2]), (16_384, [128, 128, 1])],
 )
 def test_the_size_of_a_field_is_a_varint(size: int, varint: list[int]) -> None:
     """As in protobuf's description of its encoding, where 300 is AC 02; 10 is field 1 with a length."""
@@ -117,34 +131,56 @@ def test_the_size_of_a_field_is_a_varint(size: int, varint: list[int]) -> None:
 def test_a_word_is_a_feature_of_one_text() -> None:
     """As in TensorFlow's example.proto: features { feature { key: "tier" value { bytes_list { value: "mid" } } } }."""
     value = b"\x0a\x05" + b"\x0a\x03mid"
-    assert tfrecord._word_entry("tier", "mid") == b"\x0a\x0f" + b"\x0a\x04tier" + b"\x12\x07" + value
+    assert (
+        tfrecord._word_entry("tier", "mid") == b"\x0a\x0f" + b"\x0a\x04tier" + b"\x12\x07" + value
+    )
 
 
 def test_bins_of_lengths_hold_their_first_and_not_their_last() -> None:
     store = array_store([4, 5, 9, 50, 51, 5000, 5001, 6000])
-    found = {entry.low: (entry.high, entry.traces, entry.windows) for entry in lengths(store) if entry.traces}
+    found = {
+        entry.low: (entry.high, entry.traces, entry.windows)
+        for entry in lengths(store)
+        if entry.traces
+    }
     assert found == {
         **{1: (4, 1, 4), 5: (9, 2, 14), 45: (50, 1, 50), 51: (100, 1, 51), 2001: (5000, 1, 5000)},
         5001: (None, 2, 11_001),
     }
-    assert {(entry.traces, entry.windows) for entry in lengths(store) if entry.low not in found} == {(0, 0)}
+    assert {
+        (entry.traces, entry.windows) for entry in lengths(store) if entry.low not in found
+    } == {(0, 0)}
     # Bounds on the length are what the histogram is asked for: they are set aside, other criteria are not.
     assert sum(entry.traces for entry in lengths(store, Selection(min_length=9, max_length=9))) == 8
     assert sum(entry.traces for entry in lengths(store, Selection(where="n_windows > 50"))) == 4
 
 
 def test_bins_are_drawn_down_to_the_last_with_a_trace() -> None:
-    bins = [Bin(1, 4, 4), Bin(5, 9, 0), Bin(10, 14, 1), Bin(15, 50, 3), Bin(51, 100, 0), Bin(101, None, 0)]
+    bins = [
+        Bin(1, 4, 4),
+        Bin(5, 9, 0),
+        Bin(10, 14, 1),
+        Bin(15, 50, 3),
+        Bin(51, 100, 0),
+        Bin(101, None, 0),
+    ]
     lines = drawn(bins)
     # A quarter of 50 blocks is 12 and four eighths; three quarters are 37 and four.
-    assert [line.split("%")[-1].strip() for line in lines[1:-1]] == ["█" * 50, "", "█" * 12 + "▌", "█" * 37 + "▌"]
+    assert [line.split("%")[-1].strip() for line in lines[1:-1]] == [
+        "█" * 50,
+        "",
+        "█" * 12 + "▌",
+        "█" * 37 + "▌",
+    ]
     assert lines[-1].startswith("5 to 50 points: 4 of 8 traces, 50.0 %")
 
 
 def test_what_an_early_dataset_does_not_say_is_nothing() -> None:
     assert (Metadata({}).windows, Metadata({}).removed) == (0, {})
     for is_compressed in (True, False):
-        assert Metadata({"options": {"is_compressed": is_compressed}}).is_compressed is is_compressed
+        assert (
+            Metadata({"options": {"is_compressed": is_compressed}}).is_compressed is is_compressed
+        )
 
 
 def test_slots_of_the_grid_leave_out_traces_with_all_their_windows(tmp_path: Path) -> None:
@@ -152,7 +188,9 @@ def test_slots_of_the_grid_leave_out_traces_with_all_their_windows(tmp_path: Pat
     # On a grid they span 6, 3 and 4 slots.
     store.arrays["start_time"][:] = [600, 2100, 600, 900, 1200, 600, 900, 1200, 1500]
     selection = Selection(gaps="grid", min_length=4, max_length=6)
-    built = build(store, tmp_path / "d", Options(selection=selection, split=Split((1.0,)), format="npz"))
+    built = build(
+        store, tmp_path / "d", Options(selection=selection, split=Split((1.0,)), format="npz")
+    )
     assert built.removed == {"all": (3, 9), "slots of the grid": (1, 3)}
     assert (built.n_matched, built.counts) == (2, {"training": 2})
 

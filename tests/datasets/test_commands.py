@@ -20,7 +20,9 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, s
     return (code if isinstance(code, int) else 0), out, err
 
 
-def test_dataset_builds_and_tells(synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dataset_builds_and_tells(
+    synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, out, err = _run(
         capsys,
         "dataset",
@@ -62,7 +64,9 @@ def test_dataset_builds_and_tells(synthetic_store: Path, tmp_path: Path, capsys:
     assert json.loads(out)["counts"]["training"] > 0
 
 
-def test_histogram_needs_no_folder(synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_histogram_needs_no_folder(
+    synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, out, _ = _run(capsys, "dataset", synthetic_store, "--histogram")
     assert code == 0
     lines = out.splitlines()
@@ -101,7 +105,9 @@ def test_export_writes_jobs(
     )
     assert code == 0
     told = json.loads(said)
-    assert told["files"] == len(list(out.glob(f"?/*.{'csv' if output_format == 'csv' else 'sqlite3'}")))
+    assert told["files"] == len(
+        list(out.glob(f"?/*.{'csv' if output_format == 'csv' else 'sqlite3'}"))
+    )
     assert len((out / "index.csv").read_text().splitlines()) == told["tasks"]
 
 
@@ -135,7 +141,10 @@ def test_export_writes_jobs(
             ("dataset", "STORE", "OUT", "--time", "1w.."),
             "borgtrace: --time: not a time: expected µs, or amounts such as 600s, 1h30m or 2d, got '1w'",
         ),
-        (("dataset", "STORE"), "borgtrace: OUT: no folder named; borgtrace dataset STORE OUT, or --histogram"),
+        (
+            ("dataset", "STORE"),
+            "borgtrace: OUT: no folder named; borgtrace dataset STORE OUT, or --histogram",
+        ),
         (
             ("export", "STORE", "OUT", "--layout", "tasks"),
             "borgtrace: --layout: unknown layout: expected one of jobs, opendc, swf, cloudsim, omega, raw, got tasks",
@@ -158,10 +167,14 @@ def test_refusals_are_one_line_exit_2_and_write_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_store_without_usage_is_refused(tmp_path: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_store_without_usage_is_refused(
+    tmp_path: Path, trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from borgtrace.ingest import IngestOptions, ingest
 
-    ingest([trace / "clusterdata-2011-2" / "machine_events"], tmp_path / "store", IngestOptions(jobs=1))
+    ingest(
+        [trace / "clusterdata-2011-2" / "machine_events"], tmp_path / "store", IngestOptions(jobs=1)
+    )
     for command in ("dataset", "export"):
         code, _, err = _run(capsys, command, tmp_path / "store", tmp_path / "out")
         assert code == 2
@@ -172,7 +185,9 @@ def test_a_store_without_usage_is_refused(tmp_path: Path, trace: Path, capsys: p
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
-def test_export_of_what_is_chosen(synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_export_of_what_is_chosen(
+    synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     import borgtrace
 
     tables = borgtrace.open(synthetic_store)
@@ -180,7 +195,16 @@ def test_export_of_what_is_chosen(synthetic_store: Path, tmp_path: Path, capsys:
     (wanted,) = tables.sql(
         f"select count(*) as tasks, sum(n_windows)::bigint as rows from tasks where {high}"
     ).to_pylist()
-    arguments = ("export", synthetic_store, tmp_path / "jobs", "--tier", "production", "--workers", 1, "--json")
+    arguments = (
+        "export",
+        synthetic_store,
+        tmp_path / "jobs",
+        "--tier",
+        "production",
+        "--workers",
+        1,
+        "--json",
+    )
     code, said, _ = _run(capsys, *arguments)
     told = json.loads(said)
     assert (code, told["tasks"], told["rows"]) == (0, wanted["tasks"], wanted["rows"])

@@ -29,7 +29,9 @@ def test_vectors_of_rfc_3720(data: bytes, expected: int) -> None:
 @given(st.binary(max_size=200), st.integers(0, 20))
 def test_any_slice_agrees_with_google(data: bytes, start: int) -> None:
     start = min(start, len(data))
-    assert crc32c(np.frombuffer(data, np.uint8), start, len(data)) == google_crc32c.value(data[start:])
+    assert crc32c(np.frombuffer(data, np.uint8), start, len(data)) == google_crc32c.value(
+        data[start:]
+    )
 
 
 def test_the_mask_is_that_of_tfrecord() -> None:

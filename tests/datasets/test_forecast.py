@@ -50,11 +50,15 @@ def test_the_session_runs_and_ranks(
 def test_persistence_and_autoregression_on_a_ramp(forecast: ModuleType, tmp_path: Path) -> None:
     store = array_store([12, 9])
     store.arrays["average_cpu"][:] = [*range(12), *range(100, 109)]
-    options = Options(selection=Selection(max_length=None), split=Split((1.0,)), scale="none", format="npz")
+    options = Options(
+        selection=Selection(max_length=None), split=Split((1.0,)), scale="none", format="npz"
+    )
     build(store, tmp_path / "d", options)
     past, future = forecast.windows(datasets.open(tmp_path / "d"), "training")
     assert len(past) == (12 - 7) + (9 - 7)
-    np.testing.assert_array_equal(future - forecast.persistence(past), np.tile([1, 2, 3, 4], (len(past), 1)))
+    np.testing.assert_array_equal(
+        future - forecast.persistence(past), np.tile([1, 2, 3, 4], (len(past), 1))
+    )
     weights = forecast.autoregression(past, future)
     told = np.hstack([past, np.ones((len(past), 1))]) @ weights
     np.testing.assert_allclose(told, future, atol=1e-3)

@@ -14,7 +14,9 @@ from borgtrace.datasets.formats import FORMATS, suffix_of
 from borgtrace.datasets.formats.arrays import FeatureNames, TraceArrays, empty
 from borgtrace.errors import StoreError
 
-NAMES = FeatureNames(("cpu", "memory"), ("request",), {"tier": ("free", "production"), "user": ("ü", "")})
+NAMES = FeatureNames(
+    ("cpu", "memory"), ("request",), {"tier": ("free", "production"), "user": ("ü", "")}
+)
 
 
 def _part(lengths: list[int], seed: int) -> TraceArrays:
@@ -24,12 +26,20 @@ def _part(lengths: list[int], seed: int) -> TraceArrays:
     values[rng.random(values.shape) < 0.2] = np.nan
     n = len(lengths)
     identity = np.stack(
-        [rng.integers(0, 2**62, n), rng.integers(0, 2**31, n), np.array(lengths), rng.integers(0, 2**62, n)], axis=1
+        [
+            rng.integers(0, 2**62, n),
+            rng.integers(0, 2**31, n),
+            np.array(lengths),
+            rng.integers(0, 2**62, n),
+        ],
+        axis=1,
     )
     numbers = rng.normal(size=(n, 1)).astype(np.float32)
     numbers[rng.random(numbers.shape) < 0.3] = np.nan
     codes = np.stack([rng.integers(-1, 2, n), rng.integers(-1, 1, n)], axis=1)
-    return TraceArrays(offsets, values, (~np.isnan(values)).view(np.uint8), identity, numbers, codes)
+    return TraceArrays(
+        offsets, values, (~np.isnan(values)).view(np.uint8), identity, numbers, codes
+    )
 
 
 def _equal(a: TraceArrays, b: TraceArrays) -> None:
@@ -39,7 +49,9 @@ def _equal(a: TraceArrays, b: TraceArrays) -> None:
 
 @pytest.mark.parametrize("is_compressed", [False, True])
 @pytest.mark.parametrize("name", list(FORMATS))
-@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     blocks=st.lists(st.lists(st.integers(1, 300), min_size=1, max_size=8), min_size=1, max_size=3),
     seed=st.integers(0, 100),
@@ -68,12 +80,27 @@ def test_what_is_written_is_read(
 @pytest.mark.parametrize("words", [(), ("end", "a longer word " * 12)])
 def test_records_of_every_size_are_read(tmp_path: Path, words: tuple[str, ...]) -> None:
     """Where sizes take a second or third byte, numbers all ten, and a word is missing."""
-    lengths = [*range(1, 150), 2040, 2046, 2047, 2048, 4090, 4095, 4096, 5000, 16_383, 16_384, 20_000]
+    lengths = [
+        *range(1, 150),
+        2040,
+        2046,
+        2047,
+        2048,
+        4090,
+        4095,
+        4096,
+        5000,
+        16_383,
+        16_384,
+        20_000,
+    ]
     n = len(lengths)
     whole = _part(lengths, 1)
     whole.identity[:, 0] = np.resize([0, 127, 128, 2**14, 2**35, 2**63 - 1, -1], n)
     codes = np.resize(np.arange(-1, len(words)), (n, 1)) if words else np.empty((n, 0), np.int64)
-    part = TraceArrays(whole.offsets, whole.values, whole.mask, whole.identity, whole.numbers, codes)
+    part = TraceArrays(
+        whole.offsets, whole.values, whole.mask, whole.identity, whole.numbers, codes
+    )
     names = FeatureNames(("cpu", "memory"), ("request",), {"end": words} if words else {})
     FORMATS["tfrecord"].write(tmp_path / "x.tfrecord", names, [part])
     _equal(FORMATS["tfrecord"].read(tmp_path / "x.tfrecord", names), part)
@@ -131,7 +158,9 @@ def test_a_damaged_tfrecord_is_named(tmp_path: Path, damage: str) -> None:
     assert str(caught.value) == expected
 
 
-def test_features_that_do_not_end_with_their_record_are_told_without_check_sums(tmp_path: Path) -> None:
+def test_features_that_do_not_end_with_their_record_are_told_without_check_sums(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "x.tfrecord"
     FORMATS["tfrecord"].write(path, NAMES, [_part([4, 4, 4], 0)])
     data = bytearray(path.read_bytes())
@@ -141,7 +170,9 @@ def test_features_that_do_not_end_with_their_record_are_told_without_check_sums(
     path.write_bytes(data)
     with pytest.raises(StoreError) as caught:
         FORMATS["tfrecord"].read(path, NAMES, is_verified=False)
-    expected = f"{path}: damaged: expected a whole record, got a bad one at 1; build the dataset again"
+    expected = (
+        f"{path}: damaged: expected a whole record, got a bad one at 1; build the dataset again"
+    )
     assert str(caught.value) == expected
 
 

@@ -21,11 +21,19 @@ def _built(store: ArrayStore, path: Path, **options: object) -> Dataset:
     return datasets.open(path)
 
 
-def test_by_default_every_trace_is_kept_and_no_job_is_shared(small: ArrayStore, tmp_path: Path) -> None:
+def test_by_default_every_trace_is_kept_and_no_job_is_shared(
+    small: ArrayStore, tmp_path: Path
+) -> None:
     built = build(small, tmp_path / "d")
     windows = sum(small.tasks.column("n_windows").to_pylist())
-    assert (sum(built.counts.values()), built.windows, built.removed) == (200, windows, {"all": (200, windows)})
-    assert [line for line in built.leakage if " jobs are in " in line and ": 0 of " not in line] == []
+    assert (sum(built.counts.values()), built.windows, built.removed) == (
+        200,
+        windows,
+        {"all": (200, windows)},
+    )
+    assert [
+        line for line in built.leakage if " jobs are in " in line and ": 0 of " not in line
+    ] == []
 
 
 def test_what_is_left_out_is_counted_in_traces_and_windows(tmp_path: Path) -> None:
@@ -33,7 +41,12 @@ def test_what_is_left_out_is_counted_in_traces_and_windows(tmp_path: Path) -> No
     selection = Selection(min_length=5, max_length=50, priorities=(0,), sample=1)
     built = build(store, tmp_path / "d", Options(selection=selection))
     # Lengths alone leave out 2, 60 and 100; the priority leaves out 60: each is counted for itself.
-    assert built.removed == {"all": (4, 172), "--min-length": (1, 2), "--max-length": (2, 160), "--priority": (1, 60)}
+    assert built.removed == {
+        "all": (4, 172),
+        "--min-length": (1, 2),
+        "--max-length": (2, 160),
+        "--priority": (1, 60),
+    }
     assert (built.counts["training"], built.windows) == (1, 10)
     told = json.loads((tmp_path / "d" / "meta.json").read_text())
     assert (told["windows"], told["removed"]["--max-length"]) == (10, [2, 160])
@@ -73,12 +86,15 @@ def test_another_dataset_is_replaced_where_that_is_asked_for(tmp_path: Path) -> 
 
 
 def test_sets_have_the_names_that_they_are_given(tmp_path: Path) -> None:
-    found = _built(array_store([5] * 30), tmp_path / "d", split=Split((0.5, 0.5), "task", ("train", "test")))
+    found = _built(
+        array_store([5] * 30), tmp_path / "d", split=Split((0.5, 0.5), "task", ("train", "test"))
+    )
     assert {name: len(found[name]) for name in found} == {"train": 15, "test": 15}
     with pytest.raises(UsageError) as caught:
         found["training"]
     assert (
-        str(caught.value) == f"{tmp_path / 'd'}: no such set: expected train or test, got training; did you mean train?"
+        str(caught.value)
+        == f"{tmp_path / 'd'}: no such set: expected train or test, got training; did you mean train?"
     )
     assert "training" not in found
     assert found.get("training") is None
@@ -94,18 +110,28 @@ def test_hours_and_lags_are_made_of_what_is_stored(tmp_path: Path) -> None:
     # 600 s of 2011 are 19:00 where the cell is.  Five hours later it is midnight.
     store.arrays["start_time"][:] = [600, 900, 600 + 5 * 3600, 4200, 600 + 29 * 3600]
     store.arrays["average_cpu"][:] = [1, 2, 3, 4, 5]
-    found = _built(store, tmp_path / "d", features=("hour_of_day", "average_cpu.lag1", "average_cpu", "elapsed"))
+    found = _built(
+        store,
+        tmp_path / "d",
+        features=("hour_of_day", "average_cpu.lag1", "average_cpu", "elapsed"),
+    )
     part = found["training"].load()
-    rows = dict(zip(part.identity[:, 2].tolist(), np.split(part.values, part.offsets[1:-1]), strict=True))
+    rows = dict(
+        zip(part.identity[:, 2].tolist(), np.split(part.values, part.offsets[1:-1]), strict=True)
+    )
     nan = np.nan
-    np.testing.assert_allclose(rows[3], [[19, nan, 1, 0], [19 + 1 / 12, 1, 2, 300], [0, 2, 3, 18_000]], rtol=1e-6)
+    np.testing.assert_allclose(
+        rows[3], [[19, nan, 1, 0], [19 + 1 / 12, 1, 2, 300], [0, 2, 3, 18_000]], rtol=1e-6
+    )
     np.testing.assert_allclose(rows[2], [[20, nan, 4, 0], [0, 4, 5, 100_800]], rtol=1e-6)
 
 
 def test_hours_go_on_over_a_hole_on_a_grid(tmp_path: Path) -> None:
     store = array_store([2])
     store.arrays["start_time"][:] = [600, 1500]
-    found = _built(store, tmp_path / "d", features=("hour_of_day", "elapsed"), selection=Selection(gaps="grid"))
+    found = _built(
+        store, tmp_path / "d", features=("hour_of_day", "elapsed"), selection=Selection(gaps="grid")
+    )
     hours = [[19, 0], [19 + 1 / 12, 300], [19 + 1 / 6, 600], [19.25, 900]]
     np.testing.assert_allclose(found["training"].load().values, hours, rtol=1e-6)
 
@@ -118,12 +144,25 @@ def test_traces_are_had_by_number(tmp_path: Path) -> None:
     batch = training[by_length]
     assert batch.lengths.tolist() == [2, 3, 4]
     assert batch.data[:, :, 0].tolist() == [[1, 0, 0, 0], [7, 8, 9, 0], [3, 4, 5, 6]]
-    assert batch["mask"][:, :, 0].tolist() == [[True, False, False, False], [True] * 3 + [False], [True] * 4]
+    assert batch["mask"][:, :, 0].tolist() == [
+        [True, False, False, False],
+        [True] * 3 + [False],
+        [True] * 4,
+    ]
     assert training[int(by_length[2])].data[0, :, 0].tolist() == [3, 4, 5, 6]
     assert training[-1].lengths.tolist() == [training.to_numpy().lengths[-1]]
     assert training.to_numpy(fill=-1).data[by_length[0], :, 0].tolist() == [1, -1, -1, -1]
     assert set(dict(batch)) == {
-        *("data", "mask", "lengths", "collection_id", "instance_index", "first_time", "numbers", "codes")
+        *(
+            "data",
+            "mask",
+            "lengths",
+            "collection_id",
+            "instance_index",
+            "first_time",
+            "numbers",
+            "codes",
+        )
     }
     with pytest.raises(IndexError):
         training[3]
@@ -149,7 +188,9 @@ def test_torch_has_the_batches_of_numpy_by_number(small: ArrayStore, tmp_path: P
 
 
 @pytest.mark.parametrize(("workers", "shards"), [(0, 4), (2, 3), (2, 1)])
-def test_a_loader_goes_on_where_it_was_left(small: ArrayStore, tmp_path: Path, workers: int, shards: int) -> None:
+def test_a_loader_goes_on_where_it_was_left(
+    small: ArrayStore, tmp_path: Path, workers: int, shards: int
+) -> None:
     torch = pytest.importorskip("torch")
     training = _built(small, tmp_path / "d", shards=shards)["training"]
 
@@ -158,7 +199,10 @@ def test_a_loader_goes_on_where_it_was_left(small: ArrayStore, tmp_path: Path, w
         loader = torch.utils.data.DataLoader(
             traces, batch_size=None, num_workers=workers, multiprocessing_context=context
         )
-        return [list(zip(b.collection_id.tolist(), b.instance_index.tolist(), strict=True)) for b in loader]
+        return [
+            list(zip(b.collection_id.tolist(), b.instance_index.tolist(), strict=True))
+            for b in loader
+        ]
 
     def made() -> object:
         return training.torch(batch_size=9, seed=3, buffer=40)
@@ -179,7 +223,10 @@ def test_with_a_file_for_each_worker_each_reads_its_own(small: ArrayStore, tmp_p
     torch = pytest.importorskip("torch")
     training = _built(small, tmp_path / "d", shards=2)["training"]
     loader = torch.utils.data.DataLoader(
-        training.torch(batch_size=200), batch_size=None, num_workers=2, multiprocessing_context="fork"
+        training.torch(batch_size=200),
+        batch_size=None,
+        num_workers=2,
+        multiprocessing_context="fork",
     )
     files = [sorted(training.arrays(path).identity[:, 0].tolist()) for path in training.paths]
     assert [sorted(batch.collection_id.tolist()) for batch in loader] == files
@@ -200,7 +247,13 @@ def test_a_batch_has_a_trace(small: ArrayStore, tmp_path: Path) -> None:
     ("done", "expected"),
     [
         # Two buffers of 2 and 1 batches beside one of 1 and nothing: they give in turns until they have no more.
-        *((0, ([0, 0, 0], 0)), (1, ([1, 0, 0], 1)), (2, ([1, 1, 0], 2)), (3, ([2, 1, 0], 1)), (4, ([3, 1, 0], 1))),
+        *(
+            (0, ([0, 0, 0], 0)),
+            (1, ([1, 0, 0], 1)),
+            (2, ([1, 1, 0], 2)),
+            (3, ([2, 1, 0], 1)),
+            (4, ([3, 1, 0], 1)),
+        ),
         # There are no more than four.
         (9, ([3, 1, 0], 1)),
     ],

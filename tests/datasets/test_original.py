@@ -34,7 +34,9 @@ def _original(export: Path, seed: int, most: int) -> tuple[dict[str, list[Trace]
     sizes = [int(fraction * len(traces)) for fraction in (0.7, 0.1, 0.2)]
     ends = np.cumsum(sizes)
     names = ("training", "validation", "testing")
-    sets = {name: traces[end - size : end] for name, size, end in zip(names, sizes, ends, strict=True)}
+    sets = {
+        name: traces[end - size : end] for name, size, end in zip(names, sizes, ends, strict=True)
+    }
     total, count, mean, squares = 0.0, 0, 0.0, 0.0
     for value in (value for trace in sets["training"] for value in _read(export, trace)):
         total, count = total + value, count + 1
@@ -45,15 +47,22 @@ def _original(export: Path, seed: int, most: int) -> tuple[dict[str, list[Trace]
 
 
 @pytest.mark.parametrize(("seed", "most"), [(0, 10_000), (7, 60)])
-def test_sets_order_shards_and_numbers_are_those_of_2017(store: Store, tmp_path: Path, seed: int, most: int) -> None:
+def test_sets_order_shards_and_numbers_are_those_of_2017(
+    store: Store, tmp_path: Path, seed: int, most: int
+) -> None:
     known = "n_windows = (select count(average_cpu) from instance_usage u where u.collection_id = tasks.collection_id"
-    selection = Selection(sample=most, where=f"{known} and u.instance_index = tasks.instance_index)")
+    selection = Selection(
+        sample=most, where=f"{known} and u.instance_index = tasks.instance_index)"
+    )
     export_jobs(store, tmp_path / "jobs", JobsLayout("sqlite"), has_header=False, workers=1)
     _drop_incomplete(tmp_path / "jobs")
     build(store, tmp_path / "d", Options(selection=selection, compat="original", seed=seed))
     sets, mean, deviation = _original(tmp_path / "jobs", seed, most)
     found = datasets.open(tmp_path / "d")
-    assert (found.metadata.scalings[0].offset, found.metadata.scalings[0].divisor) == (mean, deviation)
+    assert (found.metadata.scalings[0].offset, found.metadata.scalings[0].divisor) == (
+        mean,
+        deviation,
+    )
     for name, traces in sets.items():
         files: dict[str, list[Trace]] = {}
         for trace in traces:
@@ -62,8 +71,14 @@ def test_sets_order_shards_and_numbers_are_those_of_2017(store: Store, tmp_path:
         assert {path.name for path in found[name].paths} == set(files)
         for path in found[name].paths:
             part = found[name].arrays(path)
-            assert [(job, task) for job, task, *_ in part.identity.tolist()] == [t[1:] for t in files[path.name]]
-            values = [(value - mean) / deviation for t in files[path.name] for value in _read(tmp_path / "jobs", t)]
+            assert [(job, task) for job, task, *_ in part.identity.tolist()] == [
+                t[1:] for t in files[path.name]
+            ]
+            values = [
+                (value - mean) / deviation
+                for t in files[path.name]
+                for value in _read(tmp_path / "jobs", t)
+            ]
             np.testing.assert_array_equal(part.values[:, 0], np.float32(values))
         told = json.loads((tmp_path / "d" / name / "meta.json").read_text())
         assert told == {"dimension_count": 1, "path_count": len(files), "sample_count": len(traces)}

@@ -20,7 +20,10 @@ from borgtrace.schema import DISTRIBUTIONS, PERCENTILES
 from borgtrace.store import Store
 from borgtrace.store.verify import verify
 
-NAMES = [*(f"p{percent}" for percent in range(0, 101, 10)), *(f"p{percent}" for percent in range(91, 100))]
+NAMES = [
+    *(f"p{percent}" for percent in range(0, 101, 10)),
+    *(f"p{percent}" for percent in range(91, 100)),
+]
 TASKS, WINDOWS = 50, 200
 Records = dict[tuple[int, int], dict[str, Any]]
 
@@ -35,7 +38,9 @@ def records() -> Records:
         deciles, tail = (np.sort(rng.gamma(0.5, 0.05, size)).tolist() for size in (11, 9))
         lists = {"cpu_usage_distribution": deciles, "tail_cpu_usage_distribution": tail}
         kind = (number + number // TASKS) % 10
-        made[number % TASKS, number // TASKS] = {} if kind == 3 else {k: [] for k in lists} if kind == 7 else lists
+        made[number % TASKS, number // TASKS] = (
+            {} if kind == 3 else {k: [] for k in lists} if kind == 7 else lists
+        )
     return made
 
 
@@ -45,7 +50,10 @@ def store(records: Records, tmp_path_factory: pytest.TempPathFactory) -> Store:
     with gzip.open(root / "instance_usage-000000000000.json.gz", "wt") as file:
         # Shards are in no order.
         for (task, window), lists in reversed(records.items()):
-            times = {"start_time": str(10**6 * 300 * (window + 2)), "end_time": str(10**6 * 300 * (window + 3))}
+            times = {
+                "start_time": str(10**6 * 300 * (window + 2)),
+                "end_time": str(10**6 * 300 * (window + 3)),
+            }
             key = {"collection_id": "7", "instance_index": str(task), "collection_type": "0"}
             print(json.dumps(times | key | {"average_usage": {"cpus": 0.25}} | lists), file=file)
     ingest([root / "instance_usage-000000000000.json.gz"], root / "store", IngestOptions(jobs=1))
@@ -54,7 +62,9 @@ def store(records: Records, tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 def _expected(records: Records) -> np.ndarray:
     """The windows of all tasks, one after the other, in float32 of shape (10,000, 20)."""
-    lists = [list(records[task, window].values()) for task in range(TASKS) for window in range(WINDOWS)]
+    lists = [
+        list(records[task, window].values()) for task in range(TASKS) for window in range(WINDOWS)
+    ]
     rows = [[*found[0], *found[1]] if found and found[0] else [np.nan] * 20 for found in lists]
     return np.array(rows).astype(np.float32)
 
@@ -77,7 +87,13 @@ def test_a_distribution_stands_for_its_percentiles(store: Store) -> None:
 
 def test_one_task_has_them_beside_the_columns_of_all(store: Store) -> None:
     found = borgtrace.open(store.path).trace(7, 3, ["cpu_usage_distribution", "p99"])
-    assert list(found)[:5] == ["start_time", "duration", "average_cpu", "sampled_cpu", "average_memory"]
+    assert list(found)[:5] == [
+        "start_time",
+        "duration",
+        "average_cpu",
+        "sampled_cpu",
+        "average_memory",
+    ]
     assert list(found)[5:] == [*NAMES[:11], "p99"]
     expected = store.traces([(7, 3)], ["p99", "start_time"]).columns
     np.testing.assert_array_equal(found.p99, expected["p99"])
@@ -87,12 +103,22 @@ def test_one_task_has_them_beside_the_columns_of_all(store: Store) -> None:
         store.trace(7, 3, ["p980"])
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ImportWarning")
-def test_twenty_features_are_read_by_all_libraries(store: Store, records: Records, tmp_path: Path) -> None:
-    chosen = Options(features=tuple(DISTRIBUTIONS), scale="none", split=Split((1.0,), "task"), shards=2)
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ImportWarning"
+)
+def test_twenty_features_are_read_by_all_libraries(
+    store: Store, records: Records, tmp_path: Path
+) -> None:
+    chosen = Options(
+        features=tuple(DISTRIBUTIONS), scale="none", split=Split((1.0,), "task"), shards=2
+    )
     assert chosen.features == tuple(NAMES)
     values = _expected(records).reshape(TASKS, WINDOWS, 20)
-    build(store, tmp_path / "parquet", Options(**{name: getattr(chosen, name) for name in _FIELDS}, format="parquet"))
+    build(
+        store,
+        tmp_path / "parquet",
+        Options(**{name: getattr(chosen, name) for name in _FIELDS}, format="parquet"),
+    )
     training = datasets.open(tmp_path / "parquet")["training"]
     rows = [row for path in training.paths for row in pq.read_table(path).to_pylist()]
     assert len(rows) == TASKS

@@ -33,7 +33,11 @@ def traces() -> ArrayStore:
 
 def _built(store: ArrayStore, path: Path, **options: Any) -> Dataset:
     features = ("average_cpu", "average_memory")
-    build(store, path, Options(features=features, statics=STATICS, shards=4, split=Split((0.8, 0.2)), **options))
+    build(
+        store,
+        path,
+        Options(features=features, statics=STATICS, shards=4, split=Split((0.8, 0.2)), **options),
+    )
     return datasets.open(path)
 
 
@@ -52,11 +56,15 @@ def _expected(found: Dataset, name: str) -> dict[tuple[int, int], tuple[np.ndarr
 
 
 @pytest.fixture
-def expected(traces: ArrayStore, tmp_path: Path) -> dict[tuple[int, int], tuple[np.ndarray, float, str]]:
+def expected(
+    traces: ArrayStore, tmp_path: Path
+) -> dict[tuple[int, int], tuple[np.ndarray, float, str]]:
     return _expected(_built(traces, tmp_path / "npz", format="npz"), "training")
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ImportWarning")
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ImportWarning"
+)
 @pytest.mark.parametrize("is_compressed", [False, True])
 def test_tensorflow_reads_the_records_itself(
     traces: ArrayStore, tmp_path: Path, expected: dict[Any, Any], is_compressed: bool
@@ -82,12 +90,16 @@ def test_tensorflow_reads_the_records_itself(
         key = (int(example["collection_id"]), int(example["instance_index"]))
         values = example["data"].values.numpy().reshape(-1, 2)
         assert int(example["length"]) == len(values)
-        np.testing.assert_array_equal(example["mask"].values.numpy().reshape(-1, 2) == 1, ~np.isnan(values))
+        np.testing.assert_array_equal(
+            example["mask"].values.numpy().reshape(-1, 2) == 1, ~np.isnan(values)
+        )
         read[key] = (values, float(example["cpu_request"]), example["tier"].numpy().decode())
     _same(read, expected)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ImportWarning")
+@pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ImportWarning"
+)
 @pytest.mark.parametrize("output_format", ["tfrecord", "npz"])
 def test_one_line_gives_a_tf_dataset(
     traces: ArrayStore, tmp_path: Path, expected: dict[Any, Any], output_format: str
@@ -95,7 +107,10 @@ def test_one_line_gives_a_tf_dataset(
     pytest.importorskip("tensorflow")
     found = _built(traces, tmp_path / "d", format=output_format)
     dataset = found["training"].tensorflow(seed=1)
-    orders = [[int(element["collection_id"]) * 3 + int(element["instance_index"]) for element in dataset] for _ in "ab"]
+    orders = [
+        [int(element["collection_id"]) * 3 + int(element["instance_index"]) for element in dataset]
+        for _ in "ab"
+    ]
     assert orders[0] != orders[1]
     assert sorted(orders[0]) == sorted(orders[1])
     _same(
@@ -113,13 +128,18 @@ def test_one_line_gives_a_tf_dataset(
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("shards", [4, 1])
-def test_a_torch_loader_with_two_workers_sees_each_trace_once(traces: ArrayStore, tmp_path: Path, shards: int) -> None:
+def test_a_torch_loader_with_two_workers_sees_each_trace_once(
+    traces: ArrayStore, tmp_path: Path, shards: int
+) -> None:
     torch = pytest.importorskip("torch")
     build(traces, tmp_path / "d", Options(shards=shards, split=Split((1.0,))))
     training = datasets.open(tmp_path / "d")["training"]
     expected = sorted(map(tuple, training.load().identity[:, :2].tolist()))
     loader = torch.utils.data.DataLoader(
-        training.torch(batch_size=8, seed=3), batch_size=None, num_workers=2, multiprocessing_context="fork"
+        training.torch(batch_size=8, seed=3),
+        batch_size=None,
+        num_workers=2,
+        multiprocessing_context="fork",
     )
     orders = []
     for epoch in range(2):
@@ -134,7 +154,9 @@ def test_a_torch_loader_with_two_workers_sees_each_trace_once(traces: ArrayStore
     assert orders[0] != orders[1]
 
 
-def test_torch_batches_carry_values_and_masks(traces: ArrayStore, tmp_path: Path, expected: dict[Any, Any]) -> None:
+def test_torch_batches_carry_values_and_masks(
+    traces: ArrayStore, tmp_path: Path, expected: dict[Any, Any]
+) -> None:
     torch = pytest.importorskip("torch")
     found = _built(traces, tmp_path / "d", format="parquet")
     tiers = (*found.metadata.names.words["tier"], "")
@@ -178,7 +200,9 @@ def test_parquet_is_read_by_everybody(
     )
 
 
-def test_batches_hold_every_trace_once_and_differ_by_epoch(traces: ArrayStore, tmp_path: Path) -> None:
+def test_batches_hold_every_trace_once_and_differ_by_epoch(
+    traces: ArrayStore, tmp_path: Path
+) -> None:
     found = _built(traces, tmp_path / "d")
     orders = []
     for epoch in range(2):

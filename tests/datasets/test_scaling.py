@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from borgtrace.datasets.scaling import inverse_transform, measure_running, measure_series, merge, scaling_of
+from borgtrace.datasets.scaling import (
+    inverse_transform,
+    measure_running,
+    measure_series,
+    merge,
+    scaling_of,
+)
 
 VALUES = hnp.arrays(np.float32, st.integers(2, 80), elements=st.floats(0, 100, width=32))
 
@@ -40,7 +46,9 @@ def test_a_large_mean_does_not_swallow_a_small_deviation() -> None:
 
 
 def test_missing_values_are_skipped_and_nothing_is_divided_by_zero() -> None:
-    constant = scaling_of("x", "standard", measure_series([np.array([3, np.nan, 3], np.float32)])[0])
+    constant = scaling_of(
+        "x", "standard", measure_series([np.array([3, np.nan, 3], np.float32)])[0]
+    )
     assert (constant.count, constant.offset, constant.divisor) == (2, 3.0, 1.0)
     nothing = scaling_of("x", "minmax", measure_series([np.array([np.nan], np.float32)])[0])
     assert (nothing.offset, nothing.divisor, nothing.minimum) == (0.0, 1.0, None)

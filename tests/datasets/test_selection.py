@@ -26,7 +26,12 @@ def _chosen(store: object, **options: object) -> list[int]:
 
 
 def test_bounds_are_inclusive() -> None:
-    assert _chosen(array_store([4, 5, 6, 49, 50, 51]), min_length=5, max_length=50) == [5, 6, 49, 50]
+    assert _chosen(array_store([4, 5, 6, 49, 50, 51]), min_length=5, max_length=50) == [
+        5,
+        6,
+        49,
+        50,
+    ]
     assert _chosen(array_store([1, 4000]), min_length=1, max_length=None) == [1, 4000]
 
 
@@ -41,10 +46,16 @@ def test_bounds_are_inclusive() -> None:
         ("mean_average_cpu", np.array([0.1, 0.2, 0.3, 0.4]), {"min_mean": 0.3}),
         ("first_time", np.array([1, 2, 3, 4]), {"time": (3, 2**62)}),
         ("n_gaps", np.array([1, 2, 0, 0], np.int32), {"gaps": "drop"}),
-        ("priority", np.array([0, 1, 9, 10], np.int32), {"where": "priority > 8 or priority is null"}),
+        (
+            "priority",
+            np.array([0, 1, 9, 10], np.int32),
+            {"where": "priority > 8 or priority is null"},
+        ),
     ],
 )
-def test_each_option_keeps_the_last_two_of_four(column: str, values: object, options: dict[str, object]) -> None:
+def test_each_option_keeps_the_last_two_of_four(
+    column: str, values: object, options: dict[str, object]
+) -> None:
     assert _chosen(array_store([5, 6, 7, 8], **{column: values}), **options) == [7, 8]
 
 
@@ -72,10 +83,22 @@ def test_a_subset_is_drawn_by_the_seed() -> None:
     ("make", "message"),
     [
         (lambda: Selection(min_length=0), "--min-length: not a length: expected at least 1, got 0"),
-        (lambda: Selection(min_length=9, max_length=8), "--max-length: below --min-length: expected at least 9, got 8"),
-        (lambda: Selection(sample=0), "--sample: not a number of traces: expected at least 1, got 0"),
-        (lambda: Selection(time=(5, 5)), "--time: the end is not after the start: expected A..B with A < B, got 5..5"),
-        (lambda: Selection(gaps="fill"), "--gaps: unknown name: expected keep or grid or drop, got fill"),
+        (
+            lambda: Selection(min_length=9, max_length=8),
+            "--max-length: below --min-length: expected at least 9, got 8",
+        ),
+        (
+            lambda: Selection(sample=0),
+            "--sample: not a number of traces: expected at least 1, got 0",
+        ),
+        (
+            lambda: Selection(time=(5, 5)),
+            "--time: the end is not after the start: expected A..B with A < B, got 5..5",
+        ),
+        (
+            lambda: Selection(gaps="fill"),
+            "--gaps: unknown name: expected keep or grid or drop, got fill",
+        ),
         (
             lambda: Selection(end_types=("DONE",)),
             "--end-type: unknown name: expected EVICT or FAIL or FINISH or KILL or LOST, got DONE",
@@ -92,9 +115,18 @@ def test_a_subset_is_drawn_by_the_seed() -> None:
             lambda: Split((0.5, -0.1)),
             "--split: not a fraction: expected numbers from 0 to 1, the first above 0, got 0.5,-0.1",
         ),
-        (lambda: Split((0.1,) * 4), "--split: wrong number of fractions: expected 1 to 3, got 0.1,0.1,0.1,0.1"),
-        (lambda: Split(by="week"), "--split-by: unknown way to split: expected task or job or user or time, got week"),
-        (lambda: Options(format="csv"), f"--format: unknown name: expected {' or '.join(FORMATS)}, got csv"),
+        (
+            lambda: Split((0.1,) * 4),
+            "--split: wrong number of fractions: expected 1 to 3, got 0.1,0.1,0.1,0.1",
+        ),
+        (
+            lambda: Split(by="week"),
+            "--split-by: unknown way to split: expected task or job or user or time, got week",
+        ),
+        (
+            lambda: Options(format="csv"),
+            f"--format: unknown name: expected {' or '.join(FORMATS)}, got csv",
+        ),
         (lambda: Options(seed=-1), "--seed: not a seed: expected 0 to 4294967295, got -1"),
         (lambda: Options(shards=0), "--shards: not a number of files: expected 1 to 65536, got 0"),
         (
@@ -111,7 +143,12 @@ def test_what_makes_no_sense_is_refused(make: object, message: str) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"min_length": 1, "max_length": 1}, {"min_length": 5, "max_length": 5}, {"sample": 1}, {"time": (5, 6)}],
+    [
+        {"min_length": 1, "max_length": 1},
+        {"min_length": 5, "max_length": 5},
+        {"sample": 1},
+        {"time": (5, 6)},
+    ],
     ids=str,
 )
 def test_the_least_that_makes_sense_is_allowed(options: dict[str, object]) -> None:
@@ -119,7 +156,9 @@ def test_the_least_that_makes_sense_is_allowed(options: dict[str, object]) -> No
 
 
 def test_a_bad_predicate_is_named() -> None:
-    with pytest.raises(UsageError, match=r"^--where: not a predicate over tasks: got .*nope.*info STORE --schema$"):
+    with pytest.raises(
+        UsageError, match=r"^--where: not a predicate over tasks: got .*nope.*info STORE --schema$"
+    ):
         select_traces(array_store([5]), Selection(where="nope > 1"), {}, 0)
 
 
@@ -147,8 +186,13 @@ def test_the_shuffle_is_that_of_a_list(seed: int, n: int) -> None:
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=60), st.sampled_from([(0.7, 0.1, 0.2), (0.5, 0.25), (1.0,)]))
-def test_groups_stay_whole_and_sets_are_disjoint(groups: list[int], fractions: tuple[float, ...]) -> None:
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=60),
+    st.sampled_from([(0.7, 0.1, 0.2), (0.5, 0.25), (1.0,)]),
+)
+def test_groups_stay_whole_and_sets_are_disjoint(
+    groups: list[int], fractions: tuple[float, ...]
+) -> None:
     sets = Split(fractions, "job").divide(len(groups), np.array(groups), np.zeros(len(groups)))
     owners = [{groups[i] for i in index} for index in sets]
     assert all(not a & b for k, a in enumerate(owners) for b in owners[:k])
@@ -161,13 +205,17 @@ def test_a_split_by_time_puts_the_past_first() -> None:
     start = np.array([30, 10, 20, 40])
     training, testing = Split((0.5, 0.5), "time").divide(4, None, start)
     assert (training.tolist(), testing.tolist()) == ([1, 2], [0, 3])
-    assert running_on({"training": training, "testing": testing}, start, np.array([99, 15, 31, 99])) == {
-        "training → testing": 1
-    }
+    assert running_on(
+        {"training": training, "testing": testing}, start, np.array([99, 15, 31, 99])
+    ) == {"training → testing": 1}
 
 
 def test_leakage_counts_groups_and_traces() -> None:
-    sets = {"training": np.array([0, 1, 2]), "validation": np.array([], np.int64), "testing": np.array([3, 4, 5])}
+    sets = {
+        "training": np.array([0, 1, 2]),
+        "validation": np.array([], np.int64),
+        "testing": np.array([3, 4, 5]),
+    }
     found = shared_groups(sets, {"user": np.array([0, 1, -1, 1, 1, -1])})
     assert [str(entry) for entry in found] == [
         "validation: 0 of 0 users are in training too (0 of 0 traces, 0.0 %)",
@@ -191,8 +239,12 @@ def test_the_order_in_which_the_engine_answers_does_not_matter() -> None:
 
 def test_monitoring_of_2011_is_asked_for_by_name_and_stays_production() -> None:
     """The format document has priorities 10 and 11 as monitoring, the papers 9 to 11 as production."""
-    assert Selection(tiers=("monitoring",)).terms(dialect("2011")) == {"--tier": "(priority between 10 and 11)"}
-    assert Selection(tiers=("production",)).terms(dialect("2011")) == {"--tier": "(priority between 9 and 11)"}
+    assert Selection(tiers=("monitoring",)).terms(dialect("2011")) == {
+        "--tier": "(priority between 10 and 11)"
+    }
+    assert Selection(tiers=("production",)).terms(dialect("2011")) == {
+        "--tier": "(priority between 9 and 11)"
+    }
     assert dialect("2011").tier_of(10) == "production"
     assert Selection(tiers=("monitoring",)).terms(dialect("2019")) == {
         "--tier": f"(priority between 360 and {2**31 - 1})"

@@ -50,7 +50,11 @@ def test_a_trace_wholly_out_of_time_has_no_slots() -> None:
 
 
 @settings(deadline=None, max_examples=50)
-@given(hnp.arrays(np.float32, st.integers(2, 60), elements=st.floats(-1e3, 1e3, width=32) | st.just(np.nan)))
+@given(
+    hnp.arrays(
+        np.float32, st.integers(2, 60), elements=st.floats(-1e3, 1e3, width=32) | st.just(np.nan)
+    )
+)
 def test_moments_are_those_of_numpy(values: np.ndarray) -> None:
     out, known = np.empty(5), values[~np.isnan(values)].astype(np.float64)
     kernels.moments(values, out)

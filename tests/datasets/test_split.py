@@ -26,7 +26,9 @@ from .stores import array_store
         ((1.0, 0.0), 2, [[0, 1], []]),
     ],
 )
-def test_traces_are_dealt_in_the_order_given(fractions: tuple[float, ...], n: int, expected: list[list[int]]) -> None:
+def test_traces_are_dealt_in_the_order_given(
+    fractions: tuple[float, ...], n: int, expected: list[list[int]]
+) -> None:
     found = Split(fractions).divide(n, None, np.zeros(n, np.int64))
     assert [index.tolist() for index in found] == expected
 
@@ -41,9 +43,15 @@ def test_a_split_by_trace_knows_no_groups_and_no_time() -> None:
     [
         ([0, 1, 2, 3], [[0, 1], [2], [3]]),  # limits at 2 and 3: each group begins at its own place
         ([0, 0, 1, 1], [[0, 1], [2, 3], []]),  # begins at 2, at the limit: the next set
-        ([0, 1, 1, 2], [[0, 1, 2], [], [3]]),  # begins at 1, below the limit, and stays whole; then 3, at the limit
+        (
+            [0, 1, 1, 2],
+            [[0, 1, 2], [], [3]],
+        ),  # begins at 1, below the limit, and stays whole; then 3, at the limit
         ([2, 0, 0, 1], [[0, 1, 2], [], [3]]),  # the order is that of first traces, not of numbers
-        ([-1, 0, -1, 1], [[0, 2], [1], [3]]),  # those whose user is unknown stay together: two, so that 0 begins at 2
+        (
+            [-1, 0, -1, 1],
+            [[0, 2], [1], [3]],
+        ),  # those whose user is unknown stay together: two, so that 0 begins at 2
     ],
 )
 def test_a_group_goes_where_it_begins(groups: list[int], expected: list[list[int]]) -> None:
@@ -113,8 +121,14 @@ def test_each_pair_is_told_once_the_earlier_set_as_the_one_seen() -> None:
         ([21, 99], 2),
     ],
 )
-def test_a_trace_that_ends_after_the_next_set_begins_runs_on(ends: list[int], expected: int) -> None:
-    sets = {"training": np.array([0, 1]), "validation": np.array([], np.int64), "testing": np.array([2, 3])}
+def test_a_trace_that_ends_after_the_next_set_begins_runs_on(
+    ends: list[int], expected: int
+) -> None:
+    sets = {
+        "training": np.array([0, 1]),
+        "validation": np.array([], np.int64),
+        "testing": np.array([2, 3]),
+    }
     found = running_on(sets, np.array([0, 5, 30, 20]), np.array([*ends, 40, 40]))
     assert found == {"training → testing": expected}  # a set without traces neither begins nor ends
     assert Leakage((), found).lines() == (
@@ -124,7 +138,17 @@ def test_a_trace_that_ends_after_the_next_set_begins_runs_on(ends: list[int], ex
 
 @pytest.mark.parametrize(
     ("n", "expected"),
-    [(0, 1), (1, 1), (4096, 1), (4097, 2), (8192, 2), (8193, 4), (2**20, 256), (2**20 + 1, 256), (10**7, 256)],
+    [
+        (0, 1),
+        (1, 1),
+        (4096, 1),
+        (4097, 2),
+        (8192, 2),
+        (8193, 4),
+        (2**20, 256),
+        (2**20 + 1, 256),
+        (10**7, 256),
+    ],
 )
 def test_files_of_a_set_by_its_size(n: int, expected: int) -> None:
     # 4,096 traces a file, a power of two, at most 256: (n − 1) // 4096 has so many bits.
@@ -133,7 +157,14 @@ def test_files_of_a_set_by_its_size(n: int, expected: int) -> None:
 
 @pytest.mark.parametrize(
     ("prefix", "shards", "expected"),
-    [(0, 3, 0), (0x55555555, 3, 0), (0x55555556, 3, 1), (0xFFFFFFFF, 3, 2), (0x0C000000, 256, 12), (0, 1, 0)],
+    [
+        (0, 3, 0),
+        (0x55555555, 3, 0),
+        (0x55555556, 3, 1),
+        (0xFFFFFFFF, 3, 2),
+        (0x0C000000, 256, 12),
+        (0, 1, 0),
+    ],
 )
 def test_prefixes_are_spread_evenly(prefix: int, shards: int, expected: int) -> None:
     assert shard_numbers(np.array([prefix], np.uint32), shards).tolist() == [expected]
@@ -146,10 +177,14 @@ def test_names_of_files_tell_number_and_count() -> None:
 
 def test_prefixes_of_2017_are_those_of_md5() -> None:
     jobs, tasks = [9, 12, 10**18, 2**63 - 1], [0, 10, 2**31 - 1, 7]
-    store = array_store([5, 6, 7, 8], collection_id=np.array(jobs), instance_index=np.array(tasks, np.int32))
+    store = array_store(
+        [5, 6, 7, 8], collection_id=np.array(jobs), instance_index=np.array(tasks, np.int32)
+    )
     traces = select_traces(store, Selection(), {}, 0)
     found = shard_prefixes(traces, is_original=True).tolist()
-    for job, task, prefix in zip(traces.collection_id.tolist(), traces.instance_index.tolist(), found, strict=True):
+    for job, task, prefix in zip(
+        traces.collection_id.tolist(), traces.instance_index.tolist(), found, strict=True
+    ):
         folder = hashlib.md5(str(job).encode()).hexdigest()[:2]
         text = f"{folder}/{job}.sqlite3,{job},{task}"
         assert f"{prefix:08x}" == hashlib.md5(text.encode()).hexdigest()[:8]
@@ -157,10 +192,13 @@ def test_prefixes_of_2017_are_those_of_md5() -> None:
 
 def test_prefixes_are_even_and_the_same_for_a_task_wherever_it_stands() -> None:
     n, files = 20_000, 16
-    store = array_store([5] * n, collection_id=np.arange(n) // 40, instance_index=np.arange(n, dtype=np.int32) % 40)
+    store = array_store(
+        [5] * n, collection_id=np.arange(n) // 40, instance_index=np.arange(n, dtype=np.int32) % 40
+    )
     by_seed = [select_traces(store, Selection(), {}, seed) for seed in (0, 1)]
     first, second = (
-        shard_prefixes(traces)[np.lexsort((traces.instance_index, traces.collection_id))] for traces in by_seed
+        shard_prefixes(traces)[np.lexsort((traces.instance_index, traces.collection_id))]
+        for traces in by_seed
     )
     assert first.tolist() == second.tolist()
     counts = np.bincount(shard_numbers(shard_prefixes(by_seed[0]), files), minlength=files)

@@ -9,7 +9,20 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
-from blocks import INSTALLING, RUN, STATIC, agrees, blocks, dialogue, home, masked, pages, run, steps, workspace  # noqa: E402
+from blocks import (  # noqa: E402
+    INSTALLING,
+    RUN,
+    STATIC,
+    agrees,
+    blocks,
+    dialogue,
+    home,
+    masked,
+    pages,
+    run,
+    steps,
+    workspace,
+)
 
 sys.path.remove(str(ROOT / "docs"))
 
@@ -40,7 +53,9 @@ def test_the_quickstart_runs_as_shown(ready):
 
 def shown(page):
     """Mark the page whose one command is a whole demo."""
-    return pytest.param(page, id=page.stem, marks=[pytest.mark.scale] if page.stem == "demo" else [])
+    return pytest.param(
+        page, id=page.stem, marks=[pytest.mark.scale] if page.stem == "demo" else []
+    )
 
 
 @pytest.mark.parametrize("page", [shown(page) for page in OTHERS if steps(page)])
@@ -51,7 +66,9 @@ def test_a_page_runs_as_shown(page, ready):
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
 def test_every_block_is_of_a_kind_that_is_run_or_says_it_is_not(page):
     for block in blocks(page):
-        assert block.language in (*RUN, *STATIC), f"{block.place}: a {block.language or 'nameless'} block is not run"
+        assert block.language in (*RUN, *STATIC), (
+            f"{block.place}: a {block.language or 'nameless'} block is not run"
+        )
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)

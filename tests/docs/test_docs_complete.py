@@ -23,7 +23,10 @@ def pages(generated):
 
 @pytest.fixture(scope="module")
 def consoles(docs):
-    blocks = [re.findall(r"^```console\n(.*?)^```", page.read_text(), re.M | re.S) for page in docs.rglob("*.md")]
+    blocks = [
+        re.findall(r"^```console\n(.*?)^```", page.read_text(), re.M | re.S)
+        for page in docs.rglob("*.md")
+    ]
     return "\n".join(block for found in blocks for block in found)
 
 
@@ -37,7 +40,9 @@ def test_every_command_has_help_an_example_and_a_run_in_some_page(generated, pag
     for name, command in commands.items():
         assert f"\n## {name}\n" in pages["reference/commands.md"]
         assert sentence((command.help or "").strip().partition("\n\n")[0].strip()), name
-        assert "borgtrace " + name in (command.help or "") + (command.epilog or ""), f"{name}: no example in its help"
+        assert "borgtrace " + name in (command.help or "") + (command.epilog or ""), (
+            f"{name}: no example in its help"
+        )
         assert re.search(rf"^\$ .*borgtrace {name}\b", consoles, re.M), f"{name}: no page runs it"
         assert any("--json" in parameter.opts for parameter in command.params), f"{name}: no --json"
         for parameter in command.params:
@@ -46,7 +51,11 @@ def test_every_command_has_help_an_example_and_a_run_in_some_page(generated, pag
 
 
 def test_every_public_module_of_the_command_line_is_a_command():
-    written = {found.name for found in iter_modules(borgtrace.cli.__path__) if not found.name.startswith("_")}
+    written = {
+        found.name
+        for found in iter_modules(borgtrace.cli.__path__)
+        if not found.name.startswith("_")
+    }
     assert written - {"app"} == set(COMMANDS)
 
 
@@ -123,11 +132,16 @@ def test_every_public_name_is_documented(generated):
     for package in api.PACKAGES:
         for name, thing in api.public(package).items():
             if callable(thing) and (inspect.isclass(thing) or inspect.isfunction(thing)):
-                assert sentence((inspect.getdoc(thing) or "").partition("\n\n")[0].strip()), f"{package}.{name}"
+                assert sentence((inspect.getdoc(thing) or "").partition("\n\n")[0].strip()), (
+                    f"{package}.{name}"
+                )
 
 
 def test_no_page_is_empty(docs, pages):
-    texts = {**{str(page.relative_to(docs)): page.read_text() for page in docs.rglob("*.md")}, **pages}
+    texts = {
+        **{str(page.relative_to(docs)): page.read_text() for page in docs.rglob("*.md")},
+        **pages,
+    }
     for path, text in texts.items():
         assert len(text) > 400, path
         assert text.startswith("# "), path

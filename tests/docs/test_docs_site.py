@@ -16,8 +16,19 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     target = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(target)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--strict",
+        "--quiet",
+        "--site-dir",
+        str(target),
+    ]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return target
 
@@ -48,7 +59,9 @@ def read(page):
 
 def test_the_site_loads_nothing_from_elsewhere(site):
     for page in site.rglob("*.html"):
-        elsewhere = [source for source in read(page).loaded if source and re.match(r"(https?:)?//", source)]
+        elsewhere = [
+            source for source in read(page).loaded if source and re.match(r"(https?:)?//", source)
+        ]
         assert not elsewhere, (page.name, elsewhere)
 
 

@@ -34,12 +34,22 @@ def test_help_dir_and_the_reference_show_the_same_names(name, generated):
     shown |= set(re.findall(r"^ {4}(\w+)\(", section(text, "FUNCTIONS"), re.M))
     modules = {one for one in names if inspect.ismodule(getattr(package, one))}
     assert shown == names - modules
-    assert modules <= {line.split()[0] for line in section(text, "PACKAGE CONTENTS").splitlines() if line.strip()}
-    found = re.search(rf"^## {re.escape(name)} .*?\n\n.*?\n\n(.*?)\.$", generated("generate.api").page(), re.M | re.S)
+    assert modules <= {
+        line.split()[0] for line in section(text, "PACKAGE CONTENTS").splitlines() if line.strip()
+    }
+    found = re.search(
+        rf"^## {re.escape(name)} .*?\n\n.*?\n\n(.*?)\.$",
+        generated("generate.api").page(),
+        re.M | re.S,
+    )
     assert set(re.findall(r"`(\w+)`", found[1])) == names
 
 
 def test_every_package_with_public_names_is_in_the_reference(generated):
-    packages = {found.name for found in pkgutil.iter_modules(borgtrace.__path__) if found.ispkg} - INTERNAL
-    public = {one for one in packages if hasattr(importlib.import_module(f"borgtrace.{one}"), "__all__")}
+    packages = {
+        found.name for found in pkgutil.iter_modules(borgtrace.__path__) if found.ispkg
+    } - INTERNAL
+    public = {
+        one for one in packages if hasattr(importlib.import_module(f"borgtrace.{one}"), "__all__")
+    }
     assert {f"borgtrace.{one}" for one in public} <= set(generated("generate.api").PACKAGES)

@@ -38,7 +38,9 @@ def column_values(column: Column) -> list[object]:
 
 def sample(name: str) -> pa.Table:
     table = TABLES[name]
-    return pa.table({column.name: column_values(column) for column in table.columns}, schema=arrow_schema(table))
+    return pa.table(
+        {column.name: column_values(column) for column in table.columns}, schema=arrow_schema(table)
+    )
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +58,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="session", params=["duckdb", SPARK])
-def con(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+def con(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[object]:
     """Each engine in turn."""
     if request.param != "duckdb":
         pytest.importorskip("pyspark", reason="pyspark is not installed")

@@ -204,7 +204,9 @@ def _on_duckdb(sql: str) -> str:
             table.set("db", None)
             table.set("catalog", None)
     text = tree.sql(dialect="duckdb")
-    return text.replace("position AS position", "position - 1 AS position")  # ordinality starts at 1
+    return text.replace(
+        "position AS position", "position - 1 AS position"
+    )  # ordinality starts at 1
 
 
 @pytest.mark.parametrize("name", list(bigquery.HOSTED))
@@ -230,7 +232,9 @@ def test_script_parses_as_bigquery(cell: str) -> None:
 
 def test_expressions_compile_to_sql_that_parses_over_the_views() -> None:
     events = ibis.table(ibis_schema(TABLES["instance_events"]), name="instance_events")
-    expr = events.group_by("type").agg(n=events.count(), cpu=events.cpu_request.sum()).order_by("type")
+    expr = (
+        events.group_by("type").agg(n=events.count(), cpu=events.cpu_request.sum()).order_by("type")
+    )
     tree = sqlglot.parse_one(bigquery.compile_sql(expr), read="bigquery")
     assert [table.name for table in tree.find_all(exp.Table)] == ["instance_events"]
 
@@ -238,8 +242,12 @@ def test_expressions_compile_to_sql_that_parses_over_the_views() -> None:
 def test_expressions_bound_to_duckdb_compile_too() -> None:
     con = engine.connect(memory="100MB")
     events = engine.read_table(con, TABLES["machine_events"], [])
-    tree = sqlglot.parse_one(bigquery.compile_sql(events.filter(events.type == "ADD")), read="bigquery")
-    assert [table.sql(dialect="bigquery") for table in tree.find_all(exp.Table)] == ["`machine_events` AS `t0`"]
+    tree = sqlglot.parse_one(
+        bigquery.compile_sql(events.filter(events.type == "ADD")), read="bigquery"
+    )
+    assert [table.sql(dialect="bigquery") for table in tree.find_all(exp.Table)] == [
+        "`machine_events` AS `t0`"
+    ]
 
 
 def test_derived_table_has_no_view() -> None:
@@ -255,7 +263,9 @@ def test_derived_table_has_no_view() -> None:
 def test_unknown_cell(cell: str) -> None:
     with pytest.raises(UsageError) as caught:
         bigquery.view_sql(TABLES["machine_events"], cell)
-    assert str(caught.value) == f"--cell: unknown cell: expected a, b, c, d, e, f, g, h, got {cell!r}"
+    assert (
+        str(caught.value) == f"--cell: unknown cell: expected a, b, c, d, e, f, g, h, got {cell!r}"
+    )
 
 
 def test_statements_are_parsed_as_the_library_does() -> None:

@@ -27,7 +27,10 @@ ROWS = sample(TABLE.name)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
-    with pytest.MonkeyPatch.context() as patch, serving(tmp_path_factory.mktemp("s3"), "cells", patch) as made:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        serving(tmp_path_factory.mktemp("s3"), "cells", patch) as made,
+    ):
         yield made
 
 
@@ -61,7 +64,10 @@ def expected(rows: pa.Table) -> list[dict[str, Any]]:
 def test_a_table_in_a_bucket_reads_as_one_here_and_the_last_one_of_a_name_counts(
     con: Any, bucket: Bucket, tmp_path: Path
 ) -> None:
-    first, second = put(bucket, "a.parquet", ROWS.slice(0, 2)), put(bucket, "b.parquet", ROWS.slice(2))
+    first, second = (
+        put(bucket, "a.parquet", ROWS.slice(0, 2)),
+        put(bucket, "b.parquet", ROWS.slice(2)),
+    )
     engine.read_table(con, TABLE, [first])
     assert rows_of(engine.read_table(con, TABLE, [first, second])) == expected(ROWS)
     here = tmp_path / "here.parquet"
@@ -69,13 +75,23 @@ def test_a_table_in_a_bucket_reads_as_one_here_and_the_last_one_of_a_name_counts
     assert rows_of(engine.read_table(con, TABLE, [str(here)])) == expected(ROWS.slice(0, 1))
 
 
-def test_a_table_in_a_bucket_is_joined_with_one_here_and_lacks_no_column(con: Any, bucket: Bucket) -> None:
+def test_a_table_in_a_bucket_is_joined_with_one_here_and_lacks_no_column(
+    con: Any, bucket: Bucket
+) -> None:
     url = put(bucket, "old.parquet", ROWS.drop_columns(["platform_id"]))
     far = engine.read_table(con, TABLE, [url], name="far")
-    near = engine.put_table(con, "near", pa.table({"machine_id": [ROWS["machine_id"][1].as_py()], "n": [7]}))
+    near = engine.put_table(
+        con, "near", pa.table({"machine_id": [ROWS["machine_id"][1].as_py()], "n": [7]})
+    )
     joined = far.join(near, "machine_id").select("time", "platform_id", "n")
-    times = [row["time"] for row in ROWS.to_pylist() if row["machine_id"] == ROWS["machine_id"][1].as_py()]
-    assert rows_of(joined) == sorted(({"time": t, "platform_id": None, "n": 7} for t in times), key=repr)
+    times = [
+        row["time"]
+        for row in ROWS.to_pylist()
+        if row["machine_id"] == ROWS["machine_id"][1].as_py()
+    ]
+    assert rows_of(joined) == sorted(
+        ({"time": t, "platform_id": None, "n": 7} for t in times), key=repr
+    )
 
 
 def test_tasks_of_spark_read_some_columns_in_pieces(server: Bucket) -> None:
@@ -103,10 +119,16 @@ def test_tasks_of_spark_read_some_columns_in_pieces(server: Bucket) -> None:
 
 @on_spark
 def test_spark_reads_of_a_bucket_the_columns_of_a_question_alone(con: Any, bucket: Bucket) -> None:
-    session, far = spark_session(con), engine.read_table(con, TABLE, [put(bucket, "a.parquet", ROWS)], name="far")
+    session, far = (
+        spark_session(con),
+        engine.read_table(con, TABLE, [put(bucket, "a.parquet", ROWS)], name="far"),
+    )
     absent = "a column of far that is not read"
     # Where no column is needed, one is read, as rows are counted by something.
-    for question, read in ((far.count().as_table(), "time"), (far.select("machine_id"), "machine_id")):
+    for question, read in (
+        (far.count().as_table(), "time"),
+        (far.select("machine_id"), "machine_id"),
+    ):
         assert len(engine.to_arrow(question)) == (1 if read == "time" else len(ROWS))
         for name in TABLE.names:
             plan = session.table("far").select(name)._jdf.queryExecution().analyzed().toString()

@@ -31,7 +31,8 @@ def test_memory_that_makes_no_sense(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "amount"), [("1B", 1), ("2kb", 2000), ("2KiB", 2048), ("1.5 GB", 1_500_000_000), ("1TiB", 2**40)]
+    ("text", "amount"),
+    [("1B", 1), ("2kb", 2000), ("2KiB", 2048), ("1.5 GB", 1_500_000_000), ("1TiB", 2**40)],
 )
 def test_memory(text: str, amount: int) -> None:
     assert parse_memory(text) == amount
@@ -48,7 +49,9 @@ def test_limits_reach_duckdb(tmp_path: Path) -> None:
 
 def test_spill_is_used_and_removed(tmp_path: Path) -> None:
     con = embedded.raw_connection("40MB", 1, tmp_path / "spill")
-    con.execute("select a from range(6000000) t(a) order by hash(a) limit 1 offset 5000000").fetchall()
+    con.execute(
+        "select a from range(6000000) t(a) order by hash(a) limit 1 offset 5000000"
+    ).fetchall()
     assert (tmp_path / "spill").exists()
     con.close()
     assert not (tmp_path / "spill").exists()
@@ -56,7 +59,9 @@ def test_spill_is_used_and_removed(tmp_path: Path) -> None:
 
 def test_two_connections_spill_to_different_places() -> None:
     places = {
-        embedded.raw_connection("100MB").execute("select current_setting('temp_directory')").fetchone()
+        embedded.raw_connection("100MB")
+        .execute("select current_setting('temp_directory')")
+        .fetchone()
         for _ in range(2)
     }
     assert len(places) == 2
@@ -66,7 +71,9 @@ def test_spark_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(EngineError) as caught:
         spark.connect("local[2]")
-    assert str(caught.value) == ("local[2]: pyspark is not installed; install it with: pip install borgtrace[spark]")
+    assert str(caught.value) == (
+        "local[2]: pyspark is not installed; install it with: pip install borgtrace[spark]"
+    )
 
 
 class _Builder:
@@ -83,7 +90,9 @@ class _Builder:
     ("error", "message"),
     [
         (
-            RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."),
+            RuntimeError(
+                "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."
+            ),
             (
                 "local[2]: Spark cannot start: got [JAVA_GATEWAY_EXITED] Java gateway process exited "
                 "before sending its port number.; install Java 17 or later and set JAVA_HOME"

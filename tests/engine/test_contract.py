@@ -31,7 +31,9 @@ def test_table_reads_equal(con: Any, files: dict[str, list[str]], name: str) -> 
     table = engine.read_table(con, TABLES[name], files[name])
     result = engine.to_arrow(table)
     assert table.schema() == ibis_schema(TABLES[name])
-    assert [field.type for field in result.schema] == [field.type for field in arrow_schema(TABLES[name])]
+    assert [field.type for field in result.schema] == [
+        field.type for field in arrow_schema(TABLES[name])
+    ]
     assert _rows(result) == _rows(sample(name))
 
 
@@ -41,14 +43,18 @@ def test_no_files_give_an_empty_table_of_the_right_types(con: Any, name: str) ->
     result = engine.to_arrow(table)
     assert table.schema() == ibis_schema(TABLES[name])
     assert result.num_rows == 0
-    assert [field.type for field in result.schema] == [field.type for field in arrow_schema(TABLES[name])]
+    assert [field.type for field in result.schema] == [
+        field.type for field in arrow_schema(TABLES[name])
+    ]
 
 
 def test_missing_file_is_an_engine_error(con: Any) -> None:
     from borgtrace.errors import EngineError
 
     with pytest.raises(EngineError, match="cannot read machine_events") as caught:
-        engine.to_arrow(engine.read_table(con, TABLES["machine_events"], ["/nowhere/part-00000.parquet"]))
+        engine.to_arrow(
+            engine.read_table(con, TABLES["machine_events"], ["/nowhere/part-00000.parquet"])
+        )
     assert caught.value.way_out == "check the store with: borgtrace verify STORE"
 
 
@@ -58,12 +64,18 @@ def test_expression_over_two_tables_is_equal(con: Any, files: dict[str, list[str
     joined = events.join(usage.select("collection_id", "average_cpu"), "collection_id")
     result = engine.to_arrow(joined.group_by("type").agg(n=joined.count()).order_by("type"))
     # collection ids 0, −5, 2⁶³−1, 2⁵³+1 and −5 again: the pair of −5 matches itself four times
-    assert result.to_pylist() == [{"type": "KILL", "n": 1}, {"type": "SCHEDULE", "n": 4}, {"type": "SUBMIT", "n": 2}]
+    assert result.to_pylist() == [
+        {"type": "KILL", "n": 1},
+        {"type": "SCHEDULE", "n": 4},
+        {"type": "SUBMIT", "n": 2},
+    ]
 
 
 def test_integers_beside_null_keep_their_last_digit(con: Any, files: dict[str, list[str]]) -> None:
     events = engine.read_table(con, TABLES["instance_events"], files["instance_events"])
-    assert engine.to_arrow(events.select("machine_id"))["machine_id"].to_pylist().count(2**53 + 1) == 1
+    assert (
+        engine.to_arrow(events.select("machine_id"))["machine_id"].to_pylist().count(2**53 + 1) == 1
+    )
 
 
 def test_rows_in_memory_come_back_as_a_table_and_in_batches(con: Any) -> None:
@@ -78,6 +90,8 @@ def test_rows_in_memory_come_back_as_a_table_and_in_batches(con: Any) -> None:
 def test_a_column_that_files_of_an_earlier_version_lack_is_null(con: Any, tmp_path: Path) -> None:
     old = tmp_path / "part-00000.parquet"
     pq.write_table(sample("machine_events").drop_columns(["platform_id"]), old)
-    rows = engine.to_arrow(engine.read_table(con, TABLES["machine_events"], [str(old)], name="old")).to_pylist()
+    rows = engine.to_arrow(
+        engine.read_table(con, TABLES["machine_events"], [str(old)], name="old")
+    ).to_pylist()
     expected = [row | {"platform_id": None} for row in sample("machine_events").to_pylist()]
     assert sorted(rows, key=_key) == sorted(expected, key=_key)

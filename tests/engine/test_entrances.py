@@ -127,7 +127,9 @@ def _select(store: Store, predicate: str) -> object:
 
 ENTRANCES: dict[str, Callable[[Path], Run]] = {
     "Store.sql": lambda store: partial(_query, borgtrace.open(store)),
-    "Store.sql, explained": lambda store: partial(_query, borgtrace.open(store), "EXPLAIN ANALYZE "),
+    "Store.sql, explained": lambda store: partial(
+        _query, borgtrace.open(store), "EXPLAIN ANALYZE "
+    ),
     "Store.stream": lambda store: partial(_stream, borgtrace.open(store)),
     "Store.traces": lambda store: borgtrace.open(store).traces,
     "EngineTables.of": lambda store: lambda p: EngineTables.of(store, where=p),
@@ -135,17 +137,28 @@ ENTRANCES: dict[str, Callable[[Path], Run]] = {
     "tables without a store": lambda store: tiny(tasks=[{"collection_id": 1}]).filter,
     "datasets.Selection": lambda store: partial(_select, borgtrace.open(store)),
     "borgtrace sql": lambda store: _command("sql", str(store), f"{QUERY}SQL"),
-    "borgtrace analyze": lambda store: _command("analyze", str(store), "data_quality", "--where", "SQL"),
-    "borgtrace dataset": lambda store: _command("dataset", str(store), f"{store}.new", "--where", "SQL"),
+    "borgtrace analyze": lambda store: _command(
+        "analyze", str(store), "data_quality", "--where", "SQL"
+    ),
+    "borgtrace dataset": lambda store: _command(
+        "dataset", str(store), f"{store}.new", "--where", "SQL"
+    ),
 }
 """Every place that takes SQL: given a store, a function of a predicate."""
 PREDICATES = [
-    name for name in ENTRANCES if name not in ("Store.sql", "Store.sql, explained", "Store.stream", "borgtrace sql")
+    name
+    for name in ENTRANCES
+    if name not in ("Store.sql", "Store.sql, explained", "Store.stream", "borgtrace sql")
 ]
 
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
-def test_no_attack_reads_a_file(small: Path, outside: Path, entrance: str, capfd: pytest.CaptureFixture[str]) -> None:  # noqa: F811
+def test_no_attack_reads_a_file(
+    small: Path,  # noqa: F811
+    outside: Path,
+    entrance: str,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     run = ENTRANCES[entrance](small)
     before = sorted(outside.iterdir()), sorted(small.rglob("*"))
     # A command begins anew each time: an eighth of them takes as long as all do elsewhere.
@@ -182,7 +195,9 @@ def test_what_is_meant_well_is_answered(small: Path, entrance: str) -> None:  # 
 
 def test_the_ids_of_a_predicate_are_those_of_the_store(small: Path) -> None:  # noqa: F811
     tables = EngineTables.of(small, where="collection_id = 10 OR n_windows = 1")
-    found = to_arrow(tables.instance_usage.select("collection_id", "instance_index").distinct()).to_pylist()
+    found = to_arrow(
+        tables.instance_usage.select("collection_id", "instance_index").distinct()
+    ).to_pylist()
     assert sorted(map(tuple, map(dict.values, found))) == [(10, 0), (10, 1), (30, 7)]
     again = to_arrow(tables.filter("instance_index = 1 -- of those").instance_usage).to_pylist()
     assert {(row["collection_id"], row["instance_index"]) for row in again} == {(10, 1)}

@@ -168,17 +168,23 @@ def con(root: Path) -> duckdb.DuckDBPyConnection:
 
 
 def _fill(sql: str, root: Path) -> str:
-    return sql.replace("{root}", str(root).replace("'", "''")).replace("{outside}", str(root.parent / "outside"))
+    return sql.replace("{root}", str(root).replace("'", "''")).replace(
+        "{outside}", str(root.parent / "outside")
+    )
 
 
 def _digest(folder: Path) -> dict[str, str]:
     return {
-        str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
     }
 
 
 @pytest.mark.parametrize("sql", STATEMENTS)
-def test_statements_that_are_not_questions_are_refused(con: duckdb.DuckDBPyConnection, root: Path, sql: str) -> None:
+def test_statements_that_are_not_questions_are_refused(
+    con: duckdb.DuckDBPyConnection, root: Path, sql: str
+) -> None:
     before = _digest(root.parent)
     with pytest.raises(UsageError, match=r"^query: "):
         guard.query(con, _fill(sql, root))
@@ -187,13 +193,19 @@ def test_statements_that_are_not_questions_are_refused(con: duckdb.DuckDBPyConne
 
 
 @pytest.mark.parametrize("sql", FUNCTIONS)
-def test_table_functions_that_reach_elsewhere_are_refused(con: duckdb.DuckDBPyConnection, root: Path, sql: str) -> None:
-    with pytest.raises(UsageError, match="query: table function not allowed: expected one of duckdb_columns"):
+def test_table_functions_that_reach_elsewhere_are_refused(
+    con: duckdb.DuckDBPyConnection, root: Path, sql: str
+) -> None:
+    with pytest.raises(
+        UsageError, match="query: table function not allowed: expected one of duckdb_columns"
+    ):
         guard.query(con, _fill(sql, root))
 
 
 @pytest.mark.parametrize("sql", OUTSIDE)
-def test_nothing_outside_the_store_is_read(con: duckdb.DuckDBPyConnection, root: Path, sql: str) -> None:
+def test_nothing_outside_the_store_is_read(
+    con: duckdb.DuckDBPyConnection, root: Path, sql: str
+) -> None:
     with pytest.raises(BorgtraceError) as caught:
         guard.query(con, _fill(sql, root))
     text = str(caught.value)
@@ -213,7 +225,9 @@ def test_questions_are_answered(con: duckdb.DuckDBPyConnection, root: Path, sql:
     )
 
 
-def test_even_without_the_check_only_the_store_can_be_touched(con: duckdb.DuckDBPyConnection, root: Path) -> None:
+def test_even_without_the_check_only_the_store_can_be_touched(
+    con: duckdb.DuckDBPyConnection, root: Path
+) -> None:
     """The second wall alone: what the connection itself refuses."""
     for sql in (
         "COPY machine_events TO '{outside}/evil.parquet'",
@@ -249,7 +263,11 @@ def test_stream_gives_batches_and_maps_late_errors(con: duckdb.DuckDBPyConnectio
     assert sum(batch.num_rows for batch in batches) == 250_000
     assert len(batches) > 1
     with pytest.raises(UsageError, match=r"^query: Conversion Error: "):
-        list(guard.stream(con, "SELECT cast(if(a < 240000, '1', 'x') AS int) FROM range(250000) AS t(a)"))
+        list(
+            guard.stream(
+                con, "SELECT cast(if(a < 240000, '1', 'x') AS int) FROM range(250000) AS t(a)"
+            )
+        )
 
 
 def test_stream_checks_before_anything_runs(con: duckdb.DuckDBPyConnection) -> None:
@@ -260,12 +278,18 @@ def test_stream_checks_before_anything_runs(con: duckdb.DuckDBPyConnection) -> N
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        ("", "query: not one statement: expected one SELECT, got 0 statements; only a query can be answered"),
+        (
+            "",
+            "query: not one statement: expected one SELECT, got 0 statements; only a query can be answered",
+        ),
         (
             "SELECT 1; SELECT 2",
             "query: not one statement: expected one SELECT, got 2 statements; only a query can be answered",
         ),
-        ("COPY t TO 'x'", "query: not a SELECT: expected one SELECT, got COPY; only a query can be answered"),
+        (
+            "COPY t TO 'x'",
+            "query: not a SELECT: expected one SELECT, got COPY; only a query can be answered",
+        ),
         (
             "WITH x AS (DELETE FROM t RETURNING *) SELECT * FROM x",
             "query: part of it writes: expected one SELECT, got DELETE; only a query can be answered",

@@ -52,7 +52,9 @@ def test_batches_of_duckdb_are_not_all_rows_at_once(monkeypatch: pytest.MonkeyPa
 def test_nothing_is_installed_and_no_python_variable_is_a_table() -> None:
     given = pa.table({"a": [1]})
     con = embedded.raw_connection("100MB")
-    assert con.execute("SELECT current_setting('autoinstall_known_extensions')").fetchone() == (False,)
+    assert con.execute("SELECT current_setting('autoinstall_known_extensions')").fetchone() == (
+        False,
+    )
     with pytest.raises(duckdb.CatalogException):
         con.execute("FROM given")
     assert given.num_rows == 1
@@ -61,7 +63,9 @@ def test_nothing_is_installed_and_no_python_variable_is_a_table() -> None:
 def test_a_bar_that_was_on_is_off() -> None:
     con = duckdb.connect()
     con.execute("SET enable_progress_bar = true")
-    assert embedded.without_bar(con).execute("SELECT current_setting('enable_progress_bar')").fetchone() == (False,)
+    assert embedded.without_bar(con).execute(
+        "SELECT current_setting('enable_progress_bar')"
+    ).fetchone() == (False,)
 
 
 def test_files_of_an_earlier_version_are_told_by_their_columns(tmp_path: Path) -> None:
@@ -70,7 +74,9 @@ def test_files_of_an_earlier_version_are_told_by_their_columns(tmp_path: Path) -
     pq.write_table(rows.drop_columns(["platform_id"]), old)
     pq.write_table(rows, new)
     assert (is_current(table, [new]), is_current(table, [old, new])) == (True, False)
-    assert stored_names(table, [old, new]) == {name: name for name in table.names} | {"platform_id": None}
+    assert stored_names(table, [old, new]) == {name: name for name in table.names} | {
+        "platform_id": None
+    }
     # All files were written by one version: the first one tells.
     assert stored_names(table, [new, old])["platform_id"] == "platform_id"
     assert stored_types(new)["cpu_capacity"] == "float32"
@@ -89,7 +95,9 @@ def test_a_condition_is_one(predicate: str) -> None:
 
 def test_a_condition_may_end_in_a_remark() -> None:
     con = duckdb.connect()
-    assert con.execute(f"SELECT 1 WHERE {guard.condition('true -- all')} AND true").fetchall() == [(1,)]
+    assert con.execute(f"SELECT 1 WHERE {guard.condition('true -- all')} AND true").fetchall() == [
+        (1,)
+    ]
 
 
 def test_tasks_in_memory_are_all_that_their_connection_sees() -> None:
@@ -104,7 +112,9 @@ def test_tasks_in_memory_are_all_that_their_connection_sees() -> None:
 def test_a_table_that_is_like_no_other_suggests_none() -> None:
     with pytest.raises(UsageError) as caught:
         guard.query(guard.open_tasks(pa.table({"a": [1]})), "FROM qqqqqq")
-    assert str(caught.value) == ("query: table qqqqqq does not exist; every table and column: borgtrace info --schema")
+    assert str(caught.value) == (
+        "query: table qqqqqq does not exist; every table and column: borgtrace info --schema"
+    )
 
 
 def test_a_locked_connection_loads_nothing_by_itself(tmp_path: Path) -> None:
@@ -142,10 +152,22 @@ def test_an_order_stays_where_a_limit_needs_it() -> None:
 @pytest.mark.parametrize(
     ("name", "columns", "n_bytes"),
     [
-        ("instance_events", ["is_on_dedicated_machine", "machine_id", "source_row"], 8),  # both from machine_id
-        ("instance_constraints", ["position", "source_part", "name"], 46),  # a text of 44 letters, and 2
+        (
+            "instance_events",
+            ["is_on_dedicated_machine", "machine_id", "source_row"],
+            8,
+        ),  # both from machine_id
+        (
+            "instance_constraints",
+            ["position", "source_part", "name"],
+            46,
+        ),  # a text of 44 letters, and 2
         ("machine_attributes", ["is_deleted", "time"], 1 + 8),
-        ("instance_usage", ["cpu_usage_distribution", "tail_cpu_usage_distribution"], 11 * 8 + 9 * 8),
+        (
+            "instance_usage",
+            ["cpu_usage_distribution", "tail_cpu_usage_distribution"],
+            11 * 8 + 9 * 8,
+        ),
         ("instance_events", ["disk_request"], 0),  # 2019 has none
     ],
 )
@@ -163,7 +185,10 @@ def test_what_spark_is_asked_for() -> None:
     assert "spark.executor.memory" not in here
     # A driver needs 450 MB: less is not asked for.
     there = spark._configuration("spark://host:7077", "100MB", None)
-    assert (there["spark.local.dir"], there["spark.executor.memory"]) == (tempfile.gettempdir(), "512m")
+    assert (there["spark.local.dir"], there["spark.executor.memory"]) == (
+        tempfile.gettempdir(),
+        "512m",
+    )
     assert "spark.driver.memory" not in there
 
 
@@ -186,11 +211,18 @@ def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
             return self
 
     builder = Builder()
-    monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(SparkSession=SimpleNamespace(builder=builder)))
+    monkeypatch.setitem(
+        sys.modules, "pyspark.sql", SimpleNamespace(SparkSession=SimpleNamespace(builder=builder))
+    )
     monkeypatch.setitem(vars(ibis), "pyspark", SimpleNamespace(connect=lambda session: session))
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     assert spark.connect("local[1]", spark__executor__cores="1") is builder
-    wanted = {"master": "local[1]", "name": "borgtrace", "level": "FATAL", "spark.executor.cores": "1"}
+    wanted = {
+        "master": "local[1]",
+        "name": "borgtrace",
+        "level": "FATAL",
+        "spark.executor.cores": "1",
+    }
     # Two pieces for each thread.
     wanted |= {"spark.sql.shuffle.partitions": 6}
     assert wanted.items() <= builder.asked.items()
@@ -205,7 +237,8 @@ def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "is_java"), [("Java not found", True), ("no master\nat Java.run", False), ("no\n\nJava", False)]
+    ("said", "is_java"),
+    [("Java not found", True), ("no master\nat Java.run", False), ("no\n\nJava", False)],
 )
 def test_java_is_named_where_it_is_missing(said: str, is_java: bool) -> None:
     def fail() -> None:
@@ -302,7 +335,9 @@ def test_an_interruption_is_repeated_but_not_without_a_pause() -> None:
     assert 2 <= len(interruptions) < 200
 
 
-def test_what_an_interrupted_query_says_of_itself_is_that_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_an_interrupted_query_says_of_itself_is_that_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The query may end before its thread has heard of the signal, which does not come here at all."""
     interrupted = threading.Event()
     monkeypatch.setattr(signal, "pthread_kill", lambda thread, number: None)
@@ -323,7 +358,9 @@ def test_nothing_is_left_of_a_time_limit() -> None:
         assert threading.enumerate() == before
 
 
-def test_results_come_in_the_order_of_the_items_unless_as_they_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_come_in_the_order_of_the_items_unless_as_they_are_ready(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     kinds = []
 
     def pool(**options: Any) -> Any:
@@ -336,7 +373,9 @@ def test_results_come_in_the_order_of_the_items_unless_as_they_are_ready(monkeyp
     assert kinds == ["generator", "generator_unordered"]
 
 
-def test_workers_keep_their_memory_unless_the_user_has_said_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_keep_their_memory_unless_the_user_has_said_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # Nobody starts: what a worker inherits is the environment of this process.
     monkeypatch.setattr(processes, "Parallel", lambda **_: lambda _: iter(()))
     monkeypatch.setattr(os, "environ", {"MALLOC_TRIM_THRESHOLD_": "5"})

@@ -70,7 +70,12 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("victim", ["executor", "driver"])
-def test_what_is_killed_is_made_up_for(master: str, cell: Path, tmp_path: Path, victim: str) -> None:  # noqa: F811
+def test_what_is_killed_is_made_up_for(
+    master: str,  # noqa: F811
+    cell: Path,
+    tmp_path: Path,
+    victim: str,
+) -> None:
     words = ("ingest", str(cell / "raw"), "--store", str(tmp_path / "store"), "--engine", master)
     process = begin(*words)
     staged(tmp_path / "store", process)
@@ -93,7 +98,18 @@ def test_experiments_and_datasets_are_those_of_this_machine(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     store = str(cell / "store")
-    words = ["colocate", store, "--experiment", "packing_base", "--tasks", "200", "--size", "50", "--instances", "2"]
+    words = [
+        "colocate",
+        store,
+        "--experiment",
+        "packing_base",
+        "--tasks",
+        "200",
+        "--size",
+        "50",
+        "--instances",
+        "2",
+    ]
     asked = [[*words, "--realizations", "200"], ["dataset", store]]
     for where in (["--engine", master], []):
         out = str(tmp_path / f"set {len(where)}")
@@ -107,6 +123,11 @@ def test_experiments_and_datasets_are_those_of_this_machine(
             with suppress(SystemExit):
                 main(command)
             here = capsys.readouterr().out
-            assert here.replace(out, "") == (tmp_path / command[0]).read_text().replace(str(tmp_path / "set 2"), "")
+            assert here.replace(out, "") == (tmp_path / command[0]).read_text().replace(
+                str(tmp_path / "set 2"), ""
+            )
     for path in (tmp_path / "set 0").rglob("*.tfrecord"):
-        assert path.read_bytes() == (tmp_path / "set 2" / path.relative_to(tmp_path / "set 0")).read_bytes()
+        assert (
+            path.read_bytes()
+            == (tmp_path / "set 2" / path.relative_to(tmp_path / "set 0")).read_bytes()
+        )

@@ -58,13 +58,19 @@ def test_results_come_in_order_from_other_processes(tasks: SparkTasks) -> None:
 @on_spark
 def test_what_a_task_raises(tasks: SparkTasks) -> None:
     def work(item: int) -> None:
-        raise SourceError("part", "cannot be read", way_out="fetch it again") if item else ValueError("no such thing")
+        raise (
+            SourceError("part", "cannot be read", way_out="fetch it again")
+            if item
+            else ValueError("no such thing")
+        )
 
     with pytest.raises(SourceError, match=r"^part: cannot be read; fetch it again$"):
         list(tasks.map(work, [1]))
     with pytest.raises(EngineError) as caught:
         list(tasks.map(work, [0]))
-    told = "local[2]: a task failed: got ValueError: no such thing; the log of the executor says more"
+    told = (
+        "local[2]: a task failed: got ValueError: no such thing; the log of the executor says more"
+    )
     assert str(caught.value) == told
 
 
@@ -126,7 +132,9 @@ def test_what_a_task_raises_ends_the_others(context: _Context) -> None:
     assert context.said == ["cancelled", "destroyed"]
 
 
-def test_nobody_is_advised_where_tasks_are_given_up(context: _Context, recwarn: pytest.WarningsRecorder) -> None:
+def test_nobody_is_advised_where_tasks_are_given_up(
+    context: _Context, recwarn: pytest.WarningsRecorder
+) -> None:
     def work(item: int) -> int:
         if item:
             raise SourceError("part", "cannot be read", way_out="fetch it again")
@@ -151,7 +159,10 @@ def test_threads_that_wait_are_two_for_each_core_and_take_item_by_item(
     for ordered in (True, False):
         assert list(SparkTasks("spark://host:7077").map(abs, [1], ordered=ordered)) == []
     options = {"backend": "threading", "batch_size": 1, "pre_dispatch": "n_jobs"}
-    assert asked == [(6, options | {"return_as": "generator"}), (6, options | {"return_as": "generator_unordered"})]
+    assert asked == [
+        (6, options | {"return_as": "generator"}),
+        (6, options | {"return_as": "generator_unordered"}),
+    ]
 
 
 def write_usage(raw: Path) -> None:
@@ -202,16 +213,26 @@ def test_a_store_made_on_spark_is_that_of_this_machine(
 
 
 @on_spark
-def test_a_dataset_made_on_spark_is_that_of_this_machine(tasks: SparkTasks, here: Path, tmp_path: Path) -> None:
+def test_a_dataset_made_on_spark_is_that_of_this_machine(
+    tasks: SparkTasks, here: Path, tmp_path: Path
+) -> None:
     store = borgtrace.open(here / "store")
-    asked = DatasetOptions(selection=Selection(min_length=1, gaps="grid"), shards=2, statics=("tier",), format="npz")
+    asked = DatasetOptions(
+        selection=Selection(min_length=1, gaps="grid"), shards=2, statics=("tier",), format="npz"
+    )
     told: list[tuple[str, int, int]] = []
     build(store, tmp_path / "here", asked)
     build(store, tmp_path / "there", asked, threads=tasks, progress=lambda *step: told.append(step))
-    files = sorted(path.relative_to(tmp_path / "here") for path in (tmp_path / "here").rglob("*") if path.is_file())
+    files = sorted(
+        path.relative_to(tmp_path / "here")
+        for path in (tmp_path / "here").rglob("*")
+        if path.is_file()
+    )
     assert len(files) == 8
     for file in files:
-        assert (tmp_path / "here" / file).read_bytes() == (tmp_path / "there" / file).read_bytes(), file
+        assert (tmp_path / "here" / file).read_bytes() == (
+            tmp_path / "there" / file
+        ).read_bytes(), file
     assert told[-1] == ("write", 6, 6)
 
 
@@ -219,16 +240,23 @@ def test_a_dataset_made_on_spark_is_that_of_this_machine(tasks: SparkTasks, here
 def test_cells_of_experiments_judged_on_spark_are_those_of_this_machine(tasks: SparkTasks) -> None:
     pool = synthetic_pool(60, seed=1)
     sizes = Options(tasks=60, realizations=100, instances=2, size=20)
-    cells = [Cell(parse_estimator("gpa:0.01")), Cell(parse_estimator("gpa:0.01"), is_rebalanced=False)]
+    cells = [
+        Cell(parse_estimator("gpa:0.01")),
+        Cell(parse_estimator("gpa:0.01"), is_rebalanced=False),
+    ]
     found = [study.grid(sizes).outcomes(cells) for study in (Study(pool), Study(pool, tasks))]
     assert len(found[0]) == 4
     assert found[0] == found[1]
     judged, learned = Study(pool, tasks).halves(sizes)
     expected = Study(pool).halves(sizes)
-    assert [judged.outcomes(cells), learned.outcomes(cells)] == [grid.outcomes(cells) for grid in expected]
+    assert [judged.outcomes(cells), learned.outcomes(cells)] == [
+        grid.outcomes(cells) for grid in expected
+    ]
 
 
-def test_workers_that_write_to_another_disk_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_write_to_another_disk_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (source,) = discover([write_part(tmp_path / "raw", "task_usage", USAGE)]).sources
     entry = staging.stage(source, tmp_path / "elsewhere")
     assert isinstance(entry, SourceEntry)
@@ -249,7 +277,8 @@ def test_where_tasks_run() -> None:
 
 
 JAVA = (
-    "An error occurred while calling o7.collect.\n: org.apache.spark.SparkException: Job aborted due to stage failure: "
+    "An error occurred while calling o7.collect.\n"
+    ": org.apache.spark.SparkException: Job aborted due to stage failure: "
 )
 LOST = "Task 0 in stage 0.0 failed 4 times, most recent failure: Lost task 0.3 in stage 0.0 (TID 3) (h executor 0): "
 
@@ -307,7 +336,13 @@ WORKERS = [{"memoryfree": 900, "state": "ALIVE"}, {"memoryfree": 5000, "state": 
 @pytest.mark.parametrize(
     ("page", "got"),
     [
-        ({"url": "spark://host:7077", "workers": [*WORKERS, {"memoryfree": 1024, "state": "ALIVE"}]}, "900m, 1024m"),
+        (
+            {
+                "url": "spark://host:7077",
+                "workers": [*WORKERS, {"memoryfree": 1024, "state": "ALIVE"}],
+            },
+            "900m, 1024m",
+        ),
         ({"url": "spark://host:7077", "workers": WORKERS[1:]}, "no worker"),
         ({"url": "spark://host:7078", "workers": WORKERS}, "nothing from http://host:8080/json/"),
         (None, "nothing from http://host:8080/json/"),
@@ -354,10 +389,15 @@ def test_the_engine_of_ingest_is_one_of_the_engines(tmp_path: Path) -> None:
     assert engine.tasks_on("local[3]") == SparkTasks("local[3]")
 
 
-def test_a_store_goes_to_workers_under_a_name_that_they_understand(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_goes_to_workers_under_a_name_that_they_understand(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(here)
     store = borgtrace.open("store")
     sent = pickle.loads(pickle.dumps(store))
     assert (sent.path, sent.digest, sent.memory) == (here / "store", store.digest, store.memory)
     # A URL is the same everywhere.
-    assert str(pickle.loads(pickle.dumps(Store(place("s3://b/store"), store.manifest))).path) == "s3://b/store"
+    assert (
+        str(pickle.loads(pickle.dumps(Store(place("s3://b/store"), store.manifest))).path)
+        == "s3://b/store"
+    )

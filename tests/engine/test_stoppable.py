@@ -19,7 +19,9 @@ from borgtrace.errors import EngineError, UsageError
 from tests.store.conftest import small  # noqa: F401 - the store of two jobs, as a fixture
 
 # Hours of work, little memory: that a test ends at all says that the query was stopped.
-ENDLESS = "SELECT count(*) FROM range(1000000000) AS a(n), range(1000000) AS b(m) WHERE hash(n + m) = 7"
+ENDLESS = (
+    "SELECT count(*) FROM range(1000000000) AS a(n), range(1000000) AS b(m) WHERE hash(n + m) = 7"
+)
 MESSAGE = "query: stopped after 0.3 s; allow more with --timeout, or ask for less"
 
 
@@ -85,7 +87,9 @@ def test_work_of_any_kind_stops_when_its_time_is_over(is_query: bool) -> None:
     free = duckdb.connect()
     before = signal.getsignal(signal.SIGALRM)
     with pytest.raises(EngineError) as caught:
-        within(0.3, lambda: free.execute(ENDLESS) if is_query else _endless_python(), free.interrupt)
+        within(
+            0.3, lambda: free.execute(ENDLESS) if is_query else _endless_python(), free.interrupt
+        )
     assert (str(caught.value), caught.value.exit_code) == (MESSAGE, 7)
     assert signal.getsignal(signal.SIGALRM) == before
     assert free.execute("SELECT 1").fetchall() == [(1,)]
@@ -164,16 +168,24 @@ def test_explain_shows_the_plan(con: duckdb.DuckDBPyConnection, sql: str) -> Non
             "EXPLAIN SELECT 1; SELECT 2",
             "query: not one statement: expected one SELECT, got 2 statements; only a query can be answered",
         ),
-        ("EXPLAIN EXPLAIN ANALYZE SELECT 1", 'query: Parser Error: syntax error at or near "EXPLAIN"'),
+        (
+            "EXPLAIN EXPLAIN ANALYZE SELECT 1",
+            'query: Parser Error: syntax error at or near "EXPLAIN"',
+        ),
         (
             "EXPLAIN (FORMAT json) COPY (SELECT 1) TO '/tmp/evil.csv'",
             "query: not a SELECT: expected one SELECT, got COPY; only a query can be answered",
         ),
-        ("EXPLAIN (FORMAT 'json') SELECT 1", 'query: Parser Error: syntax error at or near "FORMAT"'),
+        (
+            "EXPLAIN (FORMAT 'json') SELECT 1",
+            'query: Parser Error: syntax error at or near "FORMAT"',
+        ),
         ("EXPLAIN", 'query: Parser Error: syntax error at or near "EXPLAIN"'),
     ],
 )
-def test_explain_of_anything_else_is_refused(con: duckdb.DuckDBPyConnection, sql: str, message: str) -> None:
+def test_explain_of_anything_else_is_refused(
+    con: duckdb.DuckDBPyConnection, sql: str, message: str
+) -> None:
     with pytest.raises(UsageError) as caught:
         guard.query(con, sql)
     assert str(caught.value) == message

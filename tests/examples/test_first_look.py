@@ -17,11 +17,15 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     client = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    (parameters,) = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ()))
+    (parameters,) = (
+        cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ())
+    )
     assert parameters.source.startswith("machines, hours, seed = ")
     parameters.source = 'machines, hours, seed = 20, 4, 1\nfolder = "toy"'
     folder = tmp_path_factory.mktemp("notebook")
-    client.NotebookClient(notebook, timeout=180, resources={"metadata": {"path": str(folder)}}).execute()
+    client.NotebookClient(
+        notebook, timeout=180, resources={"metadata": {"path": str(folder)}}
+    ).execute()
     return notebook
 
 
@@ -39,7 +43,11 @@ def test_it_is_committed_without_outputs() -> None:
 
 def test_nothing_is_complained_of(executed: Any) -> None:
     outputs = [output for cell in executed.cells for output in cell.get("outputs", ())]
-    assert not [o for o in outputs if o.output_type == "stream" and o.name == "stderr" and "Warning" in o.text]
+    assert not [
+        o
+        for o in outputs
+        if o.output_type == "stream" and o.name == "stderr" and "Warning" in o.text
+    ]
 
 
 def test_store_results_and_frames_are_shown_as_tables(executed: Any) -> None:
@@ -49,7 +57,9 @@ def test_store_results_and_frames_are_shown_as_tables(executed: Any) -> None:
     assert "<table" in _shown(executed, "\nowners")["text/html"]
     question = _shown(executed, "\nutilization")["text/html"]
     assert "How much of the cell is used" in question
-    assert "none of the claims can be judged" in question  # four hours of a toy are too few for a verdict
+    assert (
+        "none of the claims can be judged" in question
+    )  # four hours of a toy are too few for a verdict
     assert "needs instance_usage of" in question
     assert "first-look" not in question
 
@@ -57,4 +67,6 @@ def test_store_results_and_frames_are_shown_as_tables(executed: Any) -> None:
 @pytest.mark.parametrize("source", ["chart(life)", "utilization.plot()", "packing.plot()"])
 def test_charts_are_drawn(executed: Any, source: str) -> None:
     shown = _shown(executed, source)
-    assert any(kind.startswith("application/vnd.vegalite") or kind == "text/html" for kind in shown), shown.keys()
+    assert any(
+        kind.startswith("application/vnd.vegalite") or kind == "text/html" for kind in shown
+    ), shown.keys()

@@ -19,7 +19,10 @@ BASE = "http://127.0.0.1:8321"
 TOKEN = "only-once"
 CELL = {
     "machine_events": ["0,7,0,PLATFORM,0.5,0.25", "0,8,0,PLATFORM,1,1", "1500000000,8,1,,,"],
-    "job_events": [f"600000000,,100,0,{HASH},2,{HASH},{HASH}", "610000000,,200,0,bob,0,name,logical"],
+    "job_events": [
+        f"600000000,,100,0,{HASH},2,{HASH},{HASH}",
+        "610000000,,200,0,bob,0,name,logical",
+    ],
     "task_events": [
         f"600000000,,100,0,,0,{HASH},2,9,0.25,0.125,0.001,0",
         f"600000000,,100,1,,0,{HASH},2,9,0.25,0.125,0.001,0",
@@ -91,11 +94,15 @@ def cell(cell_store: Path) -> TestClient:
 @pytest.fixture(scope="session")
 def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A job and a task for each hostile name, which is its user, its names, and the value of its constraint."""
-    names = list(enumerate((HASH, *HOSTILE), 1000))  # by the first line a file is known for what it is
+    names = list(
+        enumerate((HASH, *HOSTILE), 1000)
+    )  # by the first line a file is known for what it is
     raw = {
         "machine_events": [f"0,7,0,{HASH},0.5,0.25"],
         "job_events": [f"600000000,,{job},0,{name},2,{name},{name}" for job, name in names],
-        "task_events": [f"{600000000 + job},,{job},0,7,1,{name},2,9,0.25,0.125,0.001,0" for job, name in names],
+        "task_events": [
+            f"{600000000 + job},,{job},0,7,1,{name},2,9,0.25,0.125,0.001,0" for job, name in names
+        ],
         "task_constraints": [f"600000000,{job},0,0,{HASH},{name}" for job, name in names],
     }
     return write_store(tmp_path_factory.mktemp("hostile"), raw)

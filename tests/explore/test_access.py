@@ -19,10 +19,19 @@ from .conftest import BASE, TOKEN
 def stranger(cell_store: Path) -> TestClient:
     """A client of a server that nobody has opened yet."""
     opened = borgtrace.open(cell_store)
-    return TestClient(application(Trace.of(opened, pyramid(opened)), TOKEN), base_url=BASE, follow_redirects=False)
+    return TestClient(
+        application(Trace.of(opened, pyramid(opened)), TOKEN), base_url=BASE, follow_redirects=False
+    )
 
 
-PATHS = ["/", "/machine/7", "/sql?q=select+1", "/data/cell/cpu.json", "/static/explore.js", "/nothing"]
+PATHS = [
+    "/",
+    "/machine/7",
+    "/sql?q=select+1",
+    "/data/cell/cpu.json",
+    "/static/explore.js",
+    "/nothing",
+]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -88,7 +97,9 @@ def test_a_name_that_is_not_this_machines_is_refused(cell: TestClient, host: str
     assert "This address is not this machine" in answer.text
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:1", "127.0.0.1", "127.0.0.1:65535", "[::1]:8321", "[::1]"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:1", "127.0.0.1", "127.0.0.1:65535", "[::1]:8321", "[::1]"]
+)
 def test_this_machine_on_any_port_is_accepted(cell: TestClient, host: str) -> None:
     cookie = "; ".join(f"{name}={value}" for name, value in cell.cookies.items())
     assert cell.get("/", headers={"host": host, "cookie": cookie}).status_code == 200
@@ -112,11 +123,16 @@ def test_another_origin_is_refused(cell: TestClient, headers: dict[str, str]) ->
 
 
 def test_a_link_on_another_page_does_not_spend_the_token(stranger: TestClient) -> None:
-    assert stranger.get(f"/?token={TOKEN}", headers={"sec-fetch-site": "cross-site"}).status_code == 403
+    assert (
+        stranger.get(f"/?token={TOKEN}", headers={"sec-fetch-site": "cross-site"}).status_code
+        == 403
+    )
     assert stranger.get(f"/?token={TOKEN}").status_code == 303
 
 
-@pytest.mark.parametrize("headers", [{"origin": BASE}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}])
+@pytest.mark.parametrize(
+    "headers", [{"origin": BASE}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}]
+)
 def test_its_own_pages_are_accepted(cell: TestClient, headers: dict[str, str]) -> None:
     assert cell.get("/data/cell/cpu.json", headers=headers).status_code == 200
 
@@ -142,7 +158,13 @@ def test_every_answer_has_the_headers(cell: TestClient, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/static/../pages.py", "/static/%2e%2e/pages.py", "/static/..%2f..%2f__init__.py", "/static//etc/passwd"]
+    "path",
+    [
+        "/static/../pages.py",
+        "/static/%2e%2e/pages.py",
+        "/static/..%2f..%2f__init__.py",
+        "/static//etc/passwd",
+    ],
 )
 def test_only_files_of_the_page_are_served(cell: TestClient, path: str) -> None:
     assert cell.get(path).status_code == 404

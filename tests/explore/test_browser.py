@@ -36,7 +36,9 @@ def hostile_base(hostile_store: Path, driver: Any, command: Words) -> Iterator[s
 
 
 def serving(words: list[str], driver: Any) -> Iterator[str]:
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         driver.get(address)
@@ -65,7 +67,9 @@ def show(driver: Any, address: str, width: int = 1280, *, dark: bool = False) ->
 
 def quiet(driver: Any) -> None:
     """Nothing was refused by the policy, and nothing failed."""
-    assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+    assert [
+        entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")
+    ] == []
 
 
 def path(driver: Any) -> str:
@@ -87,19 +91,26 @@ def test_from_the_cell_to_a_window_and_back_by_click(driver: Any, base: str, wid
         driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
         # From the middle of the element, as Selenium counts.
         x, y = (
-            element.size[side] * share - element.size[side] / 2 for side, share in (("width", right), ("height", down))
+            element.size[side] * share - element.size[side] / 2
+            for side, share in (("width", right), ("height", down))
         )
         ActionChains(driver).move_to_element_with_offset(element, int(x), int(y)).click().perform()
 
     show(driver, base, width)
     drawn(driver)
-    click(driver.find_element("css selector", "[data-draw=heat] .u-over"), 0.1, 0.75)  # the second of two machines
+    click(
+        driver.find_element("css selector", "[data-draw=heat] .u-over"), 0.1, 0.75
+    )  # the second of two machines
     wait_for(lambda: path(driver) == "/machine/8")
     drawn(driver)
-    click(driver.find_element("css selector", ".lanes canvas"), 0.5, 0.7)  # its only task, below the axis
+    click(
+        driver.find_element("css selector", ".lanes canvas"), 0.5, 0.7
+    )  # its only task, below the axis
     wait_for(lambda: path(driver) == "/task/200/0")
     drawn(driver)
-    click(driver.find_element("css selector", "[data-source$=cpu] .u-over"), 0.3, 0.5)  # 600 s + 0.3 · 1200 s
+    click(
+        driver.find_element("css selector", "[data-source$=cpu] .u-over"), 0.3, 0.5
+    )  # 600 s + 0.3 · 1200 s
     wait_for(lambda: path(driver) == "/task/200/0?window=900000000")
     assert "The window from 0.2500 h to 0.2917 h" in driver.find_element("id", "window").text
     quiet(driver)
@@ -115,7 +126,10 @@ def test_from_the_cell_to_a_window_by_keys_alone(driver: Any, base: str, width: 
     show(driver, base, width)
     drawn(driver)
     press(driver, "[data-draw=heat] .canvas", Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
-    assert "machine 8, 1 May, 19:05: 12.5 % used" in driver.find_element("css selector", "[data-told]").text
+    assert (
+        "machine 8, 1 May, 19:05: 12.5 % used"
+        in driver.find_element("css selector", "[data-told]").text
+    )
     press(driver, "[data-draw=heat] .canvas", Keys.ENTER)
     wait_for(lambda: path(driver) == "/machine/8")
     drawn(driver)
@@ -139,7 +153,9 @@ def test_the_tab_key_reaches_every_chart_and_leaves_it(driver: Any, base: str) -
         ActionChains(driver).send_keys(Keys.TAB).perform()
         script = "const e = document.activeElement; return e.closest('[data-draw]')?.dataset.source ?? e.textContent"
         seen.append(driver.execute_script(script))
-    assert {f"/data/cell/{name}" for name in ("cpu", "memory", "pending", "running", "machines")} <= set(seen)
+    assert {
+        f"/data/cell/{name}" for name in ("cpu", "memory", "pending", "running", "machines")
+    } <= set(seen)
     assert "8" in seen  # a machine of the table below them
 
 
@@ -151,9 +167,9 @@ def test_zooming_one_chart_zooms_all_and_back_undoes_it(driver: Any, base: str) 
     over = driver.find_element("css selector", "[data-source$=pending] .u-over")
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", over)
     width = over.size["width"]
-    ActionChains(driver).move_to_element_with_offset(over, -width // 4, 0).click_and_hold().move_by_offset(
-        width // 4, 0
-    ).release().perform()
+    ActionChains(driver).move_to_element_with_offset(
+        over, -width // 4, 0
+    ).click_and_hold().move_by_offset(width // 4, 0).release().perform()
     wait_for(lambda: "from=" in path(driver))
     zoomed = path(driver)
     start, end = (int(part.partition("=")[2]) / 1e6 for part in zoomed.partition("?")[2].split("&"))
@@ -182,7 +198,10 @@ def test_sql_completes_and_answers(driver: Any, base: str) -> None:
     driver.find_element("css selector", ".CodeMirror").click()
     ActionChains(driver).send_keys("select count(*) as n from instance_us").perform()
     wait_for(
-        lambda: "instance_usage" in [hint.text for hint in driver.find_elements("css selector", ".CodeMirror-hint")]
+        lambda: (
+            "instance_usage"
+            in [hint.text for hint in driver.find_elements("css selector", ".CodeMirror-hint")]
+        )
     )
     ActionChains(driver).send_keys(Keys.ENTER).key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(
         Keys.CONTROL
@@ -195,9 +214,20 @@ def test_sql_completes_and_answers(driver: Any, base: str) -> None:
 @pytest.mark.parametrize("width", SIZES)
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize(
-    "view", ["/", "/machine/7", "/job/100", "/task/200/0?window=900000000", "/facets", "/sql?q=select+1", "/nothing"]
+    "view",
+    [
+        "/",
+        "/machine/7",
+        "/job/100",
+        "/task/200/0?window=900000000",
+        "/facets",
+        "/sql?q=select+1",
+        "/nothing",
+    ],
 )
-def test_no_view_scrolls_sideways_or_complains(driver: Any, base: str, view: str, width: int, dark: bool) -> None:
+def test_no_view_scrolls_sideways_or_complains(
+    driver: Any, base: str, view: str, width: int, dark: bool
+) -> None:
     show(driver, base + view, width, dark=dark)
     if driver.execute_script(FIGURES):
         drawn(driver)
@@ -207,7 +237,16 @@ def test_no_view_scrolls_sideways_or_complains(driver: Any, base: str, view: str
 
 
 @pytest.mark.parametrize(
-    "view", ["/", "/machine/7", "/job/1002", "/task/1003/0", "/facets", "/jobs", "/sql?q=select+*+from+tasks+limit+50"]
+    "view",
+    [
+        "/",
+        "/machine/7",
+        "/job/1002",
+        "/task/1003/0",
+        "/facets",
+        "/jobs",
+        "/sql?q=select+*+from+tasks+limit+50",
+    ],
 )
 def test_hostile_names_run_nothing(driver: Any, hostile_base: str, view: str) -> None:
     show(driver, hostile_base + view)
@@ -222,9 +261,20 @@ def test_hostile_names_run_nothing(driver: Any, hostile_base: str, view: str) ->
 @pytest.mark.parametrize("width", SIZES)
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize(
-    "view", ["/", "/machine/7", "/job/100", "/task/200/0?window=900000000", "/facets", "/sql?q=select+1", "/nothing"]
+    "view",
+    [
+        "/",
+        "/machine/7",
+        "/job/100",
+        "/task/200/0?window=900000000",
+        "/facets",
+        "/sql?q=select+1",
+        "/nothing",
+    ],
 )
-def test_axe_finds_nothing_serious(driver: Any, base: str, view: str, width: int, dark: bool) -> None:
+def test_axe_finds_nothing_serious(
+    driver: Any, base: str, view: str, width: int, dark: bool
+) -> None:
     axe = pytest.importorskip("axe_core_python", reason="axe-core is not installed (extra `test`)")
     show(driver, base + view, width, dark=dark)
     if driver.execute_script(FIGURES):

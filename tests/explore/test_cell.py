@@ -22,7 +22,9 @@ def span(n_slots: int, first: int = 0) -> Span:
     return Span(TRACE_START + first * WINDOW, TRACE_START + (first + n_slots) * WINDOW)
 
 
-def levels(tier: str, slots: list[int], used: list[float], allocated: list[float | None]) -> pa.Table:
+def levels(
+    tier: str, slots: list[int], used: list[float], allocated: list[float | None]
+) -> pa.Table:
     n = len(slots)
     columns = {"tier": [tier] * n, "hour": slots, "cpu_used": used, "cpu_allocated": allocated}
     return pa.table({**columns, "cpu_capacity": [10.0] * n})
@@ -34,7 +36,10 @@ def pyramid(**parts: Any) -> Any:
 
 
 def columns(chart: Any) -> dict[str, list[Any]]:
-    return {name: [None if v != v else v for v in values] for name, values in chart.table.to_pydict().items()}
+    return {
+        name: [None if v != v else v for v in values]
+        for name, values in chart.table.to_pydict().items()
+    }
 
 
 def test_a_point_is_the_mean_of_the_slots_that_are_known() -> None:
@@ -42,7 +47,9 @@ def test_a_point_is_the_mean_of_the_slots_that_are_known() -> None:
     slots = [slot for slot in range(601) if slot != 1]
     free = levels("free", slots, [float(slot) for slot in slots], [1.0] * 600)
     production = levels("production", [0, 1, 2], [4.0, 6.0, 8.0], [2.0, 2.0, None])
-    aggregates = pyramid(cell=pa.concat_tables([free, production]), grid=lambda *_, by_hour: np.empty((0, 600)))
+    aggregates = pyramid(
+        cell=pa.concat_tables([free, production]), grid=lambda *_, by_hour: np.empty((0, 600))
+    )
     chart = cell.load(aggregates, GOOGLE, "cpu", span(601))
     found = columns(chart)
     assert chart.step == 2 * WINDOW
@@ -78,7 +85,11 @@ def test_a_queue_is_told_at_the_end_of_each_step_with_its_extremes() -> None:
     # Of slots 0 and 1, rows 2 and 3.
     assert (found["pending"][0], found["pending_min"][0], found["pending_max"][0]) == (3, 1, 13)
     # Of slots 600 and 601 the last is not known.
-    assert (found["pending"][-1], found["pending_min"][-1], found["pending_max"][-1]) == (None, 601, 612)
+    assert (found["pending"][-1], found["pending_min"][-1], found["pending_max"][-1]) == (
+        None,
+        601,
+        612,
+    )
     assert [(one.column, one.to, one.color) for one in chart.series] == [
         ("pending_min", "pending_max", "c2"),
         ("pending", "", "c2"),
@@ -90,7 +101,9 @@ def test_a_queue_is_told_at_the_end_of_each_step_with_its_extremes() -> None:
     assert columns(chart)["running"][-2:] == [601, 602]
 
 
-def heat(n_machines: int, chosen: Span, first: int = 0, last: int = 2**63 - 1, n_slots: int = 5000) -> dict[str, Any]:
+def heat(
+    n_machines: int, chosen: Span, first: int = 0, last: int = 2**63 - 1, n_slots: int = 5000
+) -> dict[str, Any]:
     """Machine m is m ÷ 2 % full in every slot, so that the last is the fullest."""
     filled = np.repeat(np.arange(n_machines, dtype=np.uint8)[:, np.newaxis], n_slots, axis=1)
 
@@ -100,7 +113,9 @@ def heat(n_machines: int, chosen: Span, first: int = 0, last: int = 2**63 - 1, n
 
     mean = np.arange(n_machines) / 200
     ids = 1000 + np.arange(n_machines)
-    return cell.heat(pyramid(means={"memory": mean}, grid=grid, machines=ids), "memory", chosen, first, last)
+    return cell.heat(
+        pyramid(means={"memory": mean}, grid=grid, machines=ids), "memory", chosen, first, last
+    )
 
 
 def test_a_heat_map_has_the_fullest_machines_first() -> None:
@@ -108,7 +123,12 @@ def test_a_heat_map_has_the_fullest_machines_first() -> None:
     assert found["cells"].tolist() == [[2] * 4, [1] * 4, [0] * 4]
     assert found["machines"] == ["1002", "1001", "1000"]
     assert found["times"] == [TRACE_START + slot * WINDOW for slot in (2, 3, 4, 5)]
-    assert (found["step"], found["per_row"], found["first"], found["n_machines"]) == (WINDOW, 1, 0, 3)
+    assert (found["step"], found["per_row"], found["first"], found["n_machines"]) == (
+        WINDOW,
+        1,
+        0,
+        3,
+    )
     assert (found["percent"], found["absent"]) == (0.5, ABSENT)
     part = heat(3, span(4), first=1, last=2)
     assert (part["machines"], part["first"], part["cells"].tolist()) == (["1001"], 1, [[1] * 4])
@@ -117,12 +137,16 @@ def test_a_heat_map_has_the_fullest_machines_first() -> None:
 def test_machines_that_never_were_there_come_last() -> None:
     grid = np.array([[ABSENT], [4], [6], [4]], np.uint8)
     mean = np.array([np.nan, 0.02, 0.03, 0.02])
-    aggregates = pyramid(means={"cpu": mean}, grid=lambda *_, by_hour: grid, machines=np.array([1, 2, 3, 4]))
+    aggregates = pyramid(
+        means={"cpu": mean}, grid=lambda *_, by_hour: grid, machines=np.array([1, 2, 3, 4])
+    )
     # Equal ones keep the order of their ids.
     assert cell.heat(aggregates, "cpu", span(1), 0, 9)["machines"] == ["3", "2", "4", "1"]
 
 
-@pytest.mark.parametrize(("n_machines", "per_row", "rows"), [(160, 1, 160), (161, 2, 81), (0, 1, 0)])
+@pytest.mark.parametrize(
+    ("n_machines", "per_row", "rows"), [(160, 1, 160), (161, 2, 81), (0, 1, 0)]
+)
 def test_a_heat_map_has_at_most_160_rows(n_machines: int, per_row: int, rows: int) -> None:
     found = heat(n_machines, span(1))
     assert (found["per_row"], len(found["machines"]), len(found["cells"])) == (per_row, rows, rows)
@@ -144,9 +168,15 @@ def test_a_heat_map_has_at_most_160_rows(n_machines: int, per_row: int, rows: in
         (span(4321), 2 * HOUR, 181, 0),
     ],
 )
-def test_a_column_stands_for_slots_or_hours(chosen: Span, step: int, columns_: int, first: int) -> None:
+def test_a_column_stands_for_slots_or_hours(
+    chosen: Span, step: int, columns_: int, first: int
+) -> None:
     found = heat(1, chosen)
-    assert (found["step"], found["cells"].shape, len(found["times"])) == (step, (1, columns_), columns_)
+    assert (found["step"], found["cells"].shape, len(found["times"])) == (
+        step,
+        (1, columns_),
+        columns_,
+    )
     assert found["times"][:2] == [TRACE_START + first * HOUR, TRACE_START + first * HOUR + step]
 
 

@@ -23,7 +23,9 @@ def explore(command: Words, cell_store: Path) -> Words:
 
 @pytest.fixture
 def running(explore: Words) -> Iterator[Any]:
-    with subprocess.Popen(explore(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        explore(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         yield process
         process.send_signal(signal.SIGINT)
 
@@ -68,7 +70,9 @@ def test_a_page_that_is_none_is_refused(explore: Words, page: str) -> None:
 
 def test_it_begins_with_a_page(explore: Words) -> None:
     words = explore("--at", "/job/100?to=1h")
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdout is not None
         answer = httpx.get(process.stdout.readline().strip(), follow_redirects=True, timeout=60)
         process.send_signal(signal.SIGINT)

@@ -43,12 +43,22 @@ def test_the_capacity_of_a_machine_is_that_of_its_last_event() -> None:
     explored = SimpleNamespace(store=Rows(machine_events=events))
     slots = Span(0, 2100 * S)
     found = machine.capacity(explored, 7, "memory", slots)  # type: ignore[arg-type]
-    assert [None if np.isnan(value) else value for value in found] == [None, 0.5, 0.5, 0.25, 0, None, None]
+    assert [None if np.isnan(value) else value for value in found] == [
+        None,
+        0.5,
+        0.5,
+        0.25,
+        0,
+        None,
+        None,
+    ]
     # Before its first event, and where it has none, nobody knows.
     assert np.isnan(machine.capacity(explored, 8, "memory", slots)).all()  # type: ignore[arg-type]
 
 
-def test_lanes_of_a_machine_begin_in_order_and_then_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanes_of_a_machine_begin_in_order_and_then_by_their_ids(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     names = ("collection_id", "instance_index", "tier", "machine_id", "begin", "start")
     known = [(5, 1, "free", 7, 0, 600), (4, 0, "free", 7, 0, 700)]
     # Of this one only usage tells.
@@ -59,7 +69,11 @@ def test_lanes_of_a_machine_begin_in_order_and_then_by_their_ids(monkeypatch: py
     lives = SimpleNamespace(of_machine=lambda place: SimpleNamespace(task=None, rows=known))
     explored = SimpleNamespace(place=lambda id_: 0, pyramid=SimpleNamespace(lives=lives))
     found = machine.bars(explored, 7)  # type: ignore[arg-type]
-    assert (found["collection_id"], found["instance_index"], found["start"]) == ([5, 5, 4], [0, 1, 0], [600, 600, 700])
+    assert (found["collection_id"], found["instance_index"], found["start"]) == (
+        [5, 5, 4],
+        [0, 1, 0],
+        [600, 600, 700],
+    )
 
 
 def test_what_was_used_is_weighted_by_the_length_of_its_window() -> None:
@@ -71,7 +85,9 @@ def test_what_was_used_is_weighted_by_the_length_of_its_window() -> None:
     }
     tasks = SimpleNamespace(tier=np.array([0]), is_job=np.array([True]), tiers=("free",))
     store = SimpleNamespace(array=arrays.__getitem__)
-    explored = SimpleNamespace(store=store, tasks=tasks, task_of=lambda rows: np.zeros(len(rows), int))
+    explored = SimpleNamespace(
+        store=store, tasks=tasks, task_of=lambda rows: np.zeros(len(rows), int)
+    )
     sums, n = load.used(explored, np.arange(5), "cpu", Span(600 * S, 1200 * S))  # type: ignore[arg-type]
     assert sums.tolist() == [[pytest.approx(0.5 / 300), 0.125 * 0.5]]
     assert n.tolist() == [1, 1]
@@ -108,7 +124,9 @@ JOBS = pa.table(
         ({}, 12, []),
     ],
 )
-def test_siblings_have_the_name_or_else_the_user(known: dict[str, Any], n: int, ids: list[int]) -> None:
+def test_siblings_have_the_name_or_else_the_user(
+    known: dict[str, Any], n: int, ids: list[int]
+) -> None:
     explored = SimpleNamespace(store=Rows(tasks=JOBS))
     found = job.siblings(explored, 20, known, n)  # type: ignore[arg-type]
     assert found["collection_id"].to_pylist() == ids
@@ -121,12 +139,20 @@ def life(*windows: tuple[list[float] | None, list[float] | None]) -> tuple[Any, 
         name: pa.array([window[at] for window in windows], pa.list_(pa.float32()))
         for at, name in enumerate(("cpu_usage_distribution", "tail_cpu_usage_distribution"))
     }
-    ids = {"collection_id": [1] * n, "instance_index": [2] * n, "start_time": range(n), "source_part": [0] * n}
+    ids = {
+        "collection_id": [1] * n,
+        "instance_index": [2] * n,
+        "start_time": range(n),
+        "source_part": [0] * n,
+    }
     rows_ = pa.table({**lists, **ids, "source_row": range(n)})
     usage = {"start_time": range(n), "end_time": range(1, n + 1), "sampled_cpu": [None] * n}
     usage |= dict.fromkeys(("average_cpu", "maximum_cpu"), [0.5] * n)
     known = SimpleNamespace(
-        collection_id=1, instance_index=2, usage=pa.table(usage), task={"cpu_request": 0.25, "memory_request": None}
+        collection_id=1,
+        instance_index=2,
+        usage=pa.table(usage),
+        task={"cpu_request": 0.25, "memory_request": None},
     )
     return SimpleNamespace(store=Rows(instance_usage=rows_)), known
 
@@ -147,4 +173,8 @@ def test_percentiles_are_drawn_as_a_fan_from_the_widest_band() -> None:
     ]
     assert chart.table["request"].to_pylist() == [0.25] * 2
     bare, known = life((None, None))
-    assert [one.column for one in task.usage(bare, known, "cpu").series] == ["average_cpu", "maximum_cpu", "request"]
+    assert [one.column for one in task.usage(bare, known, "cpu").series] == [
+        "average_cpu",
+        "maximum_cpu",
+        "request",
+    ]

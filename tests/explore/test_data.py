@@ -133,7 +133,11 @@ def test_groups_and_their_jobs(cell: TestClient) -> None:
     assert users["cpu_hours"][1] == pytest.approx((150 + 37.5 + 18.75) / 3600)
     assert cell.get("/data/facets/priorities.json").json()["priority"] == [0, 9]
     constraints = cell.get("/data/facets/constraints.json").json()
-    assert (constraints["name"], constraints["n_jobs"], constraints["n_tasks"]) == ([HASH], [1], [2])
+    assert (constraints["name"], constraints["n_jobs"], constraints["n_tasks"]) == (
+        [HASH],
+        [1],
+        [2],
+    )
     assert cell.get("/data/jobs.json?user=bob").json()["collection_id"] == [200]
     assert cell.get("/data/jobs.json?priority=9").json()["collection_id"] == [100]
     assert cell.get(f"/data/jobs.json?name={quote(HASH)}&value=b").json()["collection_id"] == [100]
@@ -142,7 +146,11 @@ def test_groups_and_their_jobs(cell: TestClient) -> None:
 
 def test_sql(cell: TestClient) -> None:
     query = "select collection_id, average_cpu from instance_usage where machine_id = 7 order by start_time"
-    assert cell.get("/data/sql.json", params={"q": query}).json()["average_cpu"] == [0.125, 0.25, 0.0625]
+    assert cell.get("/data/sql.json", params={"q": query}).json()["average_cpu"] == [
+        0.125,
+        0.25,
+        0.0625,
+    ]
     lines = cell.get("/data/sql.csv", params={"q": query}).text.splitlines()
     assert [line.replace('"', "") for line in lines] == [
         "collection_id,average_cpu",

@@ -27,9 +27,13 @@ def trace(machines: list[int], jobs: list[int]) -> Trace:
         return np.array(jobs)[rows], np.zeros(len(rows), int)
 
     manifest = SimpleNamespace(tables={"tasks": len(jobs)})
-    store = SimpleNamespace(rows_of_collection=rows_of_collection, task_ids=task_ids, manifest=manifest)
+    store = SimpleNamespace(
+        rows_of_collection=rows_of_collection, task_ids=task_ids, manifest=manifest
+    )
     ids = np.array(machines, np.int64)
-    pyramid = SimpleNamespace(machines=ids, place=lambda id_: machines.index(id_) if id_ in machines else None)
+    pyramid = SimpleNamespace(
+        machines=ids, place=lambda id_: machines.index(id_) if id_ in machines else None
+    )
     return Trace(store, pyramid, SimpleNamespace(), Span(0, 1))  # type: ignore[arg-type]
 
 
@@ -41,7 +45,10 @@ def test_who_is_not_there_has_a_nearest(asked: int, nearest: int) -> None:
     assert str(told.value) == f"machine: not in this store: got {asked}; the nearest is {nearest}"
     with pytest.raises(UsageError) as told:
         known.job_rows(asked)
-    assert str(told.value) == f"job: no task of it is in this store: got {asked}; the nearest is {nearest}"
+    assert (
+        str(told.value)
+        == f"job: no task of it is in this store: got {asked}; the nearest is {nearest}"
+    )
     assert (known.place(100), known.job_rows(100)) == (2, (2, 3))
 
 
@@ -80,7 +87,8 @@ def test_tiers_begin_and_end_with_their_priorities(tmp_path: Path) -> None:
         }
     )
     store = SimpleNamespace(
-        manifest=SimpleNamespace(dialect=dialect("2011")), layout=layout(tmp_path / "tasks.parquet", table)
+        manifest=SimpleNamespace(dialect=dialect("2011")),
+        layout=layout(tmp_path / "tasks.parquet", table),
     )
     tasks = Tasks(store)  # type: ignore[arg-type]
     assert [tasks.tiers[tier] for tier in tasks.tier] == [

@@ -26,7 +26,10 @@ def store(cell_store: Path, tmp_path: Path) -> Path:
 
 def test_it_is_built_once(store: Path) -> None:
     told: list[str] = []
-    first = pyramid(borgtrace.open(store), lambda step, done, total: told.append(f"{done + 1} of {total}: {step}"))
+    first = pyramid(
+        borgtrace.open(store),
+        lambda step, done, total: told.append(f"{done + 1} of {total}: {step}"),
+    )
     assert told == [
         "1 of 5: tiers",
         "2 of 5: queue",
@@ -44,7 +47,10 @@ def test_it_is_built_once(store: Path) -> None:
 def test_another_content_gets_another_one(store: Path, tmp_path: Path) -> None:
     first = pyramid(borgtrace.open(store))
     write_part(
-        tmp_path / "more", "task_usage", ["900000000,1200000000,100,1,8,0.5,0.25,0.3,,,0.3,,,0.6,,2.5,0.01,1,0,0.55"], 1
+        tmp_path / "more",
+        "task_usage",
+        ["900000000,1200000000,100,1,8,0.5,0.25,0.3,,,0.3,,,0.6,,2.5,0.01,1,0,0.55"],
+        1,
     )
     ingest([tmp_path / "more"], store, IngestOptions(jobs=1))
     second = pyramid(borgtrace.open(store))
@@ -90,7 +96,9 @@ def test_a_store_without_usage_or_machines(tmp_path: Path) -> None:
     from .conftest import client_of, write_store
 
     rest = "bob,2,9,0.25,0.125,0.001,0"
-    store = write_store(tmp_path, {"task_events": [f"600000000,,1,0,,0,{rest}", f"700000000,,1,0,5,1,{rest}"]})
+    store = write_store(
+        tmp_path, {"task_events": [f"600000000,,1,0,,0,{rest}", f"700000000,,1,0,5,1,{rest}"]}
+    )
     client = client_of(store)
     assert "The store names no machine" in client.get("/").text
     # Nothing was measured, which is not the same as nothing used.

@@ -27,7 +27,9 @@ class Stream:
     ("sizes", "rows", "is_cut", "read"),
     [([3, 2], 5, False, 2), ([3, 2, 1, 1], 5, True, 3), ([3, 3, 1], 5, True, 2), ([], 0, False, 0)],
 )
-def test_of_an_answer_so_much_is_computed_as_is_shown(sizes: list[int], rows: int, is_cut: bool, read: int) -> None:
+def test_of_an_answer_so_much_is_computed_as_is_shown(
+    sizes: list[int], rows: int, is_cut: bool, read: int
+) -> None:
     stream = Stream(sizes)
     explored = SimpleNamespace(store=SimpleNamespace(stream=lambda query, timeout: stream))
     table, found = question.first_rows(explored, "select", 5)  # type: ignore[arg-type]

@@ -13,7 +13,9 @@ from borgtrace.explore import server
 
 
 @pytest.mark.parametrize("browser", [True, False])
-def test_it_listens_on_this_machine_before_it_is_announced(monkeypatch: pytest.MonkeyPatch, browser: bool) -> None:
+def test_it_listens_on_this_machine_before_it_is_announced(
+    monkeypatch: pytest.MonkeyPatch, browser: bool
+) -> None:
     opened, told = list[str](), list[str]()
     monkeypatch.setattr(server.webbrowser, "open", opened.append)
     monkeypatch.setattr(server, "application", lambda trace, token: None)
@@ -35,7 +37,9 @@ def test_a_port_that_is_open_is_taken_on_this_machine_alone() -> None:
     with server._listen(0) as listening:
         host, port = listening.getsockname()
         assert host == "127.0.0.1"
-        with pytest.raises(UsageError, match=f"--port: cannot be opened: got {port}: address already in use"):
+        with pytest.raises(
+            UsageError, match=f"--port: cannot be opened: got {port}: address already in use"
+        ):
             server._listen(port)
 
 

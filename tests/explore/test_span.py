@@ -35,7 +35,10 @@ def test_a_range_is_cut_to_the_store() -> None:
             asked({"from": edge, "to": "2h"}, ALL)
     with pytest.raises(UsageError) as told:
         asked({"from": "3h", "to": "2h"}, ALL)
-    assert str(told.value) == "to: the end is not after the start: expected from < to, within the trace"
+    assert (
+        str(told.value)
+        == "to: the end is not after the start: expected from < to, within the trace"
+    )
 
 
 def test_a_life_has_a_slot_before_and_after() -> None:
@@ -51,7 +54,10 @@ def test_a_life_has_a_slot_before_and_after() -> None:
         ({}, TRACE_START + WINDOW),
         ({"instance_usage": [0, TRACE_START + 1]}, TRACE_START + WINDOW),
         ({"instance_usage": [0, 9 * 10**9], "instance_events": [0, 8 * 10**9]}, 9 * 10**9),
-        ({"instance_usage": [0, AFTER_TRACE], "instance_events": [7 * 10**9, AFTER_TRACE]}, 7 * 10**9),
+        (
+            {"instance_usage": [0, AFTER_TRACE], "instance_events": [7 * 10**9, AFTER_TRACE]},
+            7 * 10**9,
+        ),
     ],
 )
 def test_the_span_ends_with_the_last_known_time(ranges: dict[str, list[int]], end: int) -> None:
@@ -61,4 +67,6 @@ def test_the_span_ends_with_the_last_known_time(ranges: dict[str, list[int]], en
 def test_a_life_stays_within_the_store() -> None:
     everything = Span(TRACE_START, TRACE_START + 10 * WINDOW + 1)
     assert life_of(everything, [TRACE_START]) == Span(TRACE_START, TRACE_START + WINDOW)
-    assert life_of(everything, [TRACE_START + 10 * WINDOW]) == Span(TRACE_START + 9 * WINDOW, everything.end)
+    assert life_of(everything, [TRACE_START + 10 * WINDOW]) == Span(
+        TRACE_START + 9 * WINDOW, everything.end
+    )

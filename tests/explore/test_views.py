@@ -60,9 +60,15 @@ def test_every_view_answers_without_inline_script_or_style(cell: TestClient, pat
     assert sum(tag == "h1" for tag, _ in page.tags) == 1
     assert all(attrs.get("src") for tag, attrs in page.tags if tag == "script")
     assert not [
-        tag for tag, attrs in page.tags if tag == "style" or "style" in attrs or any(n.startswith("on") for n in attrs)
+        tag
+        for tag, attrs in page.tags
+        if tag == "style" or "style" in attrs or any(n.startswith("on") for n in attrs)
     ]
-    sources = [attrs.get("src") or attrs.get("href") for tag, attrs in page.tags if tag in ("script", "link")]
+    sources = [
+        attrs.get("src") or attrs.get("href")
+        for tag, attrs in page.tags
+        if tag in ("script", "link")
+    ]
     assert all(source and source.startswith(("/static/", "data:,")) for source in sources)
     for source in sources:
         if source and source.startswith("/"):
@@ -82,7 +88,13 @@ def test_links_lead_from_the_cell_to_a_window_and_back(cell: TestClient) -> None
                 found |= {f"/{link}" if link.startswith("?") else link for link in links}
         waiting = sorted(found - seen)
         seen |= found
-    assert {"/machine/7", "/machine/8", "/job/100", "/task/100/0", "/task/200/0?window=900000000"} - seen <= {
+    assert {
+        "/machine/7",
+        "/machine/8",
+        "/job/100",
+        "/task/100/0",
+        "/task/200/0?window=900000000",
+    } - seen <= {
         "/task/200/0?window=900000000",
         "/task/100/0",
     }  # tasks are reached through the lanes, which a browser draws
@@ -112,7 +124,9 @@ def test_the_jobs_of_a_group(cell: TestClient) -> None:
         (1_500_000_000, [("900000000", "before")]),
     ],
 )
-def test_a_window_has_neighbors_in_time(cell: TestClient, start: int, neighbors: list[tuple[str, str]]) -> None:
+def test_a_window_has_neighbors_in_time(
+    cell: TestClient, start: int, neighbors: list[tuple[str, str]]
+) -> None:
     html = cell.get(f"/task/200/0?window={start}").text
     assert re.findall(r'window=(\d+)">Window (before|after)<', html) == neighbors
     assert not re.search("Window (before|after)", cell.get("/task/200/0").text)
@@ -122,7 +136,10 @@ def test_the_fullest_machines_stand_on_the_first_page(cell: TestClient) -> None:
     # Machine 7: .25, .5, 0 and .125 of its CPU over four slots, 21.9 %; machine 8: .5, .125 and 0 over three, 20.8 %.
     # An hour is kept in steps of half a percent.
     table = cell.get("/").text.partition("<h2>The fullest machines</h2>")[2]
-    cells = [" ".join(text.split()) for text in re.findall(r"<td[^>]*>(.*?)</td>", table, flags=re.DOTALL)]
+    cells = [
+        " ".join(text.split())
+        for text in re.findall(r"<td[^>]*>(.*?)</td>", table, flags=re.DOTALL)
+    ]
     assert [re.sub(r"<[^>]+>", "", text) for text in cells] == ["7", "22", "8", "21"]
 
 
@@ -176,7 +193,9 @@ def test_a_search_for_what_is_not_there_says_so(cell: TestClient, words: str) ->
         ("/machines", 404, "There is no page /machines."),
     ],
 )
-def test_a_wrong_address_gets_a_page_that_helps(cell: TestClient, path: str, status: int, message: str) -> None:
+def test_a_wrong_address_gets_a_page_that_helps(
+    cell: TestClient, path: str, status: int, message: str
+) -> None:
     answer = cell.get(path)
     page = Reader(answer.text)
     assert answer.status_code == status
@@ -197,7 +216,9 @@ def test_a_wrong_address_gets_a_page_that_helps(cell: TestClient, path: str, sta
         ("/zzzzzz", ["/machine/7", "/job/100", "/task/100/0"]),
     ],
 )
-def test_a_wrong_address_gets_examples_of_what_was_meant(cell: TestClient, path: str, examples: list[str]) -> None:
+def test_a_wrong_address_gets_examples_of_what_was_meant(
+    cell: TestClient, path: str, examples: list[str]
+) -> None:
     listed = cell.get(path).text.partition("<ul>")[2].partition("</ul>")[0]
     assert Reader(listed).links == [*examples, "/"]
 
@@ -231,7 +252,9 @@ def test_two_hundred_wrong_addresses_get_a_page_that_helps(cell: TestClient) -> 
         assert "Traceback" not in answer.text
 
 
-@pytest.mark.parametrize("query", ["from=x", "from=2h&to=1h", "to=0", "from=99d", "first=-1", "first=x"])
+@pytest.mark.parametrize(
+    "query", ["from=x", "from=2h&to=1h", "to=0", "from=99d", "first=-1", "first=x"]
+)
 def test_a_wrong_range_is_refused(cell: TestClient, query: str) -> None:
     answer = cell.get(f"/data/cell/machines.json?{query}")
     assert answer.status_code == 400

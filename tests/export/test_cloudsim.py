@@ -77,7 +77,9 @@ def _check(folder):
         # TaskData.java: the id is the digits of both, as a long.
         key = int(job + task)
         assert key < 2**63
-        before = tasks.get(key, {"state": None, "user": user, "job": job, "submitted": int(time), "length": 0})
+        before = tasks.get(
+            key, {"state": None, "user": user, "job": job, "submitted": int(time), "length": 0}
+        )
         # BrokerManager.java: a broker for each user, so a task has one; an id is of one task.
         assert (before["user"], before["job"]) == (user, job)
         state = STEPS[before["state"], int(kind)]
@@ -85,7 +87,11 @@ def _check(folder):
             before["length"] += int(time) - before["since"]
         # CloudletAbstract.java: "Cloudlet length cannot be zero".
         assert state != "ended" or before["length"] > 0
-        tasks[key] = before | {"state": state, "since": int(time)} | ({"ended": int(time)} if state == "ended" else {})
+        tasks[key] = (
+            before
+            | {"state": state, "since": int(time)}
+            | ({"ended": int(time)} if state == "ended" else {})
+        )
     for start, end, job, task, *_ in _lines(folder, "task_usage"):
         # What is changed must be there (`findObject`), and submitted.
         found = tasks[int(job + task)]
@@ -136,7 +142,12 @@ FILES = {
 
 def _store(folder, files):
     for name, lines in files.items():
-        path = folder / "source" / name / f"part-00000-of-00{1 if name.startswith('machine') else 500:03d}.csv"
+        path = (
+            folder
+            / "source"
+            / name
+            / f"part-00000-of-00{1 if name.startswith('machine') else 500:03d}.csv"
+        )
         path.parent.mkdir(parents=True)
         path.write_text("\n".join(lines) + "\n")
     ingest([folder / "source"], folder / "store", IngestOptions(jobs=1))
@@ -148,7 +159,11 @@ def test_tasks_live_as_their_readers_understand_it(tmp_path):
     assert _check(tmp_path / "out") == 3
     found = {name: [",".join(row) for row in _lines(tmp_path / "out", name)] for name in FIELDS}
     # A machine without a capacity is none, one that is there is not added, and one that is not there not removed.
-    assert found["machine_events"] == ["0,5,0,p,0.5,0.25", "800000000,5,1,p,0.5,0.125", "800000000,5,0,p,0.5,0.5"]
+    assert found["machine_events"] == [
+        "0,5,0,p,0.5,0.25",
+        "800000000,5,1,p,0.5,0.125",
+        "800000000,5,0,p,0.5,0.5",
+    ]
     # 1-23 and 12-3 would both be 123.  An eviction is a pause, a failure the end: the next life is 23 + 24.
     # Two tasks of job 12 never ran for any time.
     same = f"{USER},2,9"
@@ -174,7 +189,10 @@ def test_tasks_live_as_their_readers_understand_it(tmp_path):
 def test_ids_are_kept_where_no_two_tasks_share_one(tmp_path):
     files = {name: [line for line in lines if ",12," not in line] for name, lines in FILES.items()}
     export_files(_store(tmp_path, files), tmp_path / "out", "cloudsim")
-    assert {(row[2], row[3]) for row in _lines(tmp_path / "out", "task_events")} == {("1", "23"), ("1", "47")}
+    assert {(row[2], row[3]) for row in _lines(tmp_path / "out", "task_events")} == {
+        ("1", "23"),
+        ("1", "47"),
+    }
 
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])

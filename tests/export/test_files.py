@@ -32,7 +32,9 @@ def _again(folder, layout, store, capacity=""):
 
 def _rows(store, table):
     # Where rows come from is their file and line, which are others.
-    return store.sql(f"select * exclude (source_part, source_row) from {table} order by all").to_pylist()
+    return store.sql(
+        f"select * exclude (source_part, source_row) from {table} order by all"
+    ).to_pylist()
 
 
 def test_a_workload_for_opendc_comes_back_equal(tmp_path):
@@ -44,7 +46,9 @@ def test_a_workload_for_opendc_comes_back_equal(tmp_path):
 
 def test_files_for_opendc_have_the_types_and_the_order_that_its_reader_requires(tmp_path):
     export_files(opendc_store(tmp_path, TASKS, FRAGMENTS), tmp_path / "out", "opendc")
-    tasks, fragments = (pq.read_table(tmp_path / "out" / f"{name}.parquet") for name in ("tasks", "fragments"))
+    tasks, fragments = (
+        pq.read_table(tmp_path / "out" / f"{name}.parquet") for name in ("tasks", "fragments")
+    )
     # TaskSchemas.kt and FragmentSchemas.kt: all fields but the name are required.
     required = [(field.name, str(field.type)) for field in tasks.schema if not field.nullable]
     assert required == [
@@ -61,12 +65,20 @@ def test_files_for_opendc_have_the_types_and_the_order_that_its_reader_requires(
     assert fragments["cpu_usage"].to_pylist() == pytest.approx([CLOCK, 0, 4.8 * CLOCK, 2 * CLOCK])
     # EfficientWorkloadLoader: fragments of a task follow each other, tasks and fragments in one order.
     assert fragments["id"].to_pylist() == [7, 7, 7, 9]
-    assert tasks["submission_time"].cast(pa.int64()).to_pylist() == [START * 1000, (START + 90) * 1000]
+    assert tasks["submission_time"].cast(pa.int64()).to_pylist() == [
+        START * 1000,
+        (START + 90) * 1000,
+    ]
 
 
 def test_gaps_are_fragments_without_use_and_no_fragment_has_no_length(tmp_path):
     usage = "task,time,cpu\nweb,0,2\nweb,900,4\nweb,1000,8\n"
-    export_files(ingest_own(tmp_path, AVERAGES, {"own.csv": usage}), tmp_path / "out", "opendc", (8.0, 2.0**30))
+    export_files(
+        ingest_own(tmp_path, AVERAGES, {"own.csv": usage}),
+        tmp_path / "out",
+        "opendc",
+        (8.0, 2.0**30),
+    )
     fragments = pq.read_table(tmp_path / "out" / "fragments.parquet").to_pylist()
     # The window of 900 s ends where the next one begins.
     assert [(row["duration"], round(row["cpu_usage"] / CLOCK, 6)) for row in fragments] == [
@@ -77,13 +89,20 @@ def test_gaps_are_fragments_without_use_and_no_fragment_has_no_length(tmp_path):
     ]
     (task,) = pq.read_table(tmp_path / "out" / "tasks.parquet").to_pylist()
     # A name has an id of 63 bits, so its place is its number.  Without a request it asks for the most that it used.
-    assert (task["id"], task["duration"], task["cpu_count"], task["mem_capacity"]) == (1, 1_300_000, 8, 0)
+    assert (task["id"], task["duration"], task["cpu_count"], task["mem_capacity"]) == (
+        1,
+        1_300_000,
+        8,
+        0,
+    )
 
 
 def test_a_log_of_jobs_comes_back_equal(tmp_path):
     store = public_store(tmp_path, SWF, "128cores")
     again = _again(tmp_path, "swf", store, "128cores")
-    assert [_rows(again, name) for name in TABLES[:3]] == [_rows(store, name) for name in TABLES[:3]]
+    assert [_rows(again, name) for name in TABLES[:3]] == [
+        _rows(store, name) for name in TABLES[:3]
+    ]
     # Fields that the store does not hold are -1: average CPU time, memory, requested time, group, queue and so on.
     assert (tmp_path / "swf" / "jobs.swf").read_text() == (
         "; Version: 2.2\n; MaxProcs: 128\n; UnixStartTime: 0\n"
@@ -108,7 +127,9 @@ FILES_2011 = {
 def test_files_of_2011_come_back_as_they_were(tmp_path):
     for name, text in FILES_2011.items():
         parts = 1 if name.startswith("machine") else 500
-        path = tmp_path / "source" / name / f"part-{0 if parts == 1 else 7:05d}-of-{parts:05d}.csv.gz"
+        path = (
+            tmp_path / "source" / name / f"part-{0 if parts == 1 else 7:05d}-of-{parts:05d}.csv.gz"
+        )
         path.parent.mkdir(parents=True)
         path.write_bytes(gzip.compress(text.encode()))
     ingest([tmp_path / "source"], tmp_path / "store", IngestOptions(jobs=1))
@@ -116,7 +137,8 @@ def test_files_of_2011_come_back_as_they_were(tmp_path):
     again = _again(tmp_path, "raw", store)
     assert again.digest == store.digest
     written = {
-        path.parent.name: gzip.decompress(path.read_bytes()).decode() for path in (tmp_path / "raw").rglob("*.gz")
+        path.parent.name: gzip.decompress(path.read_bytes()).decode()
+        for path in (tmp_path / "raw").rglob("*.gz")
     }
     assert written == FILES_2011
     assert (tmp_path / "raw" / "task_usage" / "part-00007-of-00500.csv.gz").exists()
@@ -124,7 +146,9 @@ def test_files_of_2011_come_back_as_they_were(tmp_path):
 
 def test_parts_are_cut_from_one_pass_over_their_table(tmp_path, monkeypatch):
     for part, rows in ((3, 2), (0, 1), (499, 3)):
-        lines = [f"{600 + row}000000,900000000,{9 - row},0,5,0.1,,,,,,,,,,,,,,\n" for row in range(rows)]
+        lines = [
+            f"{600 + row}000000,900000000,{9 - row},0,5,0.1,,,,,,,,,,,,,,\n" for row in range(rows)
+        ]
         path = tmp_path / "source" / "task_usage" / f"part-{part:05d}-of-00500.csv.gz"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress("".join(lines).encode()))
@@ -143,11 +167,28 @@ def test_parts_are_cut_from_one_pass_over_their_table(tmp_path, monkeypatch):
         assert gzip.decompress(again.read_bytes()) == gzip.decompress(path.read_bytes())
 
 
-EVENT = {"time": "5", "type": "0", "collection_id": "9", "collection_type": "0", "instance_index": "0"}
-WINDOW = {"start_time": "600000000", "end_time": "900000000", "collection_id": "9", "instance_index": "0"}
+EVENT = {
+    "time": "5",
+    "type": "0",
+    "collection_id": "9",
+    "collection_type": "0",
+    "instance_index": "0",
+}
+WINDOW = {
+    "start_time": "600000000",
+    "end_time": "900000000",
+    "collection_id": "9",
+    "instance_index": "0",
+}
 FILES_2019 = {
     "machine_events": [
-        {"time": "0", "machine_id": "5", "type": "1", "capacity": {"cpus": 0.5, "memory": 0.25}, "platform_id": "p"},
+        {
+            "time": "0",
+            "machine_id": "5",
+            "type": "1",
+            "capacity": {"cpus": 0.5, "memory": 0.25},
+            "platform_id": "p",
+        },
         {"time": "7", "machine_id": "5", "type": "3", "switch_id": "s", "missing_data_reason": "1"},
     ],
     "machine_attributes": [
@@ -155,8 +196,20 @@ FILES_2019 = {
         {"time": "7", "machine_id": "5", "name": "a", "deleted": True},
     ],
     "collection_events": [
-        {"time": "5", "type": "0", "collection_id": "8", "collection_type": "1", "user": 'a"\\é', "priority": "200"}
-        | {"max_per_machine": "1", "max_per_switch": "2", "vertical_scaling": "0", "scheduler": "1"},
+        {
+            "time": "5",
+            "type": "0",
+            "collection_id": "8",
+            "collection_type": "1",
+            "user": 'a"\\é',
+            "priority": "200",
+        }
+        | {
+            "max_per_machine": "1",
+            "max_per_switch": "2",
+            "vertical_scaling": "0",
+            "scheduler": "1",
+        },
         {
             "time": "5",
             "type": "0",
@@ -164,31 +217,66 @@ FILES_2019 = {
             "collection_type": "0",
             "start_after_collection_ids": ["1", "2"],
         }
-        | {"scheduling_class": "2", "missing_type": "1", "alloc_collection_id": "8", "parent_collection_id": "7"}
+        | {
+            "scheduling_class": "2",
+            "missing_type": "1",
+            "alloc_collection_id": "8",
+            "parent_collection_id": "7",
+        }
         | {"collection_name": "n", "collection_logical_name": "l"},
     ],
     "instance_events": [
-        EVENT | {"resource_request": {"cpus": 0.1, "memory": 1e-07}, "constraint": [{"name": "a", "relation": "0"}]},
-        EVENT | {"type": "3", "machine_id": "5", "alloc_collection_id": "8", "alloc_instance_index": "0"},
+        EVENT
+        | {
+            "resource_request": {"cpus": 0.1, "memory": 1e-07},
+            "constraint": [{"name": "a", "relation": "0"}],
+        },
+        EVENT
+        | {"type": "3", "machine_id": "5", "alloc_collection_id": "8", "alloc_instance_index": "0"},
         EVENT
         | {"type": "6", "time": "6", "machine_id": "-1", "priority": "103"}
         # In an order that is not that of their names.
-        | {"constraint": [{"name": "b", "relation": "3", "value": ""}, {"name": "a", "relation": "1", "value": "x,y"}]},
+        | {
+            "constraint": [
+                {"name": "b", "relation": "3", "value": ""},
+                {"name": "a", "relation": "1", "value": "x,y"},
+            ]
+        },
     ],
     "instance_usage": [
-        WINDOW | {"collection_type": "0", "average_usage": {"cpus": 0.3}, "maximum_usage": {"memory": 1e-08}},
         WINDOW
-        | {"start_time": "900000000", "end_time": "1200000000", "machine_id": "-1", "collection_type": "0"}
-        | {"random_sample_usage": {"cpus": 0.7}, "assigned_memory": 0.1, "page_cache_memory": 0.2, "sample_rate": 1.0}
+        | {
+            "collection_type": "0",
+            "average_usage": {"cpus": 0.3},
+            "maximum_usage": {"memory": 1e-08},
+        },
+        WINDOW
+        | {
+            "start_time": "900000000",
+            "end_time": "1200000000",
+            "machine_id": "-1",
+            "collection_type": "0",
+        }
+        | {
+            "random_sample_usage": {"cpus": 0.7},
+            "assigned_memory": 0.1,
+            "page_cache_memory": 0.2,
+            "sample_rate": 1.0,
+        }
         | {"cycles_per_instruction": 3.5, "memory_accesses_per_instruction": 0.01}
-        | {"cpu_usage_distribution": [n / 10 for n in range(11)], "tail_cpu_usage_distribution": []},
+        | {
+            "cpu_usage_distribution": [n / 10 for n in range(11)],
+            "tail_cpu_usage_distribution": [],
+        },
     ],
 }
 
 
 def _read_2019(folder):
     return {
-        path.name.split("-")[0]: list(map(json.loads, gzip.decompress(path.read_bytes()).splitlines()))
+        path.name.split("-")[0]: list(
+            map(json.loads, gzip.decompress(path.read_bytes()).splitlines())
+        )
         for path in folder.rglob("*.gz")
     }
 
@@ -206,7 +294,9 @@ def test_files_of_2019_come_back_as_they_were(tmp_path):
     assert again.manifest.content == store.manifest.content
     assert (again.digest, again.manifest.cell) == (store.digest, "c")
     assert _read_2019(tmp_path / "raw") == FILES_2019
-    assert (tmp_path / "raw" / "clusterdata_2019_c" / "instance_usage-000000000007.json.gz").exists()
+    assert (
+        tmp_path / "raw" / "clusterdata_2019_c" / "instance_usage-000000000007.json.gz"
+    ).exists()
 
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
@@ -238,4 +328,6 @@ def test_what_cannot_be_written_is_an_error_with_the_way_out(tmp_path):
     # Where it may not write at all is said first.
     with pytest.raises(UsageError) as error:
         export_files(store, tmp_path / "store", "opendc")
-    assert str(error.value).startswith(f"{tmp_path / 'store'}: holds something else: expected a new folder, got ")
+    assert str(error.value).startswith(
+        f"{tmp_path / 'store'}: holds something else: expected a new folder, got "
+    )

@@ -26,7 +26,9 @@ from tests.datasets.test_build import digest
 Row = tuple[object, ...]
 
 
-def _rows(store: Store, columns: str = "start_time, collection_id, instance_index, average_cpu") -> list[Row]:
+def _rows(
+    store: Store, columns: str = "start_time, collection_id, instance_index, average_cpu"
+) -> list[Row]:
     table = store.sql(
         f"select {columns} from instance_usage order by collection_id, instance_index, start_time, "
         "source_part, source_row"
@@ -65,9 +67,13 @@ def test_csv_files_hold_the_rows_without_header(store: Store, tmp_path: Path) ->
         by_job[row[1]].append(row)
     for job, rows in by_job.items():
         with (tmp_path / "out" / _hh(job) / f"{job}.csv").open() as file:
-            read = [(int(a), int(b), int(c), float(d) if d else None) for a, b, c, d in csv.reader(file)]
+            read = [
+                (int(a), int(b), int(c), float(d) if d else None) for a, b, c, d in csv.reader(file)
+            ]
         assert [row[:3] for row in read] == [row[:3] for row in rows]
-        assert [row[3] for row in read] == [None if row[3] is None else pytest.approx(row[3], rel=1e-7) for row in rows]
+        assert [row[3] for row in read] == [
+            None if row[3] is None else pytest.approx(row[3], rel=1e-7) for row in rows
+        ]
 
 
 def test_the_index_is_that_of_2017(store: Store, tmp_path: Path) -> None:
@@ -80,7 +86,10 @@ def test_the_index_is_that_of_2017(store: Store, tmp_path: Path) -> None:
     ).to_pylist()
     users, apps, owner = {}, {}, {}
     for row in submits:
-        numbers = (users.setdefault(row["user"], len(users)), apps.setdefault(row["app"], len(apps)))
+        numbers = (
+            users.setdefault(row["user"], len(users)),
+            apps.setdefault(row["app"], len(apps)),
+        )
         owner.setdefault(row["job"], numbers)
     expected = []
     for path in sorted((tmp_path / "out").glob("*/*.sqlite3")):
@@ -89,7 +98,9 @@ def test_the_index_is_that_of_2017(store: Store, tmp_path: Path) -> None:
                 "SELECT `job ID`, `task index`, COUNT(*), MAX(`CPU rate`) FROM `task_usage` GROUP BY 1, 2 ORDER BY 1, 2"
             ).fetchall()
         for job, task, length, maximum in counted:
-            expected.append([f"{path.parent.name}/{path.name}", owner.get(job), job, task, length, maximum])
+            expected.append(
+                [f"{path.parent.name}/{path.name}", owner.get(job), job, task, length, maximum]
+            )
     assert len(index) == len(expected) > 200
     for found, (path, numbers, job, task, length, maximum) in zip(index, expected, strict=True):
         assert [found[0], *map(int, found[3:6])] == [path, job, task, length]
@@ -100,14 +111,19 @@ def test_the_index_is_that_of_2017(store: Store, tmp_path: Path) -> None:
 
 
 def test_a_file_for_each_task(store: Store, tmp_path: Path) -> None:
-    exported = export_jobs(store, tmp_path / "out", JobsLayout("csv", key="task", granularity=1), workers=1)
+    exported = export_jobs(
+        store, tmp_path / "out", JobsLayout("csv", key="task", granularity=1), workers=1
+    )
     with (tmp_path / "out" / "index.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert exported.files == exported.tasks == len(rows)
     paths = [row["path"] for row in rows]
     assert paths == sorted(paths)
     for row in rows:
-        assert row["path"] == f"{_hh(row['job'] + ',' + row['task'])[0]}/{row['job']}-{row['task']}.csv"
+        assert (
+            row["path"]
+            == f"{_hh(row['job'] + ',' + row['task'])[0]}/{row['job']}-{row['task']}.csv"
+        )
         assert len((tmp_path / "out" / row["path"]).read_text().splitlines()) == int(row["length"])
 
 
@@ -130,9 +146,17 @@ def test_only_the_files_asked_for_are_written(store: Store, tmp_path: Path) -> N
     rows = _rows(store)
     asked = [FileRows("a/x.csv", 5, 9), FileRows("b/y.csv", 20, 21)]
     (tmp_path / "a").mkdir()
-    assert files.write_files(parts, asked, out=tmp_path, layout=JobsLayout(columns=("start_time",))) == asked
-    written = {str(path.relative_to(tmp_path)): path.read_text().split() for path in tmp_path.glob("*/*")}
-    assert written == {"a/x.csv": [str(row[0]) for row in rows[5:9]], "b/y.csv": [str(row[0]) for row in rows[20:21]]}
+    assert (
+        files.write_files(parts, asked, out=tmp_path, layout=JobsLayout(columns=("start_time",)))
+        == asked
+    )
+    written = {
+        str(path.relative_to(tmp_path)): path.read_text().split() for path in tmp_path.glob("*/*")
+    }
+    assert written == {
+        "a/x.csv": [str(row[0]) for row in rows[5:9]],
+        "b/y.csv": [str(row[0]) for row in rows[20:21]],
+    }
 
 
 def test_columns_are_chosen_and_named(store: Store, tmp_path: Path) -> None:
@@ -141,10 +165,17 @@ def test_columns_are_chosen_and_named(store: Store, tmp_path: Path) -> None:
     path = next((tmp_path / "out").glob("*/*.sqlite3"))
     with closing(sqlite3.connect(path)) as connection:
         cursor = connection.execute("SELECT * FROM `task_usage`")
-        assert [entry[0] for entry in cursor.description] == ["job ID", "machine ID", "maximum CPU rate", "source row"]
+        assert [entry[0] for entry in cursor.description] == [
+            "job ID",
+            "machine ID",
+            "maximum CPU rate",
+            "source row",
+        ]
         rows = cursor.fetchall()
     assert rows == [
-        row for row in _rows(store, "collection_id, machine_id, maximum_cpu, source_row") if str(row[0]) == path.stem
+        row
+        for row in _rows(store, "collection_id, machine_id, maximum_cpu, source_row")
+        if str(row[0]) == path.stem
     ]
 
 
@@ -153,7 +184,10 @@ def test_columns_are_chosen_and_named(store: Store, tmp_path: Path) -> None:
     [
         (lambda: JobsLayout("tsv"), "--format: unknown name: expected csv or sqlite, got tsv"),
         (lambda: JobsLayout(key="user"), "--key: unknown name: expected job or task, got user"),
-        (lambda: JobsLayout(granularity=9), "--granularity: not a number of hex digits: expected 0 to 8, got 9"),
+        (
+            lambda: JobsLayout(granularity=9),
+            "--granularity: not a number of hex digits: expected 0 to 8, got 9",
+        ),
         (
             lambda: JobsLayout(columns=("average_cpu", "average_cpu")),
             "--columns: a column is missing or given twice: got average_cpu,average_cpu",
@@ -167,7 +201,9 @@ def test_what_makes_no_sense_is_refused(make: object, message: str) -> None:
 
 
 def test_an_unknown_column_is_named() -> None:
-    with pytest.raises(UsageError, match=r"^--columns: unknown column: expected .*average_cpu.*, got speed$"):
+    with pytest.raises(
+        UsageError, match=r"^--columns: unknown column: expected .*average_cpu.*, got speed$"
+    ):
         JobsLayout(columns=("speed",))
 
 
@@ -189,7 +225,9 @@ def test_a_store_of_an_earlier_version_is_exported_by_the_present_names(
     """It calls average_cpu otherwise, and lacks maximum_cpu."""
     monkeypatch.setattr(evolution, "RENAMED", {"instance_usage": {"average_cpu": ("speed",)}})
     part = tmp_path / "part-00000.parquet"
-    pq.write_table(pa.table({"speed": pa.array([0.5, None], pa.float32()), "collection_id": [7, 7]}), part)
+    pq.write_table(
+        pa.table({"speed": pa.array([0.5, None], pa.float32()), "collection_id": [7, 7]}), part
+    )
     layout = JobsLayout(columns=("collection_id", "average_cpu", "maximum_cpu"))
     files.write_files([str(part)], [FileRows("7.csv", 0, 2)], out=tmp_path, layout=layout)
     assert (tmp_path / "7.csv").read_text() == "7,0.5,\n7,,\n"
@@ -205,7 +243,9 @@ def test_batches_hold_the_rows_that_are_asked_for_and_no_others(
         pq.write_table(pa.table({"collection_id": list(rows)}), part, row_group_size=4)
 
     def found(first: int, last: int) -> list[tuple[int, list[int]]]:
-        batches = files._batches([str(part) for part in parts], first, last, JobsLayout(columns=("collection_id",)))
+        batches = files._batches(
+            [str(part) for part in parts], first, last, JobsLayout(columns=("collection_id",))
+        )
         return [(start, batch["collection_id"].to_pylist()) for start, batch in batches]
 
     assert found(2, 12) == [(2, [2, 3]), (4, [4, 5, 6]), (7, [7]), (8, [8, 9]), (10, [10, 11])]
@@ -222,7 +262,10 @@ def test_names_lists_and_percentiles_are_columns_too(tmp_path: Path, output_form
     kinds = pa.array(["JOB", "JOB", "ALLOC_SET"]).dictionary_encode()
     lists = pa.array(deciles, pa.list_(pa.float32()))
     pq.write_table(
-        pa.table({"collection_id": [7] * 3, "collection_type": kinds, "cpu_usage_distribution": lists}), part
+        pa.table(
+            {"collection_id": [7] * 3, "collection_type": kinds, "cpu_usage_distribution": lists}
+        ),
+        part,
     )
     columns = ("collection_type", "p20", "cpu_usage_distribution", "p99")
     layout = JobsLayout(output_format, columns)
@@ -247,7 +290,9 @@ def test_names_lists_and_percentiles_are_columns_too(tmp_path: Path, output_form
 
 def test_work_is_cut_at_files(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     (whole,) = jobs._calls(store, JobsLayout("csv"))
-    assert [(file.first, file.last) for file in whole] == list(pairwise([0, *(file.last for file in whole)]))
+    assert [(file.first, file.last) for file in whole] == list(
+        pairwise([0, *(file.last for file in whole)])
+    )
     assert whole[-1].last == store.usage_rows()
     # The last file begins where a piece of work could.
     for size in (2, whole[-1].first):
@@ -279,7 +324,9 @@ def test_processes_are_those_that_have_work_to_do(
     monkeypatch.setattr(jobs, "map_processes", serial)
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     layout = JobsLayout("csv")
-    export_jobs(store, tmp_path / "out", layout, workers=workers, progress=lambda *step: told.append(step))
+    export_jobs(
+        store, tmp_path / "out", layout, workers=workers, progress=lambda *step: told.append(step)
+    )
     assert seen == [expected]
     upto = [files[-1].last for files in jobs._calls(store, layout)]
     assert told == [("write", rows, store.usage_rows()) for rows in upto]

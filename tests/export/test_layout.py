@@ -35,7 +35,14 @@ def test_paths_of_a_task(layout: JobsLayout, expected: str) -> None:
 
 @pytest.mark.parametrize(
     ("start", "count", "expected"),
-    [(0, 8, (8, 8)), (0, 9, (8, 9)), (8, 12, (0, 12)), (10, 5, (0, 5)), (19, 5, (0, 1)), (20, 5, (0, 0))],
+    [
+        (0, 8, (8, 8)),
+        (0, 9, (8, 9)),
+        (8, 12, (0, 12)),
+        (10, 5, (0, 5)),
+        (19, 5, (0, 1)),
+        (20, 5, (0, 0)),
+    ],
 )
 def test_rows_of_a_file_in_a_batch(start: int, count: int, expected: tuple[int, int]) -> None:
     assert FileRows("x.csv", 8, 20).within(start, count) == expected
@@ -85,4 +92,6 @@ def test_lines_of_the_index(tmp_path: Path) -> None:
     ]
     assert count == 4
     jobs.write_index(store, tmp_path / "j.csv", JobsLayout(granularity=0), has_header=False)  # type: ignore[arg-type]
-    assert (tmp_path / "j.csv").read_text().splitlines() == (tmp_path / "i.csv").read_text().splitlines()[1:]
+    assert (tmp_path / "j.csv").read_text().splitlines() == (
+        tmp_path / "i.csv"
+    ).read_text().splitlines()[1:]

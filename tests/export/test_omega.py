@@ -71,7 +71,12 @@ def test_jobs_that_arrive_are_distributions_and_those_that_are_there_a_list(tmp_
         ],
         # Batch: 400 at 700 s, 500 at 900 s; service: 300 at 650 s, 600 at 1000 s.
         "interarrival_cmb.log": ["2011 cmb-new 0 200.000000", "2011 cmb-new 1 350.000000"],
-        "csizes_cmb.log": ["2011 cmb-new 1 1", "2011 cmb-new 0 2", "2011 cmb-new 0 1", "2011 cmb-new 1 1"],
+        "csizes_cmb.log": [
+            "2011 cmb-new 1 1",
+            "2011 cmb-new 0 2",
+            "2011 cmb-new 0 1",
+            "2011 cmb-new 1 1",
+        ],
         # 500 has not ended and 600 never ran.
         "runtimes_cmb.log": ["2011 cmb-new 1 100.000000", "2011 cmb-new 0 90.000000"],
     }
@@ -102,7 +107,9 @@ def test_their_readers_take_what_is_made_of_a_cell(tmp_path):
         assert {len(each) for each in fields} == {4}, name
         assert {each[2] for each in fields} <= {"0", "1"}, name
         # A job has a task, and one without length would be drawn again for ever if all were such.
-        assert min(float(each[3]) for each in fields) >= (0 if name.startswith("interarrival") else 1e-6)
+        assert min(float(each[3]) for each in fields) >= (
+            0 if name.startswith("interarrival") else 1e-6
+        )
 
 
 def test_the_size_of_the_largest_machine_is_asked_for(tmp_path):

@@ -26,7 +26,9 @@ def _batch(rows: int) -> pa.RecordBatch:
             "start_time": np.tile(np.arange(1000), -(-rows // 1000))[:rows] * 300_000_000,
             "instance_index": (np.arange(rows) // 1000).astype(np.int32),
             "machine_id": pa.array([INTEGERS[k % len(INTEGERS)] for k in range(rows)], pa.int64()),
-            "average_cpu": pa.array(np.where(rates < 0.1, np.nan, rates).astype(np.float32), from_pandas=True),
+            "average_cpu": pa.array(
+                np.where(rates < 0.1, np.nan, rates).astype(np.float32), from_pandas=True
+            ),
         }
     )
 
@@ -47,10 +49,15 @@ def _check(path: Path, expected: pa.RecordBatch) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         rows = connection.execute("SELECT * FROM task_usage").fetchall()
         assert rows == list(zip(*(column.to_pylist() for column in expected.columns), strict=True))
-        plan = connection.execute("EXPLAIN QUERY PLAN SELECT * FROM task_usage WHERE `task index` = 1")
+        plan = connection.execute(
+            "EXPLAIN QUERY PLAN SELECT * FROM task_usage WHERE `task index` = 1"
+        )
         assert "task_usage_index" in plan.fetchone()[3]
         wanted = [row for row in rows if row[1] == 1]
-        assert connection.execute("SELECT * FROM task_usage WHERE `task index` = 1").fetchall() == wanted
+        assert (
+            connection.execute("SELECT * FROM task_usage WHERE `task index` = 1").fetchall()
+            == wanted
+        )
 
 
 @pytest.mark.parametrize("batches", [[3100], [1, 2, 96, 3001], [1600, 1500]])
@@ -65,14 +72,18 @@ def test_files_are_whole_whatever_the_batches(
         _check(tmp_path / f"{k}.sqlite3", whole.slice(first, size))
 
 
-def test_a_file_on_disk_says_the_same_as_one_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_on_disk_says_the_same_as_one_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dumps = []
     for largest in (100, 99):
         monkeypatch.setattr(sqlite, "LARGEST", largest)
         (tmp_path / str(largest)).mkdir()
         _write(tmp_path / str(largest), [100], [100])
         with closing(sqlite3.connect(tmp_path / str(largest) / "0.sqlite3")) as connection:
-            dumps.append([*connection.iterdump(), connection.execute("PRAGMA page_size").fetchone()])
+            dumps.append(
+                [*connection.iterdump(), connection.execute("PRAGMA page_size").fetchone()]
+            )
     assert dumps[0] == dumps[1]
 
 
@@ -89,7 +100,9 @@ def test_a_file_on_disk_is_written_without_a_journal(tmp_path: Path) -> None:
 
 
 def test_a_table_without_task_and_time_has_no_index(tmp_path: Path) -> None:
-    with closing(sqlite.SqliteFiles(tmp_path, JobsLayout("sqlite", ("machine_id",)).titles)) as writer:
+    with closing(
+        sqlite.SqliteFiles(tmp_path, JobsLayout("sqlite", ("machine_id",)).titles)
+    ) as writer:
         writer.write(0, _batch(3).select(["machine_id"]), [FileRows("x.sqlite3", 0, 3)])
     with closing(sqlite3.connect(tmp_path / "x.sqlite3")) as connection:
         assert connection.execute("SELECT name, sql FROM sqlite_schema").fetchall() == [

@@ -40,7 +40,16 @@ FAULTS = (
     "flip",
     "other_range",
 )
-WASTEFUL = ("reset", "short_length", "long_length", "stall", "no_range", "flip", "other_range", "changed")
+WASTEFUL = (
+    "reset",
+    "short_length",
+    "long_length",
+    "stall",
+    "no_range",
+    "flip",
+    "other_range",
+    "changed",
+)
 """Faults after which bytes may, or must, come again."""
 
 
@@ -137,7 +146,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.bucket.requests.append((self.command, path, 200))
         self.send_response(200)
         # Some middle boxes keep the type of the file that was asked for.
-        self.send_header("Content-Type", "application/gzip" if len(self.bucket.faults) % 2 else "text/html")
+        self.send_header(
+            "Content-Type", "application/gzip" if len(self.bucket.faults) % 2 else "text/html"
+        )
         self.send_header("Content-Length", str(len(page)))
         self.end_headers()
         if self.command == "GET":
@@ -237,7 +248,9 @@ def serving(bucket: Bucket) -> Iterator[Bucket]:
     """Serve a bucket on a free port of the loopback."""
     handler = type("Handler", (_Handler,), {"bucket": bucket})
     server = _Server(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    )
     thread.start()
     bucket.url = f"http://127.0.0.1:{server.server_address[1]}"
     try:
@@ -260,7 +273,10 @@ def archives() -> Callable[..., dict[str, bytes]]:
     """Return a function that makes gzip files of pseudo-random content for the given paths."""
 
     def make(paths: list[str], size: int = 50_000, seed: int = 0) -> dict[str, bytes]:
-        return {path: gzip.compress(random.Random(f"{seed}{path}").randbytes(size), 1, mtime=0) for path in paths}
+        return {
+            path: gzip.compress(random.Random(f"{seed}{path}").randbytes(size), 1, mtime=0)
+            for path in paths
+        }
 
     return make
 

@@ -53,13 +53,17 @@ def waiting(tmp_path: Path) -> list[str]:
     return [path.name for path in found if path.is_file() and path.name != ledger.LEDGER]
 
 
-def test_files_go_there_once(serve: Any, archives: Any, there: Bucket, tmp_path: Path, capsys: Any) -> None:
+def test_files_go_there_once(
+    serve: Any, archives: Any, there: Bucket, tmp_path: Path, capsys: Any
+) -> None:
     files = archives(PATHS)
     server = serve(files)
     assert run(server) == 0
     said = capsys.readouterr()
     assert said.out == f"{FOLDER}\n"
-    assert f"4 files complete and verified. Next: borgtrace ingest {FOLDER} --store STORE" in said.err
+    assert (
+        f"4 files complete and verified. Next: borgtrace ingest {FOLDER} --store STORE" in said.err
+    )
     assert held(there) == files
     assert waiting(tmp_path) == []
     assert set(Ledger.read(place(FOLDER)).entries) == set(PATHS)
@@ -97,7 +101,9 @@ def test_a_bucket_that_refuses_ends_it_in_one_line_and_what_arrived_goes_on_late
         there.key = "another"
         with pytest.raises(StoreError) as caught:
             list(fetch_files(session, plan))
-    assert str(caught.value).startswith(f"{FOLDER}/{PATHS[0]}: access denied: got ACCESS_DENIED; set AWS_ACCESS_KEY_ID")
+    assert str(caught.value).startswith(
+        f"{FOLDER}/{PATHS[0]}: access denied: got ACCESS_DENIED; set AWS_ACCESS_KEY_ID"
+    )
     assert waiting(tmp_path) == [PATHS[0]]
     there.key = "the-key-of-the-tests"
     server.body_bytes.clear()
@@ -121,7 +127,10 @@ def test_a_kill_before_a_file_or_its_entry_is_there_loses_nothing(
         "main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", code, *words(server, "--jobs", "1")]
-    assert subprocess.run(command, env=os.environ, capture_output=True, check=False).returncode == -signal.SIGKILL
+    assert (
+        subprocess.run(command, env=os.environ, capture_output=True, check=False).returncode
+        == -signal.SIGKILL
+    )
     assert len(Ledger.read(place(FOLDER)).entries) == 2
     assert len(held(there)) == (2 if moment == "upload" else 3)
     server.body_bytes.clear()

@@ -34,11 +34,23 @@ def run():
     app = typer.Typer()
     # A function of its own: the options are written on it, and can be only once.
     app.command()(declared("fetch", plain))
-    return lambda *words: CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=True)
+    return lambda *words: CliRunner().invoke(
+        app, [str(word) for word in words], catch_exceptions=True
+    )
 
 
 def words(server, dest, *more):
-    return ["2019", dest, "--cell", "a", "--tables", "instance_usage", "--base-url", server.url, *more]
+    return [
+        "2019",
+        dest,
+        "--cell",
+        "a",
+        "--tables",
+        "instance_usage",
+        "--base-url",
+        server.url,
+        *more,
+    ]
 
 
 def indented(text):
@@ -66,9 +78,21 @@ def test_a_dry_run_for_questions_says_what_parts_have_in_reach(serve, archives, 
 
     Claims about openb, Azure and Alibaba are no claims of this trace.
     """
-    paths = [BORG.path("machine_events", 0), *(BORG.path("task_events", part) for part in range(10))]
+    paths = [
+        BORG.path("machine_events", 0),
+        *(BORG.path("task_events", part) for part in range(10)),
+    ]
     server = serve(files := archives([*paths, BORG.path("task_usage", 0)], size=100_000))
-    asked = ("2011", tmp_path, "--parts", "0-9", "--for", "queue_length,machine_shapes", "--base-url", server.url)
+    asked = (
+        "2011",
+        tmp_path,
+        "--parts",
+        "0-9",
+        "--for",
+        "queue_length,machine_shapes",
+        "--base-url",
+        server.url,
+    )
     result = run(*asked, "--dry-run")
     assert result.exit_code == 0
     first, second = (sum(len(files[path]) for path in paths[:n]) / 1e3 for n in (2, 11))
@@ -79,7 +103,10 @@ def test_a_dry_run_for_questions_says_what_parts_have_in_reach(serve, archives, 
         f"10 13.9 h {second / 1e3:.1f} MB 5 of 12",
     ]
     reach = json.loads(run(*asked, "--dry-run", "--json").stdout)["reach"]
-    assert [(row["parts"], row["claims_in_reach"], row["claims"]) for row in reach] == [(1, 5, 12), (10, 5, 12)]
+    assert [(row["parts"], row["claims_in_reach"], row["claims"]) for row in reach] == [
+        (1, 5, 12),
+        (10, 5, 12),
+    ]
     assert run("2011", tmp_path, "--for", "queue_lenght").exception.exit_code == 2
 
 
@@ -90,7 +117,10 @@ def test_a_fetch_prints_where_the_files_are(serve, archives, run, tmp_path):
     folder = tmp_path / "clusterdata_2019_a"
     assert result.exit_code == 0
     assert result.stdout == f"{folder}\n"
-    assert f"4 files complete and verified. Next: borgtrace ingest {folder} --store STORE" in result.stderr
+    assert (
+        f"4 files complete and verified. Next: borgtrace ingest {folder} --store STORE"
+        in result.stderr
+    )
     facts = indented(run(*words(server, tmp_path, "--json")).stdout)
     assert facts["bytes_to_come"] == 0
     assert all(file["is_here"] for file in facts["files"])
@@ -111,7 +141,9 @@ def test_files_that_cannot_be_had_are_named(serve, archives, run, tmp_path):
 def test_deleting_raw_files_needs_a_store(run, tmp_path):
     result = run("2011", tmp_path, "--delete-raw")
     assert isinstance(result.exception, UsageError)
-    assert str(result.exception) == ("--delete-raw: nothing would be left; name a store for the rows: --store STORE")
+    assert str(result.exception) == (
+        "--delete-raw: nothing would be left; name a store for the rows: --store STORE"
+    )
 
 
 @pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL])
@@ -120,7 +152,9 @@ def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, 
     server = serve(files, pause=0.3)
     server.choose = lambda method, path: "slow" if method == "GET" else None
     command = [sys.executable, "-m", "borgtrace", "fetch", *map(str, words(server, tmp_path))]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "120"})
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "120"}
+    )
     while not any(path.stat().st_size for path in tmp_path.rglob("*.incomplete")):
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.01)
@@ -128,8 +162,14 @@ def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, 
     said = process.communicate(timeout=20)[1]
     if kill == signal.SIGINT:
         assert process.returncode == 130
-        assert "borgtrace: interrupted: what has arrived is kept; run the same command again to go on" in said
-    kept = {path.name.removesuffix(".incomplete"): path.stat().st_size for path in tmp_path.rglob("*.incomplete")}
+        assert (
+            "borgtrace: interrupted: what has arrived is kept; run the same command again to go on"
+            in said
+        )
+    kept = {
+        path.name.removesuffix(".incomplete"): path.stat().st_size
+        for path in tmp_path.rglob("*.incomplete")
+    }
     assert sum(kept.values()) > 0
     time.sleep(0.7)  # for the server to notice
     server.choose = lambda method, path: None
@@ -146,7 +186,9 @@ def rows_2011(serve):
     year = bucket("2011")
     files = {year.path("machine_events", 0): b"0,5,0,platform,0.5,0.25\n"}
     for part in range(2):
-        files[year.path("job_events", part)] = f"{part}00000000,,{part + 1},0,user,1,name,logical\n".encode()
+        files[year.path("job_events", part)] = (
+            f"{part}00000000,,{part + 1},0,user,1,name,logical\n".encode()
+        )
     return serve({path: gzip.compress(text, mtime=0) for path, text in files.items()})
 
 
@@ -157,7 +199,9 @@ def words_2011(server, dest, *more):
 
 def test_part_by_part_into_a_store_leaves_no_raw_file_and_the_same_store(rows_2011, run, tmp_path):
     thin, whole = tmp_path / "thin", tmp_path / "whole"
-    result = run(*words_2011(rows_2011, tmp_path / "a", "--store", thin, "--delete-raw", "--jobs", "1"))
+    result = run(
+        *words_2011(rows_2011, tmp_path / "a", "--store", thin, "--delete-raw", "--jobs", "1")
+    )
     assert result.exit_code == 0, result.exception
     assert result.stdout == f"{thin}\n"
     assert f"3 files in the store. Next: borgtrace info {thin}" in result.stderr
@@ -174,13 +218,20 @@ def test_part_by_part_into_a_store_leaves_no_raw_file_and_the_same_store(rows_20
     assert rows_2011.body_bytes.total() == before, "what the store has is not fetched again"
 
 
-def test_a_disk_that_is_too_small_takes_only_files_that_go_as_they_come(rows_2011, run, tmp_path, monkeypatch):
+def test_a_disk_that_is_too_small_takes_only_files_that_go_as_they_come(
+    rows_2011, run, tmp_path, monkeypatch
+):
     monkeypatch.setattr(Plan, "free", property(lambda plan: plan.remaining - 1))
     refused = run(*words_2011(rows_2011, tmp_path, "--store", tmp_path / "store"))
     assert isinstance(refused.exception, UsageError)
     assert "the disk is too small" in str(refused.exception)
     assert not rows_2011.body_bytes
-    assert run(*words_2011(rows_2011, tmp_path, "--store", tmp_path / "store", "--delete-raw")).exit_code == 0
+    assert (
+        run(
+            *words_2011(rows_2011, tmp_path, "--store", tmp_path / "store", "--delete-raw")
+        ).exit_code
+        == 0
+    )
 
 
 def test_a_file_that_cannot_be_staged_is_kept_and_named(rows_2011, run, tmp_path):

@@ -21,7 +21,8 @@ from borgtrace.fetch.version import _number
 
 def test_a_plan_counts_what_is_to_come(tmp_path: Path) -> None:
     files = [
-        RemoteFile("t", part, f"{part}.gz", f"http://x/{part}", Version(size)) for part, size in ((0, 7), (1, None))
+        RemoteFile("t", part, f"{part}.gz", f"http://x/{part}", Version(size))
+        for part, size in ((0, 7), (1, None))
     ]
     plan = Plan(bucket("2011"), tmp_path / "no" / "folder", tuple(files), tuple(files[1:]), (), 0)
     assert (plan.total, plan.here) == (7, tuple(files[:1]))
@@ -52,7 +53,9 @@ def test_no_more_files_are_begun_than_jobs_and_those_that_were_asked_for(
     class Pool:
         """Work that is done as soon as it is handed in."""
 
-        def submit(self, work: Callable[..., Outcome], session: Session, file: RemoteFile, *rest: object):
+        def submit(
+            self, work: Callable[..., Outcome], session: Session, file: RemoteFile, *rest: object
+        ):
             begun.append(file.part)
             future: Future[Outcome] = Future()
             future.set_result(work(session, file, *rest))
@@ -72,7 +75,9 @@ def test_no_more_files_are_begun_than_jobs_and_those_that_were_asked_for(
         assert list(outcomes) == []
 
 
-def test_a_file_that_cannot_be_written_says_why(session: Session, tmp_path: Path, monkeypatch) -> None:
+def test_a_file_that_cannot_be_written_says_why(
+    session: Session, tmp_path: Path, monkeypatch
+) -> None:
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -95,5 +100,14 @@ def test_a_line_of_the_ledger(tmp_path: Path) -> None:
 
 
 def test_digests_that_are_none_are_passed_over() -> None:
-    assert parse_goog_hash(["md5=*", "crc32c=AA*AAAA==", "crc32c=AAAAAQ=="]) == {"crc32c": "00000001"}
-    assert [_number(text) for text in (None, "", "12", "-1", "²", "٣")] == [None, None, 12, None, None, None]
+    assert parse_goog_hash(["md5=*", "crc32c=AA*AAAA==", "crc32c=AAAAAQ=="]) == {
+        "crc32c": "00000001"
+    }
+    assert [_number(text) for text in (None, "", "12", "-1", "²", "٣")] == [
+        None,
+        None,
+        12,
+        None,
+        None,
+        None,
+    ]

@@ -60,14 +60,21 @@ def test_a_table_of_known_length_has_no_end_but_its_last_part(serve, archives, s
     paths = [YEAR_2011.path("job_events", part) for part in range(494, 500)]
     listed = f"{'ab' * 32}  {paths[3]}\n"
     server = serve({**archives([paths[0], paths[5]]), "SHA256SUM": listed.encode()})
-    plan = make_plan(session, YEAR_2011, tmp_path, tables=["job_events"], parts="494-", base_url=server.url)
+    plan = make_plan(
+        session, YEAR_2011, tmp_path, tables=["job_events"], parts="494-", base_url=server.url
+    )
     assert [file.part for file in plan.files] == [494, 497, 499]
     assert plan.missing == (paths[1], paths[2], paths[4])
-    assert (plan.files[1].version.size, plan.files[1].version.digests) == (None, {"sha256": "ab" * 32})
+    assert (plan.files[1].version.size, plan.files[1].version.digests) == (
+        None,
+        {"sha256": "ab" * 32},
+    )
     assert plan.total == plan.remaining == sum(map(len, server.files.values())) - len(listed)
 
 
-def test_what_is_here_is_not_to_come_and_never_less_than_nothing(serve, archives, session, tmp_path):
+def test_what_is_here_is_not_to_come_and_never_less_than_nothing(
+    serve, archives, session, tmp_path
+):
     server = serve(archives(usage(0, 1, 2)))
     sizes = [len(server.files[path]) for path in usage(0, 1, 2)]
     folder = tmp_path / CELL_A.name
@@ -93,13 +100,17 @@ def test_a_passing_404_does_not_cut_a_table(serve, archives, session, tmp_path):
 def test_a_server_without_head_is_asked_with_get(serve, archives, session, tmp_path):
     server = serve(archives(usage(0, 1)), heads=False)
     plan = plan_of(session, server, tmp_path)
-    assert [file.version.size for file in plan.files] == [len(content) for content in server.files.values()]
+    assert [file.version.size for file in plan.files] == [
+        len(content) for content in server.files.values()
+    ]
 
 
 def test_parts_limit_the_large_tables_only(serve, archives, session, tmp_path):
     machines = [CELL_A.path("machine_events", part) for part in range(3)]
     server = serve(archives([*usage(*range(9)), *machines]))
-    plan = plan_of(session, server, tmp_path, tables=["machine_events", "instance_usage"], parts="1-2,7")
+    plan = plan_of(
+        session, server, tmp_path, tables=["machine_events", "instance_usage"], parts="1-2,7"
+    )
     assert sorted(file.path for file in plan.files) == sorted([*usage(1, 2, 7), *machines])
     assert [file.part for file in plan.files] == sorted(file.part for file in plan.files)
 
@@ -114,12 +125,20 @@ def test_a_table_that_is_not_there_is_an_error(serve, archives, session, tmp_pat
 
 
 def test_2011_has_its_number_of_parts_and_its_checksums(serve, archives, session, tmp_path):
-    paths = [YEAR_2011.path("machine_events", 0), *(YEAR_2011.path("job_events", part) for part in range(498, 500))]
+    paths = [
+        YEAR_2011.path("machine_events", 0),
+        *(YEAR_2011.path("job_events", part) for part in range(498, 500)),
+    ]
     files = archives(paths)
     sums = f"{'ab' * 32}  ./{paths[1]}\n"
     server = serve({**files, "SHA256SUM": sums.encode()})
     plan = make_plan(
-        session, YEAR_2011, tmp_path, tables=["machine_events", "job_events"], parts="498-600", base_url=server.url
+        session,
+        YEAR_2011,
+        tmp_path,
+        tables=["machine_events", "job_events"],
+        parts="498-600",
+        base_url=server.url,
     )
     assert [file.path for file in plan.files] == paths
     assert [file.version.digests.get("sha256") for file in plan.files] == [None, "ab" * 32, None]
@@ -130,11 +149,17 @@ def test_2011_has_its_number_of_parts_and_its_checksums(serve, archives, session
 def test_2011_parts_beyond_the_last_are_refused(serve, session, tmp_path):
     server = serve({})
     with pytest.raises(SourceError) as caught:
-        make_plan(session, YEAR_2011, tmp_path, tables=["job_events"], parts="500", base_url=server.url)
-    assert str(caught.value) == (f"{server.url}/job_events: has no part 500: expected 0 … 499; check --parts")
+        make_plan(
+            session, YEAR_2011, tmp_path, tables=["job_events"], parts="500", base_url=server.url
+        )
+    assert str(caught.value) == (
+        f"{server.url}/job_events: has no part 500: expected 0 … 499; check --parts"
+    )
 
 
-def test_a_disk_that_is_too_small_is_told_before_the_first_byte(serve, archives, session, tmp_path, monkeypatch):
+def test_a_disk_that_is_too_small_is_told_before_the_first_byte(
+    serve, archives, session, tmp_path, monkeypatch
+):
     server = serve(archives(usage(0)))
     plan = plan_of(session, server, tmp_path)
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
@@ -161,8 +186,13 @@ def test_what_a_store_took_in_is_not_fetched_again(serve, archives, session, tmp
 
 
 def test_an_address_without_a_server_is_given_up(tmp_path):
-    with Session(1, backoff=Backoff(base=0.001, attempts=2), timeout=0.4) as session, pytest.raises(SourceError) as e:
-        make_plan(session, CELL_A, tmp_path, tables=["machine_events"], base_url="http://127.0.0.1:9")
+    with (
+        Session(1, backoff=Backoff(base=0.001, attempts=2), timeout=0.4) as session,
+        pytest.raises(SourceError) as e,
+    ):
+        make_plan(
+            session, CELL_A, tmp_path, tables=["machine_events"], base_url="http://127.0.0.1:9"
+        )
     assert str(e.value) == (
         "http://127.0.0.1:9/machine_events-000000000000.json.gz: gave up after 2 attempts: "
         "the connection failed ([Errno 111] Connection refused); "
@@ -173,7 +203,9 @@ def test_an_address_without_a_server_is_given_up(tmp_path):
 def test_a_base_url_that_is_none_is_refused(session, tmp_path):
     with pytest.raises(UsageError) as caught:
         make_plan(session, CELL_A, tmp_path, base_url="ftp://example.org")
-    assert str(caught.value) == ("--base-url: not an address: expected http://… or https://…, got ftp://example.org")
+    assert str(caught.value) == (
+        "--base-url: not an address: expected http://… or https://…, got ftp://example.org"
+    )
 
 
 def test_retry_after_holds_up_every_connection(serve, archives, tmp_path, monkeypatch):
@@ -181,7 +213,9 @@ def test_retry_after_holds_up_every_connection(serve, archives, tmp_path, monkey
     waits = []
     with Session(1, backoff=Backoff(base=0.001), timeout=1.0) as session:
         plan = plan_of(session, server, tmp_path)
-        monkeypatch.setattr(session, "wait", lambda seconds=0.0: waits.append(seconds) if seconds > 0 else None)
+        monkeypatch.setattr(
+            session, "wait", lambda seconds=0.0: waits.append(seconds) if seconds > 0 else None
+        )
         monkeypatch.setattr("borgtrace.fetch.session._seconds", lambda text: 7.0 if text else None)
         sequence = iter(["busy", None])
         server.choose = lambda method, path: next(sequence)
@@ -196,10 +230,16 @@ def test_retry_after_holds_up_every_connection(serve, archives, tmp_path, monkey
     [
         (("2015",), "GENERATION: no such trace: expected 2011 or 2019, got 2015"),
         (("2011", "a"), "--cell: 2011 is one cell without a name: expected no --cell, got a"),
-        (("2011", "", "json"), "--format: 2011 is not published in this format: expected csv, got json"),
+        (
+            ("2011", "", "json"),
+            "--format: 2011 is not published in this format: expected csv, got json",
+        ),
         (("2019",), "--cell: 2019 has 8 cells: expected one of a … h, got none; try --cell a"),
         (("2019", "x"), "--cell: 2019 has 8 cells: expected one of a … h, got x; try --cell a"),
-        (("2019", "a", "csv"), "--format: 2019 is not published in this format: expected json or parquet, got csv"),
+        (
+            ("2019", "a", "csv"),
+            "--format: 2019 is not published in this format: expected json or parquet, got csv",
+        ),
     ],
 )
 def test_buckets_that_do_not_exist_are_refused(arguments, message):
@@ -212,13 +252,19 @@ def test_addresses_are_the_published_ones():
     assert f"{YEAR_2011.url}/{YEAR_2011.path('task_usage', 0)}" == (
         "https://commondatastorage.googleapis.com/clusterdata-2011-2/task_usage/part-00000-of-00500.csv.gz"
     )
-    assert f"{bucket('2019', 'h', 'parquet').url}/{bucket('2019', 'h', 'parquet').path('machine_events', 0)}" == (
-        "https://storage.googleapis.com/clusterdata_2019_h/machine_events-000000000000.parquet.gz"
+    assert (
+        f"{bucket('2019', 'h', 'parquet').url}/{bucket('2019', 'h', 'parquet').path('machine_events', 0)}"
+        == (
+            "https://storage.googleapis.com/clusterdata_2019_h/machine_events-000000000000.parquet.gz"
+        )
     )
 
 
 def test_tables_go_by_either_name():
-    assert YEAR_2011.select_tables(["collection_events", "task_usage"]) == ["job_events", "task_usage"]
+    assert YEAR_2011.select_tables(["collection_events", "task_usage"]) == [
+        "job_events",
+        "task_usage",
+    ]
     assert CELL_A.select_tables(["instance_constraints"]) == ["instance_events"]
     assert CELL_A.select_tables([]) == [
         "machine_events",
@@ -237,7 +283,9 @@ def test_tables_go_by_either_name():
 
 def test_checksums_are_read_as_they_are_published():
     # The digests of nothing, as every reference lists them; base64 of the bucket, hex of us.
-    assert parse_goog_hash(["crc32c=AAAAAA==,md5=1B2M2Y8AsgTpgAmY7PhCfg==", "sha=x", "md5=short"]) == {
+    assert parse_goog_hash(
+        ["crc32c=AAAAAA==,md5=1B2M2Y8AsgTpgAmY7PhCfg==", "sha=x", "md5=short"]
+    ) == {
         "crc32c": "00000000",
         "md5": "d41d8cd98f00b204e9800998ecf8427e",
     }

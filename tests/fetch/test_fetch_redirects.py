@@ -40,7 +40,9 @@ def redirecting() -> Iterator[Redirect]:
                     pass
 
             server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+            thread = threading.Thread(
+                target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+            )
             thread.start()
             stack.callback(thread.join)
             stack.callback(server.server_close)
@@ -50,7 +52,9 @@ def redirecting() -> Iterator[Redirect]:
         yield start
 
 
-def test_a_redirect_to_another_server_is_refused_before_it_is_asked(serve, archives, session: Session, redirecting):
+def test_a_redirect_to_another_server_is_refused_before_it_is_asked(
+    serve, archives, session: Session, redirecting
+):
     server = serve(archives(PATHS))
     url = redirecting(server.url)
     message = (
@@ -81,11 +85,16 @@ def test_a_redirect_to_another_server_is_refused_before_it_is_asked(serve, archi
     ],
 )
 def test_which_redirects_are_followed(here: str, location: str, is_followed: bool):
-    response = httpx.Response(302, headers={"location": location}, request=httpx.Request("GET", here))
+    response = httpx.Response(
+        302, headers={"location": location}, request=httpx.Request("GET", here)
+    )
     if is_followed:
         _stay(response)
     else:
-        with pytest.raises(SourceError, match=r"^https?://a\.example(:8080)?/x: the server sends us to another one: "):
+        with pytest.raises(
+            SourceError,
+            match=r"^https?://a\.example(:8080)?/x: the server sends us to another one: ",
+        ):
             _stay(response)
 
 
@@ -97,7 +106,16 @@ def test_without_a_checksum_nothing_is_called_verified(serve, archives, tmp_path
     app = typer.Typer()
     app.command()(fetch)
     server = serve(archives(PATHS), hashes=())
-    words = ["2019", str(tmp_path), "--cell", "a", "--tables", "instance_usage", "--base-url", server.url]
+    words = [
+        "2019",
+        str(tmp_path),
+        "--cell",
+        "a",
+        "--tables",
+        "instance_usage",
+        "--base-url",
+        server.url,
+    ]
     result = CliRunner().invoke(app, words)
     folder = tmp_path / "clusterdata_2019_a"
     assert result.exit_code == 0

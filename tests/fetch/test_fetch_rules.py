@@ -36,9 +36,13 @@ def test_the_strongest_digest_that_all_have() -> None:
 
 def test_lists_of_digests_keep_whole_ones_only() -> None:
     digest = "AB" * 32
-    text = f"{digest}  ./a/part.gz\n{digest} *b.gz\r\n{digest[:-1]}  short.gz\n# a comment\n{digest}\n"
+    text = (
+        f"{digest}  ./a/part.gz\n{digest} *b.gz\r\n{digest[:-1]}  short.gz\n# a comment\n{digest}\n"
+    )
     assert parse_sums(text) == {"a/part.gz": "ab" * 32, "b.gz": "ab" * 32}
-    assert parse_goog_hash(["crc32c=AAAAAA==,md5=AAAA", "sha1=AAAAAA==", "crc32c"]) == {"crc32c": "00000000"}
+    assert parse_goog_hash(["crc32c=AAAAAA==,md5=AAAA", "sha1=AAAAAA==", "crc32c"]) == {
+        "crc32c": "00000000"
+    }
 
 
 def test_versions_differ_by_digest_then_by_tag_never_by_length() -> None:
@@ -51,17 +55,26 @@ def test_versions_differ_by_digest_then_by_tag_never_by_length() -> None:
     merged = old.merged(Version(None, '"b"', {"crc32c": "3"}))
     assert merged == Version(10, '"b"', {"md5": "1", "crc32c": "3"})
     assert Version(10).merged(Version(12)).size == 12
-    assert (Version(1, '"a"').validator, Version(1, 'W/"a"').validator, Version(1).validator) == ('"a"', None, None)
+    assert (Version(1, '"a"').validator, Version(1, 'W/"a"').validator, Version(1).validator) == (
+        '"a"',
+        None,
+        None,
+    )
 
 
 def test_versions_are_read_from_headers() -> None:
     headers = {"content-length": "7", "etag": '"t"', "x-goog-hash": "crc32c=AAAAAA=="}
-    assert version_of(httpx.Response(200, headers=headers)) == Version(7, '"t"', {"crc32c": "00000000"})
+    assert version_of(httpx.Response(200, headers=headers)) == Version(
+        7, '"t"', {"crc32c": "00000000"}
+    )
     part = httpx.Response(206, headers={"content-length": "5", "content-range": "bytes 5-9/10"})
     assert version_of(part).size == 10
     assert version_of(httpx.Response(200, headers={"x-goog-stored-content-length": "9"})).size == 9
     assert version_of(httpx.Response(200)).size is None
-    assert content_range(httpx.Response(206, headers={"content-range": "bytes x-9/*"})) == (None, None)
+    assert content_range(httpx.Response(206, headers={"content-range": "bytes x-9/*"})) == (
+        None,
+        None,
+    )
 
 
 def test_beginnings_and_ends_of_files(tmp_path: Path) -> None:
@@ -84,7 +97,12 @@ def test_beginnings_and_ends_of_files(tmp_path: Path) -> None:
     broken[-8] ^= 1
     path.write_bytes(broken)
     assert (flaw(path) or "").startswith("the gzip stream is damaged (")
-    assert [starts_right(head) for head in (whole[:2], b"PAR1", b"PAR", b"\x1f")] == [True, True, False, False]
+    assert [starts_right(head) for head in (whole[:2], b"PAR1", b"PAR", b"\x1f")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
     assert describe(b"  <HTML>") == "an HTML page"
     assert describe(b"<?xml version") == "an XML page"
     assert describe(b" \n") == "nothing"
@@ -113,7 +131,9 @@ def test_retry_after_is_seconds_or_a_date() -> None:
 def test_fruitless_attempts_count_and_progress_starts_the_count_again() -> None:
     heard: list[tuple[str, str]] = []
     with Session(1, backoff=Backoff(base=0.0)) as session:
-        session.listener = Listener(retrying=lambda path, reason, delay: heard.append((path, reason)))
+        session.listener = Listener(
+            retrying=lambda path, reason, delay: heard.append((path, reason))
+        )
         outcomes = iter([Fault("busy")] * 7 + ["whole"])
 
         def attempt() -> str:
@@ -126,7 +146,8 @@ def test_fruitless_attempts_count_and_progress_starts_the_count_again() -> None:
         assert heard == [("file", "busy")] * 7
         outcomes = iter([Fault("busy")] * 8)
         with pytest.raises(
-            SourceError, match=r"file: gave up after 8 attempts: busy; run the same command again later"
+            SourceError,
+            match=r"file: gave up after 8 attempts: busy; run the same command again later",
         ):
             session.repeat("file", attempt)
         outcomes = iter([Fault("wrong", cost=4)] * 2)
@@ -184,7 +205,8 @@ def test_what_is_not_published(status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "cost"), [(408, 1), (425, 1), (429, 1), (500, 1), (503, 1), (302, 4), (400, 4), (418, 4)]
+    ("status", "cost"),
+    [(408, 1), (425, 1), (429, 1), (500, 1), (503, 1), (302, 4), (400, 4), (418, 4)],
 )
 def test_what_is_tried_again(status: int, cost: int) -> None:
     with Session(1) as session, pytest.raises(Fault) as caught:
@@ -197,7 +219,9 @@ def test_what_a_server_answers_well_and_how_long_it_asks_to_wait() -> None:
         for status in (200, 206, 416):
             session._judge(httpx.Response(status))
         with pytest.raises(Fault, match="an HTML page came"):
-            session._judge(httpx.Response(200, headers={"content-type": "text/html; charset=utf-8"}))
+            session._judge(
+                httpx.Response(200, headers={"content-type": "text/html; charset=utf-8"})
+            )
         with pytest.raises(Fault) as caught:
             session._judge(httpx.Response(503, headers={"retry-after": "9999"}))
         assert caught.value.retry_after == 600.0
@@ -247,7 +271,9 @@ def test_a_ledger_passes_over_what_a_kill_has_cut(tmp_path: Path) -> None:
     path = tmp_path / ".fetch.jsonl"
     path.write_bytes(path.read_bytes() + b'{"path": "c", "sta')
     assert Ledger.read(tmp_path).entries == {
-        "a": Entry("staged", Version(4, '"t"', {"md5": "1"}), 7, str((tmp_path / "store").resolve())),
+        "a": Entry(
+            "staged", Version(4, '"t"', {"md5": "1"}), 7, str((tmp_path / "store").resolve())
+        ),
         "b": Entry("started", Version(None)),
     }
     with Ledger.open(tmp_path) as ledger:

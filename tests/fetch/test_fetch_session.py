@@ -22,7 +22,9 @@ def test_a_session_that_is_left_is_stopped_and_closed() -> None:
         session.wait()
 
 
-def test_waits_are_as_long_as_asked_for_and_never_below_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waits_are_as_long_as_asked_for_and_never_below_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     waits: list[float] = []
     with Session(1) as session:
         monkeypatch.setattr(session, "_stop", SimpleNamespace(wait=waits.append, set=lambda: None))
@@ -85,7 +87,9 @@ def test_requests_of_both_kinds_wait_while_the_server_wants_quiet(serve, monkeyp
     waits: list[float] = []
     with Session(1) as session:
         monkeypatch.setattr(session, "wait", lambda seconds=0.0: waits.append(seconds))
-        monkeypatch.setattr("borgtrace.fetch.session.time", SimpleNamespace(monotonic=lambda: 100.0))
+        monkeypatch.setattr(
+            "borgtrace.fetch.session.time", SimpleNamespace(monotonic=lambda: 100.0)
+        )
         session._quiet_until = 107.0
         assert session.head(f"{server.url}/file").size == 10
         assert waits == [7.0]
@@ -122,6 +126,8 @@ def test_a_list_of_checksums_may_be_empty_or_missing_but_not_something_else(serv
 
 
 def test_a_redirect_within_the_server_is_followed(serve) -> None:
-    server = serve({"old": b"", "new": GZIP}, choose=lambda method, path: "moved" if path == "old" else None)
+    server = serve(
+        {"old": b"", "new": GZIP}, choose=lambda method, path: "moved" if path == "old" else None
+    )
     with Session(1) as session:
         assert session.head(f"{server.url}/old").size == 10

@@ -40,7 +40,9 @@ def begin(tmp_path: Path, heard: list[int]) -> Iterator[Begin]:
             partial = tmp_path / "deep" / "er" / "x.gz.incomplete"
             partial.parent.mkdir(parents=True, exist_ok=True)
             partial.write_bytes(here)
-            transfer = Transfer(session, RemoteFile("t", 0, "deep/er/x.gz", "http://x/", version), tmp_path, ledger)
+            transfer = Transfer(
+                session, RemoteFile("t", 0, "deep/er/x.gz", "http://x/", version), tmp_path, ledger
+            )
             transfer._adopt()
             heard.clear()
             return transfer
@@ -73,7 +75,9 @@ def test_a_transfer_makes_its_folders_and_tells_each_byte_once(
         for name in ("x.gz", "y.gz"):
             target = tmp_path / "deep" / "er" / name
             # The bytes are on the disk before the file has its name.
-            monkeypatch.setattr(os, "fsync", lambda _, target=target: synced.append(target.exists()))
+            monkeypatch.setattr(
+                os, "fsync", lambda _, target=target: synced.append(target.exists())
+            )
             file = RemoteFile("t", 0, f"deep/er/{name}", "http://x/", Version(10, None, MD5))
             assert Transfer(session, file, tmp_path, ledger).run() == target
             assert target.read_bytes() == GZIP
@@ -88,7 +92,12 @@ def test_a_transfer_makes_its_folders_and_tells_each_byte_once(
         (Version(10, '"t"'), Version(10, '"t"'), 4, 4),  # a beginning of this version
         (Version(10, '"t"'), Version(10, '"old"'), 4, 0),  # of another one
         (Version(10, '"t"'), None, 4, 0),  # of nobody knows what
-        (Version(10, '"t"'), None, 10, 10),  # unknown, but as long as it should be: its end will be looked at
+        (
+            Version(10, '"t"'),
+            None,
+            10,
+            10,
+        ),  # unknown, but as long as it should be: its end will be looked at
         (Version(10, '"t"', MD5), None, 4, 4),  # unknown, but a digest will judge it
         (Version(10, '"t"', MD5), None, 11, 0),  # longer than the whole
         (Version(None, '"t"'), Version(None, '"t"'), 4, 4),  # of unknown length
@@ -128,12 +137,25 @@ def test_the_rest_goes_behind_what_is_here(begin: Begin, tmp_path: Path, heard: 
     ("headers", "message", "n_kept"),
     [
         ({"content_range": "bytes 4-9/10", "etag": '"new"'}, "the file changed on the server", 0),
-        ({"content_range": "bytes 3-9/10", "etag": '"t"'}, "the server sent another range than requested", 4),
-        ({"content_range": "bytes 4-8/9", "etag": '"t"'}, "the server gave two lengths, the last 9 bytes", 4),
+        (
+            {"content_range": "bytes 3-9/10", "etag": '"t"'},
+            "the server sent another range than requested",
+            4,
+        ),
+        (
+            {"content_range": "bytes 4-8/9", "etag": '"t"'},
+            "the server gave two lengths, the last 9 bytes",
+            4,
+        ),
     ],
 )
 def test_a_rest_that_does_not_fit_is_not_taken(
-    begin: Begin, tmp_path: Path, heard: list[int], headers: dict[str, str], message: str, n_kept: int
+    begin: Begin,
+    tmp_path: Path,
+    heard: list[int],
+    headers: dict[str, str],
+    message: str,
+    n_kept: int,
 ) -> None:
     transfer = begin(Version(10, '"t"'), GZIP[:4], Version(10, '"t"'))
     with pytest.raises(Fault) as caught:
@@ -154,13 +176,17 @@ def test_another_length_is_believed_when_it_is_said_again(begin: Begin) -> None:
     assert begin(Version(None))._settled_on_another_length(Version(9)) is False
 
 
-def test_a_whole_answer_starts_the_file_over(begin: Begin, tmp_path: Path, heard: list[int]) -> None:
+def test_a_whole_answer_starts_the_file_over(
+    begin: Begin, tmp_path: Path, heard: list[int]
+) -> None:
     transfer = begin(Version(10, '"t"', MD5), b"other")
     transfer._start_over(answer(200, GZIP, content_length="10", etag='"t"'))
     assert (partial(tmp_path), heard, transfer._offset) == (GZIP, [-5, 4, 6], 10)
     transfer._verify()
     # Written down before the first byte, so that the next run knows what the beginning is of.
-    assert Ledger.read(tmp_path).entries["deep/er/x.gz"] == Entry("started", Version(10, '"t"', MD5))
+    assert Ledger.read(tmp_path).entries["deep/er/x.gz"] == Entry(
+        "started", Version(10, '"t"', MD5)
+    )
     with pytest.raises(Fault, match="came instead of an archive"):
         transfer._start_over(answer(200, b"<html>"))
     assert partial(tmp_path) == GZIP
@@ -169,7 +195,9 @@ def test_a_whole_answer_starts_the_file_over(begin: Begin, tmp_path: Path, heard
     assert partial(tmp_path) == GZIP
 
 
-def test_a_new_version_must_fit_the_published_list_and_no_digest_of_the_old_one(begin: Begin) -> None:
+def test_a_new_version_must_fit_the_published_list_and_no_digest_of_the_old_one(
+    begin: Begin,
+) -> None:
     listed = {"sha256": hashlib.sha256(GZIP).hexdigest()}
     transfer = begin(Version(10, '"old"', {**listed, "md5": "0" * 32}))
     new = "md5=" + "AAAAAAAAAAAAAAAAAAAAAQ=="

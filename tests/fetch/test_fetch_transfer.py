@@ -23,7 +23,9 @@ def usage_paths(n_parts):
 
 
 def plan_of(session, server, dest, **options) -> Plan:
-    return make_plan(session, CELL_A, dest, tables=["instance_usage"], base_url=server.url, **options)
+    return make_plan(
+        session, CELL_A, dest, tables=["instance_usage"], base_url=server.url, **options
+    )
 
 
 def fetch(session, plan, jobs=4):
@@ -99,7 +101,9 @@ def test_a_silent_connection_is_dropped_and_the_rest_asked_for(serve, archives, 
 
 
 @pytest.mark.parametrize("etags", [True, False])
-def test_without_range_support_files_start_over_and_arrive(serve, archives, session, tmp_path, etags):
+def test_without_range_support_files_start_over_and_arrive(
+    serve, archives, session, tmp_path, etags
+):
     files = archives(usage_paths(5))
     server = serve(files, ranges=False, etags=etags)
     plan = plan_of(session, server, tmp_path)
@@ -119,7 +123,9 @@ def test_without_hashes_and_tags_the_gzip_end_decides(serve, archives, session, 
 
 
 @pytest.mark.parametrize("hashes", [("crc32c",), ("md5", "crc32c"), ()])
-def test_a_file_that_changes_mid_way_arrives_in_its_new_version(serve, archives, session, tmp_path, hashes):
+def test_a_file_that_changes_mid_way_arrives_in_its_new_version(
+    serve, archives, session, tmp_path, hashes
+):
     (path,) = usage_paths(1)
     old, new = (archives([path], size=size, seed=size)[path] for size in (50_000, 60_000))
     server = serve({path: old}, hashes=hashes)
@@ -192,19 +198,26 @@ def test_a_server_that_is_down_is_given_up_in_the_end(serve, archives, session, 
     )
 
 
-def test_a_checksum_that_never_fits_is_an_error_and_leaves_no_file(serve, archives, session, tmp_path):
+def test_a_checksum_that_never_fits_is_an_error_and_leaves_no_file(
+    serve, archives, session, tmp_path
+):
     paths = [YEAR_2011.path("job_events", part) for part in range(2)]
     files = archives(paths)
     sums = "\n".join(
-        f"{hashlib.sha256(files[path] + bytes(part)).hexdigest()}  {path}" for part, path in enumerate(paths)
+        f"{hashlib.sha256(files[path] + bytes(part)).hexdigest()}  {path}"
+        for part, path in enumerate(paths)
     )
     server = serve({**files, "SHA256SUM": sums.encode()})
-    plan = make_plan(session, YEAR_2011, tmp_path, tables=["job_events"], parts="0-1", base_url=server.url)
+    plan = make_plan(
+        session, YEAR_2011, tmp_path, tables=["job_events"], parts="0-1", base_url=server.url
+    )
     errors = {outcome.file.part: outcome.error for outcome in fetch(session, plan)}
     assert errors[0] is None
     assert isinstance(errors[1], SourceError)
     assert "its sha256 is not the published one" in str(errors[1])
-    assert [path.name for path in (plan.folder / "job_events").iterdir()] == ["part-00000-of-00500.csv.gz"]
+    assert [path.name for path in (plan.folder / "job_events").iterdir()] == [
+        "part-00000-of-00500.csv.gz"
+    ]
     assert server.body_bytes[paths[1]] == 3 * len(files[paths[1]])
 
 
@@ -276,7 +289,9 @@ def test_a_ledger_cut_by_a_kill_is_read_up_to_the_cut(serve, archives, session, 
     assert plan_of(session, server, tmp_path).todo == ()
 
 
-def test_more_than_was_announced_is_thrown_away_and_asked_for_again(serve, archives, session, tmp_path):
+def test_more_than_was_announced_is_thrown_away_and_asked_for_again(
+    serve, archives, session, tmp_path
+):
     """What comes too much ends in a whole gzip member, so that only its length gives it away."""
     files = archives(usage_paths(1))
     server = serve(files, hashes=(), etags=False)

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.forecast import FORECAST, FORECASTERS, PACKED, Examples, Series, backtest, packing, study
+from borgtrace.forecast import (
+    FORECAST,
+    FORECASTERS,
+    PACKED,
+    Examples,
+    Series,
+    backtest,
+    packing,
+    study,
+)
 from borgtrace.forecast.backtest import Backtest, Setting, backtests
 from borgtrace.forecast.forecasters import Forecaster, _scaled
 from borgtrace.forecast.series import HORIZONS, PAST
@@ -34,7 +43,12 @@ def example(slot: int, past: float, target: dict[int, float] | float, task: int 
 
 
 def joined(*parts: Examples) -> Examples:
-    return Examples(*(np.concatenate([getattr(p, n) for p in parts]) for n in ("key", "past", "before", "target")))
+    return Examples(
+        *(
+            np.concatenate([getattr(p, n) for p in parts])
+            for n in ("key", "past", "before", "target")
+        )
+    )
 
 
 class Told:
@@ -59,13 +73,23 @@ def test_errors_of_a_forecaster_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
     z = 1.6448536269514722
     cuts = [example(20, 1.0, {1: z, 3: 2.0, 12: 1.0}), example(30, 1.0, {1: 3.0})]
     forecasters = told(np.zeros(HORIZONS), 1.0)
-    monkeypatch.setattr(study, "backtests", lambda *_: (Backtest(later, 0, forecasters) for later in cuts))
+    monkeypatch.setattr(
+        study, "backtests", lambda *_: (Backtest(later, 0, forecasters) for later in cuts)
+    )
     rows = FORECAST.answer(NO_STORE, NO_TABLES, Setting())
     names = ("horizon", "forecasts", "mean_error", "rmse", "skill", "coverage", "width")
     # An error at the end of the interval is in it. Of 30 minutes nothing came; what stays as it was leaves no skill.
     assert [[row[name] for name in names] for row in rows] == [
         pytest.approx(
-            [1 / 12, 2, (z + 3) / 2, ((z**2 + 9) / 2) ** 0.5, 1 - ((z**2 + 9) / ((z - 1) ** 2 + 4)) ** 0.5, 0.5, 2 * z]
+            [
+                1 / 12,
+                2,
+                (z + 3) / 2,
+                ((z**2 + 9) / 2) ** 0.5,
+                1 - ((z**2 + 9) / ((z - 1) ** 2 + 4)) ** 0.5,
+                0.5,
+                2 * z,
+            ]
         ),
         pytest.approx([0.25, 1, 2.0, 2.0, -1.0, 0.0, 2 * z]),
         [1.0, 1, 1.0, 1.0, None, 1.0, pytest.approx(2 * z)],
@@ -82,7 +106,10 @@ def test_packings_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     cut = Backtest(joined(*parts, example(101, 0.9, 0.9, 3)), 100, {})
     monkeypatch.setattr(packing, "backtests", lambda *_: iter([cut]))
     rows = PACKED.answer(NO_STORE, NO_TABLES, Setting())
-    found = {(row["forecaster"], row["rho"]): (row["tasks"], row["machines"], row["overload"]) for row in rows}
+    found = {
+        (row["forecaster"], row["rho"]): (row["tasks"], row["machines"], row["overload"])
+        for row in rows
+    }
     assert found["history", 0.1] == (3, 1, 0.5)
     # A mean of .4 and a deviation of .1: two tasks need .8 + 1.28 · .1 · √2, and use 1 together.
     assert found["future", 0.1] == (3, 2, 0.0)
@@ -123,7 +150,9 @@ def test_boosting_learns_every_slot_of_the_hour() -> None:
     known.target[:, 0] = 0.7
     boosting = FORECASTERS["boosting"]()
     boosting.fit(known, 0)
-    assert boosting.mean(example(0, 0.5, 0.5))[0].tolist() == pytest.approx([0.7] + [0.5] * 11, abs=0.01)
+    assert boosting.mean(example(0, 0.5, 0.5))[0].tolist() == pytest.approx(
+        [0.7] + [0.5] * 11, abs=0.01
+    )
 
 
 def test_a_network_sees_an_hour_in_units_of_its_deviation() -> None:
@@ -151,7 +180,12 @@ def test_training_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     # 30 tasks, from slot 11 on, whose twelve targets lie before slot 96: to slot 83.
     n = 30 * 73
     first, second = "cpu: training persistence", "cpu: training seasonal"
-    assert steps == [(first, 0, 2 * n), (first, n, 2 * n), (second, n, 2 * n), (second, 2 * n, 2 * n)]
+    assert steps == [
+        (first, 0, 2 * n),
+        (first, n, 2 * n),
+        (second, n, 2 * n),
+        (second, 2 * n, 2 * n),
+    ]
 
 
 @pytest.fixture

@@ -53,7 +53,10 @@ def test_a_cut_at_which_no_task_runs_packs_none(monkeypatch: pytest.MonkeyPatch)
     full = Backtest(example(199, 0.3, 0.3), 200, {})
     monkeypatch.setattr(packing, "backtests", lambda *_: iter([empty, full]))
     rows = PACKED.answer(NO_STORE, NO_TABLES, Setting())
-    assert {(row["forecaster"], row["tasks"], row["machines"]) for row in rows} == {("history", 1, 1), ("future", 1, 1)}
+    assert {(row["forecaster"], row["tasks"], row["machines"]) for row in rows} == {
+        ("history", 1, 1),
+        ("future", 1, 1),
+    }
 
 
 def test_forecasts_without_an_error_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:

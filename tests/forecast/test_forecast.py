@@ -26,7 +26,10 @@ SECOND = 10**6
 
 def series(values: dict[tuple[int, int], float]) -> Series:
     keys = sorted(values)
-    return Series(np.array([task * SLOTS + slot for task, slot in keys]), np.array([values[key] for key in keys]))
+    return Series(
+        np.array([task * SLOTS + slot for task, slot in keys]),
+        np.array([values[key] for key in keys]),
+    )
 
 
 def noisy(seed: int, tasks: int = 30, slots: int = 600) -> Series:
@@ -104,7 +107,10 @@ def test_what_learns_beats_persistence_and_knows_how_sure_it_is(name: str) -> No
 def test_a_rhythm_of_the_day_is_told_by_the_day_before() -> None:
     slots = np.arange(3 * DAY)
     found = Series(slots, 0.5 + 0.3 * np.sin(2 * np.pi * slots / DAY))
-    known, later = examples(found, 0, 2 * DAY, 10**6, 0), examples(found, 2 * DAY - 1, 3 * DAY, 10**6, 0)
+    known, later = (
+        examples(found, 0, 2 * DAY, 10**6, 0),
+        examples(found, 2 * DAY - 1, 3 * DAY, 10**6, 0),
+    )
     seasonal = FORECASTERS["seasonal"]()
     seasonal.train(known, 0)
     np.testing.assert_allclose(seasonal.mean(later), later.target, atol=1e-12)
@@ -165,7 +171,12 @@ def test_series_of_a_store(cell: Path) -> None:
     assert len(found.key) == 6 * 192
     # 100 s of .1 and 200 s of .2.
     assert found.value[0] == pytest.approx(0.5 / 3)
-    assert np.isnan(found.at(np.array([0, 191, 192, SLOTS]))).tolist() == [False, False, True, False]
+    assert np.isnan(found.at(np.array([0, 191, 192, SLOTS]))).tolist() == [
+        False,
+        False,
+        True,
+        False,
+    ]
     assert len(Series.of(borgtrace.open(cell), "memory", 2, 0).key) == 2 * 192
 
 
@@ -196,12 +207,25 @@ def test_a_saved_model_is_judged_after_the_hours_that_it_knows(
     with pytest.raises(SourceError) as caught:
         FORECAST.run(cell, model=str(tmp_path / "other"))
     error = type(caught.value.__cause__).__name__
-    assert str(caught.value) == (f"{tmp_path / 'other'}: not forecasters that were saved: got {error}; {way_out}")
+    assert str(caught.value) == (
+        f"{tmp_path / 'other'}: not forecasters that were saved: got {error}; {way_out}"
+    )
 
 
 def test_packings_of_a_store(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["forecast", str(cell), "--pack", "--forecaster", "persistence", "--folds", "2", "--json"])
+        main(
+            [
+                "forecast",
+                str(cell),
+                "--pack",
+                "--forecaster",
+                "persistence",
+                "--folds",
+                "2",
+                "--json",
+            ]
+        )
     assert caught.value.code == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert {row["forecaster"] for row in rows} == {"history", "future", "persistence"}
@@ -213,8 +237,12 @@ def test_packings_of_a_store(cell: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_without_an_hour_there_is_no_answer(tmp_path: Path) -> None:
     usage = [f"{600 * SECOND},{900 * SECOND},1,0,1,0.1,0.1,{','.join('0' * 12)},0"]
-    events = [f"{600 * SECOND},,1,0,{where},{kind},u,1,9,0.5,0.5,0,0" for kind, where in ((0, ""), (1, 1))]
-    short = store(tmp_path, machine_events=["0,1,0,PLATFORM,1,1"], task_events=events, task_usage=usage)
+    events = [
+        f"{600 * SECOND},,1,0,{where},{kind},u,1,9,0.5,0.5,0,0" for kind, where in ((0, ""), (1, 1))
+    ]
+    short = store(
+        tmp_path, machine_events=["0,1,0,PLATFORM,1,1"], task_events=events, task_usage=usage
+    )
     for question in (FORECAST, PACKED):
         assert question.run(short).not_applicable is not None
 
@@ -222,9 +250,15 @@ def test_without_an_hour_there_is_no_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"forecasters": ("arima",)}, "--forecaster: no such forecaster: expected persistence or seasonal or "),
+        (
+            {"forecasters": ("arima",)},
+            "--forecaster: no such forecaster: expected persistence or seasonal or ",
+        ),
         ({"folds": 0}, "--folds: too few: expected 1 or more, got 0"),
-        ({"save": "x", "resources": ("cpu", "memory")}, "--save: several resources: expected one, got cpu, memory"),
+        (
+            {"save": "x", "resources": ("cpu", "memory")},
+            "--save: several resources: expected one, got cpu, memory",
+        ),
     ],
 )
 def test_a_setting_that_is_none_is_refused(given: dict[str, object], message: str) -> None:

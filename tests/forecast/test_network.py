@@ -61,7 +61,9 @@ def test_a_step_follows_a_gradient_of_length_one_at_most(steps: list[tuple[float
     assert steps == [(pytest.approx(1.0), 1)] * 5
 
 
-def test_errors_are_averaged_over_the_targets_that_there_are(steps: list[tuple[float, int]]) -> None:
+def test_errors_are_averaged_over_the_targets_that_there_are(
+    steps: list[tuple[float, int]],
+) -> None:
     # A tenth of a deviation to the next slot, and no other target; the same twice teaches the same.
     once, none = example(0, 0.5, {1: 0.50001}), example(0, 0.5, NAN)
     first = []
@@ -95,7 +97,9 @@ def test_least_squares_and_boosting_use_one_thread(monkeypatch: pytest.MonkeyPat
         inner = getattr(owner, name)
 
         def watched(*given: Any, **named: Any) -> Any:
-            threads.setdefault(name, set()).update(pool["num_threads"] for pool in threadpool_info())
+            threads.setdefault(name, set()).update(
+                pool["num_threads"] for pool in threadpool_info()
+            )
             return inner(*given, **named)
 
         monkeypatch.setattr(owner, name, watched)

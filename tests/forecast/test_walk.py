@@ -61,21 +61,34 @@ def test_what_is_learned_is_a_sample_of_five_thousand_examples() -> None:
 
 
 @pytest.mark.parametrize(("begin", "first"), [(0, 11), (30, 29)])
-def test_what_was_trained_before_tells_all_hours_that_it_has_not_seen(begin: int, first: int) -> None:
+def test_what_was_trained_before_tells_all_hours_that_it_has_not_seen(
+    begin: int, first: int
+) -> None:
     trained = Persistence()
     trained.train(examples(noisy(0), 0, 100, 1_000, 0), 0)
     assert told_slots(Walk(trained, begin), noisy(1, 3, 60)).tolist() == list(range(first, 60))
 
 
-def test_saved_forecasters_stand_for_those_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_forecasters_stand_for_those_of_the_same_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     quick = {"persistence": Persistence, "seasonal": Seasonal, "autoregression": Autoregression}
     assert {name: (walk.by, walk.begin) for name, walk in walks(NO_STORE, "cpu", "").items()} == {
         name: (kind, 0) for name, kind in quick.items()
     }
     path = str(tmp_path / "model")
     monkeypatch.setattr(backtest.Series, "of", lambda *_: noisy(3, slots=192))
-    here, elsewhere = (cast(Store, SimpleNamespace(digest=digest)) for digest in ("this", "another"))
-    list(backtests(here, "cpu", Setting(forecasters=("persistence", "boosting"), save=path), lambda *_: None))
+    here, elsewhere = (
+        cast(Store, SimpleNamespace(digest=digest)) for digest in ("this", "another")
+    )
+    list(
+        backtests(
+            here,
+            "cpu",
+            Setting(forecasters=("persistence", "boosting"), save=path),
+            lambda *_: None,
+        )
+    )
     found = walks(here, "cpu", path)
     assert list(found) == ["persistence", "seasonal", "autoregression", "boosting"]
     # Trained last before the third of three cuts in 96 to 192.

@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 
 AFTER = 2**63 - 1
-EVENTS = ["SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING"]
+EVENTS = [
+    "SUBMIT",
+    "SCHEDULE",
+    "EVICT",
+    "FAIL",
+    "FINISH",
+    "KILL",
+    "LOST",
+    "UPDATE_PENDING",
+    "UPDATE_RUNNING",
+]
 MISSING = ["SNAPSHOT_BUT_NO_TRANSITION", "NO_SNAPSHOT_OR_TRANSITION", "EXISTS_BUT_NO_CREATION"]
 CODES = {
     "event": EVENTS,
@@ -103,14 +113,18 @@ def value_of(kind: str, text: str) -> Any:
     if kind in ("text", "value"):
         return Refused("unparsable_value") if "�" in text else text
     if kind == "flag":
-        return {"0": False, "1": True, "true": True, "false": False}.get(text, Refused("unparsable_value"))
+        return {"0": False, "1": True, "true": True, "false": False}.get(
+            text, Refused("unparsable_value")
+        )
     if kind == "amount":
         return amount_of(text)
     if not _INTEGER.fullmatch(text):
         return Refused("unparsable_value")
     number = int(text)
     if kind in CODES:
-        return CODES[kind][number] if 0 <= number < len(CODES[kind]) else Refused("unknown_enum_code")
+        return (
+            CODES[kind][number] if 0 <= number < len(CODES[kind]) else Refused("unknown_enum_code")
+        )
     if kind == "time" and number == 2**64 - 1:
         return AFTER
     if not 0 <= number < (2**63 if kind in ("time", "id") else 2**31):
@@ -150,7 +164,9 @@ def count_odd(rows: Iterable[dict[str, Any]], *, is_in_order: bool = True) -> Co
 
 
 def _odd_usage(row: dict[str, Any]) -> list[str]:
-    found = ["window_over_300s"] * (row["end_time"] != AFTER and row["end_time"] - row["start_time"] > 300_000_000)
+    found = ["window_over_300s"] * (
+        row["end_time"] != AFTER and row["end_time"] - row["start_time"] > 300_000_000
+    )
     rates = (row.get(name) for name in ("average_cpu", "maximum_cpu", "sampled_cpu"))
     found += ["cpu_above_1"] * any(rate is not None and rate > 1 for rate in rates)
     pairs = (
@@ -159,7 +175,9 @@ def _odd_usage(row: dict[str, Any]) -> list[str]:
         ("mean_disk_io_time", "maximum_disk_io_time"),
     )
     if any(_is_above(row, *pair) for pair in pairs):
-        found.append("mean_above_summed_maximum" if row.get("aggregation_type") else "mean_above_maximum")
+        found.append(
+            "mean_above_summed_maximum" if row.get("aggregation_type") else "mean_above_maximum"
+        )
     return found + ["sample_out_of_range"] * _is_above(row, "sampled_cpu", "maximum_cpu")
 
 

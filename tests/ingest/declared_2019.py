@@ -65,7 +65,8 @@ FIELDS = {
     "collection_events": _EVENT + "user:text collection_name:text collection_logical_name:text "
     "parent_collection_id:alloc start_after_collection_ids:ids max_per_machine:index max_per_switch:index "
     "vertical_scaling:scaling scheduler:scheduler",
-    "instance_events": _EVENT + "instance_index:index! machine_id:machine_id alloc_instance_index:alloc_index "
+    "instance_events": _EVENT
+    + "instance_index:index! machine_id:machine_id alloc_instance_index:alloc_index "
     "resource_request.cpus:amount>cpu_request resource_request.memory:amount>memory_request constraint:constraints",
     "instance_usage": "start_time:time! end_time:time! collection_id:id! instance_index:index! machine_id:machine_id "
     "alloc_collection_id:alloc alloc_instance_index:alloc_long collection_type:collection=JOB "
@@ -161,14 +162,18 @@ def _value_of(kind: str, value: Any) -> Any:
         return Refused("unparsable_value") if "�" in text or "\0" in text else text
     text = text.strip(" \t")
     if kind == "flag":
-        return {"0": False, "1": True, "true": True, "false": False}.get(text, Refused("unparsable_value"))
+        return {"0": False, "1": True, "true": True, "false": False}.get(
+            text, Refused("unparsable_value")
+        )
     if kind == "amount":
         return amount_of(text)
     if not _INTEGER.fullmatch(text):
         return Refused("unparsable_value")
     number = int(text)
     if kind in CODES:
-        return CODES[kind][number] if 0 <= number < len(CODES[kind]) else Refused("unknown_enum_code")
+        return (
+            CODES[kind][number] if 0 <= number < len(CODES[kind]) else Refused("unknown_enum_code")
+        )
     if number in _NONE.get(kind, ()):
         return None
     if kind == "time" and number == 2**64 - 1:
@@ -181,10 +186,16 @@ def _value_of(kind: str, value: Any) -> Any:
 def _ids(value: Any) -> Any:
     if not isinstance(value, list) or not all(isinstance(item, str | int) for item in value):
         return Refused("unparsable_value")
-    if any(isinstance(item, bool) or not _INTEGER.fullmatch(str(item).strip(" \t")) for item in value):
+    if any(
+        isinstance(item, bool) or not _INTEGER.fullmatch(str(item).strip(" \t")) for item in value
+    ):
         return Refused("unparsable_value")
     numbers = [int(item) for item in value]
-    return numbers if all(-(2**63) <= number < 2**63 for number in numbers) else Refused("unparsable_value")
+    return (
+        numbers
+        if all(-(2**63) <= number < 2**63 for number in numbers)
+        else Refused("unparsable_value")
+    )
 
 
 def _percentiles(value: Any, length: int) -> Any:

@@ -27,7 +27,22 @@ _EDGES = (
     "-9223372036854775809 123456789012345678901234567890123456789012"
 )
 _WORDS = "x nan NaN inf -inf Infinity null NULL None true false True TRUE t yes"
-_BLANKS = ["", " ", " 1", "1 ", "\t1", "1\t", "\v1", "1 000", "１", "²", "٣", "'1'", '"1"', "\ufeff1"]
+_BLANKS = [
+    "",
+    " ",
+    " 1",
+    "1 ",
+    "\t1",
+    "1\t",
+    "\v1",
+    "1 000",
+    "１",
+    "²",
+    "٣",
+    "'1'",
+    '"1"',
+    "\ufeff1",
+]
 SPELLINGS = [*_NUMBERS.split(), *_AMOUNTS.split(), *_EDGES.split(), *_WORDS.split(), *_BLANKS]
 
 
@@ -71,14 +86,20 @@ def differences(
                 agrees = refused.get(row) in fate.reasons and held is None
                 reasons[refused.get(row, "")] += 1
             else:
-                agrees = row not in refused and held is not None and fate.values.items() <= held.items()
+                agrees = (
+                    row not in refused and held is not None and fate.values.items() <= held.items()
+                )
                 right.append(fate.values)
                 reasons["unknown_field"] += fate.is_odd
             if not agrees:
-                found.append(f"{raw_table} {number}:{row} {line!r}: {fate}, got {refused.get(row)} {held}")
+                found.append(
+                    f"{raw_table} {number}:{row} {line!r}: {fate}, got {refused.get(row)} {held}"
+                )
         expected = +(count_odd(right) + reasons)
         if entries[number].counters != expected and not found:
-            found.append(f"{raw_table} {number}: counters {expected}, got {entries[number].counters}")
+            found.append(
+                f"{raw_table} {number}: counters {expected}, got {entries[number].counters}"
+            )
         seen.update(expected)
     return found
 
@@ -89,7 +110,11 @@ def _stored(store: Path, table: str) -> dict[tuple[int, int], dict[str, Any]]:
 
 
 def _refused(path: Path) -> dict[int, str]:
-    return {row["source_row"]: row["reason"] for row in pq.read_table(path).to_pylist()} if path.exists() else {}
+    return (
+        {row["source_row"]: row["reason"] for row in pq.read_table(path).to_pylist()}
+        if path.exists()
+        else {}
+    )
 
 
 def declared_reasons(tables: Iterable[str]) -> set[str]:

@@ -33,7 +33,13 @@ TABLES = {
 
 
 def write_part(
-    folder: Path, table: str, lines: Sequence[str], part: int = 0, *, compressed: bool = True, end: str = "\n"
+    folder: Path,
+    table: str,
+    lines: Sequence[str],
+    part: int = 0,
+    *,
+    compressed: bool = True,
+    end: str = "\n",
 ) -> Path:
     """Write one part of a 2011 table under its official name."""
     path = folder / table / f"part-{part:05d}-of-00500.csv{'.gz' if compressed else ''}"
@@ -103,7 +109,12 @@ def event_record(**changes: object) -> dict:
 
 
 def source_of(
-    name: str, table: str, size: int, dialect: Dialect = GOOGLE_2011, kind: Format = "csv", **more: Any
+    name: str,
+    table: str,
+    size: int,
+    dialect: Dialect = GOOGLE_2011,
+    kind: Format = "csv",
+    **more: Any,
 ) -> Source:
     """Return a source of 2011 that no reader has looked at."""
     return Source(Path(name), dialect, table, kind, size=size, **{"is_gzip": True, **more})

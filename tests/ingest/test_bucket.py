@@ -114,7 +114,10 @@ def test_answers_and_exports_are_written_to_a_bucket(
     store = str(tmp_path / "store")
     ingest([raw], store, IngestOptions(jobs=1))
     assert run("analyze", store, "machine_shapes", "--out", "s3://cells/answers") == 0
-    assert {path.name for path in (bucket.root / "answers").iterdir()} >= {"machine_shapes.csv", "claims.csv"}
+    assert {path.name for path in (bucket.root / "answers").iterdir()} >= {
+        "machine_shapes.csv",
+        "claims.csv",
+    }
     capsys.readouterr()
     assert run("report", store, "s3://cells/page.html", "machine_shapes") == 0
     assert capsys.readouterr().out == "s3://cells/page.html\n"
@@ -143,14 +146,20 @@ def test_a_cell_is_generated_into_a_bucket_and_checked_there(
         assert ended.value.code == 0
     assert capsys.readouterr().err.count(f"Next: borgtrace ingest {RAW} --store STORE\n") == 1
     files = [
-        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        {
+            path.relative_to(folder): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
         for folder in (bucket.root / "raw", tmp_path / "raw")
     ]
     assert files[0] == files[1]
     with pytest.raises(SystemExit) as ended:
         main(["synth", RAW, *options])
     assert ended.value.code == 2
-    refusal = "not an empty folder: expected a new or empty folder; choose another name or remove it"
+    refusal = (
+        "not an empty folder: expected a new or empty folder; choose another name or remove it"
+    )
     assert capsys.readouterr().err == f"borgtrace: {RAW}: {refusal}\n"
     with pytest.raises(SystemExit):
         main(["synth", RAW, "--check", "--json"])

@@ -61,12 +61,24 @@ def measured(**more: Any) -> duckdb.DuckDBPyConnection:
     ("conversion", "spans"),
     [
         # A window ends after a step, or where the next one begins; two rows of one time are repeats.
-        (Conversion(step=300, window=600), [(0, 290), (290, 590), (600, 900), (1000, 1300), (1000, 1300)]),
+        (
+            Conversion(step=300, window=600),
+            [(0, 290), (290, 590), (600, 900), (1000, 1300), (1000, 1300)],
+        ),
         # Where nothing more is made of them, they are cut once they are sorted.
         (Conversion(step=300), [(0, 300), (290, 590), (600, 900), (1000, 1300), (1000, 1300)]),
-        (Conversion(step=300, is_regular=True), [(0, 300), (290, 590), (600, 900), (1000, 1300), (1000, 1300)]),
-        (Conversion(step=300, label="end"), [(0, 0), (0, 290), (300, 600), (700, 1000), (1000, 1000)]),
-        (Conversion(step=300, label="end", is_regular=True), [(0, 0), (0, 290), (300, 600), (700, 1000), (700, 1000)]),
+        (
+            Conversion(step=300, is_regular=True),
+            [(0, 300), (290, 590), (600, 900), (1000, 1300), (1000, 1300)],
+        ),
+        (
+            Conversion(step=300, label="end"),
+            [(0, 0), (0, 290), (300, 600), (700, 1000), (1000, 1000)],
+        ),
+        (
+            Conversion(step=300, label="end", is_regular=True),
+            [(0, 0), (0, 290), (300, 600), (700, 1000), (700, 1000)],
+        ),
     ],
 )
 def test_windows_of_measurements(conversion: Conversion, spans: list[tuple[int, int]]) -> None:
@@ -119,7 +131,8 @@ def test_sorted_windows_are_cut_where_the_next_of_the_same_task_begins(rows: int
 
 def test_windows_that_say_their_end_or_length() -> None:
     con = measured(
-        end=pa.array([10, None, None, None, None], pa.int64()), length=pa.array([7, 7, None, 1, 2], pa.int64())
+        end=pa.array([10, None, None, None, None], pa.int64()),
+        length=pa.array([7, 7, None, 1, 2], pa.int64()),
     )
     sql = windows(Terms(Conversion(), Basis(), {"usage_rows": frozenset({"time", "average_cpu"})}))
     assert con.execute(f"SELECT start, stop FROM ({sql}) ORDER BY source_row").fetchall() == [
@@ -142,17 +155,23 @@ def test_rows_that_break_a_rule_and_are_stored_are_counted_over_all_files(tmp_pa
 
 def test_the_usual_step_of_a_counter() -> None:
     counted = measured(counter_cpu=pa.array([1.0, 2.0, 3.0, 4.0, None]))
-    counted.execute("INSERT INTO usage_rows (task, time, counter_cpu) VALUES ('c', 0, 1), ('c', 310, 2), ('c', 310, 3)")
+    counted.execute(
+        "INSERT INTO usage_rows (task, time, counter_cpu) VALUES ('c', 0, 1), ('c', 310, 2), ('c', 310, 3)"
+    )
     assert usual_step(counted) == 310
     assert usual_step(measured()) == 0
 
 
-def opened(tmp_path: Path, capacity: tuple[float | None, float | None] = (8.0, None), **columns: list[Any]) -> Terms:
+def opened(
+    tmp_path: Path, capacity: tuple[float | None, float | None] = (8.0, None), **columns: list[Any]
+) -> Terms:
     """What is found out of two measurements of one task, 300 s apart."""
     rows = {"task": ["web", "web"], "time": [0, 300_000_000], "source_row": [0, 1]} | columns
     pq.write_table(pa.table(rows), tmp_path / "u.parquet")
     own = declared_dialect({"clock": "relative", "machines": {"machine": "node"}}, "own.toml")
-    return open_rows(duckdb.connect(), own, {"usage_rows": [StagedPart(tmp_path / "u.parquet", 3)]}, capacity)
+    return open_rows(
+        duckdb.connect(), own, {"usage_rows": [StagedPart(tmp_path / "u.parquet", 3)]}, capacity
+    )
 
 
 def test_two_names_of_one_id_are_refused(tmp_path: Path) -> None:
@@ -171,5 +190,7 @@ def test_only_a_counter_has_a_usual_step(tmp_path: Path) -> None:
     assert (counted.conversion.step, counted.basis) == (300_000_000, Basis(8.0, None, 0))
     assert counted.fills["usage_rows"] >= {"task", "time", "counter_cpu"}
     assert opened(tmp_path, average_cpu=[1.0, 2.0]).conversion.step is None
-    with pytest.raises(UsageError, match="--capacity: cpu is in cores, and no table of machines says"):
+    with pytest.raises(
+        UsageError, match="--capacity: cpu is in cores, and no table of machines says"
+    ):
         opened(tmp_path, (None, None), average_cpu=[1.0, 2.0])

@@ -89,7 +89,10 @@ def _killed(case: Case, store: Path, number: int, count: Path) -> bool:
 def _tree(store: Path) -> dict[str, str]:
     """Return every file of a store with its digest: tables, quarantine, arrays, ledger."""
     files = (path for path in store.rglob("*") if path.is_file())
-    return {str(path.relative_to(store)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {
+        str(path.relative_to(store)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
 
 
 def _kill_at(case: Case, numbers: Callable[[int], list[int]], folder: Path) -> int:
@@ -124,8 +127,12 @@ def _is_whole_or_none(store: Path, *versions: dict[str, str]) -> bool:
     return found in versions
 
 
-@pytest.mark.parametrize(("name", "calls"), [("first", 3), ("growing", 5), ("replacing", 4), ("rebuilding", 4)])
-def test_a_kill_at_some_calls_loses_nothing(name: str, calls: int, cases: dict[str, Case], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "calls"), [("first", 3), ("growing", 5), ("replacing", 4), ("rebuilding", 4)]
+)
+def test_a_kill_at_some_calls_loses_nothing(
+    name: str, calls: int, cases: dict[str, Case], tmp_path: Path
+) -> None:
     def sample(total: int) -> list[int]:
         # Most calls come after the new version is declared whole, in the order in which it is put in place.
         return sorted(random.Random(7).sample(range(1, total + 1), calls))
@@ -135,7 +142,9 @@ def test_a_kill_at_some_calls_loses_nothing(name: str, calls: int, cases: dict[s
 
 @pytest.mark.scale
 @pytest.mark.parametrize("name", ["first", "growing", "replacing", "rebuilding"])
-def test_a_kill_at_any_call_loses_nothing(name: str, cases: dict[str, Case], tmp_path: Path) -> None:
+def test_a_kill_at_any_call_loses_nothing(
+    name: str, cases: dict[str, Case], tmp_path: Path
+) -> None:
     calls = _kill_at(cases[name], lambda total: list(range(1, total + 1)), tmp_path)
     print(f"{name}: killed at each of {calls} calls")
     assert calls > 30

@@ -85,19 +85,27 @@ def _write(folder: Path, files: dict[str, list[list[bytes]]]) -> None:
     for table, parts in files.items():
         (folder / table).mkdir(parents=True)
         for number, lines in enumerate(parts):
-            (folder / table / f"part-{number:05d}-of-00500.csv").write_bytes(b"".join(line + b"\n" for line in lines))
+            (folder / table / f"part-{number:05d}-of-00500.csv").write_bytes(
+                b"".join(line + b"\n" for line in lines)
+            )
 
 
-def _compare_2011(folder: Path, large: int, lines: int, small: int) -> tuple[int, list[str], Counter[str]]:
+def _compare_2011(
+    folder: Path, large: int, lines: int, small: int
+) -> tuple[int, list[str], Counter[str]]:
     pick = random.Random(11)
-    files = {table: list(_files(table, large, lines, small, pick)) for table in declared_2011.FIELDS}
+    files = {
+        table: list(_files(table, large, lines, small, pick)) for table in declared_2011.FIELDS
+    }
     _write(folder / "raw", files)
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
     seen: Counter[str] = Counter()
     found = [
         each
         for table, parts in files.items()
-        for each in differences(folder / "store", table, parts, partial(judge, table), count_odd, seen)
+        for each in differences(
+            folder / "store", table, parts, partial(judge, table), count_odd, seen
+        )
     ]
     return sum(len(lines) for parts in files.values() for lines in parts), found, seen
 
@@ -106,7 +114,10 @@ def test_lines_of_2011_are_judged_as_declared(tmp_path: Path) -> None:
     _, found, seen = _compare_2011(tmp_path, 1, 200, 10)
     assert not found, "\n".join(found[:20])
     # 2011 has no lists.
-    assert declared_reasons(CANONICAL.values()) - {"percentiles_empty", "percentiles_unordered"} <= seen.keys()
+    assert (
+        declared_reasons(CANONICAL.values()) - {"percentiles_empty", "percentiles_unordered"}
+        <= seen.keys()
+    )
 
 
 @pytest.mark.scale

@@ -22,7 +22,21 @@ from tests.ingest.raw import HASH, write_records
 Pick = random.Random
 _SCALARS: list[Any] = [None, True, False, 0, 1, -1, 5, 128, 2**31, 2**63, 1.5, -0.5, 1e39, 0.1]
 _OTHERS: list[Any] = [[], {}, [1], [None], {"a": 1}, "[1]"]
-_LINES = ["", " ", "{", "}", "null", "[]", "5", '"x"', "{}", '{"time"}', "NaN", "{'time': 1}", "x" * 50]
+_LINES = [
+    "",
+    " ",
+    "{",
+    "}",
+    "null",
+    "[]",
+    "5",
+    '"x"',
+    "{}",
+    '{"time"}',
+    "NaN",
+    "{'time': 1}",
+    "x" * 50,
+]
 _ITEMS: list[Any] = [None, "x", 5, {}, {"relation": "1"}, {"name": None}, {"name": HASH, "much": 1}]
 
 
@@ -73,7 +87,10 @@ def _record(table: str, pick: Pick) -> dict[str, Any]:
             record[root] = value
     if table == "instance_usage" and pick.random() < 0.9:
         start = pick.randrange(10**12)
-        record["start_time"], record["end_time"] = str(start), str(start + pick.choice([300_000_000] * 9 + [1, -1]))
+        record["start_time"], record["end_time"] = (
+            str(start),
+            str(start + pick.choice([300_000_000] * 9 + [1, -1])),
+        )
     return record
 
 
@@ -115,7 +132,9 @@ def _faulty(table: str, record: dict[str, Any], pick: Pick) -> str:
         record.pop(pick.choice(sorted(record)))
     line = json.dumps(record, separators=(",", ":"))
     if what == 3:
-        return pick.choice([line[:-1], line + ",", line[: len(line) // 2], f" {line} ", pick.choice(_LINES)])
+        return pick.choice(
+            [line[:-1], line + ",", line[: len(line) // 2], f" {line} ", pick.choice(_LINES)]
+        )
     # A key that comes twice, and fields in another order.
     if what == 4:
         key = pick.choice(sorted(record))
@@ -145,7 +164,9 @@ def _count_odd(rows: Iterable[dict[str, Any]]) -> Counter[str]:
     return odd
 
 
-def _compare(folder: Path, large: int, lines: int, small: int) -> tuple[int, list[str], Counter[str]]:
+def _compare(
+    folder: Path, large: int, lines: int, small: int
+) -> tuple[int, list[str], Counter[str]]:
     pick = random.Random(19)
     files = {table: list(_files(table, large, lines, small, pick)) for table in FIELDS}
     for table, parts in files.items():
@@ -156,7 +177,9 @@ def _compare(folder: Path, large: int, lines: int, small: int) -> tuple[int, lis
     found = [
         each
         for table, parts in files.items()
-        for each in differences(folder / "store", table, parts, partial(judge, table), _count_odd, seen)
+        for each in differences(
+            folder / "store", table, parts, partial(judge, table), _count_odd, seen
+        )
     ]
     return (
         sum(len(lines) for parts in files.values() for lines in parts),

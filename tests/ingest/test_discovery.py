@@ -37,7 +37,11 @@ def test_kinds_of_what_is_no_file() -> None:
 @pytest.mark.parametrize(
     ("folder", "cell"),
     [
-        *[("clusterdata_2019_a", "a"), ("clusterdata_2019_h/json", "h"), ("clusterdata_2019_archive", "")],
+        *[
+            ("clusterdata_2019_a", "a"),
+            ("clusterdata_2019_h/json", "h"),
+            ("clusterdata_2019_archive", ""),
+        ],
         *[
             ("cell_a", "a"),
             ("cell-b/json", "b"),
@@ -46,10 +50,19 @@ def test_kinds_of_what_is_no_file() -> None:
             ("clusterdata_2019_b/cell_c", "c"),
         ],
         # No cell of the trace, and words that only begin or end like one.
-        *[("cell_i", ""), ("cell_archive", ""), ("cell_a1", ""), ("my_cell_a", ""), ("cella", ""), ("cell_a_copy", "")],
+        *[
+            ("cell_i", ""),
+            ("cell_archive", ""),
+            ("cell_a1", ""),
+            ("my_cell_a", ""),
+            ("cella", ""),
+            ("cell_a_copy", ""),
+        ],
     ],
 )
-def test_a_folder_named_like_the_bucket_or_the_cell_says_the_cell(tmp_path: Path, folder: str, cell: str) -> None:
+def test_a_folder_named_like_the_bucket_or_the_cell_says_the_cell(
+    tmp_path: Path, folder: str, cell: str
+) -> None:
     assert _cell_of(tmp_path / folder / "x.json.gz", GOOGLE_2019) == cell
     assert _cell_of(tmp_path / folder / "x.csv.gz", GOOGLE_2011) == ""
 
@@ -57,8 +70,17 @@ def test_a_folder_named_like_the_bucket_or_the_cell_says_the_cell(tmp_path: Path
 @pytest.mark.parametrize(
     ("file", "cell"),
     [
-        *[("cell_b-instance_usage.json.gz", "b"), ("instance_usage.cell-b.json", "b"), ("borg_cell_h_usage.json", "h")],
-        *[("clusterdata_2019_b-usage.json", "b"), ("excell_b.json", ""), ("cell_bee.json", ""), ("cella_pdu1.csv", "")],
+        *[
+            ("cell_b-instance_usage.json.gz", "b"),
+            ("instance_usage.cell-b.json", "b"),
+            ("borg_cell_h_usage.json", "h"),
+        ],
+        *[
+            ("clusterdata_2019_b-usage.json", "b"),
+            ("excell_b.json", ""),
+            ("cell_bee.json", ""),
+            ("cella_pdu1.csv", ""),
+        ],
     ],
 )
 def test_the_name_of_a_file_may_say_the_cell(tmp_path: Path, file: str, cell: str) -> None:
@@ -72,7 +94,12 @@ def test_the_nearest_account_of_a_synthetic_trace_counts(tmp_path: Path) -> None
     (tmp_path / "truth.json").write_text('{"seed": 1, "version": "0", "parameters": {"a": 2}}')
     assert truth_about(inner / "x.csv") == {"seed": 1, "version": "0", "parameters": {"a": 2}}
     (tmp_path / "raw" / "truth.json").write_text('{"seed": 3, "parts": {"t": 4}, "more": 5}')
-    assert truth_about(inner / "x.csv") == {"seed": 3, "version": None, "parameters": None, "parts": {"t": 4}}
+    assert truth_about(inner / "x.csv") == {
+        "seed": 3,
+        "version": None,
+        "parameters": None,
+        "parts": {"t": 4},
+    }
     (inner / "truth.json").write_text("[1]")
     with pytest.raises(SourceError, match="not the account of a synthetic trace"):
         truth_about(inner / "x.csv")
@@ -84,7 +111,9 @@ def test_where_nothing_is_found(tmp_path: Path) -> None:
     (tmp_path / "truth.json").write_text("{}")
     with pytest.raises(SourceError) as caught:
         discover([tmp_path])
-    assert str(caught.value).startswith(f"{tmp_path}: no trace files found: expected 2011 CSV parts or 2019 JSON")
+    assert str(caught.value).startswith(
+        f"{tmp_path}: no trace files found: expected 2011 CSV parts or 2019 JSON"
+    )
     with pytest.raises(SourceError, match="no such file or folder; check the path"):
         discover([tmp_path / "nothing"])
 
@@ -97,7 +126,9 @@ def described(**changed: list[int]) -> str:
         for number, place in enumerate(places, 1):
             field = raw.fields[place]
             mandatory = "YES" if field.is_mandatory else "NO"
-            lines.append(f"{name}/part-?????-of-?????.csv.gz,{number},{field.name}, {field.format} ,{mandatory}")
+            lines.append(
+                f"{name}/part-?????-of-?????.csv.gz,{number},{field.name}, {field.format} ,{mandatory}"
+            )
     return "\n".join([*lines, "", "too,few"])
 
 
@@ -106,11 +137,25 @@ def test_a_schema_beside_the_data_decides_the_order(tmp_path: Path) -> None:
     path.write_text(described())
     plain = read_schema_csv(path)
     # The format document: time, machine ID, event type, platform ID, CPUs, memory.
-    assert plain["machine_events"] == ("time", "machine ID", "event type", "platform ID", "CPUs", "Memory")
+    assert plain["machine_events"] == (
+        "time",
+        "machine ID",
+        "event type",
+        "platform ID",
+        "CPUs",
+        "Memory",
+    )
     assert list(plain) == sorted(GOOGLE_2011.tables)
     path.write_text(described(machine_events=[1, 0, 2, 3, 5, 4], task_usage=list(range(19))))
     orders = read_schema_csv(path)
-    assert orders["machine_events"] == ("machine ID", "time", "event type", "platform ID", "Memory", "CPUs")
+    assert orders["machine_events"] == (
+        "machine ID",
+        "time",
+        "event type",
+        "platform ID",
+        "Memory",
+        "CPUs",
+    )
     # Version 2.0 had one field of usage less.
     assert len(orders["task_usage"]) == 19
     for fewer in ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 4]):
@@ -128,7 +173,9 @@ def test_sources_are_new_known_or_replaced(tmp_path: Path) -> None:
 
     def entry(of: Source, text: bytes) -> Any:
         digest = hashlib.sha256(text).hexdigest()
-        return SourceEntry(of.name, "", "instance_usage", "task_usage", "csv", len(text), digest, 1, 500, 1, 1, 0)
+        return SourceEntry(
+            of.name, "", "instance_usage", "task_usage", "csv", len(text), digest, 1, 500, 1, 1, 0
+        )
 
     staging = tmp_path / "staging"
     one, two, three = (source("raw", part, b"abc%d" % part) for part in (1, 2, 3))

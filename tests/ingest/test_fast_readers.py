@@ -56,7 +56,9 @@ def test_a_shard_may_lack_a_column_that_none_of_its_rows_fills(tmp_path: Path) -
     assert chunk.column("value").to_pylist() == [None, None]
 
 
-def test_samples_are_numbered_on_from_block_to_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_are_numbered_on_from_block_to_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(range_queries, "ROWS_PER_BLOCK", 2)
     name = "container_cpu_usage_seconds_total"
     series = {
@@ -64,14 +66,22 @@ def test_samples_are_numbered_on_from_block_to_block(tmp_path: Path, monkeypatch
         "values": [[time, "1"] for time in range(5)],
     }
     path = tmp_path / "cpu.json"
-    path.write_text(json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [series]}}))
-    blocks = list(range_queries.sample_blocks(Source(path, next(iter(DIALECTS.values())), name, "json")))
+    path.write_text(
+        json.dumps({"status": "success", "data": {"resultType": "matrix", "result": [series]}})
+    )
+    blocks = list(
+        range_queries.sample_blocks(Source(path, next(iter(DIALECTS.values())), name, "json"))
+    )
     assert [block.column("source_row").to_pylist() for block in blocks] == [[0, 1], [2, 3], [4]]
-    times = [json.loads(line)["time"] for block in blocks for line in block.column("line").to_pylist()]
+    times = [
+        json.loads(line)["time"] for block in blocks for line in block.column("line").to_pylist()
+    ]
     assert times == [0, 1, 2, 3, 4]
 
 
 def test_a_number_in_another_unit_is_read_as_a_double() -> None:
     """Its column is an integer, but half a second is 500,000 microseconds."""
     layout = raw_layout(DIALECTS["prometheus"], "container_cpu_usage_seconds_total")
-    assert {field.raw.name: field_type(field) for field in layout.fields if field.is_scaled}["time"] == "DOUBLE"
+    assert {field.raw.name: field_type(field) for field in layout.fields if field.is_scaled}[
+        "time"
+    ] == "DOUBLE"

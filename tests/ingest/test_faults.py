@@ -28,7 +28,10 @@ ONE = IngestOptions(jobs=1)
 
 
 def _lines(rows):
-    return [f"{600 + 300 * i}000000,{900 + 300 * i}000000,10,0,5,0.1,0.1,,,,0.1,,,0.2,,,,,0,0.1" for i in range(rows)]
+    return [
+        f"{600 + 300 * i}000000,{900 + 300 * i}000000,10,0,5,0.1,0.1,,,,0.1,,,0.2,,,,,0,0.1"
+        for i in range(rows)
+    ]
 
 
 def _truncate(path):
@@ -96,7 +99,9 @@ def test_a_shard_that_cannot_be_read_to_its_end_is_refused(tmp_path, monkeypatch
         with open_stream(source) as stream:
             yield Failing(stream)
 
-    path = write_records(tmp_path, "instance_usage", [usage_record(instance_index=str(i)) for i in range(50)])
+    path = write_records(
+        tmp_path, "instance_usage", [usage_record(instance_index=str(i)) for i in range(50)]
+    )
     monkeypatch.setattr(streams, "open_stream", failing)
     with pytest.raises(SourceError) as error:
         ingest([path], tmp_path / "store", ONE)
@@ -153,7 +158,9 @@ def test_a_folder_without_permission_is_named():
             "found = discover([Path(sys.argv[1])])\n"
             "print(len(found.sources), *found.faults)"
         )
-        answer = subprocess.run([sys.executable, "-c", script, name], capture_output=True, text=True, check=True)
+        answer = subprocess.run(
+            [sys.executable, "-c", script, name], capture_output=True, text=True, check=True
+        )
         closed.chmod(0o755)
         assert answer.stdout == f"6 {closed}: permission denied; make the folder readable\n"
 
@@ -182,7 +189,9 @@ def test_a_full_disk_says_so_and_the_next_run_goes_on(tmp_path):
         "--jobs",
         "1",
     ]
-    full = subprocess.run(command, capture_output=True, text=True, preexec_fn=_limit_files, check=False)
+    full = subprocess.run(
+        command, capture_output=True, text=True, preexec_fn=_limit_files, check=False
+    )
     assert full.returncode == 5
     assert full.stderr.splitlines()[-1] == (
         f"borgtrace: {tmp_path / 'store'}: the disk is full; "
@@ -203,7 +212,9 @@ def test_only_a_full_disk_is_told_for_one(tmp_path, monkeypatch, number):
         ingest([], tmp_path / "store", ONE)
     way_out = "free some disk and run the same command again: staged files are kept"
     full = f"{tmp_path / 'store'}: the disk is full; {way_out}"
-    assert str(caught.value) == (f"[Errno {errno.EIO}] as the system says" if number == errno.EIO else full)
+    assert str(caught.value) == (
+        f"[Errno {errno.EIO}] as the system says" if number == errno.EIO else full
+    )
 
 
 def _mutated(line: str, generator: random.Random) -> bytes:
@@ -229,17 +240,23 @@ def test_ten_thousand_mutated_lines_are_stored_right_or_refused(tmp_path):
     path.write_bytes(USAGE[0].encode() + b"\n" + b"\n".join(lines) + b"\n")
     entry = stage(classify(path), tmp_path / "staging")
     assert entry.rows_in == 10_001 == entry.stored + entry.quarantined
-    stored = pq.read_table(next((tmp_path / "staging" / "instance_usage").glob("*.parquet"))).to_pylist()
+    stored = pq.read_table(
+        next((tmp_path / "staging" / "instance_usage").glob("*.parquet"))
+    ).to_pylist()
     refused = pq.read_table(next((tmp_path / "staging" / "quarantine").rglob("*.parquet")))
-    assert len(set(refused.column("source_row").to_pylist()) | {row["source_row"] for row in stored}) == 10_001
+    assert (
+        len(set(refused.column("source_row").to_pylist()) | {row["source_row"] for row in stored})
+        == 10_001
+    )
     assert 500 < len(stored) < 9_000
     all_lines = [USAGE[0].encode(), *lines]
     for row in stored:
         fields = all_lines[row["source_row"]].removesuffix(b"\r").decode().split(",")
         assert len(fields) == 20
-        assert [row[name] for name in ("start_time", "end_time", "collection_id", "instance_index", "machine_id")] == [
-            int(field) for field in fields[:5]
-        ]
+        assert [
+            row[name]
+            for name in ("start_time", "end_time", "collection_id", "instance_index", "machine_id")
+        ] == [int(field) for field in fields[:5]]
         for name, position in (("average_cpu", 6), ("maximum_cpu", 14), ("sampled_cpu", 20)):
             text = fields[position - 1]
             assert row[name] == (pytest.approx(float(text), rel=1e-6, abs=1e-45) if text else None)
@@ -256,7 +273,9 @@ def test_two_thousand_mutated_records_are_stored_right_or_refused(tmp_path):
     path.write_bytes(good.encode() + b"\n" + b"\n".join(lines) + b"\n")
     entry = stage(classify(path), tmp_path / "staging")
     assert entry.rows_in == 2_001 == entry.stored + entry.quarantined
-    stored = pq.read_table(next((tmp_path / "staging" / "instance_usage").glob("*.parquet"))).to_pylist()
+    stored = pq.read_table(
+        next((tmp_path / "staging" / "instance_usage").glob("*.parquet"))
+    ).to_pylist()
     assert stored
     all_lines = [good.encode(), *lines]
     known = set(usage_record()) | {"cycles_per_instruction", "memory_accesses_per_instruction"}
@@ -268,7 +287,11 @@ def test_two_thousand_mutated_records_are_stored_right_or_refused(tmp_path):
         n_odd += not set(record) <= known or not names <= {"cpus", "memory"}
         assert row["start_time"] == int(record["start_time"])
         cpu = (record.get("average_usage") or {}).get("cpus")
-        assert row["average_cpu"] == (pytest.approx(float(cpu), rel=1e-6) if cpu is not None else None)
+        assert row["average_cpu"] == (
+            pytest.approx(float(cpu), rel=1e-6) if cpu is not None else None
+        )
         listed = record.get("cpu_usage_distribution")
-        assert row["cpu_usage_distribution"] == (pytest.approx(listed, rel=1e-6) if listed is not None else None)
+        assert row["cpu_usage_distribution"] == (
+            pytest.approx(listed, rel=1e-6) if listed is not None else None
+        )
     assert entry.counters["unknown_field"] == n_odd > 100

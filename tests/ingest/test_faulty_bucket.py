@@ -48,7 +48,11 @@ def run(*words: str) -> int | str | None:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -78,7 +82,12 @@ def broken(proxy: Proxy, nth: int) -> None:
 
 @pytest.mark.parametrize("nth", [0, 7, 25])
 def test_a_store_whose_copy_fails_has_no_manifest_and_the_same_command_makes_it_whole(
-    nth: int, raw: Path, here: Path, root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    nth: int,
+    raw: Path,
+    here: Path,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with behind_proxy(monkeypatch, is_patient=False) as proxy:
         broken(proxy, nth)
@@ -115,7 +124,9 @@ def test_a_manifest_that_cannot_be_written_leaves_none(
 @pytest.fixture
 def mortal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Mortal, Proxy]]:
     """A server that can be killed, and the proxy before it."""
-    pytest.importorskip("localbucket", reason="localbucket, an S3 server for tests, is not installed")
+    pytest.importorskip(
+        "localbucket", reason="localbucket, an S3 server for tests, is not installed"
+    )
     (tmp_path / "s3" / "cells").mkdir(parents=True)
     server = Mortal(tmp_path / "s3")
     for name, value in {
@@ -149,7 +160,11 @@ def bring_back(server: Mortal, proxy: Proxy) -> None:
 
 
 def test_a_server_that_is_killed_is_one_line_and_the_same_command_goes_on_when_it_is_back(
-    mortal: tuple[Mortal, Proxy], raw: Path, here: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mortal: tuple[Mortal, Proxy],
+    raw: Path,
+    here: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     server, proxy = mortal
     command = ("ingest", str(raw), "--store", URL, "--jobs", "1")

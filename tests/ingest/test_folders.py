@@ -26,7 +26,9 @@ REPLACE = IngestOptions(jobs=1, replace=True)
 
 
 def _line(collection: int, minute: int = 10) -> str:
-    return f"{minute * 60_000_000},{(minute + 5) * 60_000_000},{collection},0,5,0.5,0.1,,,,,,,,,,,,,"
+    return (
+        f"{minute * 60_000_000},{(minute + 5) * 60_000_000},{collection},0,5,0.5,0.1,,,,,,,,,,,,,"
+    )
 
 
 def _write(folder: Path, collections: list[int], part: int = 0) -> Path:
@@ -55,14 +57,19 @@ def _names(store: Path) -> list[str]:
 def test_files_of_one_name_in_two_folders_are_two_sources(raw: Path, tmp_path: Path) -> None:
     done = ingest([raw], tmp_path / "store", ONE)
     assert done.manifest is not None
-    assert (done.manifest.tables["instance_usage"], done.manifest.tables["machine_events"]) == (4, 1)
+    assert (done.manifest.tables["instance_usage"], done.manifest.tables["machine_events"]) == (
+        4,
+        1,
+    )
     assert _names(tmp_path / "store") == [
         "machine_events/day1/part-00000",
         *(f"task_usage/{day}/part-0000{part}" for day in ("day1", "day2") for part in (0, 1)),
     ]
     assert len(list((tmp_path / "store" / "quarantine").rglob("*.parquet"))) == 4
     # In order within each folder, whatever the digests: ties of time are told by it.
-    rows = borgtrace.open(tmp_path / "store").sql("select collection_id c, source_part p from instance_usage")
+    rows = borgtrace.open(tmp_path / "store").sql(
+        "select collection_id c, source_part p from instance_usage"
+    )
     parts = {(row["c"], row["p"]) for row in rows.to_pylist()}
     assert {p for c, p in parts if c in (1, 3)} >= {0, 1}
     assert {p for c, p in parts if c == 2} <= {2, 3}
@@ -72,7 +79,9 @@ def test_files_of_one_name_in_two_folders_are_two_sources(raw: Path, tmp_path: P
     assert _digest(tmp_path / "other") == _digest(tmp_path / "store")
 
 
-def test_folders_that_come_one_after_the_other_give_what_all_give_at_once(raw: Path, tmp_path: Path) -> None:
+def test_folders_that_come_one_after_the_other_give_what_all_give_at_once(
+    raw: Path, tmp_path: Path
+) -> None:
     store = tmp_path / "store"
     ingest([raw / "day1"], store, ONE)
     assert _names(store)[1:] == ["task_usage/part-00000", "task_usage/part-00001"]
@@ -83,7 +92,10 @@ def test_folders_that_come_one_after_the_other_give_what_all_give_at_once(raw: P
         "; if it is another part, name the folder above both; else accept the new content with --replace"
     )
     done = ingest([raw], store, ONE)
-    assert (len(done.staged), _names(store)[1:3]) == (2, ["task_usage/day2/part-00000", "task_usage/day2/part-00001"])
+    assert (len(done.staged), _names(store)[1:3]) == (
+        2,
+        ["task_usage/day2/part-00000", "task_usage/day2/part-00001"],
+    )
     ingest([raw], tmp_path / "all", ONE)
     assert _digest(store) == _digest(tmp_path / "all")
     # Where folders are known, the next one may come alone.
@@ -109,7 +121,12 @@ def test_a_changed_file_is_told_by_its_folder(raw: Path, tmp_path: Path) -> None
         ingest([raw], tmp_path / "grown", REPLACE)
         ingest([raw / day], tmp_path / "store", REPLACE)
         ingest([raw], tmp_path / day, ONE)
-        assert _digest(tmp_path / "grown") == _digest(tmp_path / "store") == _digest(tmp_path / day) != before
+        assert (
+            _digest(tmp_path / "grown")
+            == _digest(tmp_path / "store")
+            == _digest(tmp_path / day)
+            != before
+        )
 
 
 def test_folders_staged_one_by_one_while_raw_files_vanish(raw: Path, tmp_path: Path) -> None:
@@ -142,17 +159,28 @@ def test_the_plan_names_the_folders(raw: Path, tmp_path: Path) -> None:
         (["a/x"], [""]),
     ],
 )
-def test_folders_that_lie_side_by_side_tell_files_apart(tmp_path: Path, places: list[str], folders: list[str]) -> None:
-    sources = [Source(tmp_path / f"{place}.csv", GOOGLE_2011, "task_usage", "csv") for place in places]
+def test_folders_that_lie_side_by_side_tell_files_apart(
+    tmp_path: Path, places: list[str], folders: list[str]
+) -> None:
+    sources = [
+        Source(tmp_path / f"{place}.csv", GOOGLE_2011, "task_usage", "csv") for place in places
+    ]
     found = {source.path: source.folder for source in tell_apart(sources)}
     assert [found[source.path] for source in sources] == folders
 
 
 def test_places_in_the_order_of_numbers_stand_for_numbers_that_come_again() -> None:
     def entry(name: str, part: int | None, sha256: str) -> SourceEntry:
-        return SourceEntry(name, name, "instance_usage", "task_usage", "csv", 1, sha256, part, None, 1, 1, 0)
+        return SourceEntry(
+            name, name, "instance_usage", "task_usage", "csv", 1, sha256, part, None, 1, 1, 0
+        )
 
-    ledger = [entry("a/4", 4, "y"), entry("b/4", 4, "x"), entry("a/9", 9, "a"), entry("loose", None, "b")]
+    ledger = [
+        entry("a/4", 4, "y"),
+        entry("b/4", 4, "x"),
+        entry("a/9", 9, "a"),
+        entry("loose", None, "b"),
+    ]
     assert number_parts(ledger) == {"b/4": 0, "a/4": 1, "a/9": 2, "loose": 3}
     assert number_parts(ledger[1:]) == {"b/4": 4, "a/9": 9, "loose": 10}
 
@@ -184,7 +212,9 @@ def test_one_cell_of_several_is_chosen(tmp_path: Path) -> None:
 
 def test_files_that_do_not_say_their_cell_are_of_the_one_that_is_said(tmp_path: Path) -> None:
     _cells(tmp_path / "raw", "loose", "cell_b")
-    (tmp_path / "raw" / "loose" / "instance_usage-000000000000.json.gz").rename(tmp_path / "raw" / "usage.json.gz")
+    (tmp_path / "raw" / "loose" / "instance_usage-000000000000.json.gz").rename(
+        tmp_path / "raw" / "usage.json.gz"
+    )
     done = ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1, cell="b"))
     assert done.manifest is not None
     assert (done.manifest.cell, len(done.manifest.sources)) == ("b", 2)
@@ -223,7 +253,10 @@ def test_what_bigquery_exports_is_the_same_store(tmp_path: Path, kind: str) -> N
 def test_a_table_that_few_fields_tell_is_that_of_the_folder(tmp_path: Path) -> None:
     """Events with an instance are of instances: what else they leave out, a folder must not make them another table."""
     event = {"time": "5", "type": "0", "collection_id": "9", "collection_type": "0"}
-    for table, record in (("collection_events", event), ("instance_events", event_record(instance_index="0"))):
+    for table, record in (
+        ("collection_events", event),
+        ("instance_events", event_record(instance_index="0")),
+    ):
         folder = tmp_path / "extract" / table
         folder.mkdir(parents=True)
         (folder / "000000000000.json").write_text(json.dumps(record) + "\n")
@@ -244,7 +277,9 @@ def test_avro_is_not_read_and_says_what_is(tmp_path: Path) -> None:
     )
 
 
-def test_parquet_below_a_folder_with_an_equals_sign_has_the_columns_of_the_file(tmp_path: Path) -> None:
+def test_parquet_below_a_folder_with_an_equals_sign_has_the_columns_of_the_file(
+    tmp_path: Path,
+) -> None:
     generate(tmp_path / "raw", "2019", 1, 1.0, 3, file_format="parquet", tables=("machine_events",))
     for day in (1, 2):
         (tmp_path / "parts" / f"type={day}").mkdir(parents=True)
@@ -260,11 +295,13 @@ def test_parquet_below_a_folder_with_an_equals_sign_has_the_columns_of_the_file(
 
 
 def test_json_below_a_folder_with_an_equals_sign_has_the_fields_of_the_file(tmp_path: Path) -> None:
-    path = write_records(tmp_path / "raw" / "time=7" / "machine_id=1", "instance_usage", [usage_record()])
+    path = write_records(
+        tmp_path / "raw" / "time=7" / "machine_id=1", "instance_usage", [usage_record()]
+    )
     path.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
     path.unlink()
     done = ingest([tmp_path / "raw"], tmp_path / "store", ONE)
     assert done.manifest is not None
-    assert borgtrace.open(tmp_path / "store").sql("select machine_id m from instance_usage")["m"].to_pylist() == [
-        23624491139
-    ]
+    assert borgtrace.open(tmp_path / "store").sql("select machine_id m from instance_usage")[
+        "m"
+    ].to_pylist() == [23624491139]

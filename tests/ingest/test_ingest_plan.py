@@ -42,7 +42,9 @@ def test_files_from_a_mebibyte_tell_the_length_of_their_lines(tmp_path, size, ro
     packing = len(gzip.compress(bytes(size), compresslevel=0)) - size
     path.write_bytes(gzip.compress(b"\n" * 7 + bytes(size - packing - 7), compresslevel=0))
     assert path.stat().st_size == size
-    planned = ingest_plan.plan(Discovery([replace(source_of("x", "task_usage", size), path=path)]), tmp_path, 1)
+    planned = ingest_plan.plan(
+        Discovery([replace(source_of("x", "task_usage", size), path=path)]), tmp_path, 1
+    )
     assert planned.disk_needed == int(0.94 * size + 20 * rows)
 
 
@@ -63,8 +65,20 @@ def test_the_plan_of_two_tables(tmp_path, monkeypatch):
     assert (planned.generation, planned.cell, planned.disk_free) == ("2011", "", 5_000)
     machines, usage = planned.tables
     assert (machines.table, machines.files, machines.size) == ("machine_events", 1, 1_000)
-    assert (usage.table, usage.files, usage.size, usage.parts) == ("task_usage", 2, 16_000, "1, 3 of 500")
-    assert machines.columns == ("time", "machine_id", "type", "platform_id", "cpu_capacity", "memory_capacity")
+    assert (usage.table, usage.files, usage.size, usage.parts) == (
+        "task_usage",
+        2,
+        16_000,
+        "1, 3 of 500",
+    )
+    assert machines.columns == (
+        "time",
+        "machine_id",
+        "type",
+        "platform_id",
+        "cpu_capacity",
+        "memory_capacity",
+    )
 
 
 @pytest.mark.parametrize(("free", "fits"), [(100, True), (99, False)])
@@ -73,20 +87,35 @@ def test_what_is_needed_must_be_free(tmp_path, free, fits):
     if fits:
         ingest_plan.require_disk(planned, tmp_path)
     else:
-        with pytest.raises(ingest_plan.StoreError, match=r"not enough free disk: expected about 0\.0 GB, got 0\.0 GB"):
+        with pytest.raises(
+            ingest_plan.StoreError,
+            match=r"not enough free disk: expected about 0\.0 GB, got 0\.0 GB",
+        ):
             ingest_plan.require_disk(planned, tmp_path)
 
 
 def test_of_a_bucket_nobody_knows_what_is_free(tmp_path):
-    shard = source_of("machine_events-000000000000.json.gz", "machine_events", 1 << 60, GOOGLE_2019, "json", cell="a")
+    shard = source_of(
+        "machine_events-000000000000.json.gz",
+        "machine_events",
+        1 << 60,
+        GOOGLE_2019,
+        "json",
+        cell="a",
+    )
     planned = ingest_plan.plan(Discovery([shard]), place("s3://cells/store"), 1)
     assert planned.disk_free is None
     ingest_plan.require_disk(planned, tmp_path)
-    assert _needs(replace(planned, disk_needed=94, seconds=3)) == "needs about 94 bytes of disk, about 3 s"
+    assert (
+        _needs(replace(planned, disk_needed=94, seconds=3))
+        == "needs about 94 bytes of disk, about 3 s"
+    )
 
 
 def test_columns_of_a_plan_are_canonical_and_published(tmp_path):
-    shard = source_of("machine_events-000000000000.json.gz", "machine_events", 1, GOOGLE_2019, "json", cell="a")
+    shard = source_of(
+        "machine_events-000000000000.json.gz", "machine_events", 1, GOOGLE_2019, "json", cell="a"
+    )
     (table,) = ingest_plan.plan(Discovery([shard]), tmp_path, 1).tables
     assert table.columns == (
         "time",

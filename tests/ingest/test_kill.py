@@ -60,7 +60,9 @@ def _type(*words):
 
 def _ended(raw, store, after=None):
     """Ingest, and kill it `after` so many seconds; return the exit code."""
-    process = CLEAN.Process(target=_type, args=("ingest", str(raw), "--store", str(store), "--jobs", "1"))
+    process = CLEAN.Process(
+        target=_type, args=("ingest", str(raw), "--store", str(store), "--jobs", "1")
+    )
     process.start()
     process.join(after)
     process.kill()
@@ -108,7 +110,9 @@ def test_a_swap_cut_off_anywhere_is_finished(raw, tmp_path, undisturbed, monkeyp
         steps[0] = survive
         monkeypatch.setattr(Path, "rename", counting)
         with suppress(KeyboardInterrupt):
-            ingest([raw / "task_usage" / "part-00000-of-00500.csv.gz"], store, IngestOptions(jobs=1))
+            ingest(
+                [raw / "task_usage" / "part-00000-of-00500.csv.gz"], store, IngestOptions(jobs=1)
+            )
         monkeypatch.setattr(Path, "rename", original)
         ingest([raw], store, IngestOptions(jobs=1))
         assert borgtrace.open(store).digest == undisturbed

@@ -17,7 +17,14 @@ from borgtrace.schema.dialects.declaration import declared_dialect
 def test_what_the_fields_of_a_layout_say() -> None:
     order = tuple(field.name for field in GOOGLE_2011.tables["task_events"].fields)
     events = raw_layout(GOOGLE_2011, "task_events", order)
-    assert events.columns[:6] == ("time", "missing_type", "collection_id", "instance_index", "machine_id", "type")
+    assert events.columns[:6] == (
+        "time",
+        "missing_type",
+        "collection_id",
+        "instance_index",
+        "machine_id",
+        "type",
+    )
     assert (events.width, events.table.time) == (13, "time")
     assert (events.is_converted, events.derives_dedicated) == (False, False)
     assert raw_layout(GOOGLE_2011, "task_usage").table.time == "start_time"
@@ -58,12 +65,18 @@ def test_a_quote_is_a_part_of_its_field_but_in_own_data(tmp_path: Path) -> None:
     path.write_text('5,1,"name",b,0\n')
     fields = tuple(field.name for field in GOOGLE_2011.tables["machine_attributes"].fields)
     source = Source(path, GOOGLE_2011, "machine_attributes", "csv", order=fields)
-    (chunk,) = delimited.read_delimited(source, raw_layout(GOOGLE_2011, "machine_attributes", fields))
+    (chunk,) = delimited.read_delimited(
+        source, raw_layout(GOOGLE_2011, "machine_attributes", fields)
+    )
     assert chunk.column("name").to_pylist() == ['"name"']
     own = declared_dialect({"clock": "relative", "machines": {"machine": "node"}}, "own.toml")
     path.write_text('"n1"\n')
     with pytest.raises(NeedsValidation):
-        list(delimited.read_delimited(Source(path, own, "machines", "csv"), raw_layout(own, "machines", ("node",))))
+        list(
+            delimited.read_delimited(
+                Source(path, own, "machines", "csv"), raw_layout(own, "machines", ("node",))
+            )
+        )
 
 
 def test_records_are_typed_by_their_columns() -> None:

@@ -23,12 +23,27 @@ def lengths(*blocks: bytes) -> None:
         looked.look(block)
 
 
-def test_a_line_may_be_as_long_as_is_allowed_and_not_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_may_be_as_long_as_is_allowed_and_not_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(streams, "LONGEST_LINE", 4)
-    for blocks in ((b"1234\n1234\n", b"1234"), (b"12", b"34\n", b"\n\n1234"), (b"",), (b"1\n" * 9, b"1234\n1234")):
+    for blocks in (
+        (b"1234\n1234\n", b"1234"),
+        (b"12", b"34\n", b"\n\n1234"),
+        (b"",),
+        (b"1\n" * 9, b"1234\n1234"),
+    ):
         lengths(*blocks)
-    for blocks in ((b"12345\n",), (b"1\n12345",), (b"12", b"345"), (b"12", b"345\n1\n"), (b"1\n2\n12345\n1\n",)):
-        with pytest.raises(SourceError, match="x: a line is too long: expected lines of at most 16 MiB"):
+    for blocks in (
+        (b"12345\n",),
+        (b"1\n12345",),
+        (b"12", b"345"),
+        (b"12", b"345\n1\n"),
+        (b"1\n2\n12345\n1\n",),
+    ):
+        with pytest.raises(
+            SourceError, match="x: a line is too long: expected lines of at most 16 MiB"
+        ):
             lengths(*blocks)
 
 
@@ -52,7 +67,10 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(b"plain")
     source = Source(path, GOOGLE_2011, "task_usage", "csv", is_zstd=True)
-    with pytest.raises(SourceError, match="zstd data is damaged or ends early"), streams.open_stream(source) as stream:
+    with (
+        pytest.raises(SourceError, match="zstd data is damaged or ends early"),
+        streams.open_stream(source) as stream,
+    ):
         stream.read()
 
     def fail() -> None:
@@ -76,7 +94,9 @@ def test_an_error_of_the_disk_is_no_damage(tmp_path: Path) -> None:
         ([b'"1"\n'], b'"', True),
     ],
 )
-def test_lines_that_arrow_would_take_otherwise(blocks: list[bytes], barred: bytes, stops: bool) -> None:
+def test_lines_that_arrow_would_take_otherwise(
+    blocks: list[bytes], barred: bytes, stops: bool
+) -> None:
     waiting = iter([*blocks, b""])
     stream: Any = SimpleNamespace(read=lambda size: next(waiting))
     lines = delimited._Lines(stream, barred)

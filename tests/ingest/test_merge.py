@@ -36,7 +36,11 @@ def _digest(store: Path) -> str:
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
     """Four parts of usage, one with a line that is refused, and one file of every other table."""
-    found = [write_part(tmp_path / "raw", name, lines) for name, lines in TABLES.items() if name != "task_usage"]
+    found = [
+        write_part(tmp_path / "raw", name, lines)
+        for name, lines in TABLES.items()
+        if name != "task_usage"
+    ]
     for part, collections in enumerate(([1, 2], [2], [3, 1], [10])):
         lines = [*map(_line, collections), *["garbage"] * (part == 2)]
         found.append(write_part(tmp_path / "raw", "task_usage", lines, part))
@@ -121,7 +125,10 @@ def test_what_cannot_be_merged_is_refused(stores: list[Path], tmp_path: Path) ->
     assert _refusal(stores[0], other) == said
     said = f"{other}: the store holds another cell: expected a, got b; {way_out}"
     assert _refusal(tmp_path / "cell-a", other) == said
-    assert _refusal(stores[0]) == "STORE…: nothing to merge: expected two stores or more, then OUT, got 1"
+    assert (
+        _refusal(stores[0])
+        == "STORE…: nothing to merge: expected two stores or more, then OUT, got 1"
+    )
     subset(stores[0], tmp_path / "part", Criteria(jobs=(1,)))
     ingest_own(tmp_path, AVERAGES, {"own.csv": "task,time,cpu\na,0,0.5\n"})
     whole = "cannot be merged: expected a store of whole files in a format of Google's"
@@ -130,11 +137,16 @@ def test_what_cannot_be_merged_is_refused(stores: list[Path], tmp_path: Path) ->
     assert _refusal(stores[0], tmp_path / "store") == f"{tmp_path}/store: {whole}; {way_out}"
 
 
-def test_other_rows_under_the_same_name_are_refused(files: list[Path], stores: list[Path], tmp_path: Path) -> None:
+def test_other_rows_under_the_same_name_are_refused(
+    files: list[Path], stores: list[Path], tmp_path: Path
+) -> None:
     write_part(tmp_path / "changed", "task_usage", [_line(9)], 0)
     ingest([tmp_path / "changed"], tmp_path / "other", ONE)
     held = [borgtrace.open(store).manifest.sources for store in (stores[0], tmp_path / "other")]
-    digests = [{entry.name: entry.sha256[:12] for entry in entries}["task_usage/part-00000"] for entries in held]
+    digests = [
+        {entry.name: entry.sha256[:12] for entry in entries}["task_usage/part-00000"]
+        for entries in held
+    ]
     assert _refusal(stores[0], tmp_path / "other") == (
         f"{tmp_path}/other: another file task_usage/part-00000 than in a store before: expected sha256 {digests[0]}…, "
         f"got {digests[1]}…; ingest the raw files together: their folders then tell them apart"
@@ -157,7 +169,9 @@ def test_a_damaged_store_is_not_merged(stores: list[Path], tmp_path: Path) -> No
     assert "instance_usage/part-00000.parquet has changed since it was written" in _refusal(*stores)
 
 
-def test_the_command(stores: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    stores: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def run(*arguments: Any) -> Any:
         with pytest.raises(SystemExit) as ended:
             main(list(map(str, arguments)))
@@ -185,4 +199,6 @@ def test_stores_in_a_bucket_are_merged_into_one_there(
         assert _digest(bucket.root / "merged") == expected.digest
         refused = [path.name for path in (tmp_path / "merged" / "quarantine").rglob("*.parquet")]
         assert len(refused) == 1
-        assert [path.name for path in (bucket.root / "merged" / "quarantine").rglob("*.parquet")] == refused
+        assert [
+            path.name for path in (bucket.root / "merged" / "quarantine").rglob("*.parquet")
+        ] == refused

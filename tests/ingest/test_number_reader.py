@@ -45,7 +45,9 @@ def test_numbers_in_blocks_and_chunks_of_any_size(monkeypatch, block, end):
 )
 def test_what_is_no_plain_number(text, kinds):
     with pytest.raises(NotPlainNumbers):
-        list(read_numbers(io.BytesIO(text.encode()), {f"c{i}": kind for i, kind in enumerate(kinds)}))
+        list(
+            read_numbers(io.BytesIO(text.encode()), {f"c{i}": kind for i, kind in enumerate(kinds)})
+        )
 
 
 def test_flags_are_plain_numbers():

@@ -24,7 +24,14 @@ from borgtrace.ingest.number_reader import NotPlainNumbers, read_numbers
 from borgtrace.ingest.recognition import classify
 from borgtrace.ingest.staging import stage
 from borgtrace.store.verify import verify
-from tests.ingest.raw import USAGE, event_record, usage_record, write_cell, write_part, write_records
+from tests.ingest.raw import (
+    USAGE,
+    event_record,
+    usage_record,
+    write_cell,
+    write_part,
+    write_records,
+)
 
 ONE = IngestOptions(jobs=1)
 TRACE = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
@@ -69,20 +76,38 @@ ODD = {
         "lines end unlike any trace's: expected line feeds, got carriage returns alone; convert it: tr '\\r' '\\n'",
     ),
     "zeros": (_sparse, NO_TRACE + repr("\0" * 40 + "…") + "; remove it, or fetch it again"),
-    "zeros in gzip": (lambda p: p.write_bytes(gzip.compress(bytes(50_000_000), 1)), NO_TRACE + repr("\0" * 40 + "…")),
+    "zeros in gzip": (
+        lambda p: p.write_bytes(gzip.compress(bytes(50_000_000), 1)),
+        NO_TRACE + repr("\0" * 40 + "…"),
+    ),
     "a line, then zeros": (_sparse_behind(CSV), TOO_LONG),
     "a record, then zeros": (_sparse_behind(JSON), TOO_LONG),
-    "a line, then zeros in gzip": (lambda p: p.write_bytes(gzip.compress(CSV + bytes(50_000_000), 1)), TOO_LONG),
-    "a record, then zeros in gzip": (lambda p: p.write_bytes(gzip.compress(JSON + bytes(50_000_000), 1)), TOO_LONG),
+    "a line, then zeros in gzip": (
+        lambda p: p.write_bytes(gzip.compress(CSV + bytes(50_000_000), 1)),
+        TOO_LONG,
+    ),
+    "a record, then zeros in gzip": (
+        lambda p: p.write_bytes(gzip.compress(JSON + bytes(50_000_000), 1)),
+        TOO_LONG,
+    ),
     "deep JSON": (lambda p: p.write_text('{"a":' * 100_000 + "1" + "}" * 100_000), NO_TRACE),
     "deep lists": (lambda p: p.write_text("[" * 300_000), NO_TRACE),
     "a dangling link": (
         lambda p: p.symlink_to(p.with_name("nowhere")),
         "a link to a file that is not there; remove it, or mend it",
     ),
-    "a link to itself": (_loop, "cannot be read (Too many levels of symbolic links); remove it, or mend it"),
-    "a pipe": (_fifo, f"not a file: expected {TRACE}, got a pipe; remove it, or name the file itself"),
-    "an empty folder": (lambda p: p.mkdir(), "an empty folder, named like a file; remove it, or fetch the file"),
+    "a link to itself": (
+        _loop,
+        "cannot be read (Too many levels of symbolic links); remove it, or mend it",
+    ),
+    "a pipe": (
+        _fifo,
+        f"not a file: expected {TRACE}, got a pipe; remove it, or name the file itself",
+    ),
+    "an empty folder": (
+        lambda p: p.mkdir(),
+        "an empty folder, named like a file; remove it, or fetch the file",
+    ),
     "a parquet file of noise": (
         lambda p: p.write_bytes(b"PAR1" + NOISE + b"PAR1"),
         "damaged Parquet file; fetch it again",
@@ -93,7 +118,9 @@ ODD = {
 
 @pytest.mark.parametrize("odd", ODD, ids=ODD)
 @pytest.mark.parametrize("generation", ["2011", "2019"])
-def test_an_odd_file_is_named_and_the_others_go_in(tmp_path: Path, odd: str, generation: str) -> None:
+def test_an_odd_file_is_named_and_the_others_go_in(
+    tmp_path: Path, odd: str, generation: str
+) -> None:
     spoil, message = ODD[odd]
     if generation == "2011":
         write_cell(tmp_path / "raw")
@@ -145,7 +172,13 @@ def test_a_folder_that_contains_itself_is_walked_once(tmp_path: Path) -> None:
     assert result.manifest.tables["instance_usage"] == 1
     # A link elsewhere is a folder like any other.
     assert (
-        len(ingest([tmp_path / "linked" / "task_usage" / "part-00000-of-00500.csv.gz"], tmp_path / "b", ONE).staged)
+        len(
+            ingest(
+                [tmp_path / "linked" / "task_usage" / "part-00000-of-00500.csv.gz"],
+                tmp_path / "b",
+                ONE,
+            ).staged
+        )
         == 1
     )
 
@@ -164,7 +197,9 @@ def test_a_file_without_permission_is_named() -> None:
             "found = discover([Path(sys.argv[1])])\n"
             "print(len(found.sources), *found.faults)"
         )
-        answer = subprocess.run([sys.executable, "-c", script, name], capture_output=True, text=True, check=True)
+        answer = subprocess.run(
+            [sys.executable, "-c", script, name], capture_output=True, text=True, check=True
+        )
         assert answer.stdout == f"6 {bad}: permission denied; make the file readable\n"
 
 
@@ -197,7 +232,9 @@ def test_damaged_pages_of_parquet_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("extra", [0, 1])
 @pytest.mark.parametrize("dirty", [False, True])
 @pytest.mark.parametrize("kind", ["csv", "json"])
-def test_the_longest_line(tmp_path: Path, monkeypatch, kind: str, dirty: bool, extra: int, compressed: bool) -> None:
+def test_the_longest_line(
+    tmp_path: Path, monkeypatch, kind: str, dirty: bool, extra: int, compressed: bool
+) -> None:
     """A line of just the limit is a row, one byte more refuses the file, whichever reader comes to it."""
     if kind == "csv":
         name, good, wrong = "task_usage/part-00000-of-00500.csv", CSV[:-1], b"x" * 30
@@ -243,8 +280,13 @@ def test_line_ends_are_found_wherever_blocks_end(monkeypatch) -> None:
 def _stored(path: Path, staging: Path) -> tuple[list[dict], list[dict]]:
     """Return the rows and the refused rows of a staged file."""
     stage(classify(path), staging)
-    tables = [sorted(staging.glob(pattern)) for pattern in ("[im][na]*_*/*.parquet", "quarantine/*/*.parquet")]
-    return tuple([row for part in parts for row in pq.read_table(part).to_pylist()] for parts in tables)  # type: ignore[return-value]
+    tables = [
+        sorted(staging.glob(pattern))
+        for pattern in ("[im][na]*_*/*.parquet", "quarantine/*/*.parquet")
+    ]
+    return tuple(
+        [row for part in parts for row in pq.read_table(part).to_pylist()] for parts in tables
+    )  # type: ignore[return-value]
 
 
 def _both(folder: Path, make) -> tuple[list, list]:
@@ -256,7 +298,11 @@ def _both(folder: Path, make) -> tuple[list, list]:
         rows, refused = _stored(make(place, dirty), place / "staging")
         outcomes.append(
             (
-                [{k: v for k, v in row.items() if k != "source_part"} for row in rows if row.get("source_row", 0) == 0],
+                [
+                    {k: v for k, v in row.items() if k != "source_part"}
+                    for row in rows
+                    if row.get("source_row", 0) == 0
+                ],
                 [(row["reason"], row["source_row"]) for row in refused if row["source_row"] == 0],
             )
         )
@@ -266,7 +312,13 @@ def _both(folder: Path, make) -> tuple[list, list]:
 GOOD = {
     "instance_usage": usage_record(),
     "instance_events": event_record(),
-    "machine_attributes": {"time": "5", "machine_id": "7", "name": "a", "value": "b", "deleted": False},
+    "machine_attributes": {
+        "time": "5",
+        "machine_id": "7",
+        "name": "a",
+        "value": "b",
+        "deleted": False,
+    },
 }
 RECORDS = {
     "a flag as one": ("machine_attributes", {"deleted": 1}, "stored"),
@@ -279,15 +331,27 @@ RECORDS = {
     "a flag": ("machine_attributes", {"deleted": True}, "stored"),
     "true as an amount": ("instance_usage", {"assigned_memory": True}, "unparsable_value"),
     "false as an amount": ("instance_usage", {"page_cache_memory": False}, "unparsable_value"),
-    "true as a nested amount": ("instance_usage", {"average_usage": {"cpus": True}}, "unparsable_value"),
-    "true in a list": ("instance_usage", {"cpu_usage_distribution": [True] * 11}, "unparsable_value"),
+    "true as a nested amount": (
+        "instance_usage",
+        {"average_usage": {"cpus": True}},
+        "unparsable_value",
+    ),
+    "true in a list": (
+        "instance_usage",
+        {"cpu_usage_distribution": [True] * 11},
+        "unparsable_value",
+    ),
     "true as an integer": ("instance_usage", {"machine_id": True}, "unparsable_value"),
     "a list with an unknown key": (
         "instance_events",
         {"constraint": [{"name": "a", "relation": "1", "extra": "2"}]},
         "stored",
     ),
-    "a list": ("instance_events", {"constraint": [{"name": "a", "relation": "1", "value": "2"}]}, "stored"),
+    "a list": (
+        "instance_events",
+        {"constraint": [{"name": "a", "relation": "1", "value": "2"}]},
+        "stored",
+    ),
 }
 
 
@@ -301,8 +365,16 @@ def test_a_record_has_one_fate_in_clean_and_in_dirty_files(tmp_path: Path, case:
 REPEATED = {
     "a nested key twice": ("instance_usage", '"cpus": 0.25', '"cpus": 0.25, "cpus": 0.5'),
     "a nested key twice, alike": ("instance_usage", '"cpus": 0.25', '"cpus": 0.25, "cpus": 0.25'),
-    "a record twice": ("instance_usage", '"assigned_memory"', '"random_sample_usage": {}, "assigned_memory"'),
-    "a key of a list twice": ("instance_events", '"time"', '"constraint": [{"name": "a", "name": "b"}], "time"'),
+    "a record twice": (
+        "instance_usage",
+        '"assigned_memory"',
+        '"random_sample_usage": {}, "assigned_memory"',
+    ),
+    "a key of a list twice": (
+        "instance_events",
+        '"time"',
+        '"constraint": [{"name": "a", "name": "b"}], "time"',
+    ),
 }
 
 
@@ -331,17 +403,26 @@ def test_parquet_may_hold_unknown_fields_and_the_spelling_of_the_document(tmp_pa
     spelled = {k.replace("random_sample_", "random_sampled_"): v for k, v in record.items()}
     odd = {
         "column": record | {"instance_index": 1, "more": 1},
-        "inside": record | {"instance_index": 2, "average_usage": {"cpus": 0.5, "memory": 0.25, "gpus": 1.0}},
+        "inside": record
+        | {"instance_index": 2, "average_usage": {"cpus": 0.5, "memory": 0.25, "gpus": 1.0}},
         "spelled": spelled | {"instance_index": 3},
         "plain": record | {"instance_index": 4},
     }
     for number, each in enumerate(odd.values()):
-        pq.write_table(pa.Table.from_pylist([each]), tmp_path / f"instance_usage-{number:012d}.parquet")
+        pq.write_table(
+            pa.Table.from_pylist([each]), tmp_path / f"instance_usage-{number:012d}.parquet"
+        )
     ingest([tmp_path], tmp_path / "store", ONE)
     store = borgtrace.open(tmp_path / "store")
-    rows = store.sql("select instance_index, sampled_cpu from instance_usage order by 1").to_pylist()
-    assert [(row["instance_index"], row["sampled_cpu"]) for row in rows] == [(n, 0.25) for n in (1, 2, 3, 4)]
-    counted = {entry.part: entry.counters.get("unknown_field", 0) for entry in store.manifest.sources}
+    rows = store.sql(
+        "select instance_index, sampled_cpu from instance_usage order by 1"
+    ).to_pylist()
+    assert [(row["instance_index"], row["sampled_cpu"]) for row in rows] == [
+        (n, 0.25) for n in (1, 2, 3, 4)
+    ]
+    counted = {
+        entry.part: entry.counters.get("unknown_field", 0) for entry in store.manifest.sources
+    }
     assert counted == {0: 1, 1: 1, 2: 0, 3: 0}
 
 
@@ -352,7 +433,11 @@ def test_a_byte_order_mark_is_passed_over_in_clean_and_in_dirty_files(
 ) -> None:
     names = {
         "numbers": ("task_usage/part-00000-of-00500.csv", CSV, b"x\n"),
-        "words": ("task_events/part-00000-of-00500.csv", b"600000000,,10,0,5,1,user,3,9,0.125,0.07,0.0004,0\n", b"x\n"),
+        "words": (
+            "task_events/part-00000-of-00500.csv",
+            b"600000000,,10,0,5,1,user,3,9,0.125,0.07,0.0004,0\n",
+            b"x\n",
+        ),
         "json": ("instance_usage-000000000000.json", JSON, b"{}\n"),
     }
     name, line, wrong = names[kind]

@@ -44,7 +44,9 @@ def test_a_task_lives_from_its_submission_for_its_duration(tmp_path):
     store = _store(tmp_path, TASKS, FRAGMENTS)
     assert store.manifest.generation == "opendc"
     # 8,000,000 KB are half of 16 GB.
-    assert rows(store, "instance_events", "collection_id, time, type, cpu_request, memory_request") == [
+    assert rows(
+        store, "instance_events", "collection_id, time, type, cpu_request, memory_request"
+    ) == [
         (7, 600 * SECOND, "SCHEDULE", 0.25, 0.5),
         (7, 600 * SECOND, "SUBMIT", 0.25, 0.5),
         (7, 690 * SECOND, "FINISH", 0.25, 0.5),
@@ -68,19 +70,30 @@ def test_fragments_follow_each_other_and_are_a_share_of_the_clock_of_their_task(
 def test_names_and_numbers_without_a_unit_of_time_are_read_too(tmp_path):
     # The first version of the schema has texts for ids; some writers leave the time a plain number.
     older = TASKS | {"id": ["7", "a"], "submission_time": [START * 1000, (START + 90) * 1000]}
-    store = _store(tmp_path, older, FRAGMENTS | {"id": ["7", "7", "a", "7"], "cpu_count": [4, 4, 2, 4]})
+    store = _store(
+        tmp_path, older, FRAGMENTS | {"id": ["7", "7", "a", "7"], "cpu_count": [4, 4, 2, 4]}
+    )
     names = rows(store, "collection_events", "time, collection_name", "type = 'SUBMIT'")
     assert names == [(600 * SECOND, "7"), (690 * SECOND, "a")]
-    assert store.sql("select sum(end_time - start_time) // 1000000 as s from instance_usage").to_pylist() == [
-        {"s": 150}
-    ]
+    assert store.sql(
+        "select sum(end_time - start_time) // 1000000 as s from instance_usage"
+    ).to_pylist() == [{"s": 150}]
 
 
 def test_each_of_a_thousand_changed_rows_is_stored_or_refused(tmp_path):
     rng = random.Random(14)
     tasks, fragments = pa.table(TASKS).to_pylist()[:1], []
-    wrong = {"id": [None], "duration": [None, -1], "cpu_usage": [None, -0.5, float("nan"), float("inf")]}
-    faulty = {"submission_time": [None], "cpu_count": [None, -1], "mem_capacity": [None, -1], "duration": [None, -1]}
+    wrong = {
+        "id": [None],
+        "duration": [None, -1],
+        "cpu_usage": [None, -0.5, float("nan"), float("inf")],
+    }
+    faulty = {
+        "submission_time": [None],
+        "cpu_count": [None, -1],
+        "mem_capacity": [None, -1],
+        "duration": [None, -1],
+    }
     refused = {"tasks": 0, "fragments": 0}
     for _ in range(1000):
         for name, good, kinds in (("tasks", tasks[0], faulty), ("fragments", None, wrong)):
@@ -93,8 +106,13 @@ def test_each_of_a_thousand_changed_rows_is_stored_or_refused(tmp_path):
     schema = pa.table(TASKS).schema
     columns = {name: [row[name] for row in tasks] for name in schema.names}
     typed = {name: pa.array(values, schema.field(name).type) for name, values in columns.items()}
-    store = _store(tmp_path, typed, {name: [row[name] for row in fragments] for name in fragments[0]})
+    store = _store(
+        tmp_path, typed, {name: [row[name] for row in fragments] for name in fragments[0]}
+    )
     found = {entry.file.removesuffix(".parquet"): entry for entry in store.manifest.sources}
     assert {name: found[name].quarantined for name in refused} == refused
-    assert [found[name].stored for name in refused] == [1001 - refused["tasks"], 1000 - refused["fragments"]]
+    assert [found[name].stored for name in refused] == [
+        1001 - refused["tasks"],
+        1000 - refused["fragments"],
+    ]
     assert isinstance(tasks[0]["submission_time"], datetime.datetime)

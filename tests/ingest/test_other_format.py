@@ -25,9 +25,27 @@ WRONG = {
     "50,3,7,0,new,\n": "wrong_column_count",
 }
 ROWS = [
-    {"time": 600_000_000, "instance_index": 0, "type": "SUBMIT", "machine_id": None, "cpu_request": 0.5},
-    {"time": 601_500_000, "instance_index": 0, "type": "SCHEDULE", "machine_id": 3, "cpu_request": 0.5},
-    {"time": 602_000_000, "instance_index": 1, "type": "SUBMIT", "machine_id": None, "cpu_request": 0.125},
+    {
+        "time": 600_000_000,
+        "instance_index": 0,
+        "type": "SUBMIT",
+        "machine_id": None,
+        "cpu_request": 0.5,
+    },
+    {
+        "time": 601_500_000,
+        "instance_index": 0,
+        "type": "SCHEDULE",
+        "machine_id": 3,
+        "cpu_request": 0.5,
+    },
+    {
+        "time": 602_000_000,
+        "instance_index": 1,
+        "type": "SUBMIT",
+        "machine_id": None,
+        "cpu_request": 0.125,
+    },
 ]
 
 
@@ -79,9 +97,13 @@ def test_the_fast_reader_gives_canonical_rows(tmp_path):
 
 
 @pytest.mark.parametrize(("line", "reason"), WRONG.items())
-def test_the_validating_reader_gives_the_same_rows_and_refuses_the_wrong_one(tmp_path, line, reason):
+def test_the_validating_reader_gives_the_same_rows_and_refuses_the_wrong_one(
+    tmp_path, line, reason
+):
     (tmp_path / "log.csv").write_text(HEADER + RIGHT[0] + line + "".join(RIGHT[1:]))
     ingest([tmp_path / "log.csv"], tmp_path / "store", IngestOptions(jobs=1))
     assert _rows(tmp_path / "store") == ROWS
     (kept,) = (tmp_path / "store" / "quarantine").rglob("*.parquet")
-    assert pq.read_table(kept).to_pylist() == [{"source_row": 1, "reason": reason, "raw": line.strip()}]
+    assert pq.read_table(kept).to_pylist() == [
+        {"source_row": 1, "reason": reason, "raw": line.strip()}
+    ]

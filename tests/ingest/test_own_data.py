@@ -27,7 +27,9 @@ USAGE = "collection_id, start_time, end_time, average_cpu"
 
 
 def _parquet():
-    table = pa.table({"task": ["web", "web", "7", "web"], "time": [0, 300, 0, 550], "cpu": [2.0, 4.0, 1.0, 8.0]})
+    table = pa.table(
+        {"task": ["web", "web", "7", "web"], "time": [0, 300, 0, 550], "cpu": [2.0, 4.0, 1.0, 8.0]}
+    )
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     return buffer.getvalue()
@@ -35,7 +37,10 @@ def _parquet():
 
 def _json():
     lines = [line.split(",") for line in THREE_COLUMNS.splitlines()[1:]]
-    return "".join(f'{{"task": "{task}", "time": {time}, "cpu": {cpu}, "more": 1}}\n' for task, time, cpu in lines)
+    return "".join(
+        f'{{"task": "{task}", "time": {time}, "cpu": {cpu}, "more": 1}}\n'
+        for task, time, cpu in lines
+    )
 
 
 CONTAINERS = {
@@ -50,7 +55,9 @@ CONTAINERS = {
 
 @pytest.mark.parametrize(("name", "content"), CONTAINERS.items(), ids=CONTAINERS)
 def test_every_container_gives_the_same_windows(tmp_path, name, content):
-    assert rows(ingest_own(tmp_path, AVERAGES, {name: content}), "instance_usage", USAGE) == AVERAGED
+    assert (
+        rows(ingest_own(tmp_path, AVERAGES, {name: content}), "instance_usage", USAGE) == AVERAGED
+    )
 
 
 @pytest.mark.parametrize("name", ["own.csv", "own.parquet", "own.json"])
@@ -68,7 +75,9 @@ def test_what_no_file_told_is_derived_and_marked(tmp_path):
         (hashed("web"), "SCHEDULE", 600 * SECOND, "EXISTS_BUT_NO_CREATION"),
         (hashed("web"), "SUBMIT", 600 * SECOND, "EXISTS_BUT_NO_CREATION"),
     ]
-    assert rows(store, "collection_events", "collection_id, collection_name", "type = 'SUBMIT'") == [
+    assert rows(
+        store, "collection_events", "collection_id, collection_name", "type = 'SUBMIT'"
+    ) == [
         (7, "7"),
         (hashed("web"), "web"),
     ]
@@ -76,11 +85,20 @@ def test_what_no_file_told_is_derived_and_marked(tmp_path):
         "Events are derived: each task is submitted and scheduled where its usage begins, and has no end.",
     )
     assert rows(store, "machine_events", "*") == []
-    assert (id_of(store, "collection", "web"), id_of(store, "collection", "7")) == (hashed("web"), 7)
+    assert (id_of(store, "collection", "web"), id_of(store, "collection", "7")) == (
+        hashed("web"),
+        7,
+    )
     with pytest.raises(UsageError) as error:
         id_of(store, "machine", "m1")
-    assert str(error.value) == "machine: not the name of one: expected an id, or a name that one has, got 0 called m1"
-    assert (store.manifest.basis["cores"], store.manifest.sources[0].also["instance_events"]) == (8, 4)
+    assert (
+        str(error.value)
+        == "machine: not the name of one: expected an id, or a name that one has, got 0 called m1"
+    )
+    assert (store.manifest.basis["cores"], store.manifest.sources[0].also["instance_events"]) == (
+        8,
+        4,
+    )
 
 
 COUNTER = """\
@@ -100,20 +118,26 @@ def test_a_counter_becomes_increases_a_reset_starts_at_its_value_and_a_gap_is_no
     store = ingest_own(tmp_path, COUNTER, {"own.csv": text}, "2cores,8MiB")
     # 60 s of CPU in 60 s are 1 of 2 cores; after the reset 10 s in 60 s; 880 s are more than five steps of 60 s.
     third = 10 / 60 / 2
-    assert rows(store, "instance_usage", "start_time, end_time, average_cpu, average_memory, sampled_cpu") == [
+    assert rows(
+        store, "instance_usage", "start_time, end_time, average_cpu, average_memory, sampled_cpu"
+    ) == [
         (600 * SECOND, 660 * SECOND, 0.5, 0.25, None),
         (660 * SECOND, 720 * SECOND, pytest.approx(third), 0.375, None),
         (1600 * SECOND, 1660 * SECOND, 0.5, 0.625, None),
     ]
-    assert rows(store, "machine_events", "time, machine_id, type, cpu_capacity, memory_capacity") == [
-        (0, hashed("a"), "ADD", 1.0, 1.0)
+    assert rows(
+        store, "machine_events", "time, machine_id, type, cpu_capacity, memory_capacity"
+    ) == [(0, hashed("a"), "ADD", 1.0, 1.0)]
+    assert rows(store, "machine_attributes", "machine_id, name, value") == [
+        (hashed("a"), "name", "a")
     ]
-    assert rows(store, "machine_attributes", "machine_id, name, value") == [(hashed("a"), "name", "a")]
 
 
 def test_samples_are_merged_into_slots_where_the_format_says_so(tmp_path):
     declared = (
-        AVERAGES.replace("300s", "60s").replace('"average"', '"instant"').replace("[usage]", 'window="5m"\n[usage]')
+        AVERAGES.replace("300s", "60s")
+        .replace('"average"', '"instant"')
+        .replace("[usage]", 'window="5m"\n[usage]')
     )
     text = "task,time,cpu\n7,0,1\n7,60,3\n7,120,2\n7,300,4\n"
     columns = "start_time, end_time, average_cpu, maximum_cpu, sampled_cpu"
@@ -157,12 +181,18 @@ FILES = {
 def test_shares_of_a_request_and_of_a_machine_become_fractions_of_the_largest_machine(tmp_path):
     store = ingest_own(tmp_path, THREE_TABLES, FILES, capacity="")
     # a: half of 2 of 8 cores, a quarter of 8 of 16 GiB.  b: 4 of 8 cores, half of all.  c: no request is known.
-    by_name = {hashed("a"): (0.125, 0.125), hashed("b"): (0.5, 0.5), hashed("c"): (None, pytest.approx(0.01))}
+    by_name = {
+        hashed("a"): (0.125, 0.125),
+        hashed("b"): (0.5, 0.5),
+        hashed("c"): (None, pytest.approx(0.01)),
+    }
     found = rows(store, "instance_usage", "collection_id, average_cpu, average_memory")
-    assert {task: shares for task, *shares in found} == {task: list(shares) for task, shares in by_name.items()}
-    assert rows(store, "machine_events", "machine_id, cpu_capacity, memory_capacity, time") == sorted(
-        [(hashed("m1"), 0.5, 0.5, 0), (hashed("m2"), 1.0, 1.0, 0)]
-    )
+    assert {task: shares for task, *shares in found} == {
+        task: list(shares) for task, shares in by_name.items()
+    }
+    assert rows(
+        store, "machine_events", "machine_id, cpu_capacity, memory_capacity, time"
+    ) == sorted([(hashed("m1"), 0.5, 0.5, 0), (hashed("m2"), 1.0, 1.0, 0)])
     assert store.manifest.notes == ()
 
 
@@ -176,7 +206,9 @@ def test_lives_become_events_and_one_without_an_end_has_none(tmp_path):
         (610 * SECOND, "SCHEDULE", hashed("a"), hashed("m1"), 0.25),
         (1100 * SECOND, "FINISH", hashed("a"), hashed("m1"), 0.25),
     ]
-    assert rows(store, "collection_events", "time, type, collection_name, collection_logical_name") == [
+    assert rows(
+        store, "collection_events", "time, type, collection_name, collection_logical_name"
+    ) == [
         (600 * SECOND, "SUBMIT", "a", "shop"),
         (605 * SECOND, "SCHEDULE", "b", "shop"),
         (605 * SECOND, "SUBMIT", "b", "shop"),
@@ -188,7 +220,10 @@ def test_lives_become_events_and_one_without_an_end_has_none(tmp_path):
 
 
 def test_requests_without_times_join_the_derived_events(tmp_path):
-    declared = AVERAGES + '[tasks]\ntask = "task"\napp = "app"\ncpu_request = { column = "request", unit = "cores" }\n'
+    declared = (
+        AVERAGES
+        + '[tasks]\ntask = "task"\napp = "app"\ncpu_request = { column = "request", unit = "cores" }\n'
+    )
     files = {"own.csv": THREE_COLUMNS, "tasks.csv": "task,app,request\nweb,shop,6\n"}
     columns = "type, cpu_request, missing_type"
     store = ingest_own(tmp_path, declared, files)
@@ -196,12 +231,17 @@ def test_requests_without_times_join_the_derived_events(tmp_path):
         ("SCHEDULE", 0.75, "EXISTS_BUT_NO_CREATION"),
         ("SUBMIT", 0.75, "EXISTS_BUT_NO_CREATION"),
     ]
-    assert rows(store, "tasks", "cpu_request, collection_logical_name") == [(0.75, "shop"), (None, None)]
+    assert rows(store, "tasks", "cpu_request, collection_logical_name") == [
+        (0.75, "shop"),
+        (None, None),
+    ]
     assert store.manifest.notes[0].startswith("Events are derived")
 
 
 def test_dates_of_any_zone_are_one_clock(tmp_path):
-    declared = AVERAGES.replace('"relative"', '"epoch"').replace('unit = "s"', 'unit = "iso", zone = "Europe/Berlin"')
+    declared = AVERAGES.replace('"relative"', '"epoch"').replace(
+        'unit = "s"', 'unit = "iso", zone = "Europe/Berlin"'
+    )
     text = "task,time,cpu\n1,2026-11-01T01:05:00+01:00,1\n2,2026-11-01 01:05:00,1\n3,2026-11-01T00:07:30Z,1\n"
     store = ingest_own(tmp_path, declared, {"own.csv": text})
     # Berlin is an hour ahead in November; 00:05 UTC is a multiple of 5 minutes, and so 600 s.
@@ -210,7 +250,9 @@ def test_dates_of_any_zone_are_one_clock(tmp_path):
         (2, 600 * SECOND),
         (3, 750 * SECOND),
     ]
-    assert store.manifest.dialect.wall_clock(600 * SECOND).isoformat() == "2026-11-01T00:05:00+00:00"
+    assert (
+        store.manifest.dialect.wall_clock(600 * SECOND).isoformat() == "2026-11-01T00:05:00+00:00"
+    )
 
 
 REFUSED = {
@@ -255,8 +297,12 @@ def test_a_second_ingest_changes_nothing_and_no_file_is_added(tmp_path):
 
 
 def test_a_format_is_guessed_and_says_so(tmp_path):
-    (tmp_path / "own.csv").write_text("pod,timestamp,cpu\nweb,1793491200,2\nweb,1793491500,1\nweb,1793491800,2\n")
-    result = ingest([tmp_path / "own.csv"], tmp_path / "store", IngestOptions(jobs=1, capacity="8cores"))
+    (tmp_path / "own.csv").write_text(
+        "pod,timestamp,cpu\nweb,1793491200,2\nweb,1793491500,1\nweb,1793491800,2\n"
+    )
+    result = ingest(
+        [tmp_path / "own.csv"], tmp_path / "store", IngestOptions(jobs=1, capacity="8cores")
+    )
     assert result.manifest.notes[1:] == (
         "column timestamp: guessed from its size to be s since 1970",
         "step 5m: guessed, the most common time between two rows of a task",
@@ -299,7 +345,9 @@ def test_windows_that_are_too_long_are_stored_and_counted(tmp_path):
     """Own data has windows of any step: those above 300 s are counted, those of 300 s are not."""
     text = "task,start,end,cpu\nweb,0,300,1\nweb,300,601,1\nweb,700,1301,1\n"
     declaration = AVERAGES.replace('step = "300s"\n', "") + 'end = { column = "end", unit = "s" }\n'
-    store = ingest_own(tmp_path, declaration.replace('"time", unit', '"start", unit'), {"own.csv": text})
+    store = ingest_own(
+        tmp_path, declaration.replace('"time", unit', '"start", unit'), {"own.csv": text}
+    )
     found = {name: counted for name, counted in store.manifest.quality.items() if counted}
     assert found == {"instance_usage": {"window_over_300s": 2}}
 
@@ -315,7 +363,14 @@ gpu_share = "share"
 
 
 def test_gpus_are_thousandths_of_all_devices_and_nothing_is_asked_where_nothing_says_so(tmp_path):
-    asked = {("2", ""): 2000, ("2", "500"): 1000, ("", "300"): 300, ("0.5", ""): 500, ("0", ""): 0, ("", ""): None}
+    asked = {
+        ("2", ""): 2000,
+        ("2", "500"): 1000,
+        ("", "300"): 300,
+        ("0.5", ""): 500,
+        ("0", ""): 0,
+        ("", ""): None,
+    }
     lines = [f"t{number},0,{gpus},{share}\n" for number, (gpus, share) in enumerate(asked)]
     store = ingest_own(tmp_path, GPUS, {"tasks.csv": "task,start,gpus,share\n" + "".join(lines)})
     found = dict(rows(store, "tasks", "collection_id, gpu_request"))

@@ -40,18 +40,29 @@ def _expected(line):
 
 def test_each_line_is_stored_right_or_refused(tmp_path):
     rng = random.Random(14)
-    lines = [_mutated(rng, f"{1000 + n},{300 * n},{rng.randrange(1, 80) / 10}") for n in range(N_LINES)]
+    lines = [
+        _mutated(rng, f"{1000 + n},{300 * n},{rng.randrange(1, 80) / 10}") for n in range(N_LINES)
+    ]
     store = ingest_own(tmp_path, AVERAGES, {"own.csv": "task,time,cpu\n" + "\n".join(lines) + "\n"})
     right = {n: found for n, line in enumerate(lines) if (found := _expected(line))}
     (kept,) = (tmp_path / "store" / "quarantine").rglob("*.parquet")
     refused = {row["source_row"]: row["raw"] for row in pq.read_table(kept).to_pylist()}
     assert refused == {n: line for n, line in enumerate(lines) if n not in right}
     assert 200 < len(refused) < 800
-    names = dict(rows(store, "collection_events", "collection_id, any_value(collection_name)", "true group by 1"))
+    names = dict(
+        rows(
+            store,
+            "collection_events",
+            "collection_id, any_value(collection_name)",
+            "true group by 1",
+        )
+    )
     stored = {
         row: (names[task], start - 600_000_000, cpu)
         for row, task, start, cpu in rows(
-            store, "instance_usage", "source_row, collection_id, start_time, average_cpu::double * 8"
+            store,
+            "instance_usage",
+            "source_row, collection_id, start_time, average_cpu::double * 8",
         )
     }
     assert stored.keys() == right.keys()

@@ -40,7 +40,9 @@ def test_each_collection_belongs_to_one_file():
     ids = [1, 4, 5, 8, 9, 10, 11, 99]
     rows = f"(VALUES {', '.join(f'({n})' for n in ids)}) AS rows(collection_id)"
     for number, members in enumerate(([1, 4], [5, 8], [9, 10], [11, 99])):
-        kept = duckdb.sql(f"SELECT collection_id FROM {rows} WHERE {range_condition(cuts, number)}").fetchall()
+        kept = duckdb.sql(
+            f"SELECT collection_id FROM {rows} WHERE {range_condition(cuts, number)}"
+        ).fetchall()
         assert [each for (each,) in kept] == members
     assert range_condition([], 0) == "true"
 
@@ -53,7 +55,9 @@ def test_rows_earlier_than_the_row_above():
 
 def test_windows_at_their_bounds():
     window = 300_000_000
-    rows = pa.table({"start_time": [0, 0, 10, 7], "end_time": [window, window + 1, 10, AFTER_TRACE]})
+    rows = pa.table(
+        {"start_time": [0, 0, 10, 7], "end_time": [window, window + 1, 10, AFTER_TRACE]}
+    )
     # a window after the trace is counted as such, and has no length
     assert count_broken(USAGE, rows) == {"window_over_300s": 1, "after_trace_time": 1}
     assert not breaks_a_rule(USAGE, rows)
@@ -79,7 +83,9 @@ def test_tokens_that_the_text_must_have():
             "flag": [True, None],
             f"{PRESENT}capacity": [True, False],
             "after": pa.array([[1, 2], None], pa.list_(pa.int64())),
-            "constraint": pa.array([[{"name": "x", "relation": 1}, {"name": "y", "relation": None}], []]),
+            "constraint": pa.array(
+                [[{"name": "x", "relation": 1}, {"name": "y", "relation": None}], []]
+            ),
         }
     )
     # {"time":"5","type":"1","user":"a","flag":true,"capacity":{"cpu":0.5},"after":["1","2"],
@@ -92,11 +98,16 @@ def test_tokens_that_the_text_must_have():
 def test_items_of_a_list_are_numbered_and_inherit_their_row():
     (inner,) = raw_layout(GOOGLE_2019, "instance_events").lists
     items = [
-        [{"name": "a", "value": "1", "relation": 0}, {"name": "b", "value": None, "relation": None}],
+        [
+            {"name": "a", "value": "1", "relation": 0},
+            {"name": "b", "value": None, "relation": None},
+        ],
         None,
         [{"name": "c", "value": "", "relation": 2}],
     ]
-    kind = pa.list_(pa.struct([("name", pa.string()), ("value", pa.string()), ("relation", pa.int32())]))
+    kind = pa.list_(
+        pa.struct([("name", pa.string()), ("value", pa.string()), ("relation", pa.int32())])
+    )
     rows = pa.table(
         {
             "collection_id": [7, 8, 9],
@@ -136,7 +147,10 @@ def test_processes_are_worth_it_from_32_megabytes_beside_the_largest_file(
         return iter(())
 
     monkeypatch.setattr(staging, "map_processes", mapped)
-    sources = [source_of(f"part-0000{i}-of-00500.csv.gz", "task_usage", size) for i, size in enumerate(sizes)]
+    sources = [
+        source_of(f"part-0000{i}-of-00500.csv.gz", "task_usage", size)
+        for i, size in enumerate(sizes)
+    ]
     assert list(staging.stage_all(sources, tmp_path, jobs)) == []
     assert asked == [(order, processes)]
 
@@ -167,7 +181,12 @@ def test_numbers_in_names_of_files(name, part, parts, known):
 
 def test_the_first_of_equal_rows_is_kept_in_order():
     layout = raw_layout(GOOGLE_2019, "machine_attributes")
-    columns = {"time": [5, 3, 5, 3], "machine_id": [1, 1, 1, 2], "name": ["a"] * 4, "value": [None, "x", None, "x"]}
+    columns = {
+        "time": [5, 3, 5, 3],
+        "machine_id": [1, 1, 1, 2],
+        "name": ["a"] * 4,
+        "value": [None, "x", None, "x"],
+    }
     rows = pa.table({**columns, "is_deleted": [False] * 4, "source_row": [10, 11, 12, 13]})
     assert flattened._first_of_each(rows, layout).column("source_row").to_pylist() == [10, 11, 13]
 
@@ -189,9 +208,19 @@ def test_every_code_of_an_enumeration_may_come():
 
 
 def test_means_above_sums_of_maxima_are_counted_apart():
-    rows = {"average_cpu": [0.5, 0.5, 0.25], "maximum_cpu": [0.25, 0.25, 0.25], "aggregation_type": [True, False, True]}
-    columns = {name: pa.array(v, pa.float32() if name.endswith("cpu") else pa.bool_()) for name, v in rows.items()}
-    assert count_broken(USAGE, pa.table(columns)) == {"mean_above_summed_maximum": 1, "mean_above_maximum": 1}
+    rows = {
+        "average_cpu": [0.5, 0.5, 0.25],
+        "maximum_cpu": [0.25, 0.25, 0.25],
+        "aggregation_type": [True, False, True],
+    }
+    columns = {
+        name: pa.array(v, pa.float32() if name.endswith("cpu") else pa.bool_())
+        for name, v in rows.items()
+    }
+    assert count_broken(USAGE, pa.table(columns)) == {
+        "mean_above_summed_maximum": 1,
+        "mean_above_maximum": 1,
+    }
 
 
 def test_whose_trace_it_is_in_words():
@@ -206,4 +235,6 @@ def test_cores_where_no_affinity_is_told(monkeypatch, counted, cores):
 
 
 def test_a_full_disk_is_an_error_of_the_store():
-    assert str(staging.disk_full(Path("store"))).startswith("store: the disk is full; free some disk")
+    assert str(staging.disk_full(Path("store"))).startswith(
+        "store: the disk is full; free some disk"
+    )

@@ -20,7 +20,10 @@ GIB = 2**30
 
 def _answer(name, *series):
     found = [
-        {"metric": {"__name__": name, **labels}, "values": [[START + after, value] for after, value in values]}
+        {
+            "metric": {"__name__": name, **labels},
+            "values": [[START + after, value] for after, value in values],
+        }
         for labels, values in series
     ]
     return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": found}})
@@ -43,7 +46,9 @@ FILES = {
         (WEB | {"resource": "cpu"}, [(0, "1"), (60, "2")]),
         (WEB | {"resource": "memory"}, [(0, str(4 * GIB))]),
     ),
-    "owner.json": _answer("kube_pod_owner", ({"namespace": "shop", "pod": "web-1", "owner_name": "web"}, [(0, "1")])),
+    "owner.json": _answer(
+        "kube_pod_owner", ({"namespace": "shop", "pod": "web-1", "owner_name": "web"}, [(0, "1")])
+    ),
     "nodes.json": _answer(
         "kube_node_status_capacity",
         ({"node": "n1", "resource": "cpu"}, [(0, "4")]),
@@ -64,11 +69,15 @@ def store(tmp_path_factory):
 
 def test_counters_of_several_files_are_one_and_memory_joins_them(store):
     # 60 s in 60 s on 4 cores; a reset to 10 s in 60 s; 880 s are more than five steps, and NaN is refused.
-    assert rows(store, "instance_usage", "collection_id, start_time, end_time, average_cpu, average_memory") == [
+    assert rows(
+        store, "instance_usage", "collection_id, start_time, end_time, average_cpu, average_memory"
+    ) == [
         (hashed("shop/web-1/app"), 600 * SECOND, 660 * SECOND, 0.25, 0.25),
         (hashed("shop/web-1/app"), 660 * SECOND, 720 * SECOND, pytest.approx(10 / 60 / 4), 0.5),
     ]
-    assert {entry.file: entry.quarantined for entry in store.manifest.sources if entry.quarantined} == {"cpu-2.json": 1}
+    assert {
+        entry.file: entry.quarantined for entry in store.manifest.sources if entry.quarantined
+    } == {"cpu-2.json": 1}
     assert {entry.file: entry.rows_in for entry in store.manifest.sources}["cpu-1.json"] == 2
 
 
@@ -78,7 +87,9 @@ def test_requests_owners_and_nodes_say_what_is_known_of_tasks_and_machines(store
         ("SUBMIT", "shop/web-1/app", "web"),
     ]
     assert rows(store, "tasks", "cpu_request, memory_request, n_windows") == [(0.5, 0.5, 2)]
-    assert rows(store, "machine_events", "machine_id, cpu_capacity, memory_capacity") == [(hashed("n1"), 1.0, 1.0)]
+    assert rows(store, "machine_events", "machine_id, cpu_capacity, memory_capacity") == [
+        (hashed("n1"), 1.0, 1.0)
+    ]
     assert rows(store, "instance_events", "machine_id", "type = 'SCHEDULE'") == [(hashed("n1"),)]
 
 

@@ -16,7 +16,9 @@ from borgtrace.schema.time import AFTER_TRACE
 from tests.ingest.raw import write_part
 
 TIME = st.one_of(st.integers(0, 10**13), st.sampled_from([0, AFTER_TRACE]))
-AMOUNT = st.one_of(st.none(), st.integers(0, 9999).map(lambda n: f"{n / 10_000:.4g}"), st.just("2.861e-06"))
+AMOUNT = st.one_of(
+    st.none(), st.integers(0, 9999).map(lambda n: f"{n / 10_000:.4g}"), st.just("2.861e-06")
+)
 
 
 @st.composite
@@ -58,14 +60,22 @@ def _expected(row):
     def number(text):
         return None if text in (None, "") else float(np.float32(text))
 
-    return (*row[:5], number(row[5]), number(row[13]), number(row[19]), {"0": False, "1": True, "": None}[row[18]])
+    return (
+        *row[:5],
+        number(row[5]),
+        number(row[13]),
+        number(row[19]),
+        {"0": False, "1": True, "": None}[row[18]],
+    )
 
 
 def _key(row):
     return tuple((value is None, value) for value in row)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 @given(st.data())
 def test_any_rows_split_over_any_files_read_back_equal(data):
     rows = data.draw(st.lists(usage_rows(), min_size=1, max_size=25))
@@ -93,7 +103,9 @@ def _check_traces(store, rows):
     for (collection, instance), mine in tasks.items():
         trace = store.trace(collection, instance)
         cpu = [np.nan if row[5] is None else np.float32(row[5]) for row in mine]
-        np.testing.assert_array_equal(np.sort(trace["average_cpu"]), np.sort(np.array(cpu, np.float32)))
+        np.testing.assert_array_equal(
+            np.sort(trace["average_cpu"]), np.sort(np.array(cpu, np.float32))
+        )
         (index,) = store.sql(
             f"select mean_average_cpu as mean, std_average_cpu as std, max_average_cpu as max, n_windows as n "
             f"from tasks where collection_id = {collection} and instance_index = {instance}"
@@ -102,7 +114,9 @@ def _check_traces(store, rows):
         assert index["n"] == len(mine)
         if len(known):
             np.testing.assert_allclose(
-                [index["mean"], index["std"], index["max"]], [known.mean(), known.std(), known.max()], atol=1e-12
+                [index["mean"], index["std"], index["max"]],
+                [known.mean(), known.std(), known.max()],
+                atol=1e-12,
             )
         else:
             assert index["mean"] is None
@@ -116,7 +130,9 @@ def test_ranges_cover_every_collection_once(counts, rows):
     conditions = [range_condition(cuts, number) for number in range(len(cuts) + 1)]
     for collection in counts:
         text = [
-            c.replace("collection_id", str(collection)).replace("AND", "and").replace("true", "True")
+            c.replace("collection_id", str(collection))
+            .replace("AND", "and")
+            .replace("true", "True")
             for c in conditions
         ]
         held = [number for number, condition in enumerate(text) if eval(condition)]
@@ -128,4 +144,6 @@ def test_ranges_cover_every_collection_once(counts, rows):
 def _holds(condition, collection):
     """Judge ``collection_id >= 5 AND collection_id < 9`` by hand."""
     bounds = [part.split() for part in condition.split(" AND ") if part != "true"]
-    return all(collection >= int(n) if sign == ">=" else collection < int(n) for _, sign, n in bounds)
+    return all(
+        collection >= int(n) if sign == ">=" else collection < int(n) for _, sign, n in bounds
+    )

@@ -40,7 +40,9 @@ def raw(tmp_path):
 
 def test_a_single_file_of_a_synthetic_trace_is_known_for_one(tmp_path):
     path = write_part(tmp_path / "raw", "task_usage", USAGE)
-    (tmp_path / "raw" / "truth.json").write_text(json.dumps({"seed": 7, "version": "1", "parameters": {}}))
+    (tmp_path / "raw" / "truth.json").write_text(
+        json.dumps({"seed": 7, "version": "1", "parameters": {}})
+    )
     manifest = ingest([path], tmp_path / "store", ONE).manifest
     assert manifest.synthetic == {"seed": 7, "version": "1", "parameters": {}}
 
@@ -74,7 +76,9 @@ def test_no_files_are_added_to_part_of_a_store(raw, tmp_path):
     ingest([raw], tmp_path / "store", ONE)
     subset(tmp_path / "store", tmp_path / "part", Criteria(jobs=(10,)))
     more = write_part(tmp_path / "more", "task_usage", USAGE, 499)
-    with pytest.raises(StoreError, match=r"no files can be added to part of a store: .* got subset of .* by 1 jobs"):
+    with pytest.raises(
+        StoreError, match=r"no files can be added to part of a store: .* got subset of .* by 1 jobs"
+    ):
         ingest([more], tmp_path / "part", ONE)
     assert not (tmp_path / "part" / "staging").exists()
 

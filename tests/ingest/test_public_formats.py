@@ -16,7 +16,11 @@ from tests.ingest.own_data import hashed, rows
 def _store(folder, files, capacity=""):
     for name, text in files.items():
         (folder / name).write_text(text)
-    ingest([folder / name for name in files], folder / "store", IngestOptions(jobs=1, capacity=capacity))
+    ingest(
+        [folder / name for name in files],
+        folder / "store",
+        IngestOptions(jobs=1, capacity=capacity),
+    )
     return borgtrace.open(folder / "store")
 
 
@@ -36,7 +40,9 @@ OPENB = {
 
 def test_openb_nodes_are_machines_with_gpus_as_attributes(tmp_path):
     store = _store(tmp_path, OPENB)
-    assert rows(store, "machine_events", "machine_id, cpu_capacity, memory_capacity, gpu_capacity") == sorted(
+    assert rows(
+        store, "machine_events", "machine_id, cpu_capacity, memory_capacity, gpu_capacity"
+    ) == sorted(
         [(hashed("n1"), 0.25, 0.5, 0), (hashed("n2"), 1.0, 1.0, 8), (hashed("n3"), 1.0, 1.0, 4)]
     )
     assert rows(store, "machine_attributes", "name, value") == [
@@ -56,7 +62,9 @@ def test_openb_pods_end_as_their_phase_says(tmp_path):
     store = _store(tmp_path, OPENB)
     names = {hashed(f"p{n}"): f"p{n}" for n in range(1, 7)}
     found = rows(store, "instance_events", "collection_id, time, type, cpu_request, memory_request")
-    assert sorted((names[job], time // SECOND - 600, kind, *asked) for job, time, kind, *asked in found) == [
+    assert sorted(
+        (names[job], time // SECOND - 600, kind, *asked) for job, time, kind, *asked in found
+    ) == [
         ("p1", 100, "SUBMIT", 0.5, 0.25),
         ("p1", 110, "SCHEDULE", 0.5, 0.25),
         ("p1", 700, "FINISH", 0.5, 0.25),
@@ -93,14 +101,20 @@ def test_azure_percent_are_of_the_cores_of_the_vm_and_lives_at_the_edges_are_ope
     store = _store(tmp_path, AZURE, "64cores,256GiB")
     # 25 % of 4 cores are 1 of 64; the last buckets are 30 cores and 70 GB.
     names = {hashed(V1): "v1", hashed(V2): "v2"}
-    usage = rows(store, "instance_usage", "collection_id, start_time, end_time, average_cpu, maximum_cpu")
-    assert sorted((names[vm], start // SECOND, end // SECOND, *cpu) for vm, start, end, *cpu in usage) == [
+    usage = rows(
+        store, "instance_usage", "collection_id, start_time, end_time, average_cpu, maximum_cpu"
+    )
+    assert sorted(
+        (names[vm], start // SECOND, end // SECOND, *cpu) for vm, start, end, *cpu in usage
+    ) == [
         ("v1", 600, 900, 1 / 64, 2 / 64),
         ("v1", 900, 1200, 2 / 64, 4 / 64),
         ("v2", 900, 1200, 3 / 64, pytest.approx(27 / 64)),
     ]
     # v1 was there at the first instant: it began before.  v2 is there at the last: it goes on.
-    events = rows(store, "instance_events", "collection_id, time, type, cpu_request, memory_request")
+    events = rows(
+        store, "instance_events", "collection_id, time, type, cpu_request, memory_request"
+    )
     assert sorted((names[vm], *more) for vm, *more in events) == [
         ("v1", 0, "SUBMIT", 4 / 64, 32 / 256),
         ("v1", 1200 * SECOND, "FINISH", 4 / 64, 32 / 256),
@@ -132,7 +146,9 @@ def test_a_log_of_jobs_has_attempts_and_no_times_where_it_says_minus_one(tmp_pat
         (3, 720 * SECOND, "SCHEDULE", 0.5, "8"),
         (3, 760 * SECOND, "FINISH", 0.5, "8"),
     ]
-    assert rows(store, "collection_events", "collection_id, collection_logical_name", "type = 'SUBMIT'") == [
+    assert rows(
+        store, "collection_events", "collection_id, collection_logical_name", "type = 'SUBMIT'"
+    ) == [
         (1, "3"),
         (2, None),
         (3, "4"),
@@ -156,7 +172,9 @@ def test_alibaba_machines_have_cores_and_shares_of_memory(tmp_path):
     store = _store(tmp_path, ALIBABA)
     # A time of 0 is before the trace; a machine that is listed again is no new one.
     found = rows(store, "machine_events", "machine_id, time, type, cpu_capacity, memory_capacity")
-    assert sorted((time, kind, *size) for machine, time, kind, *size in found if machine == hashed("m_1")) == [
+    assert sorted(
+        (time, kind, *size) for machine, time, kind, *size in found if machine == hashed("m_1")
+    ) == [
         (0, "ADD", 1.0, 1.0),
         (7800 * SECOND, "UPDATE", 1.0, None),
     ]
@@ -167,7 +185,11 @@ def test_alibaba_machines_have_cores_and_shares_of_memory(tmp_path):
 def test_alibaba_containers_are_there_from_their_first_row_and_later_rows_update_them(tmp_path):
     store = _store(tmp_path, ALIBABA)
     names = {hashed("c_1"): "c_1", hashed("c_2"): "c_2"}
-    found = rows(store, "instance_events", "collection_id, time, type, machine_id, cpu_request, memory_request")
+    found = rows(
+        store,
+        "instance_events",
+        "collection_id, time, type, machine_id, cpu_request, memory_request",
+    )
     events = [(names[job], time // SECOND, *more) for job, time, *more in found if job in names]
     m1, m2 = hashed("m_1"), hashed("m_2")
     assert sorted(events, key=lambda each: each[:3]) == [
@@ -178,14 +200,20 @@ def test_alibaba_containers_are_there_from_their_first_row_and_later_rows_update
         ("c_2", 700, "SUBMIT", None, 0.125, None),
     ]
     # 25 % of the 8 cores that c_1 requests last; a window ends with the next one, and after 300 s at the latest.
-    columns = "collection_id, start_time, end_time, average_cpu, average_memory, cycles_per_instruction"
+    columns = (
+        "collection_id, start_time, end_time, average_cpu, average_memory, cycles_per_instruction"
+    )
     usage = rows(store, "instance_usage", columns)
-    assert sorted((names[job], start // SECOND, end // SECOND, *used) for job, start, end, *used in usage) == [
+    assert sorted(
+        (names[job], start // SECOND, end // SECOND, *used) for job, start, end, *used in usage
+    ) == [
         ("c_1", 610, 620, pytest.approx(2 / 96), pytest.approx(0.015), 1.5),
         ("c_1", 620, 920, None, None, None),
         ("c_2", 1200, 1500, 0.0625, None, None),
     ]
-    logical = rows(store, "collection_events", "collection_name, collection_logical_name", "type = 'SUBMIT'")
+    logical = rows(
+        store, "collection_events", "collection_name, collection_logical_name", "type = 'SUBMIT'"
+    )
     assert logical[-2:] == [("j_1/task_Nzg==", "j_1"), ("j_2/M2", "j_2")]
     assert ("c_1", "app_7") in logical
 
@@ -193,7 +221,9 @@ def test_alibaba_containers_are_there_from_their_first_row_and_later_rows_update
 def test_alibaba_tasks_of_a_job_wait_for_those_that_their_names_say(tmp_path):
     store = _store(tmp_path, ALIBABA)
     tasks = {hashed(f"j_1/{name}"): name for name in ("M1", "R2_1", "M5_1_2_9", "task_Nzg==")}
-    found = rows(store, "collection_events", "collection_id, time, type, start_after_collection_ids")
+    found = rows(
+        store, "collection_events", "collection_id, time, type, start_after_collection_ids"
+    )
     # No row is about a task 9, and j_2's task 2 is of another job.
     assert sorted(
         (tasks[job], time // SECOND, kind, sorted(tasks[each] for each in after or []))
@@ -241,14 +271,39 @@ def test_alibaba_rows_of_an_instance_are_its_attempts_with_the_request_of_its_ta
 
 MUTATED = {
     "alibaba-machines": (ALIBABA, "machine_meta.csv", "m_{n},{n},1,7,96,100,USING\n", ""),
-    "alibaba-containers": (ALIBABA, "container_meta.csv", "c_{n},m_1,{n},app_7,started,400,800,1.5\n", ""),
+    "alibaba-containers": (
+        ALIBABA,
+        "container_meta.csv",
+        "c_{n},m_1,{n},app_7,started,400,800,1.5\n",
+        "",
+    ),
     "alibaba-usage": (ALIBABA, "container_usage.csv", "c_2,m_2,{n},25,50,1.5,,,,,3\n", ""),
     "alibaba-tasks": (ALIBABA, "batch_task.csv", "M{n}_1,2,j_1,1,Terminated,{n},{m},100,0.5\n", ""),
-    "alibaba-instances": (ALIBABA, "batch_instance.csv", "ins_{n},M1,j_1,1,Failed,{n},{m},m_1,1,2,90,95,0.1,0.2\n", ""),
+    "alibaba-instances": (
+        ALIBABA,
+        "batch_instance.csv",
+        "ins_{n},M1,j_1,1,Failed,{n},{m},m_1,1,2,90,95,0.1,0.2\n",
+        "",
+    ),
     "openb-nodes": (OPENB, "openb_node_list_all_node.csv", "n{n}_,32000,262144,8,G9\n", ""),
-    "openb": (OPENB, "openb_pod_list_default.csv", "p{n},64000,131072,8,1000,,LS,Succeeded,{n},{m},{n}\n", ""),
-    "azure-vms": (AZURE, "vmtable.csv", "{n}+/==,s1,d1,{n},{m},99,20,80,Interactive,>24,>64\n", "64cores,256GiB"),
-    "azure": (AZURE, "vm_cpu_readings-file-1-of-195.csv", f"{{n}}00,{V1},1,50,25\n", "64cores,256GiB"),
+    "openb": (
+        OPENB,
+        "openb_pod_list_default.csv",
+        "p{n},64000,131072,8,1000,,LS,Succeeded,{n},{m},{n}\n",
+        "",
+    ),
+    "azure-vms": (
+        AZURE,
+        "vmtable.csv",
+        "{n}+/==,s1,d1,{n},{m},99,20,80,Interactive,>24,>64\n",
+        "64cores,256GiB",
+    ),
+    "azure": (
+        AZURE,
+        "vm_cpu_readings-file-1-of-195.csv",
+        f"{{n}}00,{V1},1,50,25\n",
+        "64cores,256GiB",
+    ),
     "swf": (SWF, "log.swf", "{n} {n} 5 100 32 -1 -1 32 -1 -1 1 7 -1 3 -1 -1 -1 -1\n", "128cores"),
 }
 
@@ -269,16 +324,24 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize(("files", "name", "line", "capacity"), MUTATED.values(), ids=MUTATED)
-def test_each_of_a_thousand_mutated_lines_is_stored_or_refused(tmp_path, files, name, line, capacity):
+def test_each_of_a_thousand_mutated_lines_is_stored_or_refused(
+    tmp_path, files, name, line, capacity
+):
     rng = random.Random(name)
     lines = []
     for n in range(1000):
         text = line.format(n=n + 10, m=n + 1000)[:-1]
         place = rng.randrange(len(text))
-        lines.append(text[:place] + rng.choice(("", "x", "-", "9", ".", ",", '"')) + text[place + rng.choice((0, 1)) :])
+        lines.append(
+            text[:place]
+            + rng.choice(("", "x", "-", "9", ".", ",", '"'))
+            + text[place + rng.choice((0, 1)) :]
+        )
     store = _store(tmp_path, files | {name: files[name] + "\n".join(lines) + "\n"}, capacity)
     entry = next(entry for entry in store.manifest.sources if entry.file == name)
-    before = sum(not each.startswith(";") for each in files[name].splitlines()) - name.startswith("openb")
+    before = sum(not each.startswith(";") for each in files[name].splitlines()) - name.startswith(
+        "openb"
+    )
     assert entry.rows_in == before + 1000 == entry.stored + entry.quarantined
     assert 100 < entry.quarantined < 900
     (kept,) = (tmp_path / "store" / "quarantine").rglob("*.parquet")

@@ -21,7 +21,15 @@ from borgtrace.storage import place, remote
 from borgtrace.synth import generate
 from tests.bucket import KEY, Bucket, known_to, serving
 from tests.ingest.own_data import AVERAGES
-from tests.ingest.raw import EVENTS, MACHINES, USAGE, usage_record, write_cell, write_part, write_records
+from tests.ingest.raw import (
+    EVENTS,
+    MACHINES,
+    USAGE,
+    usage_record,
+    write_cell,
+    write_part,
+    write_records,
+)
 
 RAW = "s3://cells/raw"
 ONE = IngestOptions(jobs=1)
@@ -57,17 +65,31 @@ def fetched(bucket: Bucket, ending: str = ".gz") -> list[str]:
     return [name for name in found if name.endswith(ending)]
 
 
-@pytest.mark.parametrize(("generation", "kind"), [("2011", "json"), ("2019", "json"), ("2019", "parquet")])
+@pytest.mark.parametrize(
+    ("generation", "kind"), [("2011", "json"), ("2019", "json"), ("2019", "parquet")]
+)
 def test_a_cell_of_a_bucket_is_that_of_a_folder(
     generation: str, kind: str, bucket: Bucket, tmp_path: Path, temporary: Path
 ) -> None:
-    raw = generate(tmp_path / "raw", generation=generation, machines=4, hours=1, seed=3, file_format=kind, parts=2)
+    raw = generate(
+        tmp_path / "raw",
+        generation=generation,
+        machines=4,
+        hours=1,
+        seed=3,
+        file_format=kind,
+        parts=2,
+    )
     shutil.copytree(raw, bucket.root / "raw")
     here = ingest([raw], tmp_path / "here", ONE).manifest
     there = ingest([RAW], tmp_path / "there", ONE).manifest
     assert here is not None
     assert there is not None
-    assert (there.digest, there.tables, there.synthetic) == (here.digest, here.tables, here.synthetic)
+    assert (there.digest, there.tables, there.synthetic) == (
+        here.digest,
+        here.tables,
+        here.synthetic,
+    )
     assert there.synthetic is not None
     assert tuple(replace(entry, version="") for entry in there.sources) == here.sources
     assert len({entry.version for entry in there.sources}) == len(here.sources)
@@ -81,7 +103,9 @@ def test_a_cell_of_a_bucket_is_that_of_a_folder(
         assert sorted(fetched(bucket)) == sorted(path.name for path in files)
 
 
-def test_from_a_bucket_to_a_bucket(bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_a_bucket_to_a_bucket(
+    bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_cell(bucket.root / "raw")
     with pytest.raises(SystemExit) as ended:
         main(["ingest", RAW, "--store", "s3://cells/store", "--jobs", "1"])
@@ -90,21 +114,33 @@ def test_from_a_bucket_to_a_bucket(bucket: Bucket, tmp_path: Path, capsys: pytes
     assert borgtrace.open("s3://cells/store").digest == digest
 
 
-def test_a_plan_fetches_nothing(bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plan_fetches_nothing(
+    bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_cell(bucket.root / "raw")
     with pytest.raises(SystemExit) as ended:
         main(["ingest", RAW, "--store", str(tmp_path / "store"), "--dry-run", "--json"])
     assert ended.value.code == 0
     planned = json.loads(capsys.readouterr().out)
     assert {each["table"]: each["files"] for each in planned["tables"]} == dict.fromkeys(
-        ("job_events", "machine_attributes", "machine_events", "task_constraints", "task_events", "task_usage"), 1
+        (
+            "job_events",
+            "machine_attributes",
+            "machine_events",
+            "task_constraints",
+            "task_events",
+            "task_usage",
+        ),
+        1,
     )
     assert not (tmp_path / "store").exists()
 
 
 def test_one_file_is_named_by_its_url(bucket: Bucket, tmp_path: Path) -> None:
     write_part(bucket.root / "raw", "machine_events", MACHINES)
-    (bucket.root / "raw" / "truth.json").write_text(json.dumps({"seed": 5, "version": "1", "parameters": {}}))
+    (bucket.root / "raw" / "truth.json").write_text(
+        json.dumps({"seed": 5, "version": "1", "parameters": {}})
+    )
     result = ingest([f"{RAW}/machine_events/part-00000-of-00500.csv.gz"], tmp_path / "store", ONE)
     assert [entry.name for entry in result.staged] == ["machine_events/part-00000"]
     assert result.manifest is not None
@@ -118,12 +154,20 @@ def test_a_folder_says_the_order_of_its_fields(bucket: Bucket, tmp_path: Path) -
     lines = ["file pattern,field number,content,format,mandatory"]
     for name, table in GOOGLE_2011.tables.items():
         # Memory stands before CPU.
-        fields = [*table.fields[:4], *table.fields[:3:-1]] if name == "machine_events" else table.fields
+        fields = (
+            [*table.fields[:4], *table.fields[:3:-1]] if name == "machine_events" else table.fields
+        )
         for number, field in enumerate(fields, 1):
             mandatory = "YES" if field.is_mandatory else "NO"
-            lines.append(f"{name}/part-?????-of-?????.csv.gz,{number},{field.name},{field.format},{mandatory}")
+            lines.append(
+                f"{name}/part-?????-of-?????.csv.gz,{number},{field.name},{field.format},{mandatory}"
+            )
     write_part(bucket.root / "raw", "machine_events", MACHINES)
-    for name, content in (("schema.csv", "\n".join(lines)), ("README", "not a trace"), (".hidden", "no")):
+    for name, content in (
+        ("schema.csv", "\n".join(lines)),
+        ("README", "not a trace"),
+        (".hidden", "no"),
+    ):
         (bucket.root / "raw" / name).write_text(content)
     store = tmp_path / "store"
     result = ingest([RAW], store, ONE)
@@ -131,7 +175,9 @@ def test_a_folder_says_the_order_of_its_fields(bucket: Bucket, tmp_path: Path) -
         raise result.faults[0]
     rows = (
         borgtrace.open(store)
-        .sql("SELECT cpu_capacity::FLOAT::VARCHAR AS cpu, memory_capacity::VARCHAR AS memory FROM machine_events")
+        .sql(
+            "SELECT cpu_capacity::FLOAT::VARCHAR AS cpu, memory_capacity::VARCHAR AS memory FROM machine_events"
+        )
         .to_pylist()
     )
     assert rows == [{"cpu": "0.2493", "memory": "0.5"}]
@@ -144,24 +190,33 @@ def test_days_are_told_apart_and_a_cell_is_chosen(bucket: Bucket, tmp_path: Path
             write_records(folder, "instance_usage", [usage_record(collection_id=collection)])
     mixed = refused(RAW, store=tmp_path / "store")
     got = ", ".join(
-        f"cell {cell}: {RAW}/clusterdata_2019_{cell}/day2/instance_usage-000000000000.json.gz" for cell in "ab"
+        f"cell {cell}: {RAW}/clusterdata_2019_{cell}/day2/instance_usage-000000000000.json.gz"
+        for cell in "ab"
     ).replace(", cell", "; cell")
     way_out = "ingest each into a separate store: --cell a"
-    assert str(mixed) == f"sources: the files mix cells: expected one per store, got {got}; {way_out}"
+    assert (
+        str(mixed) == f"sources: the files mix cells: expected one per store, got {got}; {way_out}"
+    )
     result = ingest([RAW], tmp_path / "store", IngestOptions(jobs=1, cell="b"))
-    assert [entry.name for entry in result.staged] == [f"instance_usage/{day}/part-00000" for day in ("day1", "day2")]
+    assert [entry.name for entry in result.staged] == [
+        f"instance_usage/{day}/part-00000" for day in ("day1", "day2")
+    ]
     assert result.manifest is not None
     assert (result.manifest.cell, result.manifest.tables["instance_usage"]) == ("b", 2)
 
 
 def test_a_format_of_ones_own_is_guessed_from_one_file(bucket: Bucket, tmp_path: Path) -> None:
     (bucket.root / "own.csv").write_text("task,time,cpu_cores\nx,0,1\nx,300,2\n")
-    result = ingest(["s3://cells/own.csv"], tmp_path / "store", IngestOptions(jobs=1, capacity="8cores"))
+    result = ingest(
+        ["s3://cells/own.csv"], tmp_path / "store", IngestOptions(jobs=1, capacity="8cores")
+    )
     assert result.manifest is not None
     assert result.manifest.tables["instance_usage"] == 2
 
 
-def test_compressed_files_of_any_kind_are_recognized_by_their_heads(bucket: Bucket, tmp_path: Path) -> None:
+def test_compressed_files_of_any_kind_are_recognized_by_their_heads(
+    bucket: Bucket, tmp_path: Path
+) -> None:
     import pyarrow as pa
 
     path = write_part(bucket.root / "raw", "task_events", EVENTS, compressed=False)
@@ -169,7 +224,9 @@ def test_compressed_files_of_any_kind_are_recognized_by_their_heads(bucket: Buck
         file.write(path.read_bytes())
     path.unlink()
     result = ingest([RAW], tmp_path / "store", ONE)
-    assert [(entry.name, entry.stored) for entry in result.staged] == [("task_events/part-00000", 1)]
+    assert [(entry.name, entry.stored) for entry in result.staged] == [
+        ("task_events/part-00000", 1)
+    ]
 
 
 def test_one_file_at_a_time_lies_on_this_machine(
@@ -216,10 +273,15 @@ def test_a_killed_ingest_goes_on_without_fetching_what_was_staged(
     # The head of each, and the three that were left.
     assert len(fetched(bucket)) == 6 + 3
     assert result.manifest is not None
-    assert result.manifest.digest == ingest([bucket.root / "raw"], tmp_path / "here", ONE).manifest.digest  # type: ignore[union-attr]
+    assert (
+        result.manifest.digest
+        == ingest([bucket.root / "raw"], tmp_path / "here", ONE).manifest.digest
+    )  # type: ignore[union-attr]
 
 
-def test_what_was_ingested_here_is_known_in_a_bucket_and_a_copy_by_its_content(bucket: Bucket, tmp_path: Path) -> None:
+def test_what_was_ingested_here_is_known_in_a_bucket_and_a_copy_by_its_content(
+    bucket: Bucket, tmp_path: Path
+) -> None:
     raw, store = write_cell(tmp_path / "raw"), tmp_path / "store"
     ingest([raw], store, ONE)
     shutil.copytree(raw, bucket.root / "raw")
@@ -234,12 +296,16 @@ def test_what_was_ingested_here_is_known_in_a_bucket_and_a_copy_by_its_content(b
     assert (result.staged, result.known) == ((), 6)
 
 
-def test_a_file_that_was_replaced_after_it_was_ingested_is_refused_by_its_name(bucket: Bucket, tmp_path: Path) -> None:
+def test_a_file_that_was_replaced_after_it_was_ingested_is_refused_by_its_name(
+    bucket: Bucket, tmp_path: Path
+) -> None:
     store = tmp_path / "store"
     before = write_part(bucket.root / "raw", "machine_events", MACHINES).stat().st_size
     held = ingest([RAW], store, ONE).manifest
     assert held is not None
-    write_part(bucket.root / "raw", "machine_events", [*MACHINES, MACHINES[0].replace(",5,", ",6,")])
+    write_part(
+        bucket.root / "raw", "machine_events", [*MACHINES, MACHINES[0].replace(",5,", ",6,")]
+    )
     url = f"{RAW}/machine_events/part-00000-of-00500.csv.gz"
     now = place(url).stat().st_size
     was = f"expected {before} bytes, sha256 {held.sources[0].sha256[:12]}…, got {now} bytes of other content"
@@ -256,10 +322,16 @@ def test_a_file_that_was_replaced_after_it_was_ingested_is_refused_by_its_name(b
 
 @pytest.mark.parametrize("moment", ["listed", "being read"])
 @pytest.mark.parametrize(
-    ("change", "what"), [("replaced", "has changed while it was read"), ("removed", "was removed while it was read")]
+    ("change", "what"),
+    [("replaced", "has changed while it was read"), ("removed", "was removed while it was read")],
 )
 def test_a_file_that_changes_after_it_was_listed_is_refused_and_the_others_stay_staged(
-    change: str, what: str, moment: str, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: str,
+    what: str,
+    moment: str,
+    bucket: Bucket,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     write_cell(bucket.root / "raw")
     store, name = tmp_path / "store", "task_usage/part-00000-of-00500.csv.gz"
@@ -344,13 +416,17 @@ def test_a_server_that_goes_away_keeps_what_was_staged(
         patch.setattr(staging, "stage", losing_access)
         error = refused(RAW, store=store)
     assert isinstance(error, StoreError)
-    assert str(error).startswith(f"{RAW}/task_usage/part-00000-of-00500.csv.gz: access denied: got ACCESS_DENIED; ")
+    assert str(error).startswith(
+        f"{RAW}/task_usage/part-00000-of-00500.csv.gz: access denied: got ACCESS_DENIED; "
+    )
     bucket.key = KEY
     remote._bucket.cache_clear()
     assert ingest([RAW], store, ONE).known == 5
 
 
-def test_a_damaged_file_is_named_by_its_url_and_the_others_are_kept(bucket: Bucket, tmp_path: Path) -> None:
+def test_a_damaged_file_is_named_by_its_url_and_the_others_are_kept(
+    bucket: Bucket, tmp_path: Path
+) -> None:
     write_cell(bucket.root / "raw")
     path = write_part(bucket.root / "raw", "task_usage", USAGE * 10)
     path.write_bytes(path.read_bytes()[:-4])
@@ -364,7 +440,9 @@ def test_a_damaged_file_is_named_by_its_url_and_the_others_are_kept(bucket: Buck
 
 # pyspark leaves its sockets to the garbage collector.
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
-def test_tasks_of_spark_fetch_what_they_stage(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tasks_of_spark_fetch_what_they_stage(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed")
     known_to(open_session("local[2]", "1GB"), monkeypatch)
     write_cell(bucket.root / "raw")
@@ -375,7 +453,9 @@ def test_tasks_of_spark_fetch_what_they_stage(bucket: Bucket, tmp_path: Path, mo
     assert there.digest == here.digest
 
 
-def test_a_declaration_may_lie_in_a_bucket(bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_declaration_may_lie_in_a_bucket(
+    bucket: Bucket, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "own.csv").write_text("task,time,cpu\nweb,0,2\nweb,300,4\n")
     for folder in (bucket.root, tmp_path):
         (folder / "own.toml").write_text(AVERAGES)
@@ -387,7 +467,19 @@ def test_a_declaration_may_lie_in_a_bucket(bucket: Bucket, tmp_path: Path, capsy
         digests.append(manifest.digest)
     assert digests[0] == digests[1]
     with pytest.raises(SystemExit) as ended:
-        main(["ingest", str(tmp_path / "own.csv"), "--dialect", "s3://cells/none.toml", "--store", "none"])
+        main(
+            [
+                "ingest",
+                str(tmp_path / "own.csv"),
+                "--dialect",
+                "s3://cells/none.toml",
+                "--store",
+                "none",
+            ]
+        )
     assert ended.value.code == SourceError.exit_code
     way_out = "write a first draft: borgtrace dialect sniff FILE > own.toml"
-    assert capsys.readouterr().err == f"borgtrace: s3://cells/none.toml: no such file or directory; {way_out}\n"
+    assert (
+        capsys.readouterr().err
+        == f"borgtrace: s3://cells/none.toml: no such file or directory; {way_out}\n"
+    )

@@ -61,7 +61,9 @@ def test_stocks_at_time_zero(store):
 
 
 def test_jobs_and_users(store):
-    assert _one(store, "select count(distinct collection_id), count(distinct user) from collection_events") == (
+    assert _one(
+        store, "select count(distinct collection_id), count(distinct user) from collection_events"
+    ) == (
         132_650,
         688,
     )
@@ -99,14 +101,17 @@ def test_capacities_at_time_zero_first_and_last(store, which, where, counts):
 
 def test_machines_platforms_and_capacity(store):
     assert _one(store, "select count(distinct machine_id) from machine_events") == (12_583,)
-    assert _one(store, "select count(*) from machine_events where time = 0 and cpu_capacity is not null") == (12_477,)
+    assert _one(
+        store, "select count(*) from machine_events where time = 0 and cpu_capacity is not null"
+    ) == (12_477,)
     assert _rows(
         store,
         "select count(distinct machine_id) as n from machine_events where platform_id not like 'JQ1%' "
         "group by platform_id order by n desc",
     ) == [(11_659,), (798,), (126,)]
     cpu, memory = _one(
-        store, "select sum(cpu_capacity::double), sum(memory_capacity::double) from machine_events where time = 0"
+        store,
+        "select sum(cpu_capacity::double), sum(memory_capacity::double) from machine_events where time = 0",
     )
     assert (round(cpu, 2), round(memory, 2)) == (6603.25, 5862.75)
     cpu, memory = _one(
@@ -119,7 +124,8 @@ def test_machines_platforms_and_capacity(store):
 
 def test_machines_without_capacity_and_those_that_change_it(store):
     assert _rows(
-        store, "select type, platform_id[1:7], count(*) from machine_events where cpu_capacity is null group by all"
+        store,
+        "select type, platform_id[1:7], count(*) from machine_events where cpu_capacity is null group by all",
     ) == [("ADD", "JQ1tVQB", 32)]
     steps = """
         select cpu_capacity c, memory_capacity m, lag(cpu_capacity) over w lc, lag(memory_capacity) over w lm,
@@ -136,7 +142,9 @@ def test_machines_without_capacity_and_those_that_change_it(store):
     assert updates == [(False, False, 7_341), (True, True, 32), (False, True, 7)]
     transitions = {
         (before, type_): n
-        for before, type_, n in _rows(store, f"select before, type, count(*) from ({steps}) where n > 1 group by all")
+        for before, type_, n in _rows(
+            store, f"select before, type, count(*) from ({steps}) where n > 1 group by all"
+        )
     }
     assert transitions == {
         ("REMOVE", "ADD"): 8_860,
@@ -153,7 +161,9 @@ def test_churn(store):
         "REMOVE": 8_957,
         "UPDATE": 7_380,
     }
-    removed = "select machine_id, count(*) as n from machine_events where type = 'REMOVE' group by 1"
+    removed = (
+        "select machine_id, count(*) as n from machine_events where type = 'REMOVE' group by 1"
+    )
     assert _one(store, f"select count(*), max(n) from ({removed})") == (5_141, 165)
     assert _rows(store, f"select count(*) from ({removed}) where n <= 7 group by n order by n") == [
         (3_397,),
@@ -171,7 +181,10 @@ def test_churn(store):
     ) == (97,)
     first, last = _one(store, "select min(time) filter (time > 0), max(time) from machine_events")
     assert (first, last) == (779_231_019, 2_506_135_493_517)
-    assert _one(store, "select min(machine_id), max(machine_id) from machine_events") == (5, 6_457_070_948)
+    assert _one(store, "select min(machine_id), max(machine_id) from machine_events") == (
+        5,
+        6_457_070_948,
+    )
 
 
 def test_downtime_quantiles(store):
@@ -194,7 +207,9 @@ def test_downtime_quantiles(store):
 
 def test_removals_per_day(store):
     day = "time // 86400000000"
-    query = f"select count(*) from machine_events where type = 'REMOVE' and {day} < 29 group by {day}"
+    query = (
+        f"select count(*) from machine_events where type = 'REMOVE' and {day} < 29 group by {day}"
+    )
     days = [n for (n,) in _rows(store, query)]
     assert (min(days), max(days), round(sum(days) / 29)) == (180, 631, 309)
 
@@ -213,8 +228,14 @@ def test_rows_say_where_they_came_from(store):
 
 def test_one_usage_row_as_published(store):
     # FACTS §1.4: 600000000,900000000,3418309,0,4155527081,0.001562,0.06787,…,2.445,0.007243,0,1,0
-    (row,) = store.sql("select * from instance_usage where collection_id = 3418309 and instance_index = 0").to_pylist()
-    assert (row["start_time"], row["end_time"], row["machine_id"]) == (600_000_000, 900_000_000, 4_155_527_081)
+    (row,) = store.sql(
+        "select * from instance_usage where collection_id = 3418309 and instance_index = 0"
+    ).to_pylist()
+    assert (row["start_time"], row["end_time"], row["machine_id"]) == (
+        600_000_000,
+        900_000_000,
+        4_155_527_081,
+    )
     expected = {
         "average_cpu": 0.001562,
         "average_memory": 0.06787,
@@ -257,7 +278,9 @@ def test_loose_files_of_the_same_rows_give_the_same_values(trace, tmp_path):
 def test_the_flattened_sample_is_read_whole(trace, tmp_path):
     total = 0
     for cell in "12345678":
-        result = ingest([trace / "kaggle-2019" / "slice.csv"], tmp_path / cell, IngestOptions(jobs=1, cell=cell))
+        result = ingest(
+            [trace / "kaggle-2019" / "slice.csv"], tmp_path / cell, IngestOptions(jobs=1, cell=cell)
+        )
         (entry,) = result.staged
         assert entry.is_conserved
         assert entry.quarantined == 0
@@ -266,7 +289,9 @@ def test_the_flattened_sample_is_read_whole(trace, tmp_path):
 
 
 def test_the_wider_flattened_sample_merges_what_the_join_repeated(trace, tmp_path):
-    (entry,) = ingest([trace / "kaggle-2019" / "small_slice3.csv"], tmp_path / "store", IngestOptions(jobs=1)).staged
+    (entry,) = ingest(
+        [trace / "kaggle-2019" / "small_slice3.csv"], tmp_path / "store", IngestOptions(jobs=1)
+    ).staged
     assert (entry.rows_in, entry.stored, entry.merged) == (14, 12, 2)
     row = _rows(
         borgtrace.open(tmp_path / "store"),
@@ -281,7 +306,10 @@ def test_the_wider_flattened_sample_merges_what_the_join_repeated(trace, tmp_pat
 def test_single_2019_rows(trace, tmp_path):
     ingest([trace / "clusterdata-2019"], tmp_path / "store", IngestOptions(jobs=1, cell="a"))
     store = borgtrace.open(tmp_path / "store")
-    assert [store.manifest.tables[name] for name in ("collection_events", "instance_events", "instance_usage")] == [
+    assert [
+        store.manifest.tables[name]
+        for name in ("collection_events", "instance_events", "instance_usage")
+    ] == [
         1,
         2,
         1,

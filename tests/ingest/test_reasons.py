@@ -33,7 +33,12 @@ def _changed(line: str, **fields: str) -> str:
     return ",".join(parts)
 
 
-MACHINE_RECORD = {"time": "0", "machine_id": "5", "type": "1", "capacity": {"cpus": 0.5, "memory": 0.25}}
+MACHINE_RECORD = {
+    "time": "0",
+    "machine_id": "5",
+    "type": "1",
+    "capacity": {"cpus": 0.5, "memory": 0.25},
+}
 LIST = [i / 32 for i in range(11)]
 REFUSED_2011 = [
     ("wrong_column_count", "task_usage", USAGE[0] + ",7"),
@@ -73,7 +78,11 @@ REFUSED_2019 = [
     ("null_in_mandatory_field", "machine_events", MACHINE_RECORD | {"machine_id": "-1"}),
     ("null_in_mandatory_field", "instance_events", event_record(constraint=[{"relation": "1"}])),
     ("unknown_enum_code", "instance_events", event_record(type="11")),
-    ("unknown_enum_code", "instance_events", event_record(constraint=[{"name": HASH, "relation": "8"}])),
+    (
+        "unknown_enum_code",
+        "instance_events",
+        event_record(constraint=[{"name": HASH, "relation": "8"}]),
+    ),
     ("end_before_start", "instance_usage", usage_record(end_time="599000000")),
     ("negative_resource", "instance_usage", usage_record(assigned_memory=-0.25)),
     ("negative_resource", "instance_usage", usage_record(cpu_usage_distribution=[-1.0, *LIST[1:]])),
@@ -110,7 +119,9 @@ def test_every_reason_has_a_row_here():
 def test_a_refused_2011_line_is_kept_with_its_reason(tmp_path, code, table, line):
     good = TABLES[table]
     path = write_part(tmp_path / "raw", table, good)
-    path.write_bytes("".join(f"{text}\n" for text in (*good, line, *good)).encode("utf-8", "surrogateescape"))
+    path.write_bytes(
+        "".join(f"{text}\n" for text in (*good, line, *good)).encode("utf-8", "surrogateescape")
+    )
     entry = stage(classify(path), tmp_path / "staging")
     assert (entry.rows_in, entry.stored, entry.quarantined) == (3, 2, 1)
     assert entry.counters[code] == 1
@@ -122,9 +133,11 @@ def test_a_refused_2011_line_is_kept_with_its_reason(tmp_path, code, table, line
 
 @pytest.mark.parametrize(("code", "table", "record"), REFUSED_2019)
 def test_a_refused_2019_record_is_kept_with_its_reason(tmp_path, code, table, record):
-    good = {"instance_usage": usage_record(), "instance_events": event_record(), "machine_events": MACHINE_RECORD}[
-        table
-    ]
+    good = {
+        "instance_usage": usage_record(),
+        "instance_events": event_record(),
+        "machine_events": MACHINE_RECORD,
+    }[table]
     path = write_records(tmp_path / "raw", table, [good, record, good])
     entry = stage(classify(path), tmp_path / "staging")
     assert (entry.rows_in, entry.stored, entry.quarantined) == (3, 2, 1)

@@ -17,7 +17,16 @@ from borgtrace.ingest.staged_relation import number_parts
 from borgtrace.schema.dialects import KAGGLE_2019
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.manifest import SourceEntry
-from tests.ingest.raw import CONSTRAINTS, EVENTS, HASH, JOBS, MACHINES, USAGE, usage_record, write_part
+from tests.ingest.raw import (
+    CONSTRAINTS,
+    EVENTS,
+    HASH,
+    JOBS,
+    MACHINES,
+    USAGE,
+    usage_record,
+    write_part,
+)
 
 
 @pytest.mark.parametrize(
@@ -40,8 +49,18 @@ def test_delimited_text_is_known_by_its_fields(tmp_path, lines, table, width, co
     path = tmp_path / "anything"
     path.write_bytes(gzip.compress(data) if compressed else data)
     found = classify(path)
-    assert (found.table, found.format, found.generation, len(found.order)) == (table, "csv", "2011", width)
-    assert (found.is_gzip, found.size, found.has_header, found.cell) == (compressed, path.stat().st_size, False, "")
+    assert (found.table, found.format, found.generation, len(found.order)) == (
+        table,
+        "csv",
+        "2011",
+        width,
+    )
+    assert (found.is_gzip, found.size, found.has_header, found.cell) == (
+        compressed,
+        path.stat().st_size,
+        False,
+        "",
+    )
 
 
 def test_a_record_with_few_names_is_what_the_file_is_called(tmp_path):
@@ -52,24 +71,37 @@ def test_a_record_with_few_names_is_what_the_file_is_called(tmp_path):
     with_instance = {**event, "instance_index": "0"}
     assert classify(_write(tmp_path / "z.json", [with_instance])).table == "instance_events"
     # A name does not make a field of another table one of its own.
-    assert classify(_write(tmp_path / "collection_events.json", [with_instance])).table == "instance_events"
+    assert (
+        classify(_write(tmp_path / "collection_events.json", [with_instance])).table
+        == "instance_events"
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "header", "table"),
     [
         # all that power and the mapping of machines must have
-        ("power.csv", "time,cell,pdu,machine_id,bad_measurement_data,bad_production_power_data", "power"),
+        (
+            "power.csv",
+            "time,cell,pdu,machine_id,bad_measurement_data,bad_production_power_data",
+            "power",
+        ),
         (
             "machine_to_pdu_mapping.csv",
             "time,cell,pdu,machine_id,bad_measurement_data,bad_production_power_data",
             "machine_to_pdu_mapping",
         ),
         # seven columns are those of pods, four those of nodes
-        ("x.csv", "sn,gpu,name,cpu_milli,memory_mib,num_gpu,gpu_milli,pod_phase,creation_time", "openb_pod_list"),
+        (
+            "x.csv",
+            "sn,gpu,name,cpu_milli,memory_mib,num_gpu,gpu_milli,pod_phase,creation_time",
+            "openb_pod_list",
+        ),
     ],
 )
-def test_a_header_of_two_tables_is_what_the_file_is_called_or_has_more_of(tmp_path, name, header, table):
+def test_a_header_of_two_tables_is_what_the_file_is_called_or_has_more_of(
+    tmp_path, name, header, table
+):
     path = tmp_path / name
     path.write_text(f"{header}\n{',' * header.count(',')}\n")
     assert classify(path).table == table
@@ -83,7 +115,12 @@ def test_the_first_record_that_fits_tells(tmp_path):
 
 @pytest.mark.parametrize(
     ("folder", "cell"),
-    [("clusterdata_2019_c", "c"), ("clusterdata_2019_archive", ""), ("clusterdata_2019_z", ""), ("other", "")],
+    [
+        ("clusterdata_2019_c", "c"),
+        ("clusterdata_2019_archive", ""),
+        ("clusterdata_2019_z", ""),
+        ("other", ""),
+    ],
 )
 def test_the_folder_of_a_bucket_says_the_cell(tmp_path, folder, cell):
     (tmp_path / folder).mkdir()
@@ -105,7 +142,10 @@ def test_parquet_is_known_by_its_columns(tmp_path):
     [
         (b"", "the file is empty: expected a 2011 CSV part"),
         (b" \n\n", "the file is empty"),
-        (b"1,2,3,4,5,6,7\n", "not part of a trace: expected a 2011 CSV part, .* got '1,2,3,4,5,6,7'"),
+        (
+            b"1,2,3,4,5,6,7\n",
+            "not part of a trace: expected a 2011 CSV part, .* got '1,2,3,4,5,6,7'",
+        ),
         (b"x" * 50, f"got '{'x' * 40}…'"),
         (b"x" * 40, f"got '{'x' * 40}'"),
         (b'{"a": 1, "b": 2}\n', "not part of a trace: .* got 'a, b'"),
@@ -125,7 +165,14 @@ def test_a_folder_is_searched_whole_and_in_order(tmp_path):
     for part in (2, 1):
         write_part(tmp_path / "deep" / "er", "task_usage", USAGE, part)
     write_part(tmp_path, "machine_events", MACHINES)
-    for name in ("README", "SHA256SUM", "notes.md", "part-00003.csv.gz.part", "truth.parquet", ".hidden"):
+    for name in (
+        "README",
+        "SHA256SUM",
+        "notes.md",
+        "part-00003.csv.gz.part",
+        "truth.parquet",
+        ".hidden",
+    ):
         (tmp_path / name).write_text("no data")
     (tmp_path / "wrong.csv").write_text("no data")
     found = discover([tmp_path])
@@ -147,9 +194,14 @@ def test_words_within_the_texts_of_a_flattened_row_stay_as_they_are():
     }
     flattened, tables = KAGGLE_2019.flattened, KAGGLE_2019.tables
     found = json.loads(record_of(flattened, tables["instance_events"], row))
-    assert found["constraint"] == [{"name": "047t6CIOpqSnan1npwiz", "value": "aNone1. 2", "relation": None}]
+    assert found["constraint"] == [
+        {"name": "047t6CIOpqSnan1npwiz", "value": "aNone1. 2", "relation": None}
+    ]
     found = json.loads(record_of(flattened, tables["instance_usage"], row))
-    assert found == {"average_usage": {"cpus": None, "memory": 0.5}, "cpu_usage_distribution": [0.5, None]}
+    assert found == {
+        "average_usage": {"cpus": None, "memory": 0.5},
+        "cpu_usage_distribution": [0.5, None],
+    }
 
 
 def test_a_flattened_row_becomes_the_records_it_was_joined_from():
@@ -184,7 +236,9 @@ def test_a_flattened_row_becomes_the_records_it_was_joined_from():
 
 def test_parts_without_a_number_come_after_those_with_one_by_content():
     def entry(name, part, sha256, table="task_usage"):
-        return SourceEntry(name, name, "instance_usage", table, "csv", 1, sha256, part, None, 1, 1, 0)
+        return SourceEntry(
+            name, name, "instance_usage", table, "csv", 1, sha256, part, None, 1, 1, 0
+        )
 
     ledger = [
         entry("late", None, "b"),
@@ -196,18 +250,23 @@ def test_parts_without_a_number_come_after_those_with_one_by_content():
 
 
 @pytest.mark.parametrize(
-    "wanted", [{"fraction": 0.0}, {"fraction": 1.01}, {"fraction": -0.5}, {"time": (5, 5)}, {"time": (6, 5)}]
+    "wanted",
+    [{"fraction": 0.0}, {"fraction": 1.01}, {"fraction": -0.5}, {"time": (5, 5)}, {"time": (6, 5)}],
 )
 def test_a_cut_that_makes_no_sense_is_refused(wanted):
     with pytest.raises(UsageError):
         Criteria(**wanted)
 
 
-@pytest.mark.parametrize("wanted", [{"fraction": 1.0}, {"fraction": 0.001}, {"time": (0, 1)}, {"jobs": (1, 2)}])
+@pytest.mark.parametrize(
+    "wanted", [{"fraction": 1.0}, {"fraction": 0.001}, {"time": (0, 1)}, {"jobs": (1, 2)}]
+)
 def test_a_cut_that_makes_sense(wanted):
     Criteria(**wanted)
 
 
 def _write(path, records):
-    path.write_text("".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in records))
+    path.write_text(
+        "".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in records)
+    )
     return path

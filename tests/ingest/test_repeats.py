@@ -13,7 +13,9 @@ def _found(
     start: list[int], values: list[list[float]], starts: list[int], machine: list[int] | None = None
 ) -> list[bool]:
     words = np.array(values, np.float32).view(np.uint32)
-    return repeating_runs(np.array(start), np.array(machine or [7] * len(start)), words, np.array(starts)).tolist()
+    return repeating_runs(
+        np.array(start), np.array(machine or [7] * len(start)), words, np.array(starts)
+    ).tolist()
 
 
 def test_a_window_is_compared_with_all_that_start_with_it() -> None:

@@ -46,7 +46,9 @@ def test_rows_are_sorted_as_python_sorts_them(seed: int) -> None:
 
     def in_order(row: dict[str, Any]) -> list[tuple[bool, Any]]:
         # NULL comes last.
-        return [(row[name] is None, row[name] or ("" if name == "text" else 0)) for name in [*key, "at"]]
+        return [
+            (row[name] is None, row[name] or ("" if name == "text" else 0)) for name in [*key, "at"]
+        ]
 
     assert found == sorted(rows, key=in_order)
 
@@ -56,20 +58,30 @@ def test_rows_are_sorted_as_python_sorts_them(seed: int) -> None:
 def test_ties_of_a_wide_column_are_settled_by_what_follows(wide: int, far: int) -> None:
     """Both together take more bits than a word has: what is left over is compared among equal rows only."""
     rows = [
-        (first, second, third) for third in (9, 0) for second in (far, 5, 0, 2, far - 1, 3) for first in (wide, 7, 0)
+        (first, second, third)
+        for third in (9, 0)
+        for second in (far, 5, 0, 2, far - 1, 3)
+        for first in (wide, 7, 0)
     ]
     names = ("a", "b", "c")
     table = pa.table({name: [row[place] for row in rows] for place, name in enumerate(names)})
     for n_columns in (2, 3):
         key = [row[:n_columns] for row in rows]
-        found = pa.Table.from_batches(sorted_batches(table.select(names[:n_columns]), names[:n_columns], 4))
-        assert list(zip(*(column.to_pylist() for column in found.columns), strict=True)) == sorted(key)
+        found = pa.Table.from_batches(
+            sorted_batches(table.select(names[:n_columns]), names[:n_columns], 4)
+        )
+        assert list(zip(*(column.to_pylist() for column in found.columns), strict=True)) == sorted(
+            key
+        )
 
 
 def test_measured_columns_most_of_whose_values_differ_are_diverse() -> None:
     half, more = np.repeat(np.arange(4), 2), np.array([0, 0, 1, 2, 3, 4, 4, 4])
     measured = {"half": half, "more": more, "none": np.full(8, np.nan)}
-    columns = {name: pa.array(values.astype(np.float32), from_pandas=True) for name, values in measured.items()}
+    columns = {
+        name: pa.array(values.astype(np.float32), from_pandas=True)
+        for name, values in measured.items()
+    }
     assert _diverse([pa.record_batch(columns | {"id": pa.array(range(8))})]) == ["more"]
     assert _diverse([]) == []
 
@@ -109,10 +121,15 @@ def test_missing_values_are_sorted_with_their_rows_wherever_a_column_begins() ->
     assert [batch.column("m").null_count for batch in batches] == [1, 1]
 
 
-def test_a_table_is_cut_for_several_cores_from_a_size_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_is_cut_for_several_cores_from_a_size_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever the number of cores; a collection above that size still fits into memory."""
     monkeypatch.setattr(clustering, "WORTH_SHARING", 4)
-    key = ", ".join(f"{'c' if name == 'collection_id' else '0'} AS {name}" for name in TABLES["instance_events"].key)
+    key = ", ".join(
+        f"{'c' if name == 'collection_id' else '0'} AS {name}"
+        for name in TABLES["instance_events"].key
+    )
 
     def files(sizes: list[int], threads: int) -> list[int]:
         parts = (f"SELECT {number} AS c FROM range({n})" for number, n in enumerate(sizes))
@@ -142,7 +159,10 @@ def test_files_of_collections_are_cut_and_kept() -> None:
     ]
     present = [Path("a"), Path("b"), Path("c")]
     # New rows of 5: the first file, which ends before 9, is written anew and split, the others stay.
-    assert plan_files(ids, counts, 4, present, [9, 12], np.array([5])) == ([5, 9, 12], {2: Path("b"), 3: Path("c")})
+    assert plan_files(ids, counts, 4, present, [9, 12], np.array([5])) == (
+        [5, 9, 12],
+        {2: Path("b"), 3: Path("c")},
+    )
     assert plan_files(ids, counts, 100, present, [9, 12], np.array([], np.int64)) == (
         [9, 12],
         {0: Path("a"), 1: Path("b"), 2: Path("c")},
@@ -153,13 +173,22 @@ def test_a_sorted_file_notes_what_it_holds(tmp_path: Path) -> None:
     """So the digest of a table is known from the footers, without a look at its rows."""
     table = TABLES["machine_attributes"]
     values = {"time": "v", "machine_id": "v", "source_row": "v", "source_part": "0"}
-    columns = ", ".join(f'CAST({values.get(name, "NULL")} AS BIGINT) AS "{name}"' for name in table.names)
+    columns = ", ".join(
+        f'CAST({values.get(name, "NULL")} AS BIGINT) AS "{name}"' for name in table.names
+    )
     with sorting_connection("200MB", 1, tmp_path / "spill") as connection:
         (path,) = cluster(
-            connection, table, f"SELECT {columns} FROM (VALUES (9), (5)) AS t(v)", tmp_path / "new" / "it"
+            connection,
+            table,
+            f"SELECT {columns} FROM (VALUES (9), (5)) AS t(v)",
+            tmp_path / "new" / "it",
         )
     assert pq.read_table(path).column("machine_id").to_pylist() == [5, 9]
-    noted = [json.loads(value) for value in pq.read_metadata(path).metadata.values() if value.startswith(b'{"first"')]
+    noted = [
+        json.loads(value)
+        for value in pq.read_metadata(path).metadata.values()
+        if value.startswith(b'{"first"')
+    ]
     assert [note["first"] for note in noted] == [0]
     # What no row has is not in the sums.
     assert set(noted[0]["total"]) == set(values)
@@ -178,12 +207,21 @@ def test_collections_larger_than_a_file_are_written_before_more_is_read(
     relation = f"SELECT {key} FROM ({' UNION ALL '.join(parts)})"
     done: list[int] = []
     with sorting_connection("200MB", 2) as connection:
-        files = cluster(connection, TABLES["instance_events"], relation, tmp_path / "new", done.append)
+        files = cluster(
+            connection, TABLES["instance_events"], relation, tmp_path / "new", done.append
+        )
     assert done == [20_000, 100, 10_000, 1]
     found = [pq.read_table(path, columns=["collection_id", "time"]) for path in files]
-    assert [set(one.column("collection_id").to_pylist()) for one in found] == [{1}, {2, 3}, {4}, {5}]
+    assert [set(one.column("collection_id").to_pylist()) for one in found] == [
+        {1},
+        {2, 3},
+        {4},
+        {5},
+    ]
     times = [one.column("time").to_numpy() for one in found]
-    assert [np.array_equal(times[at], np.arange(1, n + 1)) for at, n in ((0, 20_000), (2, 10_000))] == [True, True]
+    assert [
+        np.array_equal(times[at], np.arange(1, n + 1)) for at, n in ((0, 20_000), (2, 10_000))
+    ] == [True, True]
 
 
 def test_any_column_may_be_null_whatever_was_known_of_what_it_was_made_from(tmp_path: Path) -> None:
@@ -194,7 +232,12 @@ def test_any_column_may_be_null_whatever_was_known_of_what_it_was_made_from(tmp_
 
 
 def test_measured_values_and_lists_of_them_have_dictionaries(tmp_path: Path) -> None:
-    rows = pa.table({"cpu": pa.array([0.5] * 9, pa.float32()), "list": pa.array([[0.5]] * 9, pa.list_(pa.float32()))})
+    rows = pa.table(
+        {
+            "cpu": pa.array([0.5] * 9, pa.float32()),
+            "list": pa.array([[0.5]] * 9, pa.list_(pa.float32())),
+        }
+    )
     with parquet_writer(tmp_path / "x.parquet", rows.schema, "zstd") as writer:
         writer.write_table(rows)
     group = pq.read_metadata(tmp_path / "x.parquet").row_group(0)
@@ -203,11 +246,21 @@ def test_measured_values_and_lists_of_them_have_dictionaries(tmp_path: Path) -> 
 
 def test_codecs_and_bounds_of_a_stored_file(tmp_path: Path) -> None:
     """zstd where it saves, which is everywhere but in the dictionary of measured values; bounds where they prune."""
-    values = {"collection_id": "1", "start_time": "n", "average_cpu": "0.5::FLOAT", "sampled_cpu": "n::FLOAT"}
+    values = {
+        "collection_id": "1",
+        "start_time": "n",
+        "average_cpu": "0.5::FLOAT",
+        "sampled_cpu": "n::FLOAT",
+    }
     table = TABLES["instance_usage"]
-    columns = ", ".join(f'{values.get(name, "0" if name in table.key else "NULL")} AS "{name}"' for name in table.names)
+    columns = ", ".join(
+        f'{values.get(name, "0" if name in table.key else "NULL")} AS "{name}"'
+        for name in table.names
+    )
     with sorting_connection("200MB", 1) as connection:
-        (path,) = cluster(connection, table, f"SELECT {columns} FROM range(9) AS t(n)", tmp_path / "new")
+        (path,) = cluster(
+            connection, table, f"SELECT {columns} FROM range(9) AS t(n)", tmp_path / "new"
+        )
     group = pq.read_metadata(path).row_group(0)
     chunks = {chunk.path_in_schema: chunk for chunk in map(group.column, range(group.num_columns))}
     found = {name: (chunks[name].compression, chunks[name].is_stats_set) for name in values}
@@ -221,16 +274,24 @@ def test_codecs_and_bounds_of_a_stored_file(tmp_path: Path) -> None:
 
 
 def usage_of(pairs: list[tuple[int, int]]) -> pa.Table:
-    return pa.table({"collection_id": [a for a, _ in pairs], "instance_index": [b for _, b in pairs]})
+    return pa.table(
+        {"collection_id": [a for a, _ in pairs], "instance_index": [b for _, b in pairs]}
+    )
 
 
-def test_the_last_task_of_a_block_waits_for_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_task_of_a_block_waits_for_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert usage_index._last_task(usage_of([(1, 0), (1, 1), (1, 1)])) == 1
     assert usage_index._last_task(usage_of([(1, 1), (2, 1), (2, 1)])) == 1
     assert usage_index._last_task(usage_of([(1, 0), (1, 0)])) == 0
     tasks = [(1, 0)] * 3 + [(1, 1)] + [(2, 0)] * 4 + [(3, 0)]
-    kinds = {"collection_type": pa.string()} | dict.fromkeys(usage_index.STATISTICS_COLUMNS, pa.float32())
-    columns = {name: pa.nulls(len(tasks), kinds.get(name, pa.int64())) for name in usage_index._READ}
+    kinds = {"collection_type": pa.string()} | dict.fromkeys(
+        usage_index.STATISTICS_COLUMNS, pa.float32()
+    )
+    columns = {
+        name: pa.nulls(len(tasks), kinds.get(name, pa.int64())) for name in usage_index._READ
+    }
     columns |= {name: usage_of(tasks).column(name) for name in ("collection_id", "instance_index")}
     pq.write_table(pa.table(columns), tmp_path / "part-00000.parquet")
     monkeypatch.setattr(usage_index, "ROWS_PER_BLOCK", 2)
@@ -257,7 +318,10 @@ def test_the_first_and_the_last_time_of_a_table(tmp_path: Path) -> None:
         pq.write_table(columns, tmp_path / f"{name}.parquet")
         connection = duckdb.connect()
         connection.execute(f"CREATE VIEW {FILE} AS FROM '{tmp_path / name}.parquet'")
-        spans[name] = [list(_span(connection, TABLES[table])) for table in ("instance_usage", "instance_events")]
+        spans[name] = [
+            list(_span(connection, TABLES[table]))
+            for table in ("instance_usage", "instance_events")
+        ]
     assert spans == {
         "first": [[5, 8], [5, 9]],
         "second": [[7, None], [7, 7]],
@@ -298,7 +362,12 @@ def test_files_beside_a_file_are_those_that_may_have_its_collections(tmp_path: P
 
 
 def test_files_of_the_version_before_stay(tmp_path: Path) -> None:
-    assert [_stays(path, tmp_path) for path in (tmp_path / "u.parquet", Path("/other/u.parquet"))] == [False, True]
+    assert [
+        _stays(path, tmp_path) for path in (tmp_path / "u.parquet", Path("/other/u.parquet"))
+    ] == [False, True]
     pq.write_table(pa.table({"collection_id": [1, 2]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"collection_id": [3]}), tmp_path / "b.parquet")
-    assert [count_rows([tmp_path / name for name in names]) for names in (("a.parquet", "b.parquet"), ())] == [3, 0]
+    assert [
+        count_rows([tmp_path / name for name in names])
+        for names in (("a.parquet", "b.parquet"), ())
+    ] == [3, 0]

@@ -31,8 +31,13 @@ def draft(tmp_path: Path, text: str) -> tuple[dict[str, Any], dict[str, str]]:
         ([10**17, 10**17 + 10**9], "ns", "epoch", "1s"),
     ],
 )
-def test_times_are_guessed_by_their_size(tmp_path: Path, times: list[int], unit: str, clock: str, step: str) -> None:
-    lines = "".join(f"web,{time},{place % 2 + 1}.5\n" for place, time in enumerate([*times, times[-1] * 2 - times[-2]]))
+def test_times_are_guessed_by_their_size(
+    tmp_path: Path, times: list[int], unit: str, clock: str, step: str
+) -> None:
+    lines = "".join(
+        f"web,{time},{place % 2 + 1}.5\n"
+        for place, time in enumerate([*times, times[-1] * 2 - times[-2]])
+    )
     declared, said = draft(tmp_path, f"pod,ts,cpu\n{lines}")
     assert declared == {
         "name": "own",
@@ -75,9 +80,12 @@ def test_a_single_file_of_no_known_format_is_taken_for_usage(tmp_path: Path) -> 
         ("memory_bytes", "3 2 3", {"memory": {"unit": "bytes", "kind": "average"}}),
     ],
 )
-def test_usage_is_guessed_by_name_and_size(tmp_path: Path, header: str, values: str, usage: dict[str, Any]) -> None:
+def test_usage_is_guessed_by_name_and_size(
+    tmp_path: Path, header: str, values: str, usage: dict[str, Any]
+) -> None:
     lines = "".join(
-        f"7,{index},n1,{300 * index},{300 * index + 300},{value}\n" for index, value in enumerate(values.split())
+        f"7,{index},n1,{300 * index},{300 * index + 300},{value}\n"
+        for index, value in enumerate(values.split())
     )
     lines = lines.replace("7,1,", "7,0,").replace("7,2,", "7,0,")
     declared, _ = draft(tmp_path, f"job_id,task_index,node,start,end_time,{header}\n{lines}")
@@ -96,7 +104,12 @@ def test_usage_is_guessed_by_name_and_size(tmp_path: Path, header: str, values: 
 
 @pytest.mark.parametrize(
     ("header", "what"),
-    [("a,ts,cpu", "task"), ("pod,when,cpu", "time"), ("pod,ts,disk", "cpu"), ("pod,ts,cpu_limit", "cpu")],
+    [
+        ("a,ts,cpu", "task"),
+        ("pod,when,cpu", "time"),
+        ("pod,ts,disk", "cpu"),
+        ("pod,ts,cpu_limit", "cpu"),
+    ],
 )
 def test_a_column_that_is_not_there_is_asked_for(tmp_path: Path, header: str, what: str) -> None:
     with pytest.raises(SourceError) as caught:
@@ -108,7 +121,9 @@ def test_a_column_that_is_not_there_is_asked_for(tmp_path: Path, header: str, wh
 
 
 @pytest.mark.parametrize("name", ["own.txt", "own.json.gz"])
-def test_lines_of_json_are_known_by_their_name_or_their_first_byte(tmp_path: Path, name: str) -> None:
+def test_lines_of_json_are_known_by_their_name_or_their_first_byte(
+    tmp_path: Path, name: str
+) -> None:
     text = b'{"pod":"web","ts":0,"cpu_cores":2}\n{"pod":"web","ts":300,"cpu_cores":1}\n'
     path = tmp_path / name
     path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)

@@ -37,12 +37,17 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
         session = open_session("local[2]", "1GB")
         known_to(session, monkeypatch)
         # The workers have folders of their own for what they keep.
-        monkeypatch.setitem(session.sparkContext.environment, "XDG_CACHE_HOME", str(tmp_path / "cache of a worker"))
+        monkeypatch.setitem(
+            session.sparkContext.environment, "XDG_CACHE_HOME", str(tmp_path / "cache of a worker")
+        )
         yield made
 
 
 def in_bucket(bucket: Bucket) -> set[str]:
-    return {path.relative_to(bucket.root / "store").parts[0] for path in (bucket.root / "store").rglob("*.*")}
+    return {
+        path.relative_to(bucket.root / "store").parts[0]
+        for path in (bucket.root / "store").rglob("*.*")
+    }
 
 
 def write_tasks(folder: Path) -> Path:
@@ -55,8 +60,18 @@ def cut(*_: object) -> None:
     raise CutError
 
 
-def test_the_store_is_that_of_this_machine(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    raw = generate(tmp_path / "raw", generation="2019", machines=4, hours=1, seed=3, file_format="parquet", parts=2)
+def test_the_store_is_that_of_this_machine(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = generate(
+        tmp_path / "raw",
+        generation="2019",
+        machines=4,
+        hours=1,
+        seed=3,
+        file_format="parquet",
+        parts=2,
+    )
     here = ingest([raw], tmp_path / "here", HERE).manifest
     fetched: list[str] = []
     monkeypatch.setattr(store_build, "download", lambda source, out: fetched.append(source.name))
@@ -73,11 +88,20 @@ def test_the_store_is_that_of_this_machine(bucket: Bucket, tmp_path: Path, monke
     store = borgtrace.open(URL)
     assert store.digest == here.digest
     assert len(
-        store.trace(*store.sql("SELECT collection_id, instance_index FROM tasks LIMIT 1").to_pylist()[0].values())
+        store.trace(
+            *store.sql("SELECT collection_id, instance_index FROM tasks LIMIT 1")
+            .to_pylist()[0]
+            .values()
+        )
     )
     arrays = {name: digest for name, digest in here.files.items() if name.startswith("traces/")}
-    assert {name: digest for name, digest in there.files.items() if name.startswith("traces/")} == arrays
-    names = {path.relative_to(bucket.root / "store").as_posix() for path in (bucket.root / "store").rglob("*.*")}
+    assert {
+        name: digest for name, digest in there.files.items() if name.startswith("traces/")
+    } == arrays
+    names = {
+        path.relative_to(bucket.root / "store").as_posix()
+        for path in (bucket.root / "store").rglob("*.*")
+    }
     assert names == {*there.files, "manifest.json"}
     # Neither staged parts stay there, nor anything here.
     assert "staging" not in in_bucket(bucket)
@@ -116,7 +140,9 @@ def test_another_driver_goes_on_and_refused_rows_come_with_their_reasons(
 def test_a_format_that_is_converted(bucket: Bucket, tmp_path: Path) -> None:
     own = tmp_path / "own.csv"
     own.write_text("task,time,cpu_cores\nx,0,1\nx,300,2\ny,0,4\ny,300,3\n")
-    there = ingest([own], URL, IngestOptions(engine="local[2]", memory="1GB", capacity="8cores")).manifest
+    there = ingest(
+        [own], URL, IngestOptions(engine="local[2]", memory="1GB", capacity="8cores")
+    ).manifest
     here = ingest([own], tmp_path / "here", IngestOptions(jobs=1, capacity="8cores")).manifest
     assert here is not None
     assert there is not None
@@ -142,16 +168,22 @@ def test_a_store_that_was_made_and_not_copied_is_copied_or_made_anew_with_more(
     assert borgtrace.open(URL).digest == ingest([raw], tmp_path / "here", HERE).manifest.digest  # type: ignore[union-attr]
 
 
-def test_parts_are_staged_now_sorted_later_replaced_and_begun_anew(bucket: Bucket, tmp_path: Path) -> None:
+def test_parts_are_staged_now_sorted_later_replaced_and_begun_anew(
+    bucket: Bucket, tmp_path: Path
+) -> None:
     raw = write_tasks(tmp_path / "raw")
     staged = IngestOptions(engine="local[2]", memory="1GB", stage_only=True)
     assert ingest([raw], URL, staged).manifest is None
     write_part(raw, "task_events", [EVENTS[0].replace(",10,0,", ",9,0,")])
     with pytest.raises(SourceError, match="the source has changed since it was ingested"):
         ingest([raw], URL, staged)
-    again = ingest([raw], URL, IngestOptions(engine="local[2]", memory="1GB", stage_only=True, replace=True))
+    again = ingest(
+        [raw], URL, IngestOptions(engine="local[2]", memory="1GB", stage_only=True, replace=True)
+    )
     assert [entry.name for entry in again.staged] == ["task_events/part-00000"]
-    anew = ingest([raw], URL, IngestOptions(engine="local[2]", memory="1GB", stage_only=True, rebuild=True))
+    anew = ingest(
+        [raw], URL, IngestOptions(engine="local[2]", memory="1GB", stage_only=True, rebuild=True)
+    )
     assert (len(anew.staged), anew.known) == (2, 0)
     # The raw files may be gone.
     assert ingest([], URL, SPARK).manifest is not None
@@ -163,7 +195,9 @@ def test_a_file_that_cannot_be_read_leaves_nothing(bucket: Bucket, tmp_path: Pat
     raw.write_bytes(raw.read_bytes()[:-9])
     with pytest.raises(BorgtraceError) as caught:
         ingest([raw], URL, SPARK)
-    assert str(caught.value) == f"{raw}: gzip data ends early: the file is truncated; fetch it again"
+    assert (
+        str(caught.value) == f"{raw}: gzip data ends early: the file is truncated; fetch it again"
+    )
     assert not [path for path in bucket.root.rglob("*") if path.is_file()]
 
 

@@ -23,7 +23,9 @@ def raw(tmp_path):
     folder.mkdir(parents=True)
     for part in range(2):
         line = f"{part}00000000,,{part + 1},0,user,1,name,logical\n"
-        (folder / f"part-{part:05d}-of-00500.csv.gz").write_bytes(gzip.compress(line.encode(), mtime=0))
+        (folder / f"part-{part:05d}-of-00500.csv.gz").write_bytes(
+            gzip.compress(line.encode(), mtime=0)
+        )
     return folder
 
 

@@ -21,7 +21,11 @@ def test_staged_rows_have_their_name_when_they_are_complete(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
     for ids in ([3, 1], [2]):
         writer.write(pa.table({"collection_id": ids, "source_row": list(range(len(ids)))}))
-    assert (writer.rows, writer.columns, writer.path.exists()) == (3, ("collection_id", "source_row"), False)
+    assert (writer.rows, writer.columns, writer.path.exists()) == (
+        3,
+        ("collection_id", "source_row"),
+        False,
+    )
     writer.finish()
     assert [path.name for path in tmp_path.iterdir()] == ["x.parquet"]
     assert pq.read_table(writer.path).column("collection_id").to_pylist() == [1, 2, 3]
@@ -76,7 +80,13 @@ def test_what_is_discarded_of_a_source_may_not_be_there(tmp_path: Path) -> None:
 def attributes(times: list[int]) -> pa.Table:
     n = len(times)
     return pa.table(
-        {"time": times, "machine_id": [1] * n, "name": ["a"] * n, "value": ["b"] * n, "is_deleted": [False] * n}
+        {
+            "time": times,
+            "machine_id": [1] * n,
+            "name": ["a"] * n,
+            "value": ["b"] * n,
+            "is_deleted": [False] * n,
+        }
     )
 
 
@@ -84,7 +94,9 @@ def test_rows_are_numbered_counted_and_refused(tmp_path: Path) -> None:
     layout = raw_layout(GOOGLE_2011, "machine_attributes")
     paths = StagedPaths(tmp_path, "x")
     (tmp_path / "machine_attributes").mkdir()
-    source = Source(Path("part-00003-of-00007.csv"), GOOGLE_2011, "machine_attributes", "csv", size=9)
+    source = Source(
+        Path("part-00003-of-00007.csv"), GOOGLE_2011, "machine_attributes", "csv", size=9
+    )
     with StagedOutput(paths, layout) as output:
         output.write(attributes([9]))
         output.restart()
@@ -93,10 +105,24 @@ def test_rows_are_numbered_counted_and_refused(tmp_path: Path) -> None:
         output.write(attributes([3, 6]))
         output.refuse(pa.table({"source_row": [4], "reason": ["unparsable_value"], "raw": ["x"]}))
         output.refuse(pa.table({"source_row": [5], "reason": ["unparsable_value"], "raw": ["y"]}))
-    assert pq.read_table(paths.quarantine("machine_attributes")).column("raw").to_pylist() == ["x", "y"]
-    assert pq.read_table(paths.table("machine_attributes")).column("source_row").to_pylist() == [0, 1, 2, 3]
+    assert pq.read_table(paths.quarantine("machine_attributes")).column("raw").to_pylist() == [
+        "x",
+        "y",
+    ]
+    assert pq.read_table(paths.table("machine_attributes")).column("source_row").to_pylist() == [
+        0,
+        1,
+        2,
+        3,
+    ]
     entry = make_entry(source, output, "sha")
-    assert (entry.rows_in, entry.stored, entry.quarantined, entry.part, entry.parts) == (6, 4, 2, 3, 7)
+    assert (entry.rows_in, entry.stored, entry.quarantined, entry.part, entry.parts) == (
+        6,
+        4,
+        2,
+        3,
+        7,
+    )
     assert entry.counters == {"time_out_of_order": 2, "unparsable_value": 2}
     assert make_entry(source, output, "sha", rows_in=8, skipped=3).skipped == 3
 

@@ -53,14 +53,21 @@ def test_parts_get_other_numbers_in_the_tables_that_they_feed(tmp_path: Path) ->
     assert again._moved("instance_constraints") == {0: None}
 
 
-def test_a_table_without_new_rows_keeps_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_without_new_rows_keeps_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(store_build, "is_current", lambda table, paths: True)
     asked: list[Any] = []
-    monkeypatch.setattr(store_build, "cluster", lambda *given, **_: asked.append(given) or [Path("new")])
+    monkeypatch.setattr(
+        store_build, "cluster", lambda *given, **_: asked.append(given) or [Path("new")]
+    )
     monkeypatch.setattr(store_build, "check_unchanged", lambda *given: None)
     monkeypatch.setattr(store_build, "present_relation", lambda *given: "present")
     found = builder(tmp_path, [MACHINE, LATE], [EARLY])
-    parts = {name: [tmp_path / name / "part-00000.parquet"] for name in ("machine_events", "collection_events")}
+    parts = {
+        name: [tmp_path / name / "part-00000.parquet"]
+        for name in ("machine_events", "collection_events")
+    }
     for (path,) in parts.values():
         path.parent.mkdir()
         path.touch()
@@ -71,26 +78,39 @@ def test_a_table_without_new_rows_keeps_its_files(tmp_path: Path, monkeypatch: p
     assert len(asked) == 1
 
 
-def test_refused_rows_of_all_files_stand_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_rows_of_all_files_stand_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(store_build, "check_unchanged", lambda *given: None)
     layout = Layout(tmp_path)
     staged = [replace(each, quarantined=1) for each in (LATE, EARLY)]
     # What the store has of one that comes again is not kept.
-    before = {name: layout.quarantine / LATE.table / f"{source_key(name)}.parquet" for name in ("late", "other")}
+    before = {
+        name: layout.quarantine / LATE.table / f"{source_key(name)}.parquet"
+        for name in ("late", "other")
+    }
     refused = [StagedPaths.of(layout.staging, each.name).quarantine(each.table) for each in staged]
-    for text, path in zip(("old", "other", "late", "early"), (*before.values(), *refused), strict=True):
+    for text, path in zip(
+        ("old", "other", "late", "early"), (*before.values(), *refused), strict=True
+    ):
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({"raw": [text]}), path)
     found = builder(tmp_path, [], staged)
     found.work.mkdir()
     found._move_quarantine()
     moved = sorted((found.work / "quarantine" / LATE.table).iterdir())
-    assert sorted(pq.read_table(path)["raw"][0].as_py() for path in moved) == ["early", "late", "other"]
+    assert sorted(pq.read_table(path)["raw"][0].as_py() for path in moved) == [
+        "early",
+        "late",
+        "other",
+    ]
     # They are still where they were: a killed build begins anew.
     assert all(path.exists() for path in (*before.values(), *refused))
 
 
-def test_what_a_killed_build_left_is_not_in_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_killed_build_left_is_not_in_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     manifest = SimpleNamespace(write=lambda path: path.write_text("{}"))
     monkeypatch.setattr(store_build._Builder, "run", lambda self: manifest)
     layout = Layout(tmp_path)
@@ -100,7 +120,9 @@ def test_what_a_killed_build_left_is_not_in_the_next(tmp_path: Path, monkeypatch
     assert [path.name for path in tmp_path.rglob("*")] == [layout.manifest.name]
 
 
-def test_a_build_ends_where_nothing_is_left_to_tidy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_ends_where_nothing_is_left_to_tidy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     layout = Layout(tmp_path)
     manifest = SimpleNamespace(write=lambda path: path.write_text("{}"))
 
@@ -140,7 +162,9 @@ def test_progress_of_the_last_steps_comes_to_its_end(tmp_path: Path) -> None:
 def test_progress_of_a_conversion_names_each_table(tmp_path: Path) -> None:
     told = Told()
     with sorting_connection("200MB", 1, tmp_path / "spill") as connection:
-        made = convert(connection, Layout(tmp_path), (), DIALECTS["openb"], (8.0, 8.0), tmp_path, told)
+        made = convert(
+            connection, Layout(tmp_path), (), DIALECTS["openb"], (8.0, 8.0), tmp_path, told
+        )
     # Pods have lives and no usage; how many rows they give is not known before.
     tables = ("machine_events", "machine_attributes", "collection_events", "instance_events")
     assert told.begun == [(f"cluster {name}", 0, "rows") for name in tables]

@@ -31,11 +31,16 @@ def test_the_size_of_a_machine(text: str, cores: float | None, n_bytes: float | 
     assert parse_capacity(text) == (cores, n_bytes)
 
 
-@pytest.mark.parametrize("text", ["8apples", "0cores", "8cores,4cores", "1GiB,2MB", "cores", "8", "-1cores", "1GiBx"])
+@pytest.mark.parametrize(
+    "text", ["8apples", "0cores", "8cores,4cores", "1GiB,2MB", "cores", "8", "-1cores", "1GiBx"]
+)
 def test_what_is_no_size_of_a_machine(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_capacity(text)
-    assert str(caught.value) == f"--capacity: not the size of a machine: expected such as 8cores,32GiB, got {text}"
+    assert (
+        str(caught.value)
+        == f"--capacity: not the size of a machine: expected such as 8cores,32GiB, got {text}"
+    )
 
 
 def test_a_declaration_that_cannot_be_read(tmp_path: Path) -> None:
@@ -87,7 +92,13 @@ def test_strange_text_and_flags_are_found_at_any_place_of_a_block(length: int) -
     assert is_strange(b"0b1" + after * length)
     assert is_strange(before[:length] + b"\xef\xbf\xbd" + after)
     assert not is_strange(before[:length] + b"\xef\xbf\xbe" + after)
-    for text, flags in ((b"true", 1), (b"false", 1), (b"falsetrue", 2), (b"fals", 0), (b"True rue TRUE", 0)):
+    for text, flags in (
+        (b"true", 1),
+        (b"false", 1),
+        (b"falsetrue", 2),
+        (b"fals", 0),
+        (b"True rue TRUE", 0),
+    ):
         assert tokens_in(b"," * length + text)[3] == flags
 
 
@@ -132,7 +143,10 @@ def test_what_pandas_made_of_integers_is_undone() -> None:
     assert flattened
     raw = KAGGLE_2019.tables["collection_events"]
     # A column that was renamed is there even where it is empty: its row is to be refused.
-    assert record_of(flattened, raw, {"time": "", "scheduler": "nan"}) == '{"type":"","scheduler":"nan"}'
+    assert (
+        record_of(flattened, raw, {"time": "", "scheduler": "nan"})
+        == '{"type":"","scheduler":"nan"}'
+    )
 
 
 def test_a_cell_is_chosen_where_a_file_mixes_them() -> None:

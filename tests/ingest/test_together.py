@@ -17,7 +17,16 @@ from borgtrace.storage import locked
 from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import Layout
 from borgtrace.store.verify import verify
-from tests.ingest.raw import HASH, TABLES, USAGE, event_record, usage_record, write_cell, write_part, write_records
+from tests.ingest.raw import (
+    HASH,
+    TABLES,
+    USAGE,
+    event_record,
+    usage_record,
+    write_cell,
+    write_part,
+    write_records,
+)
 
 
 def _usage(part: int, rows: int = 40) -> list[str]:
@@ -66,7 +75,10 @@ def test_sources_added_one_by_one_are_merged(raw, tmp_path, expected):
 
 def test_parts_staged_one_by_one_while_raw_files_vanish(raw, tmp_path, expected):
     for path in sorted(raw.rglob("*.gz")):
-        assert ingest([path], tmp_path / "store", IngestOptions(jobs=1, stage_only=True)).manifest is None
+        assert (
+            ingest([path], tmp_path / "store", IngestOptions(jobs=1, stage_only=True)).manifest
+            is None
+        )
         path.unlink()
     with pytest.raises(StoreError) as error:
         borgtrace.open(tmp_path / "store")
@@ -89,7 +101,9 @@ def _files(store):
 
 
 @pytest.mark.parametrize(("most", "memory"), [(40, "4GB"), (1, "200MB")])
-def test_the_digest_is_the_same_in_any_number_of_files(raw, tmp_path, expected, monkeypatch, most, memory):
+def test_the_digest_is_the_same_in_any_number_of_files(
+    raw, tmp_path, expected, monkeypatch, most, memory
+):
     """Where a file may hold 1 row, each of the 5 collections is larger than that, and sorted by DuckDB."""
     monkeypatch.setattr(clustering, "MOST_ROWS", most)
     ingest([raw], tmp_path / "store", IngestOptions(jobs=2, memory=memory))
@@ -102,15 +116,26 @@ def test_added_rows_touch_the_files_of_their_collections_alone(raw, tmp_path, mo
     store = tmp_path / "store"
     ingest([raw], store, ONE)
     before = _files(store)
-    inodes, rows = [path.stat().st_ino for path in before], [pq.read_metadata(path).num_rows for path in before]
-    more = ["600000000,900000000,3,1,5,0.1,0.1,,,,0.2,,,0.9,,,,,0,0.1", "0,1,7,1,5,0.1,0.1,,,,0.2,,,0.9,,,,,0,0.1"]
+    inodes, rows = (
+        [path.stat().st_ino for path in before],
+        [pq.read_metadata(path).num_rows for path in before],
+    )
+    more = [
+        "600000000,900000000,3,1,5,0.1,0.1,,,,0.2,,,0.9,,,,,0,0.1",
+        "0,1,7,1,5,0.1,0.1,,,,0.2,,,0.9,,,,,0,0.1",
+    ]
     # Collection 3 has the fourth file; 7 belongs behind 4 in the fifth, which is full and becomes two.
     write_part(raw, "task_usage", more, 9)
     ingest([raw], store, ONE)
     after = _files(store)
     assert [path.stat().st_ino for path in after[:3]] == inodes[:3]
     assert not {path.stat().st_ino for path in after[3:]} & set(inodes)
-    assert [pq.read_metadata(path).num_rows for path in after] == [*rows[:3], rows[3] + 1, rows[4], 1]
+    assert [pq.read_metadata(path).num_rows for path in after] == [
+        *rows[:3],
+        rows[3] + 1,
+        rows[4],
+        1,
+    ]
     ingest([raw], tmp_path / "fresh", ONE)
     assert _digest(store) == _digest(tmp_path / "fresh")
 
@@ -136,7 +161,9 @@ def test_loose_files_are_numbered_by_content_whatever_their_names(tmp_path):
         ingest([folder], tmp_path / f"store-{names[0]}", ONE)
         digests.append(_digest(tmp_path / f"store-{names[0]}"))
     assert digests[0] == digests[1]
-    rows = borgtrace.open(tmp_path / "store-b.csv").sql("select distinct source_part p from instance_usage order by p")
+    rows = borgtrace.open(tmp_path / "store-b.csv").sql(
+        "select distinct source_part p from instance_usage order by p"
+    )
     assert rows.column(0).to_pylist() == [0, 1]
 
 
@@ -191,7 +218,9 @@ def test_a_folder_that_mixes_generations_lists_both(raw, tmp_path):
     record = write_records(raw, "instance_usage", [usage_record()])
     with pytest.raises(SourceError) as error:
         ingest([raw], tmp_path / "store", ONE)
-    assert str(error.value).startswith("sources: the files mix generations: expected one per store, got 2011: ")
+    assert str(error.value).startswith(
+        "sources: the files mix generations: expected one per store, got 2011: "
+    )
     assert f"2019: {record}; ingest each into a separate store" in str(error.value)
     assert not (tmp_path / "store").exists()
 
@@ -225,7 +254,10 @@ def test_real_and_synthetic_traces_are_not_mixed(tmp_path):
 
 
 def test_a_second_writer_is_refused(raw, tmp_path):
-    with locked(Layout(tmp_path / "store").lock, tmp_path / "store"), pytest.raises(StoreError) as error:
+    with (
+        locked(Layout(tmp_path / "store").lock, tmp_path / "store"),
+        pytest.raises(StoreError) as error,
+    ):
         ingest([raw], tmp_path / "store", ONE)
     assert "another process is writing here: expected one writer, got process" in str(error.value)
 
@@ -271,7 +303,10 @@ def test_2019_shards_in_parquet_and_json_give_the_same_rows(tmp_path):
     events = [
         event_record(
             instance_index=str(i),
-            constraint=[{"name": HASH, "relation": "1", "value": "x"}, {"name": HASH, "relation": "6"}],
+            constraint=[
+                {"name": HASH, "relation": "1", "value": "x"},
+                {"name": HASH, "relation": "6"},
+            ],
         )
         for i in range(5)
     ]
@@ -287,10 +322,13 @@ def test_2019_shards_in_parquet_and_json_give_the_same_rows(tmp_path):
     for path in paths:
         table = path.name.rsplit("-", 1)[0]
         columns = ", ".join(
-            f"\"{name}\": '{kind}'" for name, kind in record_types(raw_layout(GOOGLE_2019, table)).items()
+            f"\"{name}\": '{kind}'"
+            for name, kind in record_types(raw_layout(GOOGLE_2019, table)).items()
         )
         target = tmp_path / "parquet" / path.name.replace(".json.gz", ".parquet.gz")
-        duckdb.sql(f"COPY (FROM read_json('{path}', columns={{{columns}}})) TO '{target}' (FORMAT parquet)")
+        duckdb.sql(
+            f"COPY (FROM read_json('{path}', columns={{{columns}}})) TO '{target}' (FORMAT parquet)"
+        )
     for kind in ("json", "parquet"):
         ingest([tmp_path / kind], tmp_path / f"store-{kind}", ONE)
     assert _digest(tmp_path / "store-json") == _digest(tmp_path / "store-parquet")
@@ -306,10 +344,16 @@ def test_2019_shards_in_parquet_and_json_give_the_same_rows(tmp_path):
 
 
 def test_sentinels_become_null_and_dedicated_machines_are_flagged(tmp_path):
-    events = [event_record(machine_id=machine, instance_index=str(i)) for i, machine in enumerate(("0", "-1", "7"))]
+    events = [
+        event_record(machine_id=machine, instance_index=str(i))
+        for i, machine in enumerate(("0", "-1", "7"))
+    ]
     for name, form in (
         ("quoted", events),
-        ("numbers", [{k: int(v) if k != "resource_request" else v for k, v in e.items()} for e in events]),
+        (
+            "numbers",
+            [{k: int(v) if k != "resource_request" else v for k, v in e.items()} for e in events],
+        ),
     ):
         write_records(tmp_path / name, "instance_events", form)
         ingest([tmp_path / name], tmp_path / f"store-{name}", ONE)
@@ -351,8 +395,12 @@ def test_each_column_by_a_distinct_constant(tmp_path):
 def test_19_column_usage_has_no_sampled_cpu(tmp_path):
     path = write_part(tmp_path, "task_usage", [USAGE[0].rsplit(",", 1)[0]])
     ingest([path], tmp_path / "store", ONE)
-    rows = borgtrace.open(tmp_path / "store").sql("select sampled_cpu, average_cpu from instance_usage")
-    assert rows.to_pylist() == [{"sampled_cpu": None, "average_cpu": pytest.approx(0.0015, rel=1e-6)}]
+    rows = borgtrace.open(tmp_path / "store").sql(
+        "select sampled_cpu, average_cpu from instance_usage"
+    )
+    assert rows.to_pylist() == [
+        {"sampled_cpu": None, "average_cpu": pytest.approx(0.0015, rel=1e-6)}
+    ]
 
 
 def test_empty_constraint_values_stay_empty_text_and_empty_numbers_are_null(tmp_path):
@@ -363,7 +411,11 @@ def test_empty_constraint_values_stay_empty_text_and_empty_numbers_are_null(tmp_
     assert store.sql("select value, name, relation from instance_constraints").to_pylist() == [
         {"value": "", "name": HASH, "relation": "NOT_EQUAL"}
     ]
-    (row,) = store.sql("select max(average_cpu) a, count(average_cpu) n, count(*) k from instance_usage").to_pylist()
+    (row,) = store.sql(
+        "select max(average_cpu) a, count(average_cpu) n, count(*) k from instance_usage"
+    ).to_pylist()
     assert row == {"a": None, "n": 0, "k": 1}
-    (task,) = store.sql("select mean_average_cpu m, max_average_cpu x, n_windows n from tasks").to_pylist()
+    (task,) = store.sql(
+        "select mean_average_cpu m, max_average_cpu x, n_windows n from tasks"
+    ).to_pylist()
     assert task == {"m": None, "x": None, "n": 1}

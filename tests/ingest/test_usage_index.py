@@ -45,21 +45,40 @@ def test_no_usage_has_an_index_too():
 
 
 @pytest.mark.parametrize("most", [1 << 22, 1])
-def test_tasks_and_broken_rules_are_those_of_whole_tables_in_any_number_of_files(tmp_path, monkeypatch, most):
+def test_tasks_and_broken_rules_are_those_of_whole_tables_in_any_number_of_files(
+    tmp_path, monkeypatch, most
+):
     """Jobs 10, 20, 30, 40: with events alone before, between and behind those with usage."""
     monkeypatch.setattr(clustering, "MOST_ROWS", most)
     raw = tmp_path / "raw"
     write_part(raw, "machine_events", TABLES["machine_events"])  # of machine 5
     events = [(10, 5, 0), (20, 5, 1), (20, 6, 4), (30, 6, 0), (40, 5, 1)]
-    write_part(raw, "task_events", [f"{job},,{job},0,{machine},{kind},u,0,9,,,," for job, machine, kind in events])
+    write_part(
+        raw,
+        "task_events",
+        [f"{job},,{job},0,{machine},{kind},u,0,9,,,," for job, machine, kind in events],
+    )
     usage = [(20, 0, 5), (20, 0, 5), (20, 1, 5), (40, 0, 6), (40, 0, 6), (40, 0, 6), (40, 0, 7)]
-    rows = (f"600000000,900000000,{job},{task},{machine},0.5,,,,,,,,0.5,,,,,0," for job, task, machine in usage)
+    rows = (
+        f"600000000,900000000,{job},{task},{machine},0.5,,,,,,,,0.5,,,,,0,"
+        for job, task, machine in usage
+    )
     write_part(raw, "task_usage", list(rows))
-    write_part(raw, "task_constraints", [f"0,{job},{task},1,{HASH},x" for job, task in ((10, 0), (20, 1), (40, 1))])
+    write_part(
+        raw,
+        "task_constraints",
+        [f"0,{job},{task},1,{HASH},x" for job, task in ((10, 0), (20, 1), (40, 1))],
+    )
     ingest([raw], tmp_path / "store", IngestOptions(jobs=1))
     store = borgtrace.open(tmp_path / "store")
-    assert len(store.layout.parts("instance_usage")) == len(store.layout.parts("tasks")) == (1 if most > 1 else 2)
-    tasks = store.sql("SELECT collection_id, instance_index, first_row, n_windows, end_type FROM tasks").to_pylist()
+    assert (
+        len(store.layout.parts("instance_usage"))
+        == len(store.layout.parts("tasks"))
+        == (1 if most > 1 else 2)
+    )
+    tasks = store.sql(
+        "SELECT collection_id, instance_index, first_row, n_windows, end_type FROM tasks"
+    ).to_pylist()
     assert [tuple(task.values()) for task in tasks] == [
         (10, 0, 0, 0, None),
         (20, 0, 0, 2, "FINISH"),
@@ -67,7 +86,10 @@ def test_tasks_and_broken_rules_are_those_of_whole_tables_in_any_number_of_files
         (30, 0, 3, 0, None),
         (40, 0, 3, 4, None),
     ]
-    assert [store.trace(job, 0)["duration"].tolist() for job in (20, 40)] == [[300.0] * 2, [300.0] * 4]
+    assert [store.trace(job, 0)["duration"].tolist() for job in (20, 40)] == [
+        [300.0] * 2,
+        [300.0] * 4,
+    ]
     assert store.manifest.quality == {
         # Of 20/0 one of two, of 40/0 two of three on one machine.
         "instance_usage": {"exact_duplicate": 3, "unknown_machine": 4, "orphan_instance": 1},

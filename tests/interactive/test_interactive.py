@@ -54,7 +54,9 @@ def test_sql_takes_parameters(store: borgtrace.Store) -> None:
 
 def test_a_table_is_an_expression(store: borgtrace.Store) -> None:
     table = store.table("tasks")
-    assert table.filter(table.priority == 9).select("collection_id").to_pandas().values.tolist() == [[7]]
+    assert table.filter(table.priority == 9).select(
+        "collection_id"
+    ).to_pandas().values.tolist() == [[7]]
     polars = pytest.importorskip("polars")
     assert isinstance(table.to_polars(), polars.DataFrame)
 
@@ -71,7 +73,9 @@ def test_an_unknown_table_is_answered_with_the_nearest(store: borgtrace.Store) -
 
 
 def test_questions_are_asked_with_times_as_on_the_command_line(store: borgtrace.Store) -> None:
-    by_text, by_number = (store.analyze("queue_length", step=step).table for step in ("10m", 600_000_000))
+    by_text, by_number = (
+        store.analyze("queue_length", step=step).table for step in ("10m", 600_000_000)
+    )
     assert by_text.equals(by_number)
     assert by_text.num_rows
     chosen = store.analyze("transitions", where="priority = 9").table.to_pylist()
@@ -137,7 +141,9 @@ def test_the_public_names_are_the_same_wherever_one_looks() -> None:
     told = pydoc.plain(pydoc.render_doc(borgtrace))
     assert all(name in told for name in names - {"__version__"})
     called = {
-        name for name in names if callable(getattr(borgtrace, name)) and not inspect.isclass(getattr(borgtrace, name))
+        name
+        for name in names
+        if callable(getattr(borgtrace, name)) and not inspect.isclass(getattr(borgtrace, name))
     }
     assert called == {"compare", "ingest", "open"}
 
@@ -148,4 +154,7 @@ def test_ingest_is_called_as_often_as_one_likes(tmp_path: Path) -> None:
     (raw / "part-00000-of-00001.csv").write_text("0,1,0,P,0.5,0.25\n")
     # The second time the package is loaded, and its name stands for it.
     for name in ("first", "second"):
-        assert borgtrace.ingest([tmp_path / "raw"], tmp_path / name).manifest.tables["machine_events"] == 1
+        assert (
+            borgtrace.ingest([tmp_path / "raw"], tmp_path / name).manifest.tables["machine_events"]
+            == 1
+        )

@@ -58,7 +58,9 @@ def _python(code: str, folder: Path) -> str:
     """Run code in a new process that imports our package from a folder."""
     environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def _main(script: Path, out: Path) -> None:
@@ -84,7 +86,9 @@ def test_an_edit_of_what_a_function_calls_or_names_is_seen(tmp_path: Path, inlin
     (tmp_path / "caller.py").write_text(CALLER)
 
     def answers(operation: str = "+ x", factor: int = 10, doc: str = "") -> str:
-        (tmp_path / "callee.py").write_text(CALLEE.format(inline=inline, factor=factor, operation=operation, doc=doc))
+        (tmp_path / "callee.py").write_text(
+            CALLEE.format(inline=inline, factor=factor, operation=operation, doc=doc)
+        )
         return _answers(tmp_path / "caller.py")
 
     assert answers() == "100 30 0 0"
@@ -96,7 +100,9 @@ def test_an_edit_of_what_a_function_calls_or_names_is_seen(tmp_path: Path, inlin
 
 
 def test_an_edit_of_an_inlined_function_of_ours_gives_new_numbers(tmp_path: Path) -> None:
-    copy = shutil.copytree(PACKAGE, tmp_path / "borgtrace", ignore=shutil.ignore_patterns("__pycache__"))
+    copy = shutil.copytree(
+        PACKAGE, tmp_path / "borgtrace", ignore=shutil.ignore_patterns("__pycache__")
+    )
     code = (
         "import numpy as np; from borgtrace.kernels.hashing import task_keys; ids = np.arange(3); "
         "print(task_keys(1, ids, ids).tolist())"
@@ -133,7 +139,11 @@ def test_digests_follow_constants_and_closures() -> None:
         return lambda x: x + number
 
     assert digest_of(adding(1)) == digest_of(adding(1)) != digest_of(adding(2))
-    assert digest_of(adding(np.arange(3))) == digest_of(adding(np.arange(3))) != digest_of(adding(np.arange(4)))
+    assert (
+        digest_of(adding(np.arange(3)))
+        == digest_of(adding(np.arange(3)))
+        != digest_of(adding(np.arange(4)))
+    )
     assert digest_of(hashed) != digest_of(finalized)
 
 
@@ -154,7 +164,11 @@ def _made(code: str, **names: object) -> Any:
     ],
 )
 def test_digests_follow_what_a_function_names(code: str) -> None:
-    assert digest_of(_made(code, FACTOR=1)) == digest_of(_made(code, FACTOR=1)) != digest_of(_made(code, FACTOR=2))
+    assert (
+        digest_of(_made(code, FACTOR=1))
+        == digest_of(_made(code, FACTOR=1))
+        != digest_of(_made(code, FACTOR=2))
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,7 +196,9 @@ def test_the_order_of_a_set_and_words_about_a_function_are_not_part_of_a_digest(
     sets = {0, 8}, {8, 0}
     assert [list(each) for each in sets] == [[0, 8], [8, 0]]
     assert len({digest_of(_made(code, VALUE=each)) for each in sets}) == 1
-    assert digest_of(_made("def f():\n  'Words.'\n  return 1")) == digest_of(_made("def f():\n  'Others.'\n  return 1"))
+    assert digest_of(_made("def f():\n  'Words.'\n  return 1")) == digest_of(
+        _made("def f():\n  'Others.'\n  return 1")
+    )
 
 
 def test_a_module_of_ours_is_refused_since_an_edit_of_it_would_not_be_seen() -> None:
@@ -192,14 +208,22 @@ def test_a_module_of_ours_is_refused_since_an_edit_of_it_would_not_be_seen() -> 
     assert digest_of(_made("def f(): return np.pi", np=np))
 
 
-def test_machine_code_is_kept_under_the_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caching.FunctionCache, "_index_key", lambda self, signature, codegen: (signature, codegen))
+def test_machine_code_is_kept_under_the_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        caching.FunctionCache, "_index_key", lambda self, signature, codegen: (signature, codegen)
+    )
     cache = caching._Cache(_python)
     assert cache._index_key("int64", "x86") == ("int64", "x86", digest_of(_python))
 
 
-@pytest.mark.parametrize("error", [AttributeError, ImportError, EOFError, ValueError, pickle.UnpicklingError, None])
-def test_an_index_that_says_nothing_is_thrown_away(monkeypatch: pytest.MonkeyPatch, error: Any) -> None:
+@pytest.mark.parametrize(
+    "error", [AttributeError, ImportError, EOFError, ValueError, pickle.UnpicklingError, None]
+)
+def test_an_index_that_says_nothing_is_thrown_away(
+    monkeypatch: pytest.MonkeyPatch, error: Any
+) -> None:
     flushed: list[None] = []
 
     def load(self: object, signature: object, context: object) -> str:
@@ -219,7 +243,12 @@ def test_only_one_module_calls_numbas_compiler() -> None:
         names = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil"}
         tree = ast.parse(path.read_text())
         used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-        used |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+        used |= {
+            alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
         return used & names
 
     found = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if compilers(path)}
@@ -229,7 +258,9 @@ def test_only_one_module_calls_numbas_compiler() -> None:
 @pytest.mark.parametrize("damage", ["gone", "short"])
 def test_an_index_that_cannot_be_read_is_written_anew(tmp_path: Path, damage: str) -> None:
     (tmp_path / "caller.py").write_text(CALLER)
-    (tmp_path / "callee.py").write_text(CALLEE.format(inline=False, factor=10, operation="+ x", doc=""))
+    (tmp_path / "callee.py").write_text(
+        CALLEE.format(inline=False, factor=10, operation="+ x", doc="")
+    )
     assert _answers(tmp_path / "caller.py") == "100 30 0 0"
     indices = list((tmp_path / "__pycache__").glob("*.nbi"))
     assert indices

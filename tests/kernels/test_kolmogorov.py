@@ -35,7 +35,9 @@ def test_windows_are_two_different_ones() -> None:
     offsets = np.arange(0, n * 120 + 1, 120)
     for length in (12, 11):
         steps = np.empty(n, np.int64)
-        window_pairs(values, offsets, task_keys(0, offsets[:-1], offsets[:-1]), spacing, length, steps)
+        window_pairs(
+            values, offsets, task_keys(0, offsets[:-1], offsets[:-1]), spacing, length, steps
+        )
         np.testing.assert_array_equal(steps, length)
 
 

@@ -13,7 +13,9 @@ UPDATES = ("UPDATE_PENDING", "UPDATE_RUNNING")
 STEP = {"SUBMIT": 0, "QUEUE": 1, "ENABLE": 1, "SCHEDULE": 2, **dict.fromkeys(ENDS, 3)}
 
 
-def life(text: str, collection_id: int = 1, instance_index: int = 0, **columns: Any) -> list[dict[str, Any]]:
+def life(
+    text: str, collection_id: int = 1, instance_index: int = 0, **columns: Any
+) -> list[dict[str, Any]]:
     """Turn ``"SUBMIT 5 SCHEDULE 7"`` into events (times as written, in µs)."""
     words = text.split()
     return [
@@ -49,14 +51,23 @@ def attempts_of(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if event["type"] in UPDATES:
             continue
         step = STEP[event["type"]]
-        back = before is None or step < STEP[before] or (step == STEP[before] and step != 1) or STEP[before] == 3
+        back = (
+            before is None
+            or step < STEP[before]
+            or (step == STEP[before] and step != 1)
+            or STEP[before] == 3
+        )
         if back:
             if found and found[-1]["left_time"] is None:
                 found[-1]["left_time"] = event["time"]
             found.append({"begin_time": event["time"], "left_time": None, "end_type": None})
         one = found[-1]
         if step == 3:
-            one |= {"end_time": event["time"], "left_time": event["time"], "end_type": event["type"]}
+            one |= {
+                "end_time": event["time"],
+                "left_time": event["time"],
+                "end_type": event["type"],
+            }
         else:
             name = f"{event['type'].lower()}_time"
             if name == "queue_time":
@@ -72,7 +83,9 @@ def occupancy_at(lives: Iterable[Sequence[dict[str, Any]]], time: int) -> tuple[
     pending = running = 0
     for events in lives:
         for one in attempts_of(events):
-            if one["begin_time"] > time or (one["left_time"] is not None and one["left_time"] <= time):
+            if one["begin_time"] > time or (
+                one["left_time"] is not None and one["left_time"] <= time
+            ):
                 continue
             started = one.get("schedule_time")
             if started is not None and started <= time:

@@ -16,7 +16,12 @@ def attempts(text: str, generation: str = "2011") -> list[dict[str, Any]]:
 
 def test_a_plain_life() -> None:
     (one,) = attempts("SUBMIT 5 SCHEDULE 7 FINISH 19")
-    assert (one["attempt"], one["submit_time"], one["schedule_time"], one["end_time"]) == (1, 5, 7, 19)
+    assert (one["attempt"], one["submit_time"], one["schedule_time"], one["end_time"]) == (
+        1,
+        5,
+        7,
+        19,
+    )
     assert (one["end_type"], one["wait"], one["run"], one["left_time"]) == ("FINISH", 2, 12, 19)
     assert not one["is_left_censored"]
     assert not one["is_right_censored"]
@@ -56,7 +61,12 @@ def test_resubmission_counts_on_and_knows_the_gap() -> None:
 
 def test_updates_never_lose_the_predecessor() -> None:
     (one,) = attempts("SUBMIT 5 UPDATE_PENDING 6 SCHEDULE 7 UPDATE_RUNNING 8 KILL 9")
-    assert (one["submit_time"], one["schedule_time"], one["end_type"], one["run"]) == (5, 7, "KILL", 2)
+    assert (one["submit_time"], one["schedule_time"], one["end_type"], one["run"]) == (
+        5,
+        7,
+        "KILL",
+        2,
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,7 +79,9 @@ def test_updates_never_lose_the_predecessor() -> None:
         ("SUBMIT 5 SCHEDULE 6 EVICT 7 KILL 8", [(5, 7), (8, 8)]),
     ],
 )
-def test_a_lost_event_costs_a_time_never_a_task(text: str, spans: list[tuple[int, int | None]]) -> None:
+def test_a_lost_event_costs_a_time_never_a_task(
+    text: str, spans: list[tuple[int, int | None]]
+) -> None:
     assert [(one["begin_time"], one["left_time"]) for one in attempts(text)] == spans
 
 
@@ -82,7 +94,11 @@ def test_queueing_stays_within_one_attempt() -> None:
 def histories(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
     lives = []
     for collection_id in range(draw(st.integers(1, 3))):
-        types = draw(st.lists(st.sampled_from(("SUBMIT", "SCHEDULE", *ENDS, *UPDATES)), min_size=1, max_size=12))
+        types = draw(
+            st.lists(
+                st.sampled_from(("SUBMIT", "SCHEDULE", *ENDS, *UPDATES)), min_size=1, max_size=12
+            )
+        )
         times = sorted(draw(st.lists(st.integers(0, 9), min_size=len(types), max_size=len(types))))
         text = " ".join(f"{type_} {time}" for type_, time in zip(types, times, strict=True))
         lives.append(life(text, collection_id))
@@ -91,8 +107,12 @@ def histories(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
 
 @settings(max_examples=15, deadline=None)
 @given(histories(), st.randoms(use_true_random=False))
-def test_attempts_are_what_a_plain_loop_finds_in_any_row_order(lives: list[list[dict[str, Any]]], random: Any) -> None:
-    events = [dict(event, source_row=row) for row, event in enumerate(e for one in lives for e in one)]
+def test_attempts_are_what_a_plain_loop_finds_in_any_row_order(
+    lives: list[list[dict[str, Any]]], random: Any
+) -> None:
+    events = [
+        dict(event, source_row=row) for row, event in enumerate(e for one in lives for e in one)
+    ]
     random.shuffle(events)
     found = rows(tables(events).instance_attempts, "collection_id", "attempt")
     names = ("begin_time", "submit_time", "schedule_time", "end_time", "end_type", "left_time")

@@ -41,11 +41,15 @@ Row = tuple[int, int, int, float, float, float, float]
 """Machine, task, slot, CPU, memory, both limits."""
 
 
-def event(time: int, job: int, machine: int | str, kind: int, cpu: float, memory: float, priority: int = 9) -> str:
+def event(
+    time: int, job: int, machine: int | str, kind: int, cpu: float, memory: float, priority: int = 9
+) -> str:
     return f"{time * S},,{job},0,{machine},{kind},bob,2,{priority},{cpu},{memory},0.001,0"
 
 
-def window(start: float, end: float, job: int, machine: int, cpu: float, memory: float, peak: float) -> str:
+def window(
+    start: float, end: float, job: int, machine: int, cpu: float, memory: float, peak: float
+) -> str:
     times = f"{round(start * S)},{round(end * S)}"
     return f"{times},{job},0,{machine},{cpu},{memory},0.07,,,{memory},,,{peak},,2.5,0.01,1,0,{cpu}"
 
@@ -75,7 +79,9 @@ CELL = {
 events."""
 
 
-def usage_of(folder: Path, raw: Mapping[str, Sequence[str]], *, memory: str = "1GB", **chosen: object) -> MachineUsage:
+def usage_of(
+    folder: Path, raw: Mapping[str, Sequence[str]], *, memory: str = "1GB", **chosen: object
+) -> MachineUsage:
     if not (folder / "store").exists():
         for table, lines in raw.items():
             write_part(folder / "raw", table, lines, compressed=False)
@@ -83,7 +89,9 @@ def usage_of(folder: Path, raw: Mapping[str, Sequence[str]], *, memory: str = "1
     store = borgtrace.open(folder / "store", memory=memory)
     tables = EngineTables.of(store)
     metrics = {"cpu": METRICS["average_cpu"], "memory": METRICS["average_memory"]}
-    return machine_usage(store, tables.instance_events, tables.instance_attempts, **(metrics | chosen))  # type: ignore[arg-type]
+    return machine_usage(
+        store, tables.instance_events, tables.instance_attempts, **(metrics | chosen)
+    )  # type: ignore[arg-type]
 
 
 def rows_of(usage: MachineUsage) -> list[Row]:
@@ -92,7 +100,14 @@ def rows_of(usage: MachineUsage) -> list[Row]:
         for row in usage.rows(place):
             term = usage.terms[row["term"]]
             values = (row["cpu"], row["memory"], term["cpu"], term["memory"])
-            found.append((machine, int(term["task"]), int(row["slot"]), *(round(float(v), 6) for v in values)))
+            found.append(
+                (
+                    machine,
+                    int(term["task"]),
+                    int(row["slot"]),
+                    *(round(float(v), 6) for v in values),
+                )
+            )
     return found
 
 
@@ -129,7 +144,9 @@ def test_a_slot_has_means_weighted_by_time_and_the_limit_in_force(tmp_path: Path
 
 def test_a_task_may_have_a_limit_of_one_resource_alone(tmp_path: Path) -> None:
     events = [event(600, 1, 7, 1, 0.5, 0.25), event(700, 2, 7, 1, 0.5, 0.25)]
-    only_cpu = [line.replace(",0.5,0.25,", ",0.5,,") if ",1,0,7," in line else line for line in events]
+    only_cpu = [
+        line.replace(",0.5,0.25,", ",0.5,,") if ",1,0,7," in line else line for line in events
+    ]
     usage = [window(600, 900, job, 7, 0.25, 0.125, 0.5) for job in (1, 2)]
     found = rows_of(usage_of(tmp_path, {"task_events": only_cpu, "task_usage": usage}))
     nan = float("nan")
@@ -157,15 +174,31 @@ def test_a_term_without_a_priority_has_minus_one(tmp_path: Path) -> None:
 
 
 def test_a_stay_has_a_start_and_a_machine_and_is_in_no_alloc_set(tmp_path: Path) -> None:
-    whole = {"instance_index": 0, "schedule_time": 5, "machine_id": 7, "left_time": None, "alloc_collection_id": None}
-    lacking = ({}, {"schedule_time": None}, {"machine_id": None}, {"alloc_collection_id": 9}, {"left_time": 11})
+    whole = {
+        "instance_index": 0,
+        "schedule_time": 5,
+        "machine_id": 7,
+        "left_time": None,
+        "alloc_collection_id": None,
+    }
+    lacking = (
+        {},
+        {"schedule_time": None},
+        {"machine_id": None},
+        {"alloc_collection_id": 9},
+        {"left_time": 11},
+    )
     attempts = ibis.memtable(
-        pa.Table.from_pylist([{"collection_id": n} | whole | less for n, less in enumerate(lacking)])
+        pa.Table.from_pylist(
+            [{"collection_id": n} | whole | less for n, less in enumerate(lacking)]
+        )
     )
     store = cast(Store, SimpleNamespace(task_rows=lambda keys: keys[:, 0]))
     stays = write_stays(store, attempts, tmp_path / "stays")
     expected = [(0, 7, 5, AFTER_TRACE), (4, 7, 5, 11)]
-    assert [tuple(int(stay[name]) for name in ("task", "machine", "start", "end")) for stay in stays] == expected
+    assert [
+        tuple(int(stay[name]) for name in ("task", "machine", "start", "end")) for stay in stays
+    ] == expected
 
 
 def test_what_dealing_takes_on_disk_is_24_and_16_bytes_a_window(tmp_path: Path) -> None:
@@ -191,7 +224,9 @@ def test_only_cpu_has_percentiles_and_only_in_2019(trace: str, resource: str, na
 
 def test_a_peak_counts_in_every_slot_that_its_window_touches(tmp_path: Path) -> None:
     found = rows_of(usage_of(tmp_path, CELL, cpu=METRICS["maximum_cpu"]))
-    assert [(machine, task, slot, cpu) for machine, task, slot, cpu, *_ in found if machine == 8] == [
+    assert [
+        (machine, task, slot, cpu) for machine, task, slot, cpu, *_ in found if machine == 8
+    ] == [
         (8, 1, 0, 0.8),
         (8, 1, 1, 0.8),
     ]
@@ -231,7 +266,10 @@ def random_cell(seed: int) -> dict[str, list[str]]:
             events.append((end, event(end, job, machine, 2, limit, limit)))
             at = end + draw.randrange(5) * 150
     keyed = {"task_events": events, "task_usage": usage}
-    return {name: [line for _, line in sorted(lines, key=lambda pair: pair[0])] for name, lines in keyed.items()}
+    return {
+        name: [line for _, line in sorted(lines, key=lambda pair: pair[0])]
+        for name, lines in keyed.items()
+    }
 
 
 def restated(raw: Mapping[str, Sequence[str]]) -> list[Row]:
@@ -257,7 +295,11 @@ def restated(raw: Mapping[str, Sequence[str]]) -> list[Row]:
     rows = []
     jobs = sorted(limits)
     for machine, job, slot in sorted(present | set(seconds)):
-        used = sum(seconds[machine, job, slot].values()) / 300 if (machine, job, slot) in seconds else float("nan")
+        used = (
+            sum(seconds[machine, job, slot].values()) / 300
+            if (machine, job, slot) in seconds
+            else float("nan")
+        )
         limit = [value for time, value in limits[job] if time < 900 + 300 * slot][-1]
         rows.append((machine, jobs.index(job), slot, used, used, limit, limit))
     return rows
@@ -295,7 +337,17 @@ def test_a_store_without_events_has_no_limits_and_no_rows(tmp_path: Path) -> Non
     assert usage.machines.tolist() == []
     assert (usage.facts["n_rows"], usage.facts["without_limit"], len(usage.terms)) == (0, 7, 0)
     store = borgtrace.open(tmp_path / "store")
-    assert len(write_terms(store, EngineTables.of(store).instance_events, store.manifest.dialect, tmp_path / "x")) == 0
+    assert (
+        len(
+            write_terms(
+                store,
+                EngineTables.of(store).instance_events,
+                store.manifest.dialect,
+                tmp_path / "x",
+            )
+        )
+        == 0
+    )
 
 
 def test_only_what_is_read_is_kept(tmp_path: Path) -> None:
@@ -314,26 +366,34 @@ def test_windows_may_come_in_pieces_of_any_size(tmp_path: Path) -> None:
 
         def in_pieces(self: Store, query: str, size: int = batch) -> pa.RecordBatchReader:
             whole = stream(self, query).read_all()
-            return pa.RecordBatchReader.from_batches(whole.schema, whole.to_batches(max_chunksize=size))
+            return pa.RecordBatchReader.from_batches(
+                whole.schema, whole.to_batches(max_chunksize=size)
+            )
 
         usage.folder.rename(tmp_path / f"{batch}-{chunk}")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Store, "stream", in_pieces)
             patch.setattr(layout, "_CHUNK", chunk)
-            usage = usage_of(tmp_path, CELL, report=lambda step, done, total, seen=steps: seen.append(done))
+            usage = usage_of(
+                tmp_path, CELL, report=lambda step, done, total, seen=steps: seen.append(done)
+            )
         assert same(rows_of(usage), expected), (batch, chunk)
         assert max(steps) < 7  # what is dealt begins with a window that there is
 
 
 def test_an_element_of_a_list_may_be_missing_or_unknown() -> None:
-    column = pa.chunked_array([[[0.125, 0.25], None], [[], [0.5], [0.5, None]]], pa.list_(pa.float32()))
+    column = pa.chunked_array(
+        [[[0.125, 0.25], None], [[], [0.5], [0.5, None]]], pa.list_(pa.float32())
+    )
     found = Metric("second", "x", True, 1).values(column)
     assert found.dtype == np.float32
     assert np.array_equal(found, [0.25, np.nan, np.nan, np.nan, np.nan], equal_nan=True)
 
 
 def test_both_kinds_of_slots_are_kept_side_by_side(tmp_path: Path) -> None:
-    folders = {usage_of(tmp_path, CELL, is_whole=is_whole).folder for is_whole in (False, True, False)}
+    folders = {
+        usage_of(tmp_path, CELL, is_whole=is_whole).folder for is_whole in (False, True, False)
+    }
     assert len(folders) == 2
     assert all(folder.is_dir() for folder in folders)
 

@@ -35,7 +35,8 @@ def test_a_derived_table_is_computed_once_and_kept_beside_the_store(part: Path) 
     assert opened(part).n_rows("instance_attempts") == 1
     (kept,) = (part.parent / "cache").rglob("*.parquet")
     assert (
-        kept.relative_to(part.parent / "cache").as_posix() == f"{'d' * 16}-{code_version()}/instance_attempts.parquet"
+        kept.relative_to(part.parent / "cache").as_posix()
+        == f"{'d' * 16}-{code_version()}/instance_attempts.parquet"
     )
     written = kept.stat().st_mtime_ns
     assert opened(part).n_rows("instance_attempts") == 1
@@ -48,10 +49,14 @@ def test_another_store_never_meets_an_old_file(part: Path) -> None:
     assert len(list((part.parent / "cache").rglob("*.parquet"))) == 2
 
 
-def test_another_definition_never_meets_an_old_file(part: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_definition_never_meets_an_old_file(
+    part: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert re.fullmatch(rf"{re.escape(version('borgtrace'))}\+[0-9a-f]{{8}}", code_version())
     copied = part.parent / "lifecycle"
-    shutil.copytree(Path(cache.__file__).parent, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        Path(cache.__file__).parent, copied, ignore=shutil.ignore_patterns("__pycache__")
+    )
     monkeypatch.setattr(cache, "__file__", str(copied / "cache.py"))
     assert code_version.__wrapped__() == code_version()
     with (copied / "derived.columns").open("a") as file:
@@ -68,7 +73,9 @@ def test_nothing_incomplete_is_left_or_read(part: Path) -> None:
 
 def test_without_a_directory_tables_stay_in_memory(part: Path) -> None:
     con = connect(memory="300MB")
-    tables = EngineTables({"instance_events": read_table(con, TABLES["instance_events"], [str(part)])})
+    tables = EngineTables(
+        {"instance_events": read_table(con, TABLES["instance_events"], [str(part)])}
+    )
     assert tables.n_rows("instance_occupancy") == 3
     assert not (part.parent / "cache").exists()
 
@@ -82,7 +89,9 @@ def test_a_large_table_is_computed_in_pieces_and_nobody_sees_it(
         event
         for number in (3, 1, 2)
         for index in (0, 1)
-        for event in life("SUBMIT 5 SCHEDULE 7 EVICT 9 SUBMIT 9 SCHEDULE 11 FINISH 19", number, index)
+        for event in life(
+            "SUBMIT 5 SCHEDULE 7 EVICT 9 SUBMIT 9 SCHEDULE 11 FINISH 19", number, index
+        )
     ]
     path = tmp_path / "part-00000.parquet"
     pq.write_table(arrow("instance_events", lives), path)
@@ -113,14 +122,18 @@ def test_a_large_table_is_computed_in_pieces_and_nobody_sees_it(
 
 
 def test_pieces_hold_whole_collections_in_order(tmp_path: Path) -> None:
-    events = [event for number in (30, 10, 20) for event in life("SUBMIT 5 SCHEDULE 7 FINISH 19", number)]
+    events = [
+        event for number in (30, 10, 20) for event in life("SUBMIT 5 SCHEDULE 7 FINISH 19", number)
+    ]
     table = tables(events).instance_events
     found = [sorted({row["collection_id"] for row in rows(piece)}) for piece in pieces(table, 4)]
     assert found == [[10, 20], [30]]
     assert len(pieces(table, 9)) == 1
 
 
-def test_a_damaged_part_of_a_large_table_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_part_of_a_large_table_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import pyarrow.parquet as pq
 
     path = tmp_path / "part-00000.parquet"
@@ -142,6 +155,8 @@ def test_a_damaged_table_is_made_again(part: Path, damage: str) -> None:
     if damage == "no digest":
         kept.with_name(f"{kept.name}.sha256").unlink()
     kept.write_bytes(
-        data[: len(data) // 2] if damage == "half of it" else data[:60] + bytes([data[60] ^ 1]) + data[61:]
+        data[: len(data) // 2]
+        if damage == "half of it"
+        else data[:60] + bytes([data[60] ^ 1]) + data[61:]
     )
     assert rows(opened(part).instance_attempts, "collection_id") == expected

@@ -8,7 +8,9 @@ from tests.lifecycle.lives import life, occupancy_at, rows, tables
 from tests.lifecycle.test_attempts import histories
 
 
-def levels(*lives: list[dict[str, Any]], generation: str = "2011") -> list[tuple[int, int, int, int]]:
+def levels(
+    *lives: list[dict[str, Any]], generation: str = "2011"
+) -> list[tuple[int, int, int, int]]:
     found = rows(tables(*lives, generation=generation).instance_occupancy, "time")
     return [(row["time"], row["pending"], row["queued"], row["running"]) for row in found]
 
@@ -38,7 +40,9 @@ def test_a_thing_that_is_only_seen_running_never_was_pending() -> None:
 @settings(max_examples=15, deadline=None)
 @given(histories())
 def test_levels_are_what_a_plain_loop_counts(lives: list[list[dict[str, Any]]]) -> None:
-    events = [dict(event, source_row=row) for row, event in enumerate(e for one in lives for e in one)]
+    events = [
+        dict(event, source_row=row) for row, event in enumerate(e for one in lives for e in one)
+    ]
     for time, pending, queued, running in levels(events):
         assert (pending, running) == occupancy_at(lives, time)
         assert queued == 0

@@ -10,7 +10,9 @@ from tests.lifecycle.lives import life, rows, tables
 
 def sequence(events: list[dict[str, Any]], generation: str) -> list[tuple[str | None, str]]:
     found = rows(tables(events, generation=generation).instance_transitions, "step_time")
-    return sorted((row["from_type"] or "", row["to_type"]) for row in found for _ in range(row["n"]))
+    return sorted(
+        (row["from_type"] or "", row["to_type"]) for row in found for _ in range(row["n"])
+    )
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
@@ -37,7 +39,9 @@ def test_2011_follows_the_file_where_times_are_equal() -> None:
         ("SUBMIT QUEUE", "SCHEDULE ENABLE", "ENABLE SCHEDULE"),
     ],
 )
-def test_2019_follows_the_life_cycle_in_whatever_order_rows_come(before: str, tied: str, expected: str) -> None:
+def test_2019_follows_the_life_cycle_in_whatever_order_rows_come(
+    before: str, tied: str, expected: str
+) -> None:
     past = " ".join(f"{type_} {time}" for time, type_ in enumerate(before.split(), 1))
     for order in itertools.islice(itertools.permutations(tied.split()), 6):
         events = life(" ".join(f"{type_} 9" for type_ in order) + " " + past)

@@ -19,6 +19,8 @@ from borgtrace.lifecycle.pieces import pieces
         ([7], 9, [[7]]),
     ],
 )
-def test_a_piece_ends_with_the_life_that_fills_it(ids: list[int], size: int, expected: list[list[int]]) -> None:
+def test_a_piece_ends_with_the_life_that_fills_it(
+    ids: list[int], size: int, expected: list[list[int]]
+) -> None:
     found = pieces(ibis.memtable({"collection_id": ids}), size)
     assert [sorted(piece.to_pyarrow()["collection_id"].to_pylist()) for piece in found] == expected

@@ -23,7 +23,11 @@ LIVES = (
 
 def test_hand_written_sql_makes_the_same_tables(tmp_path: Path) -> None:
     workload = runpy.run_path(str(BENCHMARK))
-    rows = [event | {"priority": 2} for number, text in enumerate(LIVES) for event in life(text, number + 1)]
+    rows = [
+        event | {"priority": 2}
+        for number, text in enumerate(LIVES)
+        for event in life(text, number + 1)
+    ]
     # What was asked for and what was given; and a start that was made up, whose time is no more than a bound.
     rows[0] |= {"priority": 9}
     rows[1] |= {"missing_type": "SNAPSHOT_BUT_NO_TRANSITION"}

@@ -17,11 +17,17 @@ History = list[tuple[int, float, float]]
 class Machine:
     """Samples by slot and task; usage is None where nothing was measured."""
 
-    def __init__(self, samples: dict[int, dict[int, tuple[float | None, float]]], n_slots: int) -> None:
+    def __init__(
+        self, samples: dict[int, dict[int, tuple[float | None, float]]], n_slots: int
+    ) -> None:
         self.samples, self.n_slots = samples, n_slots
 
     def block(self, priority: dict[int, int] | None = None) -> Block:
-        rows = sorted((task, slot, *pair) for slot, found in self.samples.items() for task, pair in found.items())
+        rows = sorted(
+            (task, slot, *pair)
+            for slot, found in self.samples.items()
+            for task, pair in found.items()
+        )
         tasks = sorted({row[0] for row in rows})
         numbers = np.array([tasks.index(row[0]) for row in rows], np.int64)
         slots = np.array([row[1] for row in rows], np.int64)
@@ -30,12 +36,25 @@ class Machine:
         known = np.array([row[2] is not None for row in rows], bool)
         ranks = np.array([(priority or {}).get(row[0], 0) for row in rows], np.int64)
         samples = Samples(numbers, slots, usage, limits)
-        return Block(samples, known, ranks, np.array(tasks, np.int64), self.n_slots, np.ones(len(samples.slots)))
+        return Block(
+            samples,
+            known,
+            ranks,
+            np.array(tasks, np.int64),
+            self.n_slots,
+            np.ones(len(samples.slots)),
+        )
 
     def history(self, task: int, slot: int, length: float) -> History:
         """The measured samples of a task within the last `length` slots, that of `slot` included."""
-        found = ((at, self.samples[at].get(task)) for at in sorted(self.samples) if slot - length < at <= slot)
-        return [(at, pair[0], pair[1]) for at, pair in found if pair is not None and pair[0] is not None]
+        found = (
+            (at, self.samples[at].get(task))
+            for at in sorted(self.samples)
+            if slot - length < at <= slot
+        )
+        return [
+            (at, pair[0], pair[1]) for at, pair in found if pair is not None and pair[0] is not None
+        ]
 
     def predicted(
         self, warmup: int, history: float, warm_peak: Callable[[int, dict[int, History]], float]
@@ -45,7 +64,11 @@ class Machine:
         for slot in sorted(self.samples):
             present = self.samples[slot]
             past = {task: self.history(task, slot, history) for task in sorted(present)}
-            warm = {task: rows for task, rows in past.items() if present[task][0] is not None and len(rows) >= warmup}
+            warm = {
+                task: rows
+                for task, rows in past.items()
+                if present[task][0] is not None and len(rows) >= warmup
+            }
             cold = sum(limit for task, (_, limit) in present.items() if task not in warm)
             peaks.append(cold + (warm_peak(slot, warm) if warm else 0.0))
         return peaks
@@ -68,7 +91,13 @@ class Machine:
         sums = []
         for at in range(slot + 1, slot + horizon + 1):
             later = self.samples.get(at, {})
-            sums.append(sum(min(later[task][0] or 0.0, limit) for task, (_, limit) in now.items() if task in later))
+            sums.append(
+                sum(
+                    min(later[task][0] or 0.0, limit)
+                    for task, (_, limit) in now.items()
+                    if task in later
+                )
+            )
         return sums
 
     def judged(self, horizon: int) -> list[int]:
@@ -78,14 +107,17 @@ class Machine:
 
 def ever(machine: Machine, warmup: int, statistic: Callable[[list[float]], float]) -> list[float]:
     return machine.predicted(
-        warmup, math.inf, lambda _, warm: sum(statistic([usage for _, usage, _ in rows]) for rows in warm.values())
+        warmup,
+        math.inf,
+        lambda _, warm: sum(statistic([usage for _, usage, _ in rows]) for rows in warm.values()),
     )
 
 
 def task_percentile(machine: Machine, q: float, history: int, warmup: int) -> list[float]:
     def peak(_: int, warm: dict[int, History]) -> float:
         return sum(
-            float(np.percentile([usage / limit if limit else 0.0 for _, usage, limit in rows], q)) * rows[-1][2]
+            float(np.percentile([usage / limit if limit else 0.0 for _, usage, limit in rows], q))
+            * rows[-1][2]
             for rows in warm.values()
         )
 
@@ -163,7 +195,9 @@ def saddlepoint(machine: Machine, rho: float, history: int, warmup: int) -> list
                 first = sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
                 k += theta * top + math.log(statistics.fmean(weights))
                 mean += first
-                variance += sum(w * (v - first) ** 2 for w, v in zip(weights, values, strict=True)) / sum(weights)
+                variance += sum(
+                    w * (v - first) ** 2 for w, v in zip(weights, values, strict=True)
+                ) / sum(weights)
             return k, mean, variance
 
         def root(theta: float) -> float:
@@ -197,7 +231,13 @@ Cell = dict[int, list[tuple[int, float]]]
 
 
 def online_gpa(
-    machine: Machine, cell: Cell, names: dict[int, str], rho: float, half_life: int, prior: float, warmup: int
+    machine: Machine,
+    cell: Cell,
+    names: dict[int, str],
+    rho: float,
+    half_life: int,
+    prior: float,
+    warmup: int,
 ) -> list[float]:
     z = statistics.NormalDist().inv_cdf(1 - rho)
     peaks = []
@@ -211,7 +251,10 @@ def online_gpa(
                 for hour, used in rows
                 if hour < (slot + 1) // 12
             ]
-            own = [(2.0 ** ((at - slot) / half_life), used) for at, used, _ in machine.history(task, slot, math.inf)]
+            own = [
+                (2.0 ** ((at - slot) / half_life), used)
+                for at, used, _ in machine.history(task, slot, math.inf)
+            ]
             if not pooled and (usage is None or len(own) < warmup):
                 cold += limit
                 continue
@@ -225,7 +268,9 @@ def online_gpa(
     return peaks
 
 
-def katalyst_hourly(machine: Machine, jobs: dict[int, list[tuple[int, float]]], n: float) -> list[float]:
+def katalyst_hourly(
+    machine: Machine, jobs: dict[int, list[tuple[int, float]]], n: float
+) -> list[float]:
     """Jobs by task: hour in which a slot ended, and the highest usage of a task in it; capacity 1, defaults of CPU."""
     peaks = []
     for slot in sorted(machine.samples):

@@ -20,13 +20,21 @@ def test_a_back_test_by_hand() -> None:
     rows = [(0, slot, task, 0.1 + 0.2 * task) for slot in (0, 287, 288, 289) for task in (0, 1)]
     samples = samples_of(rows, "cpu")
     recommended = np.where(samples.slot < 287, 0.4, 0.2)
-    assert samples.in_force(recommended).tolist() == pytest.approx([0.5, 0.5, 0.4, 0.4, 0.2, 0.2, 0.2, 0.2])
+    assert samples.in_force(recommended).tolist() == pytest.approx(
+        [0.5, 0.5, 0.4, 0.4, 0.2, 0.2, 0.2, 0.2]
+    )
     tally = Tally()
     tally.add(samples, recommended, np.ones(8, bool))
     # Day 0: limit .45, usage .1 .1 .3 .3, P95 .3; day 1: limit .2, P95 .3.
     assert tally.slack[0].tolist() == pytest.approx([(0.45 - 0.3) / 0.45, (0.2 - 0.3) / 0.2])
     assert tally.changes[0].tolist() == [1, 0]
-    assert (tally.jobs, tally.samples, tally.short, tally.task_days, tally.short_task_days) == (1, 8, 2, 4, 1)
+    assert (tally.jobs, tally.samples, tally.short, tally.task_days, tally.short_task_days) == (
+        1,
+        8,
+        2,
+        4,
+        1,
+    )
     assert tally.unused == pytest.approx(2 * 0.9 + 4 * 0.2 - 4 * 0.4)
 
 
@@ -40,7 +48,10 @@ def test_changes_of_a_recommendation() -> None:
     assert tally.changes[0].tolist() == [1, 1, 0, 1]
     # Of the tasks of a slot the last one says what holds after it.
     tally = Tally()
-    both = samples_of([(job, slot, 2 * job + task, 0.1) for job in (0, 1) for slot in (3, 4) for task in (0, 1)], "cpu")
+    both = samples_of(
+        [(job, slot, 2 * job + task, 0.1) for job in (0, 1) for slot in (3, 4) for task in (0, 1)],
+        "cpu",
+    )
     tally.add(both, np.array([1, 2, 3, 2, 7, 4, 6, 5]), np.ones(8, bool))
     assert tally.changes[0].tolist() == [0, 1]
     # A billionth of the larger one may be rounding; what is above is a change, to the lower side too.
@@ -53,7 +64,9 @@ def test_changes_of_a_recommendation() -> None:
 def test_the_row_of_a_recommender_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     # Jobs in slots 200 and 201, then in 150: 52 slots. Of requests of .5 core .4, .2 and .3 are not used.
     parts = [[(0, 200, 0, 0.1), (0, 201, 0, 0.3)], [(1, 150, 1, 0.2)]]
-    monkeypatch.setattr(table, "job_samples", lambda *given: (samples_of(rows, "cpu") for rows in parts))
+    monkeypatch.setattr(
+        table, "job_samples", lambda *given: (samples_of(rows, "cpu") for rows in parts)
+    )
     store = cast(Store, None)
     row = table._rows(store, [Recommender.parsed("request")], {"cpu": 2.0})[0]
     assert (row["tasks"], row["jobs"], row["machines"]) == ("all", 2, pytest.approx(0.9 / 2 / 52))
@@ -76,7 +89,11 @@ def test_a_recommendation_that_is_chosen_out_leaves_no_trace() -> None:
 
 def test_a_day_without_a_limit_has_no_slack() -> None:
     tally = Tally()
-    tally.add(samples_of([(0, 0, 0, 0.1), (0, 288, 0, 0.1), (0, 289, 0, 0.1)], "cpu"), np.zeros(3), np.ones(3, bool))
+    tally.add(
+        samples_of([(0, 0, 0, 0.1), (0, 288, 0, 0.1), (0, 289, 0, 0.1)], "cpu"),
+        np.zeros(3),
+        np.ones(3, bool),
+    )
     # The request of .5 holds on the first day.
     assert tally.slack[0].tolist() == pytest.approx([0.8])
     assert (len(tally.changes[0]), tally.short) == (2, 2)

@@ -62,7 +62,9 @@ def test_what_never_varies_is_told_once_enough_was_seen(name: str) -> None:
 
 def test_the_quantile_by_hand() -> None:
     class Told:
-        def __call__(self, task: np.ndarray, slot: np.ndarray, usage: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        def __call__(
+            self, task: np.ndarray, slot: np.ndarray, usage: np.ndarray
+        ) -> tuple[np.ndarray, np.ndarray]:
             mean, deviation = np.full((2, len(task), 2), np.nan)
             mean[:2], deviation[:2] = [[0.1, 0.3], [0.2, 0.1]], [[0.05, 0.0], [0.12, 0.0]]
             return mean, deviation
@@ -74,7 +76,9 @@ def test_the_quantile_by_hand() -> None:
     assert found.peak.tolist() == pytest.approx([max(0.3 + z * 0.13, 0.4) + 0.4])
     assert found.n_cold == 1
     # At most the limits of both.
-    assert parse_policy("forecast:by=x,rho=0.000001").predict(three).peak.tolist() == pytest.approx([0.8 + 0.4])
+    assert parse_policy("forecast:by=x,rho=0.000001").predict(three).peak.tolist() == pytest.approx(
+        [0.8 + 0.4]
+    )
 
 
 def test_a_rhythm_of_the_day_is_told_before_it_comes() -> None:
@@ -82,7 +86,10 @@ def test_a_rhythm_of_the_day_is_told_before_it_comes() -> None:
     usage = 0.3 + 0.2 * np.sin(2 * np.pi * slots / DAY + np.arange(4)[:, None] / 4)
     machine = block(usage)
     peaks = oracle(machine.all, 12, 3 * DAY)
-    told = {name: parse_policy(f"forecast:by={name}").predict(machine).peak[: len(peaks)] for name in NAMES}
+    told = {
+        name: parse_policy(f"forecast:by={name}").predict(machine).peak[: len(peaks)]
+        for name in NAMES
+    }
     # Trained for the last time at 384 slots, where the last fifth of the hours has a day before it.
     np.testing.assert_allclose(told["seasonal"][384:], peaks[384:], rtol=1e-5)
     late = slice(384, None)
@@ -112,28 +119,59 @@ def test_intervals_hold_in_as_many_slots_as_they_say() -> None:
     machine = block(usage)
     for name in NAMES:
         mean, deviation = FORECASTS[name](machine.all.task, machine.all.slot, machine.all.usage)
-        high = machine.all.sums(mean[:, 0]) + 1.2816 * np.sqrt(machine.all.sums(deviation[:, 0] ** 2))
+        high = machine.all.sums(mean[:, 0]) + 1.2816 * np.sqrt(
+            machine.all.sums(deviation[:, 0] ** 2)
+        )
         above = usage.sum(axis=0)[801:] > high[800:-1]
         assert above.mean() == pytest.approx(0.1, abs=0.03), name
 
 
-def test_forecasts_of_a_store(cell: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: F811
+def test_forecasts_of_a_store(
+    cell: Path,  # noqa: F811
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     path = str(tmp_path / "model.joblib")
     FORECAST.run(cell, forecasters=("boosting", "seasonal"), folds=1, save=path)
-    policies = [f"--policy=forecast:by={name}" for name in ("boosting", "seasonal", "autoregression")]
+    policies = [
+        f"--policy=forecast:by={name}" for name in ("boosting", "seasonal", "autoregression")
+    ]
     with pytest.raises(SystemExit) as caught:
-        main(["overcommit", str(cell), *policies, "--resource=cpu", "--horizon=1h", f"--model={path}", "--json"])
+        main(
+            [
+                "overcommit",
+                str(cell),
+                *policies,
+                "--resource=cpu",
+                "--horizon=1h",
+                f"--model={path}",
+                "--json",
+            ]
+        )
     printed = capsys.readouterr()
     assert caught.value.code == 0, printed.err
     rows = {row["policy"]: row for row in json.loads(printed.out)["rows"]}
-    cold = {name: rows[f"forecast:by={name},rho=0.01"]["cold"] for name in ("boosting", "seasonal", "autoregression")}
+    cold = {
+        name: rows[f"forecast:by={name},rho=0.01"]["cold"]
+        for name in ("boosting", "seasonal", "autoregression")
+    }
     # 192 slots: what was saved knows 96 of them, and tells from the end of the last of these on.
     assert cold["boosting"] == cold["seasonal"] == pytest.approx(95 / 192)
     # Six tasks have 150 examples by slot 48.
     assert cold["autoregression"] == pytest.approx(47 / 192)
     assert all(row["savings"] > 0.2 for row in rows.values())
     with pytest.raises(SystemExit) as caught:
-        main(["overcommit", str(cell), "--policy=forecast", "--resource=cpu", "--explain=1", "--at=10h", "--json"])
+        main(
+            [
+                "overcommit",
+                str(cell),
+                "--policy=forecast",
+                "--resource=cpu",
+                "--explain=1",
+                "--at=10h",
+                "--json",
+            ]
+        )
     terms = {row["term"]: row["value"] for row in json.loads(capsys.readouterr().out)}
     assert 0 < terms["predicted peak"] < terms["sum of the limits"]
 

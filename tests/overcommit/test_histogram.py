@@ -51,7 +51,9 @@ BEGIN = 342935.525
 
 def test_an_empty_histogram_has_percentile_zero() -> None:
     for half_life in (1.0, FOREVER):
-        assert [Histogram(TEN, half_life).percentile(p) for p in (-0.5, 0.0, 0.5, 1.0, 1.5)] == [0.0] * 5
+        assert [Histogram(TEN, half_life).percentile(p) for p in (-0.5, 0.0, 0.5, 1.0, 1.5)] == [
+            0.0
+        ] * 5
 
 
 def test_percentiles_without_decay() -> None:
@@ -124,7 +126,12 @@ def test_exponential_buckets_grow_by_five_percent() -> None:
     buckets = Buckets.exponential(1000.0, 0.01)
     assert buckets.n == math.ceil(math.log(1000 * 0.05 / 0.01 + 1) / math.log(1.05)) + 1 == 176
     histogram = Histogram(buckets)
-    for value, edge in ((0.0, 0.01), (0.0099, 0.01), (0.0101, 0.0205), (1.0, 0.01 * (1.05**37 - 1) / 0.05)):
+    for value, edge in (
+        (0.0, 0.01),
+        (0.0099, 0.01),
+        (0.0101, 0.0205),
+        (1.0, 0.01 * (1.05**37 - 1) / 0.05),
+    ):
         histogram = Histogram(buckets)
         histogram.add(value)
         assert histogram.percentile(0.5) == pytest.approx(edge, rel=1e-12)

@@ -69,7 +69,9 @@ def koordinator(machine: Machine, cores: float) -> list[float]:
             if usage is None or slot - first[task] < 288:
                 by_task += limit
             else:
-                rows = [(at, value * cores) for at, value, _ in machine.history(task, slot, math.inf)]
+                rows = [
+                    (at, value * cores) for at, value, _ in machine.history(task, slot, math.inf)
+                ]
                 by_task += min(limit, 1.1 * percentile(rows, slot) / cores)
         by_class = 0.0
         if used:

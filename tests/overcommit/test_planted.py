@@ -28,7 +28,9 @@ def peaks(policy: str) -> list[float]:
 
 def test_the_history_of_a_task_survives_a_missing_slot() -> None:
     # In slot 6 the history of 25 minutes reaches back to slot 2: (.4 + .2 + .1) has three samples, mean .2333 of .25.
-    assert peaks("average:warmup=10m") == pytest.approx([0.5, 0.15, 0.7 / 3, 0.9 / 4 + 1.0, 1.0 / 5, 0.25, 0.0])
+    assert peaks("average:warmup=10m") == pytest.approx(
+        [0.5, 0.15, 0.7 / 3, 0.9 / 4 + 1.0, 1.0 / 5, 0.25, 0.0]
+    )
     assert peaks("max:warmup=10m") == pytest.approx([0.5, 0.2, 0.4, 0.4 + 1.0, 0.4, 0.25, 0.0])
 
 
@@ -37,7 +39,9 @@ def test_a_task_without_usage_counts_its_limit() -> None:
 
 
 def test_the_deviation_of_one_sample_is_nothing() -> None:
-    assert peaks("nsigma:n=5,history=5m,warmup=5m") == pytest.approx([0.1, 0.2, 0.4, 0.5, 0.1, 0.25, 0.0])
+    assert peaks("nsigma:n=5,history=5m,warmup=5m") == pytest.approx(
+        [0.1, 0.2, 0.4, 0.5, 0.1, 0.25, 0.0]
+    )
 
 
 def test_with_every_task_cold_limits_are_promised() -> None:
@@ -77,14 +81,26 @@ def test_the_order_of_policies_does_not_matter() -> None:
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        ("sigma", "--policy: no such policy: expected one of average, borg, convolution, forecast, gpa"),
-        ("nsigma:m=1", "--policy: nsigma has no such parameter: expected one of n, history, warmup, got nsigma:m=1"),
+        (
+            "sigma",
+            "--policy: no such policy: expected one of average, borg, convolution, forecast, gpa",
+        ),
+        (
+            "nsigma:m=1",
+            "--policy: nsigma has no such parameter: expected one of n, history, warmup, got nsigma:m=1",
+        ),
         ("limit:m=1", "--policy: limit has no such parameter: expected none, got limit:m=1"),
         ("nsigma:n=x", "--policy: n is not a number: got nsigma:n=x"),
         ("nsigma:n=-1", "--policy: n out of range: expected 0 or more, got -1"),
-        ("nsigma:history=10s", "--policy: history is shorter than a slot: expected 5m or more, got nsigma:history=10s"),
+        (
+            "nsigma:history=10s",
+            "--policy: history is shorter than a slot: expected 5m or more, got nsigma:history=10s",
+        ),
         ("forecast:rho=0", "--policy: rho out of range: expected above 0 and below 1, got 0"),
-        ("forecast:of=x", "--policy: forecast has no such parameter: expected one of by, rho, got forecast:of=x"),
+        (
+            "forecast:of=x",
+            "--policy: forecast has no such parameter: expected one of by, rho, got forecast:of=x",
+        ),
         (
             "koordinator-batch:calculate=x",
             "--policy: calculate out of range: expected usage, request or maxUsageRequest, got x",
@@ -92,7 +108,10 @@ def test_the_order_of_policies_does_not_matter() -> None:
         ("borg:phi=0", "--policy: phi out of range: expected above 0 and at most 1, got 0"),
         ("gpa:rho=1", "--policy: rho out of range: expected above 0 and below 1, got 1"),
         ("convolution:rho=0", "--policy: rho out of range: expected above 0 and below 1, got 0"),
-        ("saddlepoint:rho=0.5", "--policy: rho out of range: expected above 0 and below 0.5, got 0.5"),
+        (
+            "saddlepoint:rho=0.5",
+            "--policy: rho out of range: expected above 0 and below 0.5, got 0.5",
+        ),
         ("online-gpa:prior=-1", "--policy: prior out of range: expected 0 or more, got -1"),
         ("online-gpa:rho=1", "--policy: rho out of range: expected above 0 and below 1, got 1"),
         ("task-percentile:q=101", "--policy: q out of range: expected 0 to 100, got 101"),
@@ -111,5 +130,9 @@ def test_both_ends_are_percentiles() -> None:
 
 
 def test_a_label_reads_back() -> None:
-    for text in ("nsigma:n=3,history=10h,warmup=2h", "borg:phi=0.9+limit", "gpa:rho=1e-06,history=1d,warmup=2h"):
+    for text in (
+        "nsigma:n=3,history=10h,warmup=2h",
+        "borg:phi=0.9+limit",
+        "gpa:rho=1e-06,history=1d,warmup=2h",
+    ):
         assert parse_policy(text).label == text

@@ -25,13 +25,19 @@ HOUR = 3600
 
 def pool(cell: dict[int, list[tuple[int, float]]], owner: list[int], *, accumulated: bool) -> Pool:
     """Hour and usage by owner."""
-    found = {(number, hour): [u for at, u in rows if at == hour] for number, rows in cell.items() for hour, _ in rows}
+    found = {
+        (number, hour): [u for at, u in rows if at == hour]
+        for number, rows in cell.items()
+        for hour, _ in rows
+    }
     key = np.array([number * 2**20 + hour for number, hour in sorted(found)], np.int64)
     values = [np.array(found[each]) for each in sorted(found)]
     moments = [(len(each), each.mean(), ((each - each.mean()) ** 2).sum()) for each in values]
     columns = [np.array(column, float) for column in zip(*moments, strict=True)]
     return Pool(
-        np.array(owner, np.int64), key, Moments(*(_accumulated(key // 2**20, *columns) if accumulated else columns))
+        np.array(owner, np.int64),
+        key,
+        Moments(*(_accumulated(key // 2**20, *columns) if accumulated else columns)),
     )
 
 
@@ -42,7 +48,10 @@ def test_online_gpa_equals_its_definition(prior: int) -> None:
         machine, draw = random_machine(seed), random.Random(seed)
         # Tasks 0 to 5 have a name; some names are used in some hours, before and after what is predicted.
         names = {task: draw.choice("ab") for task in range(6)}
-        used = {number: [(draw.randrange(5), 0.3 * draw.random()) for _ in range(6)] for number in (0, 1)}
+        used = {
+            number: [(draw.randrange(5), 0.3 * draw.random()) for _ in range(6)]
+            for number in (0, 1)
+        }
         cell = {100 + number: rows for number, rows in used.items() if number != seed % 2}
         named = names | {100: "a", 101: "b"}
         owner = ["ab".index(names[task]) if task in names else -1 for task in range(8)]
@@ -75,7 +84,9 @@ def test_katalysts_hours_equal_their_definition() -> None:
     by_task = {0: jobs[0], 1: jobs[0], 2: jobs[1]}
     for n in (0.0, 3.0):
         found = parse_policy(f"katalyst-hourly:n={n}").predict(block).peak
-        np.testing.assert_allclose(found, plain.katalyst_hourly(machine, by_task, n), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            found, plain.katalyst_hourly(machine, by_task, n), rtol=1e-12, atol=1e-12
+        )
 
 
 def test_a_job_is_young_until_its_hours_are_a_day_apart() -> None:
@@ -90,7 +101,9 @@ def test_a_job_is_young_until_its_hours_are_a_day_apart() -> None:
 def test_a_task_without_a_prior_is_cold_until_it_is_warm() -> None:
     nothing = Pool(np.array([-1]), np.empty(0, np.int64), Moments(*np.empty((3, 0))))
     machine = Machine({0: {0: (0.1, 0.5)}, 1: {0: (None, 0.5)}, 2: {0: (0.1, 0.5)}}, 3)
-    found = parse_policy("online-gpa:warmup=10m").predict(replace(machine.block(), pools={"names": nothing}))
+    found = parse_policy("online-gpa:warmup=10m").predict(
+        replace(machine.block(), pools={"names": nothing})
+    )
     # Its limit twice, then its mean; of the cold samples one was measured.
     assert (found.peak.tolist(), found.n_cold) == ([0.5, 0.5, 0.1], 1)
 
@@ -126,7 +139,9 @@ def cell(tmp_path: Path) -> Path:
         (3, 0, 300, 0.375),
     ):
         window(job, task, begin, value)
-    job_events = [f"{600 * SECOND},,{job},0,{user},1,x,n" for job, user in ((1, "u"), (2, "u"), (3, "v"))]
+    job_events = [
+        f"{600 * SECOND},,{job},0,{user},1,x,n" for job, user in ((1, "u"), (2, "u"), (3, "v"))
+    ]
     return store(
         tmp_path,
         machine_events=["0,1,0,PLATFORM,1,1"],
@@ -156,7 +171,11 @@ def test_pools_of_a_store(cell: Path) -> None:
 
 
 def test_policies_that_pool_are_replayed_but_not_without_the_time(cell: Path) -> None:
-    asked = {"resources": ("cpu",), "horizon": 300 * SECOND, "policies": ("online-gpa+limit", "katalyst-hourly")}
+    asked = {
+        "resources": ("cpu",),
+        "horizon": 300 * SECOND,
+        "policies": ("online-gpa+limit", "katalyst-hourly"),
+    }
     rows = REPLAY.run(cell, **asked).table.to_pylist()
     assert {row["family"] for row in rows} == {"maximum of several", "katalyst-hourly"}
     with pytest.raises(UsageError) as caught:

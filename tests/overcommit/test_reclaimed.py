@@ -26,14 +26,20 @@ Task = tuple[int, float, dict[int, float | None]]
 
 
 def machine(tasks: list[Task], n_slots: int, capacity: float = 1.0) -> Block:
-    rows = [(k, slot, used, limit, p) for k, (p, limit, usage) in enumerate(tasks) for slot, used in usage.items()]
+    rows = [
+        (k, slot, used, limit, p)
+        for k, (p, limit, usage) in enumerate(tasks)
+        for slot, used in usage.items()
+    ]
     task, slot, used, limit, priority = (np.array(column) for column in zip(*rows, strict=True))
     known = np.array([value is not None for value in used])
     usage = np.array([0.0 if value is None else value for value in used])
     samples = Samples(task.astype(np.int64), slot.astype(np.int64), usage, limit.astype(np.float64))
     slots = np.unique(slot)
     numbers = np.arange(len(tasks))
-    return Block(samples, known, priority.astype(np.int64), numbers, n_slots, np.full(len(slots), capacity))
+    return Block(
+        samples, known, priority.astype(np.int64), numbers, n_slots, np.full(len(slots), capacity)
+    )
 
 
 judge = partial(priced, horizon=1, predictions=(), lowest=PRODUCTION)
@@ -55,7 +61,10 @@ def test_a_machine_by_hand() -> None:
 def test_what_comes_first_and_what_goes_first() -> None:
     """Of two with one priority the one longer there is admitted; where production grows, the youngest goes."""
     production = (PRODUCTION, 0.7, {0: 0.0, 1: 0.0, 2: 0.7, 3: 0.7})
-    first, second = (0, 0.3, dict.fromkeys(range(4), 0.0)), (0, 0.3, dict.fromkeys(range(1, 4), 0.0))
+    first, second = (
+        (0, 0.3, dict.fromkeys(range(4), 0.0)),
+        (0, 0.3, dict.fromkeys(range(1, 4), 0.0)),
+    )
     found = judge(machine([second, first, production], 4), policies=(EAGER,))[0]
     # Slot 0: reserved .7, the first enters.  Slot 1: .35, the second too.  Slot 2: .175.  Slot 3: .7, one must go.
     assert found[6:] == pytest.approx([0.3 * (1 + 2 + 2 + 1), 6, 1])
@@ -178,5 +187,7 @@ def test_a_negative_margin_is_refused() -> None:
 
 def test_without_production_nothing_is_best_effort() -> None:
     cell = cast("Cell", SimpleNamespace(dialect=dialect("swf")))
-    with pytest.raises(NotApplicable, match="the trace has no tier production, so nothing in it is best effort"):
+    with pytest.raises(
+        NotApplicable, match="the trace has no tier production, so nothing in it is best effort"
+    ):
         RECLAIMED.rows(Part(cell, "all", "cpu", (), 1, lambda *step: None), (), Setting())

@@ -43,10 +43,14 @@ PLAIN = {
     ("vpa", "cpu"): histogram(0.9, 288, exponential(0.01), 1.15, least=0.025),
     ("koordinator", "cpu"): histogram(0.95, 144, exponential(0.025), 1.1, patience=288),
     ("koordinator", "memory"): histogram(0.98, 288, exponential(5 * MEBIBYTE), 1.1, patience=288),
-    ("katalyst", "cpu"): histogram(0.9, 288, exponential(0.01), 1.0, weight=lambda v: max(v, 0.1), patience=288),
+    ("katalyst", "cpu"): histogram(
+        0.9, 288, exponential(0.01), 1.0, weight=lambda v: max(v, 0.1), patience=288
+    ),
     ("crane", "cpu"): histogram(0.99, math.inf, linear(0.1), 1.15, weight=lambda v: max(v, 1e-5)),
     ("crane", "memory"): histogram(0.99, math.inf, linear(100 * MEBIBYTE), 1.15),
-    ("crane-configured", "cpu"): histogram(0.99, 288, linear(0.1), 1.15, weight=lambda v: max(v, 1e-5)),
+    ("crane-configured", "cpu"): histogram(
+        0.99, 288, linear(0.1), 1.15, weight=lambda v: max(v, 1e-5)
+    ),
     ("crane-configured", "memory"): histogram(0.99, 576, linear(100 * MEBIBYTE), 1.15),
 }
 
@@ -65,18 +69,41 @@ def test_histograms_equal_their_definition(name: str, resource: str) -> None:
 
 def test_katalysts_memory_is_the_peak_of_each_hour_once_it_has_ended() -> None:
     # An hour of 1e8, one of 2e8 with a peak of 4e8, and a day and an hour later one of 3e8.
-    values = [(0, 1e8), (11, 1e8), (12, 2e8), (20, 4e8), (23, 2e8), (300, 3e8), (311, 1e8), (312, 1e8), (640, 2e8)]
-    rows = [(0, slot, task, value / (1 + task)) for slot, value in values for task in (0, 1)] + [(1, 313, 5, 1e8)]
+    values = [
+        (0, 1e8),
+        (11, 1e8),
+        (12, 2e8),
+        (20, 4e8),
+        (23, 2e8),
+        (300, 3e8),
+        (311, 1e8),
+        (312, 1e8),
+        (640, 2e8),
+    ]
+    rows = [(0, slot, task, value / (1 + task)) for slot, value in values for task in (0, 1)] + [
+        (1, 313, 5, 1e8)
+    ]
     found = KINDS["katalyst"]().recommend(samples_of(rows, "memory"))
     edge = exponential(1e7)
     peaks = [(11, 1e8, 1.0), (23, 4e8, 1.0), (311, 3e8, 1.0), (312, 1e8, 1.0)]
     # A day after the first sample is first reached by the hour that ends with slot 311.
-    expected = [math.nan] * 6 + [percentile(peaks[:3], 0.9, 288, edge)] * 2 + [percentile(peaks, 0.9, 288, edge)]
-    np.testing.assert_allclose(found, [value for value in expected for _ in (0, 1)] + [math.nan], rtol=1e-12)
+    expected = (
+        [math.nan] * 6
+        + [percentile(peaks[:3], 0.9, 288, edge)] * 2
+        + [percentile(peaks, 0.9, 288, edge)]
+    )
+    np.testing.assert_allclose(
+        found, [value for value in expected for _ in (0, 1)] + [math.nan], rtol=1e-12
+    )
     # One slot earlier the span is a slot short of a day.
     rows = [(0, slot, 0, 1e8) for slot in (0, 287, 288, 299)]
     assert np.isnan(KINDS["katalyst"]().recommend(samples_of(rows[:2], "memory"))).all()
-    assert np.isnan(KINDS["katalyst"]().recommend(samples_of(rows, "memory"))).tolist() == [True, True, True, False]
+    assert np.isnan(KINDS["katalyst"]().recommend(samples_of(rows, "memory"))).tolist() == [
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_crane_forgets_after_seven_days() -> None:
@@ -87,9 +114,13 @@ def test_crane_forgets_after_seven_days() -> None:
     # With a half-life, too; another job begins with nothing.
     rows += [(1, 5, 1, 0.35), (1, 3000, 1, 0.35)]
     found = KINDS["crane-configured"]().recommend(samples_of(rows, "cpu"))
-    assert found[2:].tolist() == pytest.approx([1.15 * upper for upper in (2.1, 0.4, 0.4, 0.4, 0.4)])
+    assert found[2:].tolist() == pytest.approx(
+        [1.15 * upper for upper in (2.1, 0.4, 0.4, 0.4, 0.4)]
+    )
     # After a week without any samples only the new one is there.
-    found = KINDS["crane"]().recommend(samples_of([(0, 0, 0, 2.0), (0, 3, 0, 1.5), (0, 9000, 0, 0.35)], "cpu"))
+    found = KINDS["crane"]().recommend(
+        samples_of([(0, 0, 0, 2.0), (0, 3, 0, 1.5), (0, 9000, 0, 0.35)], "cpu")
+    )
     assert found.tolist() == pytest.approx([1.15 * upper for upper in (2.1, 2.1, 0.4)])
 
 
@@ -97,7 +128,10 @@ def test_hpa_by_hand() -> None:
     # Two tasks of .5 core. Load .8 of 1: m/m* = 1. Then 1.2: 1.5, so three replicas. Then 1.3 of 1.5: 1.083 is within
     # the tolerance. Then .3: .25, so one; another job begins with its one task, and one replica is the least.
     values = [(0, 0.4), (1, 0.6), (2, 0.65), (3, 0.15)]
-    rows = [(0, slot, task, value) for slot, value in values for task in (0, 1)] + [(1, 0, 5, 0.1), (1, 9, 5, 0.0)]
+    rows = [(0, slot, task, value) for slot, value in values for task in (0, 1)] + [
+        (1, 0, 5, 0.1),
+        (1, 9, 5, 0.0),
+    ]
     found = Recommender.parsed("hpa").recommend(samples_of(rows, "cpu"))
     assert found.tolist() == pytest.approx([0.5] * 2 + [0.75] * 4 + [0.25] * 2 + [0.5, 0.5])
     # A request of nothing has no utilization.
@@ -115,9 +149,18 @@ def test_hpa_by_hand() -> None:
             "large_margin, growth, got autopilot:q=1",
         ),
         ("autopilot:growth=1", "--recommender: growth out of range: expected above 1, got 1"),
-        ("autopilot:large=0", "--recommender: large out of range: expected above 0 and at most 1, got 0"),
-        ("autopilot-argmin:model=-1", "--recommender: model out of range: expected 0 or more, got -1"),
-        ("hpa:target=0", "--recommender: target out of range: expected above 0 and at most 1, got 0"),
+        (
+            "autopilot:large=0",
+            "--recommender: large out of range: expected above 0 and at most 1, got 0",
+        ),
+        (
+            "autopilot-argmin:model=-1",
+            "--recommender: model out of range: expected 0 or more, got -1",
+        ),
+        (
+            "hpa:target=0",
+            "--recommender: target out of range: expected above 0 and at most 1, got 0",
+        ),
         ("crane:x=1", "--recommender: crane has no such parameter: expected none, got crane:x=1"),
     ],
 )

@@ -16,12 +16,18 @@ from tests.overcommit import plain
 from tests.overcommit.plain import Machine
 
 POLICIES: dict[str, Callable[[Machine], list[float]]] = {
-    "limit": lambda m: [sum(limit for _, limit in m.samples[slot].values()) for slot in sorted(m.samples)],
-    "borg:phi=0.8": lambda m: [0.8 * sum(limit for _, limit in m.samples[slot].values()) for slot in sorted(m.samples)],
+    "limit": lambda m: [
+        sum(limit for _, limit in m.samples[slot].values()) for slot in sorted(m.samples)
+    ],
+    "borg:phi=0.8": lambda m: [
+        0.8 * sum(limit for _, limit in m.samples[slot].values()) for slot in sorted(m.samples)
+    ],
     "max:warmup=15m": lambda m: plain.ever(m, 3, max),
     "average:warmup=15m": lambda m: plain.ever(m, 3, statistics.fmean),
     "task-percentile:q=90,history=50m,warmup=10m": lambda m: plain.task_percentile(m, 90, 10, 2),
-    "machine-percentile:q=90,history=50m,warmup=10m": lambda m: plain.machine_percentile(m, 90, 10, 2),
+    "machine-percentile:q=90,history=50m,warmup=10m": lambda m: plain.machine_percentile(
+        m, 90, 10, 2
+    ),
     "nsigma:n=1.5,history=50m,warmup=5m": lambda m: plain.n_sigma(m, 1.5, 10, 1),
     "gpa:rho=0.05,history=50m,warmup=10m": lambda m: plain.gpa(m, 0.05, 10, 2),
     "convolution:rho=0.05,history=50m,warmup=10m": lambda m: plain.convolution(m, 0.05, 10, 2),
@@ -60,8 +66,14 @@ def test_policies_equal_their_definitions(policy: str) -> None:
 def test_the_saddlepoint_equals_its_definition(rho: float) -> None:
     for seed in range(5):
         machine = random_machine(seed)
-        found = parse_policy(f"saddlepoint:rho={rho},history=50m,warmup=10m").predict(machine.block()).peak
-        np.testing.assert_allclose(found, plain.saddlepoint(machine, rho, 10, 2), rtol=1e-9, atol=1e-9)
+        found = (
+            parse_policy(f"saddlepoint:rho={rho},history=50m,warmup=10m")
+            .predict(machine.block())
+            .peak
+        )
+        np.testing.assert_allclose(
+            found, plain.saddlepoint(machine, rho, 10, 2), rtol=1e-9, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("horizon", [1, 7, 30])
@@ -70,14 +82,19 @@ def test_the_oracle_equals_its_definition(horizon: int) -> None:
         machine = random_machine(seed)
         expected = [max(machine.futures(slot, horizon)) for slot in machine.judged(horizon)]
         block = machine.block()
-        np.testing.assert_allclose(oracle(block.all, horizon, block.n_slots), expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            oracle(block.all, horizon, block.n_slots), expected, rtol=1e-12, atol=1e-12
+        )
 
 
-def plain_scores(machine: Machine, peaks: list[float], horizon: int, priority: dict[int, int]) -> dict[str, float]:
+def plain_scores(
+    machine: Machine, peaks: list[float], horizon: int, priority: dict[int, int]
+) -> dict[str, float]:
     slots = sorted(machine.samples)
     limits = [sum(limit for _, limit in machine.samples[slot].values()) for slot in slots]
     found: dict[str, float] = dict.fromkeys(
-        ("violations", "severity", "saved", "clipped", "changes", "overload", "excess", "kills"), 0.0
+        ("violations", "severity", "saved", "clipped", "changes", "overload", "excess", "kills"),
+        0.0,
     )
     judged = machine.judged(horizon)
     for j, slot in enumerate(judged):
@@ -94,7 +111,11 @@ def plain_scores(machine: Machine, peaks: list[float], horizon: int, priority: d
         if j + 1 < len(judged) and judged[j + 1] == slot + 1:
             found["changes"] += abs(peaks[j + 1] - peak) > 0.05 * peak
         after = machine.samples.get(slot + 1, {})
-        alive = [(priority[task], -(after[task][0] or 0.0)) for task in machine.samples[slot] if task in after]
+        alive = [
+            (priority[task], -(after[task][0] or 0.0))
+            for task in machine.samples[slot]
+            if task in after
+        ]
         total = -sum(usage for _, usage in alive)
         for _, usage in sorted(alive):
             if total * 1.0 - peak <= 1e-9:
@@ -147,8 +168,13 @@ def test_googles_simulator_equals_its_definition() -> None:
         }
         steps, split = as_in_googles_simulator(machine)
         literal = machine.block().without_gaps()
-        for policy in ("nsigma:n=1.5,history=50m,warmup=5m", "task-percentile:q=90,history=50m,warmup=10m"):
+        for policy in (
+            "nsigma:n=1.5,history=50m,warmup=5m",
+            "task-percentile:q=90,history=50m,warmup=10m",
+        ):
             found = parse_policy(policy).predict(literal.forgetful()).peak
             np.testing.assert_allclose(found, POLICIES[policy](split), rtol=1e-12, atol=1e-12)
         expected = [max(steps.futures(step, 7)) for step in steps.judged(7)]
-        np.testing.assert_allclose(oracle(literal.all, 7, literal.n_slots), expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            oracle(literal.all, 7, literal.n_slots), expected, rtol=1e-12, atol=1e-12
+        )

@@ -36,7 +36,9 @@ ALL = {"resource": "cpu", "tasks": "all", "shape": "all", "horizon": 12}
         ((2, 1, 1), (2, 4, 2), 0.5, 3**0.5 / 8 * 4.30265),
     ],
 )
-def test_the_interval_of_a_ratio(parts: tuple[int], wholes: tuple[int], found: float, error: float) -> None:
+def test_the_interval_of_a_ratio(
+    parts: tuple[int], wholes: tuple[int], found: float, error: float
+) -> None:
     expected = (found, found - error, found + error)
     assert ratio(np.array(parts), np.array(wholes)) == pytest.approx(expected, rel=1e-4)
 
@@ -57,7 +59,9 @@ def test_policies_of_high_priority_are_judged_on_that_alone() -> None:
 def test_a_target_is_a_rate_above_0_and_below_1(target: float) -> None:
     with pytest.raises(UsageError) as caught:
         Setting(target=target)
-    assert str(caught.value) == f"--target: not a rate: expected above 0 and below 1, got {target:g}"
+    assert (
+        str(caught.value) == f"--target: not a rate: expected above 0 and below 1, got {target:g}"
+    )
 
 
 def scores(*machines: tuple[int, int, float, float]) -> np.ndarray:
@@ -74,7 +78,12 @@ def scores(*machines: tuple[int, int, float, float]) -> np.ndarray:
 def test_machines_without_judged_slots_do_not_count() -> None:
     policy = [parse_policy("nsigma:history=10h")]
     (row,) = rows_of(scores((10, 1, 10, 5), (0, 0, 0, 0), (10, 3, 10, 7)), policy, ALL)
-    assert (row["machines"], row["instants"], row["rate"], row["savings"]) == (2, 20, 0.2, pytest.approx(0.4))
+    assert (row["machines"], row["instants"], row["rate"], row["savings"]) == (
+        2,
+        20,
+        0.2,
+        pytest.approx(0.4),
+    )
     # Rates of .1 and .3; an interval never leaves 0 to 1.
     assert (row["rate_p50"], row["rate_p90"], row["rate_worst"]) == pytest.approx((0.2, 0.28, 0.3))
     assert (row["rate_low"], row["rate_high"]) == (0.0, 1.0)
@@ -89,14 +98,25 @@ def test_a_single_violation_has_a_severity() -> None:
     found = scores((10, 1, 0.5, 0.25))
     found["severity"], found["excess"], found["over"] = 0.25, 0.125, 1
     (row,) = rows_of(found, [parse_policy("limit")], ALL)
-    assert (row["severity_given"], row["excess"], row["savings"], row["usable"]) == (0.25, 0.125, 0.5, 1.0)
+    assert (row["severity_given"], row["excess"], row["savings"], row["usable"]) == (
+        0.25,
+        0.125,
+        0.5,
+        1.0,
+    )
     (row,) = rows_of(scores((10, 0, 0, 0)), [parse_policy("limit")], ALL)
     assert [row[name] for name in ("severity_given", "excess", "savings", "usable")] == [None] * 4
 
 
 def test_shares_of_samples_and_days() -> None:
     found = scores((10, 1, 10, 5), (10, 3, 10, 7))
-    found["samples"], found["cold"], found["kills"], found["pairs"], found["changes"] = [[6], [10]], [[1], [3]], 2, 9, 3
+    found["samples"], found["cold"], found["kills"], found["pairs"], found["changes"] = (
+        [[6], [10]],
+        [[1], [3]],
+        2,
+        9,
+        3,
+    )
     (row,) = rows_of(found, [parse_policy("limit")], {**ALL, "resource": "memory"})
     assert (row["cold"], row["kills"], row["changes"]) == (4 / 16, 288 * 4 / 16, 288 * 6 / 18)
 
@@ -119,7 +139,9 @@ def test_what_is_above_a_prediction_is_told_as_a_share_of_the_machine() -> None:
         ("2019", "high", (116, 2**31)),
     ],
 )
-def test_the_priorities_of_a_choice_of_tasks(trace: str, tasks: str, expected: tuple[int, int]) -> None:
+def test_the_priorities_of_a_choice_of_tasks(
+    trace: str, tasks: str, expected: tuple[int, int]
+) -> None:
     assert priorities(find_dialect(trace), tasks) == expected
 
 
@@ -138,10 +160,14 @@ def test_samples_are_cold_until_a_task_is_warm(policy: str) -> None:
 
 @pytest.mark.parametrize("is_literal", [False, True])
 @pytest.mark.parametrize("is_capped", [False, True])
-def test_policies_see_what_is_capped_and_what_the_simulator_remembers(*, is_capped: bool, is_literal: bool) -> None:
+def test_policies_see_what_is_capped_and_what_the_simulator_remembers(
+    *, is_capped: bool, is_literal: bool
+) -> None:
     # A task misses slot 1: the simulator has another one in slot 2.
     block = Machine({0: {0: (0.75, 0.5)}, 2: {0: (0.25, 0.5)}}, 3).block()
-    cell = Cell(*cast(tuple[Any, Any, Any], (None, None, None)), is_capped=is_capped, is_literal=is_literal)
+    cell = Cell(
+        *cast(tuple[Any, Any, Any], (None, None, None)), is_capped=is_capped, is_literal=is_literal
+    )
     seen = cell.seen(block).all
     assert seen.usage.tolist() == [0.5 if is_capped else 0.75, 0.25]
     assert seen.task.tolist() == ([0, 1] if is_literal else [0, 0])
@@ -173,25 +199,41 @@ def test_a_replay_says_how_many_machines_are_done() -> None:
 
 def test_the_last_metric_that_is_named_of_a_resource_is_taken() -> None:
     setting, google = Setting(metrics=("average_cpu", "maximum_cpu")), find_dialect("2011")
-    assert [setting.metric(google, name).name for name in ("cpu", "memory")] == ["maximum_cpu", "average_memory"]
+    assert [setting.metric(google, name).name for name in ("cpu", "memory")] == [
+        "maximum_cpu",
+        "average_memory",
+    ]
 
 
 def test_the_front_is_who_saves_as_much_with_fewer_violations() -> None:
-    given = [(10, 2, 10, 5), (10, 2, 10, 6), (10, 3, 10, 5), (10, 1, 10, 7), (10, 2, 10, 5), (10, 0, 10, 10)]
+    given = [
+        (10, 2, 10, 5),
+        (10, 2, 10, 6),
+        (10, 3, 10, 5),
+        (10, 1, 10, 7),
+        (10, 2, 10, 5),
+        (10, 0, 10, 10),
+    ]
     found = np.concatenate([scores(each) for each in given], axis=1)
     rows = rows_of(found, [parse_policy("limit")] * len(given), ALL)
     # The second saves less than the first, the third violates more often; the last two are as good as any.
     assert [row["is_on_front"] for row in rows] == [True, False, False, True, True, True]
     # Without limits nothing is saved, and nothing is better than it.
     rows = rows_of(
-        np.concatenate([scores((10, 0, 0, 0)), scores((10, 1, 0, 0))], axis=1), [parse_policy("limit")] * 2, ALL
+        np.concatenate([scores((10, 0, 0, 0)), scores((10, 1, 0, 0))], axis=1),
+        [parse_policy("limit")] * 2,
+        ALL,
     )
     assert [(row["savings"], row["is_on_front"]) for row in rows] == [(None, True), (None, True)]
 
 
 def test_only_what_is_above_rounding_is_a_violation() -> None:
     # Bounds of 1 less a ten-billionth and less a hundred-millionth.
-    assert is_short(np.ones(3), np.array([1.0, 1 - 1e-10, 1 - 1e-8])).tolist() == [False, False, True]
+    assert is_short(np.ones(3), np.array([1.0, 1 - 1e-10, 1 - 1e-8])).tolist() == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_claims_read_their_policy_on_all_tasks_and_machines() -> None:
@@ -209,7 +251,10 @@ def test_claims_read_their_policy_on_all_tasks_and_machines() -> None:
         {**base, "policy": paper, "clipped": 0.94},
         {**base, "policy": other, "usable": 0.12},
     ]
-    assert (usable.measure(pa.Table.from_pylist(rows)), clipped.measure(pa.Table.from_pylist(rows))) == (0.12, 0.94)
+    assert (
+        usable.measure(pa.Table.from_pylist(rows)),
+        clipped.measure(pa.Table.from_pylist(rows)),
+    ) == (0.12, 0.94)
     with pytest.raises(NotApplicable) as caught:
         clipped.measure(pa.Table.from_pylist(rows[:-2]))
     assert str(caught.value) == "the policy of the claim was not replayed"

@@ -12,7 +12,14 @@ from tests.overcommit.jobs import exponential, percentile, samples_of
 
 def test_vpas_memory_is_a_peak_a_day_that_is_corrected() -> None:
     # The first sample ends its interval at once; the next interval lasts to slot 288, and its peak grows from 2 to 4e8.
-    rows = [(0, 0, 0, 1e8), (0, 1, 0, 2e8), (0, 2, 0, 4e8), (0, 3, 0, 1e8), (0, 288, 0, 3e8), (0, 289, 0, 3e8)]
+    rows = [
+        (0, 0, 0, 1e8),
+        (0, 1, 0, 2e8),
+        (0, 2, 0, 4e8),
+        (0, 3, 0, 1e8),
+        (0, 288, 0, 3e8),
+        (0, 289, 0, 3e8),
+    ]
     found = KINDS["vpa"]().recommend(samples_of(rows, "memory"))
     edge = exponential(1e7)
     peaks = [
@@ -34,7 +41,9 @@ def test_vpas_updater_waits_twelve_hours_within_its_bounds() -> None:
     assert np.isnan(found[:144]).all()
     np.testing.assert_allclose(found[144:], 1.15 * exponential(0.01)(0.3))
     # Two cores: the lower bound, P50·(c/(c + .001))², soon exceeds the request.
-    found = KINDS["vpa-updater"]().recommend(samples_of([(0, slot, 0, 2.0) for slot in range(20)], "cpu"))
+    found = KINDS["vpa-updater"]().recommend(
+        samples_of([(0, slot, 0, 2.0) for slot in range(20)], "cpu")
+    )
     bounds = [
         1.15 * exponential(0.01)(2.0) * (c / (c + 0.001)) ** 2
         for c in (min(s / 288, (s + 1) / 1440) for s in range(20))
@@ -73,7 +82,9 @@ def both(cpu: float, memory: float) -> tuple[JobSamples, JobSamples]:
     """A job with .1, .1 and .3 core in turn and tasks of 3 and 6 GB, whose requests lack shares of the targets."""
     parts = (
         samples_of([(0, slot, 0, 0.1 + 0.2 * (slot % 3 == 2)) for slot in range(200)], "cpu"),
-        samples_of([(0, slot, task, 3e9 * (1 + task)) for slot in range(200) for task in (0, 1)], "memory"),
+        samples_of(
+            [(0, slot, task, 3e9 * (1 + task)) for slot in range(200) for task in (0, 1)], "memory"
+        ),
     )
     targets = 1.15 * exponential(0.01)(0.3), 1.15 * exponential(1e7)(6e9)
     for part, target, share in zip(parts, targets, (cpu, memory), strict=True):
@@ -88,7 +99,10 @@ def test_vpas_updater_adds_up_what_changes() -> None:
     updater = KINDS["vpa-updater"]()
     for one, other in ((cpu, memory), (memory, cpu)):
         assert np.isnan(updater.recommend(one)).all()
-        found, target = updater.recommend(replace(one, beside=(other,))), KINDS["vpa"]().recommend(one)
+        found, target = (
+            updater.recommend(replace(one, beside=(other,))),
+            KINDS["vpa"]().recommend(one),
+        )
         # .12 in all, after 12 h.
         assert np.isnan(found[one.slot < 144]).all()
         np.testing.assert_allclose(found[one.slot >= 144], target[-1])

@@ -33,7 +33,9 @@ def _tracked(folder: str) -> set[str]:
     return {
         str(path.relative_to(ROOT))
         for path in (ROOT / folder).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and not path.name.endswith((".nbi", ".nbc"))
+        if path.is_file()
+        and "__pycache__" not in path.parts
+        and not path.name.endswith((".nbi", ".nbc"))
     }
 
 
@@ -54,11 +56,22 @@ def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
 def test_core_dependencies_have_no_test_or_spark_tools(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        metadata = archive.read(next(n for n in archive.namelist() if n.endswith("/METADATA"))).decode()
+        metadata = archive.read(
+            next(n for n in archive.namelist() if n.endswith("/METADATA"))
+        ).decode()
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist: ")]
     core = {re.split(r"[^\w-]", line.split()[1])[0] for line in needed if "extra ==" not in line}
     assert core >= {"duckdb", "pyarrow", "numpy", "numba", "typer"}
-    assert not core & {"pytest", "torch", "tensorflow-cpu", "pyspark", "pandas", "selenium", "ruff", "hatchling"}
+    assert not core & {
+        "pytest",
+        "torch",
+        "tensorflow-cpu",
+        "pyspark",
+        "pandas",
+        "selenium",
+        "ruff",
+        "hatchling",
+    }
 
 
 def test_the_sdist_builds_the_same_wheel_and_carries_tests_and_docs(built: Path) -> None:

@@ -39,7 +39,9 @@ def test_every_edit_names_its_tests() -> None:
 
 
 def test_every_survivor_has_a_reason() -> None:
-    found = tomllib.loads((ROOT / "tests" / "mutants" / "survivors.toml").read_text()).get("survivor", [])
+    found = tomllib.loads((ROOT / "tests" / "mutants" / "survivors.toml").read_text()).get(
+        "survivor", []
+    )
     assert all(len(entry["reason"]) > 10 for entry in found)
 
 

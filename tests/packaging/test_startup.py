@@ -44,7 +44,9 @@ finally:
 
 
 def _modules(*arguments: str) -> set[str]:
-    done = subprocess.run([sys.executable, "-c", *arguments], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", *arguments], check=True, capture_output=True, text=True
+    )
     return set((done.stderr if len(arguments) > 1 else done.stdout).split())
 
 
@@ -57,14 +59,19 @@ def test_the_first_words_import_nothing_heavy(argument: str) -> None:
     assert not _modules(_MAIN, argument) & HEAVY
 
 
-@pytest.mark.parametrize("command", ["dataset", "export", "ingest", "colocate", "analyze", "report", "demo"])
+@pytest.mark.parametrize(
+    "command", ["dataset", "export", "ingest", "colocate", "analyze", "report", "demo"]
+)
 def test_help_of_a_command_imports_nothing_heavy(command: str) -> None:
     assert not _modules(_MAIN, command, "--help") & HEAVY
 
 
 def test_both_ways_to_start_are_one_program() -> None:
     asked = [[sys.executable, "-m", "borgtrace"], [sys.executable, "-c", _MAIN]]
-    told = [subprocess.run([*way, "--help"], check=True, capture_output=True, text=True).stdout for way in asked]
+    told = [
+        subprocess.run([*way, "--help"], check=True, capture_output=True, text=True).stdout
+        for way in asked
+    ]
     assert told[0] == told[1]
     assert told[0].startswith("Usage: borgtrace [OPTIONS] COMMAND [ARGS]...")
 
@@ -84,6 +91,10 @@ def test_the_shell_completes_commands_and_options(words: str, expected: str) -> 
         "COMP_CWORD": str(len(words.split()) - 1),
     }
     done = subprocess.run(
-        [sys.executable, "-m", "borgtrace"], env=environment, check=True, capture_output=True, text=True
+        [sys.executable, "-m", "borgtrace"],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
     )
     assert done.stdout.split() == [expected]

@@ -24,8 +24,13 @@ Numbers = Sequence[float]
 Q25, Q28, Q2 = 0.00620967, 0.00255513, 0.0227501
 
 
-def room(kind: type[Estimator], state: Numbers, item: Numbers, capacity: float, *parameters: float) -> float:
-    rows = (np.array(values, np.float64) for values in (state, item, [capacity, 99.0], [*parameters, 99.0]))
+def room(
+    kind: type[Estimator], state: Numbers, item: Numbers, capacity: float, *parameters: float
+) -> float:
+    rows = (
+        np.array(values, np.float64)
+        for values in (state, item, [capacity, 99.0], [*parameters, 99.0])
+    )
     return float(kind.slack(*rows))
 
 
@@ -42,7 +47,9 @@ def test_sizes_add_up_to_the_capacity() -> None:
 
 def test_the_gaussian_tail() -> None:
     # Mean .5 and deviation .2: the capacity is 2.5 deviations above.
-    assert room(Gpa, (0.3, 0.03, 9), (0.2, 0.01, 9), 1.0, 0.05) == pytest.approx(0.05 - Q25, rel=1e-5)
+    assert room(Gpa, (0.3, 0.03, 9), (0.2, 0.01, 9), 1.0, 0.05) == pytest.approx(
+        0.05 - Q25, rel=1e-5
+    )
     # Without variance a sum fits up to the capacity.
     assert room(Gpa, (0.5, 0, 9), (0.5, 0, 9), 1.0, 0.05) == 0.05
     assert room(Gpa, (0.5, 0, 9), (0.75, 0, 9), 1.0, 0.05) == -0.95
@@ -70,9 +77,13 @@ def chernoff(state: Numbers, item: Numbers, capacity: float) -> float:
 
 def test_chernoff_takes_the_lowest_exponent() -> None:
     # Rows are the mean, K(2), K(4) and the peak.  2 · 1 less .5 and 4 · 1 less 1.1 are 1.5 and 2.9.
-    assert chernoff((9, 0.3, 0.5, 0.2), (9, 0.2, 0.6, 0.9), 1.0) == pytest.approx(0.1 - math.exp(-2.9))
+    assert chernoff((9, 0.3, 0.5, 0.2), (9, 0.2, 0.6, 0.9), 1.0) == pytest.approx(
+        0.1 - math.exp(-2.9)
+    )
     # Here the first θ is the better one.
-    assert chernoff((9, 0.3, 1.5, 0.2), (9, 0.2, 1.6, 0.9), 1.0) == pytest.approx(0.1 - math.exp(-1.5))
+    assert chernoff((9, 0.3, 1.5, 0.2), (9, 0.2, 1.6, 0.9), 1.0) == pytest.approx(
+        0.1 - math.exp(-1.5)
+    )
     # No exponent is below 0: the bound is 1.
     assert chernoff((9, 1.5, 3.0, 0.2), (9, 1.5, 3.0, 0.9), 1.0) == pytest.approx(0.1 - 1)
 
@@ -99,7 +110,9 @@ def test_covariances_add_to_the_variance() -> None:
     # Tasks that seem to take turns are not believed.
     rows = (np.array(values) for values in (state, [*item[:3], -0.05, -0.05, -0.1], [1.0], [0.1]))
     assert CovarianceGpa.slack(*rows) == pytest.approx(0.1 - tail(0.03))
-    assert joined(CovarianceGpa, state, item) == pytest.approx([0.3, 0.03, together, 0.15, -0.05, 0.3])
+    assert joined(CovarianceGpa, state, item) == pytest.approx(
+        [0.3, 0.03, together, 0.15, -0.05, 0.3]
+    )
     # Without series nothing is shared.
     assert joined(CovarianceGpa, state[:3], item[:3]) == pytest.approx([0.3, 0.03, 0.004])
     for other, expected in ((0.5, 0.1), (0.75, -0.9)):
@@ -130,7 +143,9 @@ def test_where_cornish_fisher_is_no_quantile_peaks_decide() -> None:
     # A third cumulant of .016 is a skewness of 2, with an excess of 0.
     state, item = (0.2, 0.01, 0.006, 0.0, 0.4, 9), (0.1, 0.03, 0.01, 0.0, 0.5, 9)
     assert room(CornishFisher, state, item, 1.0, 2.0) == pytest.approx(0.1)
-    assert room(CornishFisher, (0.2, 0, 0, 0, 9, 9), (0.1, 0, 0, 0, 9, 9), 1.0, 2.0) == pytest.approx(0.7)
+    assert room(
+        CornishFisher, (0.2, 0, 0, 0, 9, 9), (0.1, 0, 0, 0, 9, 9), 1.0, 2.0
+    ) == pytest.approx(0.7)
 
 
 # A grid of eight steps to the capacity: an item of 1 to 7 steps, and a machine that holds 0, 2 or 5.
@@ -160,14 +175,19 @@ def test_the_sum_of_two_distributions(capacity: float, expected: float) -> None:
 
 def test_a_distribution_that_joins() -> None:
     expected = [0.0, 0.2, 0.25, 0.47, 0.55, 0.61, 0.72, 0.84, 0.88]
-    assert joined(Convolution, [1.0, 0.0, 0.0, *BELOW], [2.0, 1.0, 7.0, *CELLS]) == pytest.approx([3, 0, 0, *expected])
+    assert joined(Convolution, [1.0, 0.0, 0.0, *BELOW], [2.0, 1.0, 7.0, *CELLS]) == pytest.approx(
+        [3, 0, 0, *expected]
+    )
 
 
 @pytest.mark.parametrize("shape", [(3,), (3, 0), (3, 1, 1)])
 def test_an_observation_has_values_of_tasks(shape: tuple[int, ...]) -> None:
     with pytest.raises(Exception, match="no observed values: expected shape") as caught:
         Observation(np.zeros(shape, np.float32))
-    assert str(caught.value) == f"observation: no observed values: expected shape (tasks, observations), got {shape}"
+    assert (
+        str(caught.value)
+        == f"observation: no observed values: expected shape (tasks, observations), got {shape}"
+    )
 
 
 def test_percentiles_are_linear_between_values() -> None:
@@ -182,11 +202,18 @@ def test_percentiles_are_linear_between_values() -> None:
 def test_angles_of_generating_functions() -> None:
     # 0, and 25 steps by a third of an octave or so from .5 to 512, over the capacity.
     found = angles(2.0)
-    assert (len(found), found[0], found[1], found[-1]) == (26, 0.0, pytest.approx(0.25), pytest.approx(256.0))
+    assert (len(found), found[0], found[1], found[-1]) == (
+        26,
+        0.0,
+        pytest.approx(0.25),
+        pytest.approx(256.0),
+    )
     assert found[2:] / found[1:-1] == pytest.approx(1024 ** (1 / 24))
 
 
 def test_a_fit_test_of_ones_own_may_divide_by_zero() -> None:
-    slack = slack_kernel(lambda state, item, capacity, parameters: capacity[0] / state[0] - item[0], cached=False)
+    slack = slack_kernel(
+        lambda state, item, capacity, parameters: capacity[0] / state[0] - item[0], cached=False
+    )
     rows = (np.array([value]) for value in (0.0, 1.0, 1.0, 0.0))
     assert slack(*rows) == math.inf

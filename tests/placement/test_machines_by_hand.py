@@ -55,7 +55,8 @@ def test_a_group_shares_no_machine_whatever_its_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("packer", "expected"), [(BEST_FIT, 2), (FIRST_FIT, 1), (packers()["worst-fit"], 1), (packers()["dot-product"], 1)]
+    ("packer", "expected"),
+    [(BEST_FIT, 2), (FIRST_FIT, 1), (packers()["worst-fit"], 1), (packers()["dot-product"], 1)],
 )
 def test_one_item_goes_to_a_machine_that_is_not_barred(packer: Packer, expected: int) -> None:
     # Room of 1, .75, .25 and 0 beyond an item of .25; the first is barred.
@@ -69,20 +70,39 @@ def test_one_item_goes_to_a_machine_that_is_not_barred(packer: Packer, expected:
 
 def test_an_item_that_fills_a_machine_exactly_fits() -> None:
     for packer in (BEST_FIT, FIRST_FIT):
-        assert choose(TEST, packer, column(0.5), np.array([0.5]), column(1.0), np.empty(0), np.zeros(1, np.int64)) == 0
+        assert (
+            choose(
+                TEST,
+                packer,
+                column(0.5),
+                np.array([0.5]),
+                column(1.0),
+                np.empty(0),
+                np.zeros(1, np.int64),
+            )
+            == 0
+        )
 
 
 def test_states_are_summed_up_anew() -> None:
     states = column(7.0, 7.0, 7.0)
     # Machine 2 holds items 0 and 3, machine 0 item 1; machine 1 is left as it is.
     sum_up(
-        *(*TEST.adds, TEST.cuts, column(0.5, 0.25, 9, 0.125), np.array([0, 3, 1]), np.array([0, 2, 3])),
+        *(
+            *TEST.adds,
+            TEST.cuts,
+            column(0.5, 0.25, 9, 0.125),
+            np.array([0, 3, 1]),
+            np.array([0, 2, 3]),
+        ),
         *(np.array([2, 0]), np.array([1.0]), states),
     )
     assert states[:, 0].tolist() == [1.25, 7.0, 1.625]
 
 
-def filled(sizes: list[float], bins: list[int], m: int, *, groups: list[int] | None = None, most: int = 5) -> list[int]:
+def filled(
+    sizes: list[float], bins: list[int], m: int, *, groups: list[int] | None = None, most: int = 5
+) -> list[int]:
     """Bins after the last one was filled up to a capacity of 1, and how many moved."""
     found = np.array(bins)
     moved = fill_last_bin(
@@ -123,7 +143,9 @@ def test_machines_of_two_resources_without_an_inventory() -> None:
 
 
 @pytest.mark.parametrize("packer", [BEST_FIT, FIRST_FIT])
-def test_above_one_half_a_machine_may_hold_more_than_its_capacity_on_average(packer: Packer) -> None:
+def test_above_one_half_a_machine_may_hold_more_than_its_capacity_on_average(
+    packer: Packer,
+) -> None:
     # Each has a mean of .6 and a variance of .0225.  Two leave −.2, .94 deviations: they overflow at 83 %, which is
     # within 90 %; three leave −.8, three deviations.
     seen = Observation(np.float32([[0.75, 0.45]] * 3))

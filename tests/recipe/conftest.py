@@ -48,6 +48,9 @@ def duckdb_tables(cells: dict[str, Path]) -> dict[str, Tables]:
 def spark_tables(cells: dict[str, Path]) -> Iterator[dict[str, Tables]]:
     """The synthetic cells on Spark's local threads."""
     try:
-        yield {generation: EngineTables.of(cell / "store", "local[2]") for generation, cell in cells.items()}
+        yield {
+            generation: EngineTables.of(cell / "store", "local[2]")
+            for generation, cell in cells.items()
+        }
     except EngineError as error:
         pytest.skip(f"Spark is not there: {error}")

@@ -31,7 +31,9 @@ class Cell:
     @cached_property
     def raw(self) -> Path:
         """The files of the whole trace."""
-        return generate(self.folder / "raw", self.generation, self.machines, 24.0, 5, parts=self.parts)
+        return generate(
+            self.folder / "raw", self.generation, self.machines, 24.0, 5, parts=self.parts
+        )
 
     @cached_property
     def store(self) -> Path:
@@ -49,7 +51,11 @@ class Cell:
         """Yield stores of every other file of each table of several files, the rest whole."""
         for odd in (0, 1):
             for is_marked in (True, False):
-                chosen = [file for table in self._tables for file in (table[odd::2] if len(table) > 1 else table)]
+                chosen = [
+                    file
+                    for table in self._tables
+                    for file in (table[odd::2] if len(table) > 1 else table)
+                ]
                 yield self._part(f"half-{odd}-{is_marked}", chosen, is_marked=is_marked)
 
     def hours(self, n: int, seed: int) -> Iterator[Path]:
@@ -58,7 +64,11 @@ class Cell:
         for number in range(n):
             first = draw.randrange(most)
             last = draw.randrange(first, most) + 1
-            chosen = [file for table in self._tables for file in (table[first:last] if len(table) > 1 else table)]
+            chosen = [
+                file
+                for table in self._tables
+                for file in (table[first:last] if len(table) > 1 else table)
+            ]
             yield self._part(f"hours-{number}", chosen, is_marked=number % 2 == 0)
 
     def lacking(self) -> Iterator[Path]:
@@ -67,7 +77,9 @@ class Cell:
             for name, left in (("none", []), ("half", table[: len(table) // 2])):
                 if name == "none" or left:
                     chosen = [file for file in self._files if file in left or file not in table]
-                    yield self._part(f"{name}-{table[0].parent.name}-{table[0].name}", chosen, is_marked=True)
+                    yield self._part(
+                        f"{name}-{table[0].parent.name}-{table[0].name}", chosen, is_marked=True
+                    )
 
     def cuts(self) -> Iterator[Path]:
         """Yield stores that were cut out of the whole one, one of two hours among them."""
@@ -79,7 +91,9 @@ class Cell:
 
     def two_hours(self) -> Path:
         """Return the store of a cell of two hours, which is whole."""
-        return self._ingested(generate(self.folder / "short", self.generation, self.machines, 2.0, 5))
+        return self._ingested(
+            generate(self.folder / "short", self.generation, self.machines, 2.0, 5)
+        )
 
     @cached_property
     def _opened(self) -> EngineTables:
@@ -88,7 +102,9 @@ class Cell:
     def said(self, claim: str) -> str:
         """Return what is said of a claim on the whole trace; only its question is computed, once."""
         if claim not in self._said:
-            question = next(one for one in recipes().values() if claim in {each.id for each in one.claims})
+            question = next(
+                one for one in recipes().values() if claim in {each.id for each in one.claims}
+            )
             self._said.update(of_question(question, self._opened))
         return self._said[claim]
 
@@ -100,8 +116,14 @@ class Cell:
     def _tables(self) -> list[list[Path]]:
         files = sorted(self.raw.rglob("*.gz"))
         # The name of a table is a folder in 2011, the begin of the file's name in 2019.
-        keys = [file.parent.name if file.parent != self.raw else file.name.split("-")[0] for file in files]
-        return [[file for file, key in zip(files, keys, strict=True) if key == name] for name in dict.fromkeys(keys)]
+        keys = [
+            file.parent.name if file.parent != self.raw else file.name.split("-")[0]
+            for file in files
+        ]
+        return [
+            [file for file, key in zip(files, keys, strict=True) if key == name]
+            for name in dict.fromkeys(keys)
+        ]
 
     @property
     def _files(self) -> list[Path]:
@@ -122,7 +144,11 @@ class Cell:
 
 def verdicts(tables: EngineTables) -> Verdicts:
     """Return what is said of every claim about a store: its verdict, with the reason where it is not judged."""
-    return {claim: said for question in recipes().values() for claim, said in of_question(question, tables)}
+    return {
+        claim: said
+        for question in recipes().values()
+        for claim, said in of_question(question, tables)
+    }
 
 
 def of_question(question: Question, tables: EngineTables) -> Iterator[tuple[str, str]]:
@@ -135,7 +161,13 @@ def of_question(question: Question, tables: EngineTables) -> Iterator[tuple[str,
     if all(reason for _, reason in asked):
         yield from ((claim.id, f"not applicable: {reason}") for claim, reason in asked)
     elif isinstance(question, Recipe):
-        yield from ((finding.id, f"{finding.verdict}: {finding.reason}") for finding in question.run(tables).findings)
+        yield from (
+            (finding.id, f"{finding.verdict}: {finding.reason}")
+            for finding in question.run(tables).findings
+        )
     else:
         # Packing at the sizes that its claims are about takes hours: here is asked only which of them are judged.
-        yield from ((claim.id, f"not applicable: {reason}" if reason else "judged:") for claim, reason in asked)
+        yield from (
+            (claim.id, f"not applicable: {reason}" if reason else "judged:")
+            for claim, reason in asked
+        )

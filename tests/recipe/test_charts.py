@@ -41,7 +41,9 @@ DECLARED = Table(
     ("tier", "hour"),
     (
         Column("tier", "string", "id", "Tier of the tasks.", nullable=False),
-        Column("wait", "float64", "s", "Mean wait of the tier; NULL without tasks.", nullable=False),
+        Column(
+            "wait", "float64", "s", "Mean wait of the tier; NULL without tasks.", nullable=False
+        ),
         Column("n", "int64", "count", "Tasks that were scheduled.", nullable=False),
     ),
 )
@@ -55,30 +57,44 @@ def spec(plot: Plot, **options: Any) -> dict[str, Any]:
 
 def test_axes_say_what_a_column_is_and_its_unit() -> None:
     encoding = spec(Plot(TABLE, DECLARED, x="n", y="wait").add(point()))["encoding"]
-    assert encoding["x"] == {"field": "n", "type": "quantitative", "title": "tasks that were scheduled"}
+    assert encoding["x"] == {
+        "field": "n",
+        "type": "quantitative",
+        "title": "tasks that were scheduled",
+    }
     assert encoding["y"]["title"] == "mean wait of the tier (s)"
 
 
 def test_tooltips_show_every_declared_column_unless_told_otherwise() -> None:
     plot = Plot(TABLE, DECLARED, x="n", y="wait")
-    assert [tip["field"] for tip in spec(plot.add(point()))["encoding"]["tooltip"]] == ["n", "wait", "tier"]
+    assert [tip["field"] for tip in spec(plot.add(point()))["encoding"]["tooltip"]] == [
+        "n",
+        "wait",
+        "tier",
+    ]
     few = Plot(TABLE, DECLARED, x="n", y="wait").add(point(), tips=())
     assert [tip["field"] for tip in spec(few)["encoding"]["tooltip"]] == ["n", "wait"]
 
 
 def test_tiers_have_their_colours_in_their_order() -> None:
-    scale = spec(Plot(TABLE, DECLARED, x="n", y="wait", color="tier").add(point()))["encoding"]["color"]["scale"]
+    scale = spec(Plot(TABLE, DECLARED, x="n", y="wait", color="tier").add(point()))["encoding"][
+        "color"
+    ]["scale"]
     assert scale == {"domain": ["free", "production"], "range": ["#88a", "#e4572e"]}
 
 
 def test_a_name_that_a_palette_does_not_list_gets_a_colour_of_its_own() -> None:
-    plot = Plot(TABLE, x="n", y="wait", color=palette("tier", {"production": "#e4572e"})).add(point())
+    plot = Plot(TABLE, x="n", y="wait", color=palette("tier", {"production": "#e4572e"})).add(
+        point()
+    )
     scale = spec(plot)["encoding"]["color"]["scale"]
     assert scale == {"domain": ["production", "free"], "range": ["#e4572e", SPARE_COLOURS[0]]}
 
 
 def test_a_reference_rule_is_drawn_once_across_the_plot() -> None:
-    layers = spec(Plot(TABLE, DECLARED, x="n", y="wait").add(line()).add(rule(dashed=True), y=2.0))["layer"]
+    layers = spec(Plot(TABLE, DECLARED, x="n", y="wait").add(line()).add(rule(dashed=True), y=2.0))[
+        "layer"
+    ]
     assert layers[1]["data"] == {"values": [{}]}
     assert layers[1]["encoding"] == {"y": {"datum": 2.0}}
 
@@ -100,7 +116,9 @@ def test_columns_become_series_in_the_order_given() -> None:
 def test_facets_say_what_codes_mean() -> None:
     rows = [{"resource": "cpu", "n": 1}, {"resource": "memory", "n": 2}]
     plot = (
-        Plot(rows, x="n").add(point(), opacity=when("datum.n > 1", 1.0, 0.3)).facet(row="resource", independent=("x",))
+        Plot(rows, x="n")
+        .add(point(), opacity=when("datum.n > 1", 1.0, 0.3))
+        .facet(row="resource", independent=("x",))
     )
     drawn = spec(plot)
     assert '"cpu": "CPU"' in drawn["facet"]["row"]["header"]["labelExpr"]
@@ -114,7 +132,18 @@ def test_counts_have_whole_numbers_on_a_scale_that_shows_zero() -> None:
 
 
 def test_marks_by_their_kind_and_style() -> None:
-    marks = (line(), step(), area(opacity=0.5), bar(), rect(), rule(), rule(dashed=True), text(), tick(), box())
+    marks = (
+        line(),
+        step(),
+        area(opacity=0.5),
+        bar(),
+        rect(),
+        rule(),
+        rule(dashed=True),
+        text(),
+        tick(),
+        box(),
+    )
     assert [(mark.kind, dict(mark.style)) for mark in marks] == [
         ("line", {}),
         ("line", {"interpolate": "step-after"}),
@@ -130,7 +159,9 @@ def test_marks_by_their_kind_and_style() -> None:
 
 
 def test_a_labelled_axis_names_no_unit() -> None:
-    encoding = spec(Plot(TABLE, DECLARED, x=duration_axis("wait"), y=probability_axis("n")).add(point()))["encoding"]
+    encoding = spec(
+        Plot(TABLE, DECLARED, x=duration_axis("wait"), y=probability_axis("n")).add(point())
+    )["encoding"]
     assert encoding["x"]["title"] == "mean wait of the tier"
     assert encoding["x"]["scale"] == {"type": "symlog"}
     assert encoding["y"]["scale"] == {"type": "log"}
@@ -173,7 +204,9 @@ def test_columns_that_are_missing_from_the_rows_have_no_tooltip() -> None:
 
 def test_series_may_bring_their_own_axis() -> None:
     drawn = spec(
-        Plot(TABLE, x="tier", y=series(axis("value", "both", scale={"type": "log"}), n="a", wait="b")).add(line())
+        Plot(
+            TABLE, x="tier", y=series(axis("value", "both", scale={"type": "log"}), n="a", wait="b")
+        ).add(line())
     )
     assert drawn["encoding"]["y"]["scale"] == {"type": "log"}
     assert drawn["encoding"]["y"]["title"] == "both"
@@ -214,7 +247,9 @@ def test_long_traces_are_marked_by_days(last: int, title: str, marks: int | None
 
 
 def test_tiers_have_their_colours_as_colours_alone() -> None:
-    encoding = spec(Plot(TABLE, DECLARED, x="tier", y="wait", yOffset="tier", color="n").add(bar()))["encoding"]
+    encoding = spec(
+        Plot(TABLE, DECLARED, x="tier", y="wait", yOffset="tier", color="n").add(bar())
+    )["encoding"]
     assert "scale" not in encoding["x"]
     # Numbers have no palette, and offsets neither title nor legend.
     assert "scale" not in encoding["color"]
@@ -234,12 +269,19 @@ def test_words_and_details_have_neither_title_nor_legend() -> None:
 def test_a_later_layer_may_name_its_own_axis_and_its_colours() -> None:
     plot = Plot(TABLE, DECLARED, x="n").add(line(), y="wait")
     _, later = spec(plot.add(point(), y=axis("n", "again"), color="tier"))["layer"]
-    assert (later["encoding"]["y"]["title"], later["encoding"]["color"]["title"]) == ("again", "tier")
+    assert (later["encoding"]["y"]["title"], later["encoding"]["color"]["title"]) == (
+        "again",
+        "tier",
+    )
     assert "title" not in later["encoding"]["x"]
 
 
 def test_a_layer_of_other_rows_takes_its_types_and_tooltips_from_them() -> None:
-    plot = Plot(TABLE, DECLARED, x="n").add(line(), y="wait").add(point(), data=[{"n": "many", "wait": 1.0}], y="wait")
+    plot = (
+        Plot(TABLE, DECLARED, x="n")
+        .add(line(), y="wait")
+        .add(point(), data=[{"n": "many", "wait": 1.0}], y="wait")
+    )
     later = spec(plot)["layer"][1]
     assert later["data"] == {"values": [{"n": "many", "wait": 1.0}]}
     assert later["encoding"]["x"]["type"] == "nominal"
@@ -293,16 +335,30 @@ def test_a_chart_is_drawn_as_a_file_lists_it(tmp_path: Path) -> None:
     path.write_text(LISTED)
     plot = listed_chart(path, "steps", "some.module")
     assert plot.__module__ == "some.module"
-    spec = plot(pa.table({"hour": [0, 1], "kind": ["a", "b"], "low": [1, 2], "high": [3, None]})).to_dict()
+    spec = plot(
+        pa.table({"hour": [0, 1], "kind": ["a", "b"], "low": [1, 2], "high": [3, None]})
+    ).to_dict()
     assert (spec["title"], spec["spec"]["width"], "height" in spec["spec"]) == ("Steps", 111, False)
     assert spec["facet"]["column"]["field"] == "kind"
-    assert [(row["series"], row["value"]) for row in spec["data"]["values"]] == [("few", 1), ("many", 3), ("few", 2)]
+    assert [(row["series"], row["value"]) for row in spec["data"]["values"]] == [
+        ("few", 1),
+        ("many", 3),
+        ("few", 2),
+    ]
     line, point = spec["spec"]["layer"]
     assert (line["mark"], point["mark"]["type"]) == ({"type": "line", "opacity": 0.5}, "point")
     assert line["encoding"]["x"]["title"] is None
-    assert (line["encoding"]["y"]["title"], line["encoding"]["y"]["scale"]) == ("tasks", {"zero": False})
+    assert (line["encoding"]["y"]["title"], line["encoding"]["y"]["scale"]) == (
+        "tasks",
+        {"zero": False},
+    )
     assert line["encoding"]["color"]["legend"] is None
-    assert {tip["field"] for tip in line["encoding"]["tooltip"]} == {"hour", "value", "series", "kind"}
+    assert {tip["field"] for tip in line["encoding"]["tooltip"]} == {
+        "hour",
+        "value",
+        "series",
+        "kind",
+    }
     assert point["encoding"]["opacity"]["condition"] == {"test": "datum.value > 1", "value": 1.0}
 
 
@@ -335,7 +391,9 @@ def test_rows_of_panels_and_layers_are_queries(tmp_path: Path) -> None:
     (panel,) = spec["hconcat"]
     assert (spec["title"], panel["title"]) == ("Both", "Low")
     # Thinned to the ends, the smallest and the largest (9, which the query leaves out).
-    assert spec["data"]["values"] == [{"hour": h, "low": n, "tenfold": 10 * n} for h, n in ((0, 1), (5, 4))]
+    assert spec["data"]["values"] == [
+        {"hour": h, "low": n, "tenfold": 10 * n} for h, n in ((0, 1), (5, 4))
+    ]
     # A layer's query is over the whole answer.
     assert panel["layer"][1]["data"]["values"] == [{"hour": 0, "tenfold": 9}]
 
@@ -343,6 +401,8 @@ def test_rows_of_panels_and_layers_are_queries(tmp_path: Path) -> None:
 def test_notes_below_a_title_are_queries(tmp_path: Path) -> None:
     path = tmp_path / "charts.toml"
     notes = """notes = ["select format('{:,} rows', 1000 * count(*)) from answer", "select 'so'"]"""
-    path.write_text(f"""[steps]\ntitle = "All"\n{notes}\nx = "hour"\nlayers = [{{ line = {{}} }}]\n""")
+    path.write_text(
+        f"""[steps]\ntitle = "All"\n{notes}\nx = "hour"\nlayers = [{{ line = {{}} }}]\n"""
+    )
     spec = listed_chart(path, "steps", "some.module")(pa.table({"hour": [0, 1]})).to_dict()
     assert spec["title"] == {"text": "All", "subtitle": ["2,000 rows", "so"], "anchor": "start"}

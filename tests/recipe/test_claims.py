@@ -5,7 +5,15 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from borgtrace.recipe import Claim, EngineTables, NotApplicable, Recipe, Scope, from_source, unjudged
+from borgtrace.recipe import (
+    Claim,
+    EngineTables,
+    NotApplicable,
+    Recipe,
+    Scope,
+    from_source,
+    unjudged,
+)
 from borgtrace.recipe.criteria import below
 from borgtrace.schema import Column, Table, dialect
 from borgtrace.store.coverage import StoreCoverage, whole_trace
@@ -14,7 +22,9 @@ from tests.analyses.tiny import tiny
 TABLE = pa.table({"share": [0.25]})
 
 
-def claim(measure: object = lambda t: t["share"][0].as_py(), published: str | float = 0.7165) -> Claim:
+def claim(
+    measure: object = lambda t: t["share"][0].as_py(), published: str | float = 0.7165
+) -> Claim:
     return Claim("X-1", "few are long", below(0.5, published), measure, "Somebody, Fig. 1")  # type: ignore[arg-type]
 
 
@@ -42,7 +52,10 @@ def test_the_reason_is_told() -> None:
         raise NotApplicable("the trace is shorter than a week")
 
     finding = claim(measure).judge(TABLE)
-    assert (finding.verdict, finding.reason) == ("not applicable", "the trace is shorter than a week")
+    assert (finding.verdict, finding.reason) == (
+        "not applicable",
+        "the trace is shorter than a week",
+    )
 
 
 def test_a_source_gives_its_scope_and_kind_to_claims_that_have_none() -> None:
@@ -60,7 +73,9 @@ def question(*claims: Claim) -> Recipe:
     def compute(tables: EngineTables, *, step: int = 60, seed: int = 0) -> list[dict[str, int]]:
         return [{"n": 5}]
 
-    result = Table("small", "store", ("n",), (Column("n", "int64", "count", "A number.", nullable=False),))
+    result = Table(
+        "small", "store", ("n",), (Column("n", "int64", "count", "A number.", nullable=False),)
+    )
     return Recipe(result, compute, lambda result: None, claims, reads=("tasks",))
 
 
@@ -76,11 +91,16 @@ def test_a_claim_is_judged_where_its_scope_allows_it() -> None:
     of_2011 = replace(few, scope=Scope(traces=("2011",), is_general=True))
     whole, later = whole_trace(dialect("2011"), 1000), whole_trace(dialect("2019"), 1000)
     assert judged(whole, few, of_2011) == [("holds", "", ""), ("holds", "", "")]
-    assert judged(later, few, of_2011) == [("holds", "", ""), ("holds", "", "published of 2011, measured on 2019")]
+    assert judged(later, few, of_2011) == [
+        ("holds", "", ""),
+        ("holds", "", "published of 2011, measured on 2019"),
+    ]
     reason = "needs 1,000 tasks or more, there are 999"
     assert judged(replace(whole, n_tasks=999), few) == [("not applicable", reason, "")]
     assert judged(whole, few, seed=3) == [("holds", "", "")]
-    assert judged(whole, few, step=30) == [("not applicable", "is about the question's defaults, not step=30", "")]
+    assert judged(whole, few, step=30) == [
+        ("not applicable", "is about the question's defaults, not step=30", "")
+    ]
 
 
 def test_claims_about_all_tasks_are_not_judged_on_some() -> None:
@@ -98,5 +118,8 @@ def test_a_note_stands_behind_the_verdict() -> None:
 def test_a_reason_is_said_once_the_most_frequent_first() -> None:
     findings = [claim().not_applicable(reason) for reason in ("too short", "too few", "too few")]
     found = unjudged([*findings, claim().judge(TABLE)])
-    assert {reason: len(claims) for reason, claims in found.items()} == {"too few": 2, "too short": 1}
+    assert {reason: len(claims) for reason, claims in found.items()} == {
+        "too few": 2,
+        "too short": 1,
+    }
     assert list(found) == ["too few", "too short"]

@@ -99,7 +99,9 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             for number, command in enumerate(commands):
                 running.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
                 if number == 0 and not _listens(port):
-                    pytest.fail(f"the master does not listen: {(folder / 'log').read_text()[-2000:]}")
+                    pytest.fail(
+                        f"the master does not listen: {(folder / 'log').read_text()[-2000:]}"
+                    )
             yield url
         finally:
             for process in reversed(running):
@@ -108,8 +110,15 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                 process.wait(30)
 
 
-def test_a_standalone_cluster_agrees(master: str, cells: dict[str, Path], duckdb_tables: dict[str, Tables]) -> None:
-    agree_on([str(param.id) for param in WORKLOAD], master, str(cells["2011"] / "store"), duckdb_tables["2011"])
+def test_a_standalone_cluster_agrees(
+    master: str, cells: dict[str, Path], duckdb_tables: dict[str, Tables]
+) -> None:
+    agree_on(
+        [str(param.id) for param in WORKLOAD],
+        master,
+        str(cells["2011"] / "store"),
+        duckdb_tables["2011"],
+    )
 
 
 def agree_on(names: Sequence[str], url: str, store: str, tables: Tables) -> None:
@@ -130,4 +139,8 @@ def agree_on(names: Sequence[str], url: str, store: str, tables: Tables) -> None
         assert answers[name]["not_applicable"] == expected.not_applicable, name
         assert len(answers[name]["rows"]) == len(rows), name
         for left, right in zip(rows, answers[name]["rows"], strict=True):
-            assert all(alike(value, right[column]) for column, value in left.items()), (name, left, right)
+            assert all(alike(value, right[column]) for column, value in left.items()), (
+                name,
+                left,
+                right,
+            )

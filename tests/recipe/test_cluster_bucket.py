@@ -71,7 +71,11 @@ def test_a_dataset_is_written_by_the_workers(
     command("dataset", str(cells["2011"] / "store"), str(tmp_path / "set"))
     command("dataset", f"{bucket.url}/store", f"{bucket.url}/set", "--engine", master)
     here, there = (
-        {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        {
+            path.relative_to(root).as_posix(): path.read_bytes()
+            for path in root.rglob("*")
+            if path.is_file()
+        }
         for root in (tmp_path / "set", bucket.root / "set")
     )
     assert "meta.json" in here
@@ -89,7 +93,9 @@ def test_what_a_task_is_refused_is_one_line(bucket: Bucket, cells: dict[str, Pat
         "except BorgtraceError as error: print(error)\n"
     )
     asked = [sys.executable, "-W", "ignore", "-c", script, f"{bucket.url}/store"]
-    with subprocess.Popen(asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.readline() == "opened\n"
@@ -100,6 +106,10 @@ def test_what_a_task_is_refused_is_one_line(bucket: Bucket, cells: dict[str, Pat
             said = process.stdout.read()
         finally:
             bucket.key = key
-    assert said.startswith("local[2]: a task could not read a bucket: got StoreError: s3://cells/store/machine_events/")
-    assert said.endswith("; give the workers the credentials that the driver has in its environment\n")
+    assert said.startswith(
+        "local[2]: a task could not read a bucket: got StoreError: s3://cells/store/machine_events/"
+    )
+    assert said.endswith(
+        "; give the workers the credentials that the driver has in its environment\n"
+    )
     assert said.count("\n") == 1

@@ -39,7 +39,9 @@ def _store(cpu: np.ndarray, *, first: int = 0, generation: str = "2019") -> Task
         "n_windows": np.full(n, 12),
         "seconds": np.full(n, 3600.0),
         **dict.fromkeys(("weighted_mean_average_cpu", "mean_average_cpu", "cpu_request"), cpu),
-        **dict.fromkeys(("weighted_mean_average_memory", "mean_average_memory", "memory_request"), cpu),
+        **dict.fromkeys(
+            ("weighted_mean_average_memory", "mean_average_memory", "memory_request"), cpu
+        ),
     }
     return Tasks(pa.table(columns), Manifest(generation, "", "UTC", "0", "d" * 64, {}, ()))
 
@@ -69,14 +71,18 @@ def test_a_tenth_more_of_the_same_jobs_is_found_exactly() -> None:
 
 def test_an_interval_holds_the_distance_also_where_it_is_small() -> None:
     for seed in range(8):
-        row = _rows(_store(_usage(seed)), _store(_usage(100 + seed), first=10**6))["CPU-hours of a job"]
+        row = _rows(_store(_usage(seed)), _store(_usage(100 + seed), first=10**6))[
+            "CPU-hours of a job"
+        ]
         assert row["distance_low"] <= row["distance"] <= row["distance_high"]
 
 
 def test_a_tenth_more_of_other_jobs_lies_in_its_interval() -> None:
     hits = 0
     for seed in range(8):
-        row = _rows(_store(_usage(seed)), _store(1.1 * _usage(100 + seed), first=10**6))["CPU-hours of a job"]
+        row = _rows(_store(_usage(seed)), _store(1.1 * _usage(100 + seed), first=10**6))[
+            "CPU-hours of a job"
+        ]
         assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
         assert row["ratio_low"] > 1
         hits += row["ratio_low"] <= 1.1 <= row["ratio_high"]
@@ -88,13 +94,23 @@ def test_the_distance_by_hand() -> None:
     # After 1: half against none; after 2: all against half.
     row = _rows(_store(np.array([1.0, 2.0])), _store(np.array([2.0, 3.0])))["CPU-hours of a job"]
     assert (row["distance"], row["ratio"], row["jobs"]) == (0.5, 2.5 / 1.5, 2)
-    assert _rows(_store(np.array([1.0, np.nan])), _store(np.array([4.0])))["CPU-hours of a job"]["distance"] == 1
+    assert (
+        _rows(_store(np.array([1.0, np.nan])), _store(np.array([4.0])))["CPU-hours of a job"][
+            "distance"
+        ]
+        == 1
+    )
 
 
 def test_of_capacities_of_two_traces_only_shapes_are_compared() -> None:
     found = _rows(_store(_usage(0)), _store(4 * _usage(0), generation="2011"))
     row = found["CPU-hours of a job"]
-    assert (row["unit"], row["ratio"], row["ratio_low"], row["ratio_high"]) == ("own mean", None, None, None)
+    assert (row["unit"], row["ratio"], row["ratio_low"], row["ratio_high"]) == (
+        "own mean",
+        None,
+        None,
+        None,
+    )
     assert row["distance"] == 0
     assert (found["tasks of a job"]["unit"], found["tasks of a job"]["ratio"]) == ("count", 1)
 
@@ -105,7 +121,10 @@ def test_answers_are_aligned_by_their_key() -> None:
         pa.table({"tier": ["a", "b"], "n": [1, 2], "x": [[1.0], [2.0]]}),
         pa.table({"tier": ["c", "b"], "n": [5, 4], "x": [[], [3.0]]}),
     )
-    answers = {label: SimpleNamespace(recipe=recipe, table=table) for label, table in zip("pq", tables, strict=True)}
+    answers = {
+        label: SimpleNamespace(recipe=recipe, table=table)
+        for label, table in zip("pq", tables, strict=True)
+    }
     assert aligned(answers).to_pylist() == [  # type: ignore[arg-type]
         {"tier": "a", "n p": 1, "n q": None, "x p": [1.0], "x q": None},
         {"tier": "b", "n p": 2, "n q": 4, "x p": [2.0], "x q": [3.0]},
@@ -137,7 +156,9 @@ def test_intervals_are_those_of_a_plain_bootstrap() -> None:
     spread = 1.96 * np.std(farthest)
     assert (row["jobs"], row["jobs_against"]) == (80, 60)
     assert row["ratio"] == pytest.approx(values[1].mean() / values[0].mean())
-    assert [row["ratio_low"], row["ratio_high"]] == pytest.approx(np.quantile(ratios, (0.025, 0.975)))
+    assert [row["ratio_low"], row["ratio_high"]] == pytest.approx(
+        np.quantile(ratios, (0.025, 0.975))
+    )
     ends = [max(row["distance"] - spread, 0), min(row["distance"] + spread, 1)]
     assert [row["distance_low"], row["distance_high"]] == pytest.approx(ends)
 
@@ -145,7 +166,9 @@ def test_intervals_are_those_of_a_plain_bootstrap() -> None:
 def test_what_a_store_does_not_know_is_left_out_and_the_rest_is_not() -> None:
     known, unknown = _store(_usage(0)), _store(_usage(1))
     place = unknown.tasks.column_names.index("cpu_request")
-    unknown.tasks = unknown.tasks.set_column(place, "cpu_request", pa.array([None] * JOBS, pa.float64()))
+    unknown.tasks = unknown.tasks.set_column(
+        place, "cpu_request", pa.array([None] * JOBS, pa.float64())
+    )
     for one, other in ((known, unknown), (unknown, known)):
         assert set(MEASURES) - set(_rows(one, other)) == {"CPU request of a job's tasks"}
 
@@ -153,7 +176,12 @@ def test_what_a_store_does_not_know_is_left_out_and_the_rest_is_not() -> None:
 def test_a_store_that_uses_nothing_has_no_ratio() -> None:
     idle, busy = _store(np.zeros(300)), _store(_usage(0)[:300])
     row = _rows(idle, busy)["CPU-hours of a job"]
-    assert [row[name] for name in ("ratio", "ratio_low", "ratio_high", "distance")] == [None, None, None, 1]
+    assert [row[name] for name in ("ratio", "ratio_low", "ratio_high", "distance")] == [
+        None,
+        None,
+        None,
+        1,
+    ]
     assert _rows(busy, idle)["CPU-hours of a job"]["ratio"] == 0
     # Of nothing the shape is nothing, too.
     shape = _rows(busy, _store(np.zeros(300), generation="2011"))["CPU-hours of a job"]
@@ -161,16 +189,26 @@ def test_a_store_that_uses_nothing_has_no_ratio() -> None:
 
 
 def _waits(**curves: dict[float, float | None]) -> Any:
-    rows = [{"tier": tier, "percent": p, "seconds": s} for tier, curve in curves.items() for p, s in curve.items()]
+    rows = [
+        {"tier": tier, "percent": p, "seconds": s}
+        for tier, curve in curves.items()
+        for p, s in curve.items()
+    ]
     kind = SimpleNamespace(result=SimpleNamespace(key=("tier", "percent")))
     return SimpleNamespace(recipe=kind, table=pa.Table.from_pylist(rows))
 
 
 def test_tails_cross_where_the_order_changes_for_the_last_time() -> None:
-    old = _waits(all={50.0: 10.0, 80.0: 20.0, 90.0: 40.0, 99.0: 50.0}, mid={50.0: 1.0, 99.0: 2.0}, free={50.0: 3.0})
+    old = _waits(
+        all={50.0: 10.0, 80.0: 20.0, 90.0: 40.0, 99.0: 50.0},
+        mid={50.0: 1.0, 99.0: 2.0},
+        free={50.0: 3.0},
+    )
     # Longer at 50 %, shorter at 80 and 90 %, longer at 99 %: from −30 to +60 the line is 0 after a third of the way.
     new = _waits(
-        all={50.0: 11.0, 80.0: 5.0, 90.0: 10.0, 99.0: 110.0}, mid={50.0: 0.5, 99.0: 2.0}, free={50.0: 3.0, 99.0: None}
+        all={50.0: 11.0, 80.0: 5.0, 90.0: 10.0, 99.0: 110.0},
+        mid={50.0: 0.5, 99.0: 2.0},
+        free={50.0: 3.0, 99.0: None},
     )
     same = {"store": "new", "against": "old"}
     assert crossings({"old": old, "new": new}).to_pylist() == [

@@ -32,7 +32,9 @@ BRIEF = [
 
 @pytest.mark.parametrize("recipe", EVERY)
 def test_declaration(recipe: Recipe) -> None:
-    assert recipe.question[-1] == "?" or recipe.question[-1].isalnum()  # a question, or a noun phrase
+    assert (
+        recipe.question[-1] == "?" or recipe.question[-1].isalnum()
+    )  # a question, or a noun phrase
     assert recipe.method
     assert recipe.reference
     assert set(recipe.reads) <= {*TABLES, "instance_attempts", "collection_attempts"}
@@ -71,10 +73,15 @@ def test_synthetic_store_and_claims_say_which_tables_decide_them(
     tables = Watched.of(cells[generation] / "store")
     tables.seen = set()
     check(recipe.run(tables))
-    known = {"instance_events" if name in ("tasks", "instance_attempts") else name for name in recipe.reads}
+    known = {
+        "instance_events" if name in ("tasks", "instance_attempts") else name
+        for name in recipe.reads
+    }
     known = {"collection_events" if name == "collection_attempts" else name for name in known}
     unsaid = tables.seen - known - {"tasks"}
-    assert not unsaid or all(claim.scope.tables for claim in recipe.claims), f"{recipe.name} reads {unsaid}"
+    assert not unsaid or all(claim.scope.tables for claim in recipe.claims), (
+        f"{recipe.name} reads {unsaid}"
+    )
 
 
 class Watched(EngineTables):
@@ -108,10 +115,14 @@ def check(result: Result) -> None:
         return
     for name in result.table.column_names:
         values = result.table[name].to_pylist()
-        assert not any(isinstance(value, float) and not math.isfinite(value) for value in values), name
+        assert not any(isinstance(value, float) and not math.isfinite(value) for value in values), (
+            name
+        )
     chart = result.plot()
     if chart is not None:
-        assert json.loads(chart.to_json())["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+        assert json.loads(chart.to_json())["$schema"].startswith(
+            "https://vega.github.io/schema/vega-lite/"
+        )
 
 
 @pytest.mark.parametrize("generation", ["2019"])
@@ -119,14 +130,18 @@ def check(result: Result) -> None:
 def test_stages_compile_for_bigquery(recipe: Recipe, generation: str) -> None:
     from borgtrace.engine.bigquery import compile_sql, parse
 
-    stages = recipe.stages(generation) or recipe.stages("2011")  # a question may be about one generation
+    stages = recipe.stages(generation) or recipe.stages(
+        "2011"
+    )  # a question may be about one generation
     assert stages
     for stage in stages.values():
         assert parse(compile_sql(stage))
 
 
 @pytest.mark.parametrize("recipe", BRIEF)
-def test_spark_agrees(recipe: Recipe, duckdb_tables: dict[str, Tables], spark_tables: dict[str, Tables]) -> None:
+def test_spark_agrees(
+    recipe: Recipe, duckdb_tables: dict[str, Tables], spark_tables: dict[str, Tables]
+) -> None:
     agree(recipe, duckdb_tables["2011"], spark_tables["2011"])
 
 
@@ -134,7 +149,10 @@ def test_spark_agrees(recipe: Recipe, duckdb_tables: dict[str, Tables], spark_ta
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 @pytest.mark.parametrize("recipe", WORKLOAD)
 def test_spark_agrees_on_everything(
-    recipe: Recipe, generation: str, duckdb_tables: dict[str, Tables], spark_tables: dict[str, Tables]
+    recipe: Recipe,
+    generation: str,
+    duckdb_tables: dict[str, Tables],
+    spark_tables: dict[str, Tables],
 ) -> None:
     agree(recipe, duckdb_tables[generation], spark_tables[generation])
 
@@ -168,7 +186,9 @@ def without_usage(cells: dict[str, Path]) -> Iterator[list[Tables]]:
     for generation, cell in cells.items():
         con = connect(memory="500MB")
         tables = {
-            name: read_table(con, table, sorted(map(str, (cell / "store").glob(f"{name}/*.parquet"))))
+            name: read_table(
+                con, table, sorted(map(str, (cell / "store").glob(f"{name}/*.parquet")))
+            )
             for name, table in TABLES.items()
             if name != "instance_usage"
         }

@@ -7,7 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from borgtrace.recipe import Claim, from_source
-from borgtrace.recipe.criteria import Criterion, above, at_least, at_most, below, between, equals, near
+from borgtrace.recipe.criteria import (
+    Criterion,
+    above,
+    at_least,
+    at_most,
+    below,
+    between,
+    equals,
+    near,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,9 +41,18 @@ def test_a_criterion_at_its_limits(
 
 
 def test_what_is_published_is_the_number_or_the_text_given() -> None:
-    assert [c.published for c in (near(0.4, 0.1), near(0.4, 0.1, published="≈ 0.4"))] == [0.4, "≈ 0.4"]
-    assert [c.published for c in (near(2, relative=0.1), near(2, relative=0.1, published="2 s"))] == [2, "2 s"]
-    assert [c.published for c in (below(1), below(1, 0.5), equals(0, published="never"))] == ["< 1", 0.5, "never"]
+    assert [c.published for c in (near(0.4, 0.1), near(0.4, 0.1, published="≈ 0.4"))] == [
+        0.4,
+        "≈ 0.4",
+    ]
+    assert [
+        c.published for c in (near(2, relative=0.1), near(2, relative=0.1, published="2 s"))
+    ] == [2, "2 s"]
+    assert [c.published for c in (below(1), below(1, 0.5), equals(0, published="never"))] == [
+        "< 1",
+        0.5,
+        "never",
+    ]
     assert near(2, relative=0.001).tolerance == "± 0.1%"
     assert (near(2, relative=0.1).tolerance, near(0.4, 0.1).tolerance, at_most(2).tolerance) == (
         "± 10%",
@@ -45,6 +63,8 @@ def test_what_is_published_is_the_number_or_the_text_given() -> None:
 
 def test_a_claim_keeps_a_source_of_its_own() -> None:
     claims = from_source(
-        "A", Claim("1", "one", equals(1), lambda r: 1), Claim("2", "two", equals(2), lambda r: 2, source="B")
+        "A",
+        Claim("1", "one", equals(1), lambda r: 1),
+        Claim("2", "two", equals(2), lambda r: 2, source="B"),
     )
     assert [claim.source for claim in claims] == ["A", "B"]

@@ -20,7 +20,13 @@ def machine(id_: int, time: int, type_: str) -> dict[str, Any]:
 
 
 def attribute(id_: int, time: int, value: str | None, name: str = "kernel") -> dict[str, Any]:
-    return {"machine_id": id_, "time": time, "name": name, "value": value, "is_deleted": value is None}
+    return {
+        "machine_id": id_,
+        "time": time,
+        "name": name,
+        "value": value,
+        "is_deleted": value is None,
+    }
 
 
 MACHINES = [
@@ -64,7 +70,9 @@ def cell() -> Eligibility:
         ((("unknown", "EQUAL", "x"),), [0] * 9),
     ],
 )
-def test_how_many_machines_meet_a_demand(cell: Eligibility, constraints: Any, numbers: list[int]) -> None:
+def test_how_many_machines_meet_a_demand(
+    cell: Eligibility, constraints: Any, numbers: list[int]
+) -> None:
     assert cell.numbers(constraints, TIMES).tolist() == numbers
     everything = cell.numbers((), TIMES)
     assert cell.shares(constraints, TIMES).tolist() == (np.array(numbers) / everything).tolist()
@@ -74,17 +82,31 @@ def test_a_machine_that_is_asked_for_by_its_id(cell: Eligibility) -> None:
     assert cell.machines.tolist() == [10, 20, 30]
     assert cell.knows(np.array([10, 15, 30, 40])).tolist() == [True, False, True, False]
     machines, times = np.array([10, 20, 30, 30, 20]), np.array([0, 0, at(5), at(7), at(20)])
-    assert cell.allows((("kernel", "EQUAL", "3"),), machines, times).tolist() == [True, False, False, True, False]
+    assert cell.allows((("kernel", "EQUAL", "3"),), machines, times).tolist() == [
+        True,
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
     ("constraints", "machines", "changes"),
     [
         # Machine 30 has no kernel before 7 s, an old one until 9 s, and none again; whether it is there is not asked.
-        ((("kernel", "EQUAL", "3"),), [10, 30], [(0, 0, True), (0, 1, False), (at(7), 1, True), (at(9), 1, False)]),
+        (
+            (("kernel", "EQUAL", "3"),),
+            [10, 30],
+            [(0, 0, True), (0, 1, False), (at(7), 1, True), (at(9), 1, False)],
+        ),
         # What is absent counts as 0: the demand is met all the time, and no change is told.
         ((("kernel", "LESS_THAN", "9"),), [30], [(0, 0, True)]),
-        ((("disk", "EQUAL", "5"),), [10, 20], [(0, 0, False), (0, 1, False), (at(12) + 1, 1, True)]),
+        (
+            (("disk", "EQUAL", "5"),),
+            [10, 20],
+            [(0, 0, False), (0, 1, False), (at(12) + 1, 1, True)],
+        ),
         ((), [20], [(0, 0, True)]),
     ],
 )
@@ -96,12 +118,16 @@ def test_when_machines_begin_and_cease_to_meet_a_demand(
 
 
 def test_where_no_machine_is_there_a_share_is_no_number() -> None:
-    late = Eligibility(tiny("2019", machine_events=[machine(1, at(5) + 1, "ADD")], machine_attributes=[]))
+    late = Eligibility(
+        tiny("2019", machine_events=[machine(1, at(5) + 1, "ADD")], machine_attributes=[])
+    )
     found = late.shares((), np.array([at(5), at(5) + 1]))
     assert np.isnan(found[0])
     assert found[1] == 1.0
     with pytest.raises(NotApplicable, match="no machine is there"):
-        Eligibility(tiny("2019", machine_events=[machine(1, AFTER_TRACE, "ADD")], machine_attributes=[]))
+        Eligibility(
+            tiny("2019", machine_events=[machine(1, AFTER_TRACE, "ADD")], machine_attributes=[])
+        )
 
 
 def test_demands_are_looked_up_set_by_set(cell: Eligibility) -> None:
@@ -132,6 +158,13 @@ def test_equal_sets_have_one_fingerprint_whatever_their_order() -> None:
 
 
 def test_what_is_absent_or_no_number() -> None:
-    assert [number(text) for text in (None, "", "0", "-7", "7.5", "hash=")] == [0, 0, 0, -7, None, None]
+    assert [number(text) for text in (None, "", "0", "-7", "7.5", "hash=")] == [
+        0,
+        0,
+        0,
+        -7,
+        None,
+        None,
+    ]
     assert not meets("3", "GREATER_THAN_EQUAL", "hash=")
     assert meets(None, "GREATER_THAN_EQUAL", None)

@@ -22,9 +22,22 @@ from borgtrace.recipe import EngineTables, Provenance, Recipe, Tables, recipes
 from borgtrace.schema import TABLES, Table
 from borgtrace.synth import generate
 
-RAW = ("machine_events", "machine_attributes", "collection_events", "instance_events", "instance_usage")
+RAW = (
+    "machine_events",
+    "machine_attributes",
+    "collection_events",
+    "instance_events",
+    "instance_usage",
+)
 # Between them they read every table, count, rank, join, and look at sets of constraints; the large suite takes all.
-BRIEF = ("machine_attributes", "submissions", "task_totals", "eligible_starts", "delay_by_eligibility", "reservation")
+BRIEF = (
+    "machine_attributes",
+    "submissions",
+    "task_totals",
+    "eligible_starts",
+    "delay_by_eligibility",
+    "reservation",
+)
 WORKLOAD = [
     pytest.param(recipe, id=name, marks=[] if name in BRIEF else [pytest.mark.scale])
     for name, recipe in recipes().items()
@@ -41,8 +54,16 @@ def run_here(con: Any, sql: str) -> pa.Table:
         table.set("catalog", None)
         table.set("db", exp.to_identifier("google") if is_google else None)
     # Offsets of unnested lists start at 0 there and at 1 here.
-    offsets = {unnest.args["offset"].name for unnest in tree.find_all(exp.Unnest) if unnest.args.get("offset")}
-    for column in [column for column in tree.find_all(exp.Column) if not column.table and column.name in offsets]:
+    offsets = {
+        unnest.args["offset"].name
+        for unnest in tree.find_all(exp.Unnest)
+        if unnest.args.get("offset")
+    }
+    for column in [
+        column
+        for column in tree.find_all(exp.Column)
+        if not column.table and column.name in offsets
+    ]:
         column.replace(exp.paren(column.copy() - 1))
     return con.con.sql(tree.sql(dialect="duckdb")).to_arrow_table()
 
@@ -61,13 +82,18 @@ class Hosted(EngineTables):
     def derived(self, name: str) -> ir.Table:
         if name not in self._derived:
             built = DERIVED[name].build(self[DERIVED[name].reads], self.dialect)
-            self._derived[name] = held(self["tasks"].get_backend(), DERIVED[name].table, compile_sql(built))
+            self._derived[name] = held(
+                self["tasks"].get_backend(), DERIVED[name].table, compile_sql(built)
+            )
         return self._derived[name]
 
 
 def held(con: Any, table: Table, sql: str) -> ir.Table:
     """Keep the rows of a statement as a table; fractions have 64 bits."""
-    types = {name: "float64" if dtype.is_floating() else dtype for name, dtype in ibis_schema(table).items()}
+    types = {
+        name: "float64" if dtype.is_floating() else dtype
+        for name, dtype in ibis_schema(table).items()
+    }
     con.con.register(f"{table.name}_rows", run_here(con, sql).cast(ibis.schema(types).to_pyarrow()))
     con.raw_sql(f"CREATE TABLE {table.name} AS FROM {table.name}_rows")
     return con.table(table.name)
@@ -99,7 +125,9 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, Tables]:
 
 
 @pytest.mark.parametrize("recipe", WORKLOAD)
-def test_the_statements_of_a_question_give_its_answer(recipe: Recipe, both: tuple[Tables, Tables]) -> None:
+def test_the_statements_of_a_question_give_its_answer(
+    recipe: Recipe, both: tuple[Tables, Tables]
+) -> None:
     one, other = (recipe.run(tables) for tables in both)
     assert one.not_applicable == other.not_applicable
     assert one.table.num_rows == other.table.num_rows
@@ -118,7 +146,8 @@ def alike(left: Any, right: Any) -> bool:
 
 def test_tasks_are_those_of_the_store(both: tuple[Tables, Tables]) -> None:
     store, hosted = (
-        tables.fetch(tables.tasks.drop("first_row").order_by("collection_id", "instance_index")) for tables in both
+        tables.fetch(tables.tasks.drop("first_row").order_by("collection_id", "instance_index"))
+        for tables in both
     )
     assert hosted.num_rows == store.num_rows > 100
     for left, right in zip(store.to_pylist(), hosted.to_pylist(), strict=True):
@@ -139,16 +168,22 @@ def test_views_come_with_tasks_and_name_their_dataset() -> None:
     assert [statement.this.sql("bigquery") for statement in statements] == [
         f"`my-project.cell_c.{name}`" for name in (*HOSTED, "tasks")
     ]
-    read = {table.sql("bigquery").split(" AS ")[0] for table in statements[-1].expression.find_all(exp.Table)}
+    read = {
+        table.sql("bigquery").split(" AS ")[0]
+        for table in statements[-1].expression.find_all(exp.Table)
+    }
     assert read == {
-        f"`my-project`.`cell_c`.`{name}`" for name in ("instance_usage", "instance_events", "collection_events")
+        f"`my-project`.`cell_c`.`{name}`"
+        for name in ("instance_usage", "instance_events", "collection_events")
     }
 
 
 def test_what_a_statement_reads_is_counted_by_hand() -> None:
     sql = "SELECT `e`.`user`, COUNT(*) AS n FROM `collection_events` AS `e` WHERE `e`.`time` > 5 GROUP BY 1"
     # 8 for the time and 46 for the hash of a user, in 20,807,441 rows.
-    assert what_it_reads(sql) == "-- reads collection_events: 54 bytes a row, of cell a about 1.12 GB"
+    assert (
+        what_it_reads(sql) == "-- reads collection_events: 54 bytes a row, of cell a about 1.12 GB"
+    )
     # Of tasks, which a full join makes: ids, times and what the windows are counted by.
     of_tasks = what_it_reads("SELECT MAX(`n_windows`) AS n FROM `tasks` AS `t`")
     assert [line.split(":")[0] for line in of_tasks.splitlines()[:3]] == [
@@ -161,7 +196,15 @@ def test_what_a_statement_reads_is_counted_by_hand() -> None:
         "-- reads collection_events: 8 bytes a row, of cell a about 0.166 GB",
         "-- in all, of cell a about 13.9 GB",
     ]
-    assert what_it_reads("SELECT MAX(wait) AS a FROM instance_attempts") == "-- reads instance_attempts, made before"
+    assert (
+        what_it_reads("SELECT MAX(wait) AS a FROM instance_attempts")
+        == "-- reads instance_attempts, made before"
+    )
     # A percentile list has eleven values; what 2019 does not publish costs nothing; machine ids are read once.
-    names = ("cpu_usage_distribution", "unmapped_page_cache_memory", "machine_id", "is_on_dedicated_machine")
+    names = (
+        "cpu_usage_distribution",
+        "unmapped_page_cache_memory",
+        "machine_id",
+        "is_on_dedicated_machine",
+    )
     assert bytes_of(TABLES["instance_usage"], names) == 96

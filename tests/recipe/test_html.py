@@ -15,7 +15,11 @@ TEXT = "&lt;img src=x onerror=alert(1)&gt;&amp;"
 
 def test_values_of_a_result_are_escaped() -> None:
     result = find_recipe("machine_attributes").run(
-        tiny(machine_attributes=[{"machine_id": 1, "time": at(0), "name": EVIL, "value": "1", "is_deleted": False}])
+        tiny(
+            machine_attributes=[
+                {"machine_id": 1, "time": at(0), "name": EVIL, "value": "1", "is_deleted": False}
+            ]
+        )
     )
     html = result._repr_html_()
     assert EVIL not in html
@@ -23,13 +27,24 @@ def test_values_of_a_result_are_escaped() -> None:
 
 
 def test_names_reasons_findings_and_the_place_of_the_store_are_escaped() -> None:
-    result = find_recipe("machine_removals").run(tiny(machine_events=[{"machine_id": 1, "time": 0, "type": "ADD"}]))
+    result = find_recipe("machine_removals").run(
+        tiny(machine_events=[{"machine_id": 1, "time": 0, "type": "ADD"}])
+    )
     finding = replace(
-        result.findings[0], id=EVIL, statement=EVIL, published=EVIL, measured=EVIL, reason=EVIL, tolerance=EVIL
+        result.findings[0],
+        id=EVIL,
+        statement=EVIL,
+        published=EVIL,
+        measured=EVIL,
+        reason=EVIL,
+        tolerance=EVIL,
     )
     findings = (replace(finding, verdict="holds"), replace(finding, verdict="not applicable"))
     spoiled = replace(
-        result, table=pa.table({EVIL: [1]}), provenance=replace(result.provenance, store=EVIL), findings=findings
+        result,
+        table=pa.table({EVIL: [1]}),
+        provenance=replace(result.provenance, store=EVIL),
+        findings=findings,
     )
     html = spoiled._repr_html_()
     assert EVIL not in html
@@ -40,7 +55,9 @@ def test_names_reasons_findings_and_the_place_of_the_store_are_escaped() -> None
 
 
 def test_missing_values_and_long_tables_say_so() -> None:
-    result = find_recipe("machine_removals").run(tiny(machine_events=[{"machine_id": 1, "time": 0, "type": "ADD"}]))
+    result = find_recipe("machine_removals").run(
+        tiny(machine_events=[{"machine_id": 1, "time": 0, "type": "ADD"}])
+    )
     ten = replace(result, table=pa.table({"n": [*range(9), None]}), findings=())
     assert "<td>–</td>" in ten._repr_html_()
     assert "<caption>" not in ten._repr_html_()

@@ -34,7 +34,9 @@ def differences(found: Verdicts, cell: Cell) -> list[str]:
 def compare(parts: Iterable[Path], cell: Cell) -> int:
     """Return how many verdicts the parts got, all of them those of the whole."""
     found = {part.name: verdicts(EngineTables.of(part)) for part in parts}
-    assert {name: differences(each, cell) for name, each in found.items()} == {name: [] for name in found}
+    assert {name: differences(each, cell) for name, each in found.items()} == {
+        name: [] for name in found
+    }
     return sum(len(judged(each)) for each in found.values())
 
 
@@ -80,7 +82,9 @@ def test_real_parts_are_judged_on_the_tables_that_are_whole(real_store: Path) ->
 
 
 def test_a_flattened_sample_is_no_whole(trace: Path, tmp_path: Path) -> None:
-    ingest([trace / "kaggle-2019" / "slice.csv"], tmp_path / "store", IngestOptions(jobs=1, cell="1"))
+    ingest(
+        [trace / "kaggle-2019" / "slice.csv"], tmp_path / "store", IngestOptions(jobs=1, cell="1")
+    )
     assert set(judged(verdicts(EngineTables.of(tmp_path / "store")))) <= {"SKETCH-bound"}
 
 

@@ -16,15 +16,26 @@ RESULT = Table("counted", "row", ("n",), (Column("n", "int64", "count", "Rows.",
 
 
 def question(*scopes, reads=("instance_events",)):
-    claims = tuple(Claim(f"X-{i}", "holds", equals(1), lambda _: 1, scope=scope) for i, scope in enumerate(scopes))
-    return Recipe(RESULT, lambda tables: pa.table({"n": [1]}), lambda result: None, claims, reads=reads)
+    claims = tuple(
+        Claim(f"X-{i}", "holds", equals(1), lambda _: 1, scope=scope)
+        for i, scope in enumerate(scopes)
+    )
+    return Recipe(
+        RESULT, lambda tables: pa.table({"n": [1]}), lambda result: None, claims, reads=reads
+    )
 
 
 def test_a_day_needs_eighteen_parts_and_the_month_all():
     """500 parts are 29 days: 17 are 23.66 h and 18 are 25.06 h; a day may lack its last window."""
     asked = [question(Scope(is_whole=False), Scope())]
     found = reaches(asked, dialect("2011"), {"task_events": 500}, 500)
-    assert [(one.parts, one.claims) for one in found] == [(1, 0), (10, 0), (18, 1), (100, 1), (500, 2)]
+    assert [(one.parts, one.claims) for one in found] == [
+        (1, 0),
+        (10, 0),
+        (18, 1),
+        (100, 1),
+        (500, 2),
+    ]
     assert [round(one.span / HOUR, 2) for one in found] == [1.39, 13.92, 25.06, 139.2, 696]
 
 

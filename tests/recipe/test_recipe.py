@@ -16,7 +16,16 @@ from borgtrace.engine import to_arrow
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle import code_version
-from borgtrace.recipe import Claim, EngineTables, NotApplicable, Recipe, Scope, Tables, find_recipe, with_subjects
+from borgtrace.recipe import (
+    Claim,
+    EngineTables,
+    NotApplicable,
+    Recipe,
+    Scope,
+    Tables,
+    find_recipe,
+    with_subjects,
+)
 from borgtrace.recipe.criteria import below
 from borgtrace.recipe.planned_tables import PlannedTables
 from borgtrace.recipe.registry import collect, modules
@@ -29,7 +38,10 @@ RESULT = Table(
     "n_events",
     "type",
     ("type",),
-    (Column("type", "enum", "enum", "What.", nullable=False), Column("n", "int64", "count", "How many.")),
+    (
+        Column("type", "enum", "enum", "What.", nullable=False),
+        Column("n", "int64", "count", "How many."),
+    ),
 )
 
 
@@ -45,7 +57,9 @@ def plot(result: pa.Table) -> object:
     raise AssertionError("drawn without being asked")
 
 
-CLAIM = Claim("X-1", "few", below(3, 3.0), lambda t: float(t.num_rows), scope=Scope(free=("at_least",)))
+CLAIM = Claim(
+    "X-1", "few", below(3, 3.0), lambda t: float(t.num_rows), scope=Scope(free=("at_least",))
+)
 RECIPE = Recipe(RESULT, compute, plot, (CLAIM,), reads=("instance_events",))  # type: ignore[arg-type]
 LIFE = life("SUBMIT 5 SCHEDULE 6 EVICT 7 SUBMIT 8")
 
@@ -54,7 +68,10 @@ def test_a_result_carries_table_claims_and_provenance() -> None:
     result = RECIPE.run(tiny(instance_events=LIFE), at_least=2)
     assert result.table.to_pylist() == [{"type": "SUBMIT", "n": 2}]
     assert str(result.findings[0]) == "X-1: few: published 3 (< 3), measured 1: holds"
-    assert (result.provenance.parameters, result.provenance.engine) == ({"at_least": 2, "kinds": ()}, "duckdb")
+    assert (result.provenance.parameters, result.provenance.engine) == (
+        {"at_least": 2, "kinds": ()},
+        "duckdb",
+    )
     assert result.provenance.code_version == code_version()
     assert 0 < result.provenance.seconds < 600
     assert "<td>SUBMIT</td><td>2</td>" in result._repr_html_()
@@ -67,7 +84,11 @@ def test_the_question_is_the_first_line_of_the_module() -> None:
 def test_no_rows_to_read_is_not_applicable() -> None:
     result = RECIPE.run(tiny())
     assert result.not_applicable == "the store holds no rows of instance_events"
-    assert (result.table.num_rows, result.table.column_names, result.plot()) == (0, ["type", "n"], None)
+    assert (result.table.num_rows, result.table.column_names, result.plot()) == (
+        0,
+        ["type", "n"],
+        None,
+    )
     assert result.findings[0].reason == "the store holds no rows of instance_events"
     assert "Not applicable: the store holds no rows of instance_events" in result._repr_html_()
 
@@ -79,17 +100,27 @@ def test_compute_may_say_so_itself() -> None:
 def test_an_unknown_parameter_lists_the_known_ones() -> None:
     with pytest.raises(UsageError) as caught:
         RECIPE.run(tiny(), atleast=2)
-    assert str(caught.value) == "n_events: no such parameter: expected one of at_least, kinds, got atleast"
+    assert (
+        str(caught.value)
+        == "n_events: no such parameter: expected one of at_least, kinds, got atleast"
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "near"),
-    [("xyz", ""), ("run_time", "did you mean run_times? "), ("queue", "did you mean queue_length or queueing? ")],
+    [
+        ("xyz", ""),
+        ("run_time", "did you mean run_times? "),
+        ("queue", "did you mean queue_length or queueing? "),
+    ],
 )
 def test_an_unknown_name_is_answered_with_the_nearest(name: str, near: str) -> None:
     with pytest.raises(UsageError) as caught:
         find_recipe(name)
-    assert str(caught.value) == f"NAME: no such question: got {name}; {near}every name: borgtrace analyze --list"
+    assert (
+        str(caught.value)
+        == f"NAME: no such question: got {name}; {near}every name: borgtrace analyze --list"
+    )
 
 
 def test_stages_compute_nothing() -> None:
@@ -106,10 +137,17 @@ def test_where_keeps_tasks_and_what_belongs_to_them() -> None:
     both = tiny(
         instance_events=[*LIFE, *life("SUBMIT 5", 2)],
         collection_events=[{"collection_id": c, "time": 5, "type": "SUBMIT"} for c in (1, 2)],
-        tasks=[{"collection_id": 1, "priority": 9, **task}, {"collection_id": 2, "priority": 0, **task}],
+        tasks=[
+            {"collection_id": 1, "priority": 9, **task},
+            {"collection_id": 2, "priority": 0, **task},
+        ],
     )
     kept = both.filter("priority >= 9")
-    assert (kept.n_rows("instance_events"), kept.n_rows("collection_events"), kept.n_rows("tasks")) == (4, 1, 1)
+    assert (
+        kept.n_rows("instance_events"),
+        kept.n_rows("collection_events"),
+        kept.n_rows("tasks"),
+    ) == (4, 1, 1)
     assert kept.origin.where == "priority >= 9"
     assert kept.filter("priority < 9").n_rows("instance_events") == 0
 
@@ -135,7 +173,10 @@ def test_a_predicate_that_is_none_is_an_error() -> None:
 
 
 def test_an_unknown_table_lists_the_known_ones() -> None:
-    with pytest.raises(AttributeError, match=r"no table task_events; there are machine_events, .*, instance_attempts"):
+    with pytest.raises(
+        AttributeError,
+        match=r"no table task_events; there are machine_events, .*, instance_attempts",
+    ):
         tiny().task_events  # noqa: B018
 
 
@@ -148,7 +189,9 @@ def test_a_question_enters_only_its_own_module() -> None:
         "import sys; from borgtrace.recipe import find_recipe; find_recipe('machine_shapes');"
         "print(*(name for name in sys.modules if name.startswith(('borgtrace.analyses.', 'borgtrace.colocation'))))"
     )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert [name for name in found if "._" not in name] == ["borgtrace.analyses.machine_shapes"]
 
 
@@ -191,8 +234,12 @@ def test_modules_that_declare_a_question_are_found_by_their_text(tmp_path, monke
     assert str(caught.value) == "recipes: two modules declare b: got declared.sub.b"
 
 
-@pytest.mark.parametrize(("order", "topic"), [(0, "Machines"), (49, "Machines"), (50, "Jobs"), (100, "Jobs")])
-def test_a_topic_holds_from_its_order_on(order: int, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("order", "topic"), [(0, "Machines"), (49, "Machines"), (50, "Jobs"), (100, "Jobs")]
+)
+def test_a_topic_holds_from_its_order_on(
+    order: int, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     package = sys.modules["tests.recipe"]
     question = replace(RECIPE, order=order)
     monkeypatch.setattr(package, "TOPICS", {0: "Machines", 50: "Jobs", 200: "Users"}, raising=False)
@@ -260,7 +307,11 @@ def test_tables_of_a_store_or_of_its_path(tmp_path) -> None:
     opened = borgtrace.open(tmp_path / "store")
     for store in (tmp_path / "store", str(tmp_path / "store"), opened):
         tables = EngineTables.of(store)
-        assert (tables.engine, tables.origin.store, tables.origin.digest) == ("duckdb", str(opened.path), opened.digest)
+        assert (tables.engine, tables.origin.store, tables.origin.digest) == (
+            "duckdb",
+            str(opened.path),
+            opened.digest,
+        )
         assert tables.n_rows("instance_usage") == opened.manifest.tables["instance_usage"]
         assert tables.origin.where == ""
     assert EngineTables.of(opened, where="priority > 99").n_rows("tasks") == 0

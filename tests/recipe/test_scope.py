@@ -16,14 +16,21 @@ from borgtrace.store.manifest import Manifest, SourceEntry
 
 READS = ("tasks", "instance_usage")
 EVENTS = Coverage(5_000, parts=tuple(range(500)), of=500, span=29 * DAY)
-ALL_2011 = StoreCoverage(dialect("2011"), {"instance_events": EVENTS, "instance_usage": EVENTS}, n_tasks=1000)
+ALL_2011 = StoreCoverage(
+    dialect("2011"), {"instance_events": EVENTS, "instance_usage": EVENTS}, n_tasks=1000
+)
 SHARDS = Coverage(5_000, parts=(0, 1, 2), of=3, span=31 * DAY)
-ALL_2019 = StoreCoverage(dialect("2019"), {"instance_events": SHARDS, "instance_usage": SHARDS}, n_tasks=1000)
+ALL_2019 = StoreCoverage(
+    dialect("2019"), {"instance_events": SHARDS, "instance_usage": SHARDS}, n_tasks=1000
+)
 
 
 def held(store: StoreCoverage, **usage: Any) -> StoreCoverage:
     """Return a store whose usage is another."""
-    return replace(store, tables={**store.tables, "instance_usage": replace(store.tables["instance_usage"], **usage)})
+    return replace(
+        store,
+        tables={**store.tables, "instance_usage": replace(store.tables["instance_usage"], **usage)},
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +60,11 @@ def held(store: StoreCoverage, **usage: Any) -> StoreCoverage:
         (Scope(tables=("instance_events",)), held(ALL_2011, parts=(3,)), ""),
         # Parts by time: some are enough where they follow each other and are long enough.
         (Scope(is_whole=False), held(ALL_2011, parts=tuple(range(3, 21)), span=DAY), ""),
-        (Scope(is_whole=False), held(ALL_2011, parts=tuple(range(3, 21)), span=DAY - 5 * MINUTE + 1), ""),
+        (
+            Scope(is_whole=False),
+            held(ALL_2011, parts=tuple(range(3, 21)), span=DAY - 5 * MINUTE + 1),
+            "",
+        ),
         (
             Scope(is_whole=False),
             held(ALL_2011, parts=tuple(range(3, 21)), span=DAY - 5 * MINUTE),
@@ -92,7 +103,11 @@ def held(store: StoreCoverage, **usage: Any) -> StoreCoverage:
         (Scope(), replace(ALL_2011, n_tasks=999), "needs 1,000 tasks or more, there are 999"),
         (Scope(), replace(ALL_2011, n_tasks=None), ""),
         (Scope(tasks=10_000), ALL_2011, "needs 10,000 tasks or more, there are 1,000"),
-        (Scope(), replace(ALL_2011, is_subset=True), "is about the whole trace, the store is a subset of another"),
+        (
+            Scope(),
+            replace(ALL_2011, is_subset=True),
+            "is about the whole trace, the store is a subset of another",
+        ),
         (Scope(traces=("2011",)), ALL_2011, ""),
         (Scope(traces=("2011",)), ALL_2019, "is about 2011, the store holds 2019"),
         (Scope(traces=("2011", "2019")), ALL_2019, ""),
@@ -120,14 +135,21 @@ def test_spans_are_told_in_the_largest_unit_that_leaves_two(span: int, text: str
 
 
 def test_machines_are_of_no_number_of_tasks() -> None:
-    machines = StoreCoverage(dialect("2011"), {"machine_events": Coverage(9, (0,), 1, 29 * DAY)}, n_tasks=0)
+    machines = StoreCoverage(
+        dialect("2011"), {"machine_events": Coverage(9, (0,), 1, 29 * DAY)}, n_tasks=0
+    )
     assert Scope().objection(machines, ["machine_events"]) == ""
 
 
 def test_a_whole_table_speaks_about_the_whole_trace() -> None:
     # The only event of machines is their arrival, and no day is missing.
     tables = {"machine_events": Coverage(9, (0,), 1, 0), "instance_usage": EVENTS}
-    assert Scope(span=29 * DAY).objection(StoreCoverage(dialect("2011"), tables, 1000), ["machine_events"]) == ""
+    assert (
+        Scope(span=29 * DAY).objection(
+            StoreCoverage(dialect("2011"), tables, 1000), ["machine_events"]
+        )
+        == ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,7 +166,10 @@ def test_a_whole_table_speaks_about_the_whole_trace() -> None:
     ],
 )
 def test_what_was_asked(scope: Scope, where: str, changed: dict[str, Any], expected: str) -> None:
-    assert scope.objection(ALL_2011, READS, where=where, changed=changed, defaults={"size": 1000}) == expected
+    assert (
+        scope.objection(ALL_2011, READS, where=where, changed=changed, defaults={"size": 1000})
+        == expected
+    )
 
 
 def test_a_verdict_on_another_trace_says_so() -> None:
@@ -154,8 +179,12 @@ def test_a_verdict_on_another_trace_says_so() -> None:
     assert Scope().note(ALL_2019) == ""
 
 
-def entry(raw: str, table: str, part: int | None, parts: int | None = None, **more: Any) -> SourceEntry:
-    return SourceEntry(f"{raw}/{part}", f"{raw}/{part}", table, raw, "csv", 1, "", part, parts, 10, 10, 0, **more)
+def entry(
+    raw: str, table: str, part: int | None, parts: int | None = None, **more: Any
+) -> SourceEntry:
+    return SourceEntry(
+        f"{raw}/{part}", f"{raw}/{part}", table, raw, "csv", 1, "", part, parts, 10, 10, 0, **more
+    )
 
 
 def manifest(*sources: SourceEntry, generation: str = "2011", **more: Any) -> Manifest:
@@ -206,7 +235,9 @@ def test_a_trace_of_unknown_parts_is_whole_where_that_is_declared() -> None:
 def test_a_synthetic_trace_says_how_many_files_it_has() -> None:
     shard = entry("instance_usage", "instance_usage", 0)
     told = {"seed": 1, "parts": {"instance_usage": 2}}
-    assert usage_of(manifest(shard, generation="2019", synthetic=told)) == Coverage(20, (0,), 2, DAY)
+    assert usage_of(manifest(shard, generation="2019", synthetic=told)) == Coverage(
+        20, (0,), 2, DAY
+    )
     parts = entry("task_usage", "instance_usage", 0, 17)
     assert usage_of(manifest(parts, synthetic={"seed": 1, "parts": None})).of == 17
 
@@ -221,4 +252,7 @@ def test_an_old_synthetic_trace_is_whole_when_it_has_all_tables() -> None:
 
 def test_tables_that_nobody_says_to_be_a_part_are_whole() -> None:
     assert Scope(span=29 * DAY, tasks=10**9).objection(whole_trace(dialect("2011")), READS) == ""
-    assert Scope().objection(whole_trace(dialect("2011"), 999), READS) == "needs 1,000 tasks or more, there are 999"
+    assert (
+        Scope().objection(whole_trace(dialect("2011"), 999), READS)
+        == "needs 1,000 tasks or more, there are 999"
+    )

@@ -18,7 +18,9 @@ from borgtrace.schema import Column, Table
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
 
-RESULT = Table("held", "store", ("at_least",), (Column("at_least", "int64", "count", "Rows.", nullable=False),))
+RESULT = Table(
+    "held", "store", ("at_least",), (Column("at_least", "int64", "count", "Rows.", nullable=False),)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,9 @@ HELD = Held(result=RESULT, compute=lambda: None, plot=lambda result: None)
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("one_machine")
     (folder / "machine_events").mkdir()
-    (folder / "machine_events" / "part-00000-of-00001.csv").write_text("0,5,0,HofLGzk1Or,0.5,0.25\n")
+    (folder / "machine_events" / "part-00000-of-00001.csv").write_text(
+        "0,5,0,HofLGzk1Or,0.5,0.25\n"
+    )
     ingest([folder], folder / "store", IngestOptions(jobs=1))
     return folder / "store"
 

@@ -59,14 +59,18 @@ def step_line(result: pa.Table) -> Any:
         alt.Chart(result)
         .mark_line(interpolate="step-after")
         .encode(
-            x=alt.X("hour:Q", title="hour of the trace"), y=alt.Y("n:Q", title="tasks in the queue"), color="series:N"
+            x=alt.X("hour:Q", title="hour of the trace"),
+            y=alt.Y("n:Q", title="tasks in the queue"),
+            color="series:N",
         )
     )
 
 
 def side_by_side(result: pa.Table) -> Any:
     base = alt.Chart(result).encode(x=alt.X("hour:Q", title="hour"))
-    area = base.mark_area(opacity=0.7).encode(y=alt.Y("cpu:Q", title="CPU", stack=True), color="series:N")
+    area = base.mark_area(opacity=0.7).encode(
+        y=alt.Y("cpu:Q", title="CPU", stack=True), color="series:N"
+    )
     rule = alt.Chart(pa.table({"level": [1.0]})).mark_rule(color="black").encode(y="level:Q")
     line = base.mark_line(color="black", strokeDash=[4, 2]).encode(y="sum(cpu):Q")
     return alt.hconcat(area + rule, line)
@@ -89,7 +93,9 @@ def heat_map(result: pa.Table) -> Any:
         alt.Chart(result)
         .mark_rect()
         .encode(
-            x=alt.X("hour:Q", bin=alt.Bin(maxbins=20)), y=alt.Y("series:N"), color=alt.Color("mean(cpu):Q", title="CPU")
+            x=alt.X("hour:Q", bin=alt.Bin(maxbins=20)),
+            y=alt.Y("series:N"),
+            color=alt.Color("mean(cpu):Q", title="CPU"),
         )
     )
 
@@ -117,9 +123,19 @@ def no_answer(tables: Tables) -> pa.Table:
 
 CLAIMS = (
     Claim(
-        "T-1", "the queue has a peak", above(1000, "> 1 000"), lambda t: max(t["n"].to_pylist()), "Zhu et al., Fig. 4"
+        "T-1",
+        "the queue has a peak",
+        above(1000, "> 1 000"),
+        lambda t: max(t["n"].to_pylist()),
+        "Zhu et al., Fig. 4",
     ),
-    Claim("T-2", "CPU stays below a half", below(0.5), lambda t: max(t["cpu"].to_pylist()), "Reiss et al., section 4"),
+    Claim(
+        "T-2",
+        "CPU stays below a half",
+        below(0.5),
+        lambda t: max(t["cpu"].to_pylist()),
+        "Reiss et al., section 4",
+    ),
     Claim("T-3", "memory is full", equals(1.0, "100 %"), lambda t: None),
 )
 

@@ -27,9 +27,15 @@ def wait_for(condition: Callable[[], Any], seconds: float = 20) -> Any:
 
 def drawn(driver: Any) -> list[str]:
     """Open all questions, and wait until all charts are drawn."""
-    driver.execute_script("document.querySelectorAll('details.question').forEach(item => { item.open = true; })")
+    driver.execute_script(
+        "document.querySelectorAll('details.question').forEach(item => { item.open = true; })"
+    )
     states: list[str] = wait_for(
-        lambda: (found := driver.execute_script(STATES)) and not {"waiting", "drawing"} & set(found) and found
+        lambda: (
+            (found := driver.execute_script(STATES))
+            and not {"waiting", "drawing"} & set(found)
+            and found
+        )
     )
     return states
 
@@ -52,7 +58,9 @@ def errors(driver: Any) -> list[Any]:
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
-def test_every_chart_is_drawn_without_an_error(browser: Browser, page: Path, width: int, dark: bool) -> None:
+def test_every_chart_is_drawn_without_an_error(
+    browser: Browser, page: Path, width: int, dark: bool
+) -> None:
     driver = browser(page, width, dark=dark)
     assert drawn(driver) == ["drawn"] * N_CHARTS
     assert errors(driver) == []
@@ -126,9 +134,9 @@ def test_dragging_moves_the_axes_and_double_click_resets(browser: Browser, page:
         return str(driver.execute_script(script, chart))
 
     before = labels()
-    ActionChains(driver).move_to_element_with_offset(chart, -60, 30).click_and_hold().move_by_offset(
-        120, 0
-    ).release().perform()
+    ActionChains(driver).move_to_element_with_offset(
+        chart, -60, 30
+    ).click_and_hold().move_by_offset(120, 0).release().perform()
     wait_for(lambda: labels() != before)
     ActionChains(driver).move_to_element_with_offset(chart, -60, 30).double_click().perform()
     wait_for(lambda: labels() == before)
@@ -151,7 +159,8 @@ def test_charts_follow_the_window(browser: Browser, page: Path) -> None:
     driver = browser(page, 1280)
     drawn(driver)
     driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": False},
     )
     wait_for(
         lambda: driver.execute_script(
@@ -261,13 +270,20 @@ def test_charts_and_tables_are_saved_from_the_page(browser: Browser, page: Path)
         for (const button of section.querySelectorAll(".downloads button")) {
           if (button.textContent !== "PDF") button.click();
         }"""
-    saved = {kind + str(i): (size, text) for i, (kind, size, text) in enumerate(driver.execute_async_script(script))}
+    saved = {
+        kind + str(i): (size, text)
+        for i, (kind, size, text) in enumerate(driver.execute_async_script(script))
+    }
     texts = [text for _, text in saved.values()]
     drawing = next(text for text in texts if text.startswith("<svg"))
     assert "var(--" not in drawing
     assert "#14171c" in drawing  # the dark paper
     assert any(kind.startswith("image/png") and size > 5000 for kind, (size, _) in saved.items())
-    chart, table = (text.splitlines() for text in texts if "," in text.split("\n")[0] and not text.startswith("<"))
+    chart, table = (
+        text.splitlines()
+        for text in texts
+        if "," in text.split("\n")[0] and not text.startswith("<")
+    )
     assert set(chart[0].split(",")) >= {"series", "cpu"}
     assert table[0].split(",")[0] == "series"
     assert table[1].split(",")[:2] == ["a", "0"]
@@ -336,10 +352,16 @@ def test_charts_have_a_name_for_screen_readers(browser: Browser, page: Path) -> 
 def test_print_opens_all_folds(browser: Browser, page: Path) -> None:
     driver = browser(page)
     drawn(driver)
-    driver.execute_script("document.querySelectorAll('details.question').forEach(item => { item.open = false; })")
-    opened = "return [...document.querySelectorAll('main details')].filter(item => item.open).length"
+    driver.execute_script(
+        "document.querySelectorAll('details.question').forEach(item => { item.open = false; })"
+    )
+    opened = (
+        "return [...document.querySelectorAll('main details')].filter(item => item.open).length"
+    )
     assert driver.execute_script(opened) == 0
     driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-    assert driver.execute_script(opened) == len(driver.find_elements("css selector", "main details"))
+    assert driver.execute_script(opened) == len(
+        driver.find_elements("css selector", "main details")
+    )
     driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
     assert driver.execute_script(opened) == 0

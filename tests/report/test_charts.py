@@ -50,7 +50,9 @@ def test_aggregated_data_is_left_alone_up_to_a_limit() -> None:
 
 
 def test_lines_and_areas_show_values_everywhere() -> None:
-    marks = [view.spec["mark"] for view in unit_views(spec_of(recipes.side_by_side(recipes.rows(10))))]
+    marks = [
+        view.spec["mark"] for view in unit_views(spec_of(recipes.side_by_side(recipes.rows(10))))
+    ]
     assert [bool(mark.get("point")) for mark in marks] == [True, False, True]
     assert all(mark["tooltip"] is True for mark in marks)
 
@@ -59,7 +61,9 @@ def test_one_zoom_per_view_on_continuous_axes_only() -> None:
     views = list(unit_views(spec_of(recipes.side_by_side(recipes.rows(10)))))
     encodings = [[p["select"]["encodings"] for p in view.spec.get("params", [])] for view in views]
     assert encodings == [[["x", "y"]], [], [["x"]]]
-    assert not any("params" in view.spec for view in unit_views(spec_of(recipes.facets(recipes.rows(10)))))
+    assert not any(
+        "params" in view.spec for view in unit_views(spec_of(recipes.facets(recipes.rows(10))))
+    )
 
 
 def test_a_recipes_own_zoom_leaves_wheel_and_touch_to_the_page() -> None:
@@ -73,11 +77,19 @@ def test_a_recipes_own_zoom_leaves_wheel_and_touch_to_the_page() -> None:
 def test_fixed_inks_follow_the_background() -> None:
     spec = spec_of(recipes.side_by_side(recipes.rows(10)))
     assert spec["hconcat"][0]["layer"][1]["mark"]["color"] == "var(--ink)"
-    assert spec_of(recipes.interactive(recipes.rows(10)))["encoding"]["color"] == {"value": "var(--ink)"}
+    assert spec_of(recipes.interactive(recipes.rows(10)))["encoding"]["color"] == {
+        "value": "var(--ink)"
+    }
 
 
 def test_data_is_never_recoloured_and_own_configuration_wins() -> None:
-    spec = themed({"data": {"values": [{"color": "black"}]}, "mark": "bar", "config": {"axis": {"grid": False}}})
+    spec = themed(
+        {
+            "data": {"values": [{"color": "black"}]},
+            "mark": "bar",
+            "config": {"axis": {"grid": False}},
+        }
+    )
     assert spec["data"]["values"] == [{"color": "black"}]
     assert spec["config"]["axis"]["grid"] is False
     assert spec["config"]["axis"]["labelColor"] == "var(--ink)"
@@ -85,7 +97,9 @@ def test_data_is_never_recoloured_and_own_configuration_wins() -> None:
 
 def test_numbers_are_short_and_finite() -> None:
     table = pa.table({"x": [1.23456789012345, float("nan"), float("inf")], "y": [1, 2, 3]})
-    spec = spec_of(alt.Chart(alt.Data(values=table.to_pylist())).mark_point().encode(x="x:Q", y="y:Q"))
+    spec = spec_of(
+        alt.Chart(alt.Data(values=table.to_pylist())).mark_point().encode(x="x:Q", y="y:Q")
+    )
     (rows,) = spec["datasets"].values() if "datasets" in spec else (spec["data"]["values"],)
     assert [row["x"] for row in rows] == [1.23457, None, None]
 
@@ -104,7 +118,10 @@ def test_points_on_the_edge_of_a_plot_are_whole_and_tooltips_speak_words() -> No
         alt.Chart(pa.table({"n_jobs": [0, 1]}))
         .mark_point()
         .encode(
-            x="n_jobs:Q", y=alt.Y("n_jobs:Q", scale=alt.Scale(domain=[0, 1])), tooltip=["n_jobs:Q"], color="n_jobs:N"
+            x="n_jobs:Q",
+            y=alt.Y("n_jobs:Q", scale=alt.Scale(domain=[0, 1])),
+            tooltip=["n_jobs:Q"],
+            color="n_jobs:N",
         )
     )
     encoding = json.loads(figure(chart, "Which?").spec)["encoding"]
@@ -115,7 +132,11 @@ def test_points_on_the_edge_of_a_plot_are_whole_and_tooltips_speak_words() -> No
 
 
 def test_an_aggregate_keeps_the_title_that_vega_gives_it() -> None:
-    chart = alt.Chart(pa.table({"n_jobs": [0, 1]})).mark_bar().encode(x="n_jobs:N", color="mean(n_jobs):Q")
+    chart = (
+        alt.Chart(pa.table({"n_jobs": [0, 1]}))
+        .mark_bar()
+        .encode(x="n_jobs:N", color="mean(n_jobs):Q")
+    )
     spec = spec_of(chart)
     assert "title" not in spec["encoding"]["color"]
     # The page says which version of the schema it draws by.
@@ -125,7 +146,9 @@ def test_an_aggregate_keeps_the_title_that_vega_gives_it() -> None:
 def test_a_line_has_no_room_at_the_ends_of_its_axes() -> None:
     encoding = spec_of(recipes.step_line(recipes.rows(10)))["encoding"]
     assert "scale" not in encoding["x"]
-    points = alt.Chart(recipes.rows(10)).mark_point().encode(x=alt.X("hour:Q", scale=None), y="series:N")
+    points = (
+        alt.Chart(recipes.rows(10)).mark_point().encode(x=alt.X("hour:Q", scale=None), y="series:N")
+    )
     assert spec_of(points)["encoding"]["x"]["scale"] is None
 
 
@@ -190,8 +213,15 @@ def test_an_axis_of_one_value_has_a_length(
 
 
 def test_a_layer_of_one_value_leaves_the_axis_to_the_others() -> None:
-    many = alt.Chart(alt.Data(values=[{"x": 1, "y": 4}, {"x": 2, "y": 400}])).mark_point().encode(x="x:Q")
+    many = (
+        alt.Chart(alt.Data(values=[{"x": 1, "y": 4}, {"x": 2, "y": 400}]))
+        .mark_point()
+        .encode(x="x:Q")
+    )
     one = alt.Chart(alt.Data(values=[{"x": 1, "y": 4}])).mark_text(text="here").encode(x="x:Q")
     y = alt.Y("y:Q", scale=alt.Scale(type="log"))
     spec = json.loads(figure(many.encode(y=y) + one.encode(y=y), "Why?").spec)
-    assert ["domain" in layer["encoding"]["y"]["scale"] for layer in spec["layer"]] == [False, False]
+    assert ["domain" in layer["encoding"]["y"]["scale"] for layer in spec["layer"]] == [
+        False,
+        False,
+    ]

@@ -23,10 +23,15 @@ NO_DISTANCES = pa.Table.from_pylist([], arrow_schema(DISTANCES))
 def page(*numbers: int, name: str = "queue_steps", **changes: Any) -> str:
     """Compare answers of so many steps; what is changed is the manifest of the last store."""
     recipe = next(recipe for recipe in recipes.RECIPES if recipe.name == name)
-    stores = {label: SimpleNamespace(manifest=manifest()) for label, _ in zip("pqr", numbers, strict=False)}
+    stores = {
+        label: SimpleNamespace(manifest=manifest())
+        for label, _ in zip("pqr", numbers, strict=False)
+    }
     stores |= {list(stores)[-1]: SimpleNamespace(manifest=manifest(**changes))}
     answers = {
-        label: (recipe if name == "no_answer" else replace(recipe, compute=recipes.answer(n))).run(EngineTables({}))
+        label: (recipe if name == "no_answer" else replace(recipe, compute=recipes.answer(n))).run(
+            EngineTables({})
+        )
         for label, n in zip(stores, numbers, strict=True)
     }
     return comparison_html(stores, NO_DISTANCES, [answers])  # type: ignore[arg-type]
@@ -38,21 +43,32 @@ def test_units_are_shared_by_stores_of_one_trace() -> None:
     assert "fractions of different machines" in other
     assert "<li><b>q</b>: Google cluster trace 2019, cell a, digest abababababab</li>" in other
     # One of two others is enough.
-    assert "fractions of different machines" in page(1, 1, 1, name="no_answer", generation="2019", cell="a")
+    assert "fractions of different machines" in page(
+        1, 1, 1, name="no_answer", generation="2019", cell="a"
+    )
 
 
 def test_answers_stand_beside_each_other() -> None:
     html = page(3, 21)
     # A row for each step of either store, of two series; forty are shown.
     assert "<caption>40 of 42 rows</caption>" in html
-    assert "<tr><th>series</th><th>hour</th><th>n p</th><th>n q</th><th>cpu p</th><th>cpu q</th></tr>" in html
+    assert (
+        "<tr><th>series</th><th>hour</th><th>n p</th><th>n q</th><th>cpu p</th><th>cpu q</th></tr>"
+        in html
+    )
     # The peak is the step at a third: both are above 1000.
-    assert "<td>the queue has a peak</td><td>&gt; 1 000</td><td>77777 holds</td><td>77777 holds</td>" in html
+    assert (
+        "<td>the queue has a peak</td><td>&gt; 1 000</td><td>77777 holds</td><td>77777 holds</td>"
+        in html
+    )
 
 
 def ranges(html: str, axis: str) -> set[str]:
     return set(
-        re.findall(rf"{axis}-axis titled '[^']*' for a linear scale with values from ([\d.,]+ to [\d.,]+)", html)
+        re.findall(
+            rf"{axis}-axis titled '[^']*' for a linear scale with values from ([\d.,]+ to [\d.,]+)",
+            html,
+        )
     )
 
 

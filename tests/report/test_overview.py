@@ -41,7 +41,9 @@ HELD: dict[str, Any] = {
 
 def answered(name: str, rows: list[dict[str, Any]], findings: tuple[Finding, ...] = ()) -> Section:
     """A section with an answer written by hand."""
-    result = SimpleNamespace(table=pa.Table.from_pylist(rows), not_applicable=None, findings=findings)
+    result = SimpleNamespace(
+        table=pa.Table.from_pylist(rows), not_applicable=None, findings=findings
+    )
     return Section(find_recipe(name), "", cast("Result", result))
 
 
@@ -58,10 +60,20 @@ def exact(fact: Fact) -> Mapping[str, Any]:
     return {value.id: value.exact for value in fact.values}
 
 
-def hour(tier: str, number: int, used: float, allocated: float, capacity: float | None = 10.0) -> dict[str, Any]:
+def hour(
+    tier: str, number: int, used: float, allocated: float, capacity: float | None = 10.0
+) -> dict[str, Any]:
     """A row of *utilization*; memory is half of the CPU, of the same capacity."""
-    columns = {"used": (used, used / 2), "allocated": (allocated, allocated / 2), "capacity": (capacity, capacity)}
-    cells = {f"{name}_{what}": pair[i] for what, pair in columns.items() for i, name in enumerate(("cpu", "memory"))}
+    columns = {
+        "used": (used, used / 2),
+        "allocated": (allocated, allocated / 2),
+        "capacity": (capacity, capacity),
+    }
+    cells = {
+        f"{name}_{what}": pair[i]
+        for what, pair in columns.items()
+        for i, name in enumerate(("cpu", "memory"))
+    }
     return {"tier": tier, "hour": number, **cells}
 
 
@@ -105,7 +117,13 @@ def test_mean_and_peak_by_tier_are_shares_of_the_cell() -> None:
 
 def test_the_table_of_the_first_screen_has_the_highest_tier_first() -> None:
     lines = facts(manifest(**HELD), [UTILIZATION])
-    values = {"facts": lines, "levels": levels(lines), "level_names": LEVEL_NAMES, "surprises": [], "sections": []}
+    values = {
+        "facts": lines,
+        "levels": levels(lines),
+        "level_names": LEVEL_NAMES,
+        "surprises": [],
+        "sections": [],
+    }
     html = render("overview.html.j2", **values)
     table = html.partition('<table class="levels">')[2].partition("</table>")[0]
     rows = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in table.split("<tr>")[1:]]
@@ -118,9 +136,14 @@ def test_the_table_of_the_first_screen_has_the_highest_tier_first() -> None:
 
 
 def test_the_table_leaves_out_what_is_unknown() -> None:
-    found = levels(facts(manifest(**{**HELD, **_usage_of(), "notes": ("subset of x",)}), [UTILIZATION]))
+    found = levels(
+        facts(manifest(**{**HELD, **_usage_of(), "notes": ("subset of x",)}), [UTILIZATION])
+    )
     assert found == []
-    some = {**_usage_of(), "time_range": {"instance_events": SPAN, "instance_usage": [START, START + HOUR // 2]}}
+    some = {
+        **_usage_of(),
+        "time_range": {"instance_events": SPAN, "instance_usage": [START, START + HOUR // 2]},
+    }
     [(tier, cells), *_] = levels(facts(manifest(**{**HELD, **some}), [UTILIZATION]))
     assert (tier, [cell is None for cell in cells]) == ("all", [True, False, True, False])
 
@@ -142,10 +165,15 @@ def test_hours_that_a_part_covers_partly_do_not_count() -> None:
     # Usage from the middle of hour 0 to the middle of hour 2: hour 1 alone is whole.
     changes = {
         "synthetic": {"parts": {"task_events": 1, "task_usage": 500}},
-        "time_range": {"instance_events": SPAN, "instance_usage": [START + HOUR // 2, START + 5 * HOUR // 2]},
+        "time_range": {
+            "instance_events": SPAN,
+            "instance_usage": [START + HOUR // 2, START + 5 * HOUR // 2],
+        },
     }
     assert exact(line("used", [UTILIZATION], **changes))["cpu-used-mean"] == pytest.approx(0.5)
-    assert exact(line("requested", [UTILIZATION], **changes))["cpu-allocated-mean"] == pytest.approx(0.7)
+    assert exact(line("requested", [UTILIZATION], **changes))[
+        "cpu-allocated-mean"
+    ] == pytest.approx(0.7)
 
 
 def test_hours_without_machines_do_not_count() -> None:
@@ -153,37 +181,56 @@ def test_hours_without_machines_do_not_count() -> None:
     for name in ("cpu_capacity", "memory_capacity"):
         lacking = [rows[0], {**hour("free", 1, 9.0, 9.0), name: 0.0}]
         for known in (rows, lacking):
-            assert exact(line("used", [answered("utilization", known)]))["cpu-used-peak"] == pytest.approx(0.1)
+            assert exact(line("used", [answered("utilization", known)]))[
+                "cpu-used-peak"
+            ] == pytest.approx(0.1)
     fact = line("used", [answered("utilization", rows[1:])])
     assert (fact.unknown, fact.reason) == ("unknown", "no machine has a capacity")
 
 
 def _usage_of(**changes: Any) -> dict[str, Any]:
-    return {"sources": (EVENTS, replace(USAGE, **changes)), "synthetic": {"parts": {"task_events": 1, "task_usage": 5}}}
+    return {
+        "sources": (EVENTS, replace(USAGE, **changes)),
+        "synthetic": {"parts": {"task_events": 1, "task_usage": 5}},
+    }
 
 
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
         (
-            {**_usage_of(), "time_range": {"instance_events": SPAN, "instance_usage": [START, START + HOUR // 2]}},
+            {
+                **_usage_of(),
+                "time_range": {
+                    "instance_events": SPAN,
+                    "instance_usage": [START, START + HOUR // 2],
+                },
+            },
             "the store has usage of no whole hour",
         ),
         (
             {**_usage_of(), "sources": (EVENTS, USAGE, replace(USAGE, part=2))},
             "parts of the usage are missing before the last one",
         ),
-        ({**_usage_of(), "generation": "2019", "cell": "a"}, "each part is a sample of all usage: all are needed"),
+        (
+            {**_usage_of(), "generation": "2019", "cell": "a"},
+            "each part is a sample of all usage: all are needed",
+        ),
         ({**_usage_of(), "notes": ("subset of x",)}, "the store is a subset of another"),
     ],
 )
-def test_usage_of_a_part_of_the_cell_is_no_utilization(changes: dict[str, Any], reason: str) -> None:
+def test_usage_of_a_part_of_the_cell_is_no_utilization(
+    changes: dict[str, Any], reason: str
+) -> None:
     fact = line("used", [UTILIZATION], **changes)
     assert (fact.values, fact.unknown, fact.reason) == ((), "unknown: needs usage", reason)
 
 
 def test_what_runs_is_known_from_the_first_part_of_the_events_on() -> None:
-    late = {"sources": (replace(EVENTS, part=1), USAGE), "synthetic": {"parts": {"task_events": 5, "task_usage": 1}}}
+    late = {
+        "sources": (replace(EVENTS, part=1), USAGE),
+        "synthetic": {"parts": {"task_events": 5, "task_usage": 1}},
+    }
     steps = answered("queue_length", [{"time": 3 * 300_000_000, "pending": 1, "pending_max": 2}])
     for name in ("requested", "tiers", "queue"):
         fact = line(name, [UTILIZATION, steps], **late)
@@ -194,7 +241,10 @@ def test_what_runs_is_known_from_the_first_part_of_the_events_on() -> None:
 def test_the_queue_leaves_out_what_was_there_before_the_trace() -> None:
     steps = [(1, 900, 900), (2, 900, 900), (3, 4, 8), (4, 7, 9), (5, 5, 30)]
     rows = [{"time": k * 300_000_000, "pending": n, "pending_max": most} for k, n, most in steps]
-    assert exact(line("queue", [answered("queue_length", rows)])) == {"pending-median": 5, "pending-peak": 30}
+    assert exact(line("queue", [answered("queue_length", rows)])) == {
+        "pending-median": 5,
+        "pending-peak": 30,
+    }
     fact = line("queue", [answered("queue_length", rows[:2])])
     assert (fact.unknown, fact.reason) == ("unknown", "no step lies inside the trace")
     fact = line("queue", [answered("queue_length", rows)], notes=(DERIVED_EVENTS,))
@@ -202,11 +252,21 @@ def test_the_queue_leaves_out_what_was_there_before_the_trace() -> None:
 
 
 def test_the_advice_names_the_factor_and_the_way_of_packing() -> None:
-    def way(estimator: str, parameter: float, *, factor: bool = False, advised: bool = False) -> dict[str, Any]:
-        return {"estimator": estimator, "parameter": parameter, "is_factor": factor, "is_advised": advised}
+    def way(
+        estimator: str, parameter: float, *, factor: bool = False, advised: bool = False
+    ) -> dict[str, Any]:
+        return {
+            "estimator": estimator,
+            "parameter": parameter,
+            "is_factor": factor,
+            "is_advised": advised,
+        }
 
     rows = [way("request", 1.0), way("request", 1.35, factor=True), way("gpa", 0.001, advised=True)]
-    texts = [f"{value.text} {value.of}" for value in line("advice", [answered("packing_advice", rows)]).values]
+    texts = [
+        f"{value.text} {value.of}"
+        for value in line("advice", [answered("packing_advice", rows)]).values
+    ]
     assert texts == ["1.35 × the capacity may be requested", "gpa 0.001 packs best"]
     [none] = line("advice", [answered("packing_advice", rows[:1])]).values
     assert f"{none.text} {none.of}" == "none of the factors is known to keep the target"
@@ -216,13 +276,23 @@ def test_a_question_that_is_not_answered_says_why() -> None:
     reason = "no long task is left of 7"
     some = {**_usage_of(), "tables": {"instance_events": 9, "instance_usage": 0}}
     fact = line("advice", [not_applicable("packing_advice", reason)], **some)
-    assert (fact.anchor, fact.unknown, fact.reason) == ("packing-advice", "unknown: needs usage", reason)
+    assert (fact.anchor, fact.unknown, fact.reason) == (
+        "packing-advice",
+        "unknown: needs usage",
+        reason,
+    )
     # All of the usage is there: more of it is no way out.
     assert line("advice", [not_applicable("packing_advice", reason)]).unknown == "unknown"
-    fact = line("queue", [refused(find_recipe("queue_length"), EngineError("query", "memory exhausted"))])
+    fact = line(
+        "queue", [refused(find_recipe("queue_length"), EngineError("query", "memory exhausted"))]
+    )
     assert (fact.unknown, fact.reason) == ("unknown", "Not answered: query: memory exhausted")
     fact = line("queue", [])
-    assert (fact.anchor, fact.unknown, fact.reason) == ("", "unknown", "queue_length is not on this page")
+    assert (fact.anchor, fact.unknown, fact.reason) == (
+        "",
+        "unknown",
+        "queue_length is not on this page",
+    )
 
 
 def test_what_is_missing_is_said_in_parts() -> None:
@@ -266,12 +336,15 @@ def test_the_capacity_is_the_mean_over_time_and_machines_are_those_of_the_end() 
         "capacity-cpu": 1.5,
         "capacity-memory": 3.5,
     }
-    [machines] = line("machines", [answered("machine_shapes", [{"n_last": 9_999}, {"n_last": 1}])]).values
+    [machines] = line(
+        "machines", [answered("machine_shapes", [{"n_last": 9_999}, {"n_last": 1}])]
+    ).values
     assert (machines.exact, machines.text, machines.of) == (10_000, "10\u202f000", "of 2 shapes")
 
 
 @pytest.mark.parametrize(
-    ("pending", "text"), [(3.0, "3"), (12.345, "12.3"), (99.6, "99.6"), (100.4, "100"), (12_345.6, "12\u202f346")]
+    ("pending", "text"),
+    [(3.0, "3"), (12.345, "12.3"), (99.6, "99.6"), (100.4, "100"), (12_345.6, "12\u202f346")],
 )
 def test_a_median_has_three_digits(pending: float, text: str) -> None:
     rows = [{"time": 3 * 300_000_000, "pending": pending, "pending_max": 1}]
@@ -302,11 +375,16 @@ def test_equal_tiers_come_by_name_and_a_cell_without_requests_has_none() -> None
 QUESTIONS = ("machine_shapes", "machine_availability", "task_totals", "utilization", "queue_length")
 
 
-def test_the_page_of_a_store_has_the_values_that_its_rows_imply(tiny_store: Store, tmp_path: Path) -> None:
+def test_the_page_of_a_store_has_the_values_that_its_rows_imply(
+    tiny_store: Store, tmp_path: Path
+) -> None:
     html = report.write(tiny_store, tmp_path / "report.html", QUESTIONS).path.read_text("utf-8")
     found = dict(re.findall(r'<data id="cell-([^"]+)" value="([^"]+)">', html))
     missing = "job events: 1 of 500 parts; task events: 1 of 500 parts; task constraints: none; "
-    assert found.pop("missing-parts") == f"machine attributes: none; {missing}task usage: 1 of 500 parts"
+    assert (
+        found.pop("missing-parts")
+        == f"machine attributes: none; {missing}task usage: 1 of 500 parts"
+    )
     assert {name: float(value) for name, value in found.items()} == pytest.approx(
         {
             "machines": 2,
@@ -332,7 +410,9 @@ def test_the_page_of_a_store_has_the_values_that_its_rows_imply(tiny_store: Stor
             "span-instance-usage": 1200 / 3600,
         }
     )
-    text = " ".join(re.sub(r"<[^>]+>", " ", html.partition('id="cell-used"')[2].partition("</div>")[0]).split())
+    text = " ".join(
+        re.sub(r"<[^>]+>", " ", html.partition('id="cell-used"')[2].partition("</div>")[0]).split()
+    )
     assert text.endswith("Used, mean unknown: needs usage the store has usage of no whole hour")
 
 
@@ -344,11 +424,18 @@ def test_reasons_are_escaped() -> None:
 
 
 def test_usage_alone_of_an_own_cluster_opens_with_what_it_lacks(tmp_path: Path) -> None:
-    rows = [f"web-{task},{1_700_000_000 + 300 * step},0.5" for task in range(3) for step in range(12)]
+    rows = [
+        f"web-{task},{1_700_000_000 + 300 * step},0.5" for task in range(3) for step in range(12)
+    ]
     (tmp_path / "own.csv").write_text("\n".join(["task,time,cpu", *rows]))
     ingest([tmp_path / "own.csv"], tmp_path / "store", IngestOptions(jobs=1, capacity="8cores"))
-    report.write(Store.open(tmp_path / "store"), tmp_path / "report.html", ["task_totals", "machine_shapes"])
+    report.write(
+        Store.open(tmp_path / "store"), tmp_path / "report.html", ["task_totals", "machine_shapes"]
+    )
     page = (tmp_path / "report.html").read_text("utf-8")
     shown = dict(re.findall(r'<data id="cell-([^"]+)" value="([^"]*)"', page))
     assert (shown["tasks"], shown["missing-parts"]) == ("3", "machine events: none")
-    assert "unknown: needs machine events" in page.partition('id="cell-machines"')[2].partition("</div>")[0]
+    assert (
+        "unknown: needs machine events"
+        in page.partition('id="cell-machines"')[2].partition("</div>")[0]
+    )

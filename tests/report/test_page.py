@@ -43,7 +43,9 @@ class _Elements(HTMLParser):
         if tag == "a":
             self.links.append(values.get("href", ""))
         else:
-            self.fetched += [values[name] for name in ("src", "href", "srcset", "data") if name in values]
+            self.fetched += [
+                values[name] for name in ("src", "href", "srcset", "data") if name in values
+            ]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +95,9 @@ def test_same_input_same_bytes(html: str) -> None:
 
 def test_refused_question_says_why() -> None:
     recipe = recipes.RECIPES[0]
-    html = report_html(manifest(), "store", [refused(recipe, EngineError("query", "memory <exhausted>"))])
+    html = report_html(
+        manifest(), "store", [refused(recipe, EngineError("query", "memory <exhausted>"))]
+    )
     assert "Not answered: query: memory &lt;exhausted&gt;" in html
 
 
@@ -109,7 +113,9 @@ def test_holdings_of_the_manifest() -> None:
         (TABLES["instance_events"], "1 of 500 files", "before the trace to 1 May 2011 20:00 EDT"),
         (TABLES["tasks"], "derived at ingest", ""),
     ]
-    assert '<td class="n" data-label="Rows">450\u202f140</td>' in report_html(manifest(), "store", [])
+    assert '<td class="n" data-label="Rows">450\u202f140</td>' in report_html(
+        manifest(), "store", []
+    )
 
 
 def test_counters_come_worst_first() -> None:
@@ -118,13 +124,19 @@ def test_counters_come_worst_first() -> None:
         ("instance_events", "time_out_of_order", 2),
     ]
     html = report_html(manifest(), "store", [])
-    assert '<span class="severity data-loss">data loss</span></td><td class="n" data-label="Rows">6</td>' in html
+    assert (
+        '<span class="severity data-loss">data loss</span></td><td class="n" data-label="Rows">6</td>'
+        in html
+    )
     assert "is expected. <em>Rejected.</em>" in html
 
 
 def test_conservation() -> None:
     html = report_html(manifest(), "store", [])
-    assert "450\u202f146 rows read: 450\u202f140 stored, 6 rejected and kept in quarantine, 0 of other cells" in html
+    assert (
+        "450\u202f146 rows read: 450\u202f140 stored, 6 rejected and kept in quarantine, 0 of other cells"
+        in html
+    )
     assert "Every row of every file is accounted for." in html
     lost = replace(manifest().sources[0], stored=450_139)
     html = report_html(manifest(sources=(lost,)), "store", [])
@@ -142,7 +154,9 @@ def test_trace_name(generation: str, cell: str, name: str) -> None:
 
 
 def test_papers_are_found_by_author() -> None:
-    text = "Zhu et al., Observation 7; Verma et al., section 5; Janus & Rzadca; Tirmazi et al., Fig. 2"
+    text = (
+        "Zhu et al., Observation 7; Verma et al., section 5; Janus & Rzadca; Tirmazi et al., Fig. 2"
+    )
     assert [paper.marks[0] for paper in papers_cited(text)] == ["Verma", "Janus", "Tirmazi", "Zhu"]
     assert papers_cited("") == []
 
@@ -174,24 +188,36 @@ def test_questions_stand_under_their_topic(monkeypatch: pytest.MonkeyPatch) -> N
     package = sys.modules["tests.report"]
     monkeypatch.setattr(package, "TOPICS", {0: "Machines", 50: "Jobs and users"}, raising=False)
     first, second, third = (
-        replace(recipe, order=order) for recipe, order in zip(recipes.RECIPES[:3], (49, 50, 0), strict=True)
+        replace(recipe, order=order)
+        for recipe, order in zip(recipes.RECIPES[:3], (49, 50, 0), strict=True)
     )
     sections = [section(recipe.run(EngineTables({}))) for recipe in (first, second, third)]
-    assert grouped(sections) == {"Machines": [sections[0], sections[2]], "Jobs and users": [sections[1]]}
+    assert grouped(sections) == {
+        "Machines": [sections[0], sections[2]],
+        "Jobs and users": [sections[1]],
+    }
     html = report_html(manifest(), "store", sections)
     assert '<h2 class="group" id="group-jobs-and-users">Jobs and users</h2>' in html
 
 
 def test_headings_of_a_table_are_words_and_its_method_names_the_columns(html: str) -> None:
     assert '<th scope="col" class="n" title="Number of tasks.">n</th>' in html
-    assert '<th scope="col" class="n" title="Hours since the trace began.">hour <small>h</small></th>' in html
+    assert (
+        '<th scope="col" class="n" title="Hours since the trace began.">hour <small>h</small></th>'
+        in html
+    )
     assert "<dt><code>cpu</code></dt><dd>CPU used.</dd>" in html
     assert "<dt><code>hour</code> (h)</dt>" in html
 
 
 def test_a_table_shows_the_columns_it_has_in_its_own_order() -> None:
-    columns = (Column("n_jobs", "int64", "count", "Number of jobs."), Column("user", "string", "id", "Hash."))
-    shown = shown_table(pa.table({"user": ["x", "y"], "n_jobs": [30_000, None]}), Table("t", "row", (), columns), 2)
+    columns = (
+        Column("n_jobs", "int64", "count", "Number of jobs."),
+        Column("user", "string", "id", "Hash."),
+    )
+    shown = shown_table(
+        pa.table({"user": ["x", "y"], "n_jobs": [30_000, None]}), Table("t", "row", (), columns), 2
+    )
     assert [column.name for column in shown.columns] == ["user", "n_jobs"]
     assert shown.rows == (("x", "30\u202f000"), ("y", "–"))
 
@@ -229,7 +255,9 @@ def test_a_chart_is_drawn_without_being_checked() -> None:
     assert (seen, schemapi.DEBUG_MODE) == ([False], True)
 
 
-def test_a_chart_of_too_many_points_is_left_out_and_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chart_of_too_many_points_is_left_out_and_said_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(*_: object) -> None:
         raise TooManyPointsError("9 points are too many to draw")
 
@@ -246,15 +274,25 @@ def test_an_answer_of_one_row_has_no_chart_and_an_open_table() -> None:
     assert one.figure is not None
     single = replace(recipe, compute=lambda tables: recipes.rows(1).slice(0, 1))
     one = section(single.run(EngineTables({})))
-    assert (one.figure, one.note) == (None, "The answer is one row, which a chart would show as one dot.")
-    assert "<details open>\n<summary>Table (1 row)</summary>" in report_html(manifest(), "store", [one])
+    assert (one.figure, one.note) == (
+        None,
+        "The answer is one row, which a chart would show as one dot.",
+    )
+    assert "<details open>\n<summary>Table (1 row)</summary>" in report_html(
+        manifest(), "store", [one]
+    )
 
 
 def test_codes_of_a_table_are_written_as_words() -> None:
     columns = (Column("measure", "string", "id", "A measure."),)
     table = pa.table({"measure": ["jobs_of_class_0", "resubmitted_after_EVICT", "K9_x", "all"]})
     shown = shown_table(table, Table("t", "row", (), columns), has_codes=True)
-    assert [row[0] for row in shown.rows] == ["jobs of class 0", "resubmitted after EVICT", "K9_x", "all"]
+    assert [row[0] for row in shown.rows] == [
+        "jobs of class 0",
+        "resubmitted after EVICT",
+        "K9_x",
+        "all",
+    ]
 
 
 def test_the_first_job_of_a_table_leads_to_the_explorer() -> None:
@@ -270,7 +308,9 @@ def test_the_first_job_of_a_table_leads_to_the_explorer() -> None:
     assert "<code>borgtrace explore cell-a --at /job/7</code>" in html
 
 
-def test_the_drawing_library_is_put_together_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_drawing_library_is_put_together_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert "vegaEmbed" in javascript.__wrapped__()
     [kept] = (tmp_path / "cache" / "borgtrace").iterdir()

@@ -72,7 +72,9 @@ def test_all_questions(browser: Browser, store: Store, tmp_path: Path) -> None:
     _look_at(browser, report.write(store, tmp_path / "report.html"))
 
 
-def test_the_first_screen_says_what_json_says(store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_first_screen_says_what_json_says(
+    store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Six questions in ten seconds: how many, how full, which tier, how long a queue, what is missing, what to do."""
     names = ["machine_shapes", "utilization", "queue_length"]
     report.write(store, tmp_path / "report.html", names)
@@ -91,20 +93,29 @@ def test_the_first_screen_says_what_json_says(store: Store, tmp_path: Path, capf
         for what in ("used", "allocated"):
             hour[what] += row[f"cpu_{what}"]
             hour[f"{what}-{row['tier']}"] += row[f"cpu_{what}"]
-    total = {name: sum(hour[name] for hour in hours.values()) for name in next(iter(hours.values()))}
+    total = {
+        name: sum(hour[name] for hour in hours.values()) for name in next(iter(hours.values()))
+    }
     for what in ("used", "allocated"):
         assert float(shown[f"cpu-{what}-mean"]) == pytest.approx(total[what] / total["capacity"])
         most = max(hour[what] / hour["capacity"] for hour in hours.values())
         assert float(shown[f"cpu-{what}-peak"]) == pytest.approx(most)
-    tiers = {name.partition("-")[2]: n for name, n in total.items() if name.startswith("allocated-")}
+    tiers = {
+        name.partition("-")[2]: n for name, n in total.items() if name.startswith("allocated-")
+    }
     first = next(name for name in shown if name.startswith("tier-"))
     assert first == f"tier-{max(tiers, key=lambda tier: tiers[tier])}"
     assert float(shown[first]) == pytest.approx(max(tiers.values()) / total["allocated"])
-    steps = [row for row in answers["queue_length"] if row["time"] >= 900_000_000]  # after the two of what was there
+    steps = [
+        row for row in answers["queue_length"] if row["time"] >= 900_000_000
+    ]  # after the two of what was there
     assert float(shown["pending-median"]) == statistics.median(row["pending"] for row in steps)
     assert float(shown["pending-peak"]) == max(row["pending_max"] for row in steps)
     assert shown["missing-parts"] == "nothing"
-    assert "packing_advice is not on this page" in page.partition('id="cell-advice"')[2].partition("</div>")[0]
+    assert (
+        "packing_advice is not on this page"
+        in page.partition('id="cell-advice"')[2].partition("</div>")[0]
+    )
 
 
 def _shown(page: Path) -> dict[str, str]:
@@ -123,4 +134,6 @@ def test_the_first_screen_of_the_real_parts(real_store: Path, tmp_path: Path) ->
     assert "task events: 9 of 500 parts" in shown["missing-parts"]
     page = (tmp_path / "report.html").read_text("utf-8")
     for fact in ("used", "advice"):
-        assert "unknown: needs usage" in page.partition(f'id="cell-{fact}"')[2].partition("</div>")[0], fact
+        assert (
+            "unknown: needs usage" in page.partition(f'id="cell-{fact}"')[2].partition("</div>")[0]
+        ), fact

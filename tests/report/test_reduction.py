@@ -12,14 +12,21 @@ from borgtrace.report.reduction import reduce_rows
 
 POINTS = st.lists(
     st.fixed_dictionaries(
-        {"t": st.integers(0, 10_000), "n": st.none() | st.integers(-5, 5), "line": st.sampled_from("ab")}
+        {
+            "t": st.integers(0, 10_000),
+            "n": st.none() | st.integers(-5, 5),
+            "line": st.sampled_from("ab"),
+        }
     ),
     max_size=300,
 )
 
 
 def _lines(rows: list[Any], column: str) -> dict[str, list[float]]:
-    return {line: [row[column] for row in rows if row["line"] == line and row[column] is not None] for line in "ab"}
+    return {
+        line: [row[column] for row in rows if row["line"] == line and row[column] is not None]
+        for line in "ab"
+    }
 
 
 @given(POINTS)
@@ -34,7 +41,10 @@ def test_extremes_and_ends_of_each_line_stay(rows: list[dict[str, Any]]) -> None
 @given(POINTS)
 def test_what_stays_is_a_subsequence(rows: list[dict[str, Any]]) -> None:
     remaining = iter(rows)
-    assert all(any(row is other for other in remaining) for row in reduce_rows(rows, "t", ["n"], ["line"], budget=10))
+    assert all(
+        any(row is other for other in remaining)
+        for row in reduce_rows(rows, "t", ["n"], ["line"], budget=10)
+    )
 
 
 def test_few_rows_all_stay() -> None:
@@ -89,11 +99,17 @@ def test_order_of_rows_does_not_matter() -> None:
     rows = [{"t": i, "n": i * 7919 % 101} for i in range(5000)]
     shuffled = random.Random(1).sample(rows, len(rows))
     kept = reduce_rows(shuffled, "t", ["n"], budget=200)
-    assert sorted(row["t"] for row in kept) == [row["t"] for row in reduce_rows(rows, "t", ["n"], budget=200)]
+    assert sorted(row["t"] for row in kept) == [
+        row["t"] for row in reduce_rows(rows, "t", ["n"], budget=200)
+    ]
 
 
 def test_rows_without_a_number_stay() -> None:
-    rows: list[dict[str, Any]] = [{"t": None, "n": 1}, {"t": "x", "n": 1}, *({"t": i, "n": 0} for i in range(1000))]
+    rows: list[dict[str, Any]] = [
+        {"t": None, "n": 1},
+        {"t": "x", "n": 1},
+        *({"t": i, "n": 0} for i in range(1000)),
+    ]
     kept = reduce_rows(rows, "t", ["n"], budget=100)
     assert kept[:2] == rows[:2]
     # The others are reduced as if these were not there: both ends of 25 buckets.

@@ -29,9 +29,13 @@ Browser = Callable[..., Any]
 
 
 def _rows(spec: dict[str, Any], panel: int) -> list[dict[str, Any]]:
-    (view,) = [v for v in [spec["vconcat"][panel], *spec["vconcat"][panel].get("layer", [])] if "data" in v][:1]
+    (view,) = [
+        v for v in [spec["vconcat"][panel], *spec["vconcat"][panel].get("layer", [])] if "data" in v
+    ][:1]
     data = view["data"]
-    rows: list[dict[str, Any]] = data["values"] if "values" in data else spec["datasets"][data["name"]]
+    rows: list[dict[str, Any]] = (
+        data["values"] if "values" in data else spec["datasets"][data["name"]]
+    )
     return rows
 
 
@@ -95,7 +99,10 @@ def test_a_task_at_one_instant_leaves_the_axis_to_the_library() -> None:
     nothing = replace(life, events=life.events.slice(0, 0))
     assert chart(nothing) is None
     assert task_page.span(manifest(), nothing) == "at an unknown time"
-    assert task_page.span(manifest(), life) == "from 1 May 2011 19:50:00 EDT to 1 May 2011 19:50:00 EDT"
+    assert (
+        task_page.span(manifest(), life)
+        == "from 1 May 2011 19:50:00 EDT to 1 May 2011 19:50:00 EDT"
+    )
 
 
 def test_task_without_usage_has_events_only(tiny_store: Store) -> None:
@@ -121,7 +128,9 @@ def _life(n: int) -> Life:
     task: dict[str, Any] = dict.fromkeys(TABLES["tasks"].names)
 
     def table(name: str, columns: dict[str, list[Any]]) -> pa.Table:
-        fields = [arrow_field(TABLES[name].column(column)).with_nullable(True) for column in columns]
+        fields = [
+            arrow_field(TABLES[name].column(column)).with_nullable(True) for column in columns
+        ]
         return pa.table(list(columns.values()), schema=pa.schema(fields))
 
     return Life(1, 2, table("instance_events", event), table("instance_usage", usage), task)
@@ -151,7 +160,9 @@ def test_page_says_what_it_shows(tiny_store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_page_in_a_browser(browser: Browser, tiny_store: Store, tmp_path: Path, width: int, dark: bool) -> None:
+def test_page_in_a_browser(
+    browser: Browser, tiny_store: Store, tmp_path: Path, width: int, dark: bool
+) -> None:
     driver = browser(task_page.write(tiny_store, 100, 0, tmp_path / "life.html"), width, dark=dark)
     assert drawn(driver) == ["drawn"]
     assert errors(driver) == []
@@ -179,7 +190,10 @@ def test_percentiles_are_a_fan_behind_the_lines_with_a_legend() -> None:
     fan = ["p0–p100", "p10–p90", "p20–p80", "p30–p70", "p40–p60"]
     assert bands["encoding"]["color"]["sort"] == [*fan, "mean", "maximum", "one random second"]
     assert bands["encoding"]["color"]["scale"]["domain"] == bands["encoding"]["color"]["sort"]
-    assert "legend" not in bands["encoding"]["color"] or bands["encoding"]["color"]["legend"] is not None
+    assert (
+        "legend" not in bands["encoding"]["color"]
+        or bands["encoding"]["color"]["legend"] is not None
+    )
     rows = bands["data"]["values"]
     # Percentiles 0, 10 … 100 are 0, 0.05 … 0.5 here: the band from p10 to p90 lies between 0.05 and 0.45.
     assert [(row["value"], row["high"]) for row in rows if row["series"] == "p10–p90"] == [
@@ -198,7 +212,9 @@ def test_the_fan_in_a_browser(browser: Browser, tmp_path: Path) -> None:
     ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
     store = borgtrace.open(tmp_path / "store")
     which = (usage_record()["collection_id"], usage_record()["instance_index"])
-    driver = browser(task_page.write(store, int(which[0]), int(which[1]), tmp_path / "life.html"), 1280)
+    driver = browser(
+        task_page.write(store, int(which[0]), int(which[1]), tmp_path / "life.html"), 1280
+    )
     assert drawn(driver) == ["drawn"]
     assert errors(driver) == []
     # One area for each band, and its name in the legend.
@@ -217,12 +233,18 @@ def test_an_alloc_instance_is_a_trace_with_a_page(tmp_path: Path) -> None:
     write_records(tmp_path / "raw", "instance_events", [event_record(collection_type="1")])
     ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
     store = borgtrace.open(tmp_path / "store")
-    (task,) = store.sql("select collection_id, instance_index, collection_type from tasks").to_pylist()
+    (task,) = store.sql(
+        "select collection_id, instance_index, collection_type from tasks"
+    ).to_pylist()
     assert task["collection_type"] == "ALLOC_SET"
     which = task["collection_id"], task["instance_index"]
-    assert store.trace(*which)["average_cpu"].tolist() == pytest.approx([usage["average_usage"]["cpus"]])
+    assert store.trace(*which)["average_cpu"].tolist() == pytest.approx(
+        [usage["average_usage"]["cpus"]]
+    )
     life = read_life(store, *which)
-    assert life.percentiles["p100"].to_pylist() == pytest.approx([usage["cpu_usage_distribution"][10]])
+    assert life.percentiles["p100"].to_pylist() == pytest.approx(
+        [usage["cpu_usage_distribution"][10]]
+    )
     page = task_page.write(store, *which, tmp_path / "alloc.html").read_text()
     assert "p40–p60" in page
     assert "ALLOC_SET" in page

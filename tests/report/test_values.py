@@ -54,12 +54,17 @@ def test_cells_by_their_type(value: Any, unit_: str, text: str) -> None:
 
 
 def test_numbers_and_their_units_in_headings() -> None:
-    columns = [Column("x", type_, unit_, "X.") for type_, unit_ in (("uint32", "us"), ("int64", "id"), ("string", "s"))]
+    columns = [
+        Column("x", type_, unit_, "X.")
+        for type_, unit_ in (("uint32", "us"), ("int64", "id"), ("string", "s"))
+    ]
     assert [is_number(column) for column in columns] == [True, False, False]
     assert [unit(column) for column in columns] == ["µs", "", "s"]
 
 
-@pytest.mark.parametrize(("rows", "shown", "is_cut"), [(39, 39, False), (40, 40, False), (41, 40, True)])
+@pytest.mark.parametrize(
+    ("rows", "shown", "is_cut"), [(39, 39, False), (40, 40, False), (41, 40, True)]
+)
 def test_forty_rows_are_shown(rows: int, shown: int, is_cut: bool) -> None:
     found = shown_table(pa.table({"n": range(rows)}), Table("t", "row", (), (N,)))
     assert (len(found.rows), found.n_rows, found.is_cut) == (shown, rows, is_cut)
@@ -85,7 +90,9 @@ def test_shares_from_ten_percent_on_have_no_decimal(share: float, text: str) -> 
     assert percent(0.0123456) == "1.23 %"
 
 
-def entry(part: int | None, parts: int | None, table: str = "instance_events", **more: Any) -> SourceEntry:
+def entry(
+    part: int | None, parts: int | None, table: str = "instance_events", **more: Any
+) -> SourceEntry:
     return replace(manifest().sources[0], part=part, parts=parts, table=table, **more)
 
 
@@ -125,7 +132,12 @@ def test_the_span_of_a_table(bounds: list[int], said: str) -> None:
 
 def test_counters_come_by_severity_then_table_then_number_then_code() -> None:
     quality = {
-        "tasks": {"unknown_machine": 3, "orphan_instance": 3, "cpu_above_1": 9, "after_trace_time": 7},
+        "tasks": {
+            "unknown_machine": 3,
+            "orphan_instance": 3,
+            "cpu_above_1": 9,
+            "after_trace_time": 7,
+        },
         "instance_usage": {"unknown_machine": 1, "negative_resource": 2, "exact_duplicate": 0},
     }
     found = counters(manifest(sources=(), quality=quality))

@@ -45,7 +45,10 @@ def test_data_and_encodings_come_from_the_views_around() -> None:
 
 @pytest.mark.parametrize(
     ("facet", "groups"),
-    [({"field": "a"}, ["who", "a"]), ({"row": {"field": "r"}, "column": {"field": "c"}}, ["who", "r", "c"])],
+    [
+        ({"field": "a"}, ["who", "a"]),
+        ({"row": {"field": "r"}, "column": {"field": "c"}}, ["who", "r", "c"]),
+    ],
 )
 def test_facets_tell_lines_apart(facet: dict[str, Any], groups: list[str]) -> None:
     inner = {"mark": "line", "encoding": {"color": {"field": "who"}}}
@@ -64,7 +67,9 @@ def test_facets_tell_lines_apart(facet: dict[str, Any], groups: list[str]) -> No
         ({"encoding": {"x": {"field": "t"}, "tooltip": [{"field": "n"}]}}, False),
     ],
 )
-def test_rows_that_are_computed_with_before_they_are_drawn(part: dict[str, Any], is_derived: bool) -> None:
+def test_rows_that_are_computed_with_before_they_are_drawn(
+    part: dict[str, Any], is_derived: bool
+) -> None:
     [view] = unit_views({**part, "layer": [{"mark": "bar"}]})
     assert view.is_derived == is_derived
 
@@ -75,7 +80,12 @@ K, COUNT = {"field": "k"}, {"aggregate": "count"}
 @pytest.mark.parametrize(
     ("mark", "rows", "encoding", "expected"),
     [
-        ("bar", list("abcdefgh"), {"x": K, "y": COUNT}, "Q? Bar chart of count over k (a, b, c, d, e, f, g, h)."),
+        (
+            "bar",
+            list("abcdefgh"),
+            {"x": K, "y": COUNT},
+            "Q? Bar chart of count over k (a, b, c, d, e, f, g, h).",
+        ),
         # Nine names are too many to be read aloud.
         ("bar", list("abcdefghi"), {"x": K, "y": COUNT}, "Q? Bar chart of count over k."),
         ("tick", [3, None, 1.5], {"x": K}, "Q? Strip of marks of k (1.5 to 3)."),
@@ -83,17 +93,31 @@ K, COUNT = {"field": "k"}, {"aggregate": "count"}
         # Flags are no numbers.
         ("tick", [True, False], {"x": K}, "Q? Strip of marks of k (True, False)."),
         ("tick", [None], {"x": K}, "Q? Strip of marks of k."),
-        ("rect", [1, 2], {"x": K, "y": {"aggregate": "mean", "field": "k"}}, "Q? Heat map of mean k over k (1 to 2)."),
-        ("rect", [1], {"x": {**K, "title": "key"}, "color": COUNT}, "Q? Heat map of key (1 to 1), by count."),
+        (
+            "rect",
+            [1, 2],
+            {"x": K, "y": {"aggregate": "mean", "field": "k"}},
+            "Q? Heat map of mean k over k (1 to 2).",
+        ),
+        (
+            "rect",
+            [1],
+            {"x": {**K, "title": "key"}, "color": COUNT},
+            "Q? Heat map of key (1 to 1), by count.",
+        ),
         ("area", [1], {"x": {"value": 3}, "y": K}, "Q? Area chart of k (1 to 1)."),
         # Rules and words are part of what the others say; without an axis there is nothing to say.
         ("rule", [1], {"x": K}, "Q?"),
         ("bar", [1], {"color": K}, "Q?"),
     ],
 )
-def test_a_chart_in_words(mark: str, rows: list[Any], encoding: dict[str, Any], expected: str) -> None:
+def test_a_chart_in_words(
+    mark: str, rows: list[Any], encoding: dict[str, Any], expected: str
+) -> None:
     values = [{"k": row} for row in rows]
-    assert describe({"mark": mark, "data": {"values": values}, "encoding": encoding}, "Q?") == expected
+    assert (
+        describe({"mark": mark, "data": {"values": values}, "encoding": encoding}, "Q?") == expected
+    )
 
 
 def test_four_views_are_told_and_each_once() -> None:
@@ -120,12 +144,20 @@ def test_four_views_are_told_and_each_once() -> None:
         ("tomato", "tomato"),
     ],
 )
-def test_inks_that_would_vanish_on_the_other_background_are_replaced(colour: str, shown: str) -> None:
+def test_inks_that_would_vanish_on_the_other_background_are_replaced(
+    colour: str, shown: str
+) -> None:
     assert themed({"mark": {"type": "bar", "color": colour}})["mark"]["color"] == shown
 
 
 def test_a_chart_brings_its_configuration_but_no_background() -> None:
-    spec = themed({"mark": "bar", "config": {"background": "white", "axis": {"titleColor": "black"}}, "title": "black"})
+    spec = themed(
+        {
+            "mark": "bar",
+            "config": {"background": "white", "axis": {"titleColor": "black"}},
+            "title": "black",
+        }
+    )
     assert spec["config"]["background"] == "transparent"
     assert spec["config"]["axis"]["titleColor"] == "var(--ink)"
     # Only colors are colors.

@@ -24,7 +24,9 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Recipe]:
 
 def test_report_of_a_store(tiny_store: Store, tmp_path: Path) -> None:
     seen: list[tuple[str, int, int]] = []
-    summary = report.write(tiny_store, tmp_path / "new" / "r.html", progress=lambda *step: seen.append(step))
+    summary = report.write(
+        tiny_store, tmp_path / "new" / "r.html", progress=lambda *step: seen.append(step)
+    )
     assert (summary.n_questions, summary.n_charts, summary.refused) == (2, 2, {})
     assert seen == [("side_by_side", 0, 2), ("facets", 1, 2)]
     assert summary.size == summary.path.stat().st_size < 8_000_000
@@ -33,7 +35,9 @@ def test_report_of_a_store(tiny_store: Store, tmp_path: Path) -> None:
 
 
 def test_same_store_same_bytes(tiny_store: Store, tmp_path: Path) -> None:
-    pages = [report.write(tiny_store, tmp_path / name).path.read_bytes() for name in ("a.html", "b.html")]
+    pages = [
+        report.write(tiny_store, tmp_path / name).path.read_bytes() for name in ("a.html", "b.html")
+    ]
     assert pages[0] == pages[1]
 
 
@@ -43,7 +47,9 @@ def test_unknown_question(tiny_store: Store, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_refusal_does_not_stop_the_others(tiny_store: Store, tmp_path: Path, registry: dict[str, Recipe]) -> None:
+def test_one_refusal_does_not_stop_the_others(
+    tiny_store: Store, tmp_path: Path, registry: dict[str, Recipe]
+) -> None:
     def refuse(tables: object) -> None:
         raise EngineError("query", "memory exhausted")
 

@@ -37,7 +37,10 @@ class PlainCell:
                 left = self.free[machine][place] - size
                 if left < 0 or left**2 < self.z**2 * spread:
                     return False
-        if any(left < size for left, size in zip(self.free[machine][2:], self._beside(task), strict=True)):
+        if any(
+            left < size
+            for left, size in zip(self.free[machine][2:], self._beside(task), strict=True)
+        ):
             return False
         return (
             self.is_up[machine]
@@ -52,7 +55,9 @@ class PlainCell:
         for machine, (wide, high, *_) in enumerate(self.capacity):
             if self.open(machine, cpu, memory, group, demand, task):
                 a, b = (self.free[machine][0] - cpu) / wide, (self.free[machine][1] - memory) / high
-                found.append((SCORES[policy](a, b, cpu / wide, memory / high), self.ids[machine], machine))
+                found.append(
+                    (SCORES[policy](a, b, cpu / wide, memory / high), self.ids[machine], machine)
+                )
         return min(found)[2] if found else -1
 
     def place(self, machine, cpu, memory, group, task=None) -> None:

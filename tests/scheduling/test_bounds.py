@@ -25,12 +25,18 @@ EVER = 2**62
 
 def count(begin: np.ndarray, end: np.ndarray, instants: np.ndarray) -> np.ndarray:
     """Return how many are there at each instant: those that have begun and not ended; none ends before it begins."""
-    return np.searchsorted(np.sort(begin), instants, "right") - np.searchsorted(np.sort(end), instants, "right")
+    return np.searchsorted(np.sort(begin), instants, "right") - np.searchsorted(
+        np.sort(end), instants, "right"
+    )
 
 
 def bounds(trace: Trace, rows: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return, after every event: running; at least, and at most; and of these two who waits, and who is late."""
-    came, start, left = (trace.arrivals, trace.tasks.times["schedule_time"], trace.tasks.times["left_time"])
+    came, start, left = (
+        trace.arrivals,
+        trace.tasks.times["schedule_time"],
+        trace.tasks.times["left_time"],
+    )
     end = np.where((left >= 0) & (left <= trace.until), left, EVER)
     # When it would be over had it started when it came; what never ran leaves when it was withdrawn.
     soonest = np.where((start >= 0) & (end < EVER), came + end - start, end)
@@ -39,7 +45,9 @@ def bounds(trace: Trace, rows: np.ndarray) -> tuple[np.ndarray, ...]:
     done = np.full(len(came), EVER)
     is_done = rows[:, KIND] == DONE
     done[rows[is_done, ATTEMPT]] = rows[is_done, ENDED]
-    instants = np.unique(np.concatenate([came, start[start >= 0], end[end < EVER], began, over[over < EVER]]))
+    instants = np.unique(
+        np.concatenate([came, start[start >= 0], end[end < EVER], began, over[over < EVER]])
+    )
     there = count(came, end, instants)
     recorded_end = end[ran[:, ATTEMPT]]
     late = count(np.minimum(np.maximum(began, recorded_end), over), over, instants)
@@ -58,7 +66,17 @@ def random_trace(seed: int, machines: list[float]) -> Trace:
         for attempt in range(int(rng.integers(1, 4))):
             begin = time + int(rng.choice([0, 0, 40]))
             end, is_run = begin + int(rng.integers(1, 150)), rng.random() < 0.9
-            attempts.append((job, attempt, time, begin if is_run else -1, end, float(rng.choice([0.1, 0.25])), job % 3))
+            attempts.append(
+                (
+                    job,
+                    attempt,
+                    time,
+                    begin if is_run else -1,
+                    end,
+                    float(rng.choice([0.1, 0.25])),
+                    job % 3,
+                )
+            )
             time = end + int(rng.integers(0, 30))
     trace = trace_of(sorted(attempts, key=lambda row: row[2]), machines)
     gone = np.array([[300, len(machines) - 1, 0, 0], [400, len(machines) - 1, 1, 0]])
@@ -68,7 +86,9 @@ def random_trace(seed: int, machines: list[float]) -> Trace:
 @pytest.mark.parametrize("seed", range(6))
 def test_the_running_count_stays_within_its_bounds(seed: int) -> None:
     trace = random_trace(seed, [1.0] * 3)
-    running, least, most, waits, late = bounds(trace, replayed(trace, parse_policy("best-fit"), 1.0))
+    running, least, most, waits, late = bounds(
+        trace, replayed(trace, parse_policy("best-fit"), 1.0)
+    )
     assert (least <= running).all()
     assert (running <= most).all()
     # The case is one.
@@ -80,7 +100,9 @@ def test_the_running_count_stays_within_its_bounds(seed: int) -> None:
 def test_with_room_for_all_it_is_known_exactly(seed: int) -> None:
     # The last machine goes and returns, and is empty: best fit fills one of the others first.
     trace = random_trace(seed, [100.0, 1000.0])
-    running, least, most, waits, late = bounds(trace, replayed(trace, parse_policy("best-fit"), 1.0))
+    running, least, most, waits, late = bounds(
+        trace, replayed(trace, parse_policy("best-fit"), 1.0)
+    )
     assert not waits.any()
     assert not late.any()
     assert (running == least).all()

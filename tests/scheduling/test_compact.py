@@ -18,10 +18,14 @@ from tests.analyses.tiny import at, tiny, window
 from tests.cli.test_compact import MACHINES, store, task
 
 
-def test_of_eleven_seeds_the_second_most_machines_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_eleven_seeds_the_second_most_machines_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cell = store(tmp_path, machine_events=MACHINES, task_events=task(1, 0, 1))
     # Seeds 0 to 10 need 1 to 11 machines.
-    monkeypatch.setattr("borgtrace.scheduling.compact.needed", lambda cell, capacity, seed, policy: seed + 1)
+    monkeypatch.setattr(
+        "borgtrace.scheduling.compact.needed", lambda cell, capacity, seed, policy: seed + 1
+    )
     (row,) = COMPACT.run(cell, what_ifs=("limits",)).table.to_pylist()
     assert (row["machines"], row["least"], row["most"]) == (10.0, 1.0, 11.0)
 
@@ -31,7 +35,10 @@ def test_users_with_ten_tebibytes_get_a_cell_of_their_own() -> None:
     memory = np.array([UNIT, UNIT // 2, UNIT - 1, UNIT // 2])
     nothing = np.zeros(4, np.int64)
     workload = Workload(
-        Demand(np.column_stack([nothing, memory]), nothing - 1, nothing), nothing, np.arange(4), nothing > 0
+        Demand(np.column_stack([nothing, memory]), nothing - 1, nothing),
+        nothing,
+        np.arange(4),
+        nothing > 0,
     )
     what_if = {each.name: each for each in WHAT_IFS}["users-10tib"]
     moment = Moment(workload, None, np.array([0, 1, 2, 1]), gib=10 * 1024)
@@ -47,13 +54,17 @@ def test_a_plan_that_is_none_is_refused_before_a_store_is_opened() -> None:
 def test_a_cell_without_tasks_is_none() -> None:
     # Nobody is of production: what is segregated is one cell.
     none = np.full(2, -1)
-    workload = Workload(Demand(np.full((2, 2), UNIT // 2), none, none + 1), none + 1, np.arange(2), none > 0)
+    workload = Workload(
+        Demand(np.full((2, 2), UNIT // 2), none, none + 1), none + 1, np.arange(2), none > 0
+    )
     what_if = {each.name: each for each in WHAT_IFS}["segregated"]
     machines = Machines(np.arange(3), np.full((3, 2), UNIT))
-    row = _row(what_if, Moment(workload, None, none + 1), machines, Setting(policy="best-fit", seeds=1), "")
-    assert {name: row[name] for name in ("tasks", "cells", "machines", "least", "most", "bound")} == {
-        **{"tasks": 2, "cells": 1.0, "machines": 1.0, "least": 1.0, "most": 1.0, "bound": 1.0}
-    }
+    row = _row(
+        what_if, Moment(workload, None, none + 1), machines, Setting(policy="best-fit", seeds=1), ""
+    )
+    assert {
+        name: row[name] for name in ("tasks", "cells", "machines", "least", "most", "bound")
+    } == {**{"tasks": 2, "cells": 1.0, "machines": 1.0, "least": 1.0, "most": 1.0, "bound": 1.0}}
 
 
 def test_usage_of_a_moment_is_of_the_windows_that_cover_it() -> None:

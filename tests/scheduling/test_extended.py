@@ -30,12 +30,19 @@ SECOND = 10**6
 def with_gpus(trace: Trace, asked: list[int], held: list[int]) -> Trace:
     """Return a trace whose tasks ask for so many GPUs, and whose machines have so many."""
     machines = replace(trace.machines, capacity=np.column_stack([trace.machines.capacity, held]))
-    return replace(trace, tasks=replace(trace.tasks, extended=np.array(asked)[:, None]), machines=machines)
+    return replace(
+        trace, tasks=replace(trace.tasks, extended=np.array(asked)[:, None]), machines=machines
+    )
 
 
-def starts(trace: Trace, policy: str = "best-fit", *, whole_jobs: bool = False) -> list[tuple[int, int]]:
+def starts(
+    trace: Trace, policy: str = "best-fit", *, whole_jobs: bool = False
+) -> list[tuple[int, int]]:
     """Start and machine of each submission."""
-    return [(int(row[2]), int(row[4])) for row in replayed(trace, parse_policy(policy), 1.0, whole_jobs=whole_jobs)]
+    return [
+        (int(row[2]), int(row[4]))
+        for row in replayed(trace, parse_policy(policy), 1.0, whole_jobs=whole_jobs)
+    ]
 
 
 def test_a_task_of_two_does_not_go_where_one_is_left() -> None:
@@ -54,7 +61,11 @@ def test_a_task_of_two_does_not_go_where_one_is_left() -> None:
 
 def test_who_holds_what_is_missing_is_evicted() -> None:
     # Production needs a GPU: of the two others, each on a machine with room, only one holds any.
-    attempts = [(1, 0, 0, 0, 900, 0.25, FREE), (2, 0, 1, 1, 900, 0.5, FREE), (3, 0, 100, 100, 200, 0.25, PRODUCTION)]
+    attempts = [
+        (1, 0, 0, 0, 900, 0.25, FREE),
+        (2, 0, 1, 1, 900, 0.5, FREE),
+        (3, 0, 100, 100, 200, 0.25, PRODUCTION),
+    ]
     trace = with_gpus(trace_of(attempts, (0.25, 1.0)), [0, 1, 1], [0, 1])
     assert starts(trace, "best-fit+preempt") == [(0, 0), (1, 1), (100, 1), (200, 1)]
     assert starts(trace) == [(0, 0), (1, 1), (900, 1)]
@@ -78,7 +89,10 @@ def test_a_machine_more_brings_none_and_an_upgrade_keeps_them() -> None:
         *([UNIT, UNIT, 0], [UNIT // 2, UNIT // 2, 4]),
         *[[UNIT, UNIT // 2, 0]] * 2,
     ]
-    assert _upgraded(trace, "0.5:0.5=1:1").machines.capacity.tolist() == [[UNIT, UNIT, 0], [UNIT, UNIT, 4]]
+    assert _upgraded(trace, "0.5:0.5=1:1").machines.capacity.tolist() == [
+        [UNIT, UNIT, 0],
+        [UNIT, UNIT, 4],
+    ]
 
 
 def gpus_of(seed: int, tasks: int, machines: int) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +120,9 @@ def test_packing_is_that_of_a_plain_scan(seed: int) -> None:
         assert (taken <= capacity).all()
 
 
-@pytest.mark.parametrize("policy", ["best-fit", "least-stranded+preempt", "random:k=2+preempt", "whole jobs"])
+@pytest.mark.parametrize(
+    "policy", ["best-fit", "least-stranded+preempt", "random:k=2+preempt", "whole jobs"]
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_machine_is_above_anything_at_any_instant(policy: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -114,14 +130,20 @@ def test_no_machine_is_above_anything_at_any_instant(policy: str, seed: int) -> 
     for job in range(80):
         begin, size = int(rng.integers(0, 4000)) * SECOND, float(rng.choice([0.1, 0.25, 0.3]))
         end = begin + int(rng.integers(1, 3000)) * SECOND
-        attempts += [(job, 0, begin, begin, end, size, int(rng.integers(0, 3)))] * int(rng.integers(1, 3))
+        attempts += [(job, 0, begin, begin, end, size, int(rng.integers(0, 3)))] * int(
+            rng.integers(1, 3)
+        )
     made = trace_of(sorted(attempts, key=lambda row: row[2]), (0.5, 1.0, 1.0), until=9_000 * SECOND)
     made.tasks.instance[:] = np.arange(len(attempts))
     trace = with_gpus(made, rng.choice([0, 500, 1000], len(attempts)).tolist(), [0, 1000, 2000])
     # Promises of production beside it: both are limits of their own.
     sizes = trace.tasks.sizes
     promised = np.where(trace.tasks.is_production[:, None], sizes, 0)
-    plan = Plan("reclaimed 0", sizes, np.empty((0, 2), np.int64), 0.0, 0, sizes // 2, promised) if seed else None
+    plan = (
+        Plan("reclaimed 0", sizes, np.empty((0, 2), np.int64), 0.0, 0, sizes // 2, promised)
+        if seed
+        else None
+    )
     rule, is_whole = ("best-fit", True) if policy == "whole jobs" else (policy, False)
     rows = replayed(trace, parse_policy(rule), 1.0, plan=plan, whole_jobs=is_whole)
     ran = rows[rows[:, 2] >= 0]
@@ -130,7 +152,9 @@ def test_no_machine_is_above_anything_at_any_instant(policy: str, seed: int) -> 
     is_full = False
     for time in np.unique(ran[:, 2]):
         there = np.flatnonzero((ran[:, 2] <= time) & (time < ends))
-        total = np.column_stack([np.bincount(ran[there, 4], part, len(capacity)) for part in taken[there].T])
+        total = np.column_stack(
+            [np.bincount(ran[there, 4], part, len(capacity)) for part in taken[there].T]
+        )
         assert (total <= capacity).all()
         is_full |= bool((total[1:, 2] == capacity[1:, 2]).any())
     # The case is one: GPUs run out, and some wait for them.
@@ -156,9 +180,13 @@ def test_a_cell_has_as_many_machines_as_its_gpus_need() -> None:
 
 
 def test_all_resources_that_tasks_and_machines_have_in_common_count() -> None:
-    requests = {name.removesuffix("_request") for name in TABLES["tasks"].names if name.endswith("_request")}
+    requests = {
+        name.removesuffix("_request") for name in TABLES["tasks"].names if name.endswith("_request")
+    }
     capacities = {name.removesuffix("_capacity") for name in TABLES["machine_events"].names}
-    assert {f"{name}_request" for name in requests & capacities} == set(columns_of(dialect("openb"), "request"))
+    assert {f"{name}_request" for name in requests & capacities} == set(
+        columns_of(dialect("openb"), "request")
+    )
     # Google's traces tell nothing but CPU and memory.
     for name in ("2011", "2019"):
         assert columns_of(dialect(name), "capacity") == ["cpu_capacity", "memory_capacity"]
@@ -182,10 +210,18 @@ def openb(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_trace_with_gpus(openb: Path, tmp_path: Path) -> None:
     # p3 waits for half a GPU until p1 ends: 400 s.  p4 is withdrawn, and never placed.
-    (row,) = SIMULATE.run(openb, policies=("first-fit",), event_log=str(tmp_path / "log")).table.to_pylist()
-    assert (row["submissions"], row["starts"], row["waiting_hours"]) == (4, 3, pytest.approx((400 + 540) / 3600))
+    (row,) = SIMULATE.run(
+        openb, policies=("first-fit",), event_log=str(tmp_path / "log")
+    ).table.to_pylist()
+    assert (row["submissions"], row["starts"], row["waiting_hours"]) == (
+        4,
+        3,
+        pytest.approx((400 + 540) / 3600),
+    )
     # Its log has the requests of the trace.
-    asked = borgtrace.open(tmp_path / "log").sql("SELECT gpu_request FROM tasks ORDER BY gpu_request")
+    asked = borgtrace.open(tmp_path / "log").sql(
+        "SELECT gpu_request FROM tasks ORDER BY gpu_request"
+    )
     assert asked["gpu_request"].to_pylist() == [500, 2000, 2000, 9000]
     # At 350 s (600 s more on the trace's clock) three run, that need three such machines.
     (row,) = COMPACT.run(openb, at=950 * SECOND, what_ifs=("limits",)).table.to_pylist()

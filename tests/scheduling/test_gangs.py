@@ -23,7 +23,9 @@ def with_instances(trace: Trace) -> Trace:
     return replace(trace, tasks=replace(trace.tasks, instance=np.arange(len(trace.tasks))))
 
 
-def starts(trace: Trace, policy: str = "best-fit", *, whole_jobs: bool = True) -> list[tuple[int, int, int]]:
+def starts(
+    trace: Trace, policy: str = "best-fit", *, whole_jobs: bool = True
+) -> list[tuple[int, int, int]]:
     """Job, submitted and started of each submission."""
     rows = replayed(with_instances(trace), parse_policy(policy), 1.0, whole_jobs=whole_jobs)
     return [(int(trace.tasks.collection[row[0]]), int(row[1]), int(row[2])) for row in rows]
@@ -40,10 +42,22 @@ def test_a_job_waits_until_all_of_its_tasks_fit() -> None:
     assert sorted(starts(trace, whole_jobs=False)) == single
     # The third is withdrawn at 200: the others start at the next end, at 250.
     attempts[3] = (2, 0, 102, -1, 200, 0.25, FREE)
-    assert sorted(starts(trace_of(attempts))) == [(1, 0, 0), (2, 100, 250), (2, 101, 250), (2, 102, -1), (3, 150, 150)]
+    assert sorted(starts(trace_of(attempts))) == [
+        (1, 0, 0),
+        (2, 100, 250),
+        (2, 101, 250),
+        (2, 102, -1),
+        (3, 150, 150),
+    ]
     # So they do where it is the first of them.
     attempts[1:4] = [(2, 0, 100, -1, 200, 0.25, FREE), *three[1:]]
-    assert sorted(starts(trace_of(attempts))) == [(1, 0, 0), (2, 100, -1), (2, 101, 250), (2, 102, 250), (3, 150, 150)]
+    assert sorted(starts(trace_of(attempts))) == [
+        (1, 0, 0),
+        (2, 100, -1),
+        (2, 101, 250),
+        (2, 102, 250),
+        (3, 150, 150),
+    ]
     # A job of which all are withdrawn is gone, and one that never fits waits for ever.
     attempts[1:4] = [(2, 0, at, -1, 200, 0.25, FREE) for at in (100, 101, 102)]
     assert [row[2] for row in sorted(starts(trace_of(attempts)))] == [0, -1, -1, -1, 150]
@@ -51,7 +65,10 @@ def test_a_job_waits_until_all_of_its_tasks_fit() -> None:
 
 
 def test_the_higher_priority_is_asked_first_and_a_job_evicts_nobody() -> None:
-    pairs = [(job, 0, at, at, at + 100, 0.5, tier) for job, at, tier in ((2, 100, FREE), (3, 200, PRODUCTION))]
+    pairs = [
+        (job, 0, at, at, at + 100, 0.5, tier)
+        for job, at, tier in ((2, 100, FREE), (3, 200, PRODUCTION))
+    ]
     attempts = [(1, 0, 0, 0, 300, 0.75, FREE), *(row for row in pairs for _ in range(2))]
     for policy in ("best-fit", "best-fit+preempt", "random:k=1"):
         found = sorted(starts(trace_of(attempts), policy))
@@ -60,8 +77,17 @@ def test_the_higher_priority_is_asked_first_and_a_job_evicts_nobody() -> None:
 
 def test_what_was_evicted_comes_again_by_itself() -> None:
     # Production evicts the second of job 2, which starts again when the first ends.
-    attempts = [(2, 0, 0, 0, 300, 0.5, FREE), (2, 0, 1, 1, 301, 0.5, FREE), (3, 0, 100, 100, 900, 0.5, PRODUCTION)]
-    assert starts(trace_of(attempts), "best-fit+preempt") == [(2, 0, 1), (2, 1, 1), (3, 100, 100), (2, 107, 301)]
+    attempts = [
+        (2, 0, 0, 0, 300, 0.5, FREE),
+        (2, 0, 1, 1, 301, 0.5, FREE),
+        (3, 0, 100, 100, 900, 0.5, PRODUCTION),
+    ]
+    assert starts(trace_of(attempts), "best-fit+preempt") == [
+        (2, 0, 1),
+        (2, 1, 1),
+        (3, 100, 100),
+        (2, 107, 301),
+    ]
 
 
 def test_tasks_are_together_within_a_second() -> None:
@@ -87,9 +113,14 @@ def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
     """Latest start and machine of each attempt, by a loop that looks at everything whenever a machine gets room."""
     tasks, n = trace.tasks, len(trace.tasks)
     allowed = trace.allowed.tolist()
-    cell = PlainCell(trace.machines.capacity, range(len(trace.machines.ids)), allowed, extended=tasks.extended)
+    cell = PlainCell(
+        trace.machines.capacity, range(len(trace.machines.ids)), allowed, extended=tasks.extended
+    )
     cell.is_up = [False] * len(cell.is_up)
-    given = [(*map(int, tasks.sizes[task]), int(tasks.groups[task]), int(tasks.sets[task]), task) for task in range(n)]
+    given = [
+        (*map(int, tasks.sizes[task]), int(tasks.groups[task]), int(tasks.sets[task]), task)
+        for task in range(n)
+    ]
     start, left = tasks.times["schedule_time"], tasks.times["left_time"]
     jobs: dict[int, list[list[int]]] = {}
     for task in range(n):
@@ -98,7 +129,11 @@ def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
             parts.append([])
         parts[-1].append(task)
     # Of one instant ends come first, then machines, then arrivals.
-    agenda = [(int(trace.arrivals[part[-1]]), 2, part[0], part) for parts in jobs.values() for part in parts]
+    agenda = [
+        (int(trace.arrivals[part[-1]]), 2, part[0], part)
+        for parts in jobs.values()
+        for part in parts
+    ]
     agenda += [(int(row[0]), 1, place, row[1:].tolist()) for place, row in enumerate(trace.changes)]
     heapq.heapify(agenda)
     waiting: list[list[int]] = []
@@ -121,13 +156,19 @@ def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
             found[task] = time, at
             running.add(task)
             if start[task] >= 0:
-                heapq.heappush(agenda, (time + int(left[task] - start[task]), 0, task, [task, time]))
+                heapq.heappush(
+                    agenda, (time + int(left[task] - start[task]), 0, task, [task, time])
+                )
         return True
 
     def refill(machine: int, time: int) -> None:
         failed: list[list[int]] = []
         while True:
-            ready = [p for p in waiting if p not in failed and any(cell.open(machine, *given[task]) for task in p)]
+            ready = [
+                p
+                for p in waiting
+                if p not in failed and any(cell.open(machine, *given[task]) for task in p)
+            ]
             if not ready:
                 return
             part = min(ready, key=lambda p: (-tasks.priority[p[0]], waiting.index(p)))
@@ -191,23 +232,36 @@ def random_trace(seed: int) -> Trace:
             mixed = size * (2 if job % 5 == 0 and rng.random() < 0.5 else 1)
             attempts.append((job, 0, begin, begin if is_run else -1, begin + lasts, mixed, job % 3))
     attempts = [
-        (job, a, t * 400_000, s * 400_000 if s >= 0 else -1, e * 400_000, z, i) for job, a, t, s, e, z, i in attempts
+        (job, a, t * 400_000, s * 400_000 if s >= 0 else -1, e * 400_000, z, i)
+        for job, a, t, s, e, z, i in attempts
     ]
-    trace = with_instances(trace_of(sorted(attempts, key=lambda row: row[2]), machines, until=10**9))
+    trace = with_instances(
+        trace_of(sorted(attempts, key=lambda row: row[2]), machines, until=10**9)
+    )
     # In every fourth job all tasks keep apart, or only some.
     job, n, m = trace.tasks.collection, len(trace.tasks), len(machines)
     is_apart = (job % 4 == 0) & ((job % 8 == 0) | (rng.random(n) < 0.7))
-    trace = replace(trace, tasks=replace(trace.tasks, is_apart=is_apart, sets=np.where(job % 3 == 0, job % 2 + 1, 0)))
+    trace = replace(
+        trace,
+        tasks=replace(trace.tasks, is_apart=is_apart, sets=np.where(job % 3 == 0, job % 2 + 1, 0)),
+    )
     # A machine goes and comes, another meets a set of constraints no longer, and again.
     times = np.sort(rng.integers(1, 40, 4)) * 400_000 + 1
-    rows = [(times[0], 0, 0, 0), (times[1], m - 1, 0, 1), (times[2], 0, 1, 0), (times[3], m - 1, 1, 1)]
+    rows = [
+        (times[0], 0, 0, 0),
+        (times[1], m - 1, 0, 1),
+        (times[2], 0, 1, 0),
+        (times[3], m - 1, 1, 1),
+    ]
     changes = np.vstack([trace.changes, rows]) if seed % 2 else trace.changes
     if seed % 3 == 0:
         # Two GPUs on every other machine, of which each task of every other job takes one.
         capacity = np.column_stack([trace.machines.capacity, np.arange(m) % 2 * 2000])
         tasks = replace(trace.tasks, extended=(job % 2 * 1000)[:, None])
         trace = replace(trace, tasks=tasks, machines=replace(trace.machines, capacity=capacity))
-    return replace(trace, changes=changes, allowed=np.array([[True] * m, (np.arange(m) % 2 == 0).tolist()]))
+    return replace(
+        trace, changes=changes, allowed=np.array([[True] * m, (np.arange(m) % 2 == 0).tolist()])
+    )
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -24,17 +24,26 @@ NOBODY = np.empty(0, np.int64)
 
 def test_hours_by_hand() -> None:
     # Two machines and two and a half hours; the free task is evicted after one and a half, and waits from then on.
-    trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE), (2, 0, HALF, HALF, -1, 1.0, PRODUCTION)], (1.0, 1.0), 5 * HALF)
+    trace = trace_of(
+        [(1, 0, 0, 0, -1, 0.5, FREE), (2, 0, HALF, HALF, -1, 1.0, PRODUCTION)], (1.0, 1.0), 5 * HALF
+    )
     found = [
         [0, 0, 0, 3 * HALF, 0, PREEMPTED],
         [1, HALF, 3 * HALF, 4 * HALF, 0, DONE],
         [0, 3 * HALF, -1, -1, -1, ALIVE],
     ]
-    rows = {(row["tier"], row["hour"]): row for row in hours_of(trace, np.array(found), "p", trace.tasks.sizes, NOBODY)}
+    rows = {
+        (row["tier"], row["hour"]): row
+        for row in hours_of(trace, np.array(found), "p", trace.tasks.sizes, NOBODY)
+    }
     assert list(rows) == [(tier, hour) for tier in ("free", "production") for hour in range(3)]
     names = ("waiting_hours", "evicted", "running", "cpu", "cpu_used", "memory_used")
     # Half of a machine is a quarter of the cell, and half of what is asked for is used; the last hour is half of one.
-    free = [(0, 0, 1, 0.25, 0.125, 0.125), (0.5, 1, 0.5, 0.125, 0.0625, 0.0625), (0.5, 0, 0, 0, 0, 0)]
+    free = [
+        (0, 0, 1, 0.25, 0.125, 0.125),
+        (0.5, 1, 0.5, 0.125, 0.0625, 0.0625),
+        (0.5, 0, 0, 0, 0, 0),
+    ]
     production = [(0.5, 0, 0, 0, 0, 0), (0.5, 0, 0.5, 0.25, 0.125, 0.125), (0, 0, 0, 0, 0, 0)]
     for tier, expected in (("free", free), ("production", production)):
         found_rows = [tuple(rows[tier, hour][name] for name in names) for hour in range(3)]
@@ -53,7 +62,10 @@ def test_usage_of_too_few_tasks_is_not_told() -> None:
 def test_hours_add_up_to_the_whole() -> None:
     rng = np.random.default_rng(3)
     begins = np.sort(rng.integers(0, 7 * HOUR, 200)).tolist()
-    attempts = [(job, 0, t, t, t + int(rng.integers(1, 2 * HOUR)), 0.3, job % 3) for job, t in enumerate(begins)]
+    attempts = [
+        (job, 0, t, t, t + int(rng.integers(1, 2 * HOUR)), 0.3, job % 3)
+        for job, t in enumerate(begins)
+    ]
     trace = trace_of(attempts, (1.0,) * 8, 7 * HOUR + 12345)
     found = replayed(trace, parse_policy("best-fit+preempt"), 1.0)
     whole = {row["tier"]: row for row in rows_of(trace, found, "p", trace.tasks.sizes, NOBODY)}
@@ -68,7 +80,14 @@ def test_hours_add_up_to_the_whole() -> None:
 
 
 def test_the_chart_leaves_out_what_is_not_known() -> None:
-    row = {"policy": "best-fit", "tier": "free", "hour": 0, "waiting_hours": 1.0, "evicted": 0, "running": 1.0}
+    row = {
+        "policy": "best-fit",
+        "tier": "free",
+        "hour": 0,
+        "waiting_hours": 1.0,
+        "evicted": 0,
+        "running": 1.0,
+    }
     row |= {"cpu": 0.5, "memory": 0.5}
     for used, shown in ((0.25, {"asked for", "used"}), (None, {"asked for"})):
         table = table_of([{**row, "cpu_used": used, "memory_used": used}], SIMULATE_HOURS.result)
@@ -81,4 +100,7 @@ def test_what_happens_on_the_hour_is_of_the_one_that_begins() -> None:
     trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], (1.0,), 2 * HOUR)
     found = [[0, 0, 0, at, 0, PREEMPTED] for at in (0, HOUR, 2 * HOUR)]
     rows = hours_of(trace, np.array(found), "p", trace.tasks.sizes, NOBODY)
-    assert [(row["hour"], row["evicted"], row["running"]) for row in rows] == [(0, 1, 2.0), (1, 2, 1.0)]
+    assert [(row["hour"], row["evicted"], row["running"]) for row in rows] == [
+        (0, 1, 2.0),
+        (1, 2, 1.0),
+    ]

@@ -20,8 +20,15 @@ HOUR = range(12)
 
 def cell(cpi: Callable[[int], float | None], slots: Iterable[int] = HOUR, **facts: Any) -> Any:
     """Return tables in which task 1 runs alone in even slots and beside task 2 in odd ones, with these CPI."""
-    usage = [window(1, slot * 300, 0.25, 0.125, cycles_per_instruction=cpi(slot), **facts) for slot in slots]
-    usage += [window(2, slot * 300, 0.25, 0.125, cycles_per_instruction=None) for slot in slots if slot % 2]
+    usage = [
+        window(1, slot * 300, 0.25, 0.125, cycles_per_instruction=cpi(slot), **facts)
+        for slot in slots
+    ]
+    usage += [
+        window(2, slot * 300, 0.25, 0.125, cycles_per_instruction=None)
+        for slot in slots
+        if slot % 2
+    ]
     events = [
         {"collection_id": id_, "time": at(time), "type": type_, "machine_id": 1, "cpu_request": 0.5}
         | {"memory_request": 0.25}
@@ -47,7 +54,9 @@ def test_a_task_is_slowed_by_what_its_line_rises_from_the_fewest_neighbors() -> 
     assert slowed(cell(lambda slot: 2 + 0.5 * (slot % 2))) == pytest.approx([0.125, 0])
     # Windows that are impossible or without CPI are left out, the neighbor's time counts all the same.
     odd = {12: 99.0, 13: None, 14: 0.05}
-    assert slowed(cell(lambda slot: odd.get(slot, 2 + 0.5 * (slot % 2)), range(15))) == pytest.approx([0.125, 0])
+    assert slowed(
+        cell(lambda slot: odd.get(slot, 2 + 0.5 * (slot % 2)), range(15))
+    ) == pytest.approx([0.125, 0])
 
 
 def test_who_gains_or_does_not_change_is_not_slowed() -> None:
@@ -66,7 +75,9 @@ def test_a_line_rises_by_three_standard_errors(noise: float, is_seen: bool) -> N
 
 
 def test_without_an_hour_of_cpi_nothing_is_said() -> None:
-    with pytest.raises(NotApplicable, match="needs CPI of 12 windows of a task on a machine that is known"):
+    with pytest.raises(
+        NotApplicable, match="needs CPI of 12 windows of a task on a machine that is known"
+    ):
         slowed(cell(lambda slot: 2 + 0.5 * (slot % 2), range(11)))
     with pytest.raises(NotApplicable):
         slowed(cell(lambda slot: 2 + 0.5 * (slot % 2), machine_id=None))

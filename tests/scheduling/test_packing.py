@@ -9,7 +9,16 @@ from borgtrace.errors import UsageError
 from borgtrace.scheduling import POLICIES, parse_policy
 from borgtrace.scheduling.choice import choose
 from borgtrace.scheduling.compaction import Workload, bound, needed, order_of
-from borgtrace.scheduling.machines import CLASS, SIDE, UNIT, Demand, make_cell, place, release, settle
+from borgtrace.scheduling.machines import (
+    CLASS,
+    SIDE,
+    UNIT,
+    Demand,
+    make_cell,
+    place,
+    release,
+    settle,
+)
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.whatifs import Moment
 from tests.scheduling.plain import SCORES, PlainCell, plain_needed, plain_pack, random_cell
@@ -22,7 +31,9 @@ def test_packing_is_that_of_a_plain_scan(seed: int) -> None:
     order = rng.permutation(len(sizes)) if seed % 2 else np.arange(len(sizes))
     ids = rng.permutation(len(capacity))
     for policy in SCORES:
-        found, pending = pack(Demand(sizes, groups, sets, allowed), order, capacity, ids, POLICIES[policy])
+        found, pending = pack(
+            Demand(sizes, groups, sets, allowed), order, capacity, ids, POLICIES[policy]
+        )
         expected = plain_pack(sizes, groups, sets, order, PlainCell(capacity, ids, allowed), policy)
         assert found.tolist() == expected, policy
         assert pending == expected.count(-1)
@@ -52,7 +63,9 @@ def test_a_task_alone_goes_where_a_plain_scan_sends_it(seed: int) -> None:
     ids, z = np.random.default_rng(seed).permutation(len(capacity)), 1.0 * (seed % 4 == 1)
     for policy in SCORES:
         rng = np.random.default_rng(seed)
-        cell, lines = make_cell(capacity, ids, Demand(sizes, groups, sets, allowed, variances, z**2))
+        cell, lines = make_cell(
+            capacity, ids, Demand(sizes, groups, sets, allowed, variances, z**2)
+        )
         plain = PlainCell(capacity, ids, allowed, variances, z)
         there: list[int] = []
         for step, task in enumerate(rng.permutation(len(sizes)).tolist()):
@@ -78,7 +91,9 @@ def test_three_tasks_that_vary_fill_a_machine() -> None:
     variances = np.full((7, 2), UNIT**2 // 64)
     given = (np.arange(7), np.full((3, 2), UNIT), np.arange(3), parse_policy("first-fit"))
     assert pack(Demand(sizes, none, none + 1), *given)[0].tolist() == [0] * 5 + [1] * 2
-    assert pack(Demand(sizes, none, none + 1, variances=variances, safety=4.0), *given)[0].tolist() == [
+    assert pack(Demand(sizes, none, none + 1, variances=variances, safety=4.0), *given)[
+        0
+    ].tolist() == [
         0,
         0,
         0,
@@ -129,20 +144,32 @@ def test_compaction_is_that_of_a_plain_restatement(seed: int) -> None:
 def test_every_policy_keeps_capacities_and_hard_constraints(policy: str, seed: int) -> None:
     capacity, sizes, groups, sets, allowed, _, _ = random_cell(100 + seed)
     demand = Demand(sizes, groups, sets, allowed)
-    found, _ = pack(demand, np.arange(len(sizes)), capacity, np.arange(len(capacity)), parse_policy(policy), seed=seed)
+    found, _ = pack(
+        demand,
+        np.arange(len(sizes)),
+        capacity,
+        np.arange(len(capacity)),
+        parse_policy(policy),
+        seed=seed,
+    )
     taken = np.zeros_like(capacity)
     np.add.at(taken, found[found >= 0], sizes[found >= 0])
     assert (taken <= capacity).all()
     bound = (found >= 0) & (sets > 0)
     assert allowed[sets[bound] - 1, found[bound]].all()
-    apart = list(zip(groups[(found >= 0) & (groups >= 0)], found[(found >= 0) & (groups >= 0)], strict=True))
+    apart = list(
+        zip(groups[(found >= 0) & (groups >= 0)], found[(found >= 0) & (groups >= 0)], strict=True)
+    )
     assert len(apart) == len(set(apart))
     # Whoever is pending fits nowhere: with room that only shrinks, the end of the packing shows it.
     cell = PlainCell(capacity, range(len(capacity)), allowed)
     for task in np.flatnonzero(found >= 0):
         cell.place(found[task], *map(int, sizes[task]), groups[task])
     for task in np.flatnonzero(found < 0):
-        assert not any(cell.open(at, *map(int, sizes[task]), groups[task], sets[task]) for at in range(len(capacity)))
+        assert not any(
+            cell.open(at, *map(int, sizes[task]), groups[task], sets[task])
+            for at in range(len(capacity))
+        )
 
 
 def test_four_quarters_fill_a_machine_and_a_fifth_needs_another() -> None:
@@ -162,7 +189,9 @@ def test_one_task_in_five_hundred_may_stay_pending() -> None:
     sizes[-1] = UNIT
     nothing = np.zeros(500, np.int64)
     priority = np.arange(500) < 499
-    workload = Workload(Demand(sizes, nothing - 1, nothing), priority.astype(np.int64), nothing, nothing > 0)
+    workload = Workload(
+        Demand(sizes, nothing - 1, nothing), priority.astype(np.int64), nothing, nothing > 0
+    )
     assert needed(workload, np.full((1, 2), UNIT), 0) == 1
     assert needed(workload, np.full((1, 2), UNIT), 0, most=0) == 2
     assert needed(workload.of(priority), np.full((4, 2), UNIT), 0) == 1
@@ -192,10 +221,14 @@ def test_trust_saves_what_is_not_used_up_to_what_packing_loses() -> None:
     # 160 tasks that ask for a quarter of a machine and use an eighth: 40 machines, of which 160 · (1/4 − 1/8) = 20 are
     # not used. Between, sizes of 7/32, 6/32 and 5/32 go 4, 5 and 6 on a machine.
     n, none = 160, np.full(160, -1)
-    workload = Workload(Demand(np.full((n, 2), UNIT // 4), none, none + 1), none + 1, np.arange(n), none > 0)
+    workload = Workload(
+        Demand(np.full((n, 2), UNIT // 4), none, none + 1), none + 1, np.arange(n), none > 0
+    )
     moment = Moment(workload, np.full((n, 2), 0.125), none + 1)
     capacity = np.full((40, 2), UNIT)
-    found = [needed(workload.with_sizes(moment.reserved(0.0, k / 4)), capacity, 0) for k in range(5)]
+    found = [
+        needed(workload.with_sizes(moment.reserved(0.0, k / 4)), capacity, 0) for k in range(5)
+    ]
     assert found == [40, 40, 32, 27, 20]
     # With all of it kept as a margin nothing is saved.
     assert needed(workload.with_sizes(moment.reserved(1.0)), capacity, 0) == 40
@@ -222,8 +255,14 @@ def test_a_task_above_every_machine_is_refused() -> None:
             "--policy: no such policy: expected least-stranded, best-fit, worst-fit, first-fit, dot-product, random, "
             "with +preempt or without, got worst",
         ),
-        ("best-fit:k=3", "--policy: wrong setting: expected random:k=N with N from 1, got best-fit:k=3"),
-        ("random:k=0", "--policy: wrong setting: expected random:k=N with N from 1, got random:k=0"),
+        (
+            "best-fit:k=3",
+            "--policy: wrong setting: expected random:k=N with N from 1, got best-fit:k=3",
+        ),
+        (
+            "random:k=0",
+            "--policy: wrong setting: expected random:k=N with N from 1, got random:k=0",
+        ),
     ],
 )
 def test_a_policy_that_is_none_is_refused(text: str, message: str) -> None:
@@ -235,7 +274,13 @@ def test_a_policy_that_is_none_is_refused(text: str, message: str) -> None:
 def test_a_random_order_begins_at_any_machine_and_a_seed_repeats_it() -> None:
     nothing = np.zeros(200, np.int64)
     demand = Demand(np.zeros((200, 2), np.int64), nothing - 1, nothing)
-    given = (demand, np.arange(200), np.full((10, 2), UNIT), np.arange(10), parse_policy("random:k=1"))
+    given = (
+        demand,
+        np.arange(200),
+        np.full((10, 2), UNIT),
+        np.arange(10),
+        parse_policy("random:k=1"),
+    )
     found = [pack(*given, seed=seed)[0].tolist() for seed in (0, 1, 0)]
     assert set(found[0]) == set(found[1]) == set(range(10))
     assert found[0] != found[1]
@@ -253,9 +298,14 @@ def test_without_machines_all_are_pending(policy: str) -> None:
 @pytest.mark.parametrize("second", [0.4, 0.41])
 def test_tasks_above_the_small_machines_share_a_large_one(second: float) -> None:
     # Machines of a quarter and of one, of which one is enough for both tasks, alike or not.
-    sizes, none = np.rint(np.array([[0.4] * 2, [second] * 2]) * UNIT).astype(np.int64), np.full(2, -1)
+    sizes, none = (
+        np.rint(np.array([[0.4] * 2, [second] * 2]) * UNIT).astype(np.int64),
+        np.full(2, -1),
+    )
     capacity = np.array([[UNIT, UNIT], [UNIT // 4, UNIT // 4], [UNIT, UNIT]])
-    found, pending = pack(Demand(sizes, none, none + 1), np.arange(2), capacity, np.arange(3), POLICIES["best-fit"])
+    found, pending = pack(
+        Demand(sizes, none, none + 1), np.arange(2), capacity, np.arange(3), POLICIES["best-fit"]
+    )
     assert (found.tolist(), pending) == ([0, 0], 0)
     # Two capacities are two classes, the smaller one first, each with a grid.
     cell, lines = make_cell(capacity, np.arange(3), Demand(sizes, none, none + 1))
@@ -270,7 +320,9 @@ def test_production_is_planned_by_its_limits_before_anything_else() -> None:
     reserved = np.full((4, 2), UNIT // 4)
     priority, is_production = np.array([0, 0, 1, 1]), np.array([True, True, False, False])
     none = np.full(4, -1)
-    workload = Workload(Demand(sizes, none, none + 1), priority, np.arange(4), is_production, reserved)
+    workload = Workload(
+        Demand(sizes, none, none + 1), priority, np.arange(4), is_production, reserved
+    )
     # Each of production needs a machine of its own, in which all of the rest finds room; without the other one does.
     assert needed(workload, np.full((4, 2), UNIT), 0) == 2
     assert needed(workload.of(np.array([True, False, True, True])), np.full((4, 2), UNIT), 0) == 1
@@ -279,7 +331,9 @@ def test_production_is_planned_by_its_limits_before_anything_else() -> None:
 def test_tasks_are_packed_by_priority_and_job_by_job() -> None:
     n = 40
     nothing, jobs = np.zeros(n, np.int64), np.arange(n) % 10
-    workload = Workload(Demand(np.zeros((n, 2), np.int64), nothing - 1, nothing), jobs % 2, jobs, nothing > 0)
+    workload = Workload(
+        Demand(np.zeros((n, 2), np.int64), nothing - 1, nothing), jobs % 2, jobs, nothing > 0
+    )
     orders = [order_of(workload, np.random.default_rng(seed)) for seed in (0, 1)]
     for order in orders:
         # Ten jobs of four tasks: first those of the higher priority, each in one piece, its tasks as they stand.

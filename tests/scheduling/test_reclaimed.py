@@ -32,7 +32,10 @@ def reclaimed(trace: Trace) -> Plan:
 
 def seconds_of(attempts: list[Attempt]) -> list[Attempt]:
     """Return attempts whose times are written in seconds, in µs."""
-    return [(*row[:2], *(time * SECOND if time > 0 else time for time in row[2:5]), *row[5:]) for row in attempts]
+    return [
+        (*row[:2], *(time * SECOND if time > 0 else time for time in row[2:5]), *row[5:])
+        for row in attempts
+    ]
 
 
 def starts(attempts: list[Attempt], policy: str = "best-fit") -> list[float]:
@@ -45,7 +48,14 @@ def starts(attempts: list[Attempt], policy: str = "best-fit") -> list[float]:
 def test_room_is_reclaimed_step_by_step() -> None:
     # Of .8 that is .8 until 300 s, then .6, from 600 s on .5, from 900 s on .45, and from 1,200 s on .4.
     first = (1, 0, 0, 0, 9000, 0.8, FREE)
-    for size, begin in ((0.2, 1), (0.375, 300), (0.4375, 600), (0.53, 900), (0.59375, 1200), (0.625, 9000)):
+    for size, begin in (
+        (0.2, 1),
+        (0.375, 300),
+        (0.4375, 600),
+        (0.53, 900),
+        (0.59375, 1200),
+        (0.625, 9000),
+    ):
         assert starts([first, (2, 0, 1, 1, 2, size, FREE)]) == [0, begin], size
 
 
@@ -60,7 +70,10 @@ def test_production_never_relies_on_what_is_reclaimed() -> None:
 def test_production_evicts_where_reservations_leave_no_room() -> None:
     held = (1, 0, 0, 0, 9000, 0.8, FREE)
     # At 2,000 s .4 is reserved: production of .6 fits beside it, and one of .7 does not; at 100 s neither.
-    assert starts([held, (2, 0, 2000, 2000, 2001, 0.6, PRODUCTION)], "best-fit+preempt") == [0, 2000]
+    assert starts([held, (2, 0, 2000, 2000, 2001, 0.6, PRODUCTION)], "best-fit+preempt") == [
+        0,
+        2000,
+    ]
     evicted = starts([held, (2, 0, 2000, 2000, 2001, 0.7, PRODUCTION)], "best-fit+preempt")
     assert evicted == [0, 2000, 2001]
     # What was evicted is reserved in full again: another waits until its reservation has decayed anew.
@@ -78,7 +91,9 @@ def reservation(size: int, last: int, age: int) -> int:
     return size
 
 
-@pytest.mark.parametrize("policy", ["best-fit", "least-stranded+preempt", "random:k=2+preempt", "whole jobs"])
+@pytest.mark.parametrize(
+    "policy", ["best-fit", "least-stranded+preempt", "random:k=2+preempt", "whole jobs"]
+)
 @pytest.mark.parametrize("seed", range(4))
 def test_promises_and_reservations_fit_at_every_instant(policy: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -87,8 +102,12 @@ def test_promises_and_reservations_fit_at_every_instant(policy: str, seed: int) 
     for job in range(60):
         begin, tier = int(rng.integers(0, 4000)), int(rng.integers(0, 3))
         size = float(rng.choice([0.1, 0.25, 0.3, 0.45]))
-        attempts += [(job, 0, begin, begin, begin + int(rng.integers(1, 3000)), size, tier)] * int(rng.integers(1, 3))
-    trace = trace_of(seconds_of(sorted(attempts, key=lambda row: row[2])), machines, until=9_000 * SECOND)
+        attempts += [(job, 0, begin, begin, begin + int(rng.integers(1, 3000)), size, tier)] * int(
+            rng.integers(1, 3)
+        )
+    trace = trace_of(
+        seconds_of(sorted(attempts, key=lambda row: row[2])), machines, until=9_000 * SECOND
+    )
     trace.tasks.instance[:] = np.arange(len(trace.tasks))
     rule, is_whole = ("best-fit", True) if policy == "whole jobs" else (policy, False)
     rows = replayed(trace, parse_policy(rule), 1.0, plan=reclaimed(trace), whole_jobs=is_whole)
@@ -99,7 +118,9 @@ def test_promises_and_reservations_fit_at_every_instant(policy: str, seed: int) 
     for time in np.unique(ran[:, 2]):
         there = np.flatnonzero((ran[:, 2] <= time) & (time < ends))
         # What is given up at this very instant is given up after the arrivals.
-        reserved = [reservation(int(sizes[at]), int(sizes[at]) // 2, int(time - ran[at, 2])) for at in there]
+        reserved = [
+            reservation(int(sizes[at]), int(sizes[at]) // 2, int(time - ran[at, 2])) for at in there
+        ]
         where, promised = ran[there, 4], np.where(is_production[there], sizes[there], 0)
         assert (np.bincount(where, reserved, len(capacity)) <= capacity).all()
         assert (np.bincount(where, promised, len(capacity)) <= capacity).all()
@@ -115,10 +136,15 @@ def store(usage: list[dict[str, object]]) -> Plan:
         {"collection_id": id_, "time": time, "type": type_, "machine_id": 7, "cpu_request": 0.5}
         | {"memory_request": 0.25, "priority": 9 if id_ % 2 == 0 else 0}
         for id_ in (1, 2, 3, 4)
-        for time, type_ in ((0 if id_ < 3 else at(0), "SUBMIT"), (0 if id_ < 3 else at(1), "SCHEDULE"))
+        for time, type_ in (
+            (0 if id_ < 3 else at(0), "SUBMIT"),
+            (0 if id_ < 3 else at(1), "SCHEDULE"),
+        )
     ]
     tasks = [{"collection_id": id_, "instance_index": 0} for id_ in (1, 2, 3, 4)]
-    tables = tiny("2011", instance_events=events, collection_events=[], tasks=tasks, instance_usage=usage)
+    tables = tiny(
+        "2011", instance_events=events, collection_events=[], tasks=tasks, instance_usage=usage
+    )
     return plan_of(parse_plan("reclaimed:1"), tables, read_tasks(tables))
 
 
@@ -133,7 +159,9 @@ def test_what_runs_when_the_trace_begins_is_reserved_by_usage() -> None:
 
 
 def test_one_moment_reclaims_otherwise(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"--plan: nothing decays in one moment.*try --what-if reclaimed"):
+    with pytest.raises(
+        UsageError, match=r"--plan: nothing decays in one moment.*try --what-if reclaimed"
+    ):
         Setting(plan="reclaimed:0.25")
     with pytest.raises(UsageError, match="expected reclaimed:SHARE, 0 or more"):
         parse_plan("reclaimed:x")

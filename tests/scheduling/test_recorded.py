@@ -20,7 +20,10 @@ SECOND = 10**6
 
 def by_machine(machine: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Machine, instant and by how many its tasks change then; an end below 0 is none."""
-    starts, ends = np.column_stack([machine, start, 0 * machine + 1]), np.column_stack([machine, end, 0 * machine - 1])
+    starts, ends = (
+        np.column_stack([machine, start, 0 * machine + 1]),
+        np.column_stack([machine, end, 0 * machine - 1]),
+    )
     changes = np.concatenate([starts, ends[end >= 0]])
     instants, at = np.unique(changes[:, :2], axis=0, return_inverse=True)
     return np.column_stack([instants, np.bincount(at.reshape(-1), changes[:, 2]).astype(np.int64)])
@@ -33,12 +36,16 @@ def check(path: Path) -> Trace:
     trace = Trace.of(tables, opened.manifest.time_range["instance_events"][1])
     rows, attempts = recorded(trace), tables.instance_attempts
     for place, (_, low, high) in enumerate(tables.dialect.tiers):
-        known = tables.fetch(occupancy(attempts.filter(attempts.priority.between(low, high))).order_by("time"))
+        known = tables.fetch(
+            occupancy(attempts.filter(attempts.priority.between(low, high))).order_by("time")
+        )
         found = levels(trace, rows, place)
         for name, values in zip(("time", "pending", "running"), found, strict=True):
             assert np.array_equal(values, known[name].to_numpy()), name
     ran = tables.fetch(
-        attempts.filter(attempts.schedule_time.notnull()).select("machine_id", "schedule_time", "left_time")
+        attempts.filter(attempts.schedule_time.notnull()).select(
+            "machine_id", "schedule_time", "left_time"
+        )
     )
     machine, start, end = (column.fill_null(-1).to_numpy() for column in ran.columns)
     is_known = np.isin(machine, trace.machines.ids)
@@ -54,8 +61,20 @@ def test_tasks_on_machines_that_are_unknown_or_go(tmp_path: Path) -> None:
         return f"{time * SECOND},,{job},0,{machine},{type_},u,1,0,0.1,0.1,0,0"
 
     # Job 2 runs on a machine of which nothing is known, job 3 has no SUBMIT, job 4 runs on when machine 1 goes.
-    events = [event(700, 1, 0), event(701, 1, 1, 1), event(800, 1, 4, 1), event(700, 2, 0), event(702, 2, 1, 77)]
-    events += [event(703, 3, 1, 2), event(750, 3, 2, 2), event(751, 3, 0), event(751, 4, 0), event(752, 4, 1, 1)]
+    events = [
+        event(700, 1, 0),
+        event(701, 1, 1, 1),
+        event(800, 1, 4, 1),
+        event(700, 2, 0),
+        event(702, 2, 1, 77),
+    ]
+    events += [
+        event(703, 3, 1, 2),
+        event(750, 3, 2, 2),
+        event(751, 3, 0),
+        event(751, 4, 0),
+        event(752, 4, 1, 1),
+    ]
     machines = ["0,1,0,PLATFORM,1,1", "0,2,0,PLATFORM,0.5,0.5", f"{760 * SECOND},1,1,PLATFORM,,"]
     trace = check(store(tmp_path, machine_events=machines, task_events=events))
     assert (trace.unknown_machine, trace.without_submit) == (1, 1)
@@ -63,7 +82,10 @@ def test_tasks_on_machines_that_are_unknown_or_go(tmp_path: Path) -> None:
     rows = recorded(trace)
     placed = rows[rows[:, STARTED] >= 0]
     changes = by_machine(placed[:, WHERE], placed[:, STARTED] // SECOND, placed[:, ENDED] // SECOND)
-    assert changes.tolist() == [*([-1, 702, 1], [0, 701, 1], [0, 752, 1], [0, 800, -1]), *([1, 703, 1], [1, 750, -1])]
+    assert changes.tolist() == [
+        *([-1, 702, 1], [0, 701, 1], [0, 752, 1], [0, 800, -1]),
+        *([1, 703, 1], [1, 750, -1]),
+    ]
 
 
 def test_the_real_parts(real_store: Path) -> None:

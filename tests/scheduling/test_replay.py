@@ -14,7 +14,14 @@ from borgtrace.recipe import EngineTables, NotApplicable
 from borgtrace.scheduling import COMPACT, SIMULATE, parse_policy
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.plan import Plan
-from borgtrace.scheduling.replay import Trace, calibrated, impossible, recorded, replayed, with_factor
+from borgtrace.scheduling.replay import (
+    Trace,
+    calibrated,
+    impossible,
+    recorded,
+    replayed,
+    with_factor,
+)
 from borgtrace.scheduling.room import room_of
 from borgtrace.scheduling.simulate import Setting, _replayed, rows_of
 from borgtrace.scheduling.state import ALIVE, DONE, PREEMPTED, REMOVED
@@ -27,7 +34,9 @@ ONE, OTHER_NAME = ("A" * 43 + "=", "B" * 43 + "=")
 """Names of attributes, hashed as in the trace."""
 
 
-def submissions(trace: Trace, policy: str = "first-fit", factor: float = 1.0) -> list[tuple[int, ...]]:
+def submissions(
+    trace: Trace, policy: str = "first-fit", factor: float = 1.0
+) -> list[tuple[int, ...]]:
     """Job, submitted, started, ended, machine and kind of each submission."""
     rows = replayed(trace, parse_policy(policy), factor)
     return [(int(trace.tasks.collection[row[0]]), *map(int, row[1:])) for row in rows]
@@ -35,7 +44,11 @@ def submissions(trace: Trace, policy: str = "first-fit", factor: float = 1.0) ->
 
 def test_a_following_attempt_keeps_its_gap_to_the_end_of_the_one_before() -> None:
     # Job 1 runs twice, 100 µs each and 50 µs apart; job 2 holds the machine until 300.
-    attempts = [(2, 0, 0, 0, 300, 1.0, FREE), (1, 0, 100, 100, 200, 1.0, FREE), (1, 1, 250, 250, 350, 1.0, FREE)]
+    attempts = [
+        (2, 0, 0, 0, 300, 1.0, FREE),
+        (1, 0, 100, 100, 200, 1.0, FREE),
+        (1, 1, 250, 250, 350, 1.0, FREE),
+    ]
     assert submissions(trace_of(attempts)) == [
         (2, 0, 0, 300, 0, DONE),
         (1, 100, 300, 400, 0, DONE),
@@ -51,7 +64,10 @@ def test_a_following_attempt_does_not_come_before_the_trace_has_it() -> None:
 
 def test_what_follows_an_attempt_without_a_known_end_comes_on_its_own() -> None:
     attempts = [(1, 0, 100, 100, -1, 0.25, FREE), (1, 1, 250, 250, 350, 0.25, FREE)]
-    assert submissions(trace_of(attempts)) == [(1, 100, 100, -1, 0, ALIVE), (1, 250, 250, 350, 0, DONE)]
+    assert submissions(trace_of(attempts)) == [
+        (1, 100, 100, -1, 0, ALIVE),
+        (1, 250, 250, 350, 0, DONE),
+    ]
 
 
 def test_tasks_of_two_jobs_do_not_follow_each_other() -> None:
@@ -60,7 +76,11 @@ def test_tasks_of_two_jobs_do_not_follow_each_other() -> None:
 
 
 def test_what_never_ran_waits_until_it_was_withdrawn() -> None:
-    attempts = [(1, 0, 0, 0, 900, 1.0, FREE), (2, 0, 100, -1, 400, 1.0, FREE), (3, 0, 100, -1, -1, 1.0, FREE)]
+    attempts = [
+        (1, 0, 0, 0, 900, 1.0, FREE),
+        (2, 0, 100, -1, 400, 1.0, FREE),
+        (3, 0, 100, -1, -1, 1.0, FREE),
+    ]
     rows = submissions(trace_of(attempts))
     assert rows[1:] == [(2, 100, -1, 400, -1, DONE), (3, 100, 900, -1, 0, ALIVE)]
 
@@ -73,13 +93,21 @@ def test_an_end_after_the_trace_is_none() -> None:
 
 
 def test_the_first_machine_is_the_lowest_id_whatever_its_capacity() -> None:
-    attempts = [(1, 0, 0, 0, 900, 0.5, FREE), (2, 0, 1, 1, 900, 0.5, FREE), (3, 0, 2, 2, 900, 0.5, FREE)]
+    attempts = [
+        (1, 0, 0, 0, 900, 0.5, FREE),
+        (2, 0, 1, 1, 900, 0.5, FREE),
+        (3, 0, 2, 2, 900, 0.5, FREE),
+    ]
     assert [row[4] for row in submissions(trace_of(attempts, (1.0, 0.25, 0.5)))] == [0, 0, 2]
 
 
 def test_the_factor_is_the_largest_with_which_the_first_tasks_pack() -> None:
     # Beside the half of production a task of a whole machine fits by half of its request: 32/64.
-    attempts = [(1, 0, 0, 0, 900, 0.5, PRODUCTION), (2, 0, 0, 0, 900, 1.0, FREE), (3, 0, 100, 100, 900, 1.0, FREE)]
+    attempts = [
+        (1, 0, 0, 0, 900, 0.5, PRODUCTION),
+        (2, 0, 0, 0, 900, 1.0, FREE),
+        (3, 0, 100, 100, 900, 1.0, FREE),
+    ]
     trace = trace_of(attempts, (1.0, 1.0, 1.0))
     # The second machine comes later, the third is away when the trace begins: neither holds what runs then.
     trace.changes[1] = (100, 1, 1, 0)
@@ -123,17 +151,36 @@ def test_who_varies_waits_for_room_beside_the_others() -> None:
     # As packed by hand elsewhere: three of mean 3/16 and deviation 1/8 fit a machine, whatever they ask for.
     attempts = [(job, 0, job, job, job + 100, 1.0, FREE) for job in range(5)]
     assert planned(trace_of(attempts), "best-fit", 3 / 16, 1 / 8) == [
-        *((0, 0, 100, DONE), (1, 1, 101, DONE), (2, 2, 102, DONE), (3, 100, 200, DONE), (4, 101, 201, DONE))
+        *(
+            (0, 0, 100, DONE),
+            (1, 1, 101, DONE),
+            (2, 2, 102, DONE),
+            (3, 100, 200, DONE),
+            (4, 101, 201, DONE),
+        )
     ]
     # Planned by means alone all five fit.
-    assert [row[1] for row in planned(trace_of(attempts), "best-fit", 3 / 16, 0.0)] == [0, 1, 2, 3, 4]
+    assert [row[1] for row in planned(trace_of(attempts), "best-fit", 3 / 16, 0.0)] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+    ]
 
 
 def test_production_evicts_until_the_variance_has_room_too() -> None:
     # The last of the lowest tier goes; that alone is enough, though means left room for two more before.
-    attempts = [(job, 0, job, job, 900, 1.0, FREE) for job in range(3)] + [(9, 0, 10, 10, 900, 1.0, PRODUCTION)]
+    attempts = [(job, 0, job, job, 900, 1.0, FREE) for job in range(3)] + [
+        (9, 0, 10, 10, 900, 1.0, PRODUCTION)
+    ]
     rows = planned(trace_of(attempts), "best-fit+preempt", 3 / 16, 1 / 8)
-    assert rows[:4] == [(0, 0, 900, DONE), (1, 1, 900, DONE), (2, 2, 10, PREEMPTED), (9, 10, 900, DONE)]
+    assert rows[:4] == [
+        (0, 0, 900, DONE),
+        (1, 1, 900, DONE),
+        (2, 2, 10, PREEMPTED),
+        (9, 10, 900, DONE),
+    ]
     # What was evicted runs once there is room again.
     assert rows[4] == (2, 900, -1, ALIVE)
 
@@ -164,7 +211,11 @@ def test_a_row_of_alike_arrivals_is_placed_as_each_by_itself() -> None:
 def test_constraints_that_a_machine_begins_and_ceases_to_meet() -> None:
     # The second machine has room from the start on; the first set is met there from 300 to 400 µs, the second from 400.
     attempts = [
-        *((1, 0, 0, 0, 900, 1.0, FREE), (2, 0, 100, 100, 150, 1.0, FREE), (3, 0, 380, 380, 405, 1.0, FREE)),
+        *(
+            (1, 0, 0, 0, 900, 1.0, FREE),
+            (2, 0, 100, 100, 150, 1.0, FREE),
+            (3, 0, 380, 380, 405, 1.0, FREE),
+        ),
         (4, 0, 390, 390, 410, 1.0, FREE),
     ]
     made = trace_of(attempts, (1.0, 1.0))
@@ -202,27 +253,57 @@ def test_rows_by_hand() -> None:
     ]
     rows = np.array(found)
     rows[:, 1:4] = np.where(rows[:, 1:4] > 0, rows[:, 1:4] * second, rows[:, 1:4])
-    free, production = rows_of(trace, rows, "best-fit", with_factor(trace.tasks, 1 / 3), impossible(trace))
+    free, production = rows_of(
+        trace, rows, "best-fit", with_factor(trace.tasks, 1 / 3), impossible(trace)
+    )
     # Waits of 0, 2, 20 and 5 s; (10 + 8 + 50) s of .6 and 95 s of .1, of 100 s of two machines.
     used = pytest.approx((68 * 0.6 + 95 * 0.1) / 200, rel=1e-5)
     expected: dict[str, Any] = {
-        **{"policy": "best-fit", "tier": "free", "submissions": 5, "starts": 4, "evicted": 1, "removed": 1},
-        **{"wait_p50": 3.5, "wait_p90": pytest.approx(15.5), "wait_mean": 6.75, "running": pytest.approx(1.63)},
+        **{
+            "policy": "best-fit",
+            "tier": "free",
+            "submissions": 5,
+            "starts": 4,
+            "evicted": 1,
+            "removed": 1,
+        },
+        **{
+            "wait_p50": 3.5,
+            "wait_p90": pytest.approx(15.5),
+            "wait_mean": 6.75,
+            "running": pytest.approx(1.63),
+        },
         # A task that asks for a tenth is small.
         **{"wait_small": 5.0, "wait_large": pytest.approx(22 / 3)},
         # 27 s of waits, and the 100 s of the one that never started.
-        **{"waiting_hours": pytest.approx(127 / 3600), "running_end": 1, "pending_end": 1, "impossible": 1},
+        **{
+            "waiting_hours": pytest.approx(127 / 3600),
+            "running_end": 1,
+            "pending_end": 1,
+            "impossible": 1,
+        },
         **{"cpu": used, "memory": used, "factor": 0.333333},
     }
     assert {name: free[name] for name in expected} == expected
-    assert (production["tier"], production["running"], production["factor"]) == ("production", 1.0, 1.0)
-    assert (production["wait_mean"], production["running_end"], production["pending_end"]) == (0.0, 1, 0)
+    assert (production["tier"], production["running"], production["factor"]) == (
+        "production",
+        1.0,
+        1.0,
+    )
+    assert (production["wait_mean"], production["running_end"], production["pending_end"]) == (
+        0.0,
+        1,
+        0,
+    )
 
 
 def test_impossible_is_only_who_still_waits() -> None:
     # Of four tasks as large as three machines one ran all the same, as recorded, one was withdrawn, two wait.
     trace = trace_of([(job, 0, 0, -1, -1, 3.0, FREE) for job in range(4)], until=100)
-    found = [*((0, 0, 0, -1, 0, ALIVE), (1, 0, -1, 50, -1, DONE)), *((job, 0, -1, -1, -1, ALIVE) for job in (2, 3))]
+    found = [
+        *((0, 0, 0, -1, 0, ALIVE), (1, 0, -1, 50, -1, DONE)),
+        *((job, 0, -1, -1, -1, ALIVE) for job in (2, 3)),
+    ]
     (row,) = rows_of(trace, np.array(found), "recorded", trace.tasks.sizes, impossible(trace))
     assert (row["running_end"], row["pending_end"], row["impossible"]) == (1, 2, 2)
 
@@ -231,27 +312,49 @@ def test_a_trace_of_one_microsecond() -> None:
     trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], until=1)
     rows = np.array([[0, 0, 0, -1, 0, ALIVE]])
     (row,) = rows_of(trace, rows, "recorded", trace.tasks.sizes, impossible(trace))
-    assert (row["running"], row["cpu"], room_of(trace, rows, trace.tasks.sizes)["machines"]) == (1.0, 0.5, 1.0)
+    assert (row["running"], row["cpu"], room_of(trace, rows, trace.tasks.sizes)["machines"]) == (
+        1.0,
+        0.5,
+        1.0,
+    )
 
 
 def test_shares_of_a_large_cell_over_a_long_time() -> None:
     """2²⁰ units for 10¹³ µs are more than 2⁶³."""
     trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], until=10**13)
-    (row,) = rows_of(trace, replayed(trace, parse_policy("best-fit"), 1.0), "best-fit", trace.tasks.sizes, np.empty(0))
+    (row,) = rows_of(
+        trace,
+        replayed(trace, parse_policy("best-fit"), 1.0),
+        "best-fit",
+        trace.tasks.sizes,
+        np.empty(0),
+    )
     assert (row["cpu"], row["memory"]) == (0.5, 0.5)
 
 
 def test_a_tier_that_never_starts_has_no_waits() -> None:
     trace = trace_of([(1, 0, 0, -1, -1, 2.0, FREE)])
-    given = (np.array([[0, 0, -1, -1, -1, ALIVE]]), "best-fit", trace.tasks.sizes, impossible(trace))
+    given = (
+        np.array([[0, 0, -1, -1, -1, ALIVE]]),
+        "best-fit",
+        trace.tasks.sizes,
+        impossible(trace),
+    )
     (row,) = rows_of(trace, *given)
-    assert (row["wait_p50"], row["wait_p90"], row["wait_mean"], row["cpu"]) == (None, None, None, 0.0)
+    assert (row["wait_p50"], row["wait_p90"], row["wait_mean"], row["cpu"]) == (
+        None,
+        None,
+        None,
+        0.0,
+    )
     trace.tasks.tier[:] = -1
     (row,) = rows_of(trace, *given)
     assert row["tier"] == "unknown"
 
 
-def event(time: int, job: int, type_: int, machine: object = "", priority: int = 0, size: float = 0.5) -> str:
+def event(
+    time: int, job: int, type_: int, machine: object = "", priority: int = 0, size: float = 0.5
+) -> str:
     seconds = f"{time}000000" if time else "0"
     return f"{seconds},,{job},0,{machine},{type_},u,1,{priority},{size},{size},0,0"
 
@@ -269,12 +372,25 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
     later += [event(700, 5, 0), event(700, 5, 1, 1), event(901, 5, 4, 1)]
     later += [event(700, 6, 0, priority=9), event(900, 6, 1, 3, 9)]
     machines = [
-        *("0,1,0,PLATFORM,0.5,0.5", "0,2,0,PLATFORM,1,1", "0,5,0,PLATFORM,0.5,", "700000000,1,2,PLATFORM,1,0.5"),
-        *("900000000,2,1,PLATFORM,,", "900000000,3,0,PLATFORM,0.25,0.25", "901000000,4,0,PLATFORM,1,0.000001"),
+        *(
+            "0,1,0,PLATFORM,0.5,0.5",
+            "0,2,0,PLATFORM,1,1",
+            "0,5,0,PLATFORM,0.5,",
+            "700000000,1,2,PLATFORM,1,0.5",
+        ),
+        *(
+            "900000000,2,1,PLATFORM,,",
+            "900000000,3,0,PLATFORM,0.25,0.25",
+            "901000000,4,0,PLATFORM,1,0.000001",
+        ),
         f"{2**63 - 1},1,1,PLATFORM,,",
     ]
     demands = [f"700000000,4,0,0,{ONE},7", f"700000000,6,0,1,{OTHER_NAME},1"]
-    tables = {"machine_events": machines, "task_events": [*begin, *later], "task_constraints": demands}
+    tables = {
+        "machine_events": machines,
+        "task_events": [*begin, *later],
+        "task_constraints": demands,
+    }
     return store(tmp_path_factory.mktemp("replay"), **tables)
 
 
@@ -349,7 +465,11 @@ def test_a_trace_without_a_tier_production_has_nobody_above_the_others() -> None
 
 def test_an_attempt_that_is_withdrawn_at_the_first_instant_is_followed_by_the_next() -> None:
     # Job 1 is withdrawn at 0 and comes again at once; in the trace the attempt that follows stands first.
-    attempts = [(1, 1, 0, 0, 900, 1.0, FREE), (2, 0, 0, 0, 50, 1.0, FREE), (1, 0, 0, -1, 0, 1.0, FREE)]
+    attempts = [
+        (1, 1, 0, 0, 900, 1.0, FREE),
+        (2, 0, 0, 0, 50, 1.0, FREE),
+        (1, 0, 0, -1, 0, 1.0, FREE),
+    ]
     assert submissions(trace_of(attempts)) == [
         (2, 0, 0, 50, 0, DONE),
         (1, 0, -1, 0, -1, DONE),
@@ -363,7 +483,9 @@ def test_one_task_is_submitted_again_as_often_as_its_machine_goes() -> None:
     made = trace_of([(1, 0, 0, 0, 10**6, 0.5, FREE)], until=2 * 10**6)
     gone = 100 * np.arange(1, often + 1)
     nothing = 0 * gone
-    changes = [np.column_stack([gone + 10 * back, nothing, nothing + back, nothing]) for back in (0, 1)]
+    changes = [
+        np.column_stack([gone + 10 * back, nothing, nothing + back, nothing]) for back in (0, 1)
+    ]
     rows = submissions(replace(made, changes=np.concatenate([made.changes, *changes])))
     again = [(1, 100 * at + 7, 100 * at + 10, 100 * (at + 1), 0, REMOVED) for at in range(1, often)]
     last = (1, 100 * often + 7, 100 * often + 10, 100 * often + 10 + 10**6, 0, DONE)
@@ -373,7 +495,9 @@ def test_one_task_is_submitted_again_as_often_as_its_machine_goes() -> None:
 def test_cpu_and_memory_of_the_cell_are_each_their_own() -> None:
     trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], until=100)
     trace.tasks.sizes[:] = (UNIT // 2, UNIT // 4)
-    (row,) = rows_of(trace, np.array([[0, 0, 0, -1, 0, ALIVE]]), "p", trace.tasks.sizes, np.empty(0))
+    (row,) = rows_of(
+        trace, np.array([[0, 0, 0, -1, 0, ALIVE]]), "p", trace.tasks.sizes, np.empty(0)
+    )
     assert (row["cpu"], row["memory"]) == (0.5, 0.25)
 
 

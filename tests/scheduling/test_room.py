@@ -13,7 +13,14 @@ from borgtrace.scheduling.room import room_of
 from borgtrace.scheduling.state import ALIVE, DONE
 from tests.scheduling.traces import trace_of
 
-FOUND = np.array([[0, 0, 0, -1, 0, ALIVE], [1, 0, 20, 60, 0, DONE], [2, 0, 10, 20, 1, DONE], [3, 0, -1, -1, -1, ALIVE]])
+FOUND = np.array(
+    [
+        [0, 0, 0, -1, 0, ALIVE],
+        [1, 0, 20, 60, 0, DONE],
+        [2, 0, 10, 20, 1, DONE],
+        [3, 0, -1, -1, -1, ALIVE],
+    ]
+)
 """Of 100 µs: the first on machine 0 from 0 on, the second there from 20 to 60, the third on machine 1 from 10 to 20."""
 
 

@@ -13,14 +13,26 @@ from borgtrace.scheduling.variants import _upgraded, _with_machines, costliest
 from tests.scheduling.traces import trace_of
 
 
-def test_added_machines_come_after_the_others_are_there_from_the_begin_and_meet_all_constraints() -> None:
+def test_added_machines_come_after_the_others_are_there_from_the_begin_and_meet_all_constraints() -> (
+    None
+):
     made = trace_of([(1, 0, 0, 0, -1, 0.5, 0)], (1.0, 0.5))
     made.machines.ids[:] = (4, 9)
     made.changes[:, 0] = 50
     trace = _with_machines(made, 2, 0.25, 0.75)
     assert trace.machines.ids.tolist() == [4, 9, 10, 11]
-    assert (trace.machines.capacity / UNIT).tolist() == [[1, 1], [0.5, 0.5], [0.25, 0.75], [0.25, 0.75]]
-    assert sorted(trace.changes.tolist()) == [[0, 2, 1, 0], [0, 3, 1, 0], [50, 0, 1, 0], [50, 1, 1, 0]]
+    assert (trace.machines.capacity / UNIT).tolist() == [
+        [1, 1],
+        [0.5, 0.5],
+        [0.25, 0.75],
+        [0.25, 0.75],
+    ]
+    assert sorted(trace.changes.tolist()) == [
+        [0, 2, 1, 0],
+        [0, 3, 1, 0],
+        [50, 0, 1, 0],
+        [50, 1, 1, 0],
+    ]
     assert trace.allowed.shape == (0, 4)
     assert len(made.machines.ids) == 2
 

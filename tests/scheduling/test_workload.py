@@ -11,11 +11,21 @@ def test_a_task_with_half_a_request_or_half_of_its_usage_counts_as_one_without()
     requests = {1: (0.5, 0.25), 2: (0.5, None), 3: (None, None)}
     usage = {1: (0.125, 0.0625), 2: (0.125, None), 3: (None, 0.0625)}
     events = [
-        {"collection_id": job, "time": at(job), "type": "SUBMIT", "cpu_request": cpu, "memory_request": memory}
+        {
+            "collection_id": job,
+            "time": at(job),
+            "type": "SUBMIT",
+            "cpu_request": cpu,
+            "memory_request": memory,
+        }
         for job, (cpu, memory) in requests.items()
     ]
     tasks = [
-        {"collection_id": job, "weighted_mean_average_cpu": cpu, "weighted_mean_average_memory": memory}
+        {
+            "collection_id": job,
+            "weighted_mean_average_cpu": cpu,
+            "weighted_mean_average_memory": memory,
+        }
         for job, (cpu, memory) in usage.items()
     ]
     found = read_tasks(tiny("2011", instance_events=events, collection_events=[], tasks=tasks))

@@ -15,9 +15,13 @@ Attempt = tuple[int, int, int, int, int, float, int]
 """Job, attempt, arrival, start, end (µs; −1: none), size in machines, place of the tier."""
 
 
-def trace_of(attempts: Sequence[Attempt], machines: Sequence[float] = (1.0,), until: int = 1000) -> Trace:
+def trace_of(
+    attempts: Sequence[Attempt], machines: Sequence[float] = (1.0,), until: int = 1000
+) -> Trace:
     """Return a trace of tasks that ran on the first machine; all machines are there from the start."""
-    job, attempt, arrival, start, end, size, tier = (np.array(column) for column in zip(*attempts, strict=True))
+    job, attempt, arrival, start, end, size, tier = (
+        np.array(column) for column in zip(*attempts, strict=True)
+    )
     n, nowhere = len(attempts), np.full(len(attempts), -1)
     times = dict.fromkeys(("queue_time", "enable_time"), nowhere)
     times |= {"submit_time": arrival, "schedule_time": start, "left_time": end}
@@ -30,7 +34,16 @@ def trace_of(attempts: Sequence[Attempt], machines: Sequence[float] = (1.0,), un
     ids = np.arange(1, len(machines) + 1)
     capacity = np.rint(np.column_stack([machines, machines]) * UNIT).astype(np.int64)
     changes = np.column_stack([0 * ids, ids - 1, 0 * ids + 1, 0 * ids])
-    return Trace(tasks, arrival, Machines(ids, capacity), changes, np.empty((0, len(ids)), np.bool_), until, 0, 0)
+    return Trace(
+        tasks,
+        arrival,
+        Machines(ids, capacity),
+        changes,
+        np.empty((0, len(ids)), np.bool_),
+        until,
+        0,
+        0,
+    )
 
 
 def levels(trace: Trace, rows: np.ndarray, tier: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -47,8 +60,15 @@ def levels(trace: Trace, rows: np.ndarray, tier: int) -> tuple[np.ndarray, np.nd
     submitted, started, ended = rows[:, 1], rows[:, 2], rows[:, 3]
     has_start, has_end = started >= 0, ended >= 0
     waits = submitted[has_start], started[has_start]
-    times = np.concatenate([submitted, waits[1], ended[has_end & ~has_start], ended[has_end & has_start]])
-    parts = (len(submitted), len(waits[1]), int((has_end & ~has_start).sum()), int((has_end & has_start).sum()))
+    times = np.concatenate(
+        [submitted, waits[1], ended[has_end & ~has_start], ended[has_end & has_start]]
+    )
+    parts = (
+        len(submitted),
+        len(waits[1]),
+        int((has_end & ~has_start).sum()),
+        int((has_end & has_start).sum()),
+    )
     pending, running = np.repeat((1, -1, -1, 0), parts), np.repeat((0, 1, 0, -1), parts)
     instants, at = np.unique(times, return_inverse=True)
     sums = (np.bincount(at, change, len(instants)).cumsum() for change in (pending, running))

@@ -65,18 +65,33 @@ def test_what_a_declaration_comes_to() -> None:
         ),
         "machines": (RawField("node", "machine", True), RawField("kind", "platform")),
     }
-    assert made.codes == {"event_type": {"SUBMIT": "SUBMIT", "SCHEDULE": "SCHEDULE", "Succeeded": "FINISH"}}
+    assert made.codes == {
+        "event_type": {"SUBMIT": "SUBMIT", "SCHEDULE": "SCHEDULE", "Succeeded": "FINISH"}
+    }
     assert made.none == {"instant_cpu": (-1,)}
-    assert (made.title, made.formats, made.span) == ("Own trace", ("csv", "json", "parquet"), timedelta(0))
+    assert (made.title, made.formats, made.span) == (
+        "Own trace",
+        ("csv", "json", "parquet"),
+        timedelta(0),
+    )
     assert made.tiers == (("all", 0, 2_147_483_647),)
     how = made.conversion
     assert how is not None
-    assert (how.clock, how.step, how.label, how.window, how.of) == ("relative", 300_000_000, "start", None, {})
+    assert (how.clock, how.step, how.label, how.window, how.of) == (
+        "relative",
+        300_000_000,
+        "start",
+        None,
+        {},
+    )
 
 
 def test_a_column_of_the_store_has_the_first_source_that_is_declared() -> None:
     made = declared_dialect(GOOD, FILE)
-    assert [made.source("instance_usage", name) for name in ("average_cpu", "sampled_cpu", "collection_id")] == [
+    assert [
+        made.source("instance_usage", name)
+        for name in ("average_cpu", "sampled_cpu", "collection_id")
+    ] == [
         "usage.c",
         "usage.c",
         "usage.pod",
@@ -140,8 +155,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         ": nothing is declared: expected [usage], [tasks] or [machines]; "
         "write a first draft: borgtrace dialect sniff FILE",
     ),
-    ({"name": "Our cell"}, ": name: not a name: expected small letters, digits and -, got 'Our cell'"),
-    ({"name": "a" * 32}, f": name: not a name: expected small letters, digits and -, got '{'a' * 32}'"),
+    (
+        {"name": "Our cell"},
+        ": name: not a name: expected small letters, digits and -, got 'Our cell'",
+    ),
+    (
+        {"name": "a" * 32},
+        f": name: not a name: expected small letters, digits and -, got '{'a' * 32}'",
+    ),
     ({"usage": "pod"}, ": usage: not a section: expected lines such as task = \"pod\", got 'pod'"),
     ({"usage__time": None}, ': usage: no time; add time = "the name of its column"'),
     ({"tasks__task": None}, ': tasks: no task; add task = "the name of its column"'),
@@ -182,14 +203,23 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         ": tasks.status.codes.ok: not an end: expected EVICT or FAIL or FINISH or KILL or LOST, got SUBMIT",
     ),
     ({"usage__cpu__missing": -1}, ": usage.cpu.missing: not a list of whole numbers: got -1"),
-    ({"usage__cpu__missing": [-1, 0.5]}, ": usage.cpu.missing: not a list of whole numbers: got [-1, 0.5]"),
-    ({"usage__cpu__missing": [True]}, ": usage.cpu.missing: not a list of whole numbers: got [True]"),
+    (
+        {"usage__cpu__missing": [-1, 0.5]},
+        ": usage.cpu.missing: not a list of whole numbers: got [-1, 0.5]",
+    ),
+    (
+        {"usage__cpu__missing": [True]},
+        ": usage.cpu.missing: not a list of whole numbers: got [True]",
+    ),
     (
         {"clock": None},
         ': which clock: expected epoch or relative, got None; add clock = "epoch" where times are since 1970, '
         'else clock = "relative"',
     ),
-    ({"usage__time__unit": "iso"}, ": clock: dates are no times since a start: expected epoch, got relative"),
+    (
+        {"usage__time__unit": "iso"},
+        ": clock: dates are no times since a start: expected epoch, got relative",
+    ),
     ({"step": None}, ': no end of a window; add step = "300s", how long the window of a row is'),
     ({"label": "middle"}, ": label: unknown name: expected start or end, got middle"),
     (
@@ -199,7 +229,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("entries", "message"), REFUSED, ids=[message[2:40] for _, message in REFUSED])
+@pytest.mark.parametrize(
+    ("entries", "message"), REFUSED, ids=[message[2:40] for _, message in REFUSED]
+)
 def test_what_a_declaration_may_not_say(entries: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         declared_dialect(changed(**entries), FILE)
@@ -209,11 +241,20 @@ def test_what_a_declaration_may_not_say(entries: dict[str, Any], message: str) -
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"stpe": "300s"}, "own.toml: unknown entry: expected one of name, title, clock, step, label, window, usage"),
-        ({"usage__podd": "x"}, "own.toml: usage: unknown column: expected one of task, instance, machine, time, end"),
+        (
+            {"stpe": "300s"},
+            "own.toml: unknown entry: expected one of name, title, clock, step, label, window, usage",
+        ),
+        (
+            {"usage__podd": "x"},
+            "own.toml: usage: unknown column: expected one of task, instance, machine, time, end",
+        ),
         ({"usage__average_cpu": "x"}, "own.toml: usage: unknown column: expected one of"),
         ({"tasks__cpu": "x"}, "own.toml: tasks: unknown column: expected one of"),
-        ({"usage__cpu__units": "x"}, "own.toml: usage.cpu: unknown entry: expected one of column, unit, kind, zone"),
+        (
+            {"usage__cpu__units": "x"},
+            "own.toml: usage.cpu: unknown entry: expected one of column, unit, kind, zone",
+        ),
     ],
 )
 def test_an_entry_that_nobody_knows(entries: dict[str, Any], message: str) -> None:

@@ -76,13 +76,26 @@ def test_an_unknown_format_is_a_usage_error():
 
 def test_what_the_traces_publish():
     # FACTS §1 and §8: 2011 has neither alloc sets nor percentiles nor dependencies, 2019 no disk and no sampled memory.
-    only_2019 = ("alloc_collection_id", "cpu_usage_distribution", "parent_collection_id", "start_after_collection_ids")
-    only_2011 = ("disk_request", "mean_disk_io_time", "unmapped_page_cache_memory", "aggregation_type")
+    only_2019 = (
+        "alloc_collection_id",
+        "cpu_usage_distribution",
+        "parent_collection_id",
+        "start_after_collection_ids",
+    )
+    only_2011 = (
+        "disk_request",
+        "mean_disk_io_time",
+        "unmapped_page_cache_memory",
+        "aggregation_type",
+    )
     assert [GOOGLE_2011.publishes(name) for name in only_2019] == [False] * 4
     assert [GOOGLE_2019.publishes(name) for name in only_2019] == [True] * 4
     assert [GOOGLE_2011.publishes(name) for name in only_2011] == [True] * 4
     assert [GOOGLE_2019.publishes(name) for name in only_2011] == [False] * 4
-    assert (GOOGLE_2011.publishes("user", "instance_events"), GOOGLE_2019.publishes("user", "instance_events")) == (
+    assert (
+        GOOGLE_2011.publishes("user", "instance_events"),
+        GOOGLE_2019.publishes("user", "instance_events"),
+    ) == (
         True,
         False,
     )

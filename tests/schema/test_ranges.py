@@ -65,7 +65,9 @@ NUMBERS = st.integers(0, 40)
 def test_numbers_are_the_union_of_their_ranges(ranges):
     text = ",".join(f"{low}-{high}" if low != high else str(low) for low, high in ranges)
     wanted = {number for low, high in ranges for number in range(low, high + 1)}
-    assert list(parse_numbers(text).numbers(30)) == sorted(number for number in wanted if number < 30)
+    assert list(parse_numbers(text).numbers(30)) == sorted(
+        number for number in wanted if number < 30
+    )
 
 
 @pytest.mark.parametrize(

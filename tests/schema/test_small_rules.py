@@ -32,7 +32,10 @@ PAIR = Table(
     "pair",
     "pair",
     ("a",),
-    (Column("a", "int64", "id", "A.", nullable=False), Column("b", "enum", "enum", "B.", enum="event_type")),
+    (
+        Column("a", "int64", "id", "A.", nullable=False),
+        Column("b", "enum", "enum", "B.", enum="event_type"),
+    ),
 )
 
 
@@ -48,7 +51,10 @@ def test_tables_come_in_the_order_in_which_people_read() -> None:
         "instance_usage",
     ]
     assert list(TABLES) == [*TRACE_TABLES, "tasks"]
-    assert [TABLES[name].is_about_machines for name in ("machine_attributes", "tasks")] == [True, False]
+    assert [TABLES[name].is_about_machines for name in ("machine_attributes", "tasks")] == [
+        True,
+        False,
+    ]
     assert PAIR.column("b").enum == "event_type"
     with pytest.raises(KeyError):
         PAIR.column("c")
@@ -64,7 +70,9 @@ def test_nested_records_are_as_wide_as_they_are_published() -> None:
     events = raw_schema(GOOGLE_2019.tables["instance_events"])
     amounts = pa.struct({"cpus": pa.float32(), "memory": pa.float32()})
     item = pa.struct({"name": pa.string(), "value": pa.string(), "relation": pa.int64()})
-    assert [events.field(name).type for name in ("time", "type", "priority", "resource_request")] == [
+    assert [
+        events.field(name).type for name in ("time", "type", "priority", "resource_request")
+    ] == [
         pa.int64(),
         pa.int64(),
         pa.int64(),
@@ -72,14 +80,24 @@ def test_nested_records_are_as_wide_as_they_are_published() -> None:
     ]
     assert set(events.field("constraint").type.value_type) == set(item)
     # The memory of the sample fills no column, and is an amount all the same.
-    assert raw_schema(GOOGLE_2019.tables["instance_usage"]).field("random_sample_usage").type == amounts
+    assert (
+        raw_schema(GOOGLE_2019.tables["instance_usage"]).field("random_sample_usage").type
+        == amounts
+    )
 
 
 def test_where_a_raw_table_publishes_a_column() -> None:
     inner = RawTable("item", "parts", (RawField("name", "name"),))
     fields = (RawField("id", "id", True), RawField("r.x", "x"), RawField("r.y", ""))
     outer = RawTable("things", "wholes", fields, optional=1, lists=(inner,))
-    asked = [("wholes", "id"), ("wholes", "x"), ("parts", "name"), ("parts", "id"), ("parts", "z"), ("others", "id")]
+    asked = [
+        ("wholes", "id"),
+        ("wholes", "x"),
+        ("parts", "name"),
+        ("parts", "id"),
+        ("parts", "z"),
+        ("others", "id"),
+    ]
     assert [outer.source(*each) for each in asked] == [
         "things.id",
         "things.r.x",
@@ -89,7 +107,11 @@ def test_where_a_raw_table_publishes_a_column() -> None:
         None,
     ]
     assert RawTable("t", "wholes", fields, is_positional=True).source("wholes", "x") == "t.2"
-    assert (outer.names, outer.mandatory, outer.field_counts) == (("id", "r", "item"), ("id",), (2, 3))
+    assert (outer.names, outer.mandatory, outer.field_counts) == (
+        ("id", "r", "item"),
+        ("id",),
+        (2, 3),
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +121,12 @@ def test_where_a_raw_table_publishes_a_column() -> None:
         ("2011", 0.000001, "", "2011-05-01T18:50:00.000001-04:00"),
         ("2019", 4200, "a", "2019-05-01T04:00:00-04:00"),
         ("2019", 4200, "nowhere", "2019-05-01T08:00:00+00:00"),
-        ("2011", 4200, "a", "2011-05-01T20:00:00-04:00"),  # one cell without a name: its zone all the same
+        (
+            "2011",
+            4200,
+            "a",
+            "2011-05-01T20:00:00-04:00",
+        ),  # one cell without a name: its zone all the same
     ],
 )
 def test_an_hour_after_the_start(trace: str, time: float, cell: str, expected: str) -> None:
@@ -119,7 +146,9 @@ def test_why_a_column_is_absent() -> None:
     for one in (GOOGLE_2011, GOOGLE_2019):
         assert one.source("instance_events", "source_row") == Absent("given at ingest")
     # The narrower reason comes first: a constraint of 2011 is a row of its own.
-    assert GOOGLE_2011.source("instance_constraints", "position") == Absent("one constraint a row: always 0")
+    assert GOOGLE_2011.source("instance_constraints", "position") == Absent(
+        "one constraint a row: always 0"
+    )
     # FACTS §8.4: v3 has no disk requests.
     assert GOOGLE_2019.publishes("cpu_request", "instance_events")
     assert not GOOGLE_2019.publishes("disk_request")
@@ -149,11 +178,15 @@ def test_rates_are_those_of_all_traces_and_of_one() -> None:
 
 
 def test_a_declared_format_is_known_by_its_name() -> None:
-    made = declare({"name": "known", "clock": "relative", "machines": {"machine": "node"}}, "own.toml")
+    made = declare(
+        {"name": "known", "clock": "relative", "machines": {"machine": "node"}}, "own.toml"
+    )
     try:
         assert dialect(made.name) is made
         # The first one made stays: layouts are cached by its identity.
-        again = declare({"name": "known", "clock": "relative", "machines": {"machine": "node"}}, "own.toml")
+        again = declare(
+            {"name": "known", "clock": "relative", "machines": {"machine": "node"}}, "own.toml"
+        )
         assert again is made
         assert dialect("2011") is GOOGLE_2011
     finally:
@@ -166,7 +199,9 @@ def test_rules_of_columns() -> None:
     assert (other.rule, other.bound, other.minus) == ("at_least", 0, "start_time")
 
 
-def test_the_number_of_a_column_is_64_bits_of_a_hash_of_its_first_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_a_column_is_64_bits_of_a_hash_of_its_first_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     # printf tasks.user | b2sum -l 64
     assert column_number("tasks", "user") == 0x26C0E59D1D803B5B
     monkeypatch.setattr(evolution, "RENAMED", {"tasks": {"owner": ("user", "who")}})
@@ -175,7 +210,12 @@ def test_the_number_of_a_column_is_64_bits_of_a_hash_of_its_first_name(monkeypat
 
 def test_files_hold_a_column_under_its_last_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evolution, "RENAMED", {"pair": {"b": ("first", "second")}})
-    for held, name in (({"first"}, "first"), ({"second", "first"}, "second"), ({"b", "first"}, "b"), (set(), None)):
+    for held, name in (
+        ({"first"}, "first"),
+        ({"second", "first"}, "second"),
+        ({"b", "first"}, "b"),
+        (set(), None),
+    ):
         assert held_names(PAIR, held) == {"a": None, "b": name}
 
 
@@ -185,14 +225,19 @@ def test_files_hold_a_column_under_its_last_name(monkeypatch: pytest.MonkeyPatch
         ({"a": "int64", "b": "string"}, []),
         ({"a": "int64"}, []),  # lacking, but not of the key: NULL
         ({"b": "string"}, ["pair.a is missing"]),
-        ({"a": "int32", "b": "int64"}, ["pair.a is int32, not int64", "pair.b is int64, not string"]),
+        (
+            {"a": "int32", "b": "int64"},
+            ["pair.a is int32, not int64", "pair.b is int64, not string"],
+        ),
         ({"a": "int64", "c": "bool"}, ["pair.c is no longer a column"]),
     ],
 )
 def test_what_keeps_a_table_from_being_read(held: dict[str, str], faults: list[str]) -> None:
     assert incompatible_columns(PAIR, MappingProxyType(held)) == faults
     # A later version may have columns that are unknown here.
-    assert incompatible_columns(PAIR, held, is_newer=True) == [fault for fault in faults if "no longer" not in fault]
+    assert incompatible_columns(PAIR, held, is_newer=True) == [
+        fault for fault in faults if "no longer" not in fault
+    ]
 
 
 def test_amounts_of_time_are_exact_and_read_back() -> None:

@@ -27,7 +27,9 @@ def test_a_key_is_made_of_columns_that_are_never_null(table):
     assert not any(table.column(name).nullable for name in table.key)
 
 
-@pytest.mark.parametrize(("table", "column"), COLUMNS, ids=[f"{t.name}.{c.name}" for t, c in COLUMNS])
+@pytest.mark.parametrize(
+    ("table", "column"), COLUMNS, ids=[f"{t.name}.{c.name}" for t, c in COLUMNS]
+)
 def test_a_column_has_a_sentence_a_unit_and_sources_or_reasons(table, column):
     assert column.doc[0].isupper()
     assert column.doc.endswith(".")
@@ -42,7 +44,11 @@ def test_a_column_has_a_sentence_a_unit_and_sources_or_reasons(table, column):
 def test_every_2011_field_fills_exactly_one_column():
     sources = [GOOGLE_2011.source(table.name, column.name) for table, column in COLUMNS]
     # A job's class is field 6 of job_events and field 8 of task_events, so no source repeats.
-    expected = [f"{raw.name}.{n}" for raw in GOOGLE_2011.tables.values() for n, _ in enumerate(raw.fields, 1)]
+    expected = [
+        f"{raw.name}.{n}"
+        for raw in GOOGLE_2011.tables.values()
+        for n, _ in enumerate(raw.fields, 1)
+    ]
     assert sorted(source for source in sources if isinstance(source, str)) == sorted(expected)
 
 
@@ -50,11 +56,18 @@ def test_every_2019_value_fills_a_column_but_those_declared_to_fill_none():
     filled = {GOOGLE_2019.source(table.name, column.name) for table, column in COLUMNS}
     leaves, unread = (
         set(),
-        {f"{r.name}.{field.name}" for r in GOOGLE_2019.tables.values() for field in r.fields if not field.column},
+        {
+            f"{r.name}.{field.name}"
+            for r in GOOGLE_2019.tables.values()
+            for field in r.fields
+            if not field.column
+        },
     )
     for raw in GOOGLE_2019.tables.values():
         leaves |= {f"{raw.name}.{field.name}" for field in raw.fields}
-        leaves |= {f"{raw.name}.{inner.name}.{field.name}" for inner in raw.lists for field in inner.fields}
+        leaves |= {
+            f"{raw.name}.{inner.name}.{field.name}" for inner in raw.lists for field in inner.fields
+        }
     assert leaves - filled == unread >= {"instance_usage.random_sample_usage.memory"}
 
 
@@ -91,7 +104,12 @@ def test_codes_shift_between_the_generations():
         "UPDATE_RUNNING",
     ]
     assert GOOGLE_2011.codes["machine_event_type"] == {0: "ADD", 1: "REMOVE", 2: "UPDATE"}
-    assert GOOGLE_2019.codes["machine_event_type"] == {0: "EVENT_TYPE_UNKNOWN", 1: "ADD", 2: "REMOVE", 3: "UPDATE"}
+    assert GOOGLE_2019.codes["machine_event_type"] == {
+        0: "EVENT_TYPE_UNKNOWN",
+        1: "ADD",
+        2: "REMOVE",
+        3: "UPDATE",
+    }
     assert GOOGLE_2011.codes["missing_type"][0] == GOOGLE_2019.codes["missing_type"][1]
 
 
@@ -147,7 +165,9 @@ def test_a_sentinel_is_no_instant():
 def test_what_is_no_time_is_said_so(text):
     with pytest.raises(UsageError) as error:
         parse_time(text)
-    assert str(error.value) == (f"time: not a time: expected µs, or amounts such as 600s, 1h30m or 2d, got {text!r}")
+    assert str(error.value) == (
+        f"time: not a time: expected µs, or amounts such as 600s, 1h30m or 2d, got {text!r}"
+    )
 
 
 def test_reasons_are_sentences_with_a_severity():
@@ -159,7 +179,9 @@ def test_reasons_are_sentences_with_a_severity():
 
 def test_the_page_of_tables_is_fresh():
     page = Path(__file__).parents[2] / "docs" / "tables.md"
-    assert page.read_text() == tables_page(), "renew it: python scripts/tables_page.py docs/tables.md"
+    assert page.read_text() == tables_page(), (
+        "renew it: python scripts/tables_page.py docs/tables.md"
+    )
 
 
 def test_a_stale_page_is_noticed(tmp_path, capsys):
@@ -168,7 +190,9 @@ def test_a_stale_page_is_noticed(tmp_path, capsys):
     assert main(["--check", str(page)]) == 0
     page.write_text("old")
     assert main(["--check", str(page)]) == 1
-    assert capsys.readouterr().err == f"{page} is stale; run: python scripts/tables_page.py {page}\n"
+    assert (
+        capsys.readouterr().err == f"{page} is stale; run: python scripts/tables_page.py {page}\n"
+    )
 
 
 def test_the_real_schema_csv_agrees(trace):
@@ -177,7 +201,9 @@ def test_the_real_schema_csv_agrees(trace):
 
 def test_a_differing_schema_csv_is_refused(trace, tmp_path):
     rows = list(csv.reader((trace / "clusterdata-2011-2" / "schema.csv").read_text().splitlines()))
-    place = next(i for i, row in enumerate(rows) if row[0].startswith("task_constraints") and row[1] == "4")
+    place = next(
+        i for i, row in enumerate(rows) if row[0].startswith("task_constraints") and row[1] == "4"
+    )
     rows[place][2], rows[place + 1][2] = rows[place + 1][2], rows[place][2]
     changed = tmp_path / "schema.csv"
     with changed.open("w", newline="") as file:
@@ -198,7 +224,9 @@ def test_the_digest_of_a_schema_ignores_order_and_tells_types_apart():
     # SHA-256 of "[]"
     assert schema_digest([]) == "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
     assert schema_digest(tables) == schema_digest(reversed(tables)) != schema_digest(tables[1:])
-    kinds = [Table("t", "thing", ("a",), (Column("a", kind, "id", "A."),)) for kind in ("int32", "int64")]
+    kinds = [
+        Table("t", "thing", ("a",), (Column("a", kind, "id", "A."),)) for kind in ("int32", "int64")
+    ]
     assert schema_digest(kinds[:1]) != schema_digest(kinds[1:])
 
 

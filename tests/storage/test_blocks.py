@@ -38,7 +38,9 @@ def fetch(copy: Blocks, *spans: tuple[int, int]) -> None:
     copy.fetch(starts, stops)
 
 
-def test_blocks_that_a_span_touches_are_fetched_and_no_others(remote: RemotePath, bucket: Bucket) -> None:
+def test_blocks_that_a_span_touches_are_fetched_and_no_others(
+    remote: RemotePath, bucket: Bucket
+) -> None:
     copy = Blocks(remote)
     fetch(copy, (255, 256))
     assert ranges(bucket) == ["bytes=0-255"]
@@ -85,7 +87,9 @@ def test_a_block_between_two_comes_with_them_unless_there_are_more(
     assert copy.path.read_bytes()[:768] == CONTENT[:768]
 
 
-def test_a_round_is_the_bytes_and_one_look_whether_they_are_still_those(remote: RemotePath, bucket: Bucket) -> None:
+def test_a_round_is_the_bytes_and_one_look_whether_they_are_still_those(
+    remote: RemotePath, bucket: Bucket
+) -> None:
     copy = Blocks(remote)
     bucket.requests.clear()
     fetch_all([(copy, np.array([0]), np.array([1]))])
@@ -99,7 +103,9 @@ def test_what_was_fetched_is_there_for_the_next_process(remote: RemotePath, buck
     assert bucket.asked("x.npy") == ["HEAD"]
 
 
-def test_another_version_is_another_copy_and_the_earlier_one_goes(remote: RemotePath, bucket: Bucket) -> None:
+def test_another_version_is_another_copy_and_the_earlier_one_goes(
+    remote: RemotePath, bucket: Bucket
+) -> None:
     (before,) = on_this_machine([remote])
     (bucket.root / "x.npy").write_bytes(CONTENT[::-1])
     (after,) = on_this_machine([remote])
@@ -107,13 +113,18 @@ def test_another_version_is_another_copy_and_the_earlier_one_goes(remote: Remote
     assert not before.exists()
 
 
-def test_a_file_that_changes_while_it_is_read_is_refused_and_not_kept(remote: RemotePath, bucket: Bucket) -> None:
+def test_a_file_that_changes_while_it_is_read_is_refused_and_not_kept(
+    remote: RemotePath, bucket: Bucket
+) -> None:
     copy = Blocks(remote)
     (bucket.root / "x.npy").write_bytes(CONTENT[::-1])
     for _ in range(2):
         with pytest.raises(StoreError) as caught:
             copy.whole()
-        assert str(caught.value) == f"{remote}: the file has changed while it was read; run the command again"
+        assert (
+            str(caught.value)
+            == f"{remote}: the file has changed while it was read; run the command again"
+        )
 
 
 def test_an_empty_file_is_copied_too(remote: RemotePath, bucket: Bucket) -> None:

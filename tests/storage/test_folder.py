@@ -59,12 +59,19 @@ def test_what_killed_processes_left_is_removed_and_only_that(tmp_path: Path) -> 
     (tmp_path / "out[1].txt").touch()
     with new_folder(tmp_path / "out[1]"):
         assert not (tmp_path / "out[1].77.incomplete").exists()
-    assert sorted(e.name for e in tmp_path.iterdir()) == ["out1.77.incomplete", "out[1]", "out[1].txt"]
+    assert sorted(e.name for e in tmp_path.iterdir()) == [
+        "out1.77.incomplete",
+        "out[1]",
+        "out[1].txt",
+    ]
 
 
 def test_a_second_builder_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
     with new_folder(tmp_path / "out") as draft:
-        with pytest.raises(StoreError, match="another process is writing here"), new_folder(tmp_path / "out"):
+        with (
+            pytest.raises(StoreError, match="another process is writing here"),
+            new_folder(tmp_path / "out"),
+        ):
             pass
         assert draft.is_dir()
     assert (tmp_path / "out").is_dir()
@@ -86,8 +93,12 @@ def test_a_place_that_is_free_is_none_or_empty(tmp_path: Path) -> None:
     check_free(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize(("names", "got"), [((), "a file"), (("one",), "1 entries"), (("one", "two"), "2 entries")])
-def test_a_place_that_holds_something_is_refused(tmp_path: Path, names: tuple[str, ...], got: str) -> None:
+@pytest.mark.parametrize(
+    ("names", "got"), [((), "a file"), (("one",), "1 entries"), (("one", "two"), "2 entries")]
+)
+def test_a_place_that_holds_something_is_refused(
+    tmp_path: Path, names: tuple[str, ...], got: str
+) -> None:
     out = tmp_path / "out"
     if names:
         out.mkdir()

@@ -11,10 +11,14 @@ from borgtrace.cli import main
 from borgtrace.errors import UsageError
 from borgtrace.storage import local, write_file
 
-REFUSAL = "a URL: expected a file or folder of this machine; copy it here first, or mount the bucket"
+REFUSAL = (
+    "a URL: expected a file or folder of this machine; copy it here first, or mount the bucket"
+)
 
 
-@pytest.mark.parametrize("place", ["store", "/data/a:b/store", "./s3", "a: b/c", "c:/store", "time=00:10/part"])
+@pytest.mark.parametrize(
+    "place", ["store", "/data/a:b/store", "./s3", "a: b/c", "c:/store", "time=00:10/part"]
+)
 def test_a_path_is_a_path(place: str) -> None:
     assert local(place) == Path(place)
 
@@ -26,7 +30,10 @@ def test_a_url_is_refused_by_its_name(url: str) -> None:
     for place in (url, Path(url)):
         with pytest.raises(UsageError) as caught:
             local(place)
-        assert str(caught.value) in (f"{url}: {REFUSAL}", f"{url.replace(':///', '://')}: {REFUSAL}")
+        assert str(caught.value) in (
+            f"{url}: {REFUSAL}",
+            f"{url.replace(':///', '://')}: {REFUSAL}",
+        )
 
 
 def test_only_the_scheme_of_a_url_gets_its_second_slash_back() -> None:
@@ -51,7 +58,10 @@ def test_only_the_scheme_of_a_url_gets_its_second_slash_back() -> None:
     ],
 )
 def test_no_command_makes_a_folder_of_a_url(
-    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
@@ -62,7 +72,9 @@ def test_no_command_makes_a_folder_of_a_url(
     assert not list(tmp_path.iterdir())
 
 
-def test_no_function_makes_a_folder_of_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_function_makes_a_folder_of_a_url(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     url = "hdfs://b/x"
     for call in (

@@ -50,7 +50,11 @@ def test_the_lock_goes_after_an_error_too(tmp_path: Path) -> None:
 
 def test_a_second_writer_is_told_who_writes(tmp_path: Path) -> None:
     lock = tmp_path / ".lock"
-    with locked(lock, tmp_path / "store"), pytest.raises(StoreError) as refused, locked(lock, tmp_path / "store"):
+    with (
+        locked(lock, tmp_path / "store"),
+        pytest.raises(StoreError) as refused,
+        locked(lock, tmp_path / "store"),
+    ):
         pass
     assert str(refused.value) == (
         f"{tmp_path}/store: another process is writing here: expected one writer, got process {os.getpid()}; "
@@ -77,7 +81,9 @@ def test_a_killed_holder_leaves_a_free_lock_with_a_longer_number(tmp_path: Path)
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -9
     assert lock.read_text()
-    lock.write_text("9" * 20)  # longer than any process number: the rest of it must not stay behind ours
+    lock.write_text(
+        "9" * 20
+    )  # longer than any process number: the rest of it must not stay behind ours
     with locked(lock, tmp_path):
         assert lock.read_text() == str(os.getpid())
 

@@ -12,7 +12,11 @@ from tests.bucket import Bucket
 
 
 def put(bucket: Bucket) -> list[str]:
-    return [path.partition("?")[0].removeprefix("/cells/") for method, path, _ in bucket.requests if method == "PUT"]
+    return [
+        path.partition("?")[0].removeprefix("/cells/")
+        for method, path, _ in bucket.requests
+        if method == "PUT"
+    ]
 
 
 def test_a_file_is_copied_when_it_is_whole(bucket: Bucket) -> None:
@@ -32,7 +36,9 @@ def test_a_folder_arrives_with_what_vouches_for_it_at_the_end(last: str, bucket:
             (draft / name).write_text(name)
     assert put(bucket)[-1] == f"store/{last}"
     names = {last, "tasks/b", "tasks/a", f"tasks/{last}", "zzz"}
-    assert {name: (bucket.root / "store" / name).read_text() for name in names} == {name: name for name in names}
+    assert {name: (bucket.root / "store" / name).read_text() for name in names} == {
+        name: name for name in names
+    }
 
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.zst", "a.bz2", "a"])
@@ -72,4 +78,7 @@ def test_a_bucket_that_cannot_be_written_to_is_named(bucket: Bucket, tmp_path: P
     with pytest.raises(StoreError) as caught:
         upload(tmp_path / "x", out)
     way_out = "check its name, and AWS_ENDPOINT_URL"
-    assert str(caught.value) == f"s3://nobody/x: there is no such bucket: got NO_SUCH_BUCKET; {way_out}"
+    assert (
+        str(caught.value)
+        == f"s3://nobody/x: there is no such bucket: got NO_SUCH_BUCKET; {way_out}"
+    )

@@ -27,7 +27,9 @@ WHERE = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         ("s3://b/gs://c", "s3://b/gs:/c"),
     ],
 )
-def test_a_url_of_a_bucket_is_a_remote_path_which_shows_as_it_was_written(text: str, shown: str) -> None:
+def test_a_url_of_a_bucket_is_a_remote_path_which_shows_as_it_was_written(
+    text: str, shown: str
+) -> None:
     for given in (text, Path(text)):
         found = place(given)
         assert (type(found), str(found)) == (RemotePath, shown)
@@ -35,7 +37,9 @@ def test_a_url_of_a_bucket_is_a_remote_path_which_shows_as_it_was_written(text: 
         assert pickle.loads(pickle.dumps(found)) == found
 
 
-def test_a_bucket_of_google_that_cannot_be_reached_is_waited_for_for_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bucket_of_google_that_cannot_be_reached_is_waited_for_for_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[str] = []
 
     def from_uri(url: str) -> tuple[None, str]:
@@ -51,7 +55,8 @@ def test_a_bucket_of_google_that_cannot_be_reached_is_waited_for_for_seconds(mon
 
 
 @pytest.mark.parametrize(
-    ("text", "path"), [("file:///d/x", "/d/x"), ("d/x", "d/x"), ("/d/x", "/d/x"), ("c:/x", "c:/x"), ("./s3", "s3")]
+    ("text", "path"),
+    [("file:///d/x", "/d/x"), ("d/x", "d/x"), ("/d/x", "/d/x"), ("c:/x", "c:/x"), ("./s3", "s3")],
 )
 def test_any_other_place_is_a_path_of_this_machine(text: str, path: str) -> None:
     assert (type(place(text)), str(place(text))) == (PosixPath, path)
@@ -60,7 +65,10 @@ def test_any_other_place_is_a_path_of_this_machine(text: str, path: str) -> None
 def test_a_url_that_holds_a_password_is_refused_without_repeating_it() -> None:
     with pytest.raises(UsageError) as caught:
         place(f"s3://{KEY}:{SECRET}@b/store")
-    assert str(caught.value) == f"s3://…: the URL holds credentials; leave them to the environment: {WHERE}"
+    assert (
+        str(caught.value)
+        == f"s3://…: the URL holds credentials; leave them to the environment: {WHERE}"
+    )
 
 
 def test_what_is_in_a_bucket_is_found_and_read(bucket: Bucket) -> None:
@@ -83,7 +91,9 @@ def test_what_is_in_a_bucket_is_found_and_read(bucket: Bucket) -> None:
     }
     assert [str(path) for path in store.glob("*/*.parquet")] == ["s3://cells/store/tasks/b.parquet"]
     assert list(store.glob("*.parquet")) == []
-    assert [path.relative_to(store).as_posix() for path in (store / "tasks").glob("b.*")] == ["tasks/b.parquet"]
+    assert [path.relative_to(store).as_posix() for path in (store / "tasks").glob("b.*")] == [
+        "tasks/b.parquet"
+    ]
 
 
 def test_a_whole_folder_takes_one_request(bucket: Bucket) -> None:
@@ -99,12 +109,19 @@ def test_an_empty_bucket_is_no_missing_one(bucket: Bucket) -> None:
     with pytest.raises(StoreError) as caught:
         list(place("s3://nobody/none").glob("*"))
     way_out = "check its name, and AWS_ENDPOINT_URL"
-    assert str(caught.value) == f"s3://nobody/none: there is no such bucket: got NO_SUCH_BUCKET; {way_out}"
+    assert (
+        str(caught.value)
+        == f"s3://nobody/none: there is no such bucket: got NO_SUCH_BUCKET; {way_out}"
+    )
 
 
 def test_a_refusal_names_the_place_and_no_key(bucket: Bucket) -> None:
     bucket.key = "another"
-    for ask in (lambda path: path.exists(), lambda path: list(path.glob("*")), lambda path: path.open()):
+    for ask in (
+        lambda path: path.exists(),
+        lambda path: list(path.glob("*")),
+        lambda path: path.open(),
+    ):
         with pytest.raises(StoreError) as caught:
             ask(place(f"{bucket.url}/store"))
         way_out = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to an account that may do this"

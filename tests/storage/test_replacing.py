@@ -80,7 +80,9 @@ def test_a_folder_appears_with_all_that_is_in_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("content", "expected"), [("é", b"\xc3\xa9"), (b"\xff\x00", b"\xff\x00")])
-def test_text_is_written_as_utf_8_and_bytes_as_they_are(tmp_path: Path, content: str | bytes, expected: bytes) -> None:
+def test_text_is_written_as_utf_8_and_bytes_as_they_are(
+    tmp_path: Path, content: str | bytes, expected: bytes
+) -> None:
     write_file(tmp_path / "new" / "file", content)
     assert (tmp_path / "new" / "file").read_bytes() == expected
 

@@ -46,8 +46,16 @@ def vouch(store):
 def small(tmp_path_factory):
     folder = tmp_path_factory.mktemp("small")
     write_cell(folder / "raw")
-    write_part(folder / "raw", "machine_events", [f"0,5,0,{HASH},0.5,0.25", f"0,6,0,{HASH},1,0.5", "900000000,6,1,,,"])
-    write_part(folder / "raw", "task_events", sorted(EVENTS, key=lambda line: int(line.split(",")[0])))
-    write_part(folder / "raw", "task_usage", sorted(USAGE, key=lambda line: int(line.split(",")[0])))
+    write_part(
+        folder / "raw",
+        "machine_events",
+        [f"0,5,0,{HASH},0.5,0.25", f"0,6,0,{HASH},1,0.5", "900000000,6,1,,,"],
+    )
+    write_part(
+        folder / "raw", "task_events", sorted(EVENTS, key=lambda line: int(line.split(",")[0]))
+    )
+    write_part(
+        folder / "raw", "task_usage", sorted(USAGE, key=lambda line: int(line.split(",")[0]))
+    )
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
     return folder / "store"

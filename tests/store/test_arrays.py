@@ -60,9 +60,12 @@ def test_an_index_without_tasks_has_no_nearest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("windows", "first"), [([2, 3], [1, 3]), ([2, 3], [0, 3]), ([2, -1, 3], [0, 2, 1]), ([2, 3], [0, 1])]
+    ("windows", "first"),
+    [([2, 3], [1, 3]), ([2, 3], [0, 3]), ([2, -1, 3], [0, 2, 1]), ([2, 3], [0, 1])],
 )
-def test_an_index_that_points_elsewhere_is_damage(tmp_path: Path, windows: list[int], first: list[int]) -> None:
+def test_an_index_that_points_elsewhere_is_damage(
+    tmp_path: Path, windows: list[int], first: list[int]
+) -> None:
     with pytest.raises(StoreError, match="the index of tasks is damaged"):
         TraceReader(indexed(tmp_path, windows, first))
 
@@ -70,7 +73,13 @@ def test_an_index_that_points_elsewhere_is_damage(tmp_path: Path, windows: list[
 def test_positions_of_a_collection_and_usage_that_is_not_there(tmp_path: Path) -> None:
     indexed(tmp_path, [2, 0, 3, 1])
     store = Store(tmp_path, EMPTY)
-    assert [store.rows_of_collection(number) for number in (1, 2, 5, 9, 10)] == [(0, 0), (0, 2), (2, 3), (3, 4), (4, 4)]
+    assert [store.rows_of_collection(number) for number in (1, 2, 5, 9, 10)] == [
+        (0, 0),
+        (0, 2),
+        (2, 3),
+        (3, 4),
+        (4, 4),
+    ]
     assert store.array("average_cpu").tolist() == [0, 1, 2, 3, 4, 5]
     assert store.task_rows(np.array([[5, 0]])).tolist() == [2]
     assert [ids.tolist() for ids in store.task_ids(np.array([3, 1]))] == [[9, 2], [3, 1]]
@@ -94,4 +103,6 @@ def test_an_array_of_another_kind_is_damage_though_its_file_is_whole(tmp_path: P
 
 def test_a_missing_element_of_a_list_is_not_a_number() -> None:
     lists = pa.array([[None, 0.5], [0.25]], pa.list_(pa.float32()))
-    assert np.array_equal(columns.values(lists, 0), np.array([np.nan, 0.25], np.float32), equal_nan=True)
+    assert np.array_equal(
+        columns.values(lists, 0), np.array([np.nan, 0.25], np.float32), equal_nan=True
+    )

@@ -26,7 +26,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_part(
         folder / "raw",
         "task_events",
-        ["600000000,,10,0,,0,u,0,1,,,,", "700000000,,10,0,5,1,u,0,1,,,,", "1000000000,,10,0,5,4,u,0,1,,,,"],
+        [
+            "600000000,,10,0,,0,u,0,1,,,,",
+            "700000000,,10,0,5,1,u,0,1,,,,",
+            "1000000000,,10,0,5,4,u,0,1,,,,",
+        ],
     )
     write_part(folder / "raw", "task_usage", ["900000000,1200000000,10,1,5,0.5,,,,,,,,0.5,,,,,0,"])
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
@@ -51,7 +55,9 @@ def test_a_task_runs_from_its_schedule_until_just_before_its_end(store, microsec
     assert sorted(found.column("instance_index").to_pylist()) == instances
 
 
-@pytest.mark.parametrize(("microseconds", "is_up"), [(1500 * SECOND - 1, True), (1500 * SECOND, False), (None, False)])
+@pytest.mark.parametrize(
+    ("microseconds", "is_up"), [(1500 * SECOND - 1, True), (1500 * SECOND, False), (None, False)]
+)
 def test_a_machine_is_away_from_the_instant_of_its_removal(store, microseconds, is_up):
     assert capacity_at(borgtrace.open(store), 5, microseconds).is_up is is_up
 

@@ -86,7 +86,9 @@ def test_a_store_in_a_bucket_is_verified(bucket: Bucket) -> None:
     assert failed == {"files", "arrays"}
 
 
-def test_questions_are_answered_and_derived_tables_kept_on_this_machine(bucket: Bucket, small: Path) -> None:
+def test_questions_are_answered_and_derived_tables_kept_on_this_machine(
+    bucket: Bucket, small: Path
+) -> None:
     answers = [find_recipe("run_times").run(EngineTables.of(store)).table for store in (URL, small)]
     assert answers[0].equals(answers[1])
     assert not (bucket.root / "store" / "cache").exists()
@@ -99,7 +101,10 @@ def remove(name: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (remove("tasks/part-00000.parquet"), "tasks/part-00000.parquet is missing; copy it there again"),
+        (
+            remove("tasks/part-00000.parquet"),
+            "tasks/part-00000.parquet is missing; copy it there again",
+        ),
         (remove("traces/duration.npy"), "traces/duration.npy is missing; copy it there again"),
         (
             remove("manifest.json"),
@@ -107,17 +112,23 @@ def remove(name: str) -> Callable[[Path], None]:
         ),
         (shutil.rmtree, f"there is no such store: expected manifest.json; {MAKE}"),
         (
-            lambda store: shutil.copy(store / "tasks" / "part-00000.parquet", store / "tasks" / "part-00001.parquet"),
+            lambda store: shutil.copy(
+                store / "tasks" / "part-00000.parquet", store / "tasks" / "part-00001.parquet"
+            ),
             "tasks/part-00001.parquet is none of the files that the manifest lists; copy it there again",
         ),
         (
-            lambda store: shutil.copy(store / "tasks" / "part-00000.parquet", store / "machine_events"),
+            lambda store: shutil.copy(
+                store / "tasks" / "part-00000.parquet", store / "machine_events"
+            ),
             "machine_events does not have the rows that the manifest counts: expected 3 rows, got 4; "
             "copy it there again",
         ),
     ],
 )
-def test_a_store_that_is_not_whole_is_refused(damage: Callable[[Path], object], said: str, bucket: Bucket) -> None:
+def test_a_store_that_is_not_whole_is_refused(
+    damage: Callable[[Path], object], said: str, bucket: Bucket
+) -> None:
     damage(bucket.root / "store")
     with pytest.raises(StoreError) as caught:
         borgtrace.open(URL)
@@ -128,12 +139,19 @@ def test_columns_without_an_array_cannot_be_made_there(bucket: Bucket) -> None:
     with pytest.raises(StoreError) as caught:
         borgtrace.open(URL).array("maximum_cpu")
     way_out = "let its owner read that column once"
-    assert str(caught.value) == f"{URL}: no array of maximum_cpu yet, and the store cannot be written to; {way_out}"
+    assert (
+        str(caught.value)
+        == f"{URL}: no array of maximum_cpu yet, and the store cannot be written to; {way_out}"
+    )
 
 
 def test_a_query_reads_nothing_but_the_store(bucket: Bucket, small: Path) -> None:
     store = borgtrace.open(URL)
-    for place_ in (small / "tasks" / "part-00000.parquet", f"{URL}/tasks/part-00000.parquet", "s3://other/x.parquet"):
+    for place_ in (
+        small / "tasks" / "part-00000.parquet",
+        f"{URL}/tasks/part-00000.parquet",
+        "s3://other/x.parquet",
+    ):
         with pytest.raises(BorgtraceError):
             store.sql(f"SELECT * FROM read_parquet('{place_}')")
 
@@ -158,21 +176,29 @@ def test_what_is_made_of_a_store_in_a_bucket_is_what_is_made_of_it_here(
     made(str(small), str(tmp_path / "here"))
     made(URL, "s3://cells/out")
     files = [
-        {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        {
+            path.relative_to(folder): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
         for folder in (tmp_path / "here", bucket.root / "out")
     ]
     assert files[0]
     assert files[0] == files[1]
 
 
-def test_a_damaged_file_of_a_bucket_goes_into_no_other_store(bucket: Bucket, tmp_path: Path) -> None:
+def test_a_damaged_file_of_a_bucket_goes_into_no_other_store(
+    bucket: Bucket, tmp_path: Path
+) -> None:
     path = bucket.root / "store" / "instance_usage" / "part-00000.parquet"
     content = bytearray(path.read_bytes())
     content[100] ^= 1
     path.write_bytes(content)
     with pytest.raises(StoreError) as caught:
         subset(URL, tmp_path / "out", Criteria(jobs=(10,)))
-    assert str(caught.value).startswith(f"{URL}: instance_usage/part-00000.parquet has changed since it was written: ")
+    assert str(caught.value).startswith(
+        f"{URL}: instance_usage/part-00000.parquet has changed since it was written: "
+    )
     assert not (tmp_path / "out").exists()
 
 
@@ -186,9 +212,13 @@ def test_a_dataset_from_a_bucket_to_a_bucket_is_that_of_the_store_here_and_is_kn
         (True, here.counts, "s3://cells/set"),
         (False, here.counts, "s3://cells/set"),
     ]
-    files = {path.name: path.read_bytes() for path in (tmp_path / "set").rglob("*") if path.is_file()}
+    files = {
+        path.name: path.read_bytes() for path in (tmp_path / "set").rglob("*") if path.is_file()
+    }
     assert files
-    assert {path.name: path.read_bytes() for path in (bucket.root / "set").rglob("*") if path.is_file()} == files
+    assert {
+        path.name: path.read_bytes() for path in (bucket.root / "set").rglob("*") if path.is_file()
+    } == files
 
 
 @pytest.mark.parametrize(
@@ -228,4 +258,7 @@ def test_a_command_says_that_the_bucket_changed_meanwhile(
         main(["info", URL])
     assert ended.value.code == 5
     way_out = "run the command again when nobody writes there"
-    assert capsys.readouterr().err == f"borgtrace: {URL}: the bucket has changed meanwhile; {way_out}\n"
+    assert (
+        capsys.readouterr().err
+        == f"borgtrace: {URL}: the bucket has changed meanwhile; {way_out}\n"
+    )

@@ -22,14 +22,18 @@ def test_a_changed_file_is_told_by_the_beginnings_of_its_digests(tmp_path: Path)
     assert str(integrity._has_changed(Layout(tmp_path), manifest, "a", "fedcba9876543210")) == (
         f"{tmp_path}: a has changed since it was written: expected 0123456789ab, got fedcba987654; {way_out}"
     )
-    assert str(integrity._has_changed(Layout(tmp_path), manifest, "a", None)).startswith(f"{tmp_path}: a is missing")
+    assert str(integrity._has_changed(Layout(tmp_path), manifest, "a", None)).startswith(
+        f"{tmp_path}: a is missing"
+    )
     assert str(integrity._other_rows(Layout(tmp_path), replace(EMPTY, tables={"tasks": 1234}))) == (
         f"{tmp_path}: tasks does not have the rows that the manifest counts: expected 1,234 rows, got 0; {way_out}"
     )
     assert integrity._other_rows(Layout(tmp_path), EMPTY) is None
 
 
-def test_files_that_an_ingest_replaces_meanwhile_are_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_an_ingest_replaces_meanwhile_are_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     old, new = replace(EMPTY, digest="old"), replace(EMPTY, digest="new")
     fault = StoreError("x", "changed")
     manifests, faults = iter([old, new, new]), iter([fault, None])
@@ -54,7 +58,9 @@ def test_the_record_of_comparisons_is_named_by_the_place_of_the_store(
     assert kept.user_cache() == Path("/home/me/.cache/borgtrace")
 
 
-@pytest.mark.parametrize(("text", "known"), [('{"a": [1]}', {"a": [1]}), ("[1]", {}), ("no JSON", {})])
+@pytest.mark.parametrize(
+    ("text", "known"), [('{"a": [1]}', {"a": [1]}), ("[1]", {}), ("no JSON", {})]
+)
 def test_a_record_of_comparisons_is_a_table_or_nothing(
     text: str, known: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,7 +69,9 @@ def test_a_record_of_comparisons_is_a_table_or_nothing(
     assert unchanged._known(tmp_path) == known
 
 
-def test_a_file_that_was_compared_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_was_compared_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a").write_bytes(b"x")
     os.utime(tmp_path / "a", (1, 1))
     # The time of the last change cannot be set: each file counts as settled.
@@ -76,6 +84,8 @@ def test_a_file_that_was_compared_is_not_read_again(tmp_path: Path, monkeypatch:
 
 
 def test_a_part_that_the_manifest_does_not_list_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(integrity, "unknown_parts", lambda layout, manifest: {"b.parquet", "a.parquet"})
+    monkeypatch.setattr(
+        integrity, "unknown_parts", lambda layout, manifest: {"b.parquet", "a.parquet"}
+    )
     found = integrity._changed(Layout(Path("/s")), replace(EMPTY, files={"c.parquet": "0"}))
     assert "a.parquet is none of the files that the manifest lists" in str(found)

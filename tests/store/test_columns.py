@@ -41,7 +41,9 @@ def parts(tmp_path: Path) -> list[Path]:
         ("p0", [0.5, NAN, NAN]),
     ],
 )
-def test_an_array_holds_the_rows_of_all_files(parts: list[Path], tmp_path: Path, column: str, expected: list) -> None:
+def test_an_array_holds_the_rows_of_all_files(
+    parts: list[Path], tmp_path: Path, column: str, expected: list
+) -> None:
     write_array(tmp_path / "it.npy", parts, column)
     found = np.load(tmp_path / "it.npy", mmap_mode="r")
     np.testing.assert_array_equal(found, np.array(expected, found.dtype))
@@ -50,7 +52,9 @@ def test_an_array_holds_the_rows_of_all_files(parts: list[Path], tmp_path: Path,
 
 
 @pytest.mark.parametrize("column", DEFAULT_COLUMNS)
-def test_an_array_is_the_file_that_numpy_writes(parts: list[Path], tmp_path: Path, column: str) -> None:
+def test_an_array_is_the_file_that_numpy_writes(
+    parts: list[Path], tmp_path: Path, column: str
+) -> None:
     for files in (parts, []):
         write_array(tmp_path / "it.npy", files, column)
         np.save(tmp_path / "numpy.npy", np.load(tmp_path / "it.npy"))

@@ -19,7 +19,13 @@ from borgtrace.store.layout import Layout, part_name
 
 
 def test_a_later_minor_version_is_newer() -> None:
-    assert [is_newer(version) for version in ("1", "1.0", "1.1", "1.2", "1.10")] == [False, False, False, True, True]
+    assert [is_newer(version) for version in ("1", "1.0", "1.1", "1.2", "1.10")] == [
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 def test_what_a_store_lacks_is_told_by_the_first_file_of_each_table(tmp_path: Path) -> None:
@@ -44,5 +50,9 @@ def test_a_damaged_part_hides_no_other_table(tmp_path: Path) -> None:
     first, second = list(TABLES)[:2]
     (tmp_path / first).write_text("damage")
     pq.write_table(pa.table({"a": [1]}), tmp_path / second)
-    layout: Any = SimpleNamespace(parts=lambda name: [path] if (path := tmp_path / name).exists() else [])
-    assert [(table.name, types) for table, types in compatibility._stored(layout)] == [(second, {"a": "int64"})]
+    layout: Any = SimpleNamespace(
+        parts=lambda name: [path] if (path := tmp_path / name).exists() else []
+    )
+    assert [(table.name, types) for table, types in compatibility._stored(layout)] == [
+        (second, {"a": "int64"})
+    ]

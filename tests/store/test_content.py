@@ -13,7 +13,13 @@ import pytest
 from borgtrace.schema import Column, Table, evolution
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.store import content
-from borgtrace.store.content import ContentSums, digest_of_sums, file_sums, store_digest, table_digest
+from borgtrace.store.content import (
+    ContentSums,
+    digest_of_sums,
+    file_sums,
+    store_digest,
+    table_digest,
+)
 
 TABLE = Table(
     "readings",
@@ -74,7 +80,9 @@ def _bits(form, value):
 
 
 WORDS = {
-    **{type_: lambda value: int(value) & LOW for type_ in ("int64", "int32", "bool", "list<int64>")},
+    **{
+        type_: lambda value: int(value) & LOW for type_ in ("int64", "int32", "bool", "list<int64>")
+    },
     **{type_: partial(_bits, ">f") for type_ in ("float32", "list<float32>")},
     "float64": partial(_bits, ">d"),
     "enum": _text,
@@ -113,7 +121,10 @@ def test_the_digest_is_what_its_page_says(tmp_path):
         {"row_group_size": 1},
         {"row_group_size": 3, "compression": "none"},
         {"use_dictionary": False, "compression": "zstd"},
-        {"use_dictionary": False, "column_encoding": {"kind": "DELTA_BYTE_ARRAY", "id": "DELTA_BINARY_PACKED"}},
+        {
+            "use_dictionary": False,
+            "column_encoding": {"kind": "DELTA_BYTE_ARRAY", "id": "DELTA_BINARY_PACKED"},
+        },
         {"write_statistics": False, "data_page_version": "2.0"},
     ],
 )
@@ -174,7 +185,9 @@ def test_files_and_the_order_of_columns_do_not_matter(tmp_path):
 def test_minus_zero_is_zero_and_every_nan_the_same(tmp_path):
     quiet, other = struct.unpack("<ff", struct.pack("<II", 0x7FC00000, 0xFFC00001))
     for a, b in ((0.0, -0.0), (quiet, other)):
-        before, after = ({**ROWS, "value": [x, 1.0, 1.0, 1.0], "spread": [[x], [], [], []]} for x in (a, b))
+        before, after = (
+            {**ROWS, "value": [x, 1.0, 1.0, 1.0], "spread": [[x], [], [], []]} for x in (a, b)
+        )
         assert digest(tmp_path, before) == digest(tmp_path, after)
 
 
@@ -210,14 +223,22 @@ def test_a_column_without_values_and_a_table_without_rows_do_not_count(tmp_path)
     assert table_digest(TABLE, [tmp_path / "older.parquet"]) == expected
     empty = {name: values[:0] for name, values in ROWS.items()}
     assert digest(tmp_path, empty) == table_digest(TABLE, []) == ""
-    assert store_digest({"tasks": "a", "machine_events": ""}) == store_digest({"tasks": "a"}) != store_digest({})
+    assert (
+        store_digest({"tasks": "a", "machine_events": ""})
+        == store_digest({"tasks": "a"})
+        != store_digest({})
+    )
 
 
 def test_a_renamed_column_keeps_its_number(tmp_path, monkeypatch):
     expected = digest(tmp_path)
     monkeypatch.setattr(evolution, "RENAMED", {"readings": {"reading": ("value",)}})
-    columns = [Column("reading", c.type, c.unit, c.doc) if c.name == "value" else c for c in TABLE.columns]
+    columns = [
+        Column("reading", c.type, c.unit, c.doc) if c.name == "value" else c for c in TABLE.columns
+    ]
     renamed = Table(TABLE.name, TABLE.grain, TABLE.key, tuple(columns))
     assert table_digest(renamed, [tmp_path / "part.parquet"]) == expected
-    pq.write_table(pa.table([*ROWS.values()], schema=arrow_schema(renamed)), tmp_path / "newer.parquet")
+    pq.write_table(
+        pa.table([*ROWS.values()], schema=arrow_schema(renamed)), tmp_path / "newer.parquet"
+    )
     assert table_digest(renamed, [tmp_path / "newer.parquet"]) == expected

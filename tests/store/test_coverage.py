@@ -15,7 +15,10 @@ from tests.store.typed import EMPTY, SECOND, entry
 
 
 def test_a_table_is_whole_when_no_part_is_missing() -> None:
-    assert [Coverage(1, parts, of).is_whole for parts, of in (((), 0), ((0,), 2), ((0, 1), 2), ((0, 1), None))] == [
+    assert [
+        Coverage(1, parts, of).is_whole
+        for parts, of in (((), 0), ((0,), 2), ((0, 1), 2), ((0, 1), None))
+    ] == [
         True,
         False,
         True,
@@ -26,7 +29,11 @@ def test_a_table_is_whole_when_no_part_is_missing() -> None:
 
 
 def test_a_whole_table_speaks_about_the_whole_trace() -> None:
-    tables = {"a": Coverage(1, (0,), 1, 5), "b": Coverage(1, (0,), 2, 9), "c": Coverage(1, (0,), None, 7)}
+    tables = {
+        "a": Coverage(1, (0,), 1, 5),
+        "b": Coverage(1, (0,), 2, 9),
+        "c": Coverage(1, (0,), None, 7),
+    }
     cover = StoreCoverage(dialect("2011"), tables, 0)
     assert cover.span == 9
     assert [cover.span_of(name) for name in tables] == [9, 9, 7]
@@ -41,8 +48,17 @@ def test_what_the_ledger_tells_of_parts_and_time() -> None:
     manifest = replace(
         EMPTY,
         tables={"instance_usage": 8, "tasks": 2},
-        sources=(entry(7), entry(3), entry(3), entry(None), entry(1, table="instance_events", raw_table="task_events")),
-        time_range={"instance_usage": [0, 607 * SECOND], "instance_events": [601 * SECOND, 605 * SECOND]},
+        sources=(
+            entry(7),
+            entry(3),
+            entry(3),
+            entry(None),
+            entry(1, table="instance_events", raw_table="task_events"),
+        ),
+        time_range={
+            "instance_usage": [0, 607 * SECOND],
+            "instance_events": [601 * SECOND, 605 * SECOND],
+        },
         notes=("first", "subset of other"),
     )
     cover = coverage(manifest)
@@ -51,14 +67,21 @@ def test_what_the_ledger_tells_of_parts_and_time() -> None:
     assert cover.tables["instance_usage"] == Coverage(8, (3, 7), 500, 7 * SECOND)
     assert cover.tables["instance_events"] == Coverage(0, (1,), 500, 4 * SECOND)
     assert cover.tables["machine_events"] == Coverage(0, (), None, 0)
-    none = coverage(replace(EMPTY, time_range={"instance_usage": [0, 5 * SECOND]}, notes=("first",)))
+    none = coverage(
+        replace(EMPTY, time_range={"instance_usage": [0, 5 * SECOND]}, notes=("first",))
+    )
     assert (none.tables["instance_usage"].span, none.n_tasks, none.is_subset) == (0, 0, False)
 
 
 def test_constraints_are_told_by_the_files_of_events() -> None:
-    events = entry(4, table="instance_events", raw_table="instance_events", also={"instance_constraints": 6})
+    events = entry(
+        4, table="instance_events", raw_table="instance_events", also={"instance_constraints": 6}
+    )
     cover = coverage(replace(EMPTY, generation="2019", sources=(events,)))
-    assert [cover.tables[name].parts for name in ("instance_events", "instance_constraints", "instance_usage")] == [
+    assert [
+        cover.tables[name].parts
+        for name in ("instance_events", "instance_constraints", "instance_usage")
+    ] == [
         (4,),
         (4,),
         (),
@@ -75,15 +98,37 @@ UNPUBLISHED = next(one.name for one in DIALECTS.values() if one.publication is N
     [
         ({"sources": (entry(0, 7),)}, 500),  # the published number first: a file may be renamed
         ({"generation": "2019", "sources": (entry(0, **USAGE_2019),)}, None),
-        ({"generation": "2019", "sources": (entry(0, 7, **USAGE_2019), entry(1, 7, **USAGE_2019))}, 7),
-        ({"generation": "2019", "sources": (entry(0, 7, **USAGE_2019), entry(1, 8, **USAGE_2019))}, None),
-        ({"generation": "2019", "sources": (entry(0, **USAGE_2019),), "notes": (DECLARED_WHOLE,)}, 0),
+        (
+            {
+                "generation": "2019",
+                "sources": (entry(0, 7, **USAGE_2019), entry(1, 7, **USAGE_2019)),
+            },
+            7,
+        ),
+        (
+            {
+                "generation": "2019",
+                "sources": (entry(0, 7, **USAGE_2019), entry(1, 8, **USAGE_2019)),
+            },
+            None,
+        ),
+        (
+            {
+                "generation": "2019",
+                "sources": (entry(0, **USAGE_2019),),
+                "notes": (DECLARED_WHOLE,),
+            },
+            0,
+        ),
         ({"generation": "2019", "sources": (entry(0, raw_table="other"),)}, None),
         ({"generation": UNPUBLISHED, "sources": (entry(0, 7),)}, 0),
         ({"synthetic": {"parts": {"task_usage": 2}}, "sources": (entry(0, 7),)}, 2),
         ({"synthetic": {}, "sources": (entry(0, 7),)}, 7),
         ({"synthetic": {"parts": None}, "sources": (entry(0),)}, None),
-        ({"synthetic": {}, "sources": ALL_RAW}, 0),  # old generators did not say how many files they wrote
+        (
+            {"synthetic": {}, "sources": ALL_RAW},
+            0,
+        ),  # old generators did not say how many files they wrote
         ({"synthetic": {}, "sources": ALL_RAW[1:]}, None),
     ],
 )

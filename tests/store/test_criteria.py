@@ -49,7 +49,10 @@ def test_each_criterion_is_one_condition() -> None:
     [
         ({"fraction": 0.0}, "--fraction: not a share: expected 0 < F ≤ 1, got 0.0"),
         ({"fraction": 1.001}, "--fraction: not a share: expected 0 < F ≤ 1, got 1.001"),
-        ({"time": (5, 5)}, "--time: the end is not after the start: expected A..B with A < B, got 5..5"),
+        (
+            {"time": (5, 5)},
+            "--time: the end is not after the start: expected A..B with A < B, got 5..5",
+        ),
         (
             {"end_types": ("SUBMIT",)},
             "--end-type: unknown name: expected EVICT or FAIL or FINISH or KILL or LOST, got SUBMIT",

@@ -53,7 +53,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with refused rows, an array and a derived table made on first use; and a part that comes later."""
     made = tmp_path_factory.mktemp("damage")
     write_cell(made / "raw")
-    write_part(made / "raw", "task_events", sorted(EVENTS, key=lambda line: int(line.split(",")[0])))
+    write_part(
+        made / "raw", "task_events", sorted(EVENTS, key=lambda line: int(line.split(",")[0]))
+    )
     write_part(made / "raw", "task_usage", [*USAGE, usage(10, 0, 4, "much")])
     write_part(made / "later", "task_usage", [usage(10, 0, 5, "0.25")], 7)
     ingest([made / "raw"], made / "store", ONE)
@@ -119,14 +121,22 @@ def _run(arguments: tuple[str, ...], places: dict[str, Path]) -> tuple[int, str,
         with pytest.raises(SystemExit) as ended:
             main([str(places.get(word, word)) for word in arguments])
     files = sorted(path for path in places["OUT"].rglob("*") if path.is_file())
-    written = [f"{path.name}: {path.read_bytes().hex()}" for path in files if path.suffix in {".parquet", ".csv"}]
+    written = [
+        f"{path.name}: {path.read_bytes().hex()}"
+        for path in files
+        if path.suffix in {".parquet", ".csv"}
+    ]
     text = out.getvalue().replace(str(places["STORE"]), "STORE")
     return int(ended.value.code or 0), "\n".join([text, *written]), err.getvalue()
 
 
 def _fuzz(folder: Path, tmp_path: Path, seeds: range) -> None:
     """Damage the store once for each seed: a command refuses it in one line, or answers as on the whole store."""
-    files = sorted(path.relative_to(folder / "store") for path in (folder / "store").rglob("*") if path.is_file())
+    files = sorted(
+        path.relative_to(folder / "store")
+        for path in (folder / "store").rglob("*")
+        if path.is_file()
+    )
     places = {"STORE": tmp_path / "store", "OUT": tmp_path / "out", "LATER": folder / "later"}
     right: dict[tuple[str, ...], str] = {}
     for command in _COMMANDS:
@@ -149,7 +159,9 @@ def _fuzz(folder: Path, tmp_path: Path, seeds: range) -> None:
             assert code in {0, 5}, (what, command, err)
             assert "Traceback" not in err, (what, command)
             if code:
-                assert len([line for line in err.splitlines() if line.startswith("borgtrace: ")]) == 1, (what, err)
+                assert (
+                    len([line for line in err.splitlines() if line.startswith("borgtrace: ")]) == 1
+                ), (what, err)
                 refused += 1
             else:
                 assert answer == right[command], (what, command, "another answer")
@@ -158,7 +170,9 @@ def _fuzz(folder: Path, tmp_path: Path, seeds: range) -> None:
         shutil.rmtree(places["STORE"])
     # Most files are read by every opening; damage to the rest (derived tables) is mended on the way.
     assert refused > len(seeds)
-    print(f"{len(seeds)} damages: {refused} commands refused the store, all others gave the right answer")
+    print(
+        f"{len(seeds)} damages: {refused} commands refused the store, all others gave the right answer"
+    )
 
 
 def test_a_damaged_store_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
@@ -199,7 +213,11 @@ def _changed(store: Path, name: str) -> str:
 def test_a_changed_file_is_named_before_any_library_parses_it(store: Path) -> None:
     """A flipped byte in a page of data decodes to another number; one in a footer made a library end the process."""
     assert borgtrace.open(store).trace(10, 0)
-    for name in ("tasks/part-00000.parquet", "instance_usage/part-00000.parquet", "traces/average_cpu.npy"):
+    for name in (
+        "tasks/part-00000.parquet",
+        "instance_usage/part-00000.parquet",
+        "traces/average_cpu.npy",
+    ):
         path = store / name
         whole = path.read_bytes()
         middle = len(whole) // 2
@@ -210,7 +228,9 @@ def test_a_changed_file_is_named_before_any_library_parses_it(store: Path) -> No
 
 
 def test_a_file_more_is_named(store: Path) -> None:
-    (store / "tasks" / "part-00001.parquet").write_bytes((store / "tasks" / "part-00000.parquet").read_bytes())
+    (store / "tasks" / "part-00001.parquet").write_bytes(
+        (store / "tasks" / "part-00000.parquet").read_bytes()
+    )
     assert _said(lambda: borgtrace.open(store)) == (
         f"{store}: tasks/part-00001.parquet is none of the files that the manifest lists{_rebuild(store)}"
     )
@@ -218,9 +238,14 @@ def test_a_file_more_is_named(store: Path) -> None:
 
 def test_a_manifest_that_counts_other_rows_is_refused(store: Path) -> None:
     manifest = read_manifest(store)
-    replace(manifest, tables={**manifest.tables, "instance_usage": 7}).write(store / "manifest.json")
+    replace(manifest, tables={**manifest.tables, "instance_usage": 7}).write(
+        store / "manifest.json"
+    )
     what = "instance_usage does not have the rows that the manifest counts"
-    assert _said(lambda: borgtrace.open(store)) == f"{store}: {what}: expected 7 rows, got 6{_rebuild(store)}"
+    assert (
+        _said(lambda: borgtrace.open(store))
+        == f"{store}: {what}: expected 7 rows, got 6{_rebuild(store)}"
+    )
 
 
 def test_a_file_of_a_store_without_digests_is_named_when_it_cannot_be_read(store: Path) -> None:
@@ -241,7 +266,9 @@ def test_a_manifest_that_was_changed_is_refused(store: Path) -> None:
     assert borgtrace.open(store).manifest.cell == data["cell"]
     path.write_text(json.dumps({**data, "cell": "b"}))
     said = _said(lambda: borgtrace.open(store))
-    assert said.startswith(f"{store}: manifest.json has changed since it was written: expected {seal[:12]}, got ")
+    assert said.startswith(
+        f"{store}: manifest.json has changed since it was written: expected {seal[:12]}, got "
+    )
     assert said.endswith(_rebuild(store))
 
 
@@ -252,11 +279,16 @@ def test_an_array_is_named_when_it_is_missing_truncated_or_another(store: Path) 
     path.unlink()
     where, what = f"{store}: traces/duration.npy is missing or damaged: ", _rebuild(store)
     # Of a store that is open already.
-    assert _said(lambda: opened.trace(10, 0)) == f"{where}got [Errno 2] No such file or directory: '{path}'{what}"
+    assert (
+        _said(lambda: opened.trace(10, 0))
+        == f"{where}got [Errno 2] No such file or directory: '{path}'{what}"
+    )
     assert _said(lambda: borgtrace.open(store)) == f"{store}: traces/duration.npy is missing{what}"
     assert {check.name for check in verify(store) if not check.holds} == {"files", "arrays"}
     path.write_bytes(data[:-4])
-    assert _said(lambda: opened.traces()) == f"{where}got mmap length is greater than file size{what}"
+    assert (
+        _said(lambda: opened.traces()) == f"{where}got mmap length is greater than file size{what}"
+    )
     assert _said(lambda: borgtrace.open(store)) == _changed(store, "traces/duration.npy")
     path.write_bytes(data + b"more")
     assert _said(lambda: opened.array("duration")) == (
@@ -276,9 +308,14 @@ def test_an_array_made_on_first_use_can_be_made_again(store: Path) -> None:
         f"{store}: traces/maximum_cpu.npy is missing or damaged: got mmap length is greater than file size; "
         f"remove it, and the next use builds it again: rm {path}"
     )
-    assert [(check.name, check.found) for check in verify(store) if not check.holds] == [("arrays", "maximum_cpu.npy")]
+    assert [(check.name, check.found) for check in verify(store) if not check.holds] == [
+        ("arrays", "maximum_cpu.npy")
+    ]
     np.save(path, np.zeros(6, np.float32))
-    expected, got = path.with_name("maximum_cpu.npy.sha256").read_text()[:12], file_digest(path)[:12]
+    expected, got = (
+        path.with_name("maximum_cpu.npy.sha256").read_text()[:12],
+        file_digest(path)[:12],
+    )
     assert _said(lambda: borgtrace.open(store).array("maximum_cpu")) == (
         f"{store}: traces/maximum_cpu.npy is missing or damaged: expected {expected}, got {got}; "
         f"remove it, and the next use builds it again: rm {path}"
@@ -291,14 +328,18 @@ def test_an_index_that_points_elsewhere_is_refused_before_anything_is_read(store
     path = store / "tasks" / "part-00000.parquet"
     table = pq.read_table(path)
     moved = table.column("first_row").to_numpy() + 1
-    pq.write_table(table.set_column(table.column_names.index("first_row"), "first_row", [moved]), path)
+    pq.write_table(
+        table.set_column(table.column_names.index("first_row"), "first_row", [moved]), path
+    )
     vouch(store)
     assert _said(lambda: borgtrace.open(store).trace(10, 0)) == (
         f"{store}: the index of tasks is damaged: got rows that do not follow each other{_rebuild(store)}"
     )
 
 
-def test_damage_goes_into_no_other_store(store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damage_goes_into_no_other_store(
+    store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = "instance_usage/part-00000.parquet"
     pq.write_table(pq.read_table(store / name), store / name)
     # What decays below the file system, which no time of a change tells: then every byte is compared.
@@ -311,7 +352,9 @@ def test_damage_goes_into_no_other_store(store: Path, folder: Path, monkeypatch:
     assert not (store.parent / "part").exists()
 
 
-def test_files_that_stay_keep_their_digests(store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_stay_keep_their_digests(
+    store: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = "instance_events/part-00000.parquet"
     pq.write_table(pq.read_table(store / name), store / name)
     before = read_manifest(store)
@@ -338,7 +381,9 @@ def test_refused_rows_are_compared_with_the_ledger(store: Path) -> None:
     assert {check.name for check in verify(store) if not check.holds} == {"quarantine"}
 
 
-def test_a_command_that_meets_damage_says_so_and_a_wrong_question_is_told_as_such(store: Path, tmp_path: Path) -> None:
+def test_a_command_that_meets_damage_says_so_and_a_wrong_question_is_told_as_such(
+    store: Path, tmp_path: Path
+) -> None:
     places = {"STORE": store, "OUT": tmp_path / "out"}
     # What was asked wrongly is told as such, and no file is read for it.
     code, _, err = _run(("sql", "STORE", "select speed from tasks"), places)
@@ -348,14 +393,23 @@ def test_a_command_that_meets_damage_says_so_and_a_wrong_question_is_told_as_suc
     data = path.read_bytes()
     path.write_bytes(data[:4] + b"\xff" * 400 + data[404:])
     code, _, err = _run(("sql", "STORE", "select * from instance_usage"), places)
-    assert (code, err) == (5, f"borgtrace: {_changed(store, 'instance_usage/part-00000.parquet')}\n")
+    assert (code, err) == (
+        5,
+        f"borgtrace: {_changed(store, 'instance_usage/part-00000.parquet')}\n",
+    )
 
 
-def test_a_store_without_digests_is_verified_when_a_command_meets_damage(store: Path, tmp_path: Path) -> None:
+def test_a_store_without_digests_is_verified_when_a_command_meets_damage(
+    store: Path, tmp_path: Path
+) -> None:
     replace(read_manifest(store), files={}).write(store / "manifest.json")
     path = store / "instance_usage" / "part-00000.parquet"
     data = path.read_bytes()
     path.write_bytes(data[:4] + b"\xff" * 400 + data[404:])
-    code, _, err = _run(("sql", "STORE", "select * from instance_usage"), {"STORE": store, "OUT": tmp_path / "out"})
+    code, _, err = _run(
+        ("sql", "STORE", "select * from instance_usage"), {"STORE": store, "OUT": tmp_path / "out"}
+    )
     assert code == 5
-    assert err.splitlines()[-1].startswith(f"borgtrace: {store}: the store is damaged: got files, instance_usage: ")
+    assert err.splitlines()[-1].startswith(
+        f"borgtrace: {store}: the store is damaged: got files, instance_usage: "
+    )

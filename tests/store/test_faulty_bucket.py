@@ -26,7 +26,9 @@ GETS = {
     **dict.fromkeys(("drop", "lose", "cut"), UNREACHED),
 }
 """What is said of a GET that fails for good."""
-HEADS = GETS | {fault: f"the server fails: got HTTP status {fault}; {LATER}" for fault in ("500", "503")}
+HEADS = GETS | {
+    fault: f"the server fails: got HTTP status {fault}; {LATER}" for fault in ("500", "503")
+}
 """Answers to HEAD have no body, which would say more."""
 
 
@@ -51,7 +53,11 @@ def asked(store: Path | str) -> list[Any]:
     opened = borgtrace.open(store)
     epoch = opened.traces(np.random.default_rng(0).permutation(len(opened.offsets) - 1))
     trace = {name: column.tobytes() for name, column in opened.trace(10, 0).items()}
-    return [opened.sql(SUM), trace, {name: column.tobytes() for name, column in epoch.columns.items()}]
+    return [
+        opened.sql(SUM),
+        trace,
+        {name: column.tobytes() for name, column in epoch.columns.items()},
+    ]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -71,7 +77,10 @@ def test_what_fails_for_good_is_one_line_with_the_url(fault: str, proxy: Proxy) 
     ready.sql("SELECT 1")
     proxy.every(1, fault)
     for ask, said in (
-        (lambda: borgtrace.open(URL), f"{URL}/manifest.json: {GETS[fault] if fault == 'cut' else HEADS[fault]}"),
+        (
+            lambda: borgtrace.open(URL),
+            f"{URL}/manifest.json: {GETS[fault] if fault == 'cut' else HEADS[fault]}",
+        ),
         (lambda: opened.trace(10, 0), f"{URL}: {GETS[fault]}"),
         (lambda: opened.sql(SUM), f"{URL}: {GETS[fault]}"),
         (lambda: ready.sql(SUM), f"{URL}: {GETS[fault] if fault == 'cut' else HEADS[fault]}"),
@@ -91,10 +100,18 @@ COMMANDS: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize(
-    "command", [*list(COMMANDS)[:2], *(pytest.param(name, marks=pytest.mark.scale) for name in list(COMMANDS)[2:])]
+    "command",
+    [
+        *list(COMMANDS)[:2],
+        *(pytest.param(name, marks=pytest.mark.scale) for name in list(COMMANDS)[2:]),
+    ],
 )
 def test_a_command_ends_with_its_answer_or_with_one_line_wherever_the_server_begins_to_fail(
-    command: str, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str,
+    proxy: Proxy,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def run(name: str) -> tuple[int, str, str]:
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / f"cache-{name}"))

@@ -50,7 +50,9 @@ def test_what_was_kept_of_an_earlier_state_goes(places: Path) -> None:
     assert sorted(path.name[:8] for path in cache.iterdir()) == ["kind-bbb", "other-aa"]
 
 
-def test_a_store_that_cannot_be_written_to_uses_the_users_cache_and_else_a_temporary_folder(places: Path) -> None:
+def test_a_store_that_cannot_be_written_to_uses_the_users_cache_and_else_a_temporary_folder(
+    places: Path,
+) -> None:
     # A file where a folder should be cannot be written into, not even by root.
     (places / "store").write_text("")
     given = store(places / "store" / "cache")

@@ -51,14 +51,18 @@ def test_every_row_that_came_in_is_accounted_for() -> None:
 
 def test_counters_of_sources_are_summed_with_those_of_tables() -> None:
     sources = (replace(ENTRY, counters={"b": 2, "a": 1}), replace(ENTRY, counters={"b": 3}))
-    manifest = replace(EMPTY, sources=sources, quality={"instance_usage": {"b": 4}, "tasks": {}, "a": {"c": 1}})
+    manifest = replace(
+        EMPTY, sources=sources, quality={"instance_usage": {"b": 4}, "tasks": {}, "a": {"c": 1}}
+    )
     assert manifest.counters == {"a": {"c": 1}, "instance_usage": {"a": 1, "b": 9}}
     assert (manifest.is_synthetic, replace(EMPTY, synthetic={}).is_synthetic) == (False, True)
 
 
 def test_a_manifest_comes_back_with_what_a_later_version_wrote(tmp_path: Path) -> None:
     source = replace(ENTRY, unknown={"new": 1}, columns=("a", "b"))
-    manifest = replace(EMPTY, sources=(source,), unknown={"later": [2]}, tables={"tasks": 1, "machine_events": 2})
+    manifest = replace(
+        EMPTY, sources=(source,), unknown={"later": [2]}, tables={"tasks": 1, "machine_events": 2}
+    )
     text = manifest.to_json()
     assert text.startswith('{\n "basis": {},\n "cell": "",')
     assert text.endswith("}\n")
@@ -73,14 +77,17 @@ def test_a_manifest_comes_back_with_what_a_later_version_wrote(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("version", "is_read"), [("1.0", True), ("1.7", True), ("1.7.2", True), ("2.0", False), ("11", False)]
+    ("version", "is_read"),
+    [("1.0", True), ("1.7", True), ("1.7.2", True), ("2.0", False), ("11", False)],
 )
 def test_another_major_version_is_refused(tmp_path: Path, version: str, is_read: bool) -> None:
     replace(EMPTY, format_version=version).write(tmp_path / "manifest.json")
     if is_read:
         assert read_manifest(tmp_path).format_version == version
     else:
-        with pytest.raises(StoreError, match=f"store of another format version: expected 1.1, got {version};"):
+        with pytest.raises(
+            StoreError, match=f"store of another format version: expected 1.1, got {version};"
+        ):
             read_manifest(tmp_path)
 
 

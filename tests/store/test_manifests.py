@@ -96,7 +96,10 @@ def test_a_manifest_of_an_unknown_trace_is_refused(store: Path) -> None:  # noqa
         borgtrace.open(store)
     expected = ", ".join(DIALECTS)
     way_out = f"build it again: borgtrace ingest SRC --store {store} --rebuild"
-    assert str(error.value) == f"{store}: store of an unknown trace format: expected {expected}, got 2035; {way_out}"
+    assert (
+        str(error.value)
+        == f"{store}: store of an unknown trace format: expected {expected}, got 2035; {way_out}"
+    )
 
 
 def test_a_value_of_another_type_is_named(store: Path) -> None:  # noqa: F811
@@ -104,13 +107,17 @@ def test_a_value_of_another_type_is_named(store: Path) -> None:  # noqa: F811
     data = {name: value for name, value in json.loads(path.read_text()).items() if name != "sha256"}
     path.write_text(json.dumps({**data, "tables": {"tasks": -1}}))
     with pytest.raises(
-        StoreError, match=r"manifest.json is damaged: got tables is \"\{'tasks': -1\}\"; build it again"
+        StoreError,
+        match=r"manifest.json is damaged: got tables is \"\{'tasks': -1\}\"; build it again",
     ):
         borgtrace.open(store)
 
 
 @pytest.mark.scale
-def test_a_manifest_without_a_digest_of_its_own_leaves_no_traceback(store: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_manifest_without_a_digest_of_its_own_leaves_no_traceback(
+    store: Path,  # noqa: F811
+    tmp_path: Path,
+) -> None:
     places, tried = {"STORE": store, "OUT": tmp_path / "out"}, 0
     for what, changed in _manifests(store):
         changed.pop("sha256", None)
@@ -123,9 +130,13 @@ def test_a_manifest_without_a_digest_of_its_own_leaves_no_traceback(store: Path,
     print(f"{tried:,} commands")
 
 
-@pytest.mark.parametrize("text", ["", "{", "null", "[]", "5", '"x"', "[" * 100_000, '{"a":' * 5000, "\udcff", "{}" * 2])
+@pytest.mark.parametrize(
+    "text", ["", "{", "null", "[]", "5", '"x"', "[" * 100_000, '{"a":' * 5000, "\udcff", "{}" * 2]
+)
 def test_what_is_no_manifest(store: Path, text: str) -> None:  # noqa: F811
     (store / "manifest.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     for read in (borgtrace.open, verify):
-        with pytest.raises(StoreError, match=r"manifest.json is damaged: got .*; build it again: .* --rebuild$"):
+        with pytest.raises(
+            StoreError, match=r"manifest.json is damaged: got .*; build it again: .* --rebuild$"
+        ):
             read(store)

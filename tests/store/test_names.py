@@ -18,16 +18,22 @@ def test_names_of_files_in_a_store(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     assert source_key("task_usage/part-00001 é.csv*") == "task_usage-part-00001-é.csv-"
     assert part_name(12) == "part-00012.parquet"
-    assert layout.refused("instance_usage", "a/b") == tmp_path / "quarantine" / "instance_usage" / "a-b.parquet"
+    assert (
+        layout.refused("instance_usage", "a/b")
+        == tmp_path / "quarantine" / "instance_usage" / "a-b.parquet"
+    )
     assert layout.array("average_cpu") == tmp_path / "traces" / "average_cpu.npy"
     assert layout.parts("tasks") == []
 
 
 @pytest.mark.parametrize(
-    ("ids", "text", "found"), [([], "12", 12), ([7], "web", 7), ([], "web", None), ([7, 8], "web", None)]
+    ("ids", "text", "found"),
+    [([], "12", 12), ([7], "web", 7), ([], "web", None), ([7, 8], "web", None)],
 )
 def test_a_text_is_an_id_or_the_name_of_one(ids: list[int], text: str, found: int | None) -> None:
-    store: Any = SimpleNamespace(sql=lambda query, parameters: pa.table({"id": pa.array(ids, pa.int64())}))
+    store: Any = SimpleNamespace(
+        sql=lambda query, parameters: pa.table({"id": pa.array(ids, pa.int64())})
+    )
     if found is not None:
         assert id_of(store, "machine", text) == found
     else:

@@ -73,7 +73,11 @@ def test_what_is_kept_is_the_modules_and_the_first_that_was_there(
     kept._remove_others(store, tmp_path, "kind", place)  # another place: other stores share it
     assert (tmp_path / "cache" / "kind-old").is_dir()
     kept._remove_others(store, tmp_path / "cache", "kind", place)
-    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == [place.name, "kind-file", "kinds"]
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == [
+        place.name,
+        "kind-file",
+        "kinds",
+    ]
 
 
 def test_an_array_that_does_not_fit_on_the_disk_is_no_store_that_may_not_be_written(

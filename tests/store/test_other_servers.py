@@ -18,7 +18,9 @@ from tests.node_servers import azurite, s3rver, started
 pytestmark = pytest.mark.scale
 
 S3, ABFS = "s3://cells/store", "abfs://cells@devstoreaccount1.dfs.core.windows.net/store"
-AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+AZURITE_KEY = (
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+)
 """The key that everybody's Azurite has."""
 
 
@@ -86,7 +88,9 @@ def azure(address: str, account_key: str, monkeypatch: pytest.MonkeyPatch) -> An
     schemes = {f"{kind}_storage_scheme": "http" for kind in ("blob", "dfs")}
     system = AzureFileSystem("devstoreaccount1", account_key=account_key, **hosts, **schemes)
     # As `FileSystem.from_uri` has it, with the slash.
-    monkeypatch.setattr(remote, "_bucket", lambda url: (system, f"{url.removeprefix('abfs://').partition('@')[0]}/"))
+    monkeypatch.setattr(
+        remote, "_bucket", lambda url: (system, f"{url.removeprefix('abfs://').partition('@')[0]}/")
+    )
     return system
 
 
@@ -105,7 +109,9 @@ def test_a_store_in_a_container_of_azure_answers_as_here_and_refusals_are_one_li
         nobody = ABFS.replace("cells", "nobody")
         with pytest.raises(StoreError) as caught:
             put(small / "manifest.json", f"{nobody}/x")
-        missing = "there is no such container: got ContainerNotFound; check its name and the account"
+        missing = (
+            "there is no such container: got ContainerNotFound; check its name and the account"
+        )
         assert str(caught.value) == f"{nobody}/x: {missing}"
         azure(address, f"AAAA{AZURITE_KEY[4:]}", monkeypatch)
         assert run("sql", ABFS, "SELECT 1") == 5
@@ -113,5 +119,7 @@ def test_a_store_in_a_container_of_azure_answers_as_here_and_refusals_are_one_li
         denied = f"access denied: got AuthorizationFailure; {way_out}"
         assert capsys.readouterr() == ("", f"borgtrace: {ABFS}: {denied}\n")
     assert run("sql", ABFS, "SELECT 1") == 5
-    unreached = "it cannot be reached: got NETWORK_CONNECTION; check the network, and AWS_ENDPOINT_URL"
+    unreached = (
+        "it cannot be reached: got NETWORK_CONNECTION; check the network, and AWS_ENDPOINT_URL"
+    )
     assert capsys.readouterr() == ("", f"borgtrace: {ABFS}: {unreached}\n")

@@ -19,7 +19,9 @@ from tests.ingest.raw import write_cell
 
 # Root may write anywhere as long as it has its capabilities.
 AS_OTHERS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
-pytestmark = pytest.mark.skipif(bool(AS_OTHERS) and not shutil.which("setpriv"), reason="root writes anywhere")
+pytestmark = pytest.mark.skipif(
+    bool(AS_OTHERS) and not shutil.which("setpriv"), reason="root writes anywhere"
+)
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +44,16 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """Run commands without the rights of root, and without a home."""
     environment = {**os.environ, "HOME": "/nonexistent"}
-    with warm_commands(tmp_path_factory.mktemp("commands") / "bin", environment, AS_OTHERS) as commands:
+    with warm_commands(
+        tmp_path_factory.mktemp("commands") / "bin", environment, AS_OTHERS
+    ) as commands:
         yield lambda folder, *words: subprocess.run(
-            [commands / "borgtrace", *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+            [commands / "borgtrace", *words],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
 
@@ -63,7 +72,9 @@ def _written(folder: Path) -> set[Path]:
     ],
     ids=" ".join,
 )
-def test_a_store_that_may_only_be_read_answers(closed: Path, run: Run, words: tuple[str, ...]) -> None:
+def test_a_store_that_may_only_be_read_answers(
+    closed: Path, run: Run, words: tuple[str, ...]
+) -> None:
     before = _written(closed)
     done = run(closed, *words)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
@@ -104,7 +115,9 @@ def test_without_a_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_an_array_on_a_read_only_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_array_on_a_read_only_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import errno
 
     import borgtrace

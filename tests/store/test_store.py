@@ -24,10 +24,18 @@ def store(small):
 
 
 def test_tasks_say_what_usage_and_events_say(store):
-    rows = {(r["collection_id"], r["instance_index"]): r for r in store.sql("select * from tasks").to_pylist()}
+    rows = {
+        (r["collection_id"], r["instance_index"]): r
+        for r in store.sql("select * from tasks").to_pylist()
+    }
     assert sorted(rows) == [(10, 0), (10, 1), (20, 0), (30, 7)]
     first = rows[10, 0]
-    assert (first["n_windows"], first["n_gaps"], first["n_machines"], first["seconds"]) == (3, 1, 2, 900)
+    assert (first["n_windows"], first["n_gaps"], first["n_machines"], first["seconds"]) == (
+        3,
+        1,
+        2,
+        900,
+    )
     assert (first["first_time"], first["last_time"]) == (600_000_000, 1_800_000_000)
     # .1 and .3, the NULL skipped: mean .2, deviation .1 (ddof 0).
     assert first["mean_average_cpu"] == pytest.approx(0.2)
@@ -96,7 +104,9 @@ def test_another_column_gets_its_array_on_first_use(store, small):
     assert (small / "traces" / "maximum_memory.npy").exists()
     with pytest.raises(UsageError) as error:
         store.traces([(10, 0)], ("machine_id",))
-    assert str(error.value).startswith("column: no such trace column: expected start_time, duration, average_cpu")
+    assert str(error.value).startswith(
+        "column: no such trace column: expected start_time, duration, average_cpu"
+    )
     assert str(error.value).endswith("got 'machine_id'")
 
 
@@ -114,7 +124,9 @@ def test_many_processes_read_at_once(small):
         "print(len(store.trace(10, 0)['start_time']), store.sql('select count(*) n from tasks').to_pylist()[0]['n'])"
     )
     running = [
-        subprocess.Popen([sys.executable, "-c", script, str(small)], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(small)], stdout=subprocess.PIPE, text=True
+        )
         for _ in range(3)
     ]
     assert [process.communicate()[0] for process in running] == ["3 4\n"] * 3
@@ -127,7 +139,10 @@ def test_a_store_shows_itself(store):
 
 def test_no_store(tmp_path):
     for path, message in (
-        (tmp_path / "nothing", f"there is no such store; make one: borgtrace ingest SRC --store {tmp_path}/nothing"),
+        (
+            tmp_path / "nothing",
+            f"there is no such store; make one: borgtrace ingest SRC --store {tmp_path}/nothing",
+        ),
         (
             tmp_path,
             f"not a borgtrace store: expected a folder with manifest.json, got 0 other entries; "
@@ -155,7 +170,9 @@ def test_verify_finds_damage(small, tmp_path):
     pq.write_table(table.take([1, 0, 2, 3, 4, 5]), part)
     manifest = read_manifest(copy)
     first, *others = manifest.sources
-    replace(manifest, sources=(replace(first, stored=first.stored + 1), *others)).write(copy / "manifest.json")
+    replace(manifest, sources=(replace(first, stored=first.stored + 1), *others)).write(
+        copy / "manifest.json"
+    )
     np.save(copy / "traces" / "average_cpu.npy", np.zeros(3, np.float32))
     unread = "not read: instance_events/part-00000.parquet is not as it was written"
     failed = {check.name: check.found for check in verify(copy) if not check.holds}
@@ -166,7 +183,12 @@ def test_verify_finds_damage(small, tmp_path):
     # What lies within is looked at where the digests of the files agree.
     vouch(copy)
     failed = {check.name: check.found for check in verify(copy) if not check.holds}
-    assert sorted(failed) == ["arrays", "conservation", "instance_events: content", "instance_events: order"]
+    assert sorted(failed) == [
+        "arrays",
+        "conservation",
+        "instance_events: content",
+        "instance_events: order",
+    ]
     assert failed["instance_events: order"] == "row 1 of part-00000.parquet does not follow"
     assert failed["arrays"] == "average_cpu.npy"
 
@@ -181,8 +203,14 @@ def _cut(path):
         (lambda store: _cut(store / "instance_usage" / "part-00000.parquet"), "files"),
         (lambda store: _cut(store / "tasks" / "part-00000.parquet"), "index"),
         (lambda store: (store / "tasks" / "part-00000.parquet").unlink(), "tasks: rows"),
-        (lambda store: (store / "machine_events" / "part-00000.parquet").write_bytes(b""), "machine_events: rows"),
-        (lambda store: (store / "instance_events" / "part-00001.parquet").write_bytes(b"no"), "files"),
+        (
+            lambda store: (store / "machine_events" / "part-00000.parquet").write_bytes(b""),
+            "machine_events: rows",
+        ),
+        (
+            lambda store: (store / "instance_events" / "part-00001.parquet").write_bytes(b"no"),
+            "files",
+        ),
         (lambda store: _cut(store / "traces" / "average_cpu.npy"), "arrays"),
         (lambda store: (store / "traces" / "duration.npy").write_bytes(b""), "arrays"),
         (lambda store: (store / "traces" / "start_time.npy").unlink(), "files"),

@@ -21,7 +21,9 @@ def layout(tmp_path: Path) -> Layout:
     return found
 
 
-def test_the_manifest_is_away_while_tables_are_moved(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_manifest_is_away_while_tables_are_moved(
+    layout: Layout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen = []
     replace = swap._replace
 
@@ -32,7 +34,10 @@ def test_the_manifest_is_away_while_tables_are_moved(layout: Layout, monkeypatch
     monkeypatch.setattr(swap, "_replace", watched)
     assert swap.finish_swap(layout)
     assert seen == [("events", False)]
-    assert (layout.manifest.read_text(), (layout.root / "events" / "part").read_text()) == ("2", "2")
+    assert (layout.manifest.read_text(), (layout.root / "events" / "part").read_text()) == (
+        "2",
+        "2",
+    )
     assert not layout.next.exists()
 
 
@@ -43,5 +48,8 @@ def test_an_interrupted_swap_is_finished(layout: Layout, monkeypatch: pytest.Mon
     monkeypatch.undo()
     assert not layout.manifest.exists()
     assert swap.finish_swap(layout)
-    assert (layout.manifest.read_text(), (layout.root / "events" / "part").read_text()) == ("2", "2")
+    assert (layout.manifest.read_text(), (layout.root / "events" / "part").read_text()) == (
+        "2",
+        "2",
+    )
     assert not swap.finish_swap(layout)

@@ -99,7 +99,9 @@ def test_what_is_known_of_other_files_is_kept(store: Path, read: list[str]) -> N
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a": 1}', '{"a": ["x"]}', "\udcff"])
-def test_a_damaged_record_is_no_record(store: Path, read: list[str], tmp_path: Path, text: str) -> None:
+def test_a_damaged_record_is_no_record(
+    store: Path, read: list[str], tmp_path: Path, text: str
+) -> None:
     changed_files(store, _DIGESTS)
     (record,) = (tmp_path / "cache" / "borgtrace").glob("*.json")
     assert json.loads(record.read_text()).keys() == {"a", "b"}
@@ -118,7 +120,9 @@ def test_without_a_place_for_the_record_everything_is_read(
     assert read == ["a", "b", "a", "b"]
 
 
-def test_gigabytes_are_announced(store: Path, read: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gigabytes_are_announced(
+    store: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(unchanged, "_LONG", 8)
     with pytest.warns(StoreNotice) as notices:
         changed_files(store, _DIGESTS)

@@ -27,7 +27,9 @@ from tests.store.typed import EMPTY, ENTRY, indexed
         ([7], [7], None),
     ],
 )
-def test_each_key_is_greater_than_the_one_before(a: list[int], b: list[int], fault: int | None) -> None:
+def test_each_key_is_greater_than_the_one_before(
+    a: list[int], b: list[int], fault: int | None
+) -> None:
     assert _first_fault(pa.table({"a": a, "b": b})) == fault
 
 
@@ -36,7 +38,9 @@ def test_order_holds_across_files_and_the_row_that_breaks_it_is_named(tmp_path: 
     layout.table("tasks").mkdir()
 
     def write(number: int, pairs: list[tuple[int, int]]) -> None:
-        rows = pa.table({"collection_id": [a for a, _ in pairs], "instance_index": [b for _, b in pairs]})
+        rows = pa.table(
+            {"collection_id": [a for a, _ in pairs], "instance_index": [b for _, b in pairs]}
+        )
         pq.write_table(rows, layout.table("tasks") / part_name(number), row_group_size=2)
 
     write(0, [(1, 0), (1, 1), (2, 0)])
@@ -54,14 +58,17 @@ def test_the_index_counts_all_rows_of_usage(tmp_path: Path) -> None:
     manifest = replace(EMPTY, tables={"instance_usage": 5})
     assert _index(manifest, layout) == (True, "5 windows of 3 tasks, 5 usage rows")
     assert _index(EMPTY, layout) == (False, "5 windows of 3 tasks, 0 usage rows")
-    pq.write_table(pa.table({"first_row": [0, 1], "n_windows": [2, 3]}), layout.table("tasks") / part_name(0))
+    pq.write_table(
+        pa.table({"first_row": [0, 1], "n_windows": [2, 3]}), layout.table("tasks") / part_name(0)
+    )
     assert _index(manifest, layout)[0] is False
 
 
 def test_refused_rows_are_kept_file_by_file(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     sources = tuple(
-        replace(ENTRY, name=name, quarantined=n) for name, n in (("a", 2), ("b", 0), ("c", 3), ("d", 4), ("e", 5))
+        replace(ENTRY, name=name, quarantined=n)
+        for name, n in (("a", 2), ("b", 0), ("c", 3), ("d", 4), ("e", 5))
     )
     (layout.quarantine / "instance_usage").mkdir(parents=True)
 
@@ -69,7 +76,10 @@ def test_refused_rows_are_kept_file_by_file(tmp_path: Path) -> None:
         pq.write_table(pa.table({"line": ["x"] * rows}), layout.refused("instance_usage", name))
 
     keep("a", 2)
-    assert _quarantine(replace(EMPTY, sources=sources[:2]), layout) == (True, "2 rows refused, all kept")
+    assert _quarantine(replace(EMPTY, sources=sources[:2]), layout) == (
+        True,
+        "2 rows refused, all kept",
+    )
     keep("b", 1)
     # Three of four are named.
     assert _quarantine(replace(EMPTY, sources=sources), layout) == (
@@ -79,7 +89,11 @@ def test_refused_rows_are_kept_file_by_file(tmp_path: Path) -> None:
 
 
 def test_checks_that_fail_are_one_error(tmp_path: Path) -> None:
-    checks = [Check("files", True, "fine"), Check("index", False, "no"), Check("arrays", False, "no")]
+    checks = [
+        Check("files", True, "fine"),
+        Check("index", False, "no"),
+        Check("arrays", False, "no"),
+    ]
     assert as_error(tmp_path, checks[:1]) is None
     assert str(as_error(tmp_path, checks)) == (
         f"{tmp_path}: the store is damaged: got index, arrays; "

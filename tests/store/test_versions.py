@@ -64,8 +64,15 @@ def test_a_store_of_format_1_0_opens_answers_and_verifies(old):
         assert store.sql(f"select count(*) as n from {name}").to_pylist() == [{"n": rows}]
     trace = store.trace(3460999, 0)
     assert trace["start_time"].tolist() == [*range(600, 4200, 300)]
-    assert trace["average_cpu"][-3:].tolist() == [*np.array([0.03055, 0.000206, 0.03845], np.float32)]
-    assert EngineTables.of(store).fetch(store.tasks.filter(store.tasks.n_windows > 0).count().as_table()).num_rows == 1
+    assert trace["average_cpu"][-3:].tolist() == [
+        *np.array([0.03055, 0.000206, 0.03845], np.float32)
+    ]
+    assert (
+        EngineTables.of(store)
+        .fetch(store.tasks.filter(store.tasks.n_windows > 0).count().as_table())
+        .num_rows
+        == 1
+    )
     checks = {check.name: check for check in verify(old)}
     assert all(check.holds for check in checks.values())
     assert checks["files"].found == store.digest
@@ -82,7 +89,10 @@ def test_the_numbers_of_its_columns_never_change(old, tmp_path):
 def test_a_table_that_a_store_lacks_is_no_table_of_its_subset(old, tmp_path):
     shutil.rmtree(old / "machine_attributes")
     _say(old, tables={name: rows for name, rows in ROWS.items() if name != "machine_attributes"})
-    assert subset(old, tmp_path / "new", Criteria(fraction=1.0)).tables == {**ROWS, "machine_attributes": 0}
+    assert subset(old, tmp_path / "new", Criteria(fraction=1.0)).tables == {
+        **ROWS,
+        "machine_attributes": 0,
+    }
 
 
 def test_a_column_that_a_store_lacks_reads_as_null_with_one_notice(old):
@@ -91,8 +101,12 @@ def test_a_column_that_a_store_lacks_reads_as_null_with_one_notice(old):
         store = borgtrace.open(old)
     (notice,) = {str(notice.message) for notice in notices}
     assert notice.startswith(f"{old}: made by borgtrace 0.1.0, without ")
-    assert {"instance_usage.maximum_memory", "instance_usage.cycles_per_instruction"} <= set(re.split(r"[, ]+", notice))
-    assert notice.endswith(f" (NULL here); to have them: borgtrace ingest SRC --store {old} --rebuild")
+    assert {"instance_usage.maximum_memory", "instance_usage.cycles_per_instruction"} <= set(
+        re.split(r"[, ]+", notice)
+    )
+    assert notice.endswith(
+        f" (NULL here); to have them: borgtrace ingest SRC --store {old} --rebuild"
+    )
     query = "select count(*) as n, count(maximum_memory) as known from instance_usage"
     assert store.sql(query).to_pylist() == [{"n": 281, "known": 0}]
     assert EngineTables.of(store).instance_usage.maximum_memory.count().execute() == 0
@@ -110,7 +124,9 @@ def test_a_renamed_column_is_found_under_its_former_name(old, monkeypatch):
     monkeypatch.setattr(evolution, "RENAMED", renamed)
     store = borgtrace.open(old)
     assert store.sql("select maximum_cpu from instance_usage").equals(expected)
-    assert store.traces(columns=["maximum_cpu"]).maximum_cpu.tolist() == expected.column(0).to_pylist()
+    assert (
+        store.traces(columns=["maximum_cpu"]).maximum_cpu.tolist() == expected.column(0).to_pylist()
+    )
     assert EngineTables.of(store).instance_usage.maximum_cpu.count().execute() == 281
     assert {check.name for check in verify(old) if not check.holds} == {"files"}
 
@@ -118,9 +134,14 @@ def test_a_renamed_column_is_found_under_its_former_name(old, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        (lambda table: table.append_column("watts", pa.nulls(281, pa.float32())), "watts is no longer a column"),
         (
-            lambda table: table.set_column(9, "average_cpu", table["average_cpu"].cast(pa.float64())),
+            lambda table: table.append_column("watts", pa.nulls(281, pa.float32())),
+            "watts is no longer a column",
+        ),
+        (
+            lambda table: table.set_column(
+                9, "average_cpu", table["average_cpu"].cast(pa.float64())
+            ),
             "average_cpu is float64, not float32",
         ),
         (lambda table: table.drop_columns(["start_time"]), "start_time is missing"),
@@ -153,5 +174,7 @@ def test_what_a_later_minor_version_wrote_is_left_alone(old, tmp_path):
 @pytest.mark.parametrize("text", ["", '{"format_version": "1.0"}', "[1]"])
 def test_a_damaged_manifest_is_one_line(old, text):
     (old / "manifest.json").write_text(text)
-    with pytest.raises(StoreError, match=r"manifest.json is damaged.*; build it again: .* --rebuild"):
+    with pytest.raises(
+        StoreError, match=r"manifest.json is damaged.*; build it again: .* --rebuild"
+    ):
         borgtrace.open(old)

@@ -16,7 +16,9 @@ from borgtrace.store.manifest import Manifest, SourceEntry
 
 SECOND = 1_000_000
 EMPTY = Manifest("2011", "", "UTC", "1", "d", {}, ())
-ENTRY = SourceEntry("task_usage/part-00003", "f", "instance_usage", "task_usage", "csv", 9, "s", 3, None, 5, 4, 1)
+ENTRY = SourceEntry(
+    "task_usage/part-00003", "f", "instance_usage", "task_usage", "csv", 9, "s", 3, None, 5, 4, 1
+)
 
 
 def entry(part: int | None, parts: int | None = None, **facts: Any) -> SourceEntry:

@@ -44,11 +44,19 @@ def clean_2019(tmp_path_factory: pytest.TempPathFactory) -> Trace:
 @pytest.fixture(scope="session")
 def faulty_2019(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     """2019 with faults, JSON."""
-    return Trace(tmp_path_factory.mktemp("faulty2019"), generation="2019", machines=16, hours=5, seed=8)
+    return Trace(
+        tmp_path_factory.mktemp("faulty2019"), generation="2019", machines=16, hours=5, seed=8
+    )
 
 
 @pytest.fixture(scope="session")
 def faulty_parquet(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     """The same trace, Parquet."""
-    options = {"generation": "2019", "machines": 16, "hours": 5, "seed": 8, "file_format": "parquet"}
+    options = {
+        "generation": "2019",
+        "machines": 16,
+        "hours": 5,
+        "seed": 8,
+        "file_format": "parquet",
+    }
     return Trace(tmp_path_factory.mktemp("faultyparquet"), **options)

@@ -32,7 +32,9 @@ class Scripted(random.Random):
     gauss = expovariate = lognormvariate = randint = _given  # type: ignore[assignment]
 
 
-def job_of(size: int = 1, cpu: float = 0.1, memory: float = 0.1, *, tier: Any = FREE, **traits: Any) -> Job:
+def job_of(
+    size: int = 1, cpu: float = 0.1, memory: float = 0.1, *, tier: Any = FREE, **traits: Any
+) -> Job:
     """A job with its tasks, numbered from 100 × its id on."""
     job = Job(tier, size, cpu, memory, 0, 0, False)
     for name, value in traits.items():

@@ -18,7 +18,9 @@ Synth = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture(scope="module")
 def synth(command: Callable[..., list[str]]) -> Synth:
     def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command("synth", *arguments), capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command("synth", *arguments), capture_output=True, text=True, check=False
+        )
 
     return run
 
@@ -37,11 +39,16 @@ def synth(command: Callable[..., list[str]]) -> Synth:
             "--tables: unknown value: expected one of machine_events, machine_attributes, job_events, task_events,"
             " task_constraints, task_usage, got 'tasks'",
         ),
-        (["--format", "avro"], "--format: unknown value: expected one of json, parquet, got 'avro'"),
+        (
+            ["--format", "avro"],
+            "--format: unknown value: expected one of json, parquet, got 'avro'",
+        ),
         (["--jobs", "0"], "--jobs: too small: expected at least 1, got 0"),
     ],
 )
-def test_bad_options_are_one_line_and_exit_2(synth: Synth, tmp_path: Path, options: list[str], message: str) -> None:
+def test_bad_options_are_one_line_and_exit_2(
+    synth: Synth, tmp_path: Path, options: list[str], message: str
+) -> None:
     done = synth(tmp_path / "out", *options)
     assert done.returncode == 2
     assert done.stderr == f"borgtrace: {message}\n"
@@ -76,7 +83,9 @@ def small(synth: Synth, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("command") / "small"
     done = synth(out, "--machines", 6, "--hours", 3, "--seed", 4)
     assert done.returncode == 0, done.stderr
-    assert f"Synthetic trace, seed 4. Known answers: {out}/truth.json" in done.stderr.replace("\n", "")
+    assert f"Synthetic trace, seed 4. Known answers: {out}/truth.json" in done.stderr.replace(
+        "\n", ""
+    )
     return out
 
 
@@ -95,7 +104,9 @@ def test_check_prints_every_target(synth: Synth, small: Path) -> None:
         "verdict",
         "source",
     ]
-    assert [line.split("  ")[0] for line in lines[1:-1]] == [f"{t.measure}, {t.tier}" for t in TARGETS]
+    assert [line.split("  ")[0] for line in lines[1:-1]] == [
+        f"{t.measure}, {t.tier}" for t in TARGETS
+    ]
     assert lines[-1].endswith("judged targets fit")
     assert sorted(p.name for p in small.parent.iterdir()) == ["small"]
 
@@ -106,12 +117,18 @@ def test_check_as_json_holds_the_published_numbers(synth: Synth, small: Path) ->
     assert len(rows) == len(published)
     for row in rows:
         target = published[row["measure"], row["tier"]]
-        assert (row["published"], row["grade"], row["reference"]) == (target.published, target.grade, target.source)
+        assert (row["published"], row["grade"], row["reference"]) == (
+            target.published,
+            target.grade,
+            target.source,
+        )
         if row["measured"] is not None:
             expected = (row["measured"] - target.published) / abs(target.published)
             assert row["deviation"] == pytest.approx(expected)
             near = abs(expected) <= 0.10 or row["low"] <= target.published <= row["high"]
             if target.is_judged and abs(abs(expected) - 0.10) > 1e-3:
-                assert near == (row["verdict"] == "fits") or row["low"] == pytest.approx(target.published, 1e-5)
+                assert near == (row["verdict"] == "fits") or row["low"] == pytest.approx(
+                    target.published, 1e-5
+                )
             elif not target.is_judged:
                 assert row["verdict"] == "reported"

@@ -69,9 +69,14 @@ def test_no_task_uses_more_than_twice_its_request() -> None:
 
 
 def test_class_and_level_have_nothing_to_do_with_each_other_in_2019() -> None:
-    use, beb = Consumption(GOOGLE_2019, random.Random(1), generator(1, "tasks")), GOOGLE_2019.tiers[1]
+    use, beb = (
+        Consumption(GOOGLE_2019, random.Random(1), generator(1, "tasks")),
+        GOOGLE_2019.tiers[1],
+    )
     asked = [Job(beb, 1, 0.01, 0.01, 103, 0, False)] * 4000
-    drawn = [use.draw(a, p) for a, p in zip(asked, use.place_alive(asked, [1.0] * 4000), strict=True)]
+    drawn = [
+        use.draw(a, p) for a, p in zip(asked, use.place_alive(asked, [1.0] * 4000), strict=True)
+    ]
     kinds, levels = (np.concatenate([d[i] for d in drawn]) for i in (2, 0))
     shares = 100 * np.bincount(kinds, minlength=len(CLASSES.rows)) / 4000
     assert shares == pytest.approx([c.share for c in CLASSES.rows], abs=0.5)
@@ -82,7 +87,9 @@ def test_class_and_level_have_nothing_to_do_with_each_other_in_2019() -> None:
     ("start", "end", "is_little"),
     [(0, 23 * WINDOW, True), (0, 23 * WINDOW + 1, False), (WINDOW - 1, 24 * WINDOW, False)],
 )
-def test_a_run_is_short_if_it_has_fewer_windows_than_a_long_task(start: int, end: int, is_little: bool) -> None:
+def test_a_run_is_short_if_it_has_fewer_windows_than_a_long_task(
+    start: int, end: int, is_little: bool
+) -> None:
     job = workload(1).new_job(FREE, 1)
     use_little(job.tasks[0], start, end)
     assert (job.tasks[0].cpu_share < 1.0) == is_little

@@ -17,7 +17,9 @@ from borgtrace.synth.shapes import Mixed, maximum_scores, normal_scores, quantil
 
 def test_a_curve_is_straight_in_the_logarithm_and_has_steps() -> None:
     curve = QuantileCurve((0.0, 0.5, 0.5, 1.0), (1.0, 10.0, 20.0, 2000.0))
-    assert [curve.at(u) for u in (0, 0.25, 0.5, 0.75, 1)] == pytest.approx([1, math.sqrt(10), 10, 200, 2000])
+    assert [curve.at(u) for u in (0, 0.25, 0.5, 0.75, 1)] == pytest.approx(
+        [1, math.sqrt(10), 10, 200, 2000]
+    )
     # What lies outside the curve is at its ends.
     found = [curve.below(value) for value in (0.1, 1, math.sqrt(10), 10, 20, 200, 2000, 9999)]
     assert found == pytest.approx([0, 0, 0.25, 0.5, 0.5, 0.75, 1, 1])
@@ -25,7 +27,10 @@ def test_a_curve_is_straight_in_the_logarithm_and_has_steps() -> None:
 
 def test_ranks_by_their_shares_and_then_by_a_power_law() -> None:
     # Of the last quarter: ranks 3, 4, … with probabilities as 1/r − 1/(r + 1), r from 1 to 3.
-    drawn = [ranked(u, (0.5, 0.25), 2.0, 5, 0.0) for u in (0, 0.49, 0.5, 0.74, 0.75, 0.9, 0.93, 0.98, 0.9999)]
+    drawn = [
+        ranked(u, (0.5, 0.25), 2.0, 5, 0.0)
+        for u in (0, 0.49, 0.5, 0.74, 0.75, 0.9, 0.93, 0.98, 0.9999)
+    ]
     assert drawn == [1, 1, 2, 2, 3, 3, 4, 5, 5]
 
 
@@ -55,7 +60,10 @@ def test_numbers_of_ten_bits() -> None:
     assert [number_text._number(code) for code in codes] == expected
     for texts, words in ((["12345678"], 1), (["1", "123456789"], 2), ([""], 0)):
         packed = number_text.pack(texts)
-        assert (packed.words.shape, packed.lengths.tolist()) == ((len(texts), words), [len(text) for text in texts])
+        assert (packed.words.shape, packed.lengths.tolist()) == (
+            (len(texts), words),
+            [len(text) for text in texts],
+        )
 
 
 def test_values_as_text() -> None:

@@ -13,13 +13,25 @@ from tests.synth.conftest import Trace
 from tests.synth.reading import read_rows
 from tests.synth.test_task_lifecycle import SUCCESSORS
 
-EVENTS = ("SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING")
+EVENTS = (
+    "SUBMIT",
+    "SCHEDULE",
+    "EVICT",
+    "FAIL",
+    "FINISH",
+    "KILL",
+    "LOST",
+    "UPDATE_PENDING",
+    "UPDATE_RUNNING",
+)
 
 
 @pytest.fixture(scope="module")
 def often(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     """30 machines, 6 hours, no faults but these, each a hundred times as often as published."""
-    rates = NO_FAULTS._replace(no_schedule=0.02, lost_jobs=0.3, made_up_collections=0.05, made_up_updates=1.0)
+    rates = NO_FAULTS._replace(
+        no_schedule=0.02, lost_jobs=0.3, made_up_collections=0.05, made_up_updates=1.0
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PUBLISHED, "2011", rates)
         patch.setattr("borgtrace.synth.outcomes.UPDATED", 0.05)
@@ -57,12 +69,16 @@ def test_the_store_holds_exactly_the_planted_rows(often: Trace) -> None:
     tables = borgtrace.open(often.path).tables
     events, jobs = tables.instance_events, tables.collection_events
     made_up = events.filter(events.missing_type == "SNAPSHOT_BUT_NO_TRANSITION")
-    assert _rows(made_up, "collection_id", "instance_index", "time") == places(often, "made_up_events")
+    assert _rows(made_up, "collection_id", "instance_index", "time") == places(
+        often, "made_up_events"
+    )
     assert set(made_up.type.to_pyarrow().to_pylist()) == {"UPDATE_RUNNING"}
     lost = jobs.filter(jobs.missing_type == "NO_SNAPSHOT_OR_TRANSITION")
     assert _rows(lost, "collection_id", "time") == places(often, "lost_jobs")
     assert set(lost.type.to_pyarrow().to_pylist()) == {"LOST"}
-    assert jobs.filter(jobs.type == "LOST").count().to_pyarrow().as_py() == len(places(often, "lost_jobs"))
+    assert jobs.filter(jobs.type == "LOST").count().to_pyarrow().as_py() == len(
+        places(often, "lost_jobs")
+    )
     made_up = jobs.filter(jobs.missing_type == "SNAPSHOT_BUT_NO_TRANSITION")
     assert _rows(made_up, "collection_id", "time") == places(often, "made_up_collections")
 
@@ -70,11 +86,15 @@ def test_the_store_holds_exactly_the_planted_rows(often: Trace) -> None:
 def test_attempts_that_finish_unscheduled_are_the_planted_ones(often: Trace) -> None:
     attempts = EngineTables.of(often.path).instance_attempts
     found = attempts.filter(attempts.schedule_time.isnull() & (attempts.end_type == "FINISH"))
-    assert _rows(found, "collection_id", "instance_index", "end_time") == places(often, "finished_without_schedule")
+    assert _rows(found, "collection_id", "instance_index", "end_time") == places(
+        often, "finished_without_schedule"
+    )
 
 
 def test_data_quality_counts_them(often: Trace) -> None:
-    rows = {row["anomaly"]: row for row in find_recipe("data_quality").run(often.path).table.to_pylist()}
+    rows = {
+        row["anomaly"]: row for row in find_recipe("data_quality").run(often.path).table.to_pylist()
+    }
     assert rows["schedule_missing"]["n"] == len(places(often, "finished_without_schedule"))
     assert rows["missing_info_is_update"]["n"] == len(places(often, "made_up_events"))
     assert rows["missing_info_is_update"]["verdict"] == "as documented"

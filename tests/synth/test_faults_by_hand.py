@@ -10,8 +10,20 @@ import pytest
 
 from borgtrace.schema.time import AFTER_TRACE, SECOND, TRACE_START
 from borgtrace.synth.clock import Clock
-from borgtrace.synth.event_log import CollectionEvent, EventLog, Execution, InstanceEvent, TraceSegment
-from borgtrace.synth.fault_injection import REUSED_ID, FaultInjector, MissingSchedules, choose, choose_share
+from borgtrace.synth.event_log import (
+    CollectionEvent,
+    EventLog,
+    Execution,
+    InstanceEvent,
+    TraceSegment,
+)
+from borgtrace.synth.fault_injection import (
+    REUSED_ID,
+    FaultInjector,
+    MissingSchedules,
+    choose,
+    choose_share,
+)
 from borgtrace.synth.fault_rates import NO_FAULTS
 from borgtrace.synth.machines import MachineEvent
 from borgtrace.synth.options import Options
@@ -39,11 +51,21 @@ def test_windows_lie_on_the_grid_of_300_seconds() -> None:
         task = job_of(id=id_).tasks[0]
         return Execution(task, 0, int(start * second), int(end * second))
 
-    runs = [ran(5, 950, 1300), ran(4, 600, 600.5), ran(3, 300, 900), ran(2, 300, 600), ran(6, 1199, 1201)]
+    runs = [
+        ran(5, 950, 1300),
+        ran(4, 600, 600.5),
+        ran(3, 300, 900),
+        ran(2, 300, 600),
+        ran(6, 1199, 1201),
+    ]
     segment = TraceSegment(0, 600 * second, 1200 * second, executions=runs)
     found = windows_of(segment, np.array([77]))
     rows = [
-        (int(found.executions["collection_id"][row["execution"]]), int(row["start"]), int(row["end"]))
+        (
+            int(found.executions["collection_id"][row["execution"]]),
+            int(row["start"]),
+            int(row["end"]),
+        )
         for row in found.rows
     ]
     # By start, then by job.  Half a second is one; what ended when the part begins is not of it; the next part has the
@@ -59,7 +81,8 @@ def test_shares_are_chosen_in_order_and_never_more_than_there_are() -> None:
     assert choose(rng, [], 2) == []
     assert choose_share(rng, 0.0, [True]) == []
     one = SimpleNamespace(
-        poisson=lambda mean: 2 if mean == 1.5 else 0, choice=lambda n, size, replace: np.array([2, 0])
+        poisson=lambda mean: 2 if mean == 1.5 else 0,
+        choice=lambda n, size, replace: np.array([2, 0]),
     )
     assert choose_share(one, 0.5, [False, True, False, True, True]) == [1, 4]  # type: ignore[arg-type]
 
@@ -82,7 +105,12 @@ def test_who_finishes_without_a_schedule() -> None:
     MissingSchedules(0.5, every, planted).remove_from(segment)  # type: ignore[arg-type]
     # The one at the start of the trace stays.  What follows a missing record follows what came before it.
     assert [(event.type, event.before) for event in segment.instances] == [
-        *(("SCHEDULE", "SUBMIT"), ("UPDATE_RUNNING", "SUBMIT"), ("FINISH", "UPDATE_RUNNING"), ("KILL", "SUBMIT"))
+        *(
+            ("SCHEDULE", "SUBMIT"),
+            ("UPDATE_RUNNING", "SUBMIT"),
+            ("FINISH", "UPDATE_RUNNING"),
+            ("KILL", "SUBMIT"),
+        )
     ]
     assert planted == {
         "missing_schedules": [(1, 0, late), (2, 0, late)],
@@ -91,7 +119,9 @@ def test_who_finishes_without_a_schedule() -> None:
 
 
 def injector(end: int = 7200, **rates: Any) -> FaultInjector:
-    return FaultInjector(NO_FAULTS._replace(**rates), workload(10), [TRACE_START, TRACE_START + end * SECOND], 1)
+    return FaultInjector(
+        NO_FAULTS._replace(**rates), workload(10), [TRACE_START, TRACE_START + end * SECOND], 1
+    )
 
 
 def test_a_small_trace_has_one_job_without_tasks_in_its_first_half() -> None:
@@ -101,7 +131,9 @@ def test_a_small_trace_has_one_job_without_tasks_in_its_first_half() -> None:
     assert [event.type for event in segment.collections] == ["SUBMIT", "SCHEDULE", "KILL"]
     assert TRACE_START <= times[0] == times[1] < TRACE_START + 3600 * SECOND
     assert times[1] <= times[2] < TRACE_START + 7200 * SECOND
-    assert [event.job.id for event in segment.collections] == found.planted["jobs_without_tasks"] * 3
+    assert [event.job.id for event in segment.collections] == found.planted[
+        "jobs_without_tasks"
+    ] * 3
     assert segment.instances == []
     assert {(event.job.tier, event.job.size) for event in segment.collections} == {(FREE, 1)}
 
@@ -116,7 +148,11 @@ def test_jobs_without_tasks_are_a_share_of_those_that_will_arrive() -> None:
 def test_an_id_is_reused_in_traces_above_400_seconds(seconds: int, reused: list[int]) -> None:
     found = injector(seconds, no_tasks=1e-9, reuses_id=True)
     assert found.planted["reused_job"] == reused
-    jobs = [event.job for event in found._extra if isinstance(event, CollectionEvent) and event.job.id == REUSED_ID]
+    jobs = [
+        event.job
+        for event in found._extra
+        if isinstance(event, CollectionEvent) and event.job.id == REUSED_ID
+    ]
     assert {job.size for job in jobs} == {1 for _ in reused}
 
 
@@ -135,7 +171,9 @@ def test_what_is_marked_and_what_is_not() -> None:
         ends = ((0, "SUBMIT"), (TRACE_START, "SCHEDULE"), (TRACE_START + 1, "KILL"))
         jobs = [CollectionEvent(time, kind, task.job) for time, kind in ends for task in tasks]
         found = injector(**{rate: 1.0})
-        (segment,) = found.inject(iter([TraceSegment(0, 0, 2 * TRACE_START, instances=events, collections=jobs)]))
+        (segment,) = found.inject(
+            iter([TraceSegment(0, 0, 2 * TRACE_START, instances=events, collections=jobs)])
+        )
         marked = [event for event in (*segment.instances, *segment.collections) if event.missing]
         assert {(event.type, event.missing) for event in marked} == expected
         assert found.planted[planted] == [event.place for event in marked]
@@ -143,14 +181,38 @@ def test_what_is_marked_and_what_is_not() -> None:
 
 def test_one_id_is_used_for_two_lives() -> None:
     found = injector(1000, no_tasks=1e-9, reuses_id=True)
-    parts = [TraceSegment(0, TRACE_START, TRACE_START + 500 * SECOND), TraceSegment(1, 0, TRACE_START + 1000 * SECOND)]
+    parts = [
+        TraceSegment(0, TRACE_START, TRACE_START + 500 * SECOND),
+        TraceSegment(1, 0, TRACE_START + 1000 * SECOND),
+    ]
     first, second = found.inject(iter(parts))
     events = [*first.instances, *second.instances]
     # In the middle of what 360 s leave free: 320 s after the start; the second part begins at 500 s.
     begin = TRACE_START + 320 * SECOND
-    assert [round((event.time - begin) / SECOND, 1) for event in events] == [0, 1.7, 43.9, 251.4, 253.0, 349.7]
-    assert [event.type for event in events] == ["SUBMIT", "SCHEDULE", "FAIL", "SUBMIT", "SCHEDULE", "FINISH"]
-    assert [event.before for event in events] == ["", "SUBMIT", "SCHEDULE", "FAIL", "SUBMIT", "SCHEDULE"]
+    assert [round((event.time - begin) / SECOND, 1) for event in events] == [
+        0,
+        1.7,
+        43.9,
+        251.4,
+        253.0,
+        349.7,
+    ]
+    assert [event.type for event in events] == [
+        "SUBMIT",
+        "SCHEDULE",
+        "FAIL",
+        "SUBMIT",
+        "SCHEDULE",
+        "FINISH",
+    ]
+    assert [event.before for event in events] == [
+        "",
+        "SUBMIT",
+        "SCHEDULE",
+        "FAIL",
+        "SUBMIT",
+        "SCHEDULE",
+    ]
     assert [event.machine < 0 for event in events] == [True, False, False, True, False, False]
     assert {(event.task.job.id, event.task.job.tier) for event in events} == {(REUSED_ID, FREE)}
     assert len(first.instances) == 3
@@ -160,7 +222,10 @@ def test_one_id_is_used_for_two_lives() -> None:
 
 
 def machines_added(number: int) -> TraceSegment:
-    events = [*(MachineEvent(0, machine, "ADD") for machine in range(10)), MachineEvent(1, 0, "REMOVE")]
+    events = [
+        *(MachineEvent(0, machine, "ADD") for machine in range(10)),
+        MachineEvent(1, 0, "REMOVE"),
+    ]
     return TraceSegment(number, TRACE_START, TRACE_START + SECOND, machines=events)
 
 
@@ -172,7 +237,9 @@ def test_one_machine_at_least_has_no_capacity_and_more_by_their_rate() -> None:
         assert {event.type for event in unknown} <= {"ADD"}
         assert len(unknown) == n, (rate, number)
         ids = found.workload.machines.ids
-        assert found.planted["machines_without_capacity"] == [int(ids[event.machine]) for event in unknown]
+        assert found.planted["machines_without_capacity"] == [
+            int(ids[event.machine]) for event in unknown
+        ]
 
 
 def test_requests_are_forgotten_at_the_start_alone_and_of_whole_tasks() -> None:
@@ -193,6 +260,18 @@ def test_requests_are_forgotten_at_the_start_alone_and_of_whole_tasks() -> None:
 
 def test_what_identifies_a_trace() -> None:
     plain = Options(machines=3, hours=2, parts=2, jobs=7).parameters()
-    assert (plain["parts"], plain["machines"], "cell" in plain, "shared_factor" in plain) == (2, 3, False, False)
-    other = Options(generation="2019", cell="b", file_format="parquet", shared_factor=0.5).parameters()
-    assert (other["cell"], other["format"], other["shared_factor"], other["parts"]) == ("b", "parquet", 0.5, None)
+    assert (plain["parts"], plain["machines"], "cell" in plain, "shared_factor" in plain) == (
+        2,
+        3,
+        False,
+        False,
+    )
+    other = Options(
+        generation="2019", cell="b", file_format="parquet", shared_factor=0.5
+    ).parameters()
+    assert (other["cell"], other["format"], other["shared_factor"], other["parts"]) == (
+        "b",
+        "parquet",
+        0.5,
+        None,
+    )

@@ -39,7 +39,13 @@ def test_same_seed_same_bytes_with_any_number_of_threads(tmp_path: Path, generat
 
 def test_progress_is_told_in_hours_and_rows(tmp_path: Path) -> None:
     told: list[tuple[float, int]] = []
-    generate(tmp_path / "x", machines=1, hours=1, parts=3, progress=lambda hours, rows: told.append((hours, rows)))
+    generate(
+        tmp_path / "x",
+        machines=1,
+        hours=1,
+        parts=3,
+        progress=lambda hours, rows: told.append((hours, rows)),
+    )
     # Twelve windows: four in each part.
     assert [hours for hours, _ in told] == pytest.approx([1 / 3, 2 / 3, 1])
     rows = read_rows(tmp_path / "x", "task_usage")
@@ -74,7 +80,9 @@ def test_a_part_without_rows_is_no_file(tmp_path: Path) -> None:
 
 def test_usage_of_a_part_is_one_piece() -> None:
     run = Execution(job_of().tasks[0], 0, TRACE_START, TRACE_START + 600 * SECOND)
-    windows = windows_of(TraceSegment(0, TRACE_START, TRACE_START + 600 * SECOND, executions=[run]), np.array([5]))
+    windows = windows_of(
+        TraceSegment(0, TRACE_START, TRACE_START + 600 * SECOND, executions=[run]), np.array([5])
+    )
     pieces, blocks = _usage(windows, Options(machines=1, hours=1))
     assert (list(pieces), int(blocks.tally[:, 0].sum())) == ([0], 2)
 
@@ -95,8 +103,14 @@ def test_one_table_alone(tmp_path: Path) -> None:
     [
         ({"machines": 0}, "--machines: too small: expected at least 1, got 0"),
         ({"hours": -1}, "--hours: too short: expected at least one window (0.0834), got -1"),
-        ({"generation": "2015"}, "--generation: unknown value: expected one of 2011, 2019, got '2015'"),
-        ({"generation": "2019", "cell": "z"}, "--cell: unknown value: expected one of a, b, c, d, e, f, g, h, got 'z'"),
+        (
+            {"generation": "2015"},
+            "--generation: unknown value: expected one of 2011, 2019, got '2015'",
+        ),
+        (
+            {"generation": "2019", "cell": "z"},
+            "--cell: unknown value: expected one of a, b, c, d, e, f, g, h, got 'z'",
+        ),
         ({"seed": -1}, "--seed: too small: expected at least 0, got -1"),
     ],
 )
@@ -125,5 +139,7 @@ def test_what_a_killed_run_left_behind_is_cleared(tmp_path: Path) -> None:
 
 
 def test_a_folder_with_an_apostrophe_gets_the_same_truth(tmp_path: Path) -> None:
-    plain, quoted = (generate(tmp_path / name, machines=3, hours=1, jobs=1) for name in ("its", "it's"))
+    plain, quoted = (
+        generate(tmp_path / name, machines=3, hours=1, jobs=1) for name in ("its", "it's")
+    )
     assert pq.read_table(quoted / "truth.parquet").equals(pq.read_table(plain / "truth.parquet"))

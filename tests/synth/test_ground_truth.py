@@ -19,12 +19,20 @@ def test_true_moments_are_what_the_store_holds(faulty: Any) -> None:
     both = truth.merge(tasks, on=["collection_id", "instance_index"], suffixes=("", "_stored"))
     assert len(both) == len(truth) == len(tasks)
     assert (both.n_windows == both.n_windows_stored).all()
-    for name in ("mean_average_cpu", "std_average_cpu", "mean_sampled_cpu", "std_sampled_cpu", "mean_average_memory"):
+    for name in (
+        "mean_average_cpu",
+        "std_average_cpu",
+        "mean_sampled_cpu",
+        "std_sampled_cpu",
+        "mean_average_memory",
+    ):
         np.testing.assert_allclose(both[name], both[f"{name}_stored"], rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["clean", "clean_2019"])
-def test_a_trace_without_faults_raises_no_counter(name: str, request: pytest.FixtureRequest) -> None:
+def test_a_trace_without_faults_raises_no_counter(
+    name: str, request: pytest.FixtureRequest
+) -> None:
     made = request.getfixturevalue(name)
     manifest = borgtrace.open(made.path).manifest
     assert sum(source.quarantined for source in manifest.sources) == 0
@@ -35,7 +43,9 @@ def test_a_trace_without_faults_raises_no_counter(name: str, request: pytest.Fix
 
 
 @pytest.mark.parametrize("name", ["faulty", "faulty_2019", "faulty_parquet"])
-def test_planted_faults_are_found_and_nothing_else(name: str, request: pytest.FixtureRequest) -> None:
+def test_planted_faults_are_found_and_nothing_else(
+    name: str, request: pytest.FixtureRequest
+) -> None:
     made = request.getfixturevalue(name)
     store = borgtrace.open(made.path)
     planted, t = made.truth["planted"], store.tables
@@ -53,10 +63,18 @@ def test_planted_faults_are_found_and_nothing_else(name: str, request: pytest.Fi
     assert _places(without) == sorted(map(tuple, planted["tasks_without_requests"]))
     assert set(without.missing_type.to_pyarrow().to_pylist()) == {"EXISTS_BUT_NO_CREATION"}
     unknown = t.machine_events.filter(t.machine_events.cpu_capacity.isnull())
-    assert sorted(unknown.machine_id.to_pyarrow().to_pylist()) == sorted(planted["machines_without_capacity"])
-    jobs = t.collection_events.anti_join(events, "collection_id").collection_id.to_pyarrow().to_pylist()
+    assert sorted(unknown.machine_id.to_pyarrow().to_pylist()) == sorted(
+        planted["machines_without_capacity"]
+    )
+    jobs = (
+        t.collection_events.anti_join(events, "collection_id")
+        .collection_id.to_pyarrow()
+        .to_pylist()
+    )
     assert set(jobs) == set(planted["jobs_without_tasks"])
-    assert planted["reused_job"] == ([6_253_771_429] if made.truth["parameters"]["generation"] == "2011" else [])
+    assert planted["reused_job"] == (
+        [6_253_771_429] if made.truth["parameters"]["generation"] == "2011" else []
+    )
     usage = t.instance_usage
     bad = usage.filter(usage.cycles_per_instruction > 29).count().to_pyarrow().as_py()
     assert bad == planted["bad_counters"]

@@ -14,7 +14,15 @@ from borgtrace.synth.jobs import Job, Task
 from borgtrace.synth.lifecycle import Lifecycle
 from borgtrace.synth.outcomes import FIRST_EVICTED, LOOPING, Outcomes, Wait
 from borgtrace.synth.relations import Relations
-from tests.synth.scripted import FREE, GOOGLE_2011, GOOGLE_2019, PRODUCTION, Scripted, job_of, workload
+from tests.synth.scripted import (
+    FREE,
+    GOOGLE_2011,
+    GOOGLE_2019,
+    PRODUCTION,
+    Scripted,
+    job_of,
+    workload,
+)
 
 
 def outcomes(*numbers: float) -> Outcomes:
@@ -48,20 +56,33 @@ def test_how_waits_end() -> None:
     assert outcomes(0.0371, 0.5).wait(job_of()).ending == "SCHEDULE"
     owed = outcomes(*[0.5] * 2 * FIRST_EVICTED, 0.5, 0.5)
     endings = [owed.wait(job_of()).ending for _ in range(FIRST_EVICTED + 1)]
-    assert [number for number, ending in enumerate(endings, 1) if ending == "EVICT"] == [FIRST_EVICTED]
+    assert [number for number, ending in enumerate(endings, 1) if ending == "EVICT"] == [
+        FIRST_EVICTED
+    ]
 
 
 def test_chances_of_a_task() -> None:
-    assert [outcomes(0.5).retry(tries) for tries in (0, 1, 9, 20)] == [n * 75 * SECOND for n in (1, 2, 10, 10)]
+    assert [outcomes(0.5).retry(tries) for tries in (0, 1, 9, 20)] == [
+        n * 75 * SECOND for n in (1, 2, 10, 10)
+    ]
     scaled = job_of(scaling="FULLY_AUTOMATED")
     assert [outcomes(0.099).is_updated(scaled), outcomes(0.1).is_updated(scaled)] == [True, False]
-    assert [outcomes(2e-4).is_updated(job_of()), outcomes(4e-4).is_updated(job_of())] == [True, False]
+    assert [outcomes(2e-4).is_updated(job_of()), outcomes(4e-4).is_updated(job_of())] == [
+        True,
+        False,
+    ]
     assert outcomes(0.5).scale() == 1.0
     assert [outcomes(0.19, 3.6).overrun(), outcomes(0.2).overrun()] == [4 * SECOND, 0]
-    assert [outcomes(0.19).names_machine("KILL"), outcomes(0.2).names_machine("KILL")] == [False, True]
+    assert [outcomes(0.19).names_machine("KILL"), outcomes(0.2).names_machine("KILL")] == [
+        False,
+        True,
+    ]
     assert outcomes().names_machine("FINISH")
     looping = job_of(is_looping=True)
-    assert [outcomes(0.98).comes_back(looping, "FAIL"), outcomes(0.99).comes_back(looping, "FAIL")] == [True, False]
+    assert [
+        outcomes(0.98).comes_back(looping, "FAIL"),
+        outcomes(0.99).comes_back(looping, "FAIL"),
+    ] == [True, False]
     # At the chance itself, 98.5 %, it does not come back.
     assert not outcomes(LOOPING).comes_back(looping, "FAIL")
     assert not outcomes(0.0).comes_back(job_of(is_looping=True, is_cancelled=True), "FAIL")
@@ -89,7 +110,11 @@ def test_how_a_task_ends_whose_machine_goes() -> None:
 
 def test_tasks_alive_at_the_start_that_end_too_early_are_no_long_ones() -> None:
     # .009 of production end within 7,800 s: whatever is asked for, who is to be long lasts two hours.
-    assert PRODUCTION.lasting(1.0) == PRODUCTION.lasting(7200.0) == 1 - PRODUCTION.residual.below(7200.0)
+    assert (
+        PRODUCTION.lasting(1.0)
+        == PRODUCTION.lasting(7200.0)
+        == 1 - PRODUCTION.residual.below(7200.0)
+    )
 
 
 class Log:
@@ -112,7 +137,9 @@ class Log:
         self.events.append(("usage", task.index, usage_end))
 
 
-def lifecycle(*numbers: float, end: int = 10**9, profile: Any = GOOGLE_2019) -> tuple[Lifecycle, Log]:
+def lifecycle(
+    *numbers: float, end: int = 10**9, profile: Any = GOOGLE_2019
+) -> tuple[Lifecycle, Log]:
     life, log = Lifecycle.__new__(Lifecycle), Log()
     life.clock, life.log, life.profile = Clock(end), log, profile  # type: ignore[assignment]
     life.outcomes = Outcomes(GOOGLE_2011, Scripted(*numbers))
@@ -126,7 +153,12 @@ def test_a_cancelled_job_loses_who_runs_and_who_waits() -> None:
     life, log = lifecycle(0.5, 0.5, 0.0, 0.0)
     job = job_of(3, id=7)
     job.worst = 0
-    job.tasks[0].machine, job.tasks[0].state, job.tasks[1].state, job.tasks[2].state = 0, "SCHEDULE", "ENABLE", "FAIL"
+    job.tasks[0].machine, job.tasks[0].state, job.tasks[1].state, job.tasks[2].state = (
+        0,
+        "SCHEDULE",
+        "ENABLE",
+        "FAIL",
+    )
     life._cancel(job)
     assert log.events == [("usage", 0, 0), ("KILL", 0, 0), ("KILL", 1, -1)]
     assert (job.alive, job.is_cancelled) == (1, True)
@@ -165,7 +197,11 @@ def test_a_held_job_follows_another_or_waits_a_while() -> None:
     relations.random = Scripted(0.4, 7.4)
     later = job_of(id=3)
     relations._hold(later, [other])
-    assert (later.is_held, later.after, at) == (True, None, [(5 + round(7.4 * SECOND), "release", later)])
+    assert (later.is_held, later.after, at) == (
+        True,
+        None,
+        [(5 + round(7.4 * SECOND), "release", later)],
+    )
     # Where there is none to follow nothing is drawn for it.
     relations.random = Scripted(2.0)
     relations._hold(job_of(id=4), [])
@@ -201,7 +237,10 @@ def test_the_end_of_a_job_releases_its_followers_and_kills_its_children() -> Non
 
 def planned(life: Lifecycle) -> list[tuple[Any, ...]]:
     """Return what is ahead: when, what, and its arguments after the task."""
-    return [(time, action.__name__, *arguments[1:]) for time, _, action, arguments in sorted(life.clock._heap)]
+    return [
+        (time, action.__name__, *arguments[1:])
+        for time, _, action, arguments in sorted(life.clock._heap)
+    ]
 
 
 def test_a_wait_ends_as_drawn_and_may_be_updated_halfway() -> None:
@@ -247,7 +286,10 @@ def test_a_run_ends_as_drawn_and_may_be_updated_halfway() -> None:
         assert log.events == [("SCHEDULE", 7), *[("SCHEDULE", 0, 5), ("begins", 0)] * 2]
         assert job.is_scheduled
         ends, updates = since + 9000 * SECOND, since + 4500 * SECOND
-        assert planned(life) == [(updates, "_update", 0, "UPDATE_RUNNING")] * 2 + [(ends, "finish", 0, "FAIL")] * 2
+        assert (
+            planned(life)
+            == [(updates, "_update", 0, "UPDATE_RUNNING")] * 2 + [(ends, "finish", 0, "FAIL")] * 2
+        )
 
 
 def test_only_those_who_may_evict_do() -> None:

@@ -52,7 +52,9 @@ def test_sums_look_as_normal_as_in_table_1(large, n: int, rate: float) -> None: 
     for _ in range(150):
         chosen = rng.choice(len(large), n, replace=False)
         length = np.diff(large.offsets)[chosen, None]
-        inst = large.inst[large.offsets[chosen, None] + (rng.random((n, 10_000)) * length).astype(np.int64)]
+        inst = large.inst[
+            large.offsets[chosen, None] + (rng.random((n, 10_000)) * length).astype(np.int64)
+        ]
         total = np.sort((inst.sum(axis=0) - inst.sum(axis=0).mean()) / inst.sum(axis=0).std(ddof=1))
         log_cdf, log_sf = stats.norm.logcdf(total), stats.norm.logsf(total)
         i = np.arange(1, len(total) + 1)
@@ -69,7 +71,14 @@ def test_same_seed_same_pool() -> None:
 def test_no_job_has_more_than_a_hundredth_of_the_pool_or_fifty_tasks() -> None:
     """Where all jobs would be of a thousand tasks; the last one has what is left."""
     every = SimpleNamespace(zipf=lambda exponent, size: np.full(size, 1000))
-    for n, most, jobs in ((99, 1, 99), (199, 1, 199), (200, 2, 100), (299, 2, 150), (5000, 50, 100), (5100, 50, 102)):
+    for n, most, jobs in (
+        (99, 1, 99),
+        (199, 1, 199),
+        (200, 2, 100),
+        (299, 2, 150),
+        (5000, 50, 100),
+        (5100, 50, 102),
+    ):
         sizes = _job_sizes(n, every)  # type: ignore[arg-type]
         assert (max(sizes), len(sizes), sum(sizes)) == (most, jobs, n)
 

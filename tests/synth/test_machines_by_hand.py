@@ -18,7 +18,9 @@ from tests.synth.scripted import GOOGLE_2011, Scripted, job_of
 
 
 def test_machines_have_their_shapes_by_largest_remainder_and_ids_like_the_real_ones() -> None:
-    profile = SimpleNamespace(shapes=[("a", 1.0, 1.0, 60), ("b", 0.5, 0.5, 25), ("c", 0.25, 1.0, 15)], taken=())
+    profile = SimpleNamespace(
+        shapes=[("a", 1.0, 1.0, 60), ("b", 0.5, 0.5, 25), ("c", 0.25, 1.0, 15)], taken=()
+    )
     found = draw_machines(profile, 10, 3)  # type: ignore[arg-type]
     # 6, 2.5 and 1.5: of two equal remainders the first one gets the machine.
     assert [found.platform.count(name) for name in "abc"] == [6, 3, 1]
@@ -38,15 +40,22 @@ def test_a_machine_comes_back_after_it_went_and_nothing_happens_to_it_meanwhile(
         assert mine[0] == ("ADD", 0)
         assert len(mine) > 20
         for (before, since), (kind, time) in pairwise(mine):
-            assert (before == "REMOVE") == (kind == "ADD"), "only what went comes back, and nothing else happens to it"
+            assert (before == "REMOVE") == (kind == "ADD"), (
+                "only what went comes back, and nothing else happens to it"
+            )
             # The published downtimes are from 2 s to 1,044,366 s.
             assert before != "REMOVE" or 2 * SECOND <= time - since <= 1_044_367 * SECOND
         assert mine[-1][1] < end
 
 
-def test_a_part_has_the_attributes_that_change_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_has_the_attributes_that_change_before_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     bounds = [TRACE_START + part * 300 * SECOND for part in range(3)]
-    changes = [AttributeEvent(time, 0, "name", "value") for time in (0, bounds[1] - 1, bounds[1], bounds[2] - 1)]
+    changes = [
+        AttributeEvent(time, 0, "name", "value")
+        for time in (0, bounds[1] - 1, bounds[1], bounds[2] - 1)
+    ]
     monkeypatch.setattr(simulation, "attribute_events", lambda machines, end, seed: changes)
     cell = simulation.Simulation(GOOGLE_2011, draw_machines(GOOGLE_2011, 1, 1), 1 / 6, 1, bounds)
     # What changes when the second part begins is of the second.
@@ -55,7 +64,14 @@ def test_a_part_has_the_attributes_that_change_before_its_end(monkeypatch: pytes
 
 def scheduler(count: int, *numbers: float, cpu: float = 1.0) -> Scheduler:
     ones = np.ones(count)
-    machines = Machines(np.arange(count), ("a",) * count, ones * cpu, ones, np.arange(count), np.ones((count, 8), int))
+    machines = Machines(
+        np.arange(count),
+        ("a",) * count,
+        ones * cpu,
+        ones,
+        np.arange(count),
+        np.ones((count, 8), int),
+    )
     return Scheduler(machines, Scripted(*numbers))
 
 

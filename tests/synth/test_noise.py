@@ -29,4 +29,6 @@ def test_a_drifting_noise_changes_slowly_and_a_stationary_one_at_once() -> None:
     """Neighbours share .92 · 17/18 + .03 · 143/144 + .03 · 3/4 = .921 of the variance, or .20 · 3/4 = .15."""
     for row, shared in ((1, 0.921), (0, 0.15)):
         z = np.array([_values(key, row, list(range(2, 402))) for key in range(200)])
-        assert np.corrcoef(z[:, 1:].ravel(), z[:, :-1].ravel())[0, 1] == pytest.approx(shared, abs=0.02)
+        assert np.corrcoef(z[:, 1:].ravel(), z[:, :-1].ravel())[0, 1] == pytest.approx(
+            shared, abs=0.02
+        )

@@ -18,7 +18,13 @@ from tests.synth.reading import read_lines
 def test_2019_writes_integers_as_strings_and_leaves_nulls_out(clean_2019: Any) -> None:
     folder = clean_2019.folder
     line = json.loads(read_lines(folder / "instance_usage-000000000000.json.gz")[0])
-    assert list(line)[:5] == ["start_time", "end_time", "collection_id", "instance_index", "machine_id"]
+    assert list(line)[:5] == [
+        "start_time",
+        "end_time",
+        "collection_id",
+        "instance_index",
+        "machine_id",
+    ]
     assert all(isinstance(line[k], str) for k in list(line)[:8])
     assert len(line["cpu_usage_distribution"]) == 11
     assert len(line["tail_cpu_usage_distribution"]) == 9
@@ -32,7 +38,9 @@ def test_2019_writes_integers_as_strings_and_leaves_nulls_out(clean_2019: Any) -
 def test_usage_columns_that_are_not_simulated_are_left_out() -> None:
     usage = dialect("2019").tables["instance_usage"]
     for name in ("energy", "average_usage.energy"):
-        more = replace(usage, fields=(*usage.fields[:9], RawField(name, "energy"), *usage.fields[9:]))
+        more = replace(
+            usage, fields=(*usage.fields[:9], RawField(name, "energy"), *usage.fields[9:])
+        )
         assert json_layout(more) == json_layout(usage)
 
 
@@ -51,7 +59,9 @@ def test_percentiles_rise_and_enclose_the_sample(clean_2019: Any) -> None:
 
 def test_2019_has_what_2011_has_not(tmp_path: Path) -> None:
     """Queue, parents, predecessors, alloc sets with tasks inside, scaling, schedulers, constraints."""
-    raw = generate(tmp_path / "raw", "2019", 40, 10, 3, tables=("collection_events", "instance_events"))
+    raw = generate(
+        tmp_path / "raw", "2019", 40, 10, 3, tables=("collection_events", "instance_events")
+    )
     ingest([raw], tmp_path / "store", IngestOptions(jobs=1))
     t = borgtrace.open(tmp_path / "store").tables
     events = t.collection_events.to_pyarrow().to_pandas()
@@ -90,7 +100,9 @@ def test_an_alloc_instance_uses_at_least_what_its_task_does(clean_2019: Any) -> 
         ],
         rname="{name}_alloc",
     )
-    found = pairs.select("average_cpu", "average_cpu_alloc", "machine_id", "machine_id_alloc").to_pandas()
+    found = pairs.select(
+        "average_cpu", "average_cpu_alloc", "machine_id", "machine_id_alloc"
+    ).to_pandas()
     assert len(found) > 100
     assert (found.average_cpu_alloc >= found.average_cpu).all()
     assert (found.machine_id == found.machine_id_alloc).all()

@@ -38,7 +38,9 @@ def test_tasks_of_different_jobs_correlate_by_the_factor(factor: float) -> None:
 
 
 def test_the_factor_replaces_a_part_of_the_variance() -> None:
-    alone, together = (draw_long_tasks(300, 3, shared_factor=f, windows=WINDOWS) for f in (0.0, 0.4))
+    alone, together = (
+        draw_long_tasks(300, 3, shared_factor=f, windows=WINDOWS) for f in (0.0, 0.4)
+    )
     assert np.array_equal(alone.request, together.request)
     # Means of four weeks of a factor of 448 values: √.4 ÷ √448 = 3 % of a deviation, which is at most the mean.
     for before, after in zip(alone.moments(), together.moments(), strict=True):
@@ -47,7 +49,10 @@ def test_the_factor_replaces_a_part_of_the_variance() -> None:
 
 def test_a_cell_has_the_factor_in_its_usage_and_names_it(tmp_path: Path) -> None:
     options = {"machines": 6, "hours": 6, "seed": 4, "anomalies": False}
-    plain, shared = generate(tmp_path / "a", **options), generate(tmp_path / "b", **options, shared_factor=0.5)
+    plain, shared = (
+        generate(tmp_path / "a", **options),
+        generate(tmp_path / "b", **options, shared_factor=0.5),
+    )
     assert json.loads((shared / "truth.json").read_text())["parameters"]["shared_factor"] == 0.5
     # Events come before usage, which alone changes.
     for name in ("task_events", "job_events"):
@@ -61,7 +66,9 @@ def test_a_cell_has_the_factor_in_its_usage_and_names_it(tmp_path: Path) -> None
 def total_deviation(folder: Path) -> float:
     """Return the relative deviation of the CPU of all tasks together, over the windows of 300 s."""
     rows = read_rows(folder, "task_usage")
-    whole = [(int(row[0]), float(row[5])) for row in rows if int(row[1]) - int(row[0]) == 300_000_000]
+    whole = [
+        (int(row[0]), float(row[5])) for row in rows if int(row[1]) - int(row[0]) == 300_000_000
+    ]
     starts, cpu = np.array([start for start, _ in whole]), np.array([mean for _, mean in whole])
     total = np.bincount((starts - starts.min()) // 300_000_000, cpu)[1:-1]
     return float(total.std() / total.mean())
@@ -88,13 +95,17 @@ def test_constraints_are_for_the_share_that_is_asked_for(tmp_path: Path, share: 
     assert bool(rows) == (share > 0)
     assert json.loads((out / "truth.json").read_text())["parameters"]["constrained"] == share
     # A job draws constraints that too few machines meet, and keeps none: not quite all have some.
-    jobs = {line.split(",")[2] for path in (out / "task_events").iterdir() for line in read_lines(path)}
+    jobs = {
+        line.split(",")[2] for path in (out / "task_events").iterdir() for line in read_lines(path)
+    }
     assert len({line.split(",")[1] for line in rows}) >= 0.7 * share * len(jobs)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1])
 def test_a_share_of_constrained_jobs_is_one(tmp_path: Path, share: float) -> None:
-    with pytest.raises(UsageError, match=f"--constrained: not a share: expected 0 to 1, got {share}"):
+    with pytest.raises(
+        UsageError, match=f"--constrained: not a share: expected 0 to 1, got {share}"
+    ):
         generate(tmp_path / "x", constrained=share)
 
 

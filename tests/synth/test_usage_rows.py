@@ -24,13 +24,23 @@ from tests.synth.reading import read_lines, read_rows
 CPI, MAI = "cycles_per_instruction", "memory_accesses_per_instruction"
 
 
-def test_missing_records_leave_the_others_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_records_leave_the_others_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also the first record of a window: the rows after it keep their own times."""
     made: dict[bool, list[str]] = {}
     monkeypatch.setitem(PUBLISHED, "2011", FaultRates(missing_usage=0.5))
     for anomalies in (False, True):
-        out = generate(tmp_path / str(anomalies), machines=3, hours=2, tables=("task_usage",), anomalies=anomalies)
-        made[anomalies] = [line for part in sorted(out.glob("task_usage/*")) for line in read_lines(part)]
+        out = generate(
+            tmp_path / str(anomalies),
+            machines=3,
+            hours=2,
+            tables=("task_usage",),
+            anomalies=anomalies,
+        )
+        made[anomalies] = [
+            line for part in sorted(out.glob("task_usage/*")) for line in read_lines(part)
+        ]
     assert 0.4 < len(made[True]) / len(made[False]) < 0.6
     assert set(made[True]) < set(made[False])
     assert made[True] == [line for line in made[False] if line in set(made[True])]
@@ -58,7 +68,10 @@ def test_windows_are_the_executions_cut_at_the_grid() -> None:
     assert start.max() < 4200
     for i in range(len(windows.executions)):
         mine = np.flatnonzero(execution == i)
-        since, until = max(int(windows.executions["start"][i]), 600), int(windows.executions["end"][i])
+        since, until = (
+            max(int(windows.executions["start"][i]), 600),
+            int(windows.executions["end"][i]),
+        )
         if len(mine):
             assert start[mine[0]] == since
             assert (end[mine[:-1]] == start[mine[1:]]).all()
@@ -76,15 +89,32 @@ def test_windows_by_hand() -> None:
         (100, 600),  # ended with the part before
         strict=True,
     )
-    assert _cut(executions, 600, 1000).tolist() == [(1, 600, 650), (0, 650, 900), (0, 900, 1200), (3, 900, 1150)]
+    assert _cut(executions, 600, 1000).tolist() == [
+        (1, 600, 650),
+        (0, 650, 900),
+        (0, 900, 1200),
+        (3, 900, 1150),
+    ]
     assert _cut(executions[:0], 600, 1000).tolist() == []
 
 
 @pytest.mark.parametrize(
     ("rates", "has_counters", "start", "expected", "counted"),
     [
-        ({}, True, 899, {"average_cpu": 0.5, CPI: 2.0, MAI: 2.0, "mean_disk_io_time": 2.0}, (0, 0, 0)),
-        ({}, True, 900, {"mean_disk_io_time": -1.0, "maximum_disk_io_time": -1.0, CPI: 2.0}, (0, 0, 0)),
+        (
+            {},
+            True,
+            899,
+            {"average_cpu": 0.5, CPI: 2.0, MAI: 2.0, "mean_disk_io_time": 2.0},
+            (0, 0, 0),
+        ),
+        (
+            {},
+            True,
+            900,
+            {"mean_disk_io_time": -1.0, "maximum_disk_io_time": -1.0, CPI: 2.0},
+            (0, 0, 0),
+        ),
         ({}, False, 0, {CPI: -1.0, MAI: -1.0, "mean_disk_io_time": 2.0}, (0, 0, 0)),
         ({"bad_counters": 1.0}, False, 0, {MAI: 3.0, "average_cpu": 0.5}, (0, 1, 0)),
         ({"above_one": 1.0}, True, 0, {CPI: 2.0}, (1, 0, 0)),
@@ -92,11 +122,17 @@ def test_windows_by_hand() -> None:
     ],
 )
 def test_faults_of_a_record(
-    rates: dict[str, float], has_counters: bool, start: int, expected: dict[str, float], counted: tuple[int, ...]
+    rates: dict[str, float],
+    has_counters: bool,
+    start: int,
+    expected: dict[str, float],
+    counted: tuple[int, ...],
 ) -> None:
     line, faults = np.full(36, 2.0).view(MEASURED)[0], np.zeros(4, dtype=np.int64)
     line["average_cpu"] = 0.5
-    inject(np.uint64(12345), FaultRates(disk_io_until=900, **rates), has_counters, start, line, faults)
+    inject(
+        np.uint64(12345), FaultRates(disk_io_until=900, **rates), has_counters, start, line, faults
+    )
     assert {column: line[column] for column in expected} == expected
     assert tuple(faults[1:]) == counted
     if counted[0]:
@@ -108,8 +144,20 @@ def test_faults_of_a_record(
 
 def test_rows_of_2011_have_codes_and_empty_fields() -> None:
     rows = RawRows(GOOGLE_2011, GOOGLE_2011.tables["task_events"])
-    row = {"time": 7, "collection_id": 3, "instance_index": 0, "type": "SCHEDULE", "machine_id": 5, "user": "u="}
-    row |= {"scheduling_class": 2, "priority": 9, "cpu_request": 0.0625, "missing_type": "EXISTS_BUT_NO_CREATION"}
+    row = {
+        "time": 7,
+        "collection_id": 3,
+        "instance_index": 0,
+        "type": "SCHEDULE",
+        "machine_id": 5,
+        "user": "u=",
+    }
+    row |= {
+        "scheduling_class": 2,
+        "priority": 9,
+        "cpu_request": 0.0625,
+        "missing_type": "EXISTS_BUT_NO_CREATION",
+    }
     assert rows.csv_line(row) == "7,2,3,0,5,1,u=,2,9,0.0625,,,\n"
     row |= {"needs_different_machine": False, "missing_type": None, "disk_request": 0.0}
     assert rows.csv_line(row) == "7,,3,0,5,1,u=,2,9,0.0625,,0,0\n"
@@ -117,12 +165,21 @@ def test_rows_of_2011_have_codes_and_empty_fields() -> None:
 
 def test_records_of_2019_leave_nothing_but_numbers_for_no_alloc() -> None:
     rows = RawRows(GOOGLE_2019, GOOGLE_2019.tables["instance_events"])
-    row = {"time": 7, "type": "SCHEDULE", "collection_id": 3, "collection_type": "JOB", "instance_index": 0}
+    row = {
+        "time": 7,
+        "type": "SCHEDULE",
+        "collection_id": 3,
+        "collection_type": "JOB",
+        "instance_index": 0,
+    }
     assert rows.record(row) == {
         **{"time": 7, "type": 3, "collection_id": 3, "collection_type": 0},
         **{"alloc_collection_id": 0, "instance_index": 0, "alloc_instance_index": -1},
     }
-    row |= {"constraints": [{"name": "n", "value": "1", "relation": "LESS_THAN"}], "cpu_request": 0.5}
+    row |= {
+        "constraints": [{"name": "n", "value": "1", "relation": "LESS_THAN"}],
+        "cpu_request": 0.5,
+    }
     line = rows.json_line(row)
     assert '"resource_request":{"cpus":0.5}' in line
     assert line.endswith(',"constraint":[{"name":"n","value":"1","relation":"2"}]}\n')
@@ -146,10 +203,20 @@ def test_layouts_name_what_stands_before_each_number() -> None:
 
 @pytest.mark.parametrize(
     ("machines", "hours", "usage", "events"),
-    [(10, 1.0, 2, 2), (1000, 1.0, 2, 2), (2500, 1.0, 3, 2), (100, 30.0, 3, 2), (12_500, 1.0, 13, 3)],
+    [
+        (10, 1.0, 2, 2),
+        (1000, 1.0, 2, 2),
+        (2500, 1.0, 3, 2),
+        (100, 30.0, 3, 2),
+        (12_500, 1.0, 13, 3),
+    ],
 )
 def test_shards_grow_with_the_rows(machines: int, hours: float, usage: int, events: int) -> None:
     """320 rows per machine and hour, 300,000 a shard, at least two; a quarter as many of events."""
     shards = Options("2019", machines, hours).shards
-    assert (shards["instance_usage"], shards["instance_events"], shards["collection_events"]) == (usage, events, 1)
+    assert (shards["instance_usage"], shards["instance_events"], shards["collection_events"]) == (
+        usage,
+        events,
+        1,
+    )
     assert Options("2011", machines, hours).shards == {}

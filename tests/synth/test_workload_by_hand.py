@@ -16,7 +16,16 @@ from borgtrace.synth.event_log import CollectionEvent, InstanceEvent
 from borgtrace.synth.event_rows import collection_row, instance_row
 from borgtrace.synth.jobs import Job
 from borgtrace.synth.workload import LARGE, Arrivals
-from tests.synth.scripted import BEB, FREE, GOOGLE_2011, GOOGLE_2019, OTHER, Scripted, job_of, workload
+from tests.synth.scripted import (
+    BEB,
+    FREE,
+    GOOGLE_2011,
+    GOOGLE_2019,
+    OTHER,
+    Scripted,
+    job_of,
+    workload,
+)
 
 
 def arrivals(*numbers: float) -> Arrivals:
@@ -35,7 +44,9 @@ def test_the_season_is_a_day_and_a_week_and_how_busy_the_hour_is() -> None:
         (1 + 0.15 * math.cos(2 * math.pi * 10 / 24)) * (1.1 - 0.2 * 0.8487), rel=0.01
     )
     # Half a week on it is at its bottom.
-    assert found._season(147.0) == pytest.approx(3 * 0.9 * (1 + 0.15 * math.cos(2 * math.pi * 142 / 24)))
+    assert found._season(147.0) == pytest.approx(
+        3 * 0.9 * (1 + 0.15 * math.cos(2 * math.pi * 142 / 24))
+    )
     assert found._season(1.9) / found._season(1.9 - 1e-9) == pytest.approx(1, abs=1e-6)
 
 
@@ -77,11 +88,23 @@ def test_an_alloc_set_is_somewhat_larger_than_its_job() -> None:
     host = cell.alloc_set(guest)
     assert host.is_alloc_set
     assert (host.guest, guest.host) == (guest, host)
-    assert (host.cpu, host.memory) == (pytest.approx(1.3 * guest.cpu), pytest.approx(1.4 * guest.memory))
-    assert (host.wave, host.phase, host.user, host.is_looping, host.constraints) == (0.5, 1.5, 77, False, ())
+    assert (host.cpu, host.memory) == (
+        pytest.approx(1.3 * guest.cpu),
+        pytest.approx(1.4 * guest.memory),
+    )
+    assert (host.wave, host.phase, host.user, host.is_looping, host.constraints) == (
+        0.5,
+        1.5,
+        77,
+        False,
+        (),
+    )
     assert (guest.constraints, guest.allowed, guest.different) == ((), None, False)
     for mine, inside in zip(host.tasks, guest.tasks, strict=True):
-        assert (mine.level, mine.kind) == (pytest.approx(min(1.08 * inside.level, 0.5)), inside.kind)
+        assert (mine.level, mine.kind) == (
+            pytest.approx(min(1.08 * inside.level, 0.5)),
+            inside.kind,
+        )
         assert mine.memory == pytest.approx(1.15 * inside.memory)
 
 
@@ -95,7 +118,9 @@ def test_requests_and_use_are_alike_by_their_scores() -> None:
 def test_what_a_task_of_2019_uses_is_a_share_of_its_request() -> None:
     own, other, chances = [2.0], [1.0], [0.95]
     draws = [own, other]
-    rng = SimpleNamespace(standard_normal=lambda n: np.array(draws.pop(0)), random=lambda n: np.array(chances))
+    rng = SimpleNamespace(
+        standard_normal=lambda n: np.array(draws.pop(0)), random=lambda n: np.array(chances)
+    )
     asked = Job(BEB, 1, 0.01, 0.02, 103, 0, False)
     columns = Consumption(GOOGLE_2019, Scripted(0.0), rng).draw(asked, np.array([0.5]))  # type: ignore[arg-type]
     (level,), (memory,), (kind,), (short_kind,), (short_cpu,), (short_memory,) = columns
@@ -113,10 +138,20 @@ def test_only_short_tasks_of_2011_use_little() -> None:
 
 
 def test_rows_of_jobs() -> None:
-    row = collection_row(CollectionEvent(5, "SUBMIT", job_of(different=True, is_batch=True, parent=job_of(id=9))))
-    assert (row["max_per_machine"], row["scheduler"], row["parent_collection_id"]) == (1, "BATCH", 9)
+    row = collection_row(
+        CollectionEvent(5, "SUBMIT", job_of(different=True, is_batch=True, parent=job_of(id=9)))
+    )
+    assert (row["max_per_machine"], row["scheduler"], row["parent_collection_id"]) == (
+        1,
+        "BATCH",
+        9,
+    )
     row = collection_row(CollectionEvent(5, "SUBMIT", job_of(after=job_of(id=8))))
-    assert (row["max_per_machine"], row["scheduler"], row["start_after_collection_ids"]) == (None, "DEFAULT", [8])
+    assert (row["max_per_machine"], row["scheduler"], row["start_after_collection_ids"]) == (
+        None,
+        "DEFAULT",
+        [8],
+    )
     assert row["parent_collection_id"] is None
 
 
@@ -144,5 +179,8 @@ def test_places_at_the_ends_of_a_class_stay_inside_it() -> None:
 def test_an_update_asks_for_no_more_than_the_largest_machine() -> None:
     for cpu, memory, asked in ((0.75, 0.25, (1.0, 0.375)), (0.25, 0.75, (0.375, 1.0))):
         task = job_of(cpu=cpu, memory=memory).tasks[0]
-        row = instance_row(InstanceEvent(TRACE_START, "UPDATE_PENDING", task, "SUBMIT", scale=1.5), workload().machines)
+        row = instance_row(
+            InstanceEvent(TRACE_START, "UPDATE_PENDING", task, "SUBMIT", scale=1.5),
+            workload().machines,
+        )
         assert (row["cpu_request"], row["memory_request"]) == asked

@@ -47,7 +47,9 @@ class Made:
         """Return the tables a question reads: of the store, or of the rows typed under canonical names."""
         path = self.store(steps) if steps else triple.path
         if path not in self._tables:
-            self._tables[path] = EngineTables.of(path) if steps else tiny(triple.dialect, **triple.rows())
+            self._tables[path] = (
+                EngineTables.of(path) if steps else tiny(triple.dialect, **triple.rows())
+            )
         return self._tables[path]
 
     def _make(self, steps: tuple[Section, ...]) -> Path:
@@ -74,7 +76,10 @@ class Made:
 def _options(lines: list[str]) -> IngestOptions:
     given = dict(part.split("=", 1) for line in lines for part in line.split())
     return IngestOptions(
-        **{"jobs": 1, **{name: text if name == "cell" else value(text) for name, text in given.items()}}
+        **{
+            "jobs": 1,
+            **{name: text if name == "cell" else value(text) for name, text in given.items()},
+        }
     )
 
 
@@ -113,7 +118,9 @@ def test_triple(triple: Triple, place: int, made: Callable[[Triple], Made]) -> N
     wanted = expected(section)
     found = _ASK[kind](made(triple), triple, triple.upto(place), arguments.strip())
     if kind == "table":
-        found = sorted(found, key=lambda row: [(row[name] is not None, row[name]) for name in wanted.names])
+        found = sorted(
+            found, key=lambda row: [(row[name] is not None, row[name]) for name in wanted.names]
+        )
     assert [tuple(row[name] for name in wanted.names) for row in found] == [
         tuple(_like(cell, row, name) for name, cell in zip(wanted.names, cells, strict=True))
         for cells, row in zip(wanted.rows, [*found, *[{}] * len(wanted.rows)], strict=False)
@@ -125,8 +132,14 @@ def _like(cell: str, row: dict[str, Any], name: str) -> Any:
     if isinstance(row.get(name), str):
         return None if cell == "-" else cell
     meant = value(cell)
-    is_number = isinstance(meant, float | list) or (isinstance(row.get(name), float) and isinstance(meant, int))
-    return pytest.approx(meant, rel=1e-6, nan_ok=True) if is_number and not isinstance(meant, bool) else meant
+    is_number = isinstance(meant, float | list) or (
+        isinstance(row.get(name), float) and isinstance(meant, int)
+    )
+    return (
+        pytest.approx(meant, rel=1e-6, nan_ok=True)
+        if is_number and not isinstance(meant, bool)
+        else meant
+    )
 
 
 def _recipe(made: Made, triple: Triple, steps: tuple[Section, ...], arguments: str) -> Rows:
@@ -136,7 +149,11 @@ def _recipe(made: Made, triple: Triple, steps: tuple[Section, ...], arguments: s
     result = find_recipe(name).run(made.tables(triple, steps), **params)
     assert result.not_applicable is None, result.not_applicable
     keep = dict(part.split("=", 1) for part in shlex.split(kept))
-    return [row for row in result.table.to_pylist() if all(_same(row[key], text) for key, text in keep.items())]
+    return [
+        row
+        for row in result.table.to_pylist()
+        if all(_same(row[key], text) for key, text in keep.items())
+    ]
 
 
 def _same(found: Any, text: str) -> bool:
@@ -165,7 +182,9 @@ def _sql(made: Made, triple: Triple, steps: tuple[Section, ...], query: str) -> 
 def _counters(made: Made, triple: Triple, steps: tuple[Section, ...], _: str) -> Rows:
     counters = borgtrace.open(made.store(steps)).manifest.counters
     return [
-        {"table": table, "reason": reason, "n": n} for table, found in counters.items() for reason, n in found.items()
+        {"table": table, "reason": reason, "n": n}
+        for table, found in counters.items()
+        for reason, n in found.items()
     ]
 
 

@@ -48,7 +48,14 @@ from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, TRACE_START
 
 FOLDER = Path(__file__).parent
 _TIME = re.compile(r"([+@])(\d+(?:\.\d+)?)(us|ms|s|m|h|d)")
-_MICROSECONDS = {"us": 1, "ms": 1_000, "s": 10**6, "m": 60 * 10**6, "h": 3600 * 10**6, "d": 86_400 * 10**6}
+_MICROSECONDS = {
+    "us": 1,
+    "ms": 1_000,
+    "s": 10**6,
+    "m": 60 * 10**6,
+    "h": 3600 * 10**6,
+    "d": 86_400 * 10**6,
+}
 _WORDS = {"-": None, "true": True, "false": False, "before": BEFORE_TRACE, "after": AFTER_TRACE}
 
 
@@ -79,7 +86,9 @@ class Triple:
     @property
     def dialect(self) -> str:
         """Name of the trace format of rows typed under canonical names."""
-        return next((section.arguments for section in self.sections if section.word == "dialect"), "2011")
+        return next(
+            (section.arguments for section in self.sections if section.word == "dialect"), "2011"
+        )
 
     @property
     def questions(self) -> tuple[int, ...]:
@@ -156,6 +165,10 @@ def _typed(section: Section) -> Iterator[dict[str, Any]]:
     columns = {name: TABLES[section.arguments].column(name) for name in table.names}
     for row in table.rows:
         yield {
-            name: None if cell == "-" else cell if columns[name].type in ("string", "enum") else value(cell)
+            name: None
+            if cell == "-"
+            else cell
+            if columns[name].type in ("string", "enum")
+            else value(cell)
             for name, cell in zip(table.names, row, strict=True)
         }

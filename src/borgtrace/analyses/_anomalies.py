@@ -122,6 +122,8 @@ def _anomaly(code: str, described: Mapping[str, str]) -> Anomaly:
     return Anomaly(code, **{name: text.format(**limits) for name, text in described.items()})
 
 
-_DESCRIBED = tomllib.loads(files("borgtrace.analyses").joinpath("anomalies.toml").read_text("utf-8"))
+_DESCRIBED = tomllib.loads(
+    files("borgtrace.analyses").joinpath("anomalies.toml").read_text("utf-8")
+)
 ANOMALIES = {code: _anomaly(code, described) for code, described in _DESCRIBED.items()}
 """All anomalies by code."""

@@ -92,7 +92,9 @@ def collection_ends(attempts: ir.Table) -> ir.Table:
         place=ibis.row_number().over(group_by="collection_id", order_by=ibis.desc("attempt")),
         started=attempts.schedule_time.min().over(group_by="collection_id"),
     )
-    return numbered.filter(numbered.place == 0).select("collection_id", "end_time", "end_type", schedule_time="started")
+    return numbered.filter(numbered.place == 0).select(
+        "collection_id", "end_time", "end_type", schedule_time="started"
+    )
 
 
 def duration_sums(tables: Tables, length: int, origin: int = 0) -> dict[str, ir.Table]:
@@ -117,8 +119,12 @@ def duration_sums(tables: Tables, length: int, origin: int = 0) -> dict[str, ir.
     return {name: _duration_sums(tasks, *pair, length, origin) for name, pair in pairs.items()}
 
 
-def _duration_sums(tasks: ir.Table, duration: ir.Column, at: ir.Column, length: int, origin: int) -> ir.Table:
+def _duration_sums(
+    tasks: ir.Table, duration: ir.Column, at: ir.Column, length: int, origin: int
+) -> ir.Table:
     timed = tasks.select(duration=duration, period=period(at, length, origin), at=at)
     # A wait is known only where it lies within the trace as a whole (see `attempts`).
     timed = timed.filter(timed.duration.notnull() & (timed.at >= origin))
-    return timed.group_by("period").aggregate(total=timed.duration.sum().cast("int64"), n=timed.count())
+    return timed.group_by("period").aggregate(
+        total=timed.duration.sum().cast("int64"), n=timed.count()
+    )

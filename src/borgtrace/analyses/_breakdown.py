@@ -55,7 +55,9 @@ def sum_by_group(
         What is added up, expressions over `attempts`, by name.
     """
     rows = named(tables, attempts.mutate(**numbers))
-    sums = rows.group_by(["tier", "class_"]).aggregate(**{name: int_sum(rows[name]) for name in numbers})
+    sums = rows.group_by(["tier", "class_"]).aggregate(
+        **{name: int_sum(rows[name]) for name in numbers}
+    )
     totals: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     for row in tables.fetch(sums, stage).to_pylist():
         for cut in cuts(row["tier"], row["class_"]):
@@ -63,7 +65,9 @@ def sum_by_group(
     return totals
 
 
-def count_by_group(tables: Tables, attempts: ir.Table, value: ir.Value, stage: str, *by: str) -> Groups:
+def count_by_group(
+    tables: Tables, attempts: ir.Table, value: ir.Value, stage: str, *by: str
+) -> Groups:
     """Count values of attempts by (grouping, group, `by` …); see :func:`fetch_counts`.
 
     Parameters

@@ -19,7 +19,8 @@ def mixed_requests(tables: Tables) -> ibis.Table:
     jobs = events.group_by("collection_id").aggregate(several=index.max() > index.min(), **columns)
     differs = (jobs.cpu_request | jobs.memory_request).fill_null(False)
     return jobs.aggregate(
-        mixed_requests__n=jobs.count(where=jobs.several & differs), mixed_requests__of=jobs.count(where=jobs.several)
+        mixed_requests__n=jobs.count(where=jobs.several & differs),
+        mixed_requests__of=jobs.count(where=jobs.several),
     )
 
 

@@ -33,9 +33,13 @@ class Units:
     @classmethod
     def of(cls, tables: Tables) -> Units:
         """Number the jobs and machines of a store by their ids."""
-        events = tables.collection_events.select("collection_id").union(tables.instance_events.select("collection_id"))
+        events = tables.collection_events.select("collection_id").union(
+            tables.instance_events.select("collection_id")
+        )
         jobs = tables.fetch(events.distinct(), "jobs_of_events")["collection_id"].to_numpy()
-        machines = tables.fetch(tables.machine_events.select("machine_id").distinct(), "machine_ids")
+        machines = tables.fetch(
+            tables.machine_events.select("machine_id").distinct(), "machine_ids"
+        )
         return cls(np.sort(jobs), np.sort(machines["machine_id"].to_numpy()))
 
     def __len__(self) -> int:
@@ -145,7 +149,9 @@ def ended_within(run: Numbers, has_ended: Flags, job: Index, limit: float) -> Me
     def value(weights: Numbers) -> float:
         w = weights[jobs]
         at_risk = np.cumsum(w[::-1])[::-1][:upto]
-        hazard = np.divide(w[:upto] * ended[:upto], at_risk, out=np.zeros(upto), where=at_risk > 0.0)
+        hazard = np.divide(
+            w[:upto] * ended[:upto], at_risk, out=np.zeros(upto), where=at_risk > 0.0
+        )
         return float(1.0 - np.prod(1.0 - np.minimum(hazard, 1.0)))
 
     return value
@@ -170,7 +176,11 @@ def moment(mean: Numbers, deviation: Numbers, job: Index, which: str) -> Measure
         w = w / w.sum() if w.sum() else w
         average, spread = float(w @ mean), float(w @ deviation)
         variance = float(w @ (mean - average) ** 2)
-        slope = float(w @ ((mean - average) * (deviation - spread))) / variance if variance else float("nan")
+        slope = (
+            float(w @ ((mean - average) * (deviation - spread))) / variance
+            if variance
+            else float("nan")
+        )
         return {
             "mean": average,
             "deviation": spread,

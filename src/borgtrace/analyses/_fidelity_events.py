@@ -19,7 +19,15 @@ from borgtrace.schema.time import BEFORE_TRACE, HOUR, SECOND, TRACE_START
 TIERS = ("free", "other", "production")
 _KEY = (*TASK, "begin_time")
 _READ = (
-    *("submit_time", "enable_time", "schedule_time", "end_time", "end_type", "left_time", "next_time"),
+    *(
+        "submit_time",
+        "enable_time",
+        "schedule_time",
+        "end_time",
+        "end_type",
+        "left_time",
+        "next_time",
+    ),
     *("cpu_request", "memory_request", "priority", "scheduling_class", "machine_id"),
 )
 
@@ -53,11 +61,15 @@ def read_events(tables: Tables) -> Events:
         name=first.collection_logical_name.min(),
     )
     jobs = weighted.fetch_sorted(tables, arrived, "jobs", ("collection_id",))
-    changes = tables.machine_events.select("machine_id", "time", "type", "cpu_capacity", "memory_capacity")
+    changes = tables.machine_events.select(
+        "machine_id", "time", "type", "cpu_capacity", "memory_capacity"
+    )
     machines = weighted.fetch_sorted(tables, changes, "machines", ("machine_id", "time"))
     NotApplicable.unless(found.num_rows, "the store holds no attempts")
     last = float(np.nanmax(times(found, "begin_time"), initial=float(BEFORE_TRACE)))
-    jobs, machines = (table.filter(pc.less_equal(table["time"], int(last))) for table in (jobs, machines))
+    jobs, machines = (
+        table.filter(pc.less_equal(table["time"], int(last))) for table in (jobs, machines)
+    )
     return Events(found, jobs, machines, last)
 
 
@@ -79,7 +91,9 @@ def event_measures(events: Events, units: Units) -> Measures:
 def _capacity(machines: pa.Table) -> tuple[int, dict[str, float]]:
     """Number of machines at the start, and what they have."""
     present = (column(machines, "time") == BEFORE_TRACE) & (words(machines, "type") == "ADD")
-    total = {r: float(np.nansum(column(machines, f"{r}_capacity")[present])) for r in ("cpu", "memory")}
+    total = {
+        r: float(np.nansum(column(machines, f"{r}_capacity")[present])) for r in ("cpu", "memory")
+    }
     return int(present.sum()), total
 
 
@@ -98,15 +112,21 @@ def _start(found: pa.Table, machines: pa.Table, units: Units) -> Measures:
         measures["running_per_machine", name] = weighted.ratio(np.ones(len(job)), float(count), job)
         for resource, total in capacity.items():
             request = column(found, f"{resource}_request")[mine]
-            measures[f"{resource}_requested_of_capacity", name] = weighted.ratio(np.nan_to_num(request), total, job)
+            measures[f"{resource}_requested_of_capacity", name] = weighted.ratio(
+                np.nan_to_num(request), total, job
+            )
             for q in (10, 50, 90):
-                measures[f"{resource}_request_p{q}", name] = weighted.quantile(request, job, q / 100.0)
+                measures[f"{resource}_request_p{q}", name] = weighted.quantile(
+                    request, job, q / 100.0
+                )
     return measures
 
 
 def _runs(found: pa.Table, units: Units) -> Measures:
     """Lengths and ends of runs, waits before them, resubmissions after them."""
-    submit, schedule, left, end = (times(found, f"{name}_time") for name in ("submit", "schedule", "left", "end"))
+    submit, schedule, left, end = (
+        times(found, f"{name}_time") for name in ("submit", "schedule", "left", "end")
+    )
     last = float(np.nanmax(np.concatenate([schedule, end]), initial=float(TRACE_START)))
     # What still runs has run until the last known instant, and is censored there.
     until = np.where(np.isnan(left), last, np.minimum(left, last))
@@ -114,7 +134,11 @@ def _runs(found: pa.Table, units: Units) -> Measures:
     seconds, wait = (until - schedule) / SECOND, (schedule - submit) / SECOND
     # A run that began before the trace is of unknown length.
     is_new = schedule > TRACE_START
-    tiers, ends, jobs = (words(found, "tier"), words(found, "end_type"), units.job(found["collection_id"].to_numpy()))
+    tiers, ends, jobs = (
+        words(found, "tier"),
+        words(found, "end_type"),
+        units.job(found["collection_id"].to_numpy()),
+    )
     measures: Measures = {}
     for name in TIERS:
         mine = tiers == name
@@ -127,7 +151,9 @@ def _runs(found: pa.Table, units: Units) -> Measures:
             # Kills of pending tasks count too, over hours of running: so do the targets (.102 and .204 per hour;
             # .0985 and .1475 with kills of running tasks alone).
             ended = (ends[mine] == kind).astype(float)
-            measures[f"{kind.lower()}_per_hour", name] = weighted.ratio(ended, hours[mine], jobs[mine])
+            measures[f"{kind.lower()}_per_hour", name] = weighted.ratio(
+                ended, hours[mine], jobs[mine]
+            )
         for q in (50, 90):
             measures[f"delay_p{q}", name] = weighted.quantile(wait[waited], jobs[waited], q / 100.0)
     came_back = ~np.isnan(column(found, "next_time"))
@@ -139,7 +165,11 @@ def _runs(found: pa.Table, units: Units) -> Measures:
 
 def _machines(machines: pa.Table, units: Units, last: float) -> Measures:
     """Shapes, removals and downtimes."""
-    time, kind, ids = column(machines, "time"), words(machines, "type"), machines["machine_id"].to_numpy()
+    time, kind, ids = (
+        column(machines, "time"),
+        words(machines, "type"),
+        machines["machine_id"].to_numpy(),
+    )
     unit = units.machine(ids)
     at_start = (time == BEFORE_TRACE) & (kind == "ADD")
     if not at_start.any():
@@ -149,7 +179,9 @@ def _machines(machines: pa.Table, units: Units, last: float) -> Measures:
     for shape in ((0.5, 0.5), (0.5, 0.25), (0.5, 0.75), (1.0, 1.0), (0.25, 0.25)):
         # Memory is rounded to ten bits: a half is written as .4995 (1023/2048).
         mine = (cpu == shape[0]) & (np.abs(memory - shape[1]) < 0.001)
-        measures[f"machines_{shape[0]:g}_{shape[1]:g}", "machines"] = weighted.share(mine[at_start], unit[at_start])
+        measures[f"machines_{shape[0]:g}_{shape[1]:g}", "machines"] = weighted.share(
+            mine[at_start], unit[at_start]
+        )
     removed = ((kind == "REMOVE") & (time >= TRACE_START)).astype(float)
     # Machines × hours of the trace, absences included: so the target divides.
     hours = np.where(at_start, (last - TRACE_START) / HOUR, 0.0)
@@ -159,8 +191,12 @@ def _machines(machines: pa.Table, units: Units, last: float) -> Measures:
     is_back = (ids[after] == ids[away]) & (kind[after] == "ADD")
     down = (time[after] - time[away]) / SECOND
     # A short trace ends before the long downtimes do: for the median, machines still away count as the longest.
-    measures["downtime_p50", "machines"] = weighted.quantile(np.where(is_back, down, np.inf), unit[away], 0.5)
-    measures["downtime_p99", "machines"] = weighted.quantile(np.where(is_back, down, np.nan), unit[away], 0.99)
+    measures["downtime_p50", "machines"] = weighted.quantile(
+        np.where(is_back, down, np.inf), unit[away], 0.5
+    )
+    measures["downtime_p99", "machines"] = weighted.quantile(
+        np.where(is_back, down, np.nan), unit[away], 0.99
+    )
     return measures
 
 
@@ -168,7 +204,9 @@ def _jobs(jobs: pa.Table, found: pa.Table, units: Units, last: float) -> Measure
     """Jobs that arrive inside the trace: rate, bursts, classes, sizes, owners."""
     unit = units.job(jobs["collection_id"].to_numpy())
     machine_hours = len(units.machines) * (last - TRACE_START) / HOUR
-    measures: Measures = {("jobs_per_machine_hour", "all"): weighted.ratio(np.ones(len(unit)), machine_hours, unit)}
+    measures: Measures = {
+        ("jobs_per_machine_hour", "all"): weighted.ratio(np.ones(len(unit)), machine_hours, unit)
+    }
     classes = column(jobs, "class_")
     for number in range(4):
         measures[f"jobs_of_class_{number}", "all"] = weighted.share(classes == number, unit)
@@ -200,11 +238,15 @@ def sizes(found: pa.Table, jobs: pa.Table) -> Numbers:
 
 def _tasks(found: pa.Table) -> NDArray[np.int64]:
     """Return the ids of the tasks of attempts, shape (2, attempts)."""
-    return np.stack([found["collection_id"].to_numpy(), found["instance_index"].to_numpy().astype(np.int64)])
+    return np.stack(
+        [found["collection_id"].to_numpy(), found["instance_index"].to_numpy().astype(np.int64)]
+    )
 
 
 def _new_tasks(found: pa.Table, units: Units) -> Measures:
     """Shares of the tiers among new tasks (a month's shares: the first hours' differ)."""
     firsts = np.unique(_tasks(found), axis=1, return_index=True)[1]
     tiers, job = words(found, "tier")[firsts], units.job(found["collection_id"].to_numpy()[firsts])
-    return {("new_tasks_share_of_month", name): weighted.share(tiers == name, job) for name in TIERS}
+    return {
+        ("new_tasks_share_of_month", name): weighted.share(tiers == name, job) for name in TIERS
+    }

@@ -7,7 +7,17 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._fidelity import Measures, Units, fetch_sorted, moment, quantile, ratio, renamed, share, words
+from borgtrace.analyses._fidelity import (
+    Measures,
+    Units,
+    fetch_sorted,
+    moment,
+    quantile,
+    ratio,
+    renamed,
+    share,
+    words,
+)
 from borgtrace.analyses._window_blocks import column
 from borgtrace.analyses._windows import peaks_of_request, task_tiers
 from borgtrace.kernels.arrays import Flags, Index, Numbers
@@ -87,7 +97,10 @@ def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
     rows = fetch_sorted(tables, read, "series", _ORDER)
     if not rows.num_rows:
         return {}
-    ids, index = rows["collection_id"].to_numpy(), rows["instance_index"].to_numpy().astype(np.int64)
+    ids, index = (
+        rows["collection_id"].to_numpy(),
+        rows["instance_index"].to_numpy().astype(np.int64),
+    )
     offsets = run_starts(ids, index)
     first = offsets[:-1]
     job = units.job(ids[first])
@@ -123,7 +136,9 @@ def differs(values: Numbers, offsets: Index, ids: Index, index: Index) -> Flags:
     steps = np.empty(len(ids), np.int64)
     # Windows of 12 samples are those of the paper (§3.4); the keys of the tasks seed the draw, so that it does not
     # depend on the order of rows.
-    window_pairs(np.nan_to_num(values).astype(np.float32), offsets, task_keys(0, ids, index), 12, 12, steps)
+    window_pairs(
+        np.nan_to_num(values).astype(np.float32), offsets, task_keys(0, ids, index), 12, 12, steps
+    )
     p_values = np.array([ks_p_value(12, k) for k in range(13)])
     # A long task has 24 rows, hence two windows at least: no step is −1, which would mean that it has fewer.
     return p_values[steps] < 0.05
@@ -148,7 +163,9 @@ def _correlation(a: Numbers, b: Numbers, offsets: Index, lag: int) -> Numbers:
         return np.asarray(np.add.reduceat(values * weight, starts) / count)
 
     covariance = mean(a * b) - mean(a) * mean(b)
-    scale = np.sqrt(np.maximum(mean(a * a) - mean(a) ** 2, 0.0) * np.maximum(mean(b * b) - mean(b) ** 2, 0.0))
+    scale = np.sqrt(
+        np.maximum(mean(a * a) - mean(a) ** 2, 0.0) * np.maximum(mean(b * b) - mean(b) ** 2, 0.0)
+    )
     # Below 1e-12 the deviation is rounding, and the series constant.
     return np.divide(covariance, scale, out=np.full(len(scale), np.nan), where=scale > 1e-12)
 
@@ -190,7 +207,9 @@ def _of_request(rows: pa.Table, job: Index) -> Measures:
         of_request = column(rows, f"average_{resource}") / np.where(request > 0.0, request, np.nan)
         for name in np.unique(tiers):
             mine = tiers == name
-            measures[f"{resource}_of_request_p50", str(name)] = quantile(of_request[mine], job[mine], 0.5)
+            measures[f"{resource}_of_request_p50", str(name)] = quantile(
+                of_request[mine], job[mine], 0.5
+            )
     return measures
 
 
@@ -224,7 +243,9 @@ def _logs(cpu: Numbers, memory: Numbers, job: Index) -> Measures:
 
     return {
         ("zero_cpu", "rows"): share(cpu == 0.0, job),
-        ("log_cpu_mean", "rows"): lambda weights: float(moments(weights)[0]) if len(x) else float("nan"),
+        ("log_cpu_mean", "rows"): lambda weights: (
+            float(moments(weights)[0]) if len(x) else float("nan")
+        ),
         ("log_cpu_deviation", "rows"): lambda weights: float(np.sqrt(moments(weights)[1])),
         ("log_cpu_memory_correlation", "rows"): correlation,
     }

@@ -22,7 +22,9 @@ def bin_up_to(value: ir.NumericValue, edges: Sequence[int], unit: float = 1) -> 
     return ibis.cases(*cases, else_=ibis.literal(edges[-1], "int64"))
 
 
-def cumulative_share(counts: ir.Table, column: str, order: str, by: Sequence[str] = ()) -> ir.FloatingColumn:
+def cumulative_share(
+    counts: ir.Table, column: str, order: str, by: Sequence[str] = ()
+) -> ir.FloatingColumn:
     """Return the share of `column` that lies in this row or before it, within each group.
 
     Parameters

@@ -48,4 +48,6 @@ def last_known(events: ibis.Table, column: str) -> ibis.Table:
     column
         A column that events may change, and that some leave out.
     """
-    return last_of(events.filter(events[column].notnull()), ["collection_id"]).select("collection_id", column)
+    return last_of(events.filter(events[column].notnull()), ["collection_id"]).select(
+        "collection_id", column
+    )

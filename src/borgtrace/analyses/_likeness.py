@@ -69,7 +69,9 @@ def curve(values: NDArray[Any], default: Any) -> Any:
     """
     if len(values) < FEWEST:
         return default
-    found = np.maximum(np.quantile(merged_ends(values.astype(float)), _SHARES, method="inverted_cdf"), 1e-4)
+    found = np.maximum(
+        np.quantile(merged_ends(values.astype(float)), _SHARES, method="inverted_cdf"), 1e-4
+    )
     return QuantileCurve(tuple(_SHARES.tolist()), tuple(found.tolist()))
 
 
@@ -85,7 +87,9 @@ def tier_like(tier: Tier, runs: Columns, jobs: Columns, use: Columns, machines: 
     machines
         Machines of the store.
     """
-    runs, jobs, use = ({k: v[rows["tier"] == tier.name] for k, v in rows.items()} for rows in (runs, jobs, use))
+    runs, jobs, use = (
+        {k: v[rows["tier"] == tier.name] for k, v in rows.items()} for rows in (runs, jobs, use)
+    )
     new, stock = runs["schedule_time"] > TRACE_START, runs["schedule_time"] <= TRACE_START
     is_waiting = ~stock & (runs["submit_time"] <= TRACE_START)
     wait = (runs["schedule_time"] - np.fmax(runs["submit_time"], runs["enable_time"])) / SECOND
@@ -93,7 +97,9 @@ def tier_like(tier: Tier, runs: Columns, jobs: Columns, use: Columns, machines: 
     size = jobs["size"][jobs["size"] > 0]
     fields: dict[str, Any] = {
         "sizes": curve(size[size > 1], tier.sizes),
-        "snapshot_sizes": curve(np.unique(runs["collection_id"][stock], return_counts=True)[1], tier.snapshot_sizes),
+        "snapshot_sizes": curve(
+            np.unique(runs["collection_id"][stock], return_counts=True)[1], tier.snapshot_sizes
+        ),
         "running": float(stock.sum() / machines),
         "pending": float(is_waiting.sum() / machines),
         # Where events were derived from usage, no task waits.
@@ -109,7 +115,9 @@ def tier_like(tier: Tier, runs: Columns, jobs: Columns, use: Columns, machines: 
     }
     for name in _USED:
         asked = runs[f"{name}_request"][stock]
-        fields[name] = _requests(asked if (asked > 0.0).any() else use[f"{name}_request"], getattr(tier, name))
+        fields[name] = _requests(
+            asked if (asked > 0.0).any() else use[f"{name}_request"], getattr(tier, name)
+        )
     if len(size) >= FEWEST:
         fields |= {"single": float((size == 1).mean()), "largest": 1_000_000}
     return replace(tier, jobs=float(len(jobs["tier"])), **fields)
@@ -121,20 +129,31 @@ def _life(runs: Columns, which: Flags, default: QuantileCurve) -> QuantileCurve:
     if ended.sum() < FEWEST:
         return default
     counts = (
-        Counts(values, np.ones(len(values), np.int64)) for values in (merged_ends(seconds[ended]), seconds[~ended])
+        Counts(values, np.ones(len(values), np.int64))
+        for values in (merged_ends(seconds[ended]), seconds[~ended])
     )
     times, share = kaplan_meier(*counts)
     at = np.unique(np.searchsorted(share, np.linspace(0.0, share[-1], 40)[1:]))
     longest = times[-1] if share[-1] >= 1.0 else max(default.values[-1], 2.0 * times[-1])
-    return QuantileCurve((0.0, *share[at].tolist(), 1.0), (float(times[0]), *times[at].tolist(), float(longest)))
+    return QuantileCurve(
+        (0.0, *share[at].tolist(), 1.0), (float(times[0]), *times[at].tolist(), float(longest))
+    )
 
 
-def _outcomes(runs: Columns, which: Flags, default: dict[str, list[float]]) -> dict[str, list[float]]:
+def _outcomes(
+    runs: Columns, which: Flags, default: dict[str, list[float]]
+) -> dict[str, list[float]]:
     """Return the shares of ends by length; a length that never came up keeps the default's."""
     length, ends = np.digitize(runs["seconds"], LENGTHS), which & runs["is_over"]
-    counts = {kind: np.bincount(length[ends & (runs["end_type"] == kind)], minlength=6) for kind in default}
+    counts = {
+        kind: np.bincount(length[ends & (runs["end_type"] == kind)], minlength=6)
+        for kind in default
+    }
     total = sum(counts.values())
-    return {kind: np.where(total, n / np.maximum(total, 1), default[kind]).tolist() for kind, n in counts.items()}
+    return {
+        kind: np.where(total, n / np.maximum(total, 1), default[kind]).tolist()
+        for kind, n in counts.items()
+    }
 
 
 def _weights(values: NDArray[Any], default: Any) -> Any:
@@ -150,7 +169,9 @@ def _requests(values: Numbers, default: Mapping[float, float]) -> Mapping[float,
     if len(values) < FEWEST:
         return default
     steps = np.quantile(merged_ends(values), (np.arange(60) + 0.5) / 60, method="inverted_cdf")
-    return dict(zip(*(found.tolist() for found in np.unique(steps, return_counts=True)), strict=True))
+    return dict(
+        zip(*(found.tolist() for found in np.unique(steps, return_counts=True)), strict=True)
+    )
 
 
 def _of_request(use: Columns, name: str, default: float) -> float:
@@ -198,12 +219,19 @@ def tasks_with_usage(tables: Tables, names: Mapping[str, str]) -> Columns:
     tasks = of_jobs(tables.tasks).filter(tables.tasks.n_windows > 0)
     used = {"cpu": tasks.mean_average_cpu, "memory": tasks.mean_average_memory}
     failures = tasks.n_evict + tasks.n_fail + tasks.n_kill + tasks.n_lost
-    rows = tasks.select(*TASK, "n_windows", "std_average_cpu", "max_average_cpu", **used, failures=failures)
+    rows = tasks.select(
+        *TASK, "n_windows", "std_average_cpu", "max_average_cpu", **used, failures=failures
+    )
     rows = rows.inner_join(task_tiers(tables, "cpu_request", "memory_request"), list(TASK))
     found = columns(renamed(fetch_sorted(tables, rows, "use", TASK), names))
     asked = {f"{name}_request": found[f"{name}_request"] for name in _USED}
-    filled = {f"{name}_request": np.maximum(found[name] / usual, 1e-6) for name, usual in _USED.items()}
-    return {**found, **{name: np.where(asked[name] > 0.0, asked[name], filled[name]) for name in asked}}
+    filled = {
+        f"{name}_request": np.maximum(found[name] / usual, 1e-6) for name, usual in _USED.items()
+    }
+    return {
+        **found,
+        **{name: np.where(asked[name] > 0.0, asked[name], filled[name]) for name in asked},
+    }
 
 
 def usage_like(store: Store, use: Columns) -> dict[str, Any]:
@@ -221,21 +249,29 @@ def usage_like(store: Store, use: Columns) -> dict[str, Any]:
     """
     # Whole jobs, as for the targets.
     parts = max(1, int(-(-use["n_windows"].sum() // MOST_ROWS)))
-    is_used = (use["cpu"] > 0.0) & (use["max_average_cpu"] <= 1.0) & (use["collection_id"] % parts == 0)
+    is_used = (
+        (use["cpu"] > 0.0) & (use["max_average_cpu"] <= 1.0) & (use["collection_id"] % parts == 0)
+    )
     is_long = use["n_windows"] >= LONG
-    long, short = (_chosen(use, is_used & which) for which in (is_long & (use["failures"] == 0), ~is_long))
+    long, short = (
+        _chosen(use, is_used & which) for which in (is_long & (use["failures"] == 0), ~is_long)
+    )
     if len(np.unique(long["collection_id"])) < FEWEST:
         return {}
     kinds = _kinds(long["cpu"], long["std_average_cpu"] / long["cpu"], long["collection_id"])
     groups = [_chosen(long, kinds == kind) for kind in np.unique(kinds)]
     defaults = [CLASSES.rows[place] for place in CLASSES.order]
-    classes = [_class(store, *each) for each in zip(groups, "abcdefghijklmnop", defaults, strict=False)]
+    classes = [
+        _class(store, *each) for each in zip(groups, "abcdefghijklmnop", defaults, strict=False)
+    ]
     ratios = {name: use[name] / use[f"{name}_request"] for name in _USED}
     fields: dict[str, Any] = {}
     of_short = tuple(curve(ratio[~is_long & (ratio >= 0.0)], None) for ratio in ratios.values())
     if all(of_short) and len(np.unique(short["collection_id"])) >= FEWEST:
         fields["short_use"] = of_short
-        classes.append(replace(_class(store, short, "q", defaults[0]), share=0.0, median=0.0, drifting=0.0))
+        classes.append(
+            replace(_class(store, short, "q", defaults[0]), share=0.0, median=0.0, drifting=0.0)
+        )
     fields["classes"] = Classes(tuple(classes), float(merged_ends(long["cpu"])[-1]))
     if np.ptp(long["cpu_request"]) > 0.0:
         alike = stats.spearmanr(long["cpu_request"], long["cpu"]).statistic
@@ -280,7 +316,9 @@ def _kinds(level: Numbers, variation: Numbers, job: Index) -> Index:
     for kind in (*np.unique(kinds)[::-1], np.min(kinds)):
         mine = kinds == kind
         if len(np.unique(job[mine])) < FEWEST and not mine.all():
-            kinds[mine] = kinds[kinds < kind].max() if kind > kinds.min() else kinds[kinds > kind].min()
+            kinds[mine] = (
+                kinds[kinds < kind].max() if kind > kinds.min() else kinds[kinds > kind].min()
+            )
     return kinds
 
 

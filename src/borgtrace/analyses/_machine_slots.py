@@ -15,7 +15,9 @@ def present_intervals(machine_events: ibis.Table) -> ibis.Table:
     order = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
     # A machine keeps what its last event gave it until the next, or until the end of the trace.
     rows = machine_events.mutate(end=machine_events.time.lead().over(order).fill_null(AFTER_TRACE))
-    rows = rows.filter((rows.type != "REMOVE") & (rows.cpu_capacity > 0) & (rows.memory_capacity > 0))
+    rows = rows.filter(
+        (rows.type != "REMOVE") & (rows.cpu_capacity > 0) & (rows.memory_capacity > 0)
+    )
     return rows.select("machine_id", "end", "cpu_capacity", "memory_capacity", start="time")
 
 

@@ -26,7 +26,9 @@ def known_there(tables: Tables) -> ir.Table:
     """Return the highest priority of each outermost task on each machine that an event names."""
     events = outermost(tables.instance_events)
     # A flag of its own: the priority of an event may be NULL.
-    return events.group_by(list(ON_MACHINE)).aggregate(priority=events.priority.max(), is_known=ibis.literal(True))
+    return events.group_by(list(ON_MACHINE)).aggregate(
+        priority=events.priority.max(), is_known=ibis.literal(True)
+    )
 
 
 def matched(tables: Tables) -> ir.Table:
@@ -44,7 +46,9 @@ def as_there(tables: Tables, rows: ir.Table) -> ir.Table:
     rows
         Rows with ``priority``.
     """
-    below = [(rows.priority.between(low, high), name) for name, low, high in tables.dialect.tiers[:3]]
+    below = [
+        (rows.priority.between(low, high), name) for name, low, high in tables.dialect.tiers[:3]
+    ]
     return rows.mutate(tier=ibis.cases(*below, else_=_OTHER))
 
 
@@ -61,11 +65,16 @@ def sums(rows: ir.Table, *by: str, weight: ir.IntegerColumn | int) -> ir.Table:
         What each window counts for: its length, s.
     """
     return rows.group_by(list(by)).aggregate(
-        **{name: int_sum(fixed(rows[f"average_{name}"]) * weight).fill_null(0) for name in RESOURCES}
+        **{
+            name: int_sum(fixed(rows[f"average_{name}"]) * weight).fill_null(0)
+            for name in RESOURCES
+        }
     )
 
 
 def largest_capacities(tables: Tables) -> ir.Table:
     """Return ``machine_id`` and the largest capacity that each machine ever had, as ``cpu`` and ``memory``."""
     events = tables.machine_events
-    return events.group_by("machine_id").aggregate(**{n: events[f"{n}_capacity"].max() for n in RESOURCES})
+    return events.group_by("machine_id").aggregate(
+        **{n: events[f"{n}_capacity"].max() for n in RESOURCES}
+    )

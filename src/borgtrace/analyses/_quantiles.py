@@ -28,7 +28,9 @@ class Counts:
         return int(self.n.sum())
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(np.concatenate([self.values, other.values]), np.concatenate([self.n, other.n]))
+        return Counts(
+            np.concatenate([self.values, other.values]), np.concatenate([self.n, other.n])
+        )
 
     def chosen(self, which: Flags) -> Counts:
         """Keep some of the values."""
@@ -62,7 +64,9 @@ class Counts:
 
     def columns(self, prefix: str, percents: Sequence[float]) -> dict[str, float | None]:
         """Return the quantiles as columns: ``{prefix}50``, ``{prefix}99.9`` …"""
-        return {f"{prefix}{p:g}": v for p, v in zip(percents, self.quantiles(percents), strict=True)}
+        return {
+            f"{prefix}{p:g}": v for p, v in zip(percents, self.quantiles(percents), strict=True)
+        }
 
     def rows(self, percents: Sequence[float], **more: Any) -> list[dict[str, Any]]:
         """Return the quantiles as rows: ``percent``, ``seconds``, and `more`, which is the same in each."""
@@ -89,7 +93,11 @@ def counts(rows: ir.Table, value: ir.Value, by: Sequence[str] = ()) -> ir.Table:
         Columns that make groups.
     """
     valued = rows.mutate(value=value)
-    return valued.filter(valued.value.notnull()).group_by([*by, "value"]).aggregate(n=lambda t: t.count())
+    return (
+        valued.filter(valued.value.notnull())
+        .group_by([*by, "value"])
+        .aggregate(n=lambda t: t.count())
+    )
 
 
 def quantiles(values: Numbers, n: Index, percents: Sequence[float]) -> Numbers:
@@ -121,7 +129,9 @@ def quantiles(values: Numbers, n: Index, percents: Sequence[float]) -> Numbers:
     return np.asarray(low + (high - low) * fraction)
 
 
-def _neighbors(values: Numbers, n: Index, percents: Sequence[float]) -> tuple[Numbers, Numbers, Numbers]:
+def _neighbors(
+    values: Numbers, n: Index, percents: Sequence[float]
+) -> tuple[Numbers, Numbers, Numbers]:
     """Return the order statistics below and above each quantile, and how far it lies from the one to the other."""
     order = np.argsort(values, kind="stable")
     ordered, upto = values[order], np.cumsum(n[order])
@@ -132,7 +142,13 @@ def _neighbors(values: Numbers, n: Index, percents: Sequence[float]) -> tuple[Nu
 
 
 def fetch_counts(
-    tables: Tables, rows: ir.Table, value: ir.Value, stage: str, by: Sequence[str] = (), *, per: float = 1.0
+    tables: Tables,
+    rows: ir.Table,
+    value: ir.Value,
+    stage: str,
+    by: Sequence[str] = (),
+    *,
+    per: float = 1.0,
 ) -> Groups:
     """Count how often each value occurs, in each group.
 
@@ -163,12 +179,26 @@ def fetch_counts(
     _, starts = np.unique(code[order], return_index=True)
     names = table.select(list(by)).take(order[starts]).to_pylist()
     places = np.split(order, starts[1:]) if table.num_rows else []
-    found = {tuple(row.values()): place for row, place in zip(names, places, strict=True)} if by else {(): order}
-    return {group: Counts(values[found[group]], n[found[group]]) for group in sorted(found) if len(found[group])}
+    found = (
+        {tuple(row.values()): place for row, place in zip(names, places, strict=True)}
+        if by
+        else {(): order}
+    )
+    return {
+        group: Counts(values[found[group]], n[found[group]])
+        for group in sorted(found)
+        if len(found[group])
+    }
 
 
 def fetch_refined(
-    tables: Tables, rows: ir.Table, value: ir.IntegerColumn, stage: str, percents: Sequence[float], *, width: int
+    tables: Tables,
+    rows: ir.Table,
+    value: ir.IntegerColumn,
+    stage: str,
+    percents: Sequence[float],
+    *,
+    width: int,
 ) -> Counts:
     """Count values to within `width`, and exactly where quantiles lie: these are exact, and little is read.
 
@@ -188,12 +218,16 @@ def fetch_refined(
     if not len(found):
         return NOTHING
     bins = found.around(percents).astype(np.int64)
-    exact = fetch_counts(tables, rows.filter(coarse.isin(bins.tolist())), value, f"{stage}_at_quantiles")[()]
+    exact = fetch_counts(
+        tables, rows.filter(coarse.isin(bins.tolist())), value, f"{stage}_at_quantiles"
+    )[()]
     others = found.chosen(~np.isin(found.values, bins))
     return Counts(others.values * width, others.n) + exact
 
 
-def kaplan_meier(ended: Counts, censored: Counts) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def kaplan_meier(
+    ended: Counts, censored: Counts
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return the Kaplan–Meier estimate of the share that has ended after each time at which something ends.
 
     Parameters

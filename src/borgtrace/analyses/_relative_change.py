@@ -60,7 +60,9 @@ def slot_pairs(usage: ir.Table) -> tuple[ir.Table, ir.Table]:
     machines = sums.filter(sums.machine_id.notnull())
     # A slot of a sum is a whole slot, however little of it each window covers.
     whole = ibis.literal(SLOT_SECONDS, "int64")
-    return pairs(cell.mutate(seconds=whole), [], "slot"), pairs(machines.mutate(seconds=whole), ["machine_id"], "slot")
+    return pairs(cell.mutate(seconds=whole), [], "slot"), pairs(
+        machines.mutate(seconds=whole), ["machine_id"], "slot"
+    )
 
 
 def task_pairs(usage: ir.Table, period: str) -> ir.Table:
@@ -115,7 +117,9 @@ def curves(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
     """
     key = [*by, "resource"]
     parts = rows if "n_pairs" in rows.columns else counted(by_resource(rows), by)
-    counts = parts.group_by([*key, "percent"]).aggregate(n_pairs=int_sum(parts.n_pairs), seconds=int_sum(parts.seconds))
+    counts = parts.group_by([*key, "percent"]).aggregate(
+        n_pairs=int_sum(parts.n_pairs), seconds=int_sum(parts.seconds)
+    )
     return counts.mutate(share=cumulative_share(counts, "seconds", "percent", key))
 
 
@@ -125,4 +129,6 @@ def counted(known: ir.Table, by: Sequence[str] = ()) -> ir.Table:
     # Cut before the cast: 1e18 as a percentage does not fit into an int64.
     bins = (percent <= float(HIGHEST)).ifelse(percent, float(HIGHEST + 1)).ceil().cast("int64")
     known = known.mutate(percent=bins)
-    return known.group_by([*by, "resource", "percent"]).aggregate(n_pairs=known.count(), seconds=int_sum(known.seconds))
+    return known.group_by([*by, "resource", "percent"]).aggregate(
+        n_pairs=known.count(), seconds=int_sum(known.seconds)
+    )

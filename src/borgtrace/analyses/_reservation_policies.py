@@ -54,7 +54,10 @@ def replay(
     """
     sums = np.zeros((n_groups, policy.size, N_SUMS), dtype=np.int64)
     # What is the same under every policy is added up once.
-    common, factor = np.zeros((n_groups, N_SUMS), dtype=np.int64), np.ascontiguousarray(1.0 + margin.T)
+    common, factor = (
+        np.zeros((n_groups, N_SUMS), dtype=np.int64),
+        np.ascontiguousarray(1.0 + margin.T),
+    )
     # What each policy reserves depends on what it reserved before.
     reserved, began = np.zeros(policy.size), 0
     for i in range(usage.size):

@@ -48,7 +48,9 @@ def hours(last: ir.Table, length: int = HOUR) -> ir.Table:
     return rows.select(hour=rows.hour.cast("int64"), hour_seconds=(end - start) / 1e6, hour_end=end)
 
 
-def hourly(changes: ir.Table, spine: ir.Table, by: str, columns: Sequence[str], length: int = HOUR) -> ir.Table:
+def hourly(
+    changes: ir.Table, spine: ir.Table, by: str, columns: Sequence[str], length: int = HOUR
+) -> ir.Table:
     """Return the mean level of every hour, per value of `by`.
 
     Parameters
@@ -82,10 +84,14 @@ def hourly(changes: ir.Table, spine: ir.Table, by: str, columns: Sequence[str], 
     filled = lookup(grid, sums, [by, "hour"])
     # Up to the row before: the changes of the hour itself count by their area.
     before = ibis.window(group_by=by, order_by="hour", preceding=(None, 1))
-    return filled.select(by, "hour", "hour_seconds", **{name: _mean(filled, name, before) for name in columns})
+    return filled.select(
+        by, "hour", "hour_seconds", **{name: _mean(filled, name, before) for name in columns}
+    )
 
 
-def _mean(filled: ir.Table, name: str, before: ibis.expr.builders.WindowBuilder) -> ir.FloatingColumn:
+def _mean(
+    filled: ir.Table, name: str, before: ibis.expr.builders.WindowBuilder
+) -> ir.FloatingColumn:
     """Level at the start of the hour, plus the area that changes inside it add."""
     # The first hour has no row before it, and a sum of no rows is NULL.
     carried = filled[f"{name}_step"].fill_null(0).sum().over(before).fill_null(0).cast("float64")
@@ -100,9 +106,17 @@ def capacity_changes(machine_events: ir.Table) -> ir.Table:
     """
     order = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
     present, nothing = machine_events.type != "REMOVE", ibis.literal(0, "int64")
-    holds = {name: fixed(machine_events[f"{name}_capacity"], LEVEL_BITS).fill_null(0) for name in RESOURCES}
+    holds = {
+        name: fixed(machine_events[f"{name}_capacity"], LEVEL_BITS).fill_null(0)
+        for name in RESOURCES
+    }
     holds["machines"] = ibis.literal(2**LEVEL_BITS, "int64")
-    levels = machine_events.mutate(**{f"{name}_level": present.ifelse(value, nothing) for name, value in holds.items()})
+    levels = machine_events.mutate(
+        **{f"{name}_level": present.ifelse(value, nothing) for name, value in holds.items()}
+    )
     # Differences to the level before: an UPDATE changes a capacity, and two ADDs in a row add it once.
-    steps = {name: levels[f"{name}_level"] - levels[f"{name}_level"].lag().over(order).fill_null(0) for name in holds}
+    steps = {
+        name: levels[f"{name}_level"] - levels[f"{name}_level"].lag().over(order).fill_null(0)
+        for name in holds
+    }
     return levels.select("time", **steps)

@@ -39,14 +39,28 @@ def over_tasks(tables: Tables, query: Callable[[ir.Table], ir.Table], stage: str
         return query(by_resource(task_pairs(usage, "slot")))
     columns = (*blocks.ORDER, "seconds", "slot", *(f"average_{name}" for name in RESOURCES))
     made = blocks.map_blocks(tables, of_jobs(usage).select(*columns), None, _changes, stage)
-    parts = (query(ibis.memtable(part).mutate(resource=ibis.literal(name))) for each in made for name, part in each)
+    parts = (
+        query(ibis.memtable(part).mutate(resource=ibis.literal(name)))
+        for each in made
+        for name, part in each
+    )
     return ibis.memtable(pa.concat_tables(tables.fetch(part, f"{stage}_rows") for part in parts))
 
 
 def _changes(block: pa.Table) -> list[tuple[str, pa.Table]]:
-    of_window = blocks.task_numbers(block), blocks.integers(block, "slot"), blocks.integers(block, "seconds")
-    found = ((name, slot_changes(*of_window, blocks.column(block, f"average_{name}"))) for name in RESOURCES)
-    return [(name, pa.table(dict(zip(("change", "seconds"), arrays, strict=True)))) for name, arrays in found]
+    of_window = (
+        blocks.task_numbers(block),
+        blocks.integers(block, "slot"),
+        blocks.integers(block, "seconds"),
+    )
+    found = (
+        (name, slot_changes(*of_window, blocks.column(block, f"average_{name}")))
+        for name in RESOURCES
+    )
+    return [
+        (name, pa.table(dict(zip(("change", "seconds"), arrays, strict=True))))
+        for name, arrays in found
+    ]
 
 
 @compiled()
@@ -76,7 +90,9 @@ def slot_changes(task: Index, slot: Index, seconds: Index, usage: Numbers) -> tu
     start, lasted, mean = 0, 0, np.nan
     while start < len(task):
         # The slot before, if it is the neighbor; the first window of all has none.
-        follows = start > 0 and task[start] == task[start - 1] and slot[start] == slot[start - 1] + 1
+        follows = (
+            start > 0 and task[start] == task[start - 1] and slot[start] == slot[start - 1] + 1
+        )
         previous, previously = mean if follows else np.nan, lasted
         end, total, weight, lasted = start, 0, 0, 0
         while end < len(task) and task[end] == task[start] and slot[end] == slot[start]:
@@ -89,7 +105,9 @@ def slot_changes(task: Index, slot: Index, seconds: Index, usage: Numbers) -> tu
         mean = float(total) / float(2**FINE_BITS) / float(weight) if weight else np.nan
         if not (np.isnan(previous) or np.isnan(mean)):
             difference = abs(mean - previous)
-            changes[found] = difference / previous if previous > 0.0 else (GROWN if difference else 0.0)
+            changes[found] = (
+                difference / previous if previous > 0.0 else (GROWN if difference else 0.0)
+            )
             both[found] = lasted + previously
             found += 1
         start = end

@@ -22,12 +22,18 @@ class Interval:
 
 def interval_above(limit: float, published: str) -> Criterion:
     """Accept an estimate whose interval lies above `limit`."""
-    return Criterion(published, f"the 95 % interval lies above {limit:g}", lambda found: found.low > limit)
+    return Criterion(
+        published, f"the 95 % interval lies above {limit:g}", lambda found: found.low > limit
+    )
 
 
 def interval_includes(value: float, published: str) -> Criterion:
     """Accept an estimate whose interval includes `value`."""
-    return Criterion(published, f"the 95 % interval includes {value:g}", lambda found: found.low <= value <= found.high)
+    return Criterion(
+        published,
+        f"the 95 % interval includes {value:g}",
+        lambda found: found.low <= value <= found.high,
+    )
 
 
 def slope(y: Numbers, x: Numbers, lags: int) -> Interval:
@@ -63,7 +69,9 @@ def slope(y: Numbers, x: Numbers, lags: int) -> Interval:
     return Interval(estimate, estimate - half, estimate + half)
 
 
-def rank_correlation(x: Numbers, y: Numbers, *, block: int = 3, repetitions: int = 2000, seed: int = 0) -> Interval:
+def rank_correlation(
+    x: Numbers, y: Numbers, *, block: int = 3, repetitions: int = 2000, seed: int = 0
+) -> Interval:
     """Return Spearman's correlation of two series with a block-bootstrap 95 % interval.
 
     Blocks of `block` neighboring values are drawn together (circular block bootstrap), so that the

@@ -38,7 +38,9 @@ def tier_names(tables: Tables) -> tuple[str, ...]:
     return (*(name for name, _, _ in tables.dialect.tiers), UNKNOWN)
 
 
-def task_windows(tables: Tables, *columns: str, **index: ibis.Value) -> tuple[ibis.Table, ibis.Table]:
+def task_windows(
+    tables: Tables, *columns: str, **index: ibis.Value
+) -> tuple[ibis.Table, ibis.Table]:
     """Return the usage windows of jobs with some columns of the usage and some of the task.
 
     Parameters
@@ -62,7 +64,9 @@ def task_windows(tables: Tables, *columns: str, **index: ibis.Value) -> tuple[ib
     return usage.select(*ORDER, "seconds", "slot", *columns), tasks
 
 
-def sum_blocks(tables: Tables, usage: ibis.Table, tasks: ibis.Table, kernel: Kernel, stage: str) -> NDArray[np.int64]:
+def sum_blocks(
+    tables: Tables, usage: ibis.Table, tasks: ibis.Table, kernel: Kernel, stage: str
+) -> NDArray[np.int64]:
     """Return the sum of what `kernel` makes of every block of windows, with what is said of their tasks.
 
     Parameters
@@ -82,7 +86,11 @@ def sum_blocks(tables: Tables, usage: ibis.Table, tasks: ibis.Table, kernel: Ker
 
 
 def map_blocks(
-    tables: Tables, usage: ibis.Table, tasks: ibis.Table | None, kernel: Callable[[pa.Table], Made], stage: str
+    tables: Tables,
+    usage: ibis.Table,
+    tasks: ibis.Table | None,
+    kernel: Callable[[pa.Table], Made],
+    stage: str,
 ) -> Iterator[Made]:
     """Yield what `kernel` makes of one block after the other, on threads, while the engine reads the next block.
 
@@ -172,7 +180,9 @@ def _in_workers(rows: ibis.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.i
         where = np.flatnonzero(flat)
         return pa.table({"position": where.astype(np.int64), "value": flat[where]})
 
-    sent = frame_to_arrow(frame(backend, blocks).groupBy("block").applyInArrow(work, "position long, value long"))
+    sent = frame_to_arrow(
+        frame(backend, blocks).groupBy("block").applyInArrow(work, "position long, value long")
+    )
     # The shape of a kernel's answer does not depend on the rows: an empty block tells it.
     shape = kernel(rows.schema().to_pyarrow().empty_table())
     total = np.zeros(shape.size, dtype=np.int64)
@@ -224,7 +234,9 @@ def integers(block: pa.Table, name: str, missing: int = 0) -> NDArray[np.int64]:
 
 def task_numbers(block: pa.Table) -> NDArray[np.int64]:
     """Number the tasks of a sorted block from 0."""
-    lengths = np.diff(run_starts(integers(block, "collection_id"), integers(block, "instance_index")))
+    lengths = np.diff(
+        run_starts(integers(block, "collection_id"), integers(block, "instance_index"))
+    )
     return np.repeat(np.arange(len(lengths)), lengths)
 
 

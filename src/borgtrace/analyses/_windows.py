@@ -47,7 +47,11 @@ def regular(usage: ir.Table) -> ir.Table:
     # Amounts are multiplied by whole seconds: a window under one would weigh nothing.
     kept = usage.filter(inside & (usage.end_time >= usage.start_time + SECOND))
     since = kept.start_time - TRACE_START
-    return kept.mutate(seconds=(kept.end_time - kept.start_time) // SECOND, slot=since // WINDOW, hour=since // HOUR)
+    return kept.mutate(
+        seconds=(kept.end_time - kept.start_time) // SECOND,
+        slot=since // WINDOW,
+        hour=since // HOUR,
+    )
 
 
 def outermost(rows: ir.Table) -> ir.Table:
@@ -74,7 +78,9 @@ def fixed(value: ir.NumericColumn, bits: int = BITS) -> ir.IntegerColumn:
     return (value.cast("float64") * float(2**bits) + 0.5).floor().cast("int64")
 
 
-def amount(value: ir.NumericColumn, seconds: ir.IntegerColumn, bits: int = BITS) -> ir.IntegerColumn:
+def amount(
+    value: ir.NumericColumn, seconds: ir.IntegerColumn, bits: int = BITS
+) -> ir.IntegerColumn:
     """Return value × seconds as an exact integer (see the module's note); NULL stays NULL.
 
     Parameters
@@ -104,7 +110,9 @@ def int_sum(value: ir.NumericColumn, where: ir.BooleanColumn | None = None) -> i
     return number.sum(where=where).cast("int64")
 
 
-def level(total: ir.IntegerColumn, seconds: ir.NumericValue | float, bits: int = BITS) -> ir.FloatingColumn:
+def level(
+    total: ir.IntegerColumn, seconds: ir.NumericValue | float, bits: int = BITS
+) -> ir.FloatingColumn:
     """Turn a sum of amounts back into a mean resource over `seconds`.
 
     Parameters
@@ -185,7 +193,9 @@ def task_means(usage: ir.Table, period: str) -> ir.Table:
         sums[f"{name}_weight"] = int_sum(weight)
     # Per task, so that a task with two windows in a slot (two attempts) is one point of its series.
     tasks = jobs.group_by([*TASK, period]).aggregate(**sums)
-    means = {n: level(tasks[f"{n}_amount"], tasks[f"{n}_weight"].nullif(0), FINE_BITS) for n in RESOURCES}
+    means = {
+        n: level(tasks[f"{n}_amount"], tasks[f"{n}_weight"].nullif(0), FINE_BITS) for n in RESOURCES
+    }
     return tasks.select(*TASK, period, "seconds", **means)
 
 
@@ -212,6 +222,10 @@ def peaks_of_request(tables: Tables) -> ir.Table:
     """Return per task of a job the largest maximum of its windows ÷ its request: `TASK`, ``cpu``, ``memory``."""
     # Not only regular windows: a peak needs no length.
     usage = of_jobs(tables.instance_usage)
-    largest = usage.group_by(list(TASK)).aggregate(cpu=usage.maximum_cpu.max(), memory=usage.maximum_memory.max())
-    rows = largest.inner_join(tables.tasks.select(*TASK, "cpu_request", "memory_request"), list(TASK))
+    largest = usage.group_by(list(TASK)).aggregate(
+        cpu=usage.maximum_cpu.max(), memory=usage.maximum_memory.max()
+    )
+    rows = largest.inner_join(
+        tables.tasks.select(*TASK, "cpu_request", "memory_request"), list(TASK)
+    )
     return rows.select(*TASK, **{name: of_request(rows, rows[name], name) for name in RESOURCES})

@@ -67,7 +67,10 @@ def _allocated(tables: Tables) -> list[ir.Table]:
     held = {name: amount(ran[f"{name}_request"], seconds, _BITS).fill_null(0) for name in RESOURCES}
     ran = ran.mutate(is_set=ran.collection_type == "ALLOC_SET", **held)
     pairs = {name: (ran[name].sum(where=ran.is_set), ran[name].sum()) for name in RESOURCES}
-    return [_pair(ran, f"{name}_allocated", n // 2**_BITS, of // 2**_BITS) for name, (n, of) in pairs.items()]
+    return [
+        _pair(ran, f"{name}_allocated", n // 2**_BITS, of // 2**_BITS)
+        for name, (n, of) in pairs.items()
+    ]
 
 
 def _memory(tables: Tables) -> list[ir.Table]:
@@ -84,14 +87,23 @@ def _memory(tables: Tables) -> list[ir.Table]:
         is_inside=rows.alloc_collection_id.notnull(),
     )
     places = {"inside": rows.is_inside, "outside": ~rows.is_inside}
-    sums = {name: [rows[n].sum(where=test) for n in ("used", "asked")] for name, test in places.items()}
-    return [_pair(rows, f"memory_used_{name}", n // 2**_BITS, of // 2**_BITS) for name, (n, of) in sums.items()]
+    sums = {
+        name: [rows[n].sum(where=test) for n in ("used", "asked")] for name, test in places.items()
+    }
+    return [
+        _pair(rows, f"memory_used_{name}", n // 2**_BITS, of // 2**_BITS)
+        for name, (n, of) in sums.items()
+    ]
 
 
 def plot(result: pa.Table) -> Chart:
     """Draw the shares."""
     names = {claim.id.removeprefix("TIR-alloc-"): claim.statement for claim in RECIPE.claims}
-    rows = [{**row, "label": names[row["quantity"]]} for row in result.to_pylist() if row["share"] is not None]
+    rows = [
+        {**row, "label": names[row["quantity"]]}
+        for row in result.to_pylist()
+        if row["share"] is not None
+    ]
     y = axis("label", order=list(names.values()), axis={"labelLimit": 300})
     return Plot(rows, x="share", y=y).add(bar(), tips=("n", "of")).draw("Alloc sets", height=180)
 

@@ -115,10 +115,14 @@ def compute(tables: Tables, *, alpha: float = 0.01) -> list[Row]:
     """Return quantiles of the change by sketch and exactly."""
     counted = tables.fetch(_of_levels(tables, partial(_counted, alpha=alpha), "counts"), "sketch")
     # A block of tasks has counts of its own.
-    counted = counted.group_by(_PLACE[:3]).aggregate([("n", "sum")]).rename_columns([*_PLACE[:3], "n"])
+    counted = (
+        counted.group_by(_PLACE[:3]).aggregate([("n", "sum")]).rename_columns([*_PLACE[:3], "n"])
+    )
     found = _locate(counted.sort_by([("level", "ascending"), ("resource", "ascending")]))
     # Asked before the test for emptiness, so that a plan without rows shows this stage as well.
-    exact = _exact(tables, _of_levels(tables, partial(_chosen, alpha=alpha, found=found), "values"), found)
+    exact = _exact(
+        tables, _of_levels(tables, partial(_chosen, alpha=alpha, found=found), "values"), found
+    )
     NotApplicable.unless(found, "no two consecutive windows")
     return [_row(row, exact, alpha) for row in found]
 
@@ -140,9 +144,16 @@ def _chosen(changes: ibis.Table, alpha: float, level: str, found: list[Row]) -> 
     rows = _bucketed(changes, alpha).select("resource", "bucket", "change")
     places = {(row["resource"], row["bucket"]) for row in found if row["level"] == level}
     # The two buckets of 0 and of infinity hold one value each: nothing in them is to be sorted.
-    inside = sorted(place for place in places if place[1] not in (ZERO_BUCKET, INFINITE_BUCKET)) or [("", 0)]
-    wanted = {name: [bucket for _, bucket in group] for name, group in groupby(inside, lambda place: place[0])}
-    return rows.filter(ibis.or_(*((rows.resource == name) & rows.bucket.isin(of) for name, of in wanted.items())))
+    inside = sorted(
+        place for place in places if place[1] not in (ZERO_BUCKET, INFINITE_BUCKET)
+    ) or [("", 0)]
+    wanted = {
+        name: [bucket for _, bucket in group]
+        for name, group in groupby(inside, lambda place: place[0])
+    }
+    return rows.filter(
+        ibis.or_(*((rows.resource == name) & rows.bucket.isin(of) for name, of in wanted.items()))
+    )
 
 
 def _bucketed(changes: ibis.Table, alpha: float) -> ibis.Table:
@@ -162,9 +173,16 @@ def _bucketed(changes: ibis.Table, alpha: float) -> ibis.Table:
 def _locate(counted: pa.Table) -> list[Row]:
     """Return the bucket and the place in it of every quantile of every merged sketch."""
     rows = []
-    for (level, resource), group in groupby(counted.to_pylist(), lambda row: (row["level"], row["resource"])):
+    for (level, resource), group in groupby(
+        counted.to_pylist(), lambda row: (row["level"], row["resource"])
+    ):
         found, counts = np.array([(row["bucket"], row["n"]) for row in group], dtype=np.int64).T
-        key = {"level": level, "resource": resource, "n_changes": int(counts.sum()), "n_buckets": found.size}
+        key = {
+            "level": level,
+            "resource": resource,
+            "n_changes": int(counts.sum()),
+            "n_buckets": found.size,
+        }
         for quantile in QUANTILES:
             bucket, place = locate(found, counts, quantile)
             rows.append({**key, "quantile": quantile, "bucket": bucket, "place": place})
@@ -184,9 +202,13 @@ def _row(found: Row, exact: dict[tuple[Any, ...], float], alpha: float) -> Row:
     sketched = true = error = None
     if found["bucket"] != INFINITE_BUCKET:
         sketched = middle(found["bucket"], alpha)
-        true = 0.0 if found["bucket"] == ZERO_BUCKET else exact[tuple(found[name] for name in _PLACE)]
+        true = (
+            0.0 if found["bucket"] == ZERO_BUCKET else exact[tuple(found[name] for name in _PLACE)]
+        )
         error = abs(sketched - true) / true if true else 0.0
-    kept = {name: found[name] for name in ("level", "resource", "quantile", "n_changes", "n_buckets")}
+    kept = {
+        name: found[name] for name in ("level", "resource", "quantile", "n_changes", "n_buckets")
+    }
     return {**kept, "sketched": sketched, "exact": true, "relative_error": error, "bound": alpha}
 
 

@@ -19,7 +19,9 @@ def compute(tables: Tables, *, n: int = 20) -> pa.Table:
     tasks = of_jobs(tables.instance_attempts)
     failed = tasks.filter(tasks.end_type == "FAIL")
     tasks, of_tier = failed.instance_index.nunique(), tier(tables, failed.priority.max())
-    jobs = failed.group_by("collection_id").aggregate(n_fail=failed.count(), n_tasks=tasks, tier=of_tier)
+    jobs = failed.group_by("collection_id").aggregate(
+        n_fail=failed.count(), n_tasks=tasks, tier=of_tier
+    )
     # Ties are broken by the id: every engine picks the same jobs.
     top = tables.fetch(jobs.order_by([ibis.desc("n_fail"), "collection_id"]).limit(n), "jobs")
     # Asked before the test for emptiness, so that a plan shows both stages.

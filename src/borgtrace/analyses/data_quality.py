@@ -16,7 +16,14 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._anomalies import ANOMALIES, LONG_TRACE_DAYS, UNDER_SAMPLED, Anomaly, tolerance, verdict
+from borgtrace.analyses._anomalies import (
+    ANOMALIES,
+    LONG_TRACE_DAYS,
+    UNDER_SAMPLED,
+    Anomaly,
+    tolerance,
+    verdict,
+)
 from borgtrace.analyses._attempts import is_inside, of_jobs, time_running
 from borgtrace.analyses._caveats import mixed_requests, pending_updates, usage_after_end
 from borgtrace.analyses._histograms import period
@@ -72,7 +79,9 @@ def _found(tables: Tables) -> Iterator[tuple[str, tuple[int, int]]]:
                 # One row a stage: the columns carry the codes, so that each table is scanned once for all its
                 # anomalies.
                 codes = (name.removesuffix("__n") for name in row if name.endswith("__n"))
-                yield from ((code, (row[f"{code}__n"] or 0, row[f"{code}__of"] or 0)) for code in codes)
+                yield from (
+                    (code, (row[f"{code}__n"] or 0, row[f"{code}__of"] or 0)) for code in codes
+                )
     if tables.has("instance_events"):
         yield "fail_days", _fail_days(tables)
 
@@ -98,7 +107,10 @@ def _events(tables: Tables) -> ir.Table:
         e,
         {
             "missing_info_instances": (e.missing_type.notnull(), every),
-            "missing_info_is_update": (e.type == "UPDATE_RUNNING", e.missing_type == "SNAPSHOT_BUT_NO_TRANSITION"),
+            "missing_info_is_update": (
+                e.type == "UPDATE_RUNNING",
+                e.missing_type == "SNAPSHOT_BUT_NO_TRANSITION",
+            ),
             "missing_creation_no_request": (no_request, e.missing_type == "EXISTS_BUT_NO_CREATION"),
             "machine_missing": (e.machine_id.isnull(), placed),
             "machine_on_kill": (e.machine_id.notnull(), e.type == "KILL"),
@@ -183,15 +195,24 @@ def _windows(tables: Tables) -> ir.Table:
             "cpu_over_1": (u.average_cpu > 1.0, u.average_cpu.notnull()),
             "sampled_cpu_over_1": (u.sampled_cpu > 1.0, u.sampled_cpu.notnull()),
             "mean_over_maximum": (u.average_cpu > u.maximum_cpu, u.average_cpu.notnull() & single),
-            "sample_over_maximum": (u.sampled_cpu > u.maximum_cpu, u.sampled_cpu.notnull() & single),
+            "sample_over_maximum": (
+                u.sampled_cpu > u.maximum_cpu,
+                u.sampled_cpu.notnull() & single,
+            ),
             "disk_io_late": (u.mean_disk_io_time.notnull(), late),
             "disk_io_null": (u.mean_disk_io_time.isnull(), ~late),
             "cpi_null": (cpi.isnull(), every),
             "cpi_impossible": (~cpi.between(*POSSIBLE["cycles_per_instruction"]), cpi.notnull()),
-            "mai_impossible": (~mai.between(*POSSIBLE["memory_accesses_per_instruction"]), mai.notnull()),
+            "mai_impossible": (
+                ~mai.between(*POSSIBLE["memory_accesses_per_instruction"]),
+                mai.notnull(),
+            ),
             "assigned_memory_zero": (u.assigned_memory == 0.0, u.assigned_memory.notnull()),
             "dedicated_usage": (u.is_on_dedicated_machine, every),
-            "zero_usage": ((u.average_cpu == 0.0) & (u.average_memory == 0.0), u.average_memory.notnull()),
+            "zero_usage": (
+                (u.average_cpu == 0.0) & (u.average_memory == 0.0),
+                u.average_memory.notnull(),
+            ),
             "sample_portion_high": (u.sample_portion > 1.0, u.sample_portion.notnull()),
             "sample_rate_low": (u.sample_rate < UNDER_SAMPLED, u.sample_rate.notnull()),
             "late_windows": (u.end_time > end, every),
@@ -218,7 +239,9 @@ def _allocs(tables: Tables) -> ir.Table:
     # Ten binary digits: the sum of a month must fit into 63 bits.
     cpu = amount(rows.average_cpu, rows.seconds, 10)
     places = {"n": rows.alloc_collection_id.notnull(), "of": rows.collection_type == "ALLOC_SET"}
-    return rows.aggregate(**{f"alloc_holds_tasks__{n}": int_sum(cpu, test) // 1024 for n, test in places.items()})
+    return rows.aggregate(
+        **{f"alloc_holds_tasks__{n}": int_sum(cpu, test) // 1024 for n, test in places.items()}
+    )
 
 
 def _claims(anomaly: Anomaly) -> Iterator[Claim]:
@@ -236,7 +259,9 @@ def _claims(anomaly: Anomaly) -> Iterator[Claim]:
             # The trace is part of the name where each has a rate of its own.
             "-".join(("QUALITY", anomaly.code, *(traces if len(rates) > 1 else ()))),
             anomaly.statement,
-            Criterion(rate.expected, tolerance(rate), lambda found: found.endswith("as documented)")),
+            Criterion(
+                rate.expected, tolerance(rate), lambda found: found.endswith("as documented)")
+            ),
             measure,
             source=rate.source,
             kind="criterion" if rate.source == REAL else "published",

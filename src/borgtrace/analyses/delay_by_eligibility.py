@@ -32,10 +32,15 @@ def compute(tables: Tables) -> list[Row]:
     joined = waited.left_join(events, [*TASK, "time"]).select("time", "wait", "fingerprint")
     constrained = tables.fetch(joined.filter(joined.fingerprint.notnull()), "constrained")
     others = joined.filter(joined.fingerprint.isnull())
-    totals = tables.fetch(others.aggregate(total=others.wait.sum().cast("int64"), n=others.count()), "totals")
+    totals = tables.fetch(
+        others.aggregate(total=others.wait.sum().cast("int64"), n=others.count()), "totals"
+    )
     free = fetch_refined(tables, others, others.wait, "free", _PERCENTS, width=HUNDREDTH)
     NotApplicable.unless(constrained.num_rows or len(free), "no wait lies within the trace")
-    rows = [_row(band, found, found.mean()) for band, found in _banded(tables, sets, constrained).items()]
+    rows = [
+        _row(band, found, found.mean())
+        for band, found in _banded(tables, sets, constrained).items()
+    ]
     (total,) = totals.to_pylist()
     return rows + ([_row(FREE, free, total["total"] / total["n"])] if len(free) else [])
 
@@ -50,12 +55,21 @@ def _banded(tables: Tables, sets: Sets, demands: pa.Table) -> dict[float, Counts
     waits = demands["wait"].to_numpy()
     # A share that is not known sorts behind the last band.
     found = {band: waits[bands == place] for place, band in enumerate(BANDS)}
-    return {band: Counts(*np.unique(of_band, return_counts=True)) for band, of_band in found.items() if of_band.size}
+    return {
+        band: Counts(*np.unique(of_band, return_counts=True))
+        for band, of_band in found.items()
+        if of_band.size
+    }
 
 
 def _row(band: float, waits: Counts, mean: float) -> Row:
     found = waits.per(1e6)
-    return {"share_below": band, "n": len(found), "mean": mean / 1e6, **found.columns("wait_p", _PERCENTS)}
+    return {
+        "share_below": band,
+        "n": len(found),
+        "mean": mean / 1e6,
+        **found.columns("wait_p", _PERCENTS),
+    }
 
 
 RECIPE = Recipe.declared(compute, reads=READS, order=91)

@@ -31,7 +31,9 @@ def compute(tables: Tables) -> list[Row]:
     tasks = tasks.filter(tasks.submit_time < AFTER_TRACE)
     dated = tasks.select(*TASK, time="submit_time", day=day_of(tasks.submit_time))
     demands = dated.left_join(events, [*TASK, "time"]).select("day", "time", "fingerprint")
-    per_day = demands.group_by("day").aggregate(n_submitted=demands.count(), n_constrained=demands.fingerprint.count())
+    per_day = demands.group_by("day").aggregate(
+        n_submitted=demands.count(), n_constrained=demands.fingerprint.count()
+    )
     days = tables.fetch(per_day, "days").sort_by("day").to_pylist()
     # Over constrained submissions alone: the others may use every machine.
     constrained = demands.filter(demands.fingerprint.notnull())
@@ -42,7 +44,9 @@ def compute(tables: Tables) -> list[Row]:
     return [
         {
             **row,
-            "n_machines": int(cell.numbers((), np.array([(row["day"] + 1) * DAY + TRACE_START - 1]))[0]),
+            "n_machines": int(
+                cell.numbers((), np.array([(row["day"] + 1) * DAY + TRACE_START - 1]))[0]
+            ),
             **_quantiles(shares[of_day == row["day"]]),
         }
         for row in days

@@ -26,13 +26,18 @@ def compute(tables: Tables) -> list[Row]:
     # A machine that the cell does not know breaks nothing: what it is, is not known.
     found = found.filter(cell.knows(found["machine_id"].to_numpy()))
     is_broken = np.zeros(found.num_rows, bool)
-    codes, machines, times = (found[name].to_numpy() for name in ("fingerprint", "machine_id", "schedule_time"))
+    codes, machines, times = (
+        found[name].to_numpy() for name in ("fingerprint", "machine_id", "schedule_time")
+    )
     for code in np.unique(codes):
         places = np.flatnonzero(codes == code)
         is_broken[places] = ~cell.allows(sets[int(code)], machines[places], times[places])
     tiers = np.array(found["tier"].to_pylist(), dtype=object)
     starts = {name: is_broken[tiers == name] for name in sorted(set(tiers))}
-    return [{"tier": name, "n_starts": len(of), "n_broken": int(of.sum())} for name, of in starts.items()]
+    return [
+        {"tier": name, "n_starts": len(of), "n_broken": int(of.sum())}
+        for name, of in starts.items()
+    ]
 
 
 def _starts(tables: Tables, events: ibis.Table) -> ibis.Table:
@@ -60,7 +65,9 @@ def _starts(tables: Tables, events: ibis.Table) -> ibis.Table:
     numbered = both.mutate(number=both.demanded.count().over(so_far))
     of_demand = ibis.window(group_by=[*TASK, "number"])
     last = {name: numbered[name].max().over(of_demand) for name in ("demanded", "fingerprint")}
-    found = numbered.mutate(**last).filter(ibis._.is_start == 1, ibis._.demanded >= ibis._.begin_time)
+    found = numbered.mutate(**last).filter(
+        ibis._.is_start == 1, ibis._.demanded >= ibis._.begin_time
+    )
     return found.select("tier", "machine_id", "fingerprint", schedule_time=found.time)
 
 

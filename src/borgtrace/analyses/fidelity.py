@@ -49,7 +49,10 @@ def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]
 def _targets(tables: Tables, units: Units) -> tuple[tuple[Target, ...], Measures]:
     """Return the targets of the format and how to measure them; others than 2011 are measured row by row."""
     if tables.dialect is GOOGLE_2011:
-        published, measures = TARGETS, event_measures(read_events(tables), units) | usage_measures(tables, units)
+        published, measures = (
+            TARGETS,
+            event_measures(read_events(tables), units) | usage_measures(tables, units),
+        )
     else:
         published, measures = TARGETS_2019, row_measures(tables, units)
     return tuple(Target(*target) for target in tables.targets) or published, measures
@@ -65,14 +68,22 @@ def _row(target: Target, measured: float | None, low: float | None, high: float 
     verdict = "not measured"
     if measured is not None:
         deviation = (measured - target.published) / abs(target.published)
-        inside = low is not None and high is not None and low * LESS <= target.published <= high / LESS
+        inside = (
+            low is not None and high is not None and low * LESS <= target.published <= high / LESS
+        )
         # Two ways to fit: a small cell scatters far, a large one has intervals too narrow for a published figure's
         # rounding.
         fits = abs(deviation) <= target.tolerance or inside
         # Shares of a month, tails and guides move with the length and the size of a trace: reported, not judged.
         verdict = ("fits" if fits else "does not fit") if target.is_judged else "reported"
     known = {name: getattr(target, name) for name in ("measure", "tier", "published", "grade")}
-    found = {"measured": measured, "deviation": deviation, "low": low, "high": high, "verdict": verdict}
+    found = {
+        "measured": measured,
+        "deviation": deviation,
+        "low": low,
+        "high": high,
+        "verdict": verdict,
+    }
     return known | found | {"reference": target.source}
 
 

@@ -33,7 +33,9 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     tasks = ranked(of_jobs(tables.instance_attempts), tier_of)
     # What ran already at time 0 counts, with its hours inside the trace: without it the long-running would be
     # missing.
-    ran = tasks.filter(tasks.schedule_time < AFTER_TRACE).cross_join(last_time(tables.instance_events))
+    ran = tasks.filter(tasks.schedule_time < AFTER_TRACE).cross_join(
+        last_time(tables.instance_events)
+    )
     # An end after the trace has no hours that belong to it.
     inside = is_inside(ran.end_time)
     numbers = {f"n_{name}": inside & (ran.end_type == kind) for kind, name in _ENDS.items()}
@@ -52,16 +54,25 @@ def _jobs(tables: Tables, tasks: ibis.Table) -> Mapping[tuple[str, ...], Counter
     highest = {name: tasks[name].max() for name in ("priority", "scheduling_class")}
     evicted = is_inside(tasks.end_time) & (tasks.end_type == "EVICT")
     # A condition of NULL, as of an attempt without an end, counts as none.
-    jobs = tasks.group_by("collection_id").aggregate(evictions=tasks.count(where=evicted), **highest)
+    jobs = tasks.group_by("collection_id").aggregate(
+        evictions=tasks.count(where=evicted), **highest
+    )
     numbers = {"evicted_jobs": jobs.evictions > 0, "evicted_once": jobs.evictions == 1}
     every = ibis.literal(1, "int64")
-    return sum_by_group(tables, jobs, "jobs", n_jobs=every, **{f"n_{name}": test for name, test in numbers.items()})
+    return sum_by_group(
+        tables, jobs, "jobs", n_jobs=every, **{f"n_{name}": test for name, test in numbers.items()}
+    )
 
 
 def _row(cut: tuple[str, ...], total: Counter[str]) -> Row:
     hours = total["microseconds"] / 3.6e9
-    numbers = {f"n_{name}": total[f"n_{name}"] for name in (*_ENDS.values(), "jobs", "evicted_jobs", "evicted_once")}
-    rates = {f"{name}_rate": total[f"n_{name}"] / hours if hours else None for name in _ENDS.values()}
+    numbers = {
+        f"n_{name}": total[f"n_{name}"]
+        for name in (*_ENDS.values(), "jobs", "evicted_jobs", "evicted_once")
+    }
+    rates = {
+        f"{name}_rate": total[f"n_{name}"] / hours if hours else None for name in _ENDS.values()
+    }
     return {"grouping": cut[0], "group": cut[1], "hours": hours, **numbers, **rates}
 
 

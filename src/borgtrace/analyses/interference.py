@@ -46,7 +46,9 @@ def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
         used=((used * 20.0).ceil().cast("int64") * 5).clip(upper=150),
     )
     rows = of_jobs(usage).inner_join(slots, ["machine_id", "slot"])
-    return ibis.union(*(_curve(rows, metric, condition) for metric in METRICS for condition in ("held", "used")))
+    return ibis.union(
+        *(_curve(rows, metric, condition) for metric in METRICS for condition in ("held", "used"))
+    )
 
 
 def _n_tasks(seconds: ir.IntegerColumn, most: int) -> ir.IntegerColumn:
@@ -87,10 +89,16 @@ def slope(result: pa.Table, metric: str, condition: str) -> float:
     metric, condition
         Which of its curves.
     """
-    rows = [row for row in result.to_pylist() if (row["metric"], row["condition"]) == (metric, condition)]
+    rows = [
+        row
+        for row in result.to_pylist()
+        if (row["metric"], row["condition"]) == (metric, condition)
+    ]
     NotApplicable.unless(any(row["seconds"] for row in rows), f"no window has a {metric}")
     # Weighted by time: a bin of a few minutes must not steer the line.
-    weight, x, y = (np.array([row[name] for row in rows], float) for name in ("seconds", "bin", "mean"))
+    weight, x, y = (
+        np.array([row[name] for row in rows], float) for name in ("seconds", "bin", "mean")
+    )
     x, y_mean = x - np.average(x, weights=weight), np.average(y, weights=weight)
     spread = float(weight @ x**2)
     NotApplicable.unless(spread and y_mean, "every window was measured under the same condition")
@@ -102,4 +110,6 @@ def slope_per_tenth(result: pa.Table) -> float:
     return 10.0 * slope(result, "cpi", "cpu percent")
 
 
-RECIPE = Recipe.declared(compute, (slope, slope_per_tenth), reads=("instance_usage", "machine_events"), order=110)
+RECIPE = Recipe.declared(
+    compute, (slope, slope_per_tenth), reads=("instance_usage", "machine_events"), order=110
+)

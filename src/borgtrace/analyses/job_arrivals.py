@@ -18,7 +18,9 @@ from borgtrace.schema.time import HOUR, TRACE_START
 def compute(tables: Tables) -> pa.Table:
     """Return the number of new jobs per whole hour."""
     new = new_jobs(tables.collection_attempts)
-    per_hour = new.group_by(hour=period(new.submit_time, HOUR, TRACE_START)).aggregate(n=new.count())
+    per_hour = new.group_by(hour=period(new.submit_time, HOUR, TRACE_START)).aggregate(
+        n=new.count()
+    )
     found = tables.fetch(per_hour, "hours")
     last = tables.fetch(last_time(tables.collection_events), "horizon").to_pylist()
     NotApplicable.unless(found.num_rows, "no job arrives within the trace")
@@ -26,7 +28,9 @@ def compute(tables: Tables) -> pa.Table:
     n_hours = max((last[0]["last"] - TRACE_START) // HOUR, 0)
     NotApplicable.unless(n_hours, "the trace is shorter than an hour")
     # Hours without a job have no group and count 0.
-    counts = np.bincount(found["hour"].to_numpy(), found["n"].to_numpy(), n_hours)[:n_hours].astype(np.int64)
+    counts = np.bincount(found["hour"].to_numpy(), found["n"].to_numpy(), n_hours)[:n_hours].astype(
+        np.int64
+    )
     return pa.table({"hour": np.arange(n_hours, dtype=np.int64), "n_jobs": counts})
 
 

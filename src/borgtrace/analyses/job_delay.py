@@ -23,7 +23,9 @@ def compute(tables: Tables) -> list[Row]:
     ready = readied.group_by("collection_id").aggregate(ready=readied.time.min())
     ran = of_jobs(tables.instance_attempts)
     ran = ran.filter(ran.schedule_time.notnull())
-    first = ran.group_by("collection_id").aggregate(first=ran.schedule_time.min(), priority=ran.priority.max())
+    first = ran.group_by("collection_id").aggregate(
+        first=ran.schedule_time.min(), priority=ran.priority.max()
+    )
     jobs = first.inner_join(ready, "collection_id")
     # After the minimum: a job that was enabled before the trace is not ready at its second ENABLE within it.
     jobs = jobs.filter(is_inside(jobs.ready) & (jobs["first"] >= jobs.ready))

@@ -23,13 +23,17 @@ ALL = "all"
 def compute(tables: Tables) -> list[Row]:
     """Return quantiles of job durations."""
     durations = _durations(of_jobs(tables.collection_attempts))
-    groups = fetch_counts(tables, durations, durations.duration, "durations", ("end_type",), per=1e6)
+    groups = fetch_counts(
+        tables, durations, durations.duration, "durations", ("end_type",), per=1e6
+    )
     NotApplicable.unless(groups, "no job is scheduled and ends within the trace")
     rows = []
     # All jobs are the ways to end added up: counted once.
     for (name,), found in {(ALL,): reduce(add, groups.values()), **groups}.items():
         under = {"under_3min": found.share_below(180), "under_2h": found.share_below(7200)}
-        rows += found.rows((0.0, *PERCENTS, 100.0), end_type=name, mean=found.mean(), n=len(found), **under)
+        rows += found.rows(
+            (0.0, *PERCENTS, 100.0), end_type=name, mean=found.mean(), n=len(found), **under
+        )
     return rows
 
 
@@ -40,7 +44,9 @@ def _durations(attempts: ibis.Table) -> ibis.Table:
     end, ended = attempts.end_time, attempts.end_time < AFTER_TRACE
     last = {kind: end.max(where=ended & (attempts.end_type == kind)) for kind in TERMINAL_EVENTS}
     begin = attempts.schedule_time.min(where=scheduled)
-    jobs = attempts.group_by("collection_id").aggregate(begin=begin, end=end.max(where=ended), **last)
+    jobs = attempts.group_by("collection_id").aggregate(
+        begin=begin, end=end.max(where=ended), **last
+    )
     # The way to end is that of the last end; among ends of one time the order of TERMINAL_EVENTS decides.
     kind = ibis.cases(*((jobs[kind] == jobs.end, kind) for kind in TERMINAL_EVENTS))
     done = jobs.select("begin", "end", end_type=kind)

@@ -19,7 +19,9 @@ def compute(tables: Tables) -> ibis.Table:
     events = of_jobs(tables.collection_events)
     numbers = {"n_events": events.count(), "n_jobs": events.collection_id.nunique()}
     # Not the sum of the rows: a job has events of several types.
-    total = events.aggregate(**numbers).select(type=ibis.literal(ANY), n_events="n_events", n_jobs="n_jobs")
+    total = events.aggregate(**numbers).select(
+        type=ibis.literal(ANY), n_events="n_events", n_jobs="n_jobs"
+    )
     return events.group_by("type").aggregate(**numbers).union(total)
 
 

@@ -23,7 +23,13 @@ def compute(tables: Tables) -> list[Row]:
     NotApplicable.unless(groups, "there is no task")
     every = {("all",): sum(groups.values(), NOTHING), **groups}
     return [
-        {"tier": name, "percent": percent, "n_tasks": n_tasks, "mean": found.mean(), "n": len(found)}
+        {
+            "tier": name,
+            "percent": percent,
+            "n_tasks": n_tasks,
+            "mean": found.mean(),
+            "n": len(found),
+        }
         for (name,), found in every.items()
         for percent, n_tasks in zip(_SHOWN, found.quantiles(_SHOWN), strict=True)
     ]

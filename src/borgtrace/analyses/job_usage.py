@@ -36,10 +36,17 @@ def usage_of_jobs(tables: Tables) -> dict[str, Usage]:
     NotApplicable
         Where the store holds a sample of the jobs, or no job used anything.
     """
-    NotApplicable.unless(not tables.coverage.is_sample, "needs all jobs: a sample of them has other shares")
+    NotApplicable.unless(
+        not tables.coverage.is_sample, "needs all jobs: a sample of them has other shares"
+    )
     usage = of_jobs(regular(tables.instance_usage))
-    sums = {name: int_sum(amount(usage[f"average_{name}"], usage.seconds, BITS)).fill_null(0) for name in RESOURCES}
-    jobs = tables.fetch(usage.group_by("collection_id").aggregate(**sums), "jobs").sort_by("collection_id")
+    sums = {
+        name: int_sum(amount(usage[f"average_{name}"], usage.seconds, BITS)).fill_null(0)
+        for name in RESOURCES
+    }
+    jobs = tables.fetch(usage.group_by("collection_id").aggregate(**sums), "jobs").sort_by(
+        "collection_id"
+    )
     found = {name: jobs[name].to_numpy() / float(2**BITS) / HOUR_SECONDS for name in RESOURCES}
     NotApplicable.unless(any(used.any() for used in found.values()), "no job used anything")
     return found
@@ -47,7 +54,12 @@ def usage_of_jobs(tables: Tables) -> dict[str, Usage]:
 
 def compute(tables: Tables) -> list[Row]:
     """Return the shares of the largest jobs, the tail and what it costs, by resource."""
-    return [row for name, used in usage_of_jobs(tables).items() if used.any() for row in rows_of(name, used)]
+    return [
+        row
+        for name, used in usage_of_jobs(tables).items()
+        if used.any()
+        for row in rows_of(name, used)
+    ]
 
 
 def rows_of(resource: str, used: Usage) -> list[Row]:
@@ -72,10 +84,14 @@ def rows_of(resource: str, used: Usage) -> list[Row]:
         "n_tail": len(tail),
         "alpha": alpha,
         "r_squared": r_squared,
-        "alpha_hill": continuous_exponent(tail, np.ones(len(tail), np.int64), TAIL) if len(tail) else None,
+        "alpha_hill": continuous_exponent(tail, np.ones(len(tail), np.int64), TAIL)
+        if len(tail)
+        else None,
     }
     sizes = {0.0: 0} | {1 / top: len(used) // top for top in TOPS if len(used) >= top}
-    return [{"resource": resource, "top": top, **_of_top(used, n), **same} for top, n in sizes.items()]
+    return [
+        {"resource": resource, "top": top, **_of_top(used, n), **same} for top, n in sizes.items()
+    ]
 
 
 def _of_top(used: Usage, n: int) -> Row:

@@ -20,7 +20,9 @@ _WHOLE = 100
 
 def compute(tables: Tables) -> list[Row]:
     """Return jobs by rank of their owner."""
-    NotApplicable.unless(not tables.coverage.is_sample, "needs all jobs: a sample of them has other shares")
+    NotApplicable.unless(
+        not tables.coverage.is_sample, "needs all jobs: a sample of them has other shares"
+    )
     rows: list[Row] = []
     for kind, column in _OWNERS.items():
         found = tables.fetch(owners(tables.collection_events, column), column)
@@ -29,7 +31,9 @@ def compute(tables: Tables) -> list[Row]:
         n = np.sort(n)[::-1]
         share = np.cumsum(n) / n.sum()
         for at in _ranks(len(n)):
-            rows.append({"kind": kind, "rank": at, "n_jobs": int(n[at - 1]), "share": float(share[at - 1])})
+            rows.append(
+                {"kind": kind, "rank": at, "n_jobs": int(n[at - 1]), "share": float(share[at - 1])}
+            )
     NotApplicable.unless(rows, "no job has a user or a logical name")
     return rows
 

@@ -29,8 +29,19 @@ from borgtrace.synth.targets import TARGETS, TARGETS_2019
 Fields = dict[str, Any]
 _IN_BURST = 0.917
 """Share of the generator's bursts that come within 10 ms."""
-_OF_CELLS = {"shapes": "machines", "burst": "arrivals", "request": "requests", "classes": "usage", "users": "users"}
-_OF_TIERS = {"duration": "lives", "residual": "lives of what runs at first", "delay": "waits", "sizes": "sizes of jobs"}
+_OF_CELLS = {
+    "shapes": "machines",
+    "burst": "arrivals",
+    "request": "requests",
+    "classes": "usage",
+    "users": "users",
+}
+_OF_TIERS = {
+    "duration": "lives",
+    "residual": "lives of what runs at first",
+    "delay": "waits",
+    "sizes": "sizes of jobs",
+}
 """What is not told where these parameters are the published ones."""
 
 
@@ -54,9 +65,17 @@ def fit(store: Store, generation: str) -> Likeness:
     Reads all events, and at most four million windows of long tasks.
     """
     if not store.manifest.tables.get("instance_events"):
-        what, expected, way_out = "the store has no events of tasks", "instance_events", "ingest those of its trace too"
+        what, expected, way_out = (
+            "the store has no events of tasks",
+            "instance_events",
+            "ingest those of its trace too",
+        )
         raise UsageError("--like", what, expected=expected, got=str(store.path), way_out=way_out)
-    tables, base, is_2011 = EngineTables.of(store), PROFILES[generation], dialect(generation) is GOOGLE_2011
+    tables, base, is_2011 = (
+        EngineTables.of(store),
+        PROFILES[generation],
+        dialect(generation) is GOOGLE_2011,
+    )
     units, events = Units.of(tables), read_events(tables)
     names = _names(events.attempts, base)
     events = events._replace(attempts=renamed(events.attempts, names))
@@ -64,7 +83,10 @@ def fit(store: Store, generation: str) -> Likeness:
     measures |= usage_measures(tables, units) if is_2011 else row_measures(tables, units, names)
     measured = {key: float(measure(np.ones(len(units)))) for key, measure in measures.items()}
     machines = columns(events.machines)
-    runs, use = like.with_lives(columns(events.attempts), machines), like.tasks_with_usage(tables, names)
+    runs, use = (
+        like.with_lives(columns(events.attempts), machines),
+        like.tasks_with_usage(tables, names),
+    )
     jobs = _jobs(events, runs)
     # Of machines that nobody names there are as many as the requests fill.
     counted = len(units.machines) or math.ceil(use["cpu_request"].sum())
@@ -73,7 +95,9 @@ def fit(store: Store, generation: str) -> Likeness:
     # Lives in crash loops are among those of the store.
     own: Fields = {"taken": tuple(units.machines.tolist())}
     # Ids of own data are hashes, which none of the generator's meets.
-    own["first_id"] = max(int(units.jobs[-1]) + 1, base.first_id) if units.jobs[-1] < 2**40 else base.first_id
+    own["first_id"] = (
+        max(int(units.jobs[-1]) + 1, base.first_id) if units.jobs[-1] < 2**40 else base.first_id
+    )
     own |= {"looping": 0.0, "request_scale": (1.0, 1.0), "is_even": True}
     cell = replace(
         base,
@@ -90,9 +114,14 @@ def fit(store: Store, generation: str) -> Likeness:
         for target in (TARGETS if is_2011 else TARGETS_2019)
         if np.isfinite(value := measured.get((target.measure, target.tier), 0.0)) and value
     ]
-    missing = [what for name, what in _OF_CELLS.items() if getattr(cell, name) is getattr(base, name)]
+    missing = [
+        what for name, what in _OF_CELLS.items() if getattr(cell, name) is getattr(base, name)
+    ]
     for name, what in _OF_TIERS.items():
-        is_old = [getattr(new, name) is getattr(old, name) for new, old in zip(cell.tiers, found, strict=True)]
+        is_old = [
+            getattr(new, name) is getattr(old, name)
+            for new, old in zip(cell.tiers, found, strict=True)
+        ]
         missing += [what] if all(is_old) else []
     return Likeness(cell, tuple(targets), tuple(missing))
 
@@ -103,7 +132,9 @@ def _names(attempts: pa.Table, base: Profile) -> dict[str, str]:
     # 2019 says which tier of 2011 each of its tiers is like; a trace without tiers is production.
     of_2019 = {tier.name: tier.like for tier in PROFILES["2019"].tiers}
     alike = (
-        {old: new for new, old in reversed(of_2019.items())} | of_2019 | {tier.name: tier.name for tier in base.tiers}
+        {old: new for new, old in reversed(of_2019.items())}
+        | of_2019
+        | {tier.name: tier.name for tier in base.tiers}
     )
     names = {name: alike.get(name, "production") for name in np.unique(own).tolist()}
     order = [tier.name for tier in base.tiers if tier.name in names.values()]
@@ -136,21 +167,27 @@ def _machines(machines: Columns, measured: Any, base: Profile) -> Fields:
     away = tuple(longer * seconds for seconds in base.downtime.values)
     return {
         "shapes": [
-            (f"S{i}", *shape, count) for i, (shape, count) in enumerate(zip(shapes.tolist(), n.tolist(), strict=True))
+            (f"S{i}", *shape, count)
+            for i, (shape, count) in enumerate(zip(shapes.tolist(), n.tolist(), strict=True))
         ],
         "removals": float(np.nan_to_num(measured["removals_per_machine_hour", "machines"])),
-        "downtime": QuantileCurve(base.downtime.shares, away) if np.isfinite(longer) else base.downtime,
+        "downtime": QuantileCurve(base.downtime.shares, away)
+        if np.isfinite(longer)
+        else base.downtime,
     }
 
 
 def _arrivals(runs: Columns, jobs: Columns, use: Columns, measured: Any, base: Profile) -> Fields:
     """Rates, owners and requests of jobs that arrive, kills of what waits, resubmissions."""
-    back = {kind: measured[f"resubmitted_after_{kind}", "all"] for kind in ("EVICT", "FAIL", "KILL")}
+    back = {
+        kind: measured[f"resubmitted_after_{kind}", "all"] for kind in ("EVICT", "FAIL", "KILL")
+    }
     submitted = runs["submit_time"] > TRACE_START
     killed = submitted & np.isnan(runs["schedule_time"]) & (runs["end_type"] == "KILL")
     fields: Fields = {
         "killed_pending": float(killed.sum() / max(submitted.sum(), 1)),
-        "resubmitted": base.resubmitted | {kind: share for kind, share in back.items() if np.isfinite(share)},
+        "resubmitted": base.resubmitted
+        | {kind: share for kind, share in back.items() if np.isfinite(share)},
         "users": _ranks(jobs["user"], base.users),
         "names": _ranks(jobs["name"], base.names),
     }
@@ -160,7 +197,11 @@ def _arrivals(runs: Columns, jobs: Columns, use: Columns, measured: Any, base: P
         asked = jobs[f"{name}_request"]
         asked = asked if (asked > 0.0).sum() >= FEWEST else use[f"{name}_request"]
         logs = np.log(asked[asked > 0.0])
-        fields |= {field: (float(logs.mean()), max(float(logs.std()), 0.01))} if len(logs) >= FEWEST else {}
+        fields |= (
+            {field: (float(logs.mean()), max(float(logs.std()), 0.01))}
+            if len(logs) >= FEWEST
+            else {}
+        )
     return fields
 
 

@@ -24,7 +24,10 @@ _STATES = ("pending", "running")
 def compute(tables: Tables) -> list[Row]:
     """Return mean times and mean load per day."""
     sums = duration_sums(tables, DAY, TRACE_START)
-    waits, runs = ({row["period"]: row for row in tables.fetch(sums[n], n).to_pylist()} for n in ("waits", "runs"))
+    waits, runs = (
+        {row["period"]: row for row in tables.fetch(sums[n], n).to_pylist()}
+        for n in ("waits", "runs")
+    )
     loads = _loads(tables)
     days = sorted({*waits, *runs, *loads})
     NotApplicable.unless(days, "there is no event within the trace")
@@ -40,7 +43,11 @@ def compute(tables: Tables) -> list[Row]:
 
 
 def _mean_and_number(sums: Row | None, mean: str, number: str) -> Row:
-    return {mean: None, number: 0} if sums is None else {mean: sums["total"] / sums["n"] / 1e6, number: sums["n"]}
+    return (
+        {mean: None, number: 0}
+        if sums is None
+        else {mean: sums["total"] / sums["n"] / 1e6, number: sums["n"]}
+    )
 
 
 def _loads(tables: Tables) -> dict[int, Row]:
@@ -52,7 +59,9 @@ def _loads(tables: Tables) -> dict[int, Row]:
     timed = levels.mutate(day=period(at, DAY, TRACE_START), at=at)
     # Each day for itself: what it takes over from the day before is added in `_means`.
     until = timed.time.lead().over(group_by="day", order_by="time")
-    held = timed.mutate(is_last=until.isnull(), end=until.fill_null((timed.day + 1) * DAY + TRACE_START))
+    held = timed.mutate(
+        is_last=until.isnull(), end=until.fill_null((timed.day + 1) * DAY + TRACE_START)
+    )
     # Changes before the start share its instant: but for the last they hold for no time.
     held = held.mutate(length=ibis.greatest(held.end, held.at) - held.at)
     found = tables.fetch(
@@ -100,10 +109,16 @@ def correlation(result: pa.Table, column: str) -> Interval:
     NotApplicable
         Where the trace has less than seven such days, or a series is constant.
     """
-    whole = [row for row in result.to_pylist() if row[column] is not None and row["mean_pending"] is not None]
+    whole = [
+        row
+        for row in result.to_pylist()
+        if row[column] is not None and row["mean_pending"] is not None
+    ]
     # Too few days for blocks of three to be drawn from.
     NotApplicable.unless(len(whole) >= 7, "the trace is shorter than a week")
-    found = rank_correlation(*(np.array([row[name] for row in whole]) for name in (column, "mean_pending")))
+    found = rank_correlation(
+        *(np.array([row[name] for row in whole]) for name in (column, "mean_pending"))
+    )
     NotApplicable.unless(not np.isnan(found.value), "one of the two series is constant")
     return found
 

@@ -25,7 +25,11 @@ def compute(tables: Tables) -> ibis.Table:
     present = _mean(capacity_changes(events), spine, ("machines", "cpu", "memory"))
     # Without its REMOVE events a machine keeps its capacity: what has been seen so far.
     seen = _mean(capacity_changes(events.filter(events.type != "REMOVE")), spine, ("cpu",))
-    joined = lookup(lookup(present, seen.select("hour", cpu_seen="cpu"), ["hour"]), _events_per_hour(events), ["hour"])
+    joined = lookup(
+        lookup(present, seen.select("hour", cpu_seen="cpu"), ["hour"]),
+        _events_per_hour(events),
+        ["hour"],
+    )
     numbers = {f"n_{kind.lower()}": joined[f"n_{kind.lower()}"].fill_null(0) for kind in _KINDS}
     return joined.select("hour", "machines", "cpu", "memory", "cpu_seen", **numbers)
 

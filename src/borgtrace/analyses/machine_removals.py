@@ -21,8 +21,12 @@ def compute(tables: Tables) -> ir.Table:
         present=events.time.max(where=~is_removal),
     )
     # Times alone tell which came last: no machine of 2011 has two events at one time.
-    gone = machines.removed.notnull() & (machines.present.isnull() | (machines.removed > machines.present))
-    return machines.group_by("n_removals").aggregate(n_machines=machines.count(), n_gone=machines.count(where=gone))
+    gone = machines.removed.notnull() & (
+        machines.present.isnull() | (machines.removed > machines.present)
+    )
+    return machines.group_by("n_removals").aggregate(
+        n_machines=machines.count(), n_gone=machines.count(where=gone)
+    )
 
 
 RECIPE = Recipe.declared(compute, reads=("machine_events",), order=11)

@@ -24,13 +24,17 @@ def compute(tables: Tables) -> ibis.Table:
     order = [known[name] for name in SOURCE_ORDER]
     # Events without a capacity come last in both orders: they are neither the first nor the last known one.
     onwards = ibis.window(group_by="machine_id", order_by=[known.unknown, *order])
-    backwards = ibis.window(group_by="machine_id", order_by=[known.unknown, *(ibis.desc(c) for c in order)])
+    backwards = ibis.window(
+        group_by="machine_id", order_by=[known.unknown, *(ibis.desc(c) for c in order)]
+    )
     placed = known.mutate(
         at_start=(known.time == BEFORE_TRACE) & (known.type == "ADD"),
         first=ibis.row_number().over(onwards) == 0,
         last=ibis.row_number().over(backwards) == 0,
     )
-    numbers = {f"n_{name}": placed.count(where=placed[name]) for name in ("at_start", "first", "last")}
+    numbers = {
+        f"n_{name}": placed.count(where=placed[name]) for name in ("at_start", "first", "last")
+    }
     shapes = placed.group_by(list(SHAPE)).aggregate(**numbers)
     # A shape that a machine had only in between counts nowhere.
     return shapes.filter((shapes.n_at_start + shapes.n_first + shapes.n_last) > 0)

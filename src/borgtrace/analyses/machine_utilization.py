@@ -27,8 +27,12 @@ def compute(tables: Tables, *, highest: int = 150) -> pa.Table:
     held = machine_slots(usage, present)
     # Up to the last window: after it nothing was measured, which is not the same as idle.
     n_present = _n_slots(present, span(usage.select(time="end_time")))
-    answer = tables.fetch(ibis.union(*(_curve(held, n_present, name, highest) for name in RESOURCES)))
-    NotApplicable.unless(answer.num_rows, "no usage inside the trace, or no machine of known capacity")
+    answer = tables.fetch(
+        ibis.union(*(_curve(held, n_present, name, highest) for name in RESOURCES))
+    )
+    NotApplicable.unless(
+        answer.num_rows, "no usage inside the trace, or no machine of known capacity"
+    )
     return answer
 
 
@@ -38,7 +42,9 @@ def shares(tables: Tables) -> ir.Table:
     Columns: ``machine_id``, ``slot`` (from the start of the trace), ``cpu`` and ``memory`` as shares of the machine's
     capacity.
     """
-    held = machine_slots(regular(outermost(tables.instance_usage)), present_intervals(tables.machine_events))
+    held = machine_slots(
+        regular(outermost(tables.instance_usage)), present_intervals(tables.machine_events)
+    )
     return held.select("machine_id", "slot", **{name: _share(held, name) for name in RESOURCES})
 
 
@@ -67,7 +73,9 @@ def _n_slots(present: ir.Table, last: ir.Table) -> ir.Table:
     start = ibis.greatest(rows.start, TRACE_START)
     end = ibis.least(rows.end, rows.last)
     # A slot counts where it starts, hence rounding up at both ends: intervals that meet share no slot.
-    slots = (end - TRACE_START + WINDOW - 1) // WINDOW - (start - TRACE_START + WINDOW - 1) // WINDOW
+    slots = (end - TRACE_START + WINDOW - 1) // WINDOW - (
+        start - TRACE_START + WINDOW - 1
+    ) // WINDOW
     return rows.aggregate(n_present=ibis.greatest(slots, 0).sum().cast("int64"))
 
 

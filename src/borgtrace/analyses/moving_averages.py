@@ -17,10 +17,14 @@ from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.schema.time import HOUR, WINDOW, Microseconds
 
 
-def compute(tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds = WINDOW) -> pa.Table:
+def compute(
+    tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds = WINDOW
+) -> pa.Table:
     """Return trailing averages over `trailing` µs (a multiple of `step`) at the end of every `step`."""
     if step <= 0 or trailing < step or trailing % step:
-        raise UsageError("trailing", "must be a multiple of step", expected=f"k × {step}", got=str(trailing))
+        raise UsageError(
+            "trailing", "must be a multiple of step", expected=f"k × {step}", got=str(trailing)
+        )
     waits, runs = (tables.fetch(sums, name) for name, sums in duration_sums(tables, step).items())
     # One range for both, so that the two curves share their rows.
     steps = np.concatenate([waits["period"].to_numpy(), runs["period"].to_numpy()])
@@ -40,7 +44,9 @@ def compute(tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds
     )
 
 
-def _trail(sums: pa.Table, first: int, last: int, width: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+def _trail(
+    sums: pa.Table, first: int, last: int, width: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     totals, numbers = np.zeros(last - first + 1), np.zeros(last - first + 1)
     places = sums["period"].to_numpy() - first
     totals[places], numbers[places] = sums["total"].to_numpy() / 1e6, sums["n"].to_numpy()

@@ -18,9 +18,24 @@ import ibis.expr.types as ir
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._notebook import ON_MACHINE, as_there, known_there, largest_capacities, matched, sums
+from borgtrace.analyses._notebook import (
+    ON_MACHINE,
+    as_there,
+    known_there,
+    largest_capacities,
+    matched,
+    sums,
+)
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
-from borgtrace.analyses._windows import BITS, HOUR_SECONDS, RESOURCES, SLOT_SECONDS, by_tier, outermost, regular
+from borgtrace.analyses._windows import (
+    BITS,
+    HOUR_SECONDS,
+    RESOURCES,
+    SLOT_SECONDS,
+    by_tier,
+    outermost,
+    regular,
+)
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.schema.time import HOUR, TRACE_START
 
@@ -62,7 +77,9 @@ def compute(tables: Tables) -> list[Row]:
 def _largest(tables: Tables) -> Row:
     """Return the capacity that the notebook divides by."""
     machines = largest_capacities(tables)
-    found = tables.fetch(machines.aggregate(**{name: machines[name].sum() for name in RESOURCES}), "capacity")
+    found = tables.fetch(
+        machines.aggregate(**{name: machines[name].sum() for name in RESOURCES}), "capacity"
+    )
     return next(iter(found.to_pylist()), dict.fromkeys(RESOURCES))
 
 
@@ -94,7 +111,9 @@ def _present(tables: Tables) -> defaultdict[int, Counter[str]]:
     spine = hours(span(tables.instance_usage.select(time="end_time")), _STEP)
     changes = capacity_changes(tables.machine_events).mutate(cell=ibis.literal("cell"))
     found: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for row in tables.fetch(hourly(changes, spine, "cell", RESOURCES, _STEP), "present").to_pylist():
+    for row in tables.fetch(
+        hourly(changes, spine, "cell", RESOURCES, _STEP), "present"
+    ).to_pylist():
         hour = (TRACE_START + row["hour"] * _STEP) // HOUR
         found[hour].update({name: row[name] * row["hour_seconds"] for name in RESOURCES})
     return found

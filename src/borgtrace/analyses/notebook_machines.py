@@ -27,9 +27,15 @@ def compute(tables: Tables) -> list[Row]:
     usage = long_windows(tables)
     used = sums(usage.mutate(slot=period(usage.start_time, WINDOW)), "machine_id", "slot", weight=1)
     machines = largest_capacities(tables)
-    held = used.inner_join(machines.rename("{name}_capacity").rename(machine_id="machine_id_capacity"), "machine_id")
-    literal = _counts(tables.fetch(ibis.union(*(_by_percent(held, name) for name in RESOURCES)), "literal"))
-    corrected = _counts(machine_utilization.compute(tables).select(["resource", "percent", "n_slots"]))
+    held = used.inner_join(
+        machines.rename("{name}_capacity").rename(machine_id="machine_id_capacity"), "machine_id"
+    )
+    literal = _counts(
+        tables.fetch(ibis.union(*(_by_percent(held, name) for name in RESOURCES)), "literal")
+    )
+    corrected = _counts(
+        machine_utilization.compute(tables).select(["resource", "percent", "n_slots"])
+    )
     NotApplicable.unless(literal, "no window of 300 s on a machine of known capacity")
     rows = []
     for name in RESOURCES:
@@ -37,7 +43,13 @@ def compute(tables: Tables) -> list[Row]:
         for percent, (there, here) in enumerate(zip(*curves, strict=True)):
             difference = None if there is None or here is None else here - there
             rows.append(
-                {"resource": name, "percent": percent, "literal": there, "corrected": here, "difference": difference}
+                {
+                    "resource": name,
+                    "percent": percent,
+                    "literal": there,
+                    "corrected": here,
+                    "difference": difference,
+                }
             )
     return rows
 
@@ -45,7 +57,9 @@ def compute(tables: Tables) -> list[Row]:
 def _by_percent(held: ibis.Table, name: str) -> ibis.Table:
     held = held.filter(held[f"{name}_capacity"] > 0)
     share = held[name].cast("float64") / 2.0**BITS / held[f"{name}_capacity"].cast("float64")
-    rows = held.select(resource=ibis.literal(name), percent=ibis.least((share * 100.0).ceil().cast("int64"), 100))
+    rows = held.select(
+        resource=ibis.literal(name), percent=ibis.least((share * 100.0).ceil().cast("int64"), 100)
+    )
     return rows.group_by(["resource", "percent"]).aggregate(n_slots=lambda table: table.count())
 
 

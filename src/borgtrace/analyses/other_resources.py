@@ -30,9 +30,14 @@ _BITS = 20
 def compute(tables: Tables) -> ibis.Table:
     """Return means, largest values and missing shares."""
     rows = outermost(regular(tables.instance_usage))
-    tasks, events = task_tiers(tables).mutate(disk_request=ibis.null("float64")), tables.instance_events
+    tasks, events = (
+        task_tiers(tables).mutate(disk_request=ibis.null("float64")),
+        tables.instance_events,
+    )
     if tables.dialect.publishes("disk_request"):
-        requests = events.group_by(list(TASK)).aggregate(disk_request=events.disk_request.max().cast("float64"))
+        requests = events.group_by(list(TASK)).aggregate(
+            disk_request=events.disk_request.max().cast("float64")
+        )
         tasks = lookup(task_tiers(tables), requests, TASK)
     known = lookup(rows, tasks, TASK)
     known = known.mutate(tier=known.tier.fill_null(UNKNOWN))
@@ -61,7 +66,9 @@ def _of(rows: ibis.Table, name: str) -> ibis.Table:
         "largest",
         quantity=ibis.literal(name),
         missing=1.0 - found.n_known.cast("float64") / found.n_windows.cast("float64"),
-        mean=found.total.cast("float64") / float(2**_BITS) / found.seconds.cast("float64").nullif(0.0),
+        mean=found.total.cast("float64")
+        / float(2**_BITS)
+        / found.seconds.cast("float64").nullif(0.0),
         relative=found.over.cast("float64") / found.under.cast("float64").nullif(0.0),
     )
 

@@ -25,7 +25,9 @@ def compute(tables: Tables) -> ibis.Table:
 
 def _over(rows: ibis.Table, resource: str) -> ibis.Table:
     measured = {"ratio": rows[f"average_{resource}"], "peak": rows[f"maximum_{resource}"]}
-    known = rows.mutate(**{name: of_request(rows, used, resource) for name, used in measured.items()})
+    known = rows.mutate(
+        **{name: of_request(rows, used, resource) for name, used in measured.items()}
+    )
     # A task without a request has nothing to exceed; comparisons with NULL would count it as kept.
     known = known.filter(known.ratio.notnull())
     # Per task first: the counts are of tasks, and a task has many windows.

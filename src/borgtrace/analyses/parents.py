@@ -26,11 +26,17 @@ def compute(tables: Tables, *, delay: Seconds = 60) -> ir.Table:
     both = lookup(lookup(jobs, ends, ["collection_id"]), parents, ["parent_id"])
     # Negative where the parent ended later: not after it. Sentinels are no times that could be compared.
     after = both.end_time - both.parent_end
-    is_after = after.between(0, delay * SECOND) & is_known(both.end_time) & is_known(both.parent_end)
+    is_after = (
+        after.between(0, delay * SECOND) & is_known(both.end_time) & is_known(both.parent_end)
+    )
     how = both.end_type.fill_null(ENDS[-1])
-    rows = both.select(has_parent=both.parent_id.notnull(), end_type=how, after_parent=is_after.fill_null(False))
+    rows = both.select(
+        has_parent=both.parent_id.notnull(), end_type=how, after_parent=is_after.fill_null(False)
+    )
     both_ways = rows.group_by(["has_parent", "end_type"])
-    return both_ways.aggregate(n_jobs=rows.count(), n_after_parent=rows.count(where=rows.after_parent))
+    return both_ways.aggregate(
+        n_jobs=rows.count(), n_after_parent=rows.count(where=rows.after_parent)
+    )
 
 
 RECIPE = Recipe.declared(compute, reads=("collection_events",), order=120)

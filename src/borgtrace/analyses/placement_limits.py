@@ -38,7 +38,9 @@ def compute(tables: Tables) -> ir.Table:
         _judge(flagged, "different_machine", flagged.machine_id.cast("string"), flagged.own_limit),
     )
     per_collection = judged.group_by(["kind", "collection_id"])
-    per_collection = per_collection.aggregate(n_starts=judged.count(), n_broken=judged.count(where=judged.is_broken))
+    per_collection = per_collection.aggregate(
+        n_starts=judged.count(), n_broken=judged.count(where=judged.is_broken)
+    )
     return per_collection.group_by("kind").aggregate(
         n_collections=per_collection.count(),
         n_starts=int_sum(per_collection.n_starts),
@@ -52,7 +54,9 @@ def _different_machine(tables: Tables, placed: ir.Table) -> ir.Table:
     events = tables.instance_events
     flagged = events.filter(events.needs_different_machine.fill_null(False))
     own = flagged.select(*TASK).distinct().mutate(own_limit=ibis.literal(1, "int32"))
-    return lookup(placed.semi_join(flagged.select("collection_id").distinct(), "collection_id"), own, TASK)
+    return lookup(
+        placed.semi_join(flagged.select("collection_id").distinct(), "collection_id"), own, TASK
+    )
 
 
 def _judge(rows: ir.Table, kind: str, place: ir.StringColumn, limit: ir.IntegerColumn) -> ir.Table:
@@ -67,10 +71,14 @@ def _judge(rows: ir.Table, kind: str, place: ir.StringColumn, limit: ir.IntegerC
     # Starts without a limit of their own are replayed too: they take the place of others.
     steps = starts.union(ends)
     # By "step" after the time: −1 before +1, so that an end makes room for a start at the same instant.
-    running = ibis.cumulative_window(group_by=["collection_id", "place"], order_by=["at", "step", "instance_index"])
+    running = ibis.cumulative_window(
+        group_by=["collection_id", "place"], order_by=["at", "step", "instance_index"]
+    )
     seen = steps.mutate(n_running=steps.step.sum().over(running))
     judged = seen.filter((seen.step == 1) & seen.most.notnull() & (seen.most > 0))
-    return judged.select("collection_id", kind=ibis.literal(kind), is_broken=judged.n_running > judged.most)
+    return judged.select(
+        "collection_id", kind=ibis.literal(kind), is_broken=judged.n_running > judged.most
+    )
 
 
 RECIPE = Recipe.declared(compute, reads=("instance_events", "collection_events"), order=126)

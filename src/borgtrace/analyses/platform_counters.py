@@ -20,7 +20,11 @@ def compute(tables: Tables) -> ir.Table:
     platforms = last_of(machines.filter(machines.platform_id.notnull()), ["machine_id"])
     usage = tables.instance_usage
     columns = ("machine_id", "cycles_per_instruction", "memory_accesses_per_instruction")
-    rows = lookup(usage.select(columns), platforms.select("machine_id", platform="platform_id"), ["machine_id"])
+    rows = lookup(
+        usage.select(columns),
+        platforms.select("machine_id", platform="platform_id"),
+        ["machine_id"],
+    )
     rows = rows.mutate(platform=rows.platform.fill_null(UNKNOWN))
     found = rows.group_by("platform").aggregate(
         n_machines=rows.machine_id.nunique(),

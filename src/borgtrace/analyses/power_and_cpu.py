@@ -18,7 +18,15 @@ from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._notebook import largest_capacities, matched
 from borgtrace.analyses._power import DOMAIN, is_good, mean
-from borgtrace.analyses._windows import SLOT_SECONDS, amount, by_tier, fixed, int_sum, level, regular
+from borgtrace.analyses._windows import (
+    SLOT_SECONDS,
+    amount,
+    by_tier,
+    fixed,
+    int_sum,
+    level,
+    regular,
+)
 from borgtrace.recipe import Recipe, Tables
 from borgtrace.schema.time import DAY, HOUR, SECOND, WINDOW, Microseconds
 
@@ -32,9 +40,16 @@ def compute(tables: Tables, *, length: Microseconds = HOUR) -> ir.Table:
     machines = largest_capacities(tables).inner_join(fed, "machine_id")
     held = machines.group_by(list(DOMAIN)).aggregate(held=level(int_sum(fixed(machines.cpu)), 1))
     used = _used(tables, length).inner_join(fed, "machine_id").group_by([*_AT, "tier"])
-    used = used.aggregate(**{name: lambda rows, of=name: int_sum(rows[of]).fill_null(0) for name in ("theirs", "own")})
-    rows = used.inner_join(held.filter(held.held > 0), list(DOMAIN)).inner_join(_power(tables, length), list(_AT))
-    seconds = {"cpu_literal": (rows.theirs, length / SECOND), "cpu": (rows.own, rows.n * SLOT_SECONDS)}
+    used = used.aggregate(
+        **{name: lambda rows, of=name: int_sum(rows[of]).fill_null(0) for name in ("theirs", "own")}
+    )
+    rows = used.inner_join(held.filter(held.held > 0), list(DOMAIN)).inner_join(
+        _power(tables, length), list(_AT)
+    )
+    seconds = {
+        "cpu_literal": (rows.theirs, length / SECOND),
+        "cpu": (rows.own, rows.n * SLOT_SECONDS),
+    }
     cpu = {name: level(total, time) / rows.held for name, (total, time) in seconds.items()}
     return rows.mutate(**cpu).drop("n", "held", "theirs", "own")
 
@@ -46,7 +61,9 @@ def _used(tables: Tables, length: int) -> ir.Table:
     counted = theirs.mutate(theirs=amount(theirs.average_cpu, ibis.literal(SLOT_SECONDS)), own=none)
     measured = own.mutate(theirs=none, own=amount(own.average_cpu, own.seconds * own.sign))
     periods = (rows.mutate(period=period(rows.start_time, length)) for rows in (counted, measured))
-    return ibis.union(*(rows.select("machine_id", "tier", "period", "theirs", "own") for rows in periods))
+    return ibis.union(
+        *(rows.select("machine_id", "tier", "period", "theirs", "own") for rows in periods)
+    )
 
 
 def _power(tables: Tables, length: int) -> ir.Table:
@@ -54,11 +71,20 @@ def _power(tables: Tables, length: int) -> ir.Table:
     rows = tables.power_measurements
     power = {name: rows[f"{name}_power_util"] for name in _KINDS}
     good = {name: mean(value, is_good(rows)) for name, value in power.items()}
-    here = rows.group_by(*DOMAIN, period=period(rows.time, length)).aggregate(n=rows.count(), **good)
+    here = rows.group_by(*DOMAIN, period=period(rows.time, length)).aggregate(
+        n=rows.count(), **good
+    )
     moved = period(rows.time, length, WINDOW if length == DAY else 0)
     theirs = {f"{name}_literal": mean(value) for name, value in power.items()}
     return lookup(here, rows.group_by(*DOMAIN, period=moved).aggregate(**theirs), list(_AT))
 
 
-_READS = ("power_measurements", "machine_power_domains", "instance_usage", "instance_events", "machine_events", "tasks")
+_READS = (
+    "power_measurements",
+    "machine_power_domains",
+    "instance_usage",
+    "instance_events",
+    "machine_events",
+    "tasks",
+)
 RECIPE = Recipe.declared(compute, reads=_READS, order=132)

@@ -22,10 +22,14 @@ def compute(tables: Tables) -> ir.Table:
     rows = tables.power_measurements
     rows = rows.filter(is_good(rows) & rows.cell.isin(tables.dialect.cells))
     names = {"measured": "measured_power_util", "production": "production_power_util"}
-    every = ibis.union(*(rows.select("cell", "time", quantity=ibis.literal(k), power=v) for k, v in names.items()))
+    every = ibis.union(
+        *(rows.select("cell", "time", quantity=ibis.literal(k), power=v) for k, v in names.items())
+    )
     cells = every.group_by(["quantity", "cell", "time"]).aggregate(power=mean(every.power))
     levels = {"domains": every, "cells": cells}
-    both = ibis.union(*(found.select("quantity", "power", level=ibis.literal(k)) for k, found in levels.items()))
+    both = ibis.union(
+        *(found.select("quantity", "power", level=ibis.literal(k)) for k, found in levels.items())
+    )
     both = both.filter(both.power.notnull())
     # As there: to ten thousandths first, and these to thousandths.
     fine = (both.power * 10_000.0 + 0.5).floor().cast("int64")

@@ -29,7 +29,9 @@ def compute(tables: Tables, *, length: Microseconds = 31 * DAY) -> ir.Table:
     return rows.group_by(*DOMAIN, period=period(rows.time, length, TRACE_START)).aggregate(
         n=rows.count(),
         n_good_notebook=rows.count(where=good),
-        n_good_document=rows.count(where=rows.bad_measurement_data & rows.bad_production_power_data),
+        n_good_document=rows.count(
+            where=rows.bad_measurement_data & rows.bad_production_power_data
+        ),
         n_bad_measurement=rows.count(where=rows.bad_measurement_data),
         n_bad_production=rows.count(where=rows.bad_production_power_data),
         measured_lowest=power.min(),
@@ -49,8 +51,12 @@ def plot(result: pa.Table) -> Chart:
         plotted = Plot(result, x=axis("period"), y=y, detail="cell").add(line(), tips=())
         return plotted.facet(wrap="pdu").draw("Power over time", width=200, height=80)
     rows = [{**row, "domain": f"{row['cell']} {row['pdu']}"} for row in result.to_pylist()]
-    plotted = Plot(rows, x=axis("measured_lowest", "measured power, share of the supply"), y="domain")
-    return plotted.add(rule(), x2="measured_highest", tips=("n",)).draw("Power of each domain", height=None)
+    plotted = Plot(
+        rows, x=axis("measured_lowest", "measured power, share of the supply"), y="domain"
+    )
+    return plotted.add(rule(), x2="measured_highest", tips=("n",)).draw(
+        "Power of each domain", height=None
+    )
 
 
 RECIPE = Recipe.declared(compute, plot=plot, reads=("power_measurements",), order=130)

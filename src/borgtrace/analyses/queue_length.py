@@ -39,7 +39,9 @@ _COUNTED = ("pending_published", "running_published", "running_literal", "unfini
 def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     """Return queue and running tasks at the end of every `step` (µs, a multiple of 300 s)."""
     if step < WINDOW or step % WINDOW:
-        raise UsageError("step", "must be a multiple of 300 s", expected=f"k × {WINDOW}", got=str(step))
+        raise UsageError(
+            "step", "must be a multiple of 300 s", expected=f"k × {WINDOW}", got=str(step)
+        )
     flows = _fetch_flows(tables, step).to_pylist()
     stocks = _fetch_stocks(tables, step).sort_by("step")
     NotApplicable.unless(stocks.num_rows, "no task is ever pending or running")
@@ -62,7 +64,11 @@ def _signs(before: str | None, after: str) -> dict[str, int]:
         return {"pending_published": -1, "running_published": 1, "running_literal": 1}
     # All evictions, those of pending tasks too: the published formula knows no other kind.
     if after in ("FINISH", "EVICT"):
-        return {"running_published": -1, "running_literal": -1, "unfinished": -int(after == "FINISH")}
+        return {
+            "running_published": -1,
+            "running_literal": -1,
+            "unfinished": -int(after == "FINISH"),
+        }
     if after in _DIE and before in PENDING:
         return {"pending_published": -1}
     # Neither pending nor first: the predecessor is SCHEDULE, an update, or an end whose next begin is lost.
@@ -105,7 +111,9 @@ def _fetch_stocks(tables: Tables, step: int) -> pa.Table:
     # Extremes too: a queue that fills and empties within a step would not be seen at its end.
     lowest = {f"{state}_min": rows[state].min() for state in _STATES}
     highest = {f"{state}_max": rows[state].max() for state in _STATES}
-    ends = rows.group_by(step=period(rows.time, step)).aggregate(time=rows.time.max(), **lowest, **highest)
+    ends = rows.group_by(step=period(rows.time, step)).aggregate(
+        time=rows.time.max(), **lowest, **highest
+    )
     # Instants are unique among jobs: the join finds the level after the last change of the step.
     at_end = rows.select("time", "pending", "running")
     return tables.fetch(ends.inner_join(at_end, "time").drop("time"), "stocks")
@@ -159,7 +167,9 @@ def trend(result: pa.Table, columns: Sequence[str]) -> Interval:
     times = within["time"].to_numpy()
     values = sum(within[c].to_numpy().astype(float) for c in columns)
     # In µs: as a difference of fractions of a day, two days may come out shorter.
-    NotApplicable.unless(len(times) >= 3 and times[-1] - times[0] >= 2 * DAY, "the trace is shorter than two days")
+    NotApplicable.unless(
+        len(times) >= 3 and times[-1] - times[0] >= 2 * DAY, "the trace is shorter than two days"
+    )
     # Lags of a day: load has a daily rhythm, so that values a few hours apart are alike.
     return slope(values, times / DAY, round(DAY / (times[1] - times[0])))
 

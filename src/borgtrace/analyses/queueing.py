@@ -27,14 +27,20 @@ def compute(tables: Tables) -> ir.Table:
     both = is_known(attempts.queue_time) & is_known(attempts.enable_time)
     schedulers = last_known(tables.collection_events, "scheduler")
     # A left join: a collection whose events name no scheduler stays, as unknown.
-    rows = lookup(attempts.filter(both & (attempts.enable_time >= attempts.queue_time)), schedulers, ["collection_id"])
+    rows = lookup(
+        attempts.filter(both & (attempts.enable_time >= attempts.queue_time)),
+        schedulers,
+        ["collection_id"],
+    )
     rows = rows.select(
         scheduler=rows.scheduler.fill_null("unknown"),
         tier=tier(tables, rows.priority),
         at_most=bin_up_to(rows.enable_time - rows.queue_time, EDGES, SECOND),
     )
     counts = rows.group_by(["scheduler", "tier", "at_most"]).aggregate(n_attempts=rows.count())
-    return counts.mutate(share=cumulative_share(counts, "n_attempts", "at_most", ["scheduler", "tier"]))
+    return counts.mutate(
+        share=cumulative_share(counts, "n_attempts", "at_most", ["scheduler", "tier"])
+    )
 
 
 RECIPE = Recipe.declared(compute, reads=("collection_events",), order=122)

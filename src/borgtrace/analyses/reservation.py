@@ -36,7 +36,12 @@ SETTINGS = (
     *(("quantile", quantile) for quantile in QUANTILES),
 )
 """Policies and their settings, in the order of the kernel's sums."""
-_CODES = {"limit": kernel.LIMIT, "previous": kernel.PREVIOUS, "quantile": kernel.PREVIOUS, "borg": kernel.BORG}
+_CODES = {
+    "limit": kernel.LIMIT,
+    "previous": kernel.PREVIOUS,
+    "quantile": kernel.PREVIOUS,
+    "borg": kernel.BORG,
+}
 _POLICIES = np.array([_CODES[policy] for policy, _ in SETTINGS])
 _HIGHEST = 1000
 """Largest increase that is told apart, %."""
@@ -52,18 +57,28 @@ def compute(tables: Tables, *, half_life: Seconds = 3600.0) -> list[Row]:
     """Return reclaimed resources and violations per policy, tier and resource."""
     names, windows = blocks.tier_names(tables), _windows(tables)
     # Learned and judged on the same trace: the margin is the best that such a policy could have known.
-    counts = blocks.sum_blocks(tables, *windows, partial(_increases, n_tiers=len(names)), "increases")
+    counts = blocks.sum_blocks(
+        tables, *windows, partial(_increases, n_tiers=len(names)), "increases"
+    )
     margins = np.stack([_margins(each) for each in counts])
-    sums = blocks.sum_blocks(tables, *windows, partial(_replay, margins=margins, half_life=half_life), "windows")
-    rows = [row for each in zip(RESOURCES, sums, margins, strict=True) for row in _judged(*each, names)]
+    sums = blocks.sum_blocks(
+        tables, *windows, partial(_replay, margins=margins, half_life=half_life), "windows"
+    )
+    rows = [
+        row for each in zip(RESOURCES, sums, margins, strict=True) for row in _judged(*each, names)
+    ]
     NotApplicable.unless(rows, "no task has both usage and a request")
     return rows
 
 
 def _windows(tables: Tables) -> tuple[ir.Table, ir.Table]:
     """Return the windows with both resources, so that each is read once."""
-    requests = {name: tables.tasks[name] for name in (f"{resource}_request" for resource in RESOURCES)}
-    return blocks.task_windows(tables, "machine_id", *(f"average_{name}" for name in RESOURCES), **requests)
+    requests = {
+        name: tables.tasks[name] for name in (f"{resource}_request" for resource in RESOURCES)
+    }
+    return blocks.task_windows(
+        tables, "machine_id", *(f"average_{name}" for name in RESOURCES), **requests
+    )
 
 
 def _series(block: pa.Table, n_tiers: int) -> Iterator[_Series]:
@@ -72,7 +87,10 @@ def _series(block: pa.Table, n_tiers: int) -> Iterator[_Series]:
     task, machine = blocks.task_numbers(block), blocks.integers(block, "machine_id", _NO_MACHINE)
     tier = blocks.integers(block, "tier", n_tiers - 1)
     for name in RESOURCES:
-        usage, request = blocks.column(block, f"average_{name}"), blocks.column(block, f"{name}_request")
+        usage, request = (
+            blocks.column(block, f"average_{name}"),
+            blocks.column(block, f"{name}_request"),
+        )
         # A request of nothing, or so small that the sums round it to nothing, has no part that could be reclaimed.
         kept = np.flatnonzero(~np.isnan(usage) & (request >= kernel.LEAST))
         begin, length = start[kept], seconds[kept]
@@ -92,7 +110,9 @@ def _follows(task: Index, machine: Index, start: Index, end: Index) -> Flags:
 def _margins(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the margin of each setting for each tier: shape (settings, tiers)."""
     learned = dict(zip(QUANTILES, _quantiles(counts).T, strict=True))
-    return np.array([learned[x] if name == "quantile" else np.full(len(counts), x) for name, x in SETTINGS])
+    return np.array(
+        [learned[x] if name == "quantile" else np.full(len(counts), x) for name, x in SETTINGS]
+    )
 
 
 def _judged(resource: str, sums: Index, margins: Numbers, names: Sequence[str]) -> Iterator[Row]:
@@ -103,14 +123,18 @@ def _judged(resource: str, sums: Index, margins: Numbers, names: Sequence[str]) 
     shown.append(("all", sums.sum(axis=1), np.where(_POLICIES == kernel.LIMIT, 0.0, common)))
     for tier, of_tier, margin in shown:
         if of_tier[0, kernel.SECONDS] > 0:
-            yield from ({"resource": resource, "tier": tier, **row} for row in _rows(of_tier, margin))
+            yield from (
+                {"resource": resource, "tier": tier, **row} for row in _rows(of_tier, margin)
+            )
 
 
 def _replay(block: pa.Table, margins: NDArray[np.float64], half_life: float) -> NDArray[np.int64]:
     """Replay both resources, with margins of shape (resources, settings, tiers): then by what is summed."""
     n_tiers = margins.shape[2]
     each = zip(_series(block, n_tiers), margins, strict=True)
-    return np.stack([kernel.replay(*series, n_tiers, _POLICIES, margin, half_life) for series, margin in each])
+    return np.stack(
+        [kernel.replay(*series, n_tiers, _POLICIES, margin, half_life) for series, margin in each]
+    )
 
 
 def _increases(block: pa.Table, n_tiers: int) -> NDArray[np.int64]:

@@ -20,7 +20,9 @@ def compute(tables: Tables) -> list[Row]:
     """Return how often and how soon tasks are submitted again."""
     ended = of_jobs(tables.instance_attempts)
     # What ended before the trace may have been submitted again before it too.
-    ended = ended.filter(ended.end_type.notnull() & is_known(ended.end_time)).mutate(tier=tier(tables, ended.priority))
+    ended = ended.filter(ended.end_type.notnull() & is_known(ended.end_time)).mutate(
+        tier=tier(tables, ended.priority)
+    )
     # A number for "never": `counts` leaves NULLs out, and these attempts are the denominator.
     gap = (ended.next_time - ended.end_time).fill_null(_NEVER)
     groups = fetch_counts(tables, ended, gap, "gaps", ("end_type", "tier"))

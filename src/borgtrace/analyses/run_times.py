@@ -38,10 +38,17 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
         Event whose priority decides the tier: ``"schedule"`` (else the attempt's other events) or ``"submit"``.
     """
     tasks = ranked(of_jobs(tables.instance_attempts), tier_of)
-    started = tasks.filter(is_known(tasks.schedule_time)).cross_join(last_time(tables.instance_events))
+    started = tasks.filter(is_known(tasks.schedule_time)).cross_join(
+        last_time(tables.instance_events)
+    )
     # Where the end is lost, the next begin bounds the run; where nothing is known, the end of the trace.
-    ran = ibis.least(started.left_time.fill_null(AFTER_TRACE), started["last"]) - started.schedule_time
-    runs = started.mutate(end=_end(started), exact=ran, ran=((ran + SECOND - 1) // SECOND).cast("int64"))
+    ran = (
+        ibis.least(started.left_time.fill_null(AFTER_TRACE), started["last"])
+        - started.schedule_time
+    )
+    runs = started.mutate(
+        end=_end(started), exact=ran, ran=((ran + SECOND - 1) // SECOND).cast("int64")
+    )
     # An end that was made up says by when it had ended, not when.
     runs = runs.filter((runs.end == "open") | runs.run.notnull())
     groups = count_by_group(tables, runs, runs.ran, "runs", "end")
@@ -49,7 +56,9 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     extremes = _extremes(tables, runs)
     rows = []
     for grouping, group in dict.fromkeys(key[:2] for key in groups):
-        finish, end, censored = (groups.get((grouping, group, name), NOTHING) for name in ("finish", "end", "open"))
+        finish, end, censored = (
+            groups.get((grouping, group, name), NOTHING) for name in ("finish", "end", "open")
+        )
         shortest, longest = extremes.get((grouping, group), (None, None))
         same = {"grouping": grouping, "group": group, "shortest": shortest, "longest": longest}
         rows += [{**same, **row} for row in _curve(finish, finish + end, censored)]
@@ -59,7 +68,9 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
 def _extremes(tables: Tables, runs: ibis.Table) -> dict[tuple[str, str], tuple[float, float]]:
     """Return the shortest and the longest finished run of each group, in seconds."""
     done = named(tables, runs.filter(runs.end == "finish"))
-    per_class = done.group_by(["tier", "class_"]).aggregate(shortest=done.exact.min(), longest=done.exact.max())
+    per_class = done.group_by(["tier", "class_"]).aggregate(
+        shortest=done.exact.min(), longest=done.exact.max()
+    )
     found: dict[tuple[str, str], tuple[float, float]] = {}
     for row in tables.fetch(per_class, "extremes").to_pylist():
         for cut in cuts(row["tier"], row["class_"]):
@@ -72,7 +83,9 @@ def _end(attempts: ibis.Table) -> ibis.Value:
     """FINISH, another end, or none: still running, or its end is lost."""
     # Every kind of end counts as one in the estimate: only what still runs, or was lost sight of, is censored.
     ended = attempts.end_type.notnull() & (attempts.end_time < AFTER_TRACE)
-    return ibis.cases((ended & (attempts.end_type == "FINISH"), "finish"), (ended, "end"), else_="open")
+    return ibis.cases(
+        (ended & (attempts.end_type == "FINISH"), "finish"), (ended, "end"), else_="open"
+    )
 
 
 def _curve(finished: Counts, ended: Counts, censored: Counts) -> list[Row]:

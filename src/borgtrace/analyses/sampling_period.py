@@ -45,7 +45,9 @@ def compute(tables: Tables, *, periods: tuple[int, ...] = (1, 2, 3, 6, 12)) -> l
     return rows
 
 
-def _count(block: pa.Table, n_tiers: int, periods: NDArray[np.int64], has_percentiles: bool) -> NDArray[np.int64]:
+def _count(
+    block: pa.Table, n_tiers: int, periods: NDArray[np.int64], has_percentiles: bool
+) -> NDArray[np.int64]:
     return needed_margins(
         blocks.task_numbers(block),
         blocks.integers(block, "slot"),
@@ -53,7 +55,8 @@ def _count(block: pa.Table, n_tiers: int, periods: NDArray[np.int64], has_percen
         blocks.column(block, "average_cpu"),
         _percentiles(block) if has_percentiles else blocks.column(block, "sampled_cpu")[:, None],
         _PERCENTILES if has_percentiles else _SAMPLE,
-        blocks.integers(block, "tier", n_tiers - 1) * len(DURATIONS) + blocks.integers(block, "duration"),
+        blocks.integers(block, "tier", n_tiers - 1) * len(DURATIONS)
+        + blocks.integers(block, "duration"),
         n_tiers * len(DURATIONS),
         periods,
     )
@@ -61,7 +64,9 @@ def _count(block: pa.Table, n_tiers: int, periods: NDArray[np.int64], has_percen
 
 def _windows(tables: Tables, has_percentiles: bool) -> tuple[ir.Table, ir.Table]:
     seconds = tables.tasks.seconds
-    duration = (seconds >= DURATIONS[0][1]).cast("int64") + (seconds >= DURATIONS[1][1]).cast("int64")
+    duration = (seconds >= DURATIONS[0][1]).cast("int64") + (seconds >= DURATIONS[1][1]).cast(
+        "int64"
+    )
     fine = _LISTS if has_percentiles else ("sampled_cpu",)
     usage, tasks = blocks.task_windows(tables, "average_cpu", *fine, duration=duration)
     # Both demands are compared with the mean of the period before.
@@ -80,7 +85,9 @@ def _percentiles(block: pa.Table) -> NDArray[np.float64]:
         lists = block[name].combine_chunks()
         # Lists may be NULL or empty: ingest counts such rows and stores them.
         full = np.asarray(lists.value_lengths().fill_null(0)) == length
-        flat = lists.filter(pa.array(full)).flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
+        flat = (
+            lists.filter(pa.array(full)).flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
+        )
         values[full, places] = flat.reshape(-1, length)[:, kept]
     # All or none: the weights of half a distribution would not add up to 100.
     return np.where(np.isnan(values).any(axis=1, keepdims=True), np.nan, values)
@@ -90,7 +97,13 @@ def _rows(counts: NDArray[np.int64], names: tuple[str, ...], periods: tuple[int,
     """Turn counts of shape (demands, periods + 1, tiers, durations, bins) into rows."""
     labels = tuple(label for label, _ in DURATIONS)
     return [
-        {"tier": tier, "duration": duration, "demand": demand, "period": slots * SLOT_SECONDS, **row}
+        {
+            "tier": tier,
+            "duration": duration,
+            "demand": demand,
+            "period": slots * SLOT_SECONDS,
+            **row,
+        }
         for tier, of_tier in _with_all(names, counts, 2).items()
         for duration, of_class in _with_all(labels, of_tier, 2).items()
         for d, demand in enumerate(DEMANDS)
@@ -100,9 +113,13 @@ def _rows(counts: NDArray[np.int64], names: tuple[str, ...], periods: tuple[int,
     ]
 
 
-def _with_all(names: tuple[str, ...], counts: NDArray[np.int64], axis: int) -> dict[str, NDArray[np.int64]]:
+def _with_all(
+    names: tuple[str, ...], counts: NDArray[np.int64], axis: int
+) -> dict[str, NDArray[np.int64]]:
     """Name the slices along an axis, and add their sum as ``all``."""
-    return {name: counts.take(place, axis) for place, name in enumerate(names)} | {"all": counts.sum(axis=axis)}
+    return {name: counts.take(place, axis) for place, name in enumerate(names)} | {
+        "all": counts.sum(axis=axis)
+    }
 
 
 def _margins(counts: NDArray[np.int64]) -> list[Row]:
@@ -110,8 +127,12 @@ def _margins(counts: NDArray[np.int64]) -> list[Row]:
         return []
     seconds = float(counts.sum()) / 100.0  # the kernel counts hundredths of a second
     margins = {violation: margin_for(counts, violation) for violation in VIOLATIONS}
-    finite = {violation: margin if np.isfinite(margin) else None for violation, margin in margins.items()}
-    return [{"violation": rate, "margin": margin, "seconds": seconds} for rate, margin in finite.items()]
+    finite = {
+        violation: margin if np.isfinite(margin) else None for violation, margin in margins.items()
+    }
+    return [
+        {"violation": rate, "margin": margin, "seconds": seconds} for rate, margin in finite.items()
+    ]
 
 
 RECIPE = Recipe.declared(compute, reads=("instance_usage", "tasks"), order=81)

@@ -32,7 +32,9 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     groups = count_by_group(tables, tasks, coarse, "waits")
     NotApplicable.unless(groups, "no wait lies within the trace")
     # The microseconds of a month of waits do not fit into memory: read are those that quantiles lie between.
-    bins = np.unique(np.concatenate([found.around(_SHOWN) for found in groups.values()])).astype(np.int64)
+    bins = np.unique(np.concatenate([found.around(_SHOWN) for found in groups.values()])).astype(
+        np.int64
+    )
     close = tasks.filter(coarse.isin(bins.tolist()))
     exact = count_by_group(tables, close, close.wait, "waits_at_quantiles")
     waited = tasks.filter(tasks.wait.notnull())
@@ -42,7 +44,9 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     for cut, found in groups.items():
         others = found.chosen(~np.isin(found.values, bins))
         waits = Counts(others.values * HUNDREDTH, others.n) + exact[cut]
-        rows += waits.per(1e6).rows(_SHOWN, grouping=cut[0], group=cut[1], mean=means[cut], n=len(found))
+        rows += waits.per(1e6).rows(
+            _SHOWN, grouping=cut[0], group=cut[1], mean=means[cut], n=len(found)
+        )
     return rows
 
 

@@ -80,13 +80,20 @@ def compute(tables: Tables) -> list[Row]:
     for one, place in worst.items():
         found[depth[one]].update(("n_collections", f"n_{ORDERS[place]}"))
     names = ("n_collections", *(f"n_{order}" for order in ORDERS))
-    return [{"depth": level, **{name: numbers[name] for name in names}} for level, numbers in found.items()]
+    return [
+        {"depth": level, **{name: numbers[name] for name in names}}
+        for level, numbers in found.items()
+    ]
 
 
 def _order(started: int | None, ended: int | None) -> str:
     # Never scheduled, alive at the end, or not in this store: nothing shows that the order was broken.
     # Nor where both lie before the trace, or both after it: equal sentinels are no equal times.
-    if started is None or ended is None or (started == ended and started in (BEFORE_TRACE, AFTER_TRACE)):
+    if (
+        started is None
+        or ended is None
+        or (started == ended and started in (BEFORE_TRACE, AFTER_TRACE))
+    ):
         return "unknown"
     # At the same instant too: the end of one may set off the start of the other.
     return "kept" if started >= ended else "broken"
@@ -97,7 +104,9 @@ def _edges(tables: Tables) -> ir.Table:
     events = tables.collection_events
     named = events.filter(events.start_after_collection_ids.length() > 0)
     # Every event of a collection repeats the list.
-    pairs = named.select("collection_id", named_id=named.start_after_collection_ids.unnest()).distinct()
+    pairs = named.select(
+        "collection_id", named_id=named.start_after_collection_ids.unnest()
+    ).distinct()
     ends = collection_ends(tables.collection_attempts)
     rows = lookup(pairs, ends.select("collection_id", started="schedule_time"), ["collection_id"])
     return lookup(rows, ends.select(named_id="collection_id", ended="end_time"), ["named_id"])

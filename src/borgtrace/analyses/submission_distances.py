@@ -22,20 +22,30 @@ CHORD = "chord"
 def compute(tables: Tables) -> list[Row]:
     """Return the largest distances between the four CDFs and to their chords."""
     rows = counted_events(tables.instance_attempts)
-    instants = rows.group_by("time").aggregate(**{f"d_{name}": rows[name].sum().cast("int32") for name in PROCESSES})
+    instants = rows.group_by("time").aggregate(
+        **{f"d_{name}": rows[name].sum().cast("int32") for name in PROCESSES}
+    )
     numbers = {f"n_{name}": int_sum(rows[name]).fill_null(0) for name in PROCESSES}
     # A first pass for the totals: the second has no need of windows over all rows to divide by them.
-    totals = rows.aggregate(begin=rows.time.min().fill_null(0), end=rows.time.max().fill_null(0), **numbers)
+    totals = rows.aggregate(
+        begin=rows.time.min().fill_null(0), end=rows.time.max().fill_null(0), **numbers
+    )
     # Without rows (as in a plan) the distances are still a query: over totals of 0.
     (total,) = tables.fetch(totals, "totals").to_pylist() or [dict.fromkeys(totals.columns, 0)]
     n = {name: total[f"n_{name}"] for name in PROCESSES}
     length = total["end"] - total["begin"]
-    found = tables.fetch(_largest(instants, n, total["begin"], max(length, 1)), "distances").to_pylist()
+    found = tables.fetch(
+        _largest(instants, n, total["begin"], max(length, 1)), "distances"
+    ).to_pylist()
     measured = length > 0 and any(n.values()) and found
-    NotApplicable.unless(measured, "fewer than two instants with submissions, schedulings or completions")
+    NotApplicable.unless(
+        measured, "fewer than two instants with submissions, schedulings or completions"
+    )
     pairs = [(name, CHORD) for name in PROCESSES if n[name]]
     pairs += [(a, b) for a, b in combinations(PROCESSES, 2) if n[a] and n[b]]
-    return [{"process": a, "other": b, "distance": found[0][f"{a}_{b}"], "n": n[a]} for a, b in pairs]
+    return [
+        {"process": a, "other": b, "distance": found[0][f"{a}_{b}"], "n": n[a]} for a, b in pairs
+    ]
 
 
 def _largest(instants: ibis.Table, n: dict[str, int], begin: int, length: int) -> ibis.Table:
@@ -48,7 +58,9 @@ def _largest(instants: ibis.Table, n: dict[str, int], begin: int, length: int) -
     )
     share = {name: after[name].cast("float64") / total[name] for name in PROCESSES}
     # The chord rises between two jumps, so that the largest distance may lie just before one.
-    before = {name: (after[name] - after[f"d_{name}"]).cast("float64") / total[name] for name in PROCESSES}
+    before = {
+        name: (after[name] - after[f"d_{name}"]).cast("float64") / total[name] for name in PROCESSES
+    }
     sides = {name: [(at[name] - after.line).abs() for at in (share, before)] for name in PROCESSES}
     chords = {f"{name}_{CHORD}": ibis.greatest(*both).max() for name, both in sides.items()}
     # Two step functions do not move between jumps: just before one is just after another.

@@ -24,14 +24,18 @@ def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     sums = {name: int_sum(rows[name]) for name in PROCESSES}
     steps = rows.group_by(step=period(rows.time, step)).aggregate(**sums)
     found = tables.fetch(steps, "steps")
-    NotApplicable.unless(found.num_rows, "nothing was submitted, scheduled or completed within the trace")
+    NotApplicable.unless(
+        found.num_rows, "nothing was submitted, scheduled or completed within the trace"
+    )
     places = found["step"].to_numpy()
     first = int(places.min())
     ends = np.arange(first, int(places.max()) + 1, dtype=np.int64)
     columns = {"time": (ends + 1) * step}
     for name in PROCESSES:
         # Steps without an event have no group; counts are whole numbers as floats too.
-        columns[name] = np.bincount(places - first, found[name].to_numpy()).cumsum().astype(np.int64)
+        columns[name] = (
+            np.bincount(places - first, found[name].to_numpy()).cumsum().astype(np.int64)
+        )
     return pa.table(columns)
 
 
@@ -40,7 +44,9 @@ def plot(result: pa.Table) -> Chart:
     # At least 1: a trace may have no completion to divide by.
     final = {name: max(result[name][-1].as_py(), 1) for name in PROCESSES}
     weighted, of_new = dict.fromkeys(PROCESSES, final["new"]), "share of the total of new tasks"
-    return beside("", _panel(result, "CDF", "share", final), _panel(result, "Weighted CDF", of_new, weighted))
+    return beside(
+        "", _panel(result, "CDF", "share", final), _panel(result, "Weighted CDF", of_new, weighted)
+    )
 
 
 def _panel(result: pa.Table, title: str, y_title: str, totals: dict[str, int]) -> Chart:

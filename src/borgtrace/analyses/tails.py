@@ -19,7 +19,9 @@ from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.schema.time import SECOND, Seconds
 
 
-def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seconds: Seconds = 3600) -> list[Row]:
+def compute(
+    tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seconds: Seconds = 3600
+) -> list[Row]:
     """Return the tail exponents above the thresholds."""
     tasks = of_jobs(tables.instance_attempts)
     events = tables.collection_events
@@ -27,7 +29,12 @@ def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seco
         # Counts of counts: the engine sends a few hundred rows, not a row per job.
         "tasks per job": (sizes(tables.instance_attempts), "n_tasks", "n_jobs", min_tasks),
         "jobs per user": (owners(events, "user"), "n_jobs", "n_owners", min_jobs),
-        "jobs per logical name": (owners(events, "collection_logical_name"), "n_jobs", "n_owners", min_jobs),
+        "jobs per logical name": (
+            owners(events, "collection_logical_name"),
+            "n_jobs",
+            "n_owners",
+            min_jobs,
+        ),
     }
     if tables.coverage.is_sample:
         # A sample of the jobs misses small owners first; tasks of a job are all there or none.
@@ -51,7 +58,13 @@ def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seco
 
 def _row(quantity: str, threshold: float, alpha: float, n: int) -> Row:
     error = alpha / float(np.sqrt(max(n, 1)))
-    return {"quantity": quantity, "threshold": float(threshold), "alpha": alpha, "error": error, "n": n}
+    return {
+        "quantity": quantity,
+        "threshold": float(threshold),
+        "alpha": alpha,
+        "error": error,
+        "n": n,
+    }
 
 
 RECIPE = Recipe.declared(compute, reads=("instance_events",), order=56)

@@ -34,7 +34,9 @@ def compute(tables: Tables) -> ibis.Table:
     total = tasks.aggregate(**numbers).mutate(tier=ibis.literal("all"))
     rows = tasks.group_by("tier").aggregate(**numbers).select(RESULT.names[:-1])
     rows = rows.union(total.select(RESULT.names[:-1]))
-    return rows.mutate(n_alive=rows.n_submit - sum((rows[name] for name in _ENDS[1:]), rows[_ENDS[0]]))
+    return rows.mutate(
+        n_alive=rows.n_submit - sum((rows[name] for name in _ENDS[1:]), rows[_ENDS[0]])
+    )
 
 
 RECIPE = Recipe.declared(compute, reads=("instance_events", "tasks"), order=25)

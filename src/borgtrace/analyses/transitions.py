@@ -26,7 +26,9 @@ def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
     """
     check_names("of", [of], ("instances", "collections"), "unknown entity")
     steps = tables.instance_transitions if of == "instances" else tables.collection_transitions
-    pairs = tables.fetch(steps.group_by(["from_type", "to_type"]).aggregate(n=steps.n.sum()), "pairs")
+    pairs = tables.fetch(
+        steps.group_by(["from_type", "to_type"]).aggregate(n=steps.n.sum()), "pairs"
+    )
     arrows = list(zip(pairs["from_type"].to_pylist(), pairs["to_type"].to_pylist(), strict=True))
     for graph in GRAPHS.values():
         # Decided here and not in SQL: eleven types make 132 pairs at most.

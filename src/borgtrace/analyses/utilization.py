@@ -15,7 +15,17 @@ from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._step_functions import LEVEL_BITS, capacity_changes, hourly, hours, span
-from borgtrace.analyses._windows import RESOURCES, amount, by_tier, credited, fixed, int_sum, level, regular, tier
+from borgtrace.analyses._windows import (
+    RESOURCES,
+    amount,
+    by_tier,
+    credited,
+    fixed,
+    int_sum,
+    level,
+    regular,
+    tier,
+)
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Recipe, Tables
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
@@ -70,8 +80,13 @@ def _updates(tables: Tables, ran: ir.Table) -> ir.Table:
     life = ibis.window(group_by=[*TASK, "attempt"], order_by=list(SOURCE_ORDER))
     before = {name: inside[f"new_{name}"].lag().over(life) for name in RESOURCES}
     # The first update changes what the SCHEDULE asked for, each later one what the update before asked for.
-    changes = {name: inside[f"new_{name}"] - ibis.coalesce(before[name], inside[name]) for name in RESOURCES}
-    return inside.select("alloc_collection_id", "tier", **changes, left_time="left_time", time="time")
+    changes = {
+        name: inside[f"new_{name}"] - ibis.coalesce(before[name], inside[name])
+        for name in RESOURCES
+    }
+    return inside.select(
+        "alloc_collection_id", "tier", **changes, left_time="left_time", time="time"
+    )
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -92,7 +107,9 @@ def levels(tables: Tables, length: int = HOUR) -> ir.Table:
     usage = regular(tables.instance_usage)
     usage = usage.mutate(hour=period(usage.start_time, length, TRACE_START))
     # Whichever lasts longer: a store need not hold all parts of both tables.
-    spine = hours(span(usage.select(time="end_time"), tables.instance_events.select("time")), length)
+    spine = hours(
+        span(usage.select(time="end_time"), tables.instance_events.select("time")), length
+    )
     allocated = hourly(allocation_changes(tables), spine, "tier", RESOURCES, length)
     # Capacity belongs to no tier; one constant name lets it be averaged like what does.
     changes = capacity_changes(tables.machine_events).mutate(tier=ibis.literal("all"))
@@ -100,8 +117,12 @@ def levels(tables: Tables, length: int = HOUR) -> ir.Table:
     used = _used(tables, usage)
     # Hours in which a tier neither uses nor holds anything are rows of 0, which the stacked areas need.
     grid = allocated.select("tier").union(used.select("tier"), distinct=True).cross_join(spine)
-    rows = lookup(lookup(grid, used, ["tier", "hour"]), allocated.drop("hour_seconds"), ["tier", "hour"])
-    rows = lookup(rows, capacity.select("hour", cpu_capacity="cpu", memory_capacity="memory"), ["hour"])
+    rows = lookup(
+        lookup(grid, used, ["tier", "hour"]), allocated.drop("hour_seconds"), ["tier", "hour"]
+    )
+    rows = lookup(
+        rows, capacity.select("hour", cpu_capacity="cpu", memory_capacity="memory"), ["hour"]
+    )
     columns = {}
     for name in RESOURCES:
         columns[f"{name}_used"] = level(rows[f"{name}_amount"].fill_null(0), rows.hour_seconds)
@@ -114,7 +135,10 @@ def levels(tables: Tables, length: int = HOUR) -> ir.Table:
 def _used(tables: Tables, usage: ir.Table) -> ir.Table:
     averages = [f"average_{name}" for name in RESOURCES]
     rows = by_tier(tables, usage.select(*TASK, "alloc_collection_id", "hour", "seconds", *averages))
-    sums = {f"{n}_amount": int_sum(amount(rows[f"average_{n}"], rows.seconds) * rows.sign) for n in RESOURCES}
+    sums = {
+        f"{n}_amount": int_sum(amount(rows[f"average_{n}"], rows.seconds) * rows.sign)
+        for n in RESOURCES
+    }
     return rows.group_by(["tier", "hour"]).aggregate(**sums)
 
 

@@ -25,7 +25,9 @@ def compute(tables: Tables) -> ibis.Table:
         "machine": machines,
         "task": over_tasks(tables, counted, "task_changes"),
     }
-    return ibis.union(*(curves(rows).mutate(level=ibis.literal(name)) for name, rows in levels.items()))
+    return ibis.union(
+        *(curves(rows).mutate(level=ibis.literal(name)) for name, rows in levels.items())
+    )
 
 
 RECIPE = Recipe.declared(compute, reads=("instance_usage",), order=70)

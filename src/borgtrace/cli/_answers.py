@@ -29,7 +29,19 @@ _ROWS = 40
 """Rows of a single answer on a terminal; files and pipes get all."""
 # The columns of claims.csv: names of fields of a finding, behind that of its recipe.
 _CLAIM_COLUMNS = (
-    *("recipe", "id", "kind", "statement", "published", "tolerance", "measured", "verdict", "reason", "note", "source"),
+    *(
+        "recipe",
+        "id",
+        "kind",
+        "statement",
+        "published",
+        "tolerance",
+        "measured",
+        "verdict",
+        "reason",
+        "note",
+        "source",
+    ),
 )
 
 
@@ -44,12 +56,18 @@ def parse_settings(settings: Sequence[str], chosen: Sequence[Question]) -> dict[
         For a name that none of the chosen questions has, or a value of another type.
     """
     # One value serves all chosen questions that have the parameter; each then picks what is its own.
-    known = {name: (default, recipe) for recipe in chosen for name, default in recipe.parameters.items()}
+    known = {
+        name: (default, recipe) for recipe in chosen for name, default in recipe.parameters.items()
+    }
     found: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or name not in known:
-            expected = ("one of " + ", ".join(sorted(known))) if known else "none: no question here has one"
+            expected = (
+                ("one of " + ", ".join(sorted(known)))
+                if known
+                else "none: no question here has one"
+            )
             raise UsageError("--set", "no such parameter", expected=expected, got=setting)
         default, recipe = known[name]
         found[name] = _parse(f"--set {name}", text, default, recipe.time_units.get(name))
@@ -82,7 +100,10 @@ def print_list(chosen: Sequence[Question], *, has_set: bool) -> None:
         print(f"{recipe.name:<{width}}  {recipe.question}")
         if has_set and recipe.parameters:
             units = recipe.time_units
-            values = (f"{name}={_setting(value, units.get(name))}" for name, value in recipe.parameters.items())
+            values = (
+                f"{name}={_setting(value, units.get(name))}"
+                for name, value in recipe.parameters.items()
+            )
             print(f"{'':<{width}}  --set {', '.join(values)}")
 
 
@@ -116,7 +137,9 @@ def print_sql(chosen: Sequence[Question], parameters: Mapping[str, Any]) -> None
             if name in printed:
                 continue
             sql = compile_sql(stage)
-            head = f"CREATE TEMP TABLE {name} AS" if name in DERIVED else f"-- {recipe.name}: {name}"
+            head = (
+                f"CREATE TEMP TABLE {name} AS" if name in DERIVED else f"-- {recipe.name}: {name}"
+            )
             print(f"{what_it_reads(sql)}\n{head}\n{sql};\n")
             printed.update({name} & {*DERIVED})
 
@@ -131,7 +154,9 @@ def check_png(png: bool, out: Path | None) -> None:
         raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
 
 
-def publish(answers: Iterable[Result], *, out: Path | None, png: bool, as_json: bool) -> list[Result]:
+def publish(
+    answers: Iterable[Result], *, out: Path | None, png: bool, as_json: bool
+) -> list[Result]:
     """Write files under `out`; print tables or claims; return the results.
 
     Parameters
@@ -188,7 +213,13 @@ def run(chosen: Sequence[Question], tables: Any, parameters: Mapping[str, Any]) 
 
 
 def ask(
-    question: StoreQuestion, store: Store, given: Mapping[str, Any], *, out: Path | None, png: bool, as_json: bool
+    question: StoreQuestion,
+    store: Store,
+    given: Mapping[str, Any],
+    *,
+    out: Path | None,
+    png: bool,
+    as_json: bool,
 ) -> None:
     """Answer a question that is asked of a store itself, with a bar, and publish the answer.
 
@@ -247,7 +278,9 @@ def _print_verdicts(findings: Sequence[Finding]) -> None:
     print(f"{headline(findings).capitalize()}.", file=sys.stderr)
     for reason, claims in unjudged(findings).items():
         names = ", ".join(claim.id for claim in claims)
-        print(f"Not applicable, {counted(len(claims), 'claim')}: {reason}: {names}", file=sys.stderr)
+        print(
+            f"Not applicable, {counted(len(claims), 'claim')}: {reason}: {names}", file=sys.stderr
+        )
 
 
 def write(result: Result, out: Path, *, png: bool) -> None:
@@ -287,7 +320,9 @@ def claims_csv(results: Iterable[Result]) -> str:
     writer = csv.DictWriter(text, _CLAIM_COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for result in results:
-        writer.writerows({"recipe": result.recipe.name, **asdict(finding)} for finding in result.findings)
+        writer.writerows(
+            {"recipe": result.recipe.name, **asdict(finding)} for finding in result.findings
+        )
     return text.getvalue()
 
 

@@ -6,7 +6,17 @@ from typing import Any
 
 from borgtrace.cli._options import Command, signed
 
-_TEXTS = ("jobs", "machines", "time", "tier", "priority", "scheduling_class", "user", "end_type", "where")
+_TEXTS = (
+    "jobs",
+    "machines",
+    "time",
+    "tier",
+    "priority",
+    "scheduling_class",
+    "user",
+    "end_type",
+    "where",
+)
 _KINDS = {**dict.fromkeys(_TEXTS, str), "fraction": float | None, "seed": int}
 _DEFAULTS: dict[str, Any] = {**dict.fromkeys(_TEXTS, ""), "fraction": None, "seed": 0}
 
@@ -17,7 +27,8 @@ def takes_criteria(command: Command) -> Command:
     own = inspect.signature(command, eval_str=True).parameters
     parameters = [each.replace(kind=by_name) for name, each in own.items() if name != "criteria"]
     parameters += [
-        inspect.Parameter(name, by_name, default=_DEFAULTS[name], annotation=kind) for name, kind in _KINDS.items()
+        inspect.Parameter(name, by_name, default=_DEFAULTS[name], annotation=kind)
+        for name, kind in _KINDS.items()
     ]
 
     @functools.wraps(command)

@@ -47,7 +47,9 @@ def print_plan(plan: Plan, questions: Sequence[Question] = (), *, as_json: bool)
     # On stdout: what a dry run prints is its answer.
     out = Console(highlight=False, markup=False)
     out.print(grid)
-    out.print(f"\nTotal {decimal(plan.total)}; to fetch {decimal(plan.remaining)}; free disk {decimal(plan.free)}")
+    out.print(
+        f"\nTotal {decimal(plan.total)}; to fetch {decimal(plan.remaining)}; free disk {decimal(plan.free)}"
+    )
     for path in plan.missing:
         out.print(f"Missing on the server: {path}")
 
@@ -68,7 +70,12 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "bytes_free": plan.free,
         "missing": list(plan.missing),
         "files": [
-            {"path": file.path, "table": file.table, "bytes": file.version.size, "is_here": file.path in here}
+            {
+                "path": file.path,
+                "table": file.table,
+                "bytes": file.version.size,
+                "is_here": file.path in here,
+            }
             for file in plan.files
         ],
     }
@@ -96,10 +103,15 @@ class Download:
             f"{decimal(plan.free)} of disk free"
         )
         outcomes: list[Outcome] = []
-        with Ledger.open(plan.folder) as ledger, progress(DownloadColumn(), TransferSpeedColumn()) as bars:
+        with (
+            Ledger.open(plan.folder) as ledger,
+            progress(DownloadColumn(), TransferSpeedColumn()) as bars,
+        ):
             bar = bars.add_task("fetch", total=plan.remaining)
             # What has to come again moves the bar back.
-            self.session.listener = Listener(lambda path, n_bytes: bars.advance(bar, n_bytes), _say_retrying)
+            self.session.listener = Listener(
+                lambda path, n_bytes: bars.advance(bar, n_bytes), _say_retrying
+            )
             # Files fetched before: by a run without a store, or by one that was stopped before it staged them.
             if self.store:
                 self._stage(self._already_here(), ledger)
@@ -123,7 +135,9 @@ class Download:
         if self.store is None or not arrived:
             return batch
         faults = self._ingest(self.store, [outcome.path for outcome in arrived], stage_only=True)
-        judged = [replace(outcome, error=outcome.error or _fault_of(outcome, faults)) for outcome in batch]
+        judged = [
+            replace(outcome, error=outcome.error or _fault_of(outcome, faults)) for outcome in batch
+        ]
         # A file with a fault is kept: its error names it.
         for outcome in judged if self.delete_raw else []:
             if not outcome.error:
@@ -166,11 +180,15 @@ class Download:
         if not as_json:
             print(self.store or plan.folder)
 
-    def _ingest(self, store: Path, paths: list[Path], *, stage_only: bool) -> tuple[SourceError, ...]:
+    def _ingest(
+        self, store: Path, paths: list[Path], *, stage_only: bool
+    ) -> tuple[SourceError, ...]:
         # Only with a store: a plain fetch needs neither DuckDB nor Arrow.
         from borgtrace.ingest import IngestOptions, ingest
 
-        return ingest(paths, store, IngestOptions(stage_only=stage_only, cell=self.plan.bucket.cell)).faults
+        return ingest(
+            paths, store, IngestOptions(stage_only=stage_only, cell=self.plan.bucket.cell)
+        ).faults
 
 
 def _account(plan: Plan) -> str:
@@ -178,7 +196,9 @@ def _account(plan: Plan) -> str:
     entries = Ledger.read(plan.folder).entries
     known = (entries.get(file.path) for file in plan.files)
     # What is done was compared with the strongest digest of its version; without one, its end was looked at.
-    verified = sum(1 for entry in known if entry and entry.state == "done" and entry.version.digests)
+    verified = sum(
+        1 for entry in known if entry and entry.state == "done" and entry.version.digests
+    )
     files = counted(len(plan.files), "file")
     if verified == len(plan.files):
         return f"{files} complete and verified."

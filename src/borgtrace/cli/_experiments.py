@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.cli import _answers
-from borgtrace.colocation import Options, Study, find_experiments, prepare_pool, read_pool, synthetic_pool
+from borgtrace.colocation import (
+    Options,
+    Study,
+    find_experiments,
+    prepare_pool,
+    read_pool,
+    synthetic_pool,
+)
 from borgtrace.colocation import write_pool as write
 from borgtrace.colocation.classes import parse_promises
 from borgtrace.colocation.experiment import run_cells
@@ -27,7 +34,10 @@ def print_estimators() -> None:
     rules = {name: packer.about for name, packer in packers().items()}
     width = max(map(len, (*tests, *rules)))
     # No command takes one: experiments name their own.
-    for title, listed in (("Estimators, for parse_estimator", tests), ("Packers, for parse_packer", rules)):
+    for title, listed in (
+        ("Estimators, for parse_estimator", tests),
+        ("Packers, for parse_packer", rules),
+    ):
         print(f"{title} in Python:")
         for name, about in listed.items():
             print(f"  {name:<{width}}  {about}")
@@ -60,7 +70,9 @@ class Sources:
 
     def __post_init__(self) -> None:
         # Counted by presence, so that ``--synthetic 0`` is refused for its value and not taken for absent.
-        names = {"store": "STORE"} | {name: f"--{name}" for name in ("pool", "synthetic", "usage", "moments")}
+        names = {"store": "STORE"} | {
+            name: f"--{name}" for name in ("pool", "synthetic", "usage", "moments")
+        }
         given = [name for name in names if getattr(self, name) is not None]
         if len(given) != 1:
             got = " and ".join(names[name] for name in given) or "none"
@@ -70,7 +82,13 @@ class Sources:
 
 @contextmanager
 def study_of(
-    sources: Sources, dialect: str, capacity: str, *, tasks: int, seed: int, percentiles: bool = False
+    sources: Sources,
+    dialect: str,
+    capacity: str,
+    *,
+    tasks: int,
+    seed: int,
+    percentiles: bool = False,
 ) -> Iterator[Study]:
     """Open the one source of tasks that was given.
 
@@ -100,12 +118,16 @@ def study_of(
         yield Study(synthetic_pool(sources.synthetic, seed), spark)
     elif sources.usage is not None:
         with tempfile.TemporaryDirectory(prefix="borgtrace-") as folder:
-            yield Study.of_store(_own_store(sources.usage, Path(folder) / sources.usage.name, dialect, capacity))
+            yield Study.of_store(
+                _own_store(sources.usage, Path(folder) / sources.usage.name, dialect, capacity)
+            )
     else:
         assert sources.store is not None
         tables = EngineTables.of(sources.store, sources.engine, memory=sources.memory)
         # Prepared here, because a study of a store draws from the sampled seconds.
-        yield Study(prepare_pool(tables, tasks, seed, "histogram") if percentiles else tables, spark)
+        yield Study(
+            prepare_pool(tables, tasks, seed, "histogram") if percentiles else tables, spark
+        )
 
 
 def _own_store(usage: Path, store: Path, dialect: str, capacity: str) -> Path:
@@ -130,7 +152,9 @@ def number(capacity: str) -> float:
         return float(capacity)
     except ValueError:
         way_out = "a size such as 8cores is for --usage"
-        raise UsageError("--capacity", "not a number", expected="such as 1", got=capacity, way_out=way_out) from None
+        raise UsageError(
+            "--capacity", "not a number", expected="such as 1", got=capacity, way_out=way_out
+        ) from None
 
 
 def moments_of(sources: Sources, dialect: str, capacity: str, *, tasks: int, seed: int) -> Moments:
@@ -152,8 +176,12 @@ def _names(study: Study) -> dict[int, str]:
     source = study.source
     if not isinstance(source, Tables) or source.dialect.conversion is None:
         return {}
-    found = source.fetch(source.collection_events.select("collection_id", "collection_name").distinct(), "names")
-    return dict(zip(found["collection_id"].to_pylist(), found["collection_name"].to_pylist(), strict=True))
+    found = source.fetch(
+        source.collection_events.select("collection_id", "collection_name").distinct(), "names"
+    )
+    return dict(
+        zip(found["collection_id"].to_pylist(), found["collection_name"].to_pylist(), strict=True)
+    )
 
 
 def export(study: Study, path: Path, **options: Any) -> None:
@@ -185,13 +213,21 @@ def target_of(slo: str) -> float:
         share = 0.0
     if not 0 < share < 1:
         expected = "above 0 and below 1"
-        raise UsageError("--slo", "not a service level", expected=expected, got=slo, way_out="try 0.999")
+        raise UsageError(
+            "--slo", "not a service level", expected=expected, got=slo, way_out="try 0.999"
+        )
     # 1 − 0.999 is 0.0010000000000000009 in floating point, which would stand so in every table.
     return round(1 - share, 12)
 
 
 def run(
-    study: Study, names: Sequence[str], given: Mapping[str, Any], *, out: Path | None, png: bool, as_json: bool
+    study: Study,
+    names: Sequence[str],
+    given: Mapping[str, Any],
+    *,
+    out: Path | None,
+    png: bool,
+    as_json: bool,
 ) -> None:
     """Run experiments, all by default, the advice last; print it on stderr.
 
@@ -214,7 +250,9 @@ def run(
     chosen = [known[name] for name in dict.fromkeys(names or known)]
     # All cells first, in one pass over the instances: experiments share them and find the outcomes kept.
     run_cells(study, chosen, parameters)
-    results = _answers.publish(_answers.run(chosen, study, parameters), out=out, png=png, as_json=as_json)
+    results = _answers.publish(
+        _answers.run(chosen, study, parameters), out=out, png=png, as_json=as_json
+    )
     for result in results:
         if told := _answers.sentence(result):
             print(told, file=sys.stderr)

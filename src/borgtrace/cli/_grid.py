@@ -48,7 +48,13 @@ def print_grid(columns: Sequence[Column]) -> int:
     # A pipe or a file has no edge.
     width = Console().width if sys.stdout.isatty() else None
     shown = fitted(columns, width)
-    grid = Grid(box=None, pad_edge=False, header_style="bold", padding=(0, _GAP, 0, 0), collapse_padding=True)
+    grid = Grid(
+        box=None,
+        pad_edge=False,
+        header_style="bold",
+        padding=(0, _GAP, 0, 0),
+        collapse_padding=True,
+    )
     rows = range(len(columns[0].cells) if columns else 0)
     texts: list[Sequence[str]] = []
     for position, size in shown:
@@ -58,7 +64,9 @@ def print_grid(columns: Sequence[Column]) -> int:
         else:
             column = columns[position]
             justify: Any = "right" if column.is_number else "left"
-            grid.add_column(column.name, justify=justify, width=size, no_wrap=True, overflow="ellipsis")
+            grid.add_column(
+                column.name, justify=justify, width=size, no_wrap=True, overflow="ellipsis"
+            )
             texts.append(column.cells)
     for row in rows:
         grid.add_row(*(cells[row] for cells in texts))
@@ -125,7 +133,11 @@ def grid_columns(table: pa.Table) -> list[Column]:
     """Return the columns of a table of Arrow as text."""
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     return [
-        Column(field.name, [_text(value) for value in column.to_pylist()], any(kind(field.type) for kind in numbers))
+        Column(
+            field.name,
+            [_text(value) for value in column.to_pylist()],
+            any(kind(field.type) for kind in numbers),
+        )
         for field, column in zip(table.schema, table.columns, strict=True)
     ]
 

@@ -32,7 +32,9 @@ class Bars(IngestProgress):
     def begin(self, label: str, total: int, unit: str) -> None:
         """Draw one more bar."""
         # A step with nothing to do is shown as done: a total of 0 would be drawn as unknown.
-        self._tasks[label] = self._bars.add_task(label, total=total or 1, completed=not total, unit=unit)
+        self._tasks[label] = self._bars.add_task(
+            label, total=total or 1, completed=not total, unit=unit
+        )
 
     def advance(self, label: str, amount: int) -> None:
         """Move a bar on."""
@@ -52,7 +54,9 @@ def announce(planned: IngestPlan) -> None:
     size = decimal(sum(table.size for table in planned.tables))
     talk.print(f"{_trace(planned)}: {files}, {size}; {_needs(planned)}")
     for table in planned.tables:
-        talk.print(f"  {table.table}: {counted(table.files, 'file')}, parts {table.parts}", style="dim")
+        talk.print(
+            f"  {table.table}: {counted(table.files, 'file')}, parts {table.parts}", style="dim"
+        )
 
 
 def print_plan(planned: IngestPlan, *, as_json: bool) -> None:
@@ -62,7 +66,9 @@ def print_plan(planned: IngestPlan, *, as_json: bool) -> None:
         return
     print(_trace(planned))
     for table in planned.tables:
-        print(f"{table.table}: {counted(table.files, 'file')}, {decimal(table.size)}, parts {table.parts}")
+        print(
+            f"{table.table}: {counted(table.files, 'file')}, {decimal(table.size)}, parts {table.parts}"
+        )
         print(f"  columns: {', '.join(table.columns) or 'those of events and usage'}")
     print(_needs(planned))
 
@@ -89,7 +95,9 @@ def print_outcome(result: IngestResult, store: Path, *, as_json: bool) -> None:
         print_json(_facts(result, store), indent=1)
         return
     columns = ("rows_in", "stored", "quarantined", "skipped", "merged")
-    rows_in, stored, rejected, *other = (sum(getattr(e, column) for e in result.staged) for column in columns)
+    rows_in, stored, rejected, *other = (
+        sum(getattr(e, column) for e in result.staged) for column in columns
+    )
     # Rows of other cells, and rows that a flattened source repeats: neither stored nor rejected.
     more = f" + {sum(other):,} set aside" if any(other) else ""
     print(f"Read {counted(len(result.staged), 'file')}; {result.known} already in the store")

@@ -37,7 +37,9 @@ def print_manifest(manifest: Manifest, store: Path) -> None:
     for note in manifest.notes:
         out.print(note)
     print_counters(manifest.counters)
-    out.print(f"digest {manifest.digest}, borgtrace {manifest.code_version}, format {manifest.format_version}")
+    out.print(
+        f"digest {manifest.digest}, borgtrace {manifest.code_version}, format {manifest.format_version}"
+    )
 
 
 def _largest(manifest: Manifest) -> str:
@@ -59,7 +61,10 @@ def _tables(manifest: Manifest) -> Grid:
     for name, side in (("table", "left"), ("rows", "right"), ("from", "left"), ("to", "left")):
         grid.add_column(name, justify=side)  # type: ignore[arg-type]
     for name, rows in manifest.tables.items():
-        times = (instant(time, manifest, "%Y-%m-%d %H:%M:%S %Z") for time in manifest.time_range.get(name, ()))
+        times = (
+            instant(time, manifest, "%Y-%m-%d %H:%M:%S %Z")
+            for time in manifest.time_range.get(name, ())
+        )
         grid.add_row(name, f"{rows:,}", *times)
     return grid
 
@@ -84,6 +89,7 @@ def _described(table: Table) -> dict[str, Any]:
         sources = {one.name: one.source(table.name, column["name"]) for one in PUBLISHED}
         # Asked of each published dialect: a column itself does not know where it comes from.
         column["source"] = {
-            name: asdict(source) if isinstance(source, Absent) else source for name, source in sources.items()
+            name: asdict(source) if isinstance(source, Absent) else source
+            for name, source in sources.items()
         }
     return described

@@ -10,12 +10,27 @@ import numpy as np
 from borgtrace.cli._console import counted
 from borgtrace.cli._printing import print_json
 from borgtrace.colocation.from_moments import Moments
-from borgtrace.placement import Average, Estimator, Gpa, Packing, Percentile, Request, parse_estimator
+from borgtrace.placement import (
+    Average,
+    Estimator,
+    Gpa,
+    Packing,
+    Percentile,
+    Request,
+    parse_estimator,
+)
 from borgtrace.storage import write_file
 
 
 def run(
-    tasks: Moments, capacity: float, target: float, estimator: str, packer: str, out: Path | None, *, as_json: bool
+    tasks: Moments,
+    capacity: float,
+    target: float,
+    estimator: str,
+    packer: str,
+    out: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Print how many machines each way of packing needs, the advice on stderr; write the placement.
 
@@ -49,7 +64,9 @@ def run(
     if out is not None:
         bins = packings[chosen.label].bins.tolist()
         machines = ["" if machine < 0 else machine for machine in bins]
-        write_file(out, _csv([["task", "machine"], *map(list, zip(tasks.task, machines, strict=True))]))
+        write_file(
+            out, _csv([["task", "machine"], *map(list, zip(tasks.task, machines, strict=True))])
+        )
     print(_advice(tasks, packings[chosen.label], chosen, capacity), file=sys.stderr)
 
 
@@ -60,7 +77,9 @@ def _row(tasks: Moments, label: str, packing: Packing, capacity: float) -> dict[
         "estimator": label,
         "machines": machines,
         "unplaceable": len(packing.unplaceable),
-        "mean_load": float(f"{tasks.mean[packing.bins >= 0].sum() / (machines * capacity or np.inf):.6g}"),
+        "mean_load": float(
+            f"{tasks.mean[packing.bins >= 0].sum() / (machines * capacity or np.inf):.6g}"
+        ),
         "mean_overflow": float(f"{overflow.mean() if overflow.size else 0:.6g}"),
         "largest_overflow": float(f"{overflow.max(initial=0):.6g}"),
     }

@@ -29,7 +29,9 @@ def declared(name: str, command: Command) -> Command:
     """
     said = said_of(name)
     own = inspect.signature(command, eval_str=True).parameters.values()
-    return signed(command, (p.replace(annotation=Annotated[p.annotation, _info(*said[p.name])]) for p in own))
+    return signed(
+        command, (p.replace(annotation=Annotated[p.annotation, _info(*said[p.name])]) for p in own)
+    )
 
 
 def signed(command: Command, parameters: Iterable[inspect.Parameter]) -> Command:

@@ -44,7 +44,10 @@ def print_columns(columns: Mapping[str, Any], shape: str) -> None:
     if shape == "json":
         print_json({name: [_plain(v) for v in values] for name, values in columns.items()})
         return
-    rows = ([number(value) for value in row] for row in zip(*(v.tolist() for v in columns.values()), strict=True))
+    rows = (
+        [number(value) for value in row]
+        for row in zip(*(v.tolist() for v in columns.values()), strict=True)
+    )
     if shape == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(columns)

@@ -17,9 +17,47 @@ from borgtrace.schema import TABLES
 
 _HINT = "End a query with ; and Enter.  Tab completes.  Ctrl-C stops a query, Ctrl-D leaves.  .tables lists the tables."
 _WORDS = (
-    *("SELECT", "FROM", "WHERE", "GROUP BY ALL", "ORDER BY", "LIMIT", "HAVING", "JOIN", "USING", "WITH", "AS"),
-    *("AND", "OR", "NOT", "IN", "BETWEEN", "IS NULL", "CASE", "WHEN", "THEN", "ELSE", "END", "DESC", "DISTINCT"),
-    *("count(*)", "sum(", "avg(", "min(", "max(", "median(", "quantile_cont(", "round(", "FILTER", "OVER", "EXPLAIN"),
+    *(
+        "SELECT",
+        "FROM",
+        "WHERE",
+        "GROUP BY ALL",
+        "ORDER BY",
+        "LIMIT",
+        "HAVING",
+        "JOIN",
+        "USING",
+        "WITH",
+        "AS",
+    ),
+    *(
+        "AND",
+        "OR",
+        "NOT",
+        "IN",
+        "BETWEEN",
+        "IS NULL",
+        "CASE",
+        "WHEN",
+        "THEN",
+        "ELSE",
+        "END",
+        "DESC",
+        "DISTINCT",
+    ),
+    *(
+        "count(*)",
+        "sum(",
+        "avg(",
+        "min(",
+        "max(",
+        "median(",
+        "quantile_cont(",
+        "round(",
+        "FILTER",
+        "OVER",
+        "EXPLAIN",
+    ),
 )
 
 

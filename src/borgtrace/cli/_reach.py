@@ -21,7 +21,9 @@ def reach_of(questions: Sequence[Question], plan: Plan) -> list[dict[str, Any]]:
     """
     published = {file.table: plan.bucket.n_parts(file.table) for file in plan.files}
     numbers = sorted({file.part for file in plan.files if not _is_about_machines(file, plan)})
-    every = sum(claim.scope.is_about(plan.bucket.dialect) for one in questions for claim in one.claims)
+    every = sum(
+        claim.scope.is_about(plan.bucket.dialect) for one in questions for claim in one.claims
+    )
     return [
         {
             "parts": found.parts,

@@ -30,7 +30,12 @@ def parse_parameters(settings: Sequence[str]) -> dict[str, Any]:
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or not name.isidentifier():
-            raise UsageError("--param", "no name and value", expected="NAME=VALUE, such as job=3418309", got=setting)
+            raise UsageError(
+                "--param",
+                "no name and value",
+                expected="NAME=VALUE, such as job=3418309",
+                got=setting,
+            )
         found[name] = _value(text)
     return found
 
@@ -64,7 +69,10 @@ def print_table(answer: pa.RecordBatchReader, rows: int) -> None:
     if has_more:
         print(f"first {rows:,} rows; --rows N shows more, --format csv all", file=sys.stderr)
     if n_shown < len(columns):
-        print(f"{n_shown} of {len(columns)} columns; select fewer, or use --format csv", file=sys.stderr)
+        print(
+            f"{n_shown} of {len(columns)} columns; select fewer, or use --format csv",
+            file=sys.stderr,
+        )
 
 
 def _head(answer: pa.RecordBatchReader, rows: int) -> tuple[pa.Table, bool]:
@@ -95,7 +103,9 @@ def write(answer: pa.RecordBatchReader, format: str, out: IO[bytes]) -> None:
 def _write_csv(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:
     from pyarrow import csv
 
-    kinds = (pa.string() if pa.types.is_nested(field.type) else field.type for field in answer.schema)
+    kinds = (
+        pa.string() if pa.types.is_nested(field.type) else field.type for field in answer.schema
+    )
     flat = pa.schema(zip(answer.schema.names, kinds, strict=True))
     # Batch by batch with one schema, so that the heading is written once.
     with csv.CSVWriter(out, flat, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
@@ -107,7 +117,9 @@ def _flattened(column: pa.Array) -> pa.Array:
     """Write lists and records, which CSV cannot hold, as JSON."""
     if not pa.types.is_nested(column.type):
         return column
-    return pa.array([None if v is None else _json(v) for v in _widened(column).to_pylist()], pa.string())
+    return pa.array(
+        [None if v is None else _json(v) for v in _widened(column).to_pylist()], pa.string()
+    )
 
 
 def _write_parquet(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:

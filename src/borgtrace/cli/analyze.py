@@ -33,7 +33,11 @@ def analyze(
     from borgtrace.recipe import EngineTables, find_recipe, recipes
     from borgtrace.recipe.registry import names as names_of_all
 
-    if store is not None and str(store) in names_of_all() and not (store.exists() or list_names or show_sql):
+    if (
+        store is not None
+        and str(store) in names_of_all()
+        and not (store.exists() or list_names or show_sql)
+    ):
         way_out = f"the store comes first: borgtrace analyze STORE {store}"
         raise UsageError("STORE", "not a store", got=f"{store}, a question", way_out=way_out)
     given = list(names or [])

@@ -19,7 +19,15 @@ from borgtrace.errors import BorgtraceError, StoreError, UsageError
 from borgtrace.storage import NOT_WRITABLE, RemotePath, local, place, unchanged
 
 # What DuckDB calls faults of a query and of the machine; what else it says of a query may come from a damaged file.
-_NO_DAMAGE = ("Parser", "Binder", "Catalog", "Permission", "Out of Memory", "Conversion", "Not implemented")
+_NO_DAMAGE = (
+    "Parser",
+    "Binder",
+    "Catalog",
+    "Permission",
+    "Out of Memory",
+    "Conversion",
+    "Not implemented",
+)
 
 
 def damage_behind(error: Exception, store: object) -> StoreError | None:
@@ -54,13 +62,26 @@ def _is_explained(error: Exception) -> bool:
     if not isinstance(error, BorgtraceError):
         return False
     cause = error.__cause__
-    of_files = isinstance(cause, OSError) or type(cause).__module__.startswith(("duckdb", "_duckdb", "pyarrow"))
+    of_files = isinstance(cause, OSError) or type(cause).__module__.startswith(
+        ("duckdb", "_duckdb", "pyarrow")
+    )
     return isinstance(error, StoreError) or not of_files or str(cause).startswith(_NO_DAMAGE)
 
 
 _TAKE_IN = ("demo", "fetch", "synth", "ingest", "dialect")
 _LOOK = ("info", "sql", "trace", "machine", "explore")
-_ASK = ("analyze", "compare", "views", "dataset", "export", "colocate", "overcommit", "forecast", "compact", "simulate")
+_ASK = (
+    "analyze",
+    "compare",
+    "views",
+    "dataset",
+    "export",
+    "colocate",
+    "overcommit",
+    "forecast",
+    "compact",
+    "simulate",
+)
 _KEEP = ("report", "subset", "merge", "verify", "doctor")
 COMMANDS = (*_TAKE_IN, *_LOOK, *_ASK, *_KEEP)
 """Commands in the order a user meets them; each is the module of its name in this package."""
@@ -159,7 +180,9 @@ def _not_writable(error: Exception) -> UsageError | None:
     if not isinstance(error, OSError) or error.errno not in NOT_WRITABLE:
         return None
     what = (error.strerror or "").lower()
-    return UsageError(str(error.filename or "output"), what, way_out="choose another place, or open this one")
+    return UsageError(
+        str(error.filename or "output"), what, way_out="choose another place, or open this one"
+    )
 
 
 def _one_line(message: Warning | str, *_: Any, **__: Any) -> str:

@@ -64,7 +64,9 @@ def colocate(
         target = _experiments.target_of(slo)
         _moments.run(known, whole, target, estimator, packer, placement, as_json=as_json)
         return
-    with _experiments.study_of(sources, dialect, capacity, percentiles=percentiles, **sizes) as source:
+    with _experiments.study_of(
+        sources, dialect, capacity, percentiles=percentiles, **sizes
+    ) as source:
         # Before anything is computed: the option says "and stop".
         if export_pool is not None:
             _experiments.export(source, export_pool, include=include, **sizes)
@@ -83,5 +85,8 @@ def colocate(
         }
         if paper_scale:
             # The other sizes are the paper's by default; what was set stays as it was set.
-            given = {name: PAPER_SCALE.get(name) if value is None else value for name, value in given.items()}
+            given = {
+                name: PAPER_SCALE.get(name) if value is None else value
+                for name, value in given.items()
+            }
         _experiments.run(source, experiment or [], given, out=out, png=png, as_json=as_json)

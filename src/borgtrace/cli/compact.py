@@ -39,7 +39,18 @@ def compact(
             print(f"{each_policy.name:<22}{each_policy.about}")
         return
     check_png(png, out)
-    given: dict[str, Any] = {"at": parse_time(at, "--at"), "policy": policy, "margin": margin, "plan": plan}
-    given |= {"seeds": seeds, "seed": seed, "cores": cores_per_unit, "gib": gib_per_unit, "jobs": jobs}
+    given: dict[str, Any] = {
+        "at": parse_time(at, "--at"),
+        "policy": policy,
+        "margin": margin,
+        "plan": plan,
+    }
+    given |= {
+        "seeds": seeds,
+        "seed": seed,
+        "cores": cores_per_unit,
+        "gib": gib_per_unit,
+        "jobs": jobs,
+    }
     given |= {"what_ifs": tuple(what_if)} if what_if else {}
     ask(COMPACT, borgtrace.open(store, memory=memory), given, out=out, png=png, as_json=as_json)

@@ -34,7 +34,9 @@ def compare(
     chosen = [find_recipe(name) for name in dict.fromkeys(parse_words(questions))]
     labels = _labels(stores)
     if len(labels) < 2:
-        raise UsageError("STORE…", "nothing to compare", expected="two stores or more", got=str(len(labels)))
+        raise UsageError(
+            "STORE…", "nothing to compare", expected="two stores or more", got=str(len(labels))
+        )
     if chosen and out is None:
         raise UsageError("--questions", "no folder for the answers", way_out="name one: --out DIR")
     opened = {label: borgtrace.open(path, memory=memory) for label, path in labels.items()}
@@ -46,9 +48,16 @@ def compare(
             label: list(_answers.run(chosen, EngineTables.of(store, memory=memory), {}))
             for label, store in opened.items()
         }
-        answers = [dict(zip(answered, row, strict=True)) for row in zip(*answered.values(), strict=True)]
-        tables = {recipe.name: aligned(results) for recipe, results in zip(chosen, answers, strict=True)}
-        crossed = {f"{recipe.name}-crossings": crossings(found) for recipe, found in zip(chosen, answers, strict=True)}
+        answers = [
+            dict(zip(answered, row, strict=True)) for row in zip(*answered.values(), strict=True)
+        ]
+        tables = {
+            recipe.name: aligned(results) for recipe, results in zip(chosen, answers, strict=True)
+        }
+        crossed = {
+            f"{recipe.name}-crossings": crossings(found)
+            for recipe, found in zip(chosen, answers, strict=True)
+        }
         tables |= {name: table for name, table in crossed.items() if table.num_rows}
         tables["distances"] = found
         for name, table in tables.items():
@@ -59,8 +68,15 @@ def compare(
         print_json(found.to_pylist())
     else:
         rows = found.to_pylist()
-        cells = {name: [number(row[name], 4, missing="–") for row in rows] for name in found.column_names}
-        print_grid([Column(name, values, name not in ("measure", "store")) for name, values in cells.items()])
+        cells = {
+            name: [number(row[name], 4, missing="–") for row in rows] for name in found.column_names
+        }
+        print_grid(
+            [
+                Column(name, values, name not in ("measure", "store"))
+                for name, values in cells.items()
+            ]
+        )
 
 
 def _labels(stores: list[Path]) -> dict[str, Path]:

@@ -51,7 +51,12 @@ def dataset(
     # Free text here; Split, Selection and Options refuse what is none of their names, with the option in the message.
     free: Any = {"split_by": split_by or None, "gaps": gaps, "scale": scale, "compat": compat}
     selection = Selection(
-        **criteria, min_length=min_length, max_length=max_length, min_mean=min_mean, gaps=free["gaps"], sample=sample
+        **criteria,
+        min_length=min_length,
+        max_length=max_length,
+        min_mean=min_mean,
+        gaps=free["gaps"],
+        sample=sample,
     )
     options = Options(
         selection=selection,
@@ -66,7 +71,9 @@ def dataset(
         compat=free["compat"],
     )
     if out is None and not histogram:
-        raise UsageError("OUT", "no folder named", way_out="borgtrace dataset STORE OUT, or --histogram")
+        raise UsageError(
+            "OUT", "no folder named", way_out="borgtrace dataset STORE OUT, or --histogram"
+        )
     opened = borgtrace.open(store)
     if histogram:
         from borgtrace.datasets import histogram as lengths

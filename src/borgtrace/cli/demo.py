@@ -18,7 +18,11 @@ MARK = ".borgtrace-demo"
 
 
 def demo(
-    folder: Path = Path("borgtrace-demo"), machines: int = 100, hours: int = 24, seed: int = 1, as_json: bool = False
+    folder: Path = Path("borgtrace-demo"),
+    machines: int = 100,
+    hours: int = 24,
+    seed: int = 1,
+    as_json: bool = False,
 ) -> None:
     """Run every step on a synthetic cell, and write its report.
 
@@ -39,7 +43,13 @@ def demo(
         say(f"    $ borgtrace {step.command}")
         seconds = _run(step, folder / "log" / f"{number}-{step.command.split()[0]}.txt")
         say(f"    {seconds:.0f} s; try next: {step.next}")
-        done.append({"title": step.title, "command": f"borgtrace {step.command}", "seconds": round(seconds, 3)})
+        done.append(
+            {
+                "title": step.title,
+                "command": f"borgtrace {step.command}",
+                "seconds": round(seconds, 3),
+            }
+        )
     say(folder / "report.html")
     if as_json:
         print_json({"report": str(folder / "report.html"), "steps": done}, indent=1)
@@ -62,7 +72,10 @@ def _steps(folder: Path, machines: int, hours: int, seed: int) -> list[_Step]:
     }
     numbers: dict[str, object] = {"machines": machines, "hours": hours, "seed": seed}
     listed = tomllib.loads(files("borgtrace.cli").joinpath("demo.toml").read_text("utf-8"))["step"]
-    return [_Step(**{name: text.format(**words, **numbers) for name, text in step.items()}) for step in listed]
+    return [
+        _Step(**{name: text.format(**words, **numbers) for name, text in step.items()})
+        for step in listed
+    ]
 
 
 def _claim(folder: Path) -> None:
@@ -87,5 +100,7 @@ def _run(step: _Step, log: Path) -> float:
         # The last line is the error: commands print it in one.
         last = log.read_text().strip().splitlines()[-1:] or [""]
         way_out = f"see its whole output in {log}"
-        raise BorgtraceError(f"borgtrace {step.command.split()[0]}", "the step failed", got=last[0], way_out=way_out)
+        raise BorgtraceError(
+            f"borgtrace {step.command.split()[0]}", "the step failed", got=last[0], way_out=way_out
+        )
     return time.perf_counter() - before

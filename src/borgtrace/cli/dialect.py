@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Literal
 
 
-def dialect(action: Literal["sniff", "list"], file: Path | None = None, as_json: bool = False) -> None:
+def dialect(
+    action: Literal["sniff", "list"], file: Path | None = None, as_json: bool = False
+) -> None:
     """Write a first draft of the format of a file, which says what was guessed; or list the known formats.
 
     Correct the draft, then: borgtrace ingest FILE --dialect own.toml --store STORE

@@ -40,11 +40,16 @@ def checks() -> list[Check]:
         Check("cores", str(os.cpu_count())),
         Check("memory", _memory(), "the default budget of 4 GB"),
         Check("free disk here", _free(Path.cwd())),
-        Check("free disk for temporary files", f"{_free(Path(tempfile.gettempdir()))} in {tempfile.gettempdir()}"),
+        Check(
+            "free disk for temporary files",
+            f"{_free(Path(tempfile.gettempdir()))} in {tempfile.gettempdir()}",
+        ),
         *(Check(name, _version(name), "borgtrace itself") for name in _LIBRARIES),
         *(Check(name, _version(name), use) for name, use in _OPTIONAL.items()),
         Check("Java", _java(), "Spark, which needs Java 17 or later"),
-        Check("browser", next(filter(None, map(shutil.which, _BROWSERS)), None), "looking at reports"),
+        Check(
+            "browser", next(filter(None, map(shutil.which, _BROWSERS)), None), "looking at reports"
+        ),
     ]
 
 
@@ -72,7 +77,9 @@ def _java() -> str | None:
     if program is None:
         return None
     try:
-        said = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=10, check=True).stderr
+        said = subprocess.run(
+            [program, "-version"], capture_output=True, text=True, timeout=10, check=True
+        ).stderr
     except (OSError, subprocess.SubprocessError):  # a stub that only says how to install Java
         return None
     return said.splitlines()[0] if said else program
@@ -87,8 +94,13 @@ def doctor(as_json: bool = False) -> None:
 
     found = checks()
     if as_json:
-        print_json({check.name: {"found": check.found, "needed_for": check.needed_for} for check in found}, indent=1)
+        print_json(
+            {check.name: {"found": check.found, "needed_for": check.needed_for} for check in found},
+            indent=1,
+        )
         return
     width = max(len(check.name) for check in found)
     for check in found:
-        print(f"{check.name:<{width}}  {check.found or f'not found; needed for {check.needed_for}'}")
+        print(
+            f"{check.name:<{width}}  {check.found or f'not found; needed for {check.needed_for}'}"
+        )

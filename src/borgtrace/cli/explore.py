@@ -4,7 +4,12 @@ from pathlib import Path
 
 
 def explore(
-    store: Path, port: int = 0, at: str = "/", browser: bool = True, memory: str = "1GB", as_json: bool = False
+    store: Path,
+    port: int = 0,
+    at: str = "/",
+    browser: bool = True,
+    memory: str = "1GB",
+    as_json: bool = False,
 ) -> None:
     """Look into a store in a browser: the cell, machines, jobs, tasks, users, SQL.
 

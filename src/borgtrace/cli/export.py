@@ -67,6 +67,11 @@ def export(
             _datasets.print_exported(made, as_json=as_json)
             return
         exported = export_jobs(
-            borgtrace.open(store), out, files, has_header=not no_header, workers=workers, progress=report
+            borgtrace.open(store),
+            out,
+            files,
+            has_header=not no_header,
+            workers=workers,
+            progress=report,
         )
     _datasets.print_exported(exported, as_json=as_json)

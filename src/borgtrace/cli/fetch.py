@@ -36,10 +36,19 @@ def fetch(
     from borgtrace.storage import RemotePath
 
     if delete_raw and store is None:
-        raise UsageError("--delete-raw", "nothing would be left", way_out="name a store for the rows: --store STORE")
+        raise UsageError(
+            "--delete-raw",
+            "nothing would be left",
+            way_out="name a store for the rows: --store STORE",
+        )
     if store and isinstance(dest, RemotePath):
-        expected, way_out = "DEST on this machine", f"leave it out; then: borgtrace ingest {dest} --store {store}"
-        raise UsageError("--store", "files do not stay here", expected=expected, got=str(dest), way_out=way_out)
+        expected, way_out = (
+            "DEST on this machine",
+            f"leave it out; then: borgtrace ingest {dest} --store {store}",
+        )
+        raise UsageError(
+            "--store", "files do not stay here", expected=expected, got=str(dest), way_out=way_out
+        )
     wanted = fetching.bucket(generation, cell, raw_format)
     selection, asked = list(parse_words(tables)), []
     if questions:
@@ -52,10 +61,19 @@ def fetch(
     with fetching.Session(jobs, backoff=fetching.Backoff(seed=seed)) as session:
         with talk.status(f"Asking {base_url or wanted.url} for its files …"):
             plan = fetching.make_plan(
-                session, wanted, dest, tables=selection, parts=parts, base_url=base_url, store=store, jobs=jobs
+                session,
+                wanted,
+                dest,
+                tables=selection,
+                parts=parts,
+                base_url=base_url,
+                store=store,
+                jobs=jobs,
             )
         if dry_run:
             _download.print_plan(plan, asked, as_json=as_json)
         else:
-            download = _download.Download(session, plan, jobs=jobs, store=store, delete_raw=delete_raw)
+            download = _download.Download(
+                session, plan, jobs=jobs, store=store, delete_raw=delete_raw
+            )
             download.finish(download.run(), as_json=as_json)

@@ -31,7 +31,9 @@ def forecast(
 
     if list_names:
         for name, kind in FORECASTERS.items():
-            print(f"{name:<16}{kind.about}" + f" (needs borgtrace[{kind.extra}])" * bool(kind.extra))
+            print(
+                f"{name:<16}{kind.about}" + f" (needs borgtrace[{kind.extra}])" * bool(kind.extra)
+            )
         return
     check_png(png, out)
     given: dict[str, Any] = {"tasks": tasks, "folds": folds, "examples": examples, "seed": seed}

@@ -15,7 +15,9 @@ def info(store: Path | None = None, as_json: bool = False, schema: bool = False)
         _manifest.print_schema(as_json=as_json)
         return
     if store is None:
-        raise UsageError("STORE", "no store named", way_out="borgtrace info STORE, or borgtrace info --schema")
+        raise UsageError(
+            "STORE", "no store named", way_out="borgtrace info STORE, or borgtrace info --schema"
+        )
     # The manifest and the footers only: no table is read.
     from borgtrace.store.integrity import read_intact
 

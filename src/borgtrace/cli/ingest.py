@@ -50,7 +50,9 @@ def ingest(
     if dry_run:
         _ingestion.print_plan(planned, as_json=as_json)
         return
-    options = IngestOptions(jobs, memory, strict, replace, stage_only, rebuild, cell, whole, dialect, capacity, engine)
+    options = IngestOptions(
+        jobs, memory, strict, replace, stage_only, rebuild, cell, whole, dialect, capacity, engine
+    )
     _ingestion.announce(planned)
     with _ingestion.bars() as progress:
         result = run(sources, store, options, progress)

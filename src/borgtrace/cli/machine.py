@@ -22,7 +22,9 @@ def machine(store: Path, machine_name: str, at: str = "", as_json: bool = False)
     machine_id = id_of(opened, "machine", machine_name)
     time = parse_time(at, "--at") if at else None
     capacity = capacity_at(opened, machine_id, time)
-    table = hourly_load(opened, machine_id) if time is None else running_on(opened, machine_id, time)
+    table = (
+        hourly_load(opened, machine_id) if time is None else running_on(opened, machine_id, time)
+    )
     rows = table.to_pylist()
     if as_json:
         print_json({"machine": machine_id, "capacity": asdict(capacity), "rows": rows})
@@ -38,7 +40,9 @@ def machine(store: Path, machine_name: str, at: str = "", as_json: bool = False)
     # A share of an unknown capacity is no number (32 ADD rows of 2011 have none).
     resources = (("CPU", capacity.cpu), ("memory", capacity.memory))
     parts = [_use(name, whole, rows) for name, whole in resources if whole and rows]
-    print("; ".join(parts) or ("its capacity is unknown" if rows else "nothing is known to have run"))
+    print(
+        "; ".join(parts) or ("its capacity is unknown" if rows else "nothing is known to have run")
+    )
 
 
 def _use(name: str, whole: float, rows: list[dict[str, float]]) -> str:
@@ -50,4 +54,6 @@ def _use(name: str, whole: float, rows: list[dict[str, float]]) -> str:
 
     if "hour" in rows[0]:
         return f"{name} {share(column) / len(rows):.1%} used"
-    return f"{name} {share(f'average_{column}'):.1%} used, {share(f'{column}_request'):.1%} requested"
+    return (
+        f"{name} {share(f'average_{column}'):.1%} used, {share(f'{column}_request'):.1%} requested"
+    )

@@ -65,13 +65,30 @@ def overcommit(
     opened = borgtrace.open(store, memory=memory)
     if recommend:
         named = {"recommenders": tuple(recommender or ()), "resources": tuple(resource or ())}
-        asked = {name: value for name, value in named.items() if value} | {"cores": cores_per_unit, "gib": gib_per_unit}
+        asked = {name: value for name, value in named.items() if value} | {
+            "cores": cores_per_unit,
+            "gib": gib_per_unit,
+        }
         ask(RECOMMENDERS, opened, asked, out=out, png=png, as_json=as_json)
         return
-    talk.print(f"usage by machine: at most {expected_size(opened) / 1e6:,.1f} MB on disk while it is dealt, half after")
-    given: dict[str, Any] = {"policies": tuple(policy or DEFAULTS) + (SWEEP if sweep else ()), "machines": machines}
-    given |= {"horizon": parse_time(horizon, "--horizon"), "metrics": tuple(metric or ()), "shapes": shapes}
-    given |= {"is_capped": not uncapped, "is_literal": bool(compat), "model": str(model or ""), "seed": seed}
+    talk.print(
+        f"usage by machine: at most {expected_size(opened) / 1e6:,.1f} MB on disk while it is dealt, half after"
+    )
+    given: dict[str, Any] = {
+        "policies": tuple(policy or DEFAULTS) + (SWEEP if sweep else ()),
+        "machines": machines,
+    }
+    given |= {
+        "horizon": parse_time(horizon, "--horizon"),
+        "metrics": tuple(metric or ()),
+        "shapes": shapes,
+    }
+    given |= {
+        "is_capped": not uncapped,
+        "is_literal": bool(compat),
+        "model": str(model or ""),
+        "seed": seed,
+    }
     given |= {"cores": cores_per_unit, "gib": gib_per_unit, "jobs": jobs}
     chosen = {"resources": tuple(resource or ()), "tasks": tuple(tasks or ())}
     given |= {name: value for name, value in chosen.items() if value}
@@ -83,12 +100,18 @@ def overcommit(
             found = explained(opened, setting, explain, parse_time(at, "--at"), report, walks)
         _print(found, as_json=as_json)
         return
-    question = replace(RECLAIMED if reclaim else REPLAY if target is None else ADVICE, forecasts=walks)
+    question = replace(
+        RECLAIMED if reclaim else REPLAY if target is None else ADVICE, forecasts=walks
+    )
     given |= {} if target is None else {"target": target}
     with steps() as report:
         result = replace(question, report=report).run(opened, **given)
         # The same without the simulator's habits, to say what they change.
-        plain = replace(question, report=report).run(opened, **given | {"is_literal": False}) if compat else None
+        plain = (
+            replace(question, report=report).run(opened, **given | {"is_literal": False})
+            if compat
+            else None
+        )
     say(result)
     if plain is not None and question == REPLAY:
         _tell_difference(result, plain)
@@ -115,7 +138,10 @@ def _print_list() -> None:
 
     from borgtrace.overcommit import policies, recommenders
 
-    for title, kinds in (("", policies.KINDS), ("\nrecommenders (--recommend):\n", recommenders.KINDS)):
+    for title, kinds in (
+        ("", policies.KINDS),
+        ("\nrecommenders (--recommend):\n", recommenders.KINDS),
+    ):
         print(title, end="")
         for name, kind in sorted(kinds.items()):
             parameters = ", ".join(item.name for item in fields(kind))

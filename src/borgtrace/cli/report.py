@@ -29,11 +29,20 @@ def report(
     opened = borgtrace.open(store, memory=memory)
     with steps() as progress:
         summary = write(
-            opened, out, names or (), engine=engine, memory=memory, theme=theme, width=width, progress=progress
+            opened,
+            out,
+            names or (),
+            engine=engine,
+            memory=memory,
+            theme=theme,
+            width=width,
+            progress=progress,
         )
     for name, error in summary.refused.items():
         talk.print(f"{name}: {error}")
-    talk.print(f"{summary.n_questions} questions, {summary.n_charts} charts, {summary.size / 1e6:.1f} MB")
+    talk.print(
+        f"{summary.n_questions} questions, {summary.n_charts} charts, {summary.size / 1e6:.1f} MB"
+    )
     if as_json:
         print_json(
             {

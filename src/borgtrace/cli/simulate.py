@@ -39,10 +39,20 @@ def simulate(
             print(f"{each.name:<22}{each.about}")
         return
     check_png(png, out)
-    given: dict[str, Any] = {"factor": factor, "seed": seed, "plan": plan, "whole_jobs": whole_jobs, "jobs": jobs}
+    given: dict[str, Any] = {
+        "factor": factor,
+        "seed": seed,
+        "plan": plan,
+        "whole_jobs": whole_jobs,
+        "jobs": jobs,
+    }
     given |= {"policies": tuple(policy)} if policy else {}
     given |= {"upgrade_machines": tuple(upgrade_machines or ())}
-    given |= {"each_constraint": each_constraint, "add_machines": tuple(add_machines or ()), "event_log": event_log}
+    given |= {
+        "each_constraint": each_constraint,
+        "add_machines": tuple(add_machines or ()),
+        "event_log": event_log,
+    }
     question = replace(SIMULATE_HOURS if by_hour else SIMULATE, said=talk.print)
     opened = borgtrace.open(store, memory=memory)
     ask(question, opened, given, out=out, png=png, as_json=as_json)

@@ -35,7 +35,9 @@ def sql(
     opened = open_store(store, memory=memory)
 
     def answer(text: str) -> None:
-        _rows.print_answer(opened.stream(text, parameters, timeout=seconds), "json" if as_json else format, rows)
+        _rows.print_answer(
+            opened.stream(text, parameters, timeout=seconds), "json" if as_json else format, rows
+        )
 
     if query or not sys.stdin.isatty():
         answer(sys.stdin.read() if query in ("", "-") else query)

@@ -7,7 +7,9 @@ from borgtrace.cli._criteria import takes_criteria
 
 
 @takes_criteria
-def subset(store: Path, out: Path, *, criteria: dict[str, Any], memory: str = "4GB", as_json: bool = False) -> None:
+def subset(
+    store: Path, out: Path, *, criteria: dict[str, Any], memory: str = "4GB", as_json: bool = False
+) -> None:
     """Copy part of a store into a new, consistent store.
 
     Tasks that meet all criteria are kept. Machine tables are copied whole, because capacity belongs to the cell. With

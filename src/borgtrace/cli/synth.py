@@ -42,7 +42,14 @@ def synth(
         print_check(out, as_json=as_json)
         return
     given = {name: options[name] for name in options.keys() - {"out", "check", "as_json"}}
-    make(**{**given, "out": out, "tables": parse_words(tables), "like": _fit(like, generation) if like else None})
+    make(
+        **{
+            **given,
+            "out": out,
+            "tables": parse_words(tables),
+            "like": _fit(like, generation) if like else None,
+        }
+    )
 
 
 def _fit(store: Path, generation: str) -> Any:
@@ -112,8 +119,14 @@ def print_check(out: Path, *, as_json: bool) -> None:
         ingest([out], store, IngestOptions())
         result = find_recipe("fidelity").run(store)
     # In the order of the list of targets, where related ones are neighbors.
-    places = {(target.measure, target.tier): place for place, target in enumerate((*TARGETS, *TARGETS_2019))}
-    rows = sorted(result.table.to_pylist(), key=lambda row: places.get((row["measure"], row["tier"]), len(places)))
+    places = {
+        (target.measure, target.tier): place
+        for place, target in enumerate((*TARGETS, *TARGETS_2019))
+    }
+    rows = sorted(
+        result.table.to_pylist(),
+        key=lambda row: places.get((row["measure"], row["tier"]), len(places)),
+    )
     if result.not_applicable:
         print(f"not applicable: {result.not_applicable}", file=sys.stderr)
     if as_json:
@@ -123,7 +136,11 @@ def print_check(out: Path, *, as_json: bool) -> None:
 
 
 def _print_targets(rows: list[dict[str, Any]]) -> None:
-    print(_LINE.format("target", "published", "measured", "deviation", "95 % interval", "verdict", "source"))
+    print(
+        _LINE.format(
+            "target", "published", "measured", "deviation", "95 % interval", "verdict", "source"
+        )
+    )
     for row in rows:
         print(
             _LINE.format(

@@ -20,8 +20,25 @@ TOPICS = {
 }
 """Headings on pages; an experiment stands under the last whose number its `order` reaches."""
 
-__all__ = ["Cell", "Experiment", "Grid", "Instances", "Options", "Pool", "Study", "find_experiments", "fits"]
-__all__ += ["overflow_probability", "pack", "prepare_pool", "read_pool", "synthetic_pool", "write_pool"]
+__all__ = [
+    "Cell",
+    "Experiment",
+    "Grid",
+    "Instances",
+    "Options",
+    "Pool",
+    "Study",
+    "find_experiments",
+    "fits",
+]
+__all__ += [
+    "overflow_probability",
+    "pack",
+    "prepare_pool",
+    "read_pool",
+    "synthetic_pool",
+    "write_pool",
+]
 
 
 def __dir__() -> list[str]:

@@ -64,7 +64,9 @@ def _ends(weights: Index, first: int, last: int) -> Index:
 
 
 @compiled(parallel=True)
-def draw_weighted(values: Values, offsets: Index, weights: Index, tasks: Index, keys: Keys, out: Values) -> None:
+def draw_weighted(
+    values: Values, offsets: Index, weights: Index, tasks: Index, keys: Keys, out: Values
+) -> None:
     """Fill row i of `out` with draws from task ``tasks[i]``, windows weighted by their length.
 
     Window k of a task is drawn with probability weights[k] ÷ their sum.
@@ -93,7 +95,13 @@ def draw_weighted(values: Values, offsets: Index, weights: Index, tasks: Index, 
 
 @compiled(parallel=True)
 def draw_quantiles(
-    quantiles: Values, levels: Numbers, offsets: Index, weights: Index, tasks: Index, keys: Keys, out: Values
+    quantiles: Values,
+    levels: Numbers,
+    offsets: Index,
+    weights: Index,
+    tasks: Index,
+    keys: Keys,
+    out: Values,
 ) -> None:
     """Fill row i of `out` from the windows' own percentiles: a window by weight, then a level at random.
 

@@ -87,7 +87,9 @@ def row_moments(rows: Values) -> tuple[Numbers, Numbers]:
 
 
 @compiled(parallel=True)
-def _window_moments(values: Values, offsets: Index, weights: Index, means: Numbers, stds: Numbers) -> None:
+def _window_moments(
+    values: Values, offsets: Index, weights: Index, means: Numbers, stds: Numbers
+) -> None:
     # No weights are an empty array: a kernel compiled for None as well would be a second one.
     is_weighted = weights.size > 0
     for i in numba.prange(means.size):
@@ -105,7 +107,9 @@ def _window_moments(values: Values, offsets: Index, weights: Index, means: Numbe
         means[i], stds[i] = mean, np.sqrt(square / length)
 
 
-def window_moments(values: Values, offsets: Index, weights: Index | None = None) -> tuple[Numbers, Numbers]:
+def window_moments(
+    values: Values, offsets: Index, weights: Index | None = None
+) -> tuple[Numbers, Numbers]:
     """Mean and standard deviation (ddof 0, in float64, two passes) of each run of a flat array.
 
     Parameters
@@ -121,5 +125,7 @@ def window_moments(values: Values, offsets: Index, weights: Index | None = None)
     (array([2., 5.]), array([1.41421356, 0.        ]))
     """
     means, stds = np.empty(len(offsets) - 1), np.empty(len(offsets) - 1)
-    _window_moments(values, offsets, np.empty(0, np.int64) if weights is None else weights, means, stds)
+    _window_moments(
+        values, offsets, np.empty(0, np.int64) if weights is None else weights, means, stds
+    )
     return means, stds

@@ -57,11 +57,31 @@ def _tail(w: float) -> float:
 
 
 @compiled()
-def _cell(ordered: Values, first: int, n: int, middle: float, scale: float, c: Numbers, terms: Numbers) -> None:
+def _cell(
+    ordered: Values, first: int, n: int, middle: float, scale: float, c: Numbers, terms: Numbers
+) -> None:
     """Terms of the values of one cell; value j is the (first + j)-th smallest of n."""
     # In locals: as array elements they would be read again after every store to `terms`, which might overlap them.
-    p0, p1, p2, p3, p4, p5, p6, p7 = (c[0, 0], c[0, 1], c[0, 2], c[0, 3], c[0, 4], c[0, 5], c[0, 6], c[0, 7])
-    q0, q1, q2, q3, q4, q5, q6, q7 = (c[1, 0], c[1, 1], c[1, 2], c[1, 3], c[1, 4], c[1, 5], c[1, 6], c[1, 7])
+    p0, p1, p2, p3, p4, p5, p6, p7 = (
+        c[0, 0],
+        c[0, 1],
+        c[0, 2],
+        c[0, 3],
+        c[0, 4],
+        c[0, 5],
+        c[0, 6],
+        c[0, 7],
+    )
+    q0, q1, q2, q3, q4, q5, q6, q7 = (
+        c[1, 0],
+        c[1, 1],
+        c[1, 2],
+        c[1, 3],
+        c[1, 4],
+        c[1, 5],
+        c[1, 6],
+        c[1, 7],
+    )
     for j in range(ordered.size):
         t = (ordered[j] - middle) * scale
         below = p0 + t * (p1 + t * (p2 + t * (p3 + t * (p4 + t * (p5 + t * (p6 + t * p7))))))
@@ -71,7 +91,9 @@ def _cell(ordered: Values, first: int, n: int, middle: float, scale: float, c: N
 
 
 @compiled()
-def anderson_darling(ordered: Values, mean: float, std: float, cells: Numbers, terms: Numbers) -> float:
+def anderson_darling(
+    ordered: Values, mean: float, std: float, cells: Numbers, terms: Numbers
+) -> float:
     """A² of sorted values.
 
     Parameters

@@ -100,7 +100,9 @@ def _quantile(ordered: Values, level: np.float64) -> np.float64:
 
 
 @compiled(parallel=True)
-def _judge_sums(totals: Values, levels: Numbers, cells: Numbers, normality: Numbers, quantiles: Numbers) -> None:
+def _judge_sums(
+    totals: Values, levels: Numbers, cells: Numbers, normality: Numbers, quantiles: Numbers
+) -> None:
     """Judge sorted sums, one a row; see :func:`sample_statistics`."""
     for s in numba.prange(totals.shape[0]):
         total = totals[s]

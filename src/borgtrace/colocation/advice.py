@@ -75,7 +75,10 @@ class Plan:
         half, quarter = span.slots // 2, span.slots // 4
         first, second = slice(0, quarter), slice(quarter, half)
         running = Running.during(pool, span)
-        choosing = [running.trial(*both, options, options.seed + 1) for both in ((first, second), (second, first))]
+        choosing = [
+            running.trial(*both, options, options.seed + 1)
+            for both in ((first, second), (second, first))
+        ]
         judging = running.trial(slice(0, half), slice(half, 2 * half), options, options.seed)
         begin, middle, end = (span.first + k * half for k in range(3))
         words = f"chosen on hours {_hour(begin)}–{_hour(middle)}, judged on hours {_hour(middle)}–{_hour(end)}"
@@ -89,7 +92,9 @@ class Plan:
         words = f"chosen and judged on draws alone ({why})"
         return cls((chosen,), Trial(Instances(judged, size, *scale, options.seed)), words, why)
 
-    def judge(self, tried: Sequence[Estimator], options: Options, *, is_choice: bool) -> dict[Estimator, Evidence]:
+    def judge(
+        self, tried: Sequence[Estimator], options: Options, *, is_choice: bool
+    ) -> dict[Estimator, Evidence]:
         """Pack and judge in every way, in the trials of the choice or in the one that judges.
 
         Parameters
@@ -104,7 +109,9 @@ class Plan:
         trials = self.choosing if is_choice else (self.judging,)
         blocks = None if self.why else Blocks.of([trial.slots for trial in trials], options.seed)
         cuts = [np.empty(0, np.int64)] * len(trials) if blocks is None else blocks.lengths
-        found = [trial.run(tried, options.capacity, cut) for trial, cut in zip(trials, cuts, strict=True)]
+        found = [
+            trial.run(tried, options.capacity, cut) for trial, cut in zip(trials, cuts, strict=True)
+        ]
         known = (blocks, options.realizations, options.target, 1 - overlap(trials[0].instances))
         return {way: Evidence([trial[k] for trial in found], *known) for k, way in enumerate(tried)}
 
@@ -133,7 +140,9 @@ def candidates(target: float, has_requests: bool) -> list[Estimator]:
             tried += [kind(share * target) for share in (0.5, 1.0, 2.0) if share * target < 1]
     # To three digits, as people type them.
     ladder = [float(f"{share * target:.3g}") for share in STRICTER]
-    tried += [Gpa(told) for told in ladder] + [CovarianceGpa(told) for told in (target, *ladder[:4])]
+    tried += [Gpa(told) for told in ladder] + [
+        CovarianceGpa(told) for told in (target, *ladder[:4])
+    ]
     if has_requests:
         tried += [Request(factor) for factor in FACTORS]
     # The paper's targets and those around this one may meet.
@@ -171,7 +180,9 @@ def advise(plan: Plan, options: Options) -> list[dict[str, Any]]:
     wanted = [way for way in shown if way in kept or (way not in factors and chosen[way].keeps)]
     order = {way: (float(chosen[way].machines.mean()), chosen[way].stricter.value) for way in shown}
     best = min(wanted, key=order.__getitem__, default=None)
-    nearest = None if best else min(shown, key=lambda way: (_reach(chosen[way].stricter), *order[way]))
+    nearest = (
+        None if best else min(shown, key=lambda way: (_reach(chosen[way].stricter), *order[way]))
+    )
     judged = plan.judge(shown, options, is_choice=False)
     by_request, by_maximum = judged.get(factors[0]) if factors else None, judged[Percentile(100)]
     found = []
@@ -181,7 +192,9 @@ def advise(plan: Plan, options: Options) -> list[dict[str, Any]]:
             "estimator": way.name,
             "parameter": float(way.parameter),
             "n_unplaceable": float(np.mean([one.n_unplaceable for one in judged[way].trials[0]])),
-            "overcommit": _overcommit(plan.judging.instances, judged[way].machines, options.capacity),
+            "overcommit": _overcommit(
+                plan.judging.instances, judged[way].machines, options.capacity
+            ),
             "chosen_machines": order[way][0],
             "chosen_q": stricter.value,
             "chosen_q_high": stricter.high,
@@ -191,10 +204,14 @@ def advise(plan: Plan, options: Options) -> list[dict[str, Any]]:
             "is_factor": bool(kept) and way == kept[-1],
         }
         found.append(row | _measured(judged[way], by_request, by_maximum))
-    return sorted(found, key=lambda row: (row["machines"], f"{row['estimator']} {row['parameter']:g}"))
+    return sorted(
+        found, key=lambda row: (row["machines"], f"{row['estimator']} {row['parameter']:g}")
+    )
 
 
-def _kept_factors(chosen: dict[Estimator, Evidence], factors: Sequence[Estimator]) -> list[Estimator]:
+def _kept_factors(
+    chosen: dict[Estimator, Evidence], factors: Sequence[Estimator]
+) -> list[Estimator]:
     """Overcommit factors up to the first that breaks the target: a larger one that seems to keep it does by luck."""
     broken = next((k for k, factor in enumerate(factors) if not chosen[factor].keeps), len(factors))
     return list(factors[:broken])
@@ -205,7 +222,9 @@ def _reach(stricter: Interval) -> float:
     return stricter.value if stricter.high is None else stricter.high
 
 
-def _measured(judged: Evidence, by_request: Evidence | None, by_maximum: Evidence) -> dict[str, float | None]:
+def _measured(
+    judged: Evidence, by_request: Evidence | None, by_maximum: Evidence
+) -> dict[str, float | None]:
     """All that the judging trial says of one way, by column."""
     above, worst = judged.per_machine()
     intervals = {
@@ -219,7 +238,11 @@ def _measured(judged: Evidence, by_request: Evidence | None, by_maximum: Evidenc
     }
     found: dict[str, float | None] = {}
     for name, interval in intervals.items():
-        ends = (None, None, None) if interval is None else (interval.value, interval.low, interval.high)
+        ends = (
+            (None, None, None)
+            if interval is None
+            else (interval.value, interval.low, interval.high)
+        )
         found |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
     return found
 

@@ -52,7 +52,9 @@ class Classes:
         trace = dialect(pool.generation or "2011")
         check_names("--slo", names, tuple(name for name, _, _ in trace.tiers))
         if pool.priority is None or (pool.priority < 0).all():
-            drawn = np.random.default_rng([seed, 7]).integers(len(names), size=int(pool.job.max(initial=0)) + 1)
+            drawn = np.random.default_rng([seed, 7]).integers(
+                len(names), size=int(pool.job.max(initial=0)) + 1
+            )
             return cls(names, targets, drawn[pool.job], "jobs at random")
         kinds, index = np.unique(pool.priority, return_inverse=True)
         tiers = [trace.tier_of(int(kind)) if kind >= 0 else "" for kind in kinds]
@@ -89,12 +91,16 @@ def parse_promises(text: str) -> dict[str, float]:
         if not 0 < target < 1 or not name or name in found:
             expected = "TIER=SHARE, each tier once, shares above 0 and below 1"
             way_out = "try production=0.999,free=0.95"
-            raise UsageError("--slo", "not a promise", expected=expected, got=repr(part), way_out=way_out)
+            raise UsageError(
+                "--slo", "not a promise", expected=expected, got=repr(part), way_out=way_out
+            )
         found[name] = target
     return found
 
 
-def with_priors(mean: Numbers, variance: Numbers, unseen: Flags, *groups: Index) -> tuple[Numbers, Numbers]:
+def with_priors(
+    mean: Numbers, variance: Numbers, unseen: Flags, *groups: Index
+) -> tuple[Numbers, Numbers]:
     """Give tasks that nobody has seen the moments of a task drawn from those of their group.
 
     Its mean is the mean of the group's, its variance that within tasks plus that between them.

@@ -69,18 +69,26 @@ class Cluster:
         requests = self.pool.cpu_request
         self.request = np.full(n, np.nan) if requests is None else requests.astype(np.float64)
         codes = np.column_stack(self.pool.kin).tolist()
-        self.kin: list[list[Kin]] = [[(k, code) for k, code in enumerate(own) if code >= 0] for own in codes]
+        self.kin: list[list[Kin]] = [
+            [(k, code) for k, code in enumerate(own) if code >= 0] for own in codes
+        ]
         self.past: defaultdict[Kin, deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
         self.is_milestone = _milestones(int(np.diff(self.timeline.offsets).max(initial=0)))
 
     def _items(self, values: Values, request: Numbers) -> Numbers:
-        return np.asarray(self.estimator.items(Observation(values, request=request), self.capacity), np.float64)
+        return np.asarray(
+            self.estimator.items(Observation(values, request=request), self.capacity), np.float64
+        )
 
     def guess(self, task: int) -> Numbers:
         """Describe a task nothing is known of: its kin's past, its request, everybody's past, or a whole machine."""
         request = self.request[task]
         # The hour that a task itself is given before its own past counts.
-        alike = [kin for kin in self.kin[task] if self.cold_start == "name" and len(self.past[kin]) >= WARM_UP]
+        alike = [
+            kin
+            for kin in self.kin[task]
+            if self.cold_start == "name" and len(self.past[kin]) >= WARM_UP
+        ]
         if alike:
             values = np.array(self.past[alike[0]], np.float32)
         elif np.isfinite(request):
@@ -97,7 +105,9 @@ class Cluster:
         # Machines that lost a task or learned something are summed up only now: most change many times in between.
         self._refresh()
         item, capacities = self.items[task], np.tile(self.row, (len(self.states), 1))
-        machine = choose(self.test, self.packer, self.states, item, capacities, self.parameters, self._idle())
+        machine = choose(
+            self.test, self.packer, self.states, item, capacities, self.parameters, self._idle()
+        )
         if machine < 0:
             if self.test.room(self.empty, item, self.row, self.parameters) < 0:
                 return False
@@ -162,7 +172,16 @@ class Cluster:
         offsets = np.array([0, *accumulate(len(some) for some in held)], np.int64)
         # In the order of arrival: states are then those of a machine that was filled in this order.
         members = np.array([task for some in held for task in some], np.int64)
-        sum_up(*self.test.adds, self.test.cuts, self.items, members, offsets, np.array(dirty), self.empty, self.states)
+        sum_up(
+            *self.test.adds,
+            self.test.cuts,
+            self.items,
+            members,
+            offsets,
+            np.array(dirty),
+            self.empty,
+            self.states,
+        )
         self.dirty.clear()
 
 
@@ -268,5 +287,8 @@ def _measure(cluster: Cluster, day: SlotCounts, at: int, rows: Index, tasks: Ind
     day.machines[at] = sum(1 for held in cluster.members if held)
     day.tasks[at] = sum(len(held) for held in cluster.members)
     # A task that was turned away runs nowhere, so nothing is learned of it.
-    placed, seen = tasks[is_placed], rows[is_placed] - cluster.timeline.offsets[tasks[is_placed]] + 1
+    placed, seen = (
+        tasks[is_placed],
+        rows[is_placed] - cluster.timeline.offsets[tasks[is_placed]] + 1,
+    )
     cluster.learn(placed, seen, cluster.timeline.usage[rows[is_placed]])

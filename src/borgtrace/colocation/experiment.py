@@ -104,7 +104,9 @@ def run_cells(study: Study, chosen: Sequence[Experiment], given: Mapping[str, An
         return
     # Experiments on the grid share options and defaults (`grid_experiment`), so the first speaks for all.
     known = gridded[0][0].parameters
-    options = Options(**{**known, **{name: value for name, value in given.items() if name in known}})
+    options = Options(
+        **{**known, **{name: value for name, value in given.items() if name in known}}
+    )
     try:
         study.grid(options).outcomes([cell for _, cells in gridded for cell in cells])
     except NotApplicable:

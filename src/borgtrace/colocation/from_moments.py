@@ -95,7 +95,13 @@ def fits(mean: ArrayLike, std: ArrayLike, capacity: float = 1.0, rho: float = 0.
     return overflow_probability(mean, std, capacity) <= rho
 
 
-def pack(mean: ArrayLike, std: ArrayLike, capacity: float = 1.0, rho: float = 0.001, packer: str = "best-fit") -> Index:
+def pack(
+    mean: ArrayLike,
+    std: ArrayLike,
+    capacity: float = 1.0,
+    rho: float = 0.001,
+    packer: str = "best-fit",
+) -> Index:
     """Place tasks, in their order, on machines that they fit.
 
     Parameters
@@ -139,13 +145,18 @@ def _require_target(rho: float) -> None:
 def _checked(mean: ArrayLike, std: ArrayLike) -> tuple[Numbers, Numbers]:
     means, deviations = np.asarray(mean, np.float64), np.asarray(std, np.float64)
     if means.shape != deviations.shape or means.ndim != 1:
-        expected, got = "one number per task in both", f"shapes {means.shape} and {deviations.shape}"
+        expected, got = (
+            "one number per task in both",
+            f"shapes {means.shape} and {deviations.shape}",
+        )
         raise UsageError("mean and std", "differ in length", expected=expected, got=got)
     for name, values in (("mean", means), ("std", deviations)):
         # `not … >= 0` refuses NaN too; an infinite value makes the sum infinite.  As ufuncs: for few tasks the methods
         # of arrays take twice as long.
         if values.size and not (np.minimum.reduce(values) >= 0 and np.add.reduce(values) < np.inf):
-            raise UsageError(name, "negative or not a number", expected="numbers ≥ 0", got=f"{values.min():g}")
+            raise UsageError(
+                name, "negative or not a number", expected="numbers ≥ 0", got=f"{values.min():g}"
+            )
     return means, deviations
 
 
@@ -182,13 +193,18 @@ class Moments:
         """
         ids = zip(pool.collection_id.tolist(), pool.instance_index.tolist(), strict=True)
         known = names or {}
-        called = [known[job] if job in known and not task else f"{known.get(job, job)}/{task}" for job, task in ids]
+        called = [
+            known[job] if job in known and not task else f"{known.get(job, job)}/{task}"
+            for job, task in ids
+        ]
         maximum = np.maximum.reduceat(pool.inst, pool.offsets[:-1]).astype(np.float64)
         is_asked = pool.cpu_request is not None and bool(np.isfinite(pool.cpu_request).all())
         request = np.asarray(pool.cpu_request, np.float64) if is_asked else None
         return cls(called, pool.mean(), pool.std(), maximum, request)
 
-    def packed(self, estimator: Estimator, packer: str = "best-fit", capacity: float = 1.0) -> Packing:
+    def packed(
+        self, estimator: Estimator, packer: str = "best-fit", capacity: float = 1.0
+    ) -> Packing:
         """Pack the tasks, in their order.
 
         Parameters
@@ -226,7 +242,9 @@ class Moments:
         room = capacity * CAPACITY_RTOL - means
         # A sum without variance overflows or does not: the quotient is infinite then.
         with np.errstate(divide="ignore"):
-            return np.asarray(0.5 * erfc(np.where(room < 0, -1, 1) * np.abs(room) / np.sqrt(2 * variances)))
+            return np.asarray(
+                0.5 * erfc(np.where(room < 0, -1, 1) * np.abs(room) / np.sqrt(2 * variances))
+            )
 
 
 class _Seen:
@@ -238,13 +256,19 @@ class _Seen:
 
     @property
     def request(self) -> Numbers:
-        return self._known.request if self._known.request is not None else self._lacking("a column request")
+        return (
+            self._known.request
+            if self._known.request is not None
+            else self._lacking("a column request")
+        )
 
     @property
     def moments(self) -> Numbers:
         """The maximum at its place, for tasks without a request."""
         unknown = np.full(len(self.mean), np.nan)
-        return np.column_stack([unknown] * 5 + [unknown if self._known.maximum is None else self._known.maximum])
+        return np.column_stack(
+            [unknown] * 5 + [unknown if self._known.maximum is None else self._known.maximum]
+        )
 
     def percentile(self, level: float) -> Numbers:
         if level == 100 and self._known.maximum is not None:
@@ -256,7 +280,9 @@ class _Seen:
 
     def _lacking(self, expected: str) -> Numbers:
         label = self._estimator.label
-        raise UsageError("--estimator", "needs more than is known of the tasks", expected=expected, got=label)
+        raise UsageError(
+            "--estimator", "needs more than is known of the tasks", expected=expected, got=label
+        )
 
 
 def read_moments(path: Path) -> Moments:
@@ -281,10 +307,16 @@ def read_moments(path: Path) -> Moments:
         raise SourceError(str(path), "not a table", way_out=way_out) from error
     for name in ("task", *_COLUMNS):
         if name not in table.column_names:
-            raise SourceError(str(path), f"no column {name}", got=", ".join(table.column_names), way_out=way_out)
+            raise SourceError(
+                str(path), f"no column {name}", got=", ".join(table.column_names), way_out=way_out
+            )
     if not table.num_rows:
         raise SourceError(str(path), "no tasks", way_out=way_out)
-    known = {name: _numbers(path, table, name) for name in (*_COLUMNS, *_OPTIONAL) if name in table.column_names}
+    known = {
+        name: _numbers(path, table, name)
+        for name in (*_COLUMNS, *_OPTIONAL)
+        if name in table.column_names
+    }
     return Moments([str(task) for task in table["task"].to_pylist()], **known)
 
 
@@ -296,5 +328,7 @@ def _numbers(path: Path, table: pa.Table, name: str) -> Numbers:
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size:
         got = str(table[name][int(bad[0])].as_py())
-        raise SourceError(str(path), f"row {bad[0]}: column {name}", expected="numbers ≥ 0", got=got)
+        raise SourceError(
+            str(path), f"row {bad[0]}: column {name}", expected="numbers ≥ 0", got=got
+        )
     return values

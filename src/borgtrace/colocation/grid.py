@@ -59,7 +59,9 @@ class Cell:
     def __post_init__(self) -> None:
         if not 0 < self.clairvoyance <= 1:
             expected, got = "above 0 and at most 1", f"{self.clairvoyance:g}"
-            raise UsageError("clairvoyance", "not a share of the realizations", expected=expected, got=got)
+            raise UsageError(
+                "clairvoyance", "not a share of the realizations", expected=expected, got=got
+            )
         placement.require_capacity("capacity", self.capacity)
         placement.require_capacity("fill", self.capacity * self.fill)
 
@@ -106,7 +108,9 @@ class Outcome:
         return self.overflows / self.trials if self.trials else 0.0
 
 
-def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool = False) -> list[Outcome]:
+def judge_instance(
+    instance: Instance, cells: Sequence[Cell], *, on_fresh: bool = False
+) -> list[Outcome]:
     """Pack and judge one instance in every way of `cells`; outcomes in their order.
 
     Parameters
@@ -123,7 +127,9 @@ def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool 
     # Sorted values, moments and histograms of one observation serve all cells that see the same.
     for (data, n_seen), viewers in _alike(cells, lambda cell: (cell.data, _n_seen(instance, cell))):
         observed = instance.observed(data, n_seen)
-        for (estimator, limit), group in _alike(viewers, lambda cell: (cell.estimator, cell.capacity * cell.fill)):
+        for (estimator, limit), group in _alike(
+            viewers, lambda cell: (cell.estimator, cell.capacity * cell.fill)
+        ):
             fitted = placement.fit(estimator, observed, limit)
             # Placing takes far longer than rebalancing, and cells with and without it share the placement.
             for packer, members in _alike(group, lambda cell: cell.packer):
@@ -133,7 +139,9 @@ def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool 
                     packings[cell] = replace(packed, rows=np.full_like(packed.rows, cell.capacity))
                 # The promise is that of the fit tests; rebalancing asks none for the machines it takes tasks from.
                 if estimator.predicts and len(plain.rows):
-                    predicted |= dict.fromkeys(members, float(placement.predicted_overflow(plain, fitted).mean()))
+                    predicted |= dict.fromkeys(
+                        members, float(placement.predicted_overflow(plain, fitted).mean())
+                    )
     # Judged on what was not seen, except where all was: the paper's O = E = R.
     seen = {cell: _n_seen(instance, cell) for cell in cells}
     full = instance.inst.shape[1]

@@ -153,7 +153,9 @@ class Instances:
         with _DRAWING:
             return pool.draw(tasks, self.realizations, self.seed + salt, column)
 
-    def map(self, work: Callable[[Instance], Answer], threads: int | SparkTasks = 2) -> Iterator[Answer]:
+    def map(
+        self, work: Callable[[Instance], Answer], threads: int | SparkTasks = 2
+    ) -> Iterator[Answer]:
         """Do `work` on every instance, `threads` at a time; answers come in order, the same whatever `threads`.
 
         Parameters

@@ -61,7 +61,9 @@ def over_instances(values: Sequence[float] | Numbers, least: float = -np.inf) ->
     return Interval(mean, max(mean - half, least), mean + half)
 
 
-def share_over_instances(overflows: Sequence[int], trials: Sequence[int], target: float) -> Interval:
+def share_over_instances(
+    overflows: Sequence[int], trials: Sequence[int], target: float
+) -> Interval:
     """Share of overflows on independent draws, instance by instance.
 
     Parameters
@@ -129,7 +131,9 @@ class Blocks:
         for hours in BLOCK_HOURS:
             numbers = [length // (hours * 3600 // SLOT) for length in slots]
             if sum(numbers) >= LEAST_BLOCKS and min(numbers) > 0:
-                cut = [_lengths(length, number) for length, number in zip(slots, numbers, strict=True)]
+                cut = [
+                    _lengths(length, number) for length, number in zip(slots, numbers, strict=True)
+                ]
                 return cls(hours, tuple(cut), seed)
         return cls(0, tuple(_lengths(length, 1) for length in slots), seed)
 
@@ -162,7 +166,9 @@ class Blocks:
         low, high = np.quantile(resampled, special.ndtr([-wide, wide]))
         return Interval(value, float(low), float(high))
 
-    def share(self, overflows: Index, trials: Index, target: float, distinct: float = 1.0) -> Interval:
+    def share(
+        self, overflows: Index, trials: Index, target: float, distinct: float = 1.0
+    ) -> Interval:
         """Share of overflows on simultaneous series.
 
         Parameters

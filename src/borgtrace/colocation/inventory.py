@@ -9,7 +9,10 @@ from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Tables
 from borgtrace.schema.data_files import read_rows
 
-PUBLISHED = [tuple(map(float, row.values())) for row in read_rows(Path(__file__).with_name("published_machines.csv"))]
+PUBLISHED = [
+    tuple(map(float, row.values()))
+    for row in read_rows(Path(__file__).with_name("published_machines.csv"))
+]
 """CPU, memory and number of machines of the cell of 2011 (Reiss et al., SoCC'12, Table 1)."""
 
 
@@ -22,13 +25,19 @@ def capacity_table(tables: Tables) -> Numbers:
     if tables.has("machine_events"):
         known = events.filter(events.cpu_capacity.notnull(), events.memory_capacity.notnull())
         capacities = known.select("machine_id", "time", "cpu_capacity", "memory_capacity")
-        rows = tables.fetch(capacities, "capacities").sort_by([("machine_id", "ascending"), ("time", "ascending")])
+        rows = tables.fetch(capacities, "capacities").sort_by(
+            [("machine_id", "ascending"), ("time", "ascending")]
+        )
         machine = rows["machine_id"].to_numpy()
         # Sorted by machine and time, so the last row of each run is its last event.
         is_last = np.append(machine[1:] != machine[:-1], True)
         # Machines come and go and are updated: the last event says how large one was.
-        both = np.column_stack([rows["cpu_capacity"].to_numpy(), rows["memory_capacity"].to_numpy()])
-        kinds, counts = np.unique(np.round(both[is_last].astype(np.float64), 4), axis=0, return_counts=True)
+        both = np.column_stack(
+            [rows["cpu_capacity"].to_numpy(), rows["memory_capacity"].to_numpy()]
+        )
+        kinds, counts = np.unique(
+            np.round(both[is_last].astype(np.float64), 4), axis=0, return_counts=True
+        )
         # Stable: kinds of equal number stay in the order of their capacities.
         table = np.column_stack([kinds, counts])[np.argsort(-counts, kind="stable")]
         return table[(table[:, 0] > 0) & (table[:, 1] > 0)]
@@ -56,7 +65,13 @@ def parse_mix(text: str) -> Numbers:
             numbers = []
         if len(numbers) != 3 or not all(0 < number < np.inf for number in numbers):
             expected, way_out = "CPU:MEMORY:NUMBER, all above 0", "try 1:1:2,0.5:0.25:6"
-            raise UsageError("mix", "not a kind of machine", expected=expected, got=kind or "nothing", way_out=way_out)
+            raise UsageError(
+                "mix",
+                "not a kind of machine",
+                expected=expected,
+                got=kind or "nothing",
+                way_out=way_out,
+            )
         kinds.append(numbers)
     return np.array(kinds)
 

@@ -133,7 +133,10 @@ class Pool:
 
         The user together with the logical name, and the user.
         """
-        user, name = (np.full(len(self), -1) if codes is None else codes for codes in (self.user, self.logical_name))
+        user, name = (
+            np.full(len(self), -1) if codes is None else codes
+            for codes in (self.user, self.logical_name)
+        )
         both = np.unique(np.column_stack([user, name]), axis=0, return_inverse=True)[1].ravel()
         return np.where(name < 0, -1, both), user
 
@@ -182,7 +185,9 @@ class Pool:
             raise UsageError("tasks", "not a sample size", expected="at least 1", got=str(tasks))
         size = min(tasks, len(self))
         # Sorted, so that gathering windows reads the flat arrays forwards.
-        return np.sort(np.random.default_rng(seed).choice(len(self), size, replace=False)).astype(np.int64)
+        return np.sort(np.random.default_rng(seed).choice(len(self), size, replace=False)).astype(
+            np.int64
+        )
 
     def take(self, tasks: Index) -> Pool:
         """Keep only `tasks`, in the order given; identities (and thus their draws) stay."""
@@ -192,7 +197,11 @@ class Pool:
         # The windows of all tasks in one gather, where a slice per task would be 100,000 slices.
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[tasks] - offsets[:-1], counts)
         kept = dict.fromkeys(PER_WINDOW, rows) | dict.fromkeys(PER_TASK, tasks)
-        return replace(self, offsets=offsets, **{name: picked(getattr(self, name), kept[name]) for name in kept})
+        return replace(
+            self,
+            offsets=offsets,
+            **{name: picked(getattr(self, name), kept[name]) for name in kept},
+        )
 
     def during(self, first: int, slots: int) -> Pool:
         """Keep only the windows that begin in some slots, and the tasks that have one.
@@ -214,9 +223,15 @@ class Pool:
         tasks = np.flatnonzero(np.diff(offsets))
         kept = dict.fromkeys(PER_WINDOW, np.flatnonzero(is_inside)) | dict.fromkeys(PER_TASK, tasks)
         offsets = np.append(offsets[tasks], offsets[-1])
-        return replace(self, offsets=offsets, **{name: picked(getattr(self, name), kept[name]) for name in kept})
+        return replace(
+            self,
+            offsets=offsets,
+            **{name: picked(getattr(self, name), kept[name]) for name in kept},
+        )
 
-    def draw(self, tasks: Index, realizations: int = 10_000, seed: int = 0, column: UsageColumn = "inst") -> Values:
+    def draw(
+        self, tasks: Index, realizations: int = 10_000, seed: int = 0, column: UsageColumn = "inst"
+    ) -> Values:
         """Draw windows of each task with replacement: realizations of its empirical distribution.
 
         Number r of one column is the *same* window of the task as number r of another.  The paper draws "each of
@@ -256,7 +271,12 @@ class Pool:
         """
         tasks = self._checked(tasks)
         if realizations < 1:
-            raise UsageError("realizations", "not a number of draws", expected="at least 1", got=str(realizations))
+            raise UsageError(
+                "realizations",
+                "not a number of draws",
+                expected="at least 1",
+                got=str(realizations),
+            )
         out = np.empty((len(tasks), realizations), np.float32)
         # One random sequence per task, from its identity: its place in the pool must not matter.
         keys = task_keys(seed, self.collection_id[tasks], self.instance_index[tasks])
@@ -318,9 +338,19 @@ def mended(inst: Values, avg: Values) -> tuple[Values, Step]:
     above = avg > 1
     words = "averages above the whole machine, replaced by the sampled CPU"
     # Copies only where something is to mend: on a whole trace a column may have gigabytes.
-    return np.where(above, inst, avg) if above.any() else avg, Step(words, int(above.sum()), len(avg), "windows")
+    return np.where(above, inst, avg) if above.any() else avg, Step(
+        words, int(above.sum()), len(avg), "windows"
+    )
 
 
 PER_WINDOW = ("inst", "avg", "start", "seconds", "memory", "quantiles")
 REQUESTS = ("cpu_request", "memory_request", "disk_request")
-PER_TASK = ("collection_id", "instance_index", *REQUESTS, "priority", "logical_name", "user", "retried")
+PER_TASK = (
+    "collection_id",
+    "instance_index",
+    *REQUESTS,
+    "priority",
+    "logical_name",
+    "user",
+    "retried",
+)

@@ -26,7 +26,14 @@ from borgtrace.store.coverage import Coverage, StoreCoverage
 
 _KEY = b"borgtrace.pool"
 _FLOAT, _INT = np.float32, np.int64
-_LISTS = {"inst": _FLOAT, "avg": _FLOAT, "memory": _FLOAT, "start": _INT, "seconds": _INT, "quantiles": _FLOAT}
+_LISTS = {
+    "inst": _FLOAT,
+    "avg": _FLOAT,
+    "memory": _FLOAT,
+    "start": _INT,
+    "seconds": _INT,
+    "quantiles": _FLOAT,
+}
 _SCALARS = {name: _FLOAT if name in REQUESTS else _INT for name in PER_TASK[2:]}
 _ABOUT = ("generation", "source", "is_synthetic", "is_weighted")
 _WAY_OUT = "write one with `borgtrace colocate STORE --export-pool FILE`"
@@ -42,15 +49,23 @@ def write_pool(pool: Pool, path: str | Path) -> None:
     path
         The Parquet file; an existing one is replaced.
     """
-    columns = {name: pa.array(getattr(pool, name)) for name in PER_TASK if getattr(pool, name) is not None}
+    columns = {
+        name: pa.array(getattr(pool, name)) for name in PER_TASK if getattr(pool, name) is not None
+    }
     for name in _LISTS:
         values = getattr(pool, name)
         if values is not None:
             flat = pa.array(values.ravel())
-            inner = flat if values.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+            inner = (
+                flat
+                if values.ndim == 1
+                else pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+            )
             # Large lists have 64-bit offsets; ordinary ones end at 2³¹ windows.
             columns[name] = pa.LargeListArray.from_arrays(pa.array(pool.offsets), inner)
-    about = {name: getattr(pool, name) for name in _ABOUT} | {"steps": [asdict(step) for step in pool.steps]}
+    about = {name: getattr(pool, name) for name in _ABOUT} | {
+        "steps": [asdict(step) for step in pool.steps]
+    }
     if pool.part is not None:
         about["part"] = _coverage_facts(pool.part)
     table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about)})
@@ -69,11 +84,17 @@ def read_pool(path: str | Path) -> Pool:
     """
     columns = _Columns(_open(local(path)), str(path))
     about = json.loads((columns.table.schema.metadata or {}).get(_KEY, b"{}"))
-    known: dict[str, Any] = {"source": Path(path).name} | {name: about[name] for name in _ABOUT if name in about}
+    known: dict[str, Any] = {"source": Path(path).name} | {
+        name: about[name] for name in _ABOUT if name in about
+    }
     offsets = columns.offsets("inst")
     # These two a pool must have; `offsets` refuses a file without them.
     columns.offsets("avg")
-    known |= {name: columns.windows(name, kind, offsets) for name, kind in _LISTS.items() if name in columns}
+    known |= {
+        name: columns.windows(name, kind, offsets)
+        for name, kind in _LISTS.items()
+        if name in columns
+    }
     known |= {name: columns.scalars(name, kind) for name, kind in _SCALARS.items()}
     columns.require_order(known.get("start"), offsets)
     steps = tuple(Step(**step) for step in about.get("steps", ()))
@@ -84,11 +105,19 @@ def read_pool(path: str | Path) -> Pool:
 def _coverage_facts(part: StoreCoverage) -> dict[str, Any]:
     """What a file says of the store that its pool was made from."""
     tables = {name: asdict(table) for name, table in part.tables.items()}
-    return {"trace": part.dialect.trace, "tables": tables, "n_tasks": part.n_tasks, "is_subset": part.is_subset}
+    return {
+        "trace": part.dialect.trace,
+        "tables": tables,
+        "n_tasks": part.n_tasks,
+        "is_subset": part.is_subset,
+    }
 
 
 def _coverage(facts: dict[str, Any]) -> StoreCoverage:
-    tables = {name: Coverage(**{**table, "parts": tuple(table["parts"])}) for name, table in facts["tables"].items()}
+    tables = {
+        name: Coverage(**{**table, "parts": tuple(table["parts"])})
+        for name, table in facts["tables"].items()
+    }
     return StoreCoverage(dialect(facts["trace"]), tables, facts["n_tasks"], facts["is_subset"])
 
 
@@ -117,10 +146,14 @@ class _Columns:
     def lists(self, name: str) -> Any:
         """A column of lists without NULLs."""
         if name not in self:
-            raise SourceError(self.path, f"no column {name}", expected="lists inst and avg", way_out=_WAY_OUT)
+            raise SourceError(
+                self.path, f"no column {name}", expected="lists inst and avg", way_out=_WAY_OUT
+            )
         kind = self.table.schema.field(name).type
         if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-            raise SourceError(self.path, f"column {name} is not a list", got=str(kind), way_out=_WAY_OUT)
+            raise SourceError(
+                self.path, f"column {name} is not a list", got=str(kind), way_out=_WAY_OUT
+            )
         lists = self.table[name].combine_chunks().cast(pa.large_list(kind.value_type))
         if lists.null_count:
             raise SourceError(self.path, f"column {name} holds NULLs", way_out=_WAY_OUT)
@@ -132,7 +165,9 @@ class _Columns:
         offsets: Index = self.lists(name).offsets.to_numpy().astype(np.int64)
         counts = np.diff(offsets)
         if counts.min() < 1:
-            raise SourceError(self.path, f"row {int(counts.argmin())}: a task without windows", way_out=_WAY_OUT)
+            raise SourceError(
+                self.path, f"row {int(counts.argmin())}: a task without windows", way_out=_WAY_OUT
+            )
         return offsets
 
     def windows(self, name: str, kind: type, offsets: Index) -> NDArray[Any]:
@@ -148,11 +183,18 @@ class _Columns:
         # A copy where there are NULLs: they become NaN and are refused below with their row.
         values: NDArray[Any] = flat.to_numpy(zero_copy_only=False)
         if not np.issubdtype(values.dtype, np.number):
-            raise SourceError(self.path, f"column {name} is not a list of numbers", got=str(values.dtype))
+            raise SourceError(
+                self.path, f"column {name} is not a list of numbers", got=str(values.dtype)
+            )
         bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
         if bad.size:
             row = int(np.searchsorted(offsets, bad[0] // levels, side="right")) - 1
-            raise SourceError(self.path, f"row {row}: column {name}", expected="numbers ≥ 0", got=str(values[bad[0]]))
+            raise SourceError(
+                self.path,
+                f"row {row}: column {name}",
+                expected="numbers ≥ 0",
+                got=str(values[bad[0]]),
+            )
         values = values.astype(kind)
         return values if levels == 1 else values.reshape(-1, levels)
 
@@ -167,25 +209,36 @@ class _Columns:
             at = int(np.flatnonzero(back)[0])
             row = int(np.searchsorted(offsets, at, side="right")) - 1
             words = f"row {row}: column start goes back in time"
-            raise SourceError(self.path, words, expected=f"at least {start[at]}", got=str(start[at + 1]))
+            raise SourceError(
+                self.path, words, expected=f"at least {start[at]}", got=str(start[at + 1])
+            )
 
     def _levels(self, windows: Any) -> Any:
         # Draws look up all levels of a window without asking how many there are.
-        lengths = pc.list_value_length(windows) if pa.types.is_nested(windows.type) else pa.array([None])
+        lengths = (
+            pc.list_value_length(windows) if pa.types.is_nested(windows.type) else pa.array([None])
+        )
         if lengths.null_count or not pc.all(pc.equal(lengths, len(LEVELS))).as_py():
-            raise SourceError(self.path, "column quantiles", expected=f"{len(LEVELS)} percentiles for each window")
+            raise SourceError(
+                self.path, "column quantiles", expected=f"{len(LEVELS)} percentiles for each window"
+            )
         return windows.flatten()
 
     def identity(self) -> dict[str, Any]:
         """Collection and instance of each task; the number of its row where the file does not say."""
         rows = np.arange(self.table.num_rows, dtype=np.int64)
         name = "collection_id" if "collection_id" in self else "task"
-        collection, instance = self.scalars(name, np.int64), self.scalars("instance_index", np.int64)
+        collection, instance = (
+            self.scalars(name, np.int64),
+            self.scalars("instance_index", np.int64),
+        )
         collection = rows if collection is None else collection
         instance = np.zeros_like(rows) if instance is None else instance
         # Two rows with one identity would get the same draws, as if they peaked together.
         if len(np.unique(np.column_stack((collection, instance)), axis=0)) < len(rows):
-            raise SourceError(self.path, "two rows are the same task", expected=f"unique ({name}, instance_index)")
+            raise SourceError(
+                self.path, "two rows are the same task", expected=f"unique ({name}, instance_index)"
+            )
         return {"collection_id": collection, "instance_index": instance}
 
     def scalars(self, name: str, kind: type) -> NDArray[Any] | None:

@@ -55,7 +55,11 @@ def eligible(tables: Tables, include: Collection[str] = ()) -> tuple[pa.Table, t
         The tables are those of a plan.
     """
     tasks = tables.tasks.filter(tables.tasks.collection_type == "JOB", tables.tasks.n_windows > 0)
-    passes = {name: passed for step, name, passed in _passes(tasks, tables.generation) if step not in include}
+    passes = {
+        name: passed
+        for step, name, passed in _passes(tasks, tables.generation)
+        if step not in include
+    }
     # A step counts only what the steps before it left: what the paper prints are shares of the remaining tasks.
     alive: ir.BooleanValue = ibis.literal(True)
     counts: dict[str, ir.IntegerScalar] = {"total": tasks.count()}
@@ -63,8 +67,12 @@ def eligible(tables: Tables, include: Collection[str] = ()) -> tuple[pa.Table, t
         # The sum over no rows is NULL.
         counts[name] = (alive & ~passed).ifelse(1, 0).sum().fill_null(0)
         alive = alive & passed
-    measured = tables.fetch(tasks.aggregate(**{f"c{k}": c for k, c in enumerate(counts.values())}), "steps")
-    kept = tables.fetch(tasks.filter(alive).select("collection_id", "instance_index", *_ABOUT), "eligible")
+    measured = tables.fetch(
+        tasks.aggregate(**{f"c{k}": c for k, c in enumerate(counts.values())}), "steps"
+    )
+    kept = tables.fetch(
+        tasks.filter(alive).select("collection_id", "instance_index", *_ABOUT), "eligible"
+    )
     NotApplicable.unless(measured.num_rows, "a plan has no rows")
     steps, left = [], int(measured["c0"][0].as_py())
     for k, name in enumerate(passes, 1):
@@ -82,7 +90,10 @@ def _passes(tasks: ir.Table, generation: str) -> list[tuple[str, str, ir.Boolean
     if dialect(generation).has_equal_windows:
         is_long, text = (tasks.n_windows >= LONG_WINDOWS, f"fewer than {LONG_WINDOWS} windows")
     else:
-        is_long, text = (tasks.seconds >= LONG_SECONDS, f"windows of less than {LONG_SECONDS:,} s together")
+        is_long, text = (
+            tasks.seconds >= LONG_SECONDS,
+            f"windows of less than {LONG_SECONDS:,} s together",
+        )
     return [
         ("failing", "with a failing event (EVICT, FAIL, KILL, LOST)", failing == 0),
         ("", "without any sampled CPU", tasks[seconds].notnull()),
@@ -109,7 +120,10 @@ def stages(generation: str) -> dict[str, ir.Table]:
 
 
 def prepare_pool(
-    store: Store | Tables | str | Path, tasks: int = 100_000, seed: int = 0, instantaneous: Instantaneous = "sampled"
+    store: Store | Tables | str | Path,
+    tasks: int = 100_000,
+    seed: int = 0,
+    instantaneous: Instantaneous = "sampled",
 ) -> Pool:
     """Prepare the pool of a store.
 
@@ -160,8 +174,12 @@ def prepare(
     NotApplicable
         No task passes, or the percentiles are asked for and there are none.
     """
-    if instantaneous == "histogram" and not dialect(tables.generation).publishes("cpu_usage_distribution"):
-        raise NotApplicable(f"{tables.generation} publishes no percentiles of CPU usage; take the sampled second")
+    if instantaneous == "histogram" and not dialect(tables.generation).publishes(
+        "cpu_usage_distribution"
+    ):
+        raise NotApplicable(
+            f"{tables.generation} publishes no percentiles of CPU usage; take the sampled second"
+        )
     tasks_left, steps = eligible(tables, include)
     NotApplicable.unless(tasks_left.num_rows, _nothing_left(steps))
     available = tasks_left.num_rows
@@ -169,7 +187,9 @@ def prepare(
     # Sorted, so that the pool is in the order of the tasks' keys and arrays are read forwards.
     rows = np.sort(np.random.default_rng(seed).choice(available, size, replace=False))
     chosen = tasks_left.take(pa.array(rows))
-    windows = read_windows(tables, chosen, instantaneous == "histogram", seconds_of(tables.generation))
+    windows = read_windows(
+        tables, chosen, instantaneous == "histogram", seconds_of(tables.generation)
+    )
     what = "tasks" if include else "long tasks"
     if "failing" in include:
         chosen, windows = _attempts(tables, chosen, windows)
@@ -181,7 +201,9 @@ def prepare(
 def _attempts(tables: Tables, chosen: pa.Table, windows: Windows) -> tuple[pa.Table, Windows]:
     """Make each attempt a task: it ends with a failing event, and the windows from then on are of the next one."""
     events = tables.instance_events
-    failures = events.filter(events.type.isin([name[2:].upper() for name in FAILING]), events.time < AFTER_TRACE)
+    failures = events.filter(
+        events.type.isin([name[2:].upper() for name in FAILING]), events.time < AFTER_TRACE
+    )
     found = failures.inner_join(ibis.memtable(numbered(chosen)), KEY).select("task", "time")
     rows = tables.fetch(found, "failures")
     # Task and second in one number: all windows find their attempts in one search.
@@ -192,7 +214,11 @@ def _attempts(tables: Tables, chosen: pa.Table, windows: Windows) -> tuple[pa.Ta
     number = np.arange(len(task)) - np.searchsorted(task, task)
     # An index of its own, as draws go by the identity of a task.
     index = chosen["instance_index"].to_numpy().astype(np.int64)[task] + (number << 32)
-    made = chosen.take(pa.array(task)).drop(["instance_index"]).append_column("instance_index", pa.array(index))
+    made = (
+        chosen.take(pa.array(task))
+        .drop(["instance_index"])
+        .append_column("instance_index", pa.array(index))
+    )
     again = np.append(task[1:] == task[:-1], False).astype(np.int64)
     attempt = (np.cumsum(is_first) - 1).astype(np.int32)
     return made.append_column("retried", pa.array(again)), replace(windows, task=attempt)
@@ -207,7 +233,12 @@ def _nothing_left(steps: tuple[Step, ...]) -> str:
 
 
 def _assemble(
-    chosen: pa.Table, windows: Windows, steps: tuple[Step, ...], words: tuple[str, str], available: int, tables: Tables
+    chosen: pa.Table,
+    windows: Windows,
+    steps: tuple[Step, ...],
+    words: tuple[str, str],
+    available: int,
+    tables: Tables,
 ) -> Pool:
     """Leave out windows without a value, mend averages above 1, and lay everything out by task."""
     total, (what, fewer) = len(windows.task), words
@@ -218,10 +249,17 @@ def _assemble(
     firsts = np.flatnonzero(np.diff(windows.task, prepend=np.int32(-1)))
     present = windows.task[firsts]
     about = chosen.take(pa.array(present))
-    memory, guessed = _memory(windows, firsts, about["memory_request"].to_numpy().astype(np.float32))
+    memory, guessed = _memory(
+        windows, firsts, about["memory_request"].to_numpy().astype(np.float32)
+    )
     laid_out = (
         Step(f"{what.removeprefix('long ')} left in the pool{fewer}", len(present), available),
-        Step("windows without sampled or average CPU, left out", total - len(windows.task), total, "windows"),
+        Step(
+            "windows without sampled or average CPU, left out",
+            total - len(windows.task),
+            total,
+            "windows",
+        ),
         *_stand_in(tables.generation, len(windows.task)),
         replaced,
         *guessed,
@@ -248,10 +286,19 @@ def _stand_in(generation: str, windows: int) -> tuple[Step, ...]:
     """Say that means stand for seconds, where they do."""
     if seconds_of(generation) == "sampled_cpu":
         return ()
-    return (Step("windows whose mean stands for a sampled second, which hides peaks", windows, windows, "windows"),)
+    return (
+        Step(
+            "windows whose mean stands for a sampled second, which hides peaks",
+            windows,
+            windows,
+            "windows",
+        ),
+    )
 
 
-def _memory(windows: Windows, firsts: Index, request: Values) -> tuple[Values | None, tuple[Step, ...]]:
+def _memory(
+    windows: Windows, firsts: Index, request: Values
+) -> tuple[Values | None, tuple[Step, ...]]:
     """Memory without gaps: 0 would be a task that needs none.  None where no window has any.
 
     Parameters
@@ -271,7 +318,9 @@ def _memory(windows: Windows, firsts: Index, request: Values) -> tuple[Values | 
     # The window before, as memory moves slowly; before the first known one, what the task asks for, else the mean.
     start = np.repeat(firsts, np.diff(np.append(firsts, len(missing))))
     last = np.maximum.accumulate(np.where(missing, -1, np.arange(len(missing))))
-    asked = np.where(np.isnan(request), np.nanmean(windows.memory), request)[np.searchsorted(firsts, start)]
+    asked = np.where(np.isnan(request), np.nanmean(windows.memory), request)[
+        np.searchsorted(firsts, start)
+    ]
     filled = np.where(last >= start, windows.memory[np.maximum(last, 0)], asked).astype(np.float32)
     words = "windows without memory, which take that of the window before, else the request"
     return filled, (Step(words, int(missing.sum()), len(missing), "windows"),)
@@ -303,6 +352,8 @@ def _about(tasks: pa.Table) -> dict[str, Any]:
 def _codes(texts: pa.ChunkedArray) -> Index:
     names = texts.combine_chunks().dictionary_encode()
     # Codes by the order of the names, not of their first appearance, which depends on the sample.
-    ranks = np.argsort(np.argsort(names.dictionary.to_numpy(zero_copy_only=False).astype(str), kind="stable"))
+    ranks = np.argsort(
+        np.argsort(names.dictionary.to_numpy(zero_copy_only=False).astype(str), kind="stable")
+    )
     known = np.append(ranks, -1).astype(np.int64)
     return known[names.indices.fill_null(-1).to_numpy()]

@@ -51,7 +51,9 @@ def _count(sums: Values, limit: np.float32, low: int, high: int) -> np.int32:
 
 
 @compiled()
-def count_overflow(values: Values, order: Index, starts: Index, limits: Values, first: Index, counts: Index) -> None:
+def count_overflow(
+    values: Values, order: Index, starts: Index, limits: Values, first: Index, counts: Index
+) -> None:
     """Count, per packing and bin, the realizations in which the bin's tasks exceed its limit.
 
     Parameters
@@ -117,7 +119,10 @@ def least_machines(means: Numbers, capacity: float = 1.0, placed: Packing | None
 
 
 def overflow_counts(
-    values: Values, packings: Sequence[Packing], first: Sequence[int] | None = None, resource: int = 0
+    values: Values,
+    packings: Sequence[Packing],
+    first: Sequence[int] | None = None,
+    resource: int = 0,
 ) -> Index:
     """Count the pairs of bin and realization in which the bin's tasks exceed its capacity, in one pass over the usage.
 
@@ -136,7 +141,10 @@ def overflow_counts(
 
 
 def machine_overflows(
-    values: Values, packings: Sequence[Packing], first: Sequence[int] | None = None, resource: int = 0
+    values: Values,
+    packings: Sequence[Packing],
+    first: Sequence[int] | None = None,
+    resource: int = 0,
 ) -> Index:
     """Count the realizations in which the tasks of each bin exceed its capacity, in one pass over the usage.
 
@@ -163,7 +171,10 @@ def machine_overflows(
     width = max((len(packing.capacities) for packing in packings), default=0)
     # Bins that a packing does not have are never exceeded.
     limits = np.full((len(packings), width), np.inf, np.float32)
-    order, starts = np.empty((len(packings), len(values)), np.int64), np.empty((len(packings), width + 1), np.int64)
+    order, starts = (
+        np.empty((len(packings), len(values)), np.int64),
+        np.empty((len(packings), width + 1), np.int64),
+    )
     for p, packing in enumerate(packings):
         limits[p, : len(packing.capacities)] = packing.rows[:, resource] * EVALUATION_RTOL
         # Stable, so that a bin's float32 sum does not depend on how its tasks came together.
@@ -175,7 +186,9 @@ def machine_overflows(
     # With none left, q would be 0 ÷ 0.
     if begin.size and begin.max() >= values.shape[1]:
         expected, got = f"a first column below {values.shape[1]}", str(begin.max())
-        raise UsageError("evaluation", "no realizations left for evaluation", expected=expected, got=got)
+        raise UsageError(
+            "evaluation", "no realizations left for evaluation", expected=expected, got=got
+        )
     count_overflow(np.ascontiguousarray(values), order, starts, limits, begin, counts)
     return counts
 

@@ -96,19 +96,27 @@ def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0)
     NotApplicable.unless(len(starts), f"no task runs for {slots * SLOT / 3600:g} hours")
     ordered_begin, latest = np.sort(begin[is_long]), np.sort(end[is_long] - slots)
     # Tasks that began by then, less those that end too early: counted for every start at once.
-    alive = np.searchsorted(ordered_begin, starts, "right") - np.searchsorted(latest, starts, "left")
+    alive = np.searchsorted(ordered_begin, starts, "right") - np.searchsorted(
+        latest, starts, "left"
+    )
     first = int(starts[np.argmax(alive)])
     candidates = np.flatnonzero((begin <= first) & (end >= first + slots))
-    present = np.array([_n_slots(slot[pool.offsets[i] : pool.offsets[i + 1]], first, slots) for i in candidates])
+    present = np.array(
+        [_n_slots(slot[pool.offsets[i] : pool.offsets[i + 1]], first, slots) for i in candidates]
+    )
     # A few lost samples are filled in; with more, repeated values would make the series look calm.
     tasks = candidates[present >= 0.9 * slots]
-    NotApplicable.unless(len(tasks) >= 2, f"fewer than two tasks run through the same {slots * SLOT / 3600:g} hours")
+    NotApplicable.unless(
+        len(tasks) >= 2, f"fewer than two tasks run through the same {slots * SLOT / 3600:g} hours"
+    )
     if most is not None and len(tasks) > most:
         tasks = np.random.default_rng([seed, 4]).permutation(tasks)[:most]
     return Span(first, slots, tasks.astype(np.int64))
 
 
-def longest_busy_span(pool: Pool, hours: int, enough: int, most: int | None = None, seed: int = 0) -> Span:
+def longest_busy_span(
+    pool: Pool, hours: int, enough: int, most: int | None = None, seed: int = 0
+) -> Span:
     """The busiest span of `hours`, or of half, a quarter … of it, until `enough` tasks run through it.
 
     In a small pool a third of its tasks are enough.  Where even one hour has fewer, the span with most tasks.
@@ -168,13 +176,19 @@ def series(pool: Pool, span: Span, column: UsageColumn = "inst") -> Values:
         window = slice(pool.offsets[task], pool.offsets[task + 1])
         slot = slots[window] - span.first
         is_inside = (slot >= 0) & (slot < span.slots)
-        weight = np.ones(is_inside.sum()) if seconds is None else seconds[window][is_inside].astype(np.float64)
+        weight = (
+            np.ones(is_inside.sum())
+            if seconds is None
+            else seconds[window][is_inside].astype(np.float64)
+        )
         total = np.bincount(slot[is_inside], weight * values[window][is_inside], span.slots)
         length = np.bincount(slot[is_inside], weight, span.slots)
         known = np.flatnonzero(length)
         mean = np.divide(total, length, out=np.zeros(span.slots), where=length > 0)
         # The last slot at or before each that has a window; before the first one, the first.
-        out[row] = mean[known[np.maximum(np.searchsorted(known, np.arange(span.slots), "right") - 1, 0)]]
+        out[row] = mean[
+            known[np.maximum(np.searchsorted(known, np.arange(span.slots), "right") - 1, 0)]
+        ]
     return out
 
 

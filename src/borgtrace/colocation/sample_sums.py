@@ -45,7 +45,9 @@ class SampleSums:
     percentiles: Numbers
 
 
-def judge_samples(realizations: Values, sizes: tuple[int, ...], samples: int, seed: int) -> list[SampleSums]:
+def judge_samples(
+    realizations: Values, sizes: tuple[int, ...], samples: int, seed: int
+) -> list[SampleSums]:
     """Judge `samples` random samples of each size N; sizes above the number of tasks are left out.
 
     Parameters
@@ -99,7 +101,8 @@ def sample_sums(pool: Pool, realizations: int, samples: int, seed: int) -> list[
         The pool has fewer tasks than the smallest size.
     """
     NotApplicable.unless(
-        len(pool) >= SIZES[0], f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}"
+        len(pool) >= SIZES[0],
+        f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}",
     )
     # Drawn once: samples of every size are rows of the same 4 GB (100,000 tasks × 10,000 realizations).
     return judge_samples(pool.draw(np.arange(len(pool)), realizations, seed), SIZES, samples, seed)

@@ -27,7 +27,13 @@ from borgtrace.store.coverage import StoreCoverage, whole_trace
 
 Made = TypeVar("Made")
 
-PAPER_SCALE = {"tasks": 100_000, "realizations": 10_000, "instances": 50, "size": 1_000, "samples": 10_000}
+PAPER_SCALE = {
+    "tasks": 100_000,
+    "realizations": 10_000,
+    "instances": 50,
+    "size": 1_000,
+    "samples": 10_000,
+}
 """Sizes of the experiments of Janus & Rzadca (§3.1, §3.6, §5.1)."""
 LEAST = {"tasks": 1, "realizations": 100, "instances": 1, "size": 1, "samples": 1, "hours": 1}
 """Smallest sizes; with fewer than 100 realizations a target of 1 % is decided by less than one of them."""
@@ -95,10 +101,20 @@ class Options:
         check_names("--include", parse_words(self.include), INCLUDED)
         for name, lowest in LEAST.items():
             if getattr(self, name) < lowest:
-                raise UsageError(f"--{name}", "too few", expected=f"at least {lowest}", got=str(getattr(self, name)))
+                raise UsageError(
+                    f"--{name}",
+                    "too few",
+                    expected=f"at least {lowest}",
+                    got=str(getattr(self, name)),
+                )
         require_capacity("--capacity", self.capacity)
         if not 0 < self.target < 1:
-            raise UsageError("target", "not a probability", expected="above 0 and below 1", got=f"{self.target:g}")
+            raise UsageError(
+                "target",
+                "not a probability",
+                expected="above 0 and below 1",
+                got=f"{self.target:g}",
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +131,9 @@ class GivenTasks:
     @property
     def coverage(self) -> StoreCoverage:
         """How much of the whole trace the pool was made from."""
-        return self.whole.part or whole_trace(dialect(self.whole.generation or "2011"), len(self.whole))
+        return self.whole.part or whole_trace(
+            dialect(self.whole.generation or "2011"), len(self.whole)
+        )
 
     def require(self, *names: str) -> None:
         """A pool has all that it needs."""
@@ -190,21 +208,36 @@ class Study:
 
         Those of a pool, which has none of its own, are the published ones of 2011.
         """
-        return np.array(PUBLISHED) if isinstance(self.source, GivenTasks) else capacity_table(self.source)
+        return (
+            np.array(PUBLISHED)
+            if isinstance(self.source, GivenTasks)
+            else capacity_table(self.source)
+        )
 
     def instances(self, options: Options) -> Instances:
         """Return the random instances; those made before are kept, whatever their number."""
         # The number of instances is not part of the key: 50 instances begin with the 10 of the experiment before.
-        key = ("kept", options.tasks, options.realizations, options.size, options.seed, options.instantaneous)
+        key = (
+            "kept",
+            options.tasks,
+            options.realizations,
+            options.size,
+            options.seed,
+            options.instantaneous,
+        )
         return instances_of(self.pool(options), options, self.once(key, dict))
 
     def grid(self, options: Options) -> Grid:
         """Return the grid that packs every instance and judges it as the paper does: on all realizations."""
-        return self.once(("grid", options), lambda: Grid(self.instances(options), threads=self.workers))
+        return self.once(
+            ("grid", options), lambda: Grid(self.instances(options), threads=self.workers)
+        )
 
     def halves(self, options: Options) -> tuple[Grid, Grid]:
         """Return :func:`halves` of the pool, with the outcomes that other experiments have had."""
-        return self.once(("halves", options), lambda: halves(self.pool(options), options, self.workers))
+        return self.once(
+            ("halves", options), lambda: halves(self.pool(options), options, self.workers)
+        )
 
     def sums(self, options: Options) -> list[SampleSums]:
         """Return the judged sums of random samples of tasks, for every size of the paper's Table 1.
@@ -236,13 +269,24 @@ class Study:
             words = parse_words(options.include)
             return prepare(self.source, options.tasks, options.seed, options.instantaneous, words)
         if options.include:
-            raise UsageError("--include", "the tasks are prepared already", expected="a store", got=self.source.name)
+            raise UsageError(
+                "--include",
+                "the tasks are prepared already",
+                expected="a store",
+                got=self.source.name,
+            )
         whole = self.source.whole
         # The order of the pool is kept, and nothing is copied.
-        return whole if options.tasks >= len(whole) else whole.take(whole.sample(options.tasks, options.seed))
+        return (
+            whole
+            if options.tasks >= len(whole)
+            else whole.take(whole.sample(options.tasks, options.seed))
+        )
 
 
-def instances_of(pool: Pool, options: Options, kept: dict[int, Instance] | None = None) -> Instances:
+def instances_of(
+    pool: Pool, options: Options, kept: dict[int, Instance] | None = None
+) -> Instances:
     """Return the random instances of a pool.
 
     Parameters
@@ -255,7 +299,9 @@ def instances_of(pool: Pool, options: Options, kept: dict[int, Instance] | None 
         Instances made before with the same options, whatever their number.
     """
     kept = {} if kept is None else kept
-    return Instances(pool, options.size, options.realizations, options.instances, options.seed, kept=kept)
+    return Instances(
+        pool, options.size, options.realizations, options.instances, options.seed, kept=kept
+    )
 
 
 def halves(pool: Pool, options: Options, workers: int | SparkTasks = CORES) -> tuple[Grid, Grid]:

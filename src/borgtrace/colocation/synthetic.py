@@ -11,7 +11,9 @@ from borgtrace.synth import draw_long_tasks
 _PERIOD = WINDOW // SECOND
 
 
-def synthetic_pool(tasks: int, seed: int, *, shared_factor: float = 0.0, hours: int | None = None) -> Pool:
+def synthetic_pool(
+    tasks: int, seed: int, *, shared_factor: float = 0.0, hours: int | None = None
+) -> Pool:
     """Generate `tasks` long tasks and prepare them like those of a store.
 
     The tasks were generated long and without failures, so only two steps can touch them: tasks that never

@@ -63,7 +63,9 @@ class Trial:
         """Slots of the simultaneous series; 0 without them."""
         return 0 if self.judged is None else self.judged.shape[1]
 
-    def run(self, tried: Sequence[Estimator], capacity: float, lengths: Index) -> list[list[Judged]]:
+    def run(
+        self, tried: Sequence[Estimator], capacity: float, lengths: Index
+    ) -> list[list[Judged]]:
         """Pack and judge all instances in every way.
 
         Parameters
@@ -86,7 +88,9 @@ class Trial:
         self.instances.kept.clear()
         return found
 
-    def _judge(self, instance: Instance, tried: Sequence[Estimator], capacity: float, edges: Index) -> list[Judged]:
+    def _judge(
+        self, instance: Instance, tried: Sequence[Estimator], capacity: float, edges: Index
+    ) -> list[Judged]:
         seen = instance.seen
         if self.learned is not None:
             seen = seen.with_more(series=self.learned[instance.tasks])
@@ -95,7 +99,9 @@ class Trial:
         raw = np.empty((*draws.shape, 0), np.int64)
         if self.judged is not None:
             pieces = np.split(self.judged[instance.tasks], edges, axis=1)
-            raw = np.stack([machine_overflows(np.ascontiguousarray(p), packings) for p in pieces], axis=-1)
+            raw = np.stack(
+                [machine_overflows(np.ascontiguousarray(p), packings) for p in pieces], axis=-1
+            )
         return [_judged(packing, draws[k], raw[k]) for k, packing in enumerate(packings)]
 
 
@@ -149,8 +155,13 @@ class Running:
         seed
             Seed of instances and draws.
         """
-        seen, later = (self.tasks.during(self.first + part.start, part.stop - part.start) for part in (learned, judged))
-        instances = Instances(seen, options.size, options.realizations, options.instances, seed, later)
+        seen, later = (
+            self.tasks.during(self.first + part.start, part.stop - part.start)
+            for part in (learned, judged)
+        )
+        instances = Instances(
+            seen, options.size, options.realizations, options.instances, seed, later
+        )
         return Trial(instances, self.avg[:, learned], self.inst[:, judged])
 
 
@@ -179,7 +190,9 @@ class Evidence:
     @property
     def machines(self) -> Numbers:
         """Machines of each instance, the mean of all trials: float64 (instances,)."""
-        return np.mean([[one.machines for one in trial] for trial in self.trials], axis=0, dtype=np.float64)
+        return np.mean(
+            [[one.machines for one in trial] for trial in self.trials], axis=0, dtype=np.float64
+        )
 
     @cached_property
     def on_draws(self) -> Interval:
@@ -194,9 +207,13 @@ class Evidence:
         """Overflow on the simultaneous series; None where there are none."""
         if self.blocks is None:
             return None
-        overflows = np.concatenate([sum(one.raw.sum(axis=0) for one in trial) for trial in self.trials])
+        overflows = np.concatenate(
+            [sum(one.raw.sum(axis=0) for one in trial) for trial in self.trials]
+        )
         machines = [sum(len(one.raw) for one in trial) for trial in self.trials]
-        trials = np.concatenate([m * cut for m, cut in zip(machines, self.blocks.lengths, strict=True)])
+        trials = np.concatenate(
+            [m * cut for m, cut in zip(machines, self.blocks.lengths, strict=True)]
+        )
         return self.blocks.share(overflows, trials, self.target, self.distinct)
 
     @property
@@ -216,7 +233,9 @@ class Evidence:
         On the simultaneous series of the first trial; without them on the draws, over instances.
         """
         if self.blocks is None:
-            shares = [one.draws / self.realizations for one in self.trials[0] if len(one.draws)] or [np.zeros(1)]
+            shares = [
+                one.draws / self.realizations for one in self.trials[0] if len(one.draws)
+            ] or [np.zeros(1)]
             above = over_instances([float((q > self.target).mean()) for q in shares], least=0.0)
             return above, over_instances([float(q.max()) for q in shares], least=0.0)
         counts = np.concatenate([one.raw for one in self.trials[0]])
@@ -225,5 +244,7 @@ class Evidence:
         slots = self.blocks.lengths[0]
         shares = counts.sum(axis=1) / slots.sum()
         again = (self.blocks.times @ counts.T) / (self.blocks.times @ slots)[:, None]
-        above = self.blocks.interval(float((shares > self.target).mean()), (again > self.target).mean(axis=1))
+        above = self.blocks.interval(
+            float((shares > self.target).mean()), (again > self.target).mean(axis=1)
+        )
         return above, self.blocks.interval(float(shares.max()), again.max(axis=1))

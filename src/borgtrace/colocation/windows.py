@@ -53,10 +53,14 @@ class Windows:
         """Keep some windows; the same object where all are kept."""
         if rows.all():
             return self
-        return Windows(**{column.name: picked(getattr(self, column.name), rows) for column in fields(self)})
+        return Windows(
+            **{column.name: picked(getattr(self, column.name), rows) for column in fields(self)}
+        )
 
 
-def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool, seconds: str = "sampled_cpu") -> Windows:
+def read_windows(
+    tables: Tables, chosen: pa.Table, with_percentiles: bool, seconds: str = "sampled_cpu"
+) -> Windows:
     """Read the windows of `chosen` tasks (sorted by collection_id, instance_index).
 
     The store's per-task arrays are gathered where they hold all that is asked for; percentiles, and tables
@@ -83,28 +87,37 @@ def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool, secon
     joined = inside.inner_join(ibis.memtable(numbered(chosen)), KEY)
     # Ties as in the store's arrays, so that both ways of reading give one pool.
     order = ("task", "start_time", "source_part", "source_row")
-    picked = joined.select(*order, "end_time", *_columns(seconds), *(_LISTS if with_percentiles else ()))
+    picked = joined.select(
+        *order, "end_time", *_columns(seconds), *(_LISTS if with_percentiles else ())
+    )
     rows = tables.fetch(picked, "windows").sort_by([(name, "ascending") for name in order])
     return _flat(rows, seconds)
 
 
 def numbered(chosen: pa.Table) -> pa.Table:
     """Keys of the chosen tasks, each with its position ``task``, to join by."""
-    return chosen.select(KEY).append_column("task", pa.array(np.arange(len(chosen), dtype=np.int64)))
+    return chosen.select(KEY).append_column(
+        "task", pa.array(np.arange(len(chosen), dtype=np.int64))
+    )
 
 
 def _columns(seconds: str) -> list[str]:
     return list(dict.fromkeys(({**_USAGE, "inst": seconds}).values()))
 
 
-def _gathered(traces: Callable[[list[tuple[int, int]]], Any], chosen: pa.Table, seconds: str) -> Windows:
+def _gathered(
+    traces: Callable[[list[tuple[int, int]]], Any], chosen: pa.Table, seconds: str
+) -> Windows:
     """Windows from the store's arrays, which are sorted as `_flat` sorts."""
     keys = zip(*(chosen[name].to_pylist() for name in KEY), strict=True)
     found = traces(list(keys))
     # A view, not a conversion: seconds of a trace fit into 31 bits.
     start = np.asarray(found.start_time).view(np.int32)  # after the trace: 2³² − 1, that is −1
     duration = np.minimum(found.duration, _ENDLESS)
-    usage = {name: np.asarray(getattr(found, column)) for name, column in ({**_USAGE, "inst": seconds}).items()}
+    usage = {
+        name: np.asarray(getattr(found, column))
+        for name, column in ({**_USAGE, "inst": seconds}).items()
+    }
     task = np.repeat(np.arange(len(found), dtype=np.int32), np.diff(found.offsets))
     windows = Windows(task=task, start=start, seconds=_whole_seconds(duration), **usage)
     return windows.take((start > 0) & (duration < _ENDLESS))
@@ -112,7 +125,10 @@ def _gathered(traces: Callable[[list[tuple[int, int]]], Any], chosen: pa.Table, 
 
 def _flat(rows: pa.Table, seconds: str = "sampled_cpu") -> Windows:
     start, end = (rows[name].to_numpy().astype(np.int64) for name in ("start_time", "end_time"))
-    usage = {name: rows[column].to_numpy().astype(np.float32) for name, column in ({**_USAGE, "inst": seconds}).items()}
+    usage = {
+        name: rows[column].to_numpy().astype(np.float32)
+        for name, column in ({**_USAGE, "inst": seconds}).items()
+    }
     return Windows(
         task=rows["task"].to_numpy().astype(np.int32),
         start=(start // SECOND).astype(np.int32),
@@ -129,7 +145,9 @@ def _whole_seconds(duration: NDArray[Any]) -> Index:
 
 def _quantiles(rows: pa.Table) -> Values:
     """Merge 0, 10 … 100 % and 91 … 99 % into the 20 levels; unordered lists are made ascending."""
-    main, tail = (_matrix(rows[name], n) for name, n in zip(_LISTS, (_N_MAIN, _N_TAIL), strict=True))
+    main, tail = (
+        _matrix(rows[name], n) for name, n in zip(_LISTS, (_N_MAIN, _N_TAIL), strict=True)
+    )
     merged = np.concatenate((main[:, :10], tail, main[:, 10:]), axis=1)
     # A NaN runs on to the end of the row, so a gap anywhere is seen as one.
     return np.maximum.accumulate(merged, axis=1)

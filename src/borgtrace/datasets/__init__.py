@@ -8,7 +8,16 @@ from borgtrace.datasets.scaling import Scaling, inverse_transform
 from borgtrace.datasets.selection import Selection
 from borgtrace.datasets.split import Split
 
-__all__ = ["Batch", "BuildResult", "Dataset", "Options", "Scaling", "Selection", "Split", "TraceSet"]
+__all__ = [
+    "Batch",
+    "BuildResult",
+    "Dataset",
+    "Options",
+    "Scaling",
+    "Selection",
+    "Split",
+    "TraceSet",
+]
 __all__ += ["build", "inverse_transform", "open"]
 
 

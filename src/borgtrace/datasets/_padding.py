@@ -18,7 +18,14 @@ _ROWS = 32
 
 @compiled()
 def pad(
-    source: Bytes, position: Index, lengths: Index, identity: Index, order: Index, size: int, features: int, fill: float
+    source: Bytes,
+    position: Index,
+    lengths: Index,
+    identity: Index,
+    order: Index,
+    size: int,
+    features: int,
+    fill: float,
 ) -> tuple[Series, Mask, Index, Index, Index, Index]:
     """Sort traces by length, stably, cut them into batches and lay their series into the rows of these.
 
@@ -118,7 +125,9 @@ def _lay_rows(
         high = min(low + _ROWS, rows.size)
         block = slice(first[low], first[high])
         values[block] = np.float32(np.nan)
-        for j in range(np.uint64(low), np.uint64(high)):  # unsigned: indices that do not count from the end
+        for j in range(
+            np.uint64(low), np.uint64(high)
+        ):  # unsigned: indices that do not count from the end
             start = four * np.uint64(first[j])
             shift = np.uint64(position[np.uint64(rows[j])]) - start
             for byte in range(start, start + four * np.uint64(row_lengths[j] * features)):

@@ -60,7 +60,9 @@ def gather_elapsed(column: Column, first: Index, offsets: Index, series: Series)
 
 
 @compiled()
-def grid_spans(start: Column, first: Index, windows: Index, period: int, slot: Index, slots: Index) -> None:
+def grid_spans(
+    start: Column, first: Index, windows: Index, period: int, slot: Index, slots: Index
+) -> None:
     """Find the first slot of each trace on a grid of `period` seconds, and how many slots it spans.
 
     Windows that start before or after the trace (0, 2³²−1) have no place; a trace of only such has 0 slots.
@@ -131,7 +133,9 @@ def gather_grid(
                 total[k] += value * length
                 weight[k] += length
         for k in range(size):
-            series[offsets[i] + k] = np.float32(total[k] / weight[k]) if weight[k] > 0 else np.float32(np.nan)
+            series[offsets[i] + k] = (
+                np.float32(total[k] / weight[k]) if weight[k] > 0 else np.float32(np.nan)
+            )
 
 
 @compiled()

@@ -17,7 +17,16 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-KEYS = ("data", "mask", "lengths", "collection_id", "instance_index", "first_time", "numbers", "codes")
+KEYS = (
+    "data",
+    "mask",
+    "lengths",
+    "collection_id",
+    "instance_index",
+    "first_time",
+    "numbers",
+    "codes",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +101,9 @@ def check_size(option: str, size: int) -> None:
         raise UsageError(option, "not a batch size", expected="at least 1", got=str(size))
 
 
-def ahead(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> Iterator[Result]:
+def ahead(
+    function: Callable[[Item], Result], items: Sequence[Item], threads: int
+) -> Iterator[Result]:
     """Yield the results of a function, in order, the next ones being worked on meanwhile.
 
     Parameters
@@ -155,7 +166,11 @@ def batches_of(
         low, high = starts[k], min(starts[k] + size, n)
         shape = (high - low, int(lengths[high - 1]), features)
         points = slice(int(first[low]), int(first[high]))
-        values, known, own = data[points].reshape(shape), mask[points].reshape(shape), slice(low, high)
+        values, known, own = (
+            data[points].reshape(shape),
+            mask[points].reshape(shape),
+            slice(low, high),
+        )
         batches.append(Batch(values, known, lengths[own], identity[own], numbers[own], codes[own]))
     return batches
 

@@ -88,7 +88,14 @@ class BuildResult:
             Its metadata.
         """
         return cls(
-            path, is_new, about.counts, about.n_matched, about.windows, about.removed, about.leakage, about.scalings
+            path,
+            is_new,
+            about.counts,
+            about.n_matched,
+            about.windows,
+            about.removed,
+            about.leakage,
+            about.scalings,
         )
 
 
@@ -142,7 +149,9 @@ def build(
         # What goes to a bucket executors copy there, each its own files: they may not see a folder of this machine.
         is_shared = isinstance(threads, SparkTasks) and isinstance(out, RemotePath)
         files = work.write(out if is_shared else folder.absolute(), scalings)
-        about = metadata.describe(store, options, work.names, scalings, files, leakage.result(), work.selected())
+        about = metadata.describe(
+            store, options, work.names, scalings, files, leakage.result(), work.selected()
+        )
         metadata.write(folder, about)
         (folder / card.FILE).write_text(card.card(about, store.manifest.dialect))
         if options.is_original:
@@ -153,32 +162,49 @@ def build(
 def _check_free(out: Path) -> None:
     """Refuse a folder that holds something, and say how another dataset in it is replaced."""
     if metadata.is_dataset(out):
-        got, way_out = "a dataset of other options or of another store", "name another folder, or replace it: --replace"
-        raise UsageError(str(out), "holds another dataset", expected="a new folder", got=got, way_out=way_out)
+        got, way_out = (
+            "a dataset of other options or of another store",
+            "name another folder, or replace it: --replace",
+        )
+        raise UsageError(
+            str(out), "holds another dataset", expected="a new folder", got=got, way_out=way_out
+        )
     check_free(out)
 
 
 class _Work:
     """All that is fixed before the first byte is written."""
 
-    def __init__(self, store: Store, options: Options, threads: int | SparkTasks, progress: Progress) -> None:
+    def __init__(
+        self, store: Store, options: Options, threads: int | SparkTasks, progress: Progress
+    ) -> None:
         self.options, self.threads, self.progress = options, threads, progress
         check_series(store, options.features)
         statics = static_features(store.manifest.dialect, options.statics)
         progress("select", 0, 1)
-        self.traces = select_traces(store, options.selection, statics, options.seed, is_original=options.is_original)
+        self.traces = select_traces(
+            store, options.selection, statics, options.seed, is_original=options.is_original
+        )
         progress("select", 1, 1)
         self.sets = _split(options, self.traces)
         self.prefixes = shard_prefixes(self.traces, is_original=options.is_original)
         self.gatherer = Gatherer(store, options.features, options.selection.gaps)
         # Which static features are words is known only now: text comes back as codes and words.
-        words = {name: column[1] for name, column in self.traces.statics.items() if isinstance(column, tuple)}
+        words = {
+            name: column[1]
+            for name, column in self.traces.statics.items()
+            if isinstance(column, tuple)
+        }
         numbers = tuple(name for name in options.statics if name not in words)
         self.names = FeatureNames(options.features, numbers, words)
 
     def __getstate__(self) -> dict[str, Any]:
         # To workers goes what tasks need: a bar of progress cannot.
-        return {name: value for name, value in vars(self).items() if name not in ("progress", "sets", "prefixes")}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("progress", "sets", "prefixes")
+        }
 
     def selected(self) -> Selected:
         """Count what came into the sets, and what was left out."""
@@ -186,14 +212,20 @@ class _Work:
         chosen = np.concatenate(list(self.sets.values()))
         windows = int(n_windows[chosen].sum())
         left = (len(n_windows) - len(chosen), int(n_windows.sum()) - windows)
-        return Selected(self.traces.n_matched, windows, self.traces.removed | ({"--split": left} if any(left) else {}))
+        return Selected(
+            self.traces.n_matched,
+            windows,
+            self.traces.removed | ({"--split": left} if any(left) else {}),
+        )
 
     def measure(self) -> tuple[Scaling, ...]:
         """Measure the training set in one pass."""
         options, training = self.options, self.sets[self.options.split.names[0]]
         if options.is_original:
             # In the order of the set and in one thread: the sums of 2017 depend on the order to the last bit.
-            blocks = (self.gatherer.gather(self.traces, run)[1] for run in self._runs(training, POINTS))
+            blocks = (
+                self.gatherer.gather(self.traces, run)[1] for run in self._runs(training, POINTS)
+            )
             measured = measure_running(blocks, len(options.features))
         else:
             # In the order of the store: a gather that walks forward.  Marking is faster than sorting.
@@ -201,20 +233,33 @@ class _Work:
             is_training[training] = True
             runs = list(self._runs(np.flatnonzero(is_training), _MEASURED_AT_ONCE))
             measured = merge(
-                self._mapped("measure", lambda run: measure_series(self.gatherer.gather(self.traces, run)[1]), runs)
+                self._mapped(
+                    "measure",
+                    lambda run: measure_series(self.gatherer.gather(self.traces, run)[1]),
+                    runs,
+                )
             )
-        return tuple(scaling_of(n, options.scale, row) for n, row in zip(options.features, measured, strict=True))
+        return tuple(
+            scaling_of(n, options.scale, row)
+            for n, row in zip(options.features, measured, strict=True)
+        )
 
     def write(self, folder: Path, scalings: tuple[Scaling, ...]) -> dict[str, list[File]]:
         """Write all files of all sets."""
-        shards = [shard for name, index in self.sets.items() for shard in self._shard_files(folder, name, index)]
+        shards = [
+            shard
+            for name, index in self.sets.items()
+            for shard in self._shard_files(folder, name, index)
+        ]
         write_format = FORMATS[self.options.format].write
 
         def write(shard: tuple[Path, Index]) -> File:
             path, index = shard
             arrays = self._scaled(index, scalings)
             with replacing(path) as draft:
-                records = write_format(draft, self.names, arrays, is_compressed=self.options.is_compressed)
+                records = write_format(
+                    draft, self.names, arrays, is_compressed=self.options.is_compressed
+                )
                 return File(path.name, records, draft.stat().st_size)
 
         # Results come back in the order of the files, whatever thread wrote them.
@@ -254,10 +299,16 @@ class _Work:
         """Cut traces into runs of so many points."""
         return (index[first:last] for first, last in spans(self.traces.length[index], points))
 
-    def _mapped(self, step: str, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
+    def _mapped(
+        self, step: str, function: Callable[[Item], Result], items: Sequence[Item]
+    ) -> Iterator[Result]:
         """Run over threads, in order, reporting."""
         threads = self.threads
-        with nullcontext(threads) if isinstance(threads, SparkTasks) else ThreadPoolExecutor(threads) as pool:
+        with (
+            nullcontext(threads)
+            if isinstance(threads, SparkTasks)
+            else ThreadPoolExecutor(threads) as pool
+        ):
             for done, result in enumerate(pool.map(function, items), 1):
                 self.progress(step, done, len(items))
                 yield result
@@ -277,14 +328,22 @@ def _split(options: Options, traces: TraceIndex) -> dict[str, Index]:
 
 def _leakage(options: Options, traces: TraceIndex, sets: dict[str, Index]) -> Leakage:
     codes = {kind: traces.groups(kind) for kind in ("job", "user", "logical name")}
-    running = running_on(sets, traces.first_time, traces.last_time) if options.split.by == "time" else {}
+    running = (
+        running_on(sets, traces.first_time, traces.last_time) if options.split.by == "time" else {}
+    )
     return Leakage(shared_groups(sets, codes), running)
 
 
-def _static_columns(traces: TraceIndex, index: Index, names: FeatureNames) -> tuple[Index, Values, Index]:
+def _static_columns(
+    traces: TraceIndex, index: Index, names: FeatureNames
+) -> tuple[Index, Values, Index]:
     """Return identity, static numbers and codes of static words of some traces."""
     identity = np.empty((len(index), len(IDENTITY)), np.int64)
     take_columns(tuple(getattr(traces, name) for name in IDENTITY), index, identity)
     numbers = [traces.statics[name][index] for name in names.numbers]
     codes = [traces.statics[name][0][index] for name in names.words]
-    return identity, side_by_side(numbers, np.float32, len(index)), side_by_side(codes, np.int64, len(index))
+    return (
+        identity,
+        side_by_side(numbers, np.float32, len(index)),
+        side_by_side(codes, np.int64, len(index)),
+    )

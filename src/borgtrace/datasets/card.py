@@ -25,7 +25,11 @@ def card(about: Metadata, dialect: Dialect) -> str:
     """
     raw, store = about.raw, about.raw["store"]
     features = (
-        (entry.feature, series_unit(entry.feature), f"(x − {entry.offset:.9g}) ÷ {entry.divisor:.9g}")
+        (
+            entry.feature,
+            series_unit(entry.feature),
+            f"(x − {entry.offset:.9g}) ÷ {entry.divisor:.9g}",
+        )
         for entry in about.scalings
     )
     files = ((name, about.counts[name], len(entries)) for name, entries in about.files.items())
@@ -36,7 +40,9 @@ def card(about: Metadata, dialect: Dialect) -> str:
         store=store["digest"],
         identity=raw["identity"],
         sets=_table(("set", "traces", "files"), files),
-        left_out=_table(("", "traces", "windows"), left_out(about.counts, about.windows, about.removed)),
+        left_out=_table(
+            ("", "traces", "windows"), left_out(about.counts, about.windows, about.removed)
+        ),
         series=_table(("feature", "unit", "stored as"), features),
         options=_table(("option", "value"), _options(raw["options"])),
         leakage="".join(f"- {line}\n" for line in about.leakage),
@@ -45,7 +51,9 @@ def card(about: Metadata, dialect: Dialect) -> str:
     )
 
 
-def left_out(counts: Mapping[str, int], windows: int, removed: Mapping[str, Counts]) -> Iterator[tuple[str, str, str]]:
+def left_out(
+    counts: Mapping[str, int], windows: int, removed: Mapping[str, Counts]
+) -> Iterator[tuple[str, str, str]]:
     """Yield what is kept, then what each criterion leaves out: its name, traces and windows with their shares.
 
     Parameters
@@ -63,7 +71,9 @@ def left_out(counts: Mapping[str, int], windows: int, removed: Mapping[str, Coun
     if ALL not in removed:
         return
     all_traces, all_windows = removed[ALL]
-    told = {"kept": (sum(counts.values()), windows)} | {f"left out by {option}": n for option, n in removed.items()}
+    told = {"kept": (sum(counts.values()), windows)} | {
+        f"left out by {option}": n for option, n in removed.items()
+    }
     del told[f"left out by {ALL}"]
     for name, (some_traces, some_windows) in told.items():
         yield name, _share(some_traces, all_traces), _share(some_windows, all_windows)
@@ -82,4 +92,6 @@ def _options(options: dict[str, object], prefix: str = "") -> Iterator[tuple[str
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
-    return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in (head, ("---",) * len(head), *rows))
+    return "\n".join(
+        "| " + " | ".join(map(str, row)) + " |" for row in (head, ("---",) * len(head), *rows)
+    )

@@ -49,7 +49,9 @@ class Dataset(Mapping[str, "TraceSet"]):
     def __getitem__(self, name: str) -> TraceSet:
         if name not in self.metadata.files:
             expected, way_out = " or ".join(self), did_you_mean(name, self)
-            raise UnknownSetError(str(self.path), "no such set", expected=expected, got=name, way_out=way_out)
+            raise UnknownSetError(
+                str(self.path), "no such set", expected=expected, got=name, way_out=way_out
+            )
         return TraceSet(self.path / name, self.metadata, self.metadata.files[name])
 
     def __iter__(self) -> Iterator[str]:
@@ -116,7 +118,10 @@ class TraceSet(TraceFiles):
         once: dict[str, Any] = arrays.columns(names)
         # −1, an unknown word, takes the last of the words and one more.
         words = (np.array((*words, None), object) for words in names.words.values())
-        once |= {name: known[codes] for name, known, codes in zip(names.words, words, arrays.codes.T, strict=True)}
+        once |= {
+            name: known[codes]
+            for name, known, codes in zip(names.words, words, arrays.codes.T, strict=True)
+        }
         frame = pd.DataFrame({name: np.repeat(values, lengths) for name, values in once.items()})
         step = np.arange(arrays.offsets[-1]) - np.repeat(arrays.offsets[:-1], lengths)
         return frame.assign(step=step, **dict(zip(names.series, arrays.values.T, strict=True)))

@@ -8,7 +8,11 @@ from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import PERCENTILES, TABLES, Dialect
 from borgtrace.store import Store
 
-DERIVED = {"duration": ("duration", "s"), "elapsed": ("start_time", "s"), "hour_of_day": ("start_time", "h")}
+DERIVED = {
+    "duration": ("duration", "s"),
+    "elapsed": ("start_time", "s"),
+    "hour_of_day": ("start_time", "h"),
+}
 """Series that are no usage column, with the array they come from and their unit: length of the window, time since the
 start of the first one, and the hour at which it starts where the cell is (0 to 24)."""
 _LAG = re.compile(r"(.+)\.lag([1-9]\d{0,3})")
@@ -46,7 +50,12 @@ def check_series(store: Store, names: Sequence[str]) -> None:
     store.usage_rows()
     if not names or len(set(names)) < len(names):
         got = ",".join(names) or "none"
-        raise UsageError("--features", "a feature is missing or given twice", expected="one or more names", got=got)
+        raise UsageError(
+            "--features",
+            "a feature is missing or given twice",
+            expected="one or more names",
+            got=got,
+        )
     # Only what this trace format publishes: a column that is always missing would give a dataset of NaN.
     bases = [base_and_lag(name)[0] for name in names]
     check_names("--features", bases, series_names(store.manifest.dialect), "unknown feature")
@@ -64,7 +73,11 @@ def series_names(dialect: Dialect) -> tuple[str, ...]:
     columns = TABLES["instance_usage"].columns
     held = {c.name for c in columns if dialect.publishes(c.name, "instance_usage")}
     numbers = (c.name for c in columns if c.type == "float32" and c.name in held)
-    return (*numbers, *(name for name, (column, _) in PERCENTILES.items() if column in held), *DERIVED)
+    return (
+        *numbers,
+        *(name for name, (column, _) in PERCENTILES.items() if column in held),
+        *DERIVED,
+    )
 
 
 def series_unit(name: str) -> str:
@@ -108,5 +121,7 @@ def static_names() -> tuple[str, ...]:
 
 def _tier(dialect: Dialect) -> str:
     # Written out as SQL, because tiers depend on the trace format and the store holds raw priorities.
-    cases = (f"when priority between {low} and {high} then '{tier}'" for tier, low, high in dialect.tiers)
+    cases = (
+        f"when priority between {low} and {high} then '{tier}'" for tier, low, high in dialect.tiers
+    )
     return f"case {' '.join(cases)} end"

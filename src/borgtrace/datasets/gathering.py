@@ -33,7 +33,9 @@ class Gatherer:
     def __init__(self, store: Store, features: Sequence[str], gaps: Gaps) -> None:
         self.made_of = store, features, gaps
         self.features = [base_and_lag(name) for name in features]
-        self.columns = {name: store.array(DERIVED.get(name, (name,))[0]) for name, _ in self.features}
+        self.columns = {
+            name: store.array(DERIVED.get(name, (name,))[0]) for name, _ in self.features
+        }
         # Seconds since midnight, where the cell is, at time 0 of the trace's clock (and a day later).
         midnight = store.manifest.dialect.wall_clock(DAY, store.manifest.cell)
         self.day_shift = midnight.hour * 3600 + midnight.minute * 60 + midnight.second

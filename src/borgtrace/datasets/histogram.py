@@ -51,7 +51,8 @@ def lengths(store: Store, selection: Selection | None = None) -> tuple[Bin, ...]
     found = {row["bin"]: (row["n"], row["windows"]) for row in counted}
     last = len(EDGES) - 2
     return tuple(
-        Bin(low, None if k == last else EDGES[k + 1] - 1, *found.get(k, (0, 0))) for k, low in enumerate(EDGES[:-1])
+        Bin(low, None if k == last else EDGES[k + 1] - 1, *found.get(k, (0, 0)))
+        for k, low in enumerate(EDGES[:-1])
     )
 
 
@@ -74,9 +75,15 @@ def drawn(bins: Sequence[Bin]) -> list[str]:
     for entry in bins[: (used[-1] + 1) if used else 0]:
         traces = f"{entry.traces:>13,} {_percent(entry.traces, total):>8}"
         of_windows = f"{entry.windows:>13,} {_percent(entry.windows, windows):>8}"
-        lines.append(f"{entry.label:>12} {traces} {of_windows}  {_bar(entry.traces / most)}".rstrip())
-    middle = [entry for entry in bins if entry.low >= 5 and entry.high is not None and entry.high <= 50]
-    in_traces, in_windows = (sum(getattr(entry, name) for entry in middle) for name in ("traces", "windows"))
+        lines.append(
+            f"{entry.label:>12} {traces} {of_windows}  {_bar(entry.traces / most)}".rstrip()
+        )
+    middle = [
+        entry for entry in bins if entry.low >= 5 and entry.high is not None and entry.high <= 50
+    ]
+    in_traces, in_windows = (
+        sum(getattr(entry, name) for entry in middle) for name in ("traces", "windows")
+    )
     lines.append(
         f"5 to 50 points: {in_traces:,} of {total:,} traces, {_percent(in_traces, total)} "
         f"(2011 as published: about 74 %); {in_windows:,} of {windows:,} windows, {_percent(in_windows, windows)}"

@@ -51,7 +51,10 @@ class Leakage:
     def lines(self) -> tuple[str, ...]:
         """Return one sentence for each pair of sets and each kind of group."""
         running = {pair: f"{count:,} traces still run" for pair, count in self.running_on.items()}
-        ends = (f"{pair}: {what} when the first of the next set begins" for pair, what in running.items())
+        ends = (
+            f"{pair}: {what} when the first of the next set begins"
+            for pair, what in running.items()
+        )
         return (*map(str, self.shared), *ends)
 
 
@@ -77,7 +80,10 @@ def shared_groups(sets: Mapping[str, Index], codes: Mapping[str, Index]) -> tupl
     for kind, code in codes.items():
         size = int(code.max()) + 1
         # Unknown groups (−1) are no groups: two tasks without a user do not share one.
-        counts = {name: np.bincount(code[index][code[index] >= 0], minlength=size) for name, index in sets.items()}
+        counts = {
+            name: np.bincount(code[index][code[index] >= 0], minlength=size)
+            for name, index in sets.items()
+        }
         for seen, of in pairs:
             both = (counts[seen] > 0) & (counts[of] > 0)
             n_groups, traces = int((counts[of] > 0).sum()), int(counts[of][both].sum())

@@ -74,7 +74,10 @@ class Metadata:
     @property
     def removed(self) -> dict[str, Counts]:
         """Traces and windows of all tasks with usage (at ``"all"``), and what each criterion leaves out of them."""
-        return {option: (traces, windows) for option, (traces, windows) in self.raw.get("removed", {}).items()}
+        return {
+            option: (traces, windows)
+            for option, (traces, windows) in self.raw.get("removed", {}).items()
+        }
 
     @cached_property
     def names(self) -> FeatureNames:
@@ -90,7 +93,10 @@ class Metadata:
     @cached_property
     def files(self) -> dict[str, tuple[File, ...]]:
         """Files of each set."""
-        return {name: tuple(File(**file) for file in entry["files"]) for name, entry in self.raw["sets"].items()}
+        return {
+            name: tuple(File(**file) for file in entry["files"])
+            for name, entry in self.raw["sets"].items()
+        }
 
     @property
     def counts(self) -> dict[str, int]:
@@ -101,7 +107,9 @@ class Metadata:
     def leakage(self) -> tuple[str, ...]:
         """What the sets share, as sentences."""
         told = self.raw["leakage"]
-        return Leakage(tuple(Overlap(**entry) for entry in told["shared"]), told["running_on"]).lines()
+        return Leakage(
+            tuple(Overlap(**entry) for entry in told["shared"]), told["running_on"]
+        ).lines()
 
 
 def describe(
@@ -136,7 +144,9 @@ def describe(
         "format_version": FORMAT_VERSION,
         "code_version": version("borgtrace"),
         "identity": options.identity(manifest.digest),
-        "store": {name: getattr(manifest, name) for name in ("digest", "generation", "cell", "synthetic")},
+        "store": {
+            name: getattr(manifest, name) for name in ("digest", "generation", "cell", "synthetic")
+        },
         "options": asdict(options),
         **asdict(selected),
         "features": list(names.series),
@@ -145,7 +155,10 @@ def describe(
         "scaling": [asdict(scaling) for scaling in scalings],
         "leakage": asdict(leakage),
         "sets": {
-            name: {"traces": sum(file.records for file in entries), "files": [asdict(file) for file in entries]}
+            name: {
+                "traces": sum(file.records for file in entries),
+                "files": [asdict(file) for file in entries],
+            }
             for name, entries in files.items()
         },
     }
@@ -197,11 +210,15 @@ def read(folder: Path) -> Metadata:
     path = folder / FILE
     if not path.is_file():
         build = f"build one: borgtrace dataset STORE {folder}"
-        raise StoreError(str(folder), "not a dataset", expected=f"a folder with {FILE}", way_out=build)
+        raise StoreError(
+            str(folder), "not a dataset", expected=f"a folder with {FILE}", way_out=build
+        )
     try:
         metadata = Metadata(json.loads(path.read_text()))
     except ValueError as error:
-        raise StoreError(str(path), "damaged", expected="JSON", got=str(error), way_out=_BUILD_AGAIN) from error
+        raise StoreError(
+            str(path), "damaged", expected="JSON", got=str(error), way_out=_BUILD_AGAIN
+        ) from error
     if not _is_readable(metadata.raw):
         what, got = "dataset of another format version", str(metadata.raw.get("format_version"))
         way_out = "build it again in another folder"
@@ -222,4 +239,6 @@ def _check_size(path: Path, size: int) -> None:
     found = path.stat().st_size if path.is_file() else None
     if found != size:
         got = "no file" if found is None else f"{found:,} bytes"
-        raise StoreError(str(path), "damaged", expected=f"{size:,} bytes", got=got, way_out=_BUILD_AGAIN)
+        raise StoreError(
+            str(path), "damaged", expected=f"{size:,} bytes", got=got, way_out=_BUILD_AGAIN
+        )

@@ -16,7 +16,10 @@ Compat = Literal["original"]
 MAX_SHARDS = 65_536
 SHARDS_OF_2017 = 256
 """One for each pair of leading hex digits of an MD5; no set has more unless they are asked for."""
-DEFAULTS: dict[Compat | None, tuple[int, int, By]] = {None: (1, 0, "job"), "original": (5, 50, "task")}
+DEFAULTS: dict[Compat | None, tuple[int, int, By]] = {
+    None: (1, 0, "job"),
+    "original": (5, 50, "task"),
+}
 """Least and most points of a trace (0: no bound), and what is never split: without a trap, and as in 2017."""
 
 
@@ -69,7 +72,12 @@ class Options:
         check_names("--format", (self.format,), tuple(FORMATS))
         check_names("--scale", (self.scale,), get_args(Method))
         if self.shards is not None and not 1 <= self.shards <= MAX_SHARDS:
-            raise UsageError("--shards", "not a number of files", expected=f"1 to {MAX_SHARDS}", got=str(self.shards))
+            raise UsageError(
+                "--shards",
+                "not a number of files",
+                expected=f"1 to {MAX_SHARDS}",
+                got=str(self.shards),
+            )
         # What NumPy's legacy generator takes, whose stream is frozen.
         if not 0 <= self.seed < 2**32:
             raise UsageError("--seed", "not a seed", expected="0 to 4294967295", got=str(self.seed))
@@ -116,4 +124,6 @@ class Options:
         )
         for option, value, needed in fixed:
             if value != needed:
-                raise UsageError(option, "conflicts with --compat original", expected=str(needed), got=str(value))
+                raise UsageError(
+                    option, "conflicts with --compat original", expected=str(needed), got=str(value)
+                )

@@ -99,7 +99,10 @@ class TraceDataset(IterableDataset[Batch]):
         info = get_worker_info()
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
         plans = [self._plan(each, workers) for each in range(workers)]
-        counts = [[-(-sum(share.size for share in part) // self.batch_size) for part in plan] for plan in plans]
+        counts = [
+            [-(-sum(share.size for share in part) // self.batch_size) for part in plan]
+            for plan in plans
+        ]
         done, following = _dealt(counts, self.done)
         # The loader asks its first worker first: it does the work of the one whose turn it was.
         own = (worker + following) % workers
@@ -109,14 +112,25 @@ class TraceDataset(IterableDataset[Batch]):
                 yield from self._batches(part, own, number, skipped)
             skipped = max(skipped - batches, 0)
 
-    def _batches(self, part: list[_Share], worker: int, number: int, skipped: int) -> Iterator[Batch]:
+    def _batches(
+        self, part: list[_Share], worker: int, number: int, skipped: int
+    ) -> Iterator[Batch]:
         """Yield the batches of one buffer but the first ones."""
         whole = ((self.traces.arrays(self.traces.path / share.file.name), share) for share in part)
-        read = [arrays.take(np.arange(share.first, share.file.records, share.step)) for arrays, share in whole]
+        read = [
+            arrays.take(np.arange(share.first, share.file.records, share.step))
+            for arrays, share in whole
+        ]
         # By the number of the buffer, so that an epoch can go on at any of them.
-        rng = None if self.seed is None else np.random.default_rng([self.seed, self.epoch, worker, number])
+        rng = (
+            None
+            if self.seed is None
+            else np.random.default_rng([self.seed, self.epoch, worker, number])
+        )
         joined = buffered(concatenated(read, self.traces.metadata.names))
-        for batch in batches_of(joined, self.batch_size, rng, self.fill, self.traces.width)[skipped:]:
+        for batch in batches_of(joined, self.batch_size, rng, self.fill, self.traces.width)[
+            skipped:
+        ]:
             yield _tensors(batch)
 
     def _plan(self, worker: int, workers: int) -> list[list[_Share]]:
@@ -132,7 +146,11 @@ class TraceDataset(IterableDataset[Batch]):
         seen = waiting = 0
         for file in files[worker::workers] if is_by_file else files:
             # Counted over all files, so that also files with fewer traces than workers are shared out evenly.
-            share = _Share(file, 0, 1) if is_by_file else _Share(file, (worker - seen) % workers, workers)
+            share = (
+                _Share(file, 0, 1)
+                if is_by_file
+                else _Share(file, (worker - seen) % workers, workers)
+            )
             plan[-1].append(share)
             seen, waiting = seen + file.records, waiting + share.size
             if waiting >= self.buffer:

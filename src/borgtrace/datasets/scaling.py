@@ -63,7 +63,11 @@ def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:
     """
     count, mean, squares, low, high = (float(number) for number in measured)
     deviation = math.sqrt(squares / (count - 1)) if count > 1 else 0.0
-    offset, divisor = {"standard": (mean, deviation), "minmax": (low, high - low), "none": (0.0, 1.0)}[method]
+    offset, divisor = {
+        "standard": (mean, deviation),
+        "minmax": (low, high - low),
+        "none": (0.0, 1.0),
+    }[method]
     if not count:  # nothing was measured: leave the (missing) values as they are
         offset, divisor = 0.0, 1.0
     extremes = (low, high) if count else (None, None)

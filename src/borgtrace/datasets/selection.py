@@ -61,12 +61,16 @@ class Selection(Criteria):
         Criteria.__post_init__(self)
         shortest = 1 if self.min_length is None else self.min_length
         if shortest < 1:
-            raise UsageError("--min-length", "not a length", expected="at least 1", got=str(shortest))
+            raise UsageError(
+                "--min-length", "not a length", expected="at least 1", got=str(shortest)
+            )
         if self.max_length and self.max_length < shortest:
             least, got = f"at least {shortest}", str(self.max_length)
             raise UsageError("--max-length", "below --min-length", expected=least, got=got)
         if self.sample is not None and self.sample < 1:
-            raise UsageError("--sample", "not a number of traces", expected="at least 1", got=str(self.sample))
+            raise UsageError(
+                "--sample", "not a number of traces", expected="at least 1", got=str(self.sample)
+            )
         check_names("--gaps", (self.gaps,), get_args(Gaps))
 
     def conditions(self, dialect: Dialect) -> dict[str, str]:

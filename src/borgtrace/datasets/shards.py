@@ -30,13 +30,19 @@ def shard_prefixes(traces: TraceIndex, *, is_original: bool = False) -> NDArray[
     """
     if not is_original:
         # Not MD5, which took a sixth of the CPU of a whole build.
-        return (task_keys(0, traces.collection_id, traces.instance_index) >> np.uint64(32)).astype(np.uint32)
+        return (task_keys(0, traces.collection_id, traces.instance_index) >> np.uint64(32)).astype(
+            np.uint32
+        )
     # In DuckDB: 0.4 s of CPU for a million on all cores, where a call of hashlib for each takes a second on one.
-    tasks = pa.table({"collection_id": traces.collection_id, "instance_index": traces.instance_index})
+    tasks = pa.table(
+        {"collection_id": traces.collection_id, "instance_index": traces.instance_index}
+    )
     with raw_connection() as connection:
         connection.register("tasks", tasks)
         text = f"concat({PATH_OF_2017}, ',', collection_id, ',', instance_index)"
-        found = connection.sql(f"select ('0x' || left(md5({text}), 8))::uinteger as prefix from tasks")
+        found = connection.sql(
+            f"select ('0x' || left(md5({text}), 8))::uinteger as prefix from tasks"
+        )
         return found.to_arrow_table().column("prefix").to_numpy()
 
 

@@ -45,17 +45,26 @@ class Split:
     def __post_init__(self) -> None:
         got = ",".join(f"{fraction:g}" for fraction in self.fractions)
         if not 1 <= len(self.fractions) <= len(self.sets):
-            raise UsageError("--split", "wrong number of fractions", expected=f"1 to {len(self.sets)}", got=got)
+            raise UsageError(
+                "--split", "wrong number of fractions", expected=f"1 to {len(self.sets)}", got=got
+            )
         if len(set(self.names)) < len(self.fractions) or not all(map(_NAME.fullmatch, self.names)):
             named = ",".join(self.sets)
             expected = "different words of letters, digits, - and _"
             raise UsageError("--split", "not names of sets", expected=expected, got=named)
         if not all(0 <= fraction <= 1 for fraction in self.fractions) or not self.fractions[0]:
-            raise UsageError("--split", "not a fraction", expected="numbers from 0 to 1, the first above 0", got=got)
+            raise UsageError(
+                "--split",
+                "not a fraction",
+                expected="numbers from 0 to 1, the first above 0",
+                got=got,
+            )
         # 0.7 + 0.2 + 0.1 is not 1 in floating point: allow what rounding adds.
         if sum(self.fractions) > 1 + 1e-9:
             expected, way_out = "a sum of at most 1", "try 0.7,0.1,0.2"
-            raise UsageError("--split", "fractions exceed 1", expected=expected, got=got, way_out=way_out)
+            raise UsageError(
+                "--split", "fractions exceed 1", expected=expected, got=got, way_out=way_out
+            )
         check_names("--split-by", (self.by or "job",), get_args(By), "unknown way to split")
 
     @property

@@ -42,14 +42,18 @@ class TraceFiles:
 
     def buffered(self, path: Path, *, is_verified: bool = True) -> BufferedTraces:
         """Read one file for batches; what it returns is valid until this thread reads its next file."""
-        if self.metadata.format == "tfrecord":  # records are laid into batches from where they are in the file
+        if (
+            self.metadata.format == "tfrecord"
+        ):  # records are laid into batches from where they are in the file
             return tfrecord.read_buffered(path, self.metadata.names, is_verified=is_verified)
         # Other formats hold values as arrays already.
         return buffered(self.arrays(path, is_verified=is_verified))
 
     def arrays(self, path: Path, *, is_verified: bool = True) -> TraceArrays:
         """Read (or map) one file."""
-        return FORMATS[self.metadata.format].read(path, self.metadata.names, is_verified=is_verified)
+        return FORMATS[self.metadata.format].read(
+            path, self.metadata.names, is_verified=is_verified
+        )
 
     @cached_property
     def loaded(self) -> TraceArrays:

@@ -101,7 +101,12 @@ def dense(values: NDArray[Any]) -> Index:
 
 
 def select_traces(
-    store: Store, selection: Selection, statics: Mapping[str, str], seed: int, *, is_original: bool = False
+    store: Store,
+    selection: Selection,
+    statics: Mapping[str, str],
+    seed: int,
+    *,
+    is_original: bool = False,
 ) -> TraceIndex:
     """Select, order, shuffle and truncate.
 
@@ -133,11 +138,20 @@ def select_traces(
     if not len(order):
         got = f"0 where {selection.condition(store.manifest.dialect)}"
         way_out = "see borgtrace dataset STORE --histogram"
-        raise UsageError("selection", "no task matches", expected="at least one", got=got, way_out=way_out)
+        raise UsageError(
+            "selection", "no task matches", expected="at least one", got=got, way_out=way_out
+        )
     removed = count_removed(store, selection)
     if selection.gaps == "grid":
-        removed["slots of the grid"] = (len(windows) - len(order), int(windows.sum() - windows[order].sum()))
-    n_matched, matched, order = len(order), int(windows[order].sum()), shuffled(order, seed)[: selection.sample]
+        removed["slots of the grid"] = (
+            len(windows) - len(order),
+            int(windows.sum() - windows[order].sum()),
+        )
+    n_matched, matched, order = (
+        len(order),
+        int(windows[order].sum()),
+        shuffled(order, seed)[: selection.sample],
+    )
     removed["--sample"] = (n_matched - len(order), matched - int(windows[order].sum()))
     details = _details(store, selection, statics, first, order)
     return TraceIndex(
@@ -145,10 +159,14 @@ def select_traces(
         windows[order],
         length[order],
         slot[order],
-        **{name: details.column(name).to_numpy().copy() for name in _DETAILS},  # Arrow's own memory is read-only
+        **{
+            name: details.column(name).to_numpy().copy() for name in _DETAILS
+        },  # Arrow's own memory is read-only
         statics={name: _static(details.column(f"static {name}")) for name in statics},
         n_matched=n_matched,
-        removed={option: counts for option, counts in removed.items() if option == ALL or any(counts)},
+        removed={
+            option: counts for option, counts in removed.items() if option == ALL or any(counts)
+        },
     )
 
 
@@ -161,13 +179,17 @@ def count_removed(store: Store, selection: Selection) -> dict[str, Counts]:
         Traces and windows by option, after those of all tasks with usage at :data:`ALL`.
     """
     terms = {ALL: "true"} | {
-        option: f"({term}) is not true" for option, term in selection.conditions(store.manifest.dialect).items()
+        option: f"({term}) is not true"
+        for option, term in selection.conditions(store.manifest.dialect).items()
     }
     sums = ", ".join(
         f"count(*) filter (where {term}), coalesce(sum(n_windows) filter (where {term}), 0)::bigint"
         for term in terms.values()
     )
-    counts = [column[0].as_py() for column in store.sql(f"select {sums} from tasks where {TASKS_WITH_USAGE}").columns]
+    counts = [
+        column[0].as_py()
+        for column in store.sql(f"select {sums} from tasks where {TASKS_WITH_USAGE}").columns
+    ]
     return dict(zip(terms, zip(counts[::2], counts[1::2], strict=True), strict=True))
 
 
@@ -196,7 +218,9 @@ def query_tasks(store: Store, selection: Selection, columns: str, tail: str = ""
         if not selection.where:
             raise
         got, way_out = " ".join(str(error).split()), "see borgtrace info STORE --schema"
-        raise UsageError("--where", "not a predicate over tasks", got=got, way_out=way_out) from error
+        raise UsageError(
+            "--where", "not a predicate over tasks", got=got, way_out=way_out
+        ) from error
 
 
 def shuffled(index: Index, seed: int) -> Index:
@@ -225,14 +249,18 @@ def _candidates(store: Store, selection: Selection, is_original: bool) -> Column
     return {name: column[order] for name, column in rows.items()}
 
 
-def _on_grid(store: Store, selection: Selection, first: Index, windows: Index) -> tuple[Index, Index, Index]:
+def _on_grid(
+    store: Store, selection: Selection, first: Index, windows: Index
+) -> tuple[Index, Index, Index]:
     slot, slots = np.empty_like(first), np.empty_like(first)
     grid_spans(np.asarray(store.array("start_time")), first, windows, GRID_SECONDS, slot, slots)
     shortest, longest = selection.min_length or 1, selection.max_length or np.iinfo(np.int64).max
     return np.flatnonzero((slots >= shortest) & (slots <= longest)), slot, slots
 
 
-def _details(store: Store, selection: Selection, statics: Mapping[str, str], first: Index, order: Index) -> pa.Table:
+def _details(
+    store: Store, selection: Selection, statics: Mapping[str, str], first: Index, order: Index
+) -> pa.Table:
     """Return what else is known of the candidates at `order`, in this order.
 
     All candidates are streamed and the chosen ones kept: a store may have many more than fit into memory.

@@ -24,7 +24,11 @@ __all__ = ["SparkTasks", "connect", "put_table", "read_table", "tasks_on", "to_a
 
 
 def connect(
-    url: str = "duckdb", *, memory: str = "4GB", threads: int | None = None, temp_directory: Path | None = None
+    url: str = "duckdb",
+    *,
+    memory: str = "4GB",
+    threads: int | None = None,
+    temp_directory: Path | None = None,
 ) -> SQLBackend:
     """Open an engine by its name.
 
@@ -82,10 +86,17 @@ def _is_spark(url: str) -> bool:
         return True
     if url == "duckdb":
         return False
-    raise UsageError("--engine", "unknown engine", expected="duckdb, local[n] or spark://host:port", got=repr(url))
+    raise UsageError(
+        "--engine",
+        "unknown engine",
+        expected="duckdb, local[n] or spark://host:port",
+        got=repr(url),
+    )
 
 
-def read_table(con: SQLBackend, table: Table, paths: Sequence[str], *, name: str | None = None) -> ir.Table:
+def read_table(
+    con: SQLBackend, table: Table, paths: Sequence[str], *, name: str | None = None
+) -> ir.Table:
     """Read Parquet files as a canonical table on any engine from :func:`connect`.
 
     On a cluster, every worker must see `paths` under the same names (a shared file system, or a bucket).

@@ -36,7 +36,9 @@ _GIVEN = {
 _BYTES = {"string": 46, "bool": 1}
 """Bytes of a value where they are not 8, as BigQuery counts: a text has 2 more than letters, a hash has 44."""
 _LENGTHS = {"raw.cpu_usage_distribution": 11 * 8, "raw.tail_cpu_usage_distribution": 9 * 8}
-ROWS_OF_A = {row["table"]: int(row["rows"]) for row in read_rows(Path(__file__).with_name("rows_of_a.csv"))}
+ROWS_OF_A = {
+    row["table"]: int(row["rows"]) for row in read_rows(Path(__file__).with_name("rows_of_a.csv"))
+}
 """About how many rows the tables of cell a have, by a public exploration of it; of other cells and tables none says."""
 
 
@@ -70,9 +72,13 @@ def view_sql(table: Table, cell: str) -> str:
     FROM `google.com:google-cluster-data.clusterdata_2019_a.machine_attributes` AS raw
     """
     if table.name not in HOSTED:
-        raise UsageError("table", "not a table of the trace", expected=", ".join(HOSTED), got=table.name)
+        raise UsageError(
+            "table", "not a table of the trace", expected=", ".join(HOSTED), got=table.name
+        )
     if cell not in GOOGLE_2019.cells:
-        raise UsageError("--cell", "unknown cell", expected=", ".join(GOOGLE_2019.cells), got=repr(cell))
+        raise UsageError(
+            "--cell", "unknown cell", expected=", ".join(GOOGLE_2019.cells), got=repr(cell)
+        )
     values = ",\n".join(f"  {_value(table, column)} AS {column.name}" for column in table.columns)
     raw = "instance_events" if table.name == "instance_constraints" else table.name
     source = f"FROM `{PROJECT}.clusterdata_2019_{cell}.{raw}` AS raw"
@@ -103,7 +109,9 @@ def views_sql(cell: str, dataset: str) -> str:
     6
     """
     views = {name: view_sql(table, cell) for name, table in HOSTED.items()}
-    return "\n\n".join(f"CREATE OR REPLACE VIEW `{dataset}.{name}` AS\n{sql};" for name, sql in views.items())
+    return "\n\n".join(
+        f"CREATE OR REPLACE VIEW `{dataset}.{name}` AS\n{sql};" for name, sql in views.items()
+    )
 
 
 def compile_sql(expr: ibis.Expr) -> str:
@@ -130,7 +138,9 @@ def compile_sql(expr: ibis.Expr) -> str:
         star.set("except_", sorted(star.args.get("except_") or (), key=str) or None)
     for table in list(tree.find_all(exp.Table)):
         if table.name in written:
-            table.replace(exp.Subquery(this=written[table.name].copy(), alias=table.args.get("alias")))
+            table.replace(
+                exp.Subquery(this=written[table.name].copy(), alias=table.args.get("alias"))
+            )
     return tree.sql(dialect="bigquery", pretty=True)
 
 
@@ -156,9 +166,14 @@ def parse(sql: str) -> exp.Expression:
 def _written_out(table: ops.InMemoryTable) -> exp.Expression:
     """Write the rows of a table as queries of one row each, and no rows as one of which none is taken."""
     rows = table.data.to_pyarrow(table.schema).to_pylist()
-    none = {name: exp.cast(exp.null(), BigQueryType.to_string(dtype)) for name, dtype in table.schema.items()}
+    none = {
+        name: exp.cast(exp.null(), BigQueryType.to_string(dtype))
+        for name, dtype in table.schema.items()
+    }
     selects = [
-        exp.select(*(exp.alias_(exp.convert(value), name, quoted=True) for name, value in row.items()))
+        exp.select(
+            *(exp.alias_(exp.convert(value), name, quoted=True) for name, value in row.items())
+        )
         for row in rows or [none]
     ]
     return exp.union(*selects, distinct=False) if len(rows) > 1 else selects[0].limit(len(rows))

@@ -36,17 +36,23 @@ class BucketSource(DataSource):
 
 
 class _Reader(DataSourceReader):
-    def __init__(self, schema: pa.Schema, files: list[str], names: dict[str, str | None], pieces: int) -> None:
+    def __init__(
+        self, schema: pa.Schema, files: list[str], names: dict[str, str | None], pieces: int
+    ) -> None:
         self.schema, self.files, self.pieces = schema, files, pieces
         self.stored = [names[field.name] or field.name for field in schema]
 
     def partitions(self) -> list[InputPartition]:
-        return [InputPartition((file, piece)) for file in self.files for piece in range(self.pieces)]
+        return [
+            InputPartition((file, piece)) for file in self.files for piece in range(self.pieces)
+        ]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         place, piece = RemotePath(partition.value[0]), partition.value[1]
         # A column that the file lacks is NULL, and words that it holds as codes become words.
-        schema = pa.schema([field.with_name(name) for field, name in zip(self.schema, self.stored, strict=True)])
+        schema = pa.schema(
+            [field.with_name(name) for field, name in zip(self.schema, self.stored, strict=True)]
+        )
         columns = dict(zip(self.schema.names, map(ds.field, self.stored), strict=True))
         with told(place):
             system, path = place.located

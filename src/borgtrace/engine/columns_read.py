@@ -10,7 +10,9 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import traverse_scope
 
 
-def columns_read(tree: exp.Expression, tables: Mapping[str, Collection[str]], dialect: str) -> dict[str, set[str]]:
+def columns_read(
+    tree: exp.Expression, tables: Mapping[str, Collection[str]], dialect: str
+) -> dict[str, set[str]]:
     """Return the columns that a statement needs of each table that it names.
 
     Parameters
@@ -29,7 +31,9 @@ def columns_read(tree: exp.Expression, tables: Mapping[str, Collection[str]], di
     {'t': {'a'}}
     """
     types = {name: dict.fromkeys(columns, "INT64") for name, columns in tables.items()}
-    pruned = pushdown_projections(qualify(tree, schema=types, dialect=dialect, validate_qualify_columns=False))
+    pruned = pushdown_projections(
+        qualify(tree, schema=types, dialect=dialect, validate_qualify_columns=False)
+    )
     found: dict[str, set[str]] = {}
     for scope in traverse_scope(pruned):
         for alias, source in scope.sources.items():

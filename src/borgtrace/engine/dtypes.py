@@ -6,7 +6,12 @@ import ibis
 
 from borgtrace.schema import Table
 
-_DTYPES = {"enum": "string", "bool": "boolean", "list<float32>": "array<float32>", "list<int64>": "array<int64>"}
+_DTYPES = {
+    "enum": "string",
+    "bool": "boolean",
+    "list<float32>": "array<float32>",
+    "list<int64>": "array<int64>",
+}
 """Where Ibis has another word for a column type; elsewhere the words agree."""
 
 
@@ -20,4 +25,6 @@ def ibis_schema(table: Table) -> ibis.Schema:
     >>> ibis_schema(TABLES["machine_events"])["cpu_capacity"]
     Float32(nullable=True)
     """
-    return ibis.schema({column.name: _DTYPES.get(column.type, column.type) for column in table.columns})
+    return ibis.schema(
+        {column.name: _DTYPES.get(column.type, column.type) for column in table.columns}
+    )

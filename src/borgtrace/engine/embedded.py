@@ -116,7 +116,11 @@ def _small_connection() -> duckdb.DuckDBPyConnection:
 
 
 def add_view(
-    con: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[str | Path], name: str, kind: str = "TEMP VIEW"
+    con: duckdb.DuckDBPyConnection,
+    table: Table,
+    paths: Sequence[str | Path],
+    name: str,
+    kind: str = "TEMP VIEW",
 ) -> None:
     """Register `paths` as the view `name`.
 
@@ -141,14 +145,19 @@ def add_view(
         from pyarrow.dataset import dataset
 
         rows = f'"{name}_files"'
-        files = dataset([path.located[1] for path in remote], filesystem=remote[0].located[0], format="parquet")
+        files = dataset(
+            [path.located[1] for path in remote], filesystem=remote[0].located[0], format="parquet"
+        )
         # No `register`, whose views other cursors do not see.
         con.from_arrow(files).create_view(f"{name}_files", replace=True)
     con.execute(f'CREATE OR REPLACE {kind} "{name}" AS {select_sql(table, paths, rows=rows)}')
 
 
 def select_sql(
-    table: Table, paths: Sequence[str | Path], replaced: Mapping[str, str] | None = None, rows: str = ""
+    table: Table,
+    paths: Sequence[str | Path],
+    replaced: Mapping[str, str] | None = None,
+    rows: str = "",
 ) -> str:
     """Write the query that yields exactly a table's declared columns from its files; no files, no rows.
 
@@ -170,7 +179,9 @@ def select_sql(
     'SELECT CAST(NULL AS BIGINT) AS "a" WHERE false'
     """
     names = stored_names(table, paths) if paths else {}
-    held = {column: f'"{stored}"' for column, stored in names.items() if stored} | dict(replaced or {})
+    held = {column: f'"{stored}"' for column, stored in names.items() if stored} | dict(
+        replaced or {}
+    )
     values = columns_sql(table, held)
     if not paths:
         return f"SELECT {values} WHERE false"
@@ -180,8 +191,12 @@ def select_sql(
 def columns_sql(table: Table, held: Mapping[str, str], *, is_typed: bool = True) -> str:
     """Write the list of a table's columns, from the SQL of those that are held; NULL elsewhere, with a type or none."""
     # Cast always: NULL has no type of its own.
-    kinds = {c.name: SQL_TYPES[c.type] if is_typed or c.name in held else NO_TYPE for c in table.columns}
-    return ", ".join(f'CAST({held.get(name, "NULL")} AS {kind}) AS "{name}"' for name, kind in kinds.items())
+    kinds = {
+        c.name: SQL_TYPES[c.type] if is_typed or c.name in held else NO_TYPE for c in table.columns
+    }
+    return ", ".join(
+        f'CAST({held.get(name, "NULL")} AS {kind}) AS "{name}"' for name, kind in kinds.items()
+    )
 
 
 def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:

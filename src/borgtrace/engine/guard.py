@@ -36,7 +36,9 @@ _PIVOT = "list the values: PIVOT instance_events ON type IN ('EVICT', 'FAIL') US
 # Allowed rather than forbidden kinds: a version of DuckDB that learns a new statement does not open a hole.
 _QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 
-TABLE_FUNCTIONS = frozenset(row["name"] for row in read_rows(Path(__file__).with_name("table_functions.csv")))
+TABLE_FUNCTIONS = frozenset(
+    row["name"] for row in read_rows(Path(__file__).with_name("table_functions.csv"))
+)
 """Table functions a query may call; those that read files reach the store alone."""
 
 
@@ -95,7 +97,10 @@ def _lock(con: duckdb.DuckDBPyConnection, root: Path | None) -> None:
 
 
 def query(
-    con: duckdb.DuckDBPyConnection, sql: str, timeout: float | None = None, parameters: Mapping[str, Any] | None = None
+    con: duckdb.DuckDBPyConnection,
+    sql: str,
+    timeout: float | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> pa.Table:
     """Check `sql`, run it on a connection from :func:`open_store`, and return all rows.
 
@@ -303,4 +308,6 @@ def _check_node(node: Mapping[str, Any]) -> None:
         name = str(node["function"]["function_name"]).lower()
         if name not in TABLE_FUNCTIONS:
             allowed = ", ".join(sorted(TABLE_FUNCTIONS))
-            raise UsageError("query", "table function not allowed", expected=f"one of {allowed}", got=name)
+            raise UsageError(
+                "query", "table function not allowed", expected=f"one of {allowed}", got=name
+            )

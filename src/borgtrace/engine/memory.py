@@ -25,8 +25,16 @@ def parse_memory(text: str) -> int:
     if match:
         number, letter, is_binary = match.groups()
         # GB is 1000³ and GiB 1024³: the position in " KMGT" is the power.
-        amount = int(float(number) * (1024 if is_binary else 1000) ** " KMGT".index((letter or " ").upper()))
+        amount = int(
+            float(number) * (1024 if is_binary else 1000) ** " KMGT".index((letter or " ").upper())
+        )
     if amount <= 0:
         expected, way_out = "a number and a unit", "try 4GB or 512MiB"
-        raise UsageError("--memory", "not an amount of memory", expected=expected, got=repr(text), way_out=way_out)
+        raise UsageError(
+            "--memory",
+            "not an amount of memory",
+            expected=expected,
+            got=repr(text),
+            way_out=way_out,
+        )
     return amount

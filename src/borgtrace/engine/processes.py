@@ -76,7 +76,9 @@ def map_processes(
         raise StoreError(place, what, got=got, way_out=way_out) from error
 
 
-def map_threads(function: Callable[[Item], Result], items: Iterable[Item], *, workers: int) -> Iterator[Result]:
+def map_threads(
+    function: Callable[[Item], Result], items: Iterable[Item], *, workers: int
+) -> Iterator[Result]:
     """Yield the result of each item, in their order, computed by threads: for work that releases the GIL.
 
     Parameters
@@ -91,7 +93,9 @@ def map_threads(function: Callable[[Item], Result], items: Iterable[Item], *, wo
     >>> list(map_threads(abs, [-1, 2], workers=2))
     [1, 2]
     """
-    pool = Parallel(workers, backend="threading", return_as="generator", pre_dispatch=workers, batch_size=1)
+    pool = Parallel(
+        workers, backend="threading", return_as="generator", pre_dispatch=workers, batch_size=1
+    )
     yield from pool(delayed(function)(item) for item in items)
 
 

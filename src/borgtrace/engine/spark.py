@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 
 _INSTALL = "install it with: pip install borgtrace[spark]"
 _JAVA = "install Java 17 or later and set JAVA_HOME"
-_SHARED = {row["property"]: row["value"] for row in read_rows(Path(__file__).with_name("spark.csv"))}
+_SHARED = {
+    row["property"]: row["value"] for row in read_rows(Path(__file__).with_name("spark.csv"))
+}
 PATIENCE = 20.0
 """Seconds that a worker has to start an executor: Java starts in two."""
 _ON_DEMAND = "spark.dynamicAllocation.enabled"
@@ -47,7 +49,9 @@ _REMOTE: dict[str, tuple[Table, list[str], dict[str, str | None]]] = {}
 _SHOWN = Lock()
 
 
-def connect(url: str = "local[2]", memory: str = "4GB", temp_directory: Path | None = None, **conf: str) -> Backend:
+def connect(
+    url: str = "local[2]", memory: str = "4GB", temp_directory: Path | None = None, **conf: str
+) -> Backend:
     """Open an Ibis connection on Spark; see :func:`open_session`.
 
     Notes
@@ -60,7 +64,9 @@ def connect(url: str = "local[2]", memory: str = "4GB", temp_directory: Path | N
     return ibis.pyspark.connect(session)
 
 
-def open_session(url: str, memory: str = "4GB", temp_directory: Path | None = None, **conf: str) -> SparkSession:
+def open_session(
+    url: str, memory: str = "4GB", temp_directory: Path | None = None, **conf: str
+) -> SparkSession:
     """Open a session on Spark, or return the one that this process has.
 
     Parameters
@@ -93,7 +99,9 @@ def open_session(url: str, memory: str = "4GB", temp_directory: Path | None = No
     session.sparkContext.setLogLevel("FATAL")
     if url.startswith("local"):
         # Spark's 200 are meant for clusters; on a few threads most of them would be empty.
-        session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
+        session.conf.set(
+            "spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism
+        )
     else:
         _await_executor(session, url)
     return session
@@ -174,7 +182,10 @@ def _show(session: SparkSession, name: str, columns: Collection[str]) -> None:
     rows = source.option("made_of", json.dumps([files, names, pieces])).load()
     # Spark drops the others, as nothing needs them; should anything do, this is an error, not a NULL.
     absent = functions.raise_error(functions.lit(f"a column of {name} that is not read"))
-    columns = [field.name if field in kept else absent.cast(field.dataType).alias(field.name) for field in schema]
+    columns = [
+        field.name if field in kept else absent.cast(field.dataType).alias(field.name)
+        for field in schema
+    ]
     rows.select(*columns).createOrReplaceTempView(name)
 
 
@@ -230,12 +241,19 @@ def _await_executor(session: SparkSession, url: str) -> None:
     context: Any = session.sparkContext
     asked, limit = dict(context.getConf().getAll()), time.monotonic() + PATIENCE
     # The driver counts as one.  Where executors come with the first task, there is nothing to wait for.
-    while context._jsc.sc().getExecutorMemoryStatus().size() < 2 and asked.get(_ON_DEMAND) != "true":
+    while (
+        context._jsc.sc().getExecutorMemoryStatus().size() < 2 and asked.get(_ON_DEMAND) != "true"
+    ):
         if time.monotonic() > limit:
             session.stop()
-            what, memory = f"no worker started an executor within {PATIENCE:g} s", asked["spark.executor.memory"]
+            what, memory = (
+                f"no worker started an executor within {PATIENCE:g} s",
+                asked["spark.executor.memory"],
+            )
             way_out = "choose a smaller --memory, or start workers with more"
-            raise EngineError(url, what, expected=f"one with {memory} free", got=_workers(url), way_out=way_out)
+            raise EngineError(
+                url, what, expected=f"one with {memory} free", got=_workers(url), way_out=way_out
+            )
         time.sleep(0.1)
 
 
@@ -247,7 +265,10 @@ def _workers(url: str) -> str:
         # Another master may have the usual port.
         if told["url"] == url:
             return (
-                ", ".join(f"{one['memoryfree']}m" for one in told["workers"] if one["state"] == "ALIVE") or "no worker"
+                ", ".join(
+                    f"{one['memoryfree']}m" for one in told["workers"] if one["state"] == "ALIVE"
+                )
+                or "no worker"
             )
     return f"nothing from {page}"
 

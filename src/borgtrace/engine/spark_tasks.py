@@ -29,7 +29,9 @@ class SparkTasks:
     url: str
     memory: str = "4GB"
 
-    def map(self, function: Callable[..., Any], items: Iterable[Any], *, ordered: bool = True) -> Iterator[Any]:
+    def map(
+        self, function: Callable[..., Any], items: Iterable[Any], *, ordered: bool = True
+    ) -> Iterator[Any]:
         """Yield the result of each item; they come as those of :func:`borgtrace.engine.processes.map_processes` do.
 
         Parameters
@@ -58,7 +60,11 @@ class SparkTasks:
         kind = "generator" if ordered else "generator_unordered"
         # These threads only wait; more than cores, so that an executor that is done finds its next task.
         waiting = Parallel(
-            2 * context.defaultParallelism, backend="threading", return_as=kind, batch_size=1, pre_dispatch="n_jobs"
+            2 * context.defaultParallelism,
+            backend="threading",
+            return_as=kind,
+            batch_size=1,
+            pre_dispatch="n_jobs",
         )
         results = waiting(delayed(_run)(context, shared, item) for item in items)
         try:

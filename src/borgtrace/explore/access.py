@@ -19,7 +19,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """Names of this machine, on any port: ``ssh -L`` may give the port another number."""
-HEADERS: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("headers.toml").read_text("utf-8"))
+HEADERS: Mapping[str, str] = tomllib.loads(
+    Path(__file__).with_name("headers.toml").read_text("utf-8")
+)
 """Headers of every answer."""
 _OWN_PAGES = ("same-origin", "none")
 """What a browser says of a request from our own page, or of an address that a person typed."""
@@ -65,11 +67,15 @@ class Access:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if host.rpartition(":")[0] not in HOSTS and host not in HOSTS:
-            return self._refuse(403, "This address is not this machine's.", "Open it as 127.0.0.1 or localhost.")
+            return self._refuse(
+                403, "This address is not this machine's.", "Open it as 127.0.0.1 or localhost."
+            )
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
         if origin not in (None, f"http://{host}") or site not in _OWN_PAGES:
             return self._refuse(
-                403, "Another page asked for this.", "Type or paste the address into the address bar instead."
+                403,
+                "Another page asked for this.",
+                "Type or paste the address into the address bar instead.",
             )
         if scope["method"] not in ("GET", "HEAD"):
             return self._refuse(405, "The explorer only reads.", "Nothing can be sent to it.")
@@ -85,11 +91,15 @@ class Access:
             return None if is_known else self._locked("This page needs the token.")
         rest = [(name, value) for name, value in query if name != "token"]
         # One slash: two would lead to another machine.
-        clean = RedirectResponse("/" + scope["path"].lstrip("/") + (f"?{urlencode(rest)}" if rest else ""), 303)
+        clean = RedirectResponse(
+            "/" + scope["path"].lstrip("/") + (f"?{urlencode(rest)}" if rest else ""), 303
+        )
         if is_known:  # the address again, in the same browser
             return clean
         if self._is_spent or not _same(given, self._token):
-            return self._locked("This token was used already." if self._is_spent else "This is not the token.")
+            return self._locked(
+                "This token was used already." if self._is_spent else "This is not the token."
+            )
         self._is_spent = True
         clean.set_cookie(self._name, self._secret, httponly=True, samesite="strict")
         return clean

@@ -45,9 +45,14 @@ def application(trace: Trace, token: str) -> Starlette:
     pages = Pages(trace)
     app = Starlette(
         routes=[*_views(pages), *_data(trace), *_static()],
-        exception_handlers={BorgtraceError: partial(_refused, pages), HTTPException: partial(_failed, pages)},
+        exception_handlers={
+            BorgtraceError: partial(_refused, pages),
+            HTTPException: partial(_failed, pages),
+        },
     )
-    app.add_middleware(Access, token=token, refuse=lambda status, *why: HTMLResponse(pages.locked(*why), status))
+    app.add_middleware(
+        Access, token=token, refuse=lambda status, *why: HTMLResponse(pages.locked(*why), status)
+    )
     return app
 
 
@@ -71,7 +76,11 @@ def _views(pages: Pages) -> list[Route]:
         words = request.query_params.get("q", "")
         found = facets.search(trace, words)
         # One meaning is where the reader wanted to go.
-        return RedirectResponse(found[0][2], 303) if len(found) == 1 else HTMLResponse(pages.search(words, found))
+        return (
+            RedirectResponse(found[0][2], 303)
+            if len(found) == 1
+            else HTMLResponse(pages.search(words, found))
+        )
 
     def start(request: Request) -> int | None:
         given = request.query_params.get("window")
@@ -95,7 +104,9 @@ def _data(trace: Trace) -> list[Route]:
 
     def of_cell(r: Request, name: str) -> Answer:
         if name == "machines":
-            first, last = (_number(r.query_params.get(edge) or other, edge) for edge, other in _ALL_RANKS)
+            first, last = (
+                _number(r.query_params.get(edge) or other, edge) for edge, other in _ALL_RANKS
+            )
             return cell.heat(trace.pyramid, _resource(r), span(r), first, last)
         if name in ("pending", "running"):
             return cell.queue(trace.pyramid, name, span(r))
@@ -104,7 +115,9 @@ def _data(trace: Trace) -> list[Route]:
 
     def of_lives(r: Request, name: str, kind: str, lives: Any) -> Answer:
         id_, resource = _id(r, kind), _one_of(name, (*RESOURCES, "tasks"), "chart")
-        return lives.bars(trace, id_) if name == "tasks" else lives.load(trace, id_, resource, span(r))
+        return (
+            lives.bars(trace, id_) if name == "tasks" else lives.load(trace, id_, resource, span(r))
+        )
 
     def of_task(r: Request, name: str) -> Answer:
         from borgtrace.explore import task
@@ -121,14 +134,19 @@ def _data(trace: Trace) -> list[Route]:
         return _answer(question.first_rows(trace, query, question.MOST_ROWS)[0], form)
 
     def named(path: str, make: Callable[[Request, str], Answer]) -> Route:
-        return Route(f"{path}/{{name}}.{{form}}", lambda r: _answer(make(r, r.path_params["name"]), _form(r)))
+        return Route(
+            f"{path}/{{name}}.{{form}}", lambda r: _answer(make(r, r.path_params["name"]), _form(r))
+        )
 
     return [
         named("/data/cell", of_cell),
         named("/data/machine/{machine}", partial(of_lives, kind="machine", lives=machine)),
         named("/data/job/{job}", partial(of_lives, kind="job", lives=job)),
         named("/data/task/{job}/{task}", of_task),
-        named("/data/facets", lambda r, name: facets.groups(trace, _one_of(name, tuple(facets.FACETS), "facet"))),
+        named(
+            "/data/facets",
+            lambda r, name: facets.groups(trace, _one_of(name, tuple(facets.FACETS), "facet")),
+        ),
         Route("/data/jobs.{form}", lambda r: _answer(facets.jobs(trace, _chosen(r)), _form(r))),
         Route("/data/sql.{form}", of_sql),
     ]
@@ -152,8 +170,13 @@ def _table(answer: Answer) -> pa.Table:
     height, width = answer["cells"].shape
     cells, n = answer["cells"].ravel(), np.full(height * width, answer["per_row"])
     percent = pa.array(cells * answer["percent"], mask=cells == answer["absent"])
-    times, machines = np.tile(answer["times"], height), np.repeat(np.array(answer["machines"], np.int64), width)
-    return pa.table({"time": times, "first_machine_id": machines, "n_machines": n, "percent": percent})
+    times, machines = (
+        np.tile(answer["times"], height),
+        np.repeat(np.array(answer["machines"], np.int64), width),
+    )
+    return pa.table(
+        {"time": times, "first_machine_id": machines, "n_machines": n, "percent": percent}
+    )
 
 
 def _form(request: Request) -> str:
@@ -203,4 +226,6 @@ def _status(error: BorgtraceError) -> int:
 
 def _failed(pages: Pages, request: Request, error: Any) -> Response:
     status, path = error.status_code, request.url.path
-    return HTMLResponse(pages.refusal(status, f"There is no page {path}.", "These exist:", path), status)
+    return HTMLResponse(
+        pages.refusal(status, f"There is no page {path}.", "These exist:", path), status
+    )

@@ -43,11 +43,15 @@ def load(pyramid: Pyramid, dialect: Dialect, resource: str, span: Span) -> Chart
     # After the last window nothing was measured, which is not the same as nothing used.
     measured = np.arange(*span.slots) < pyramid.grid(resource, by_hour=False).shape[1]
     for tier in tiers:
-        columns[tier] = _means(np.where(measured, _of(cell, tier, f"{resource}_used", span), np.nan), block)
+        columns[tier] = _means(
+            np.where(measured, _of(cell, tier, f"{resource}_used", span), np.nan), block
+        )
         allocated += np.nan_to_num(_of(cell, tier, f"{resource}_allocated", span))
     columns["allocated"] = _means(allocated, block)
     # The capacity is the cell's, and the same in the rows of each tier.
-    columns["capacity"] = _means(_of(cell, next(iter(tiers), ""), f"{resource}_capacity", span), block)
+    columns["capacity"] = _means(
+        _of(cell, next(iter(tiers), ""), f"{resource}_capacity", span), block
+    )
     series = [Series(tier, tier, "stack", tier_colors(dialect)[tier]) for tier in tiers]
     series += [
         Series("allocated", "requested, all tiers", "dash", "ink"),
@@ -71,7 +75,10 @@ def _of(cell: pa.Table, tier: str, column: str, span: Span) -> npt.NDArray[np.fl
 def _means(values: npt.NDArray[np.float64], block: int) -> npt.NDArray[np.float64]:
     starts = np.arange(0, len(values), block)
     known = ~np.isnan(values)
-    total, count = (np.add.reduceat(each, starts) for each in (np.where(known, values, 0), known.astype(np.int64)))
+    total, count = (
+        np.add.reduceat(each, starts)
+        for each in (np.where(known, values, 0), known.astype(np.int64))
+    )
     with np.errstate(invalid="ignore"):
         return np.asarray(total / count)
 

@@ -52,7 +52,11 @@ class Chart:
 
     def to_json(self) -> bytes:
         """Return what the page's script draws."""
-        head = {"title": self.title, "step": self.step, "series": [asdict(one) for one in self.series]}
+        head = {
+            "title": self.title,
+            "step": self.step,
+            "series": [asdict(one) for one in self.series],
+        }
         return to_json({**head, "columns": self.table.to_pydict()})
 
 
@@ -87,7 +91,9 @@ def to_csv(table: pa.Table) -> bytes:
     """Write a table as CSV, lists as their JSON."""
     out = io.BytesIO()
     columns = {
-        name: pa.array([json.dumps(item) for item in column.to_pylist()]) if pa.types.is_nested(column.type) else column
+        name: pa.array([json.dumps(item) for item in column.to_pylist()])
+        if pa.types.is_nested(column.type)
+        else column
         for name, column in zip(table.column_names, table.columns, strict=True)
     }
     pyarrow.csv.write_csv(pa.table(columns), out)

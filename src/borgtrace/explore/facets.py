@@ -59,13 +59,17 @@ def jobs(trace: Trace, chosen: Mapping[str, str], limit: int = MOST_ROWS) -> pa.
         How many at most.
     """
     conditions = [_equals(name, chosen[name]) for name in ("user", "priority") if name in chosen]
-    constraint = [_equals(name, chosen[name]) for name in ("name", "relation", "value") if name in chosen]
+    constraint = [
+        _equals(name, chosen[name]) for name in ("name", "relation", "value") if name in chosen
+    ]
     if constraint:
         conditions.append(
             "(collection_id, instance_index) IN (SELECT (collection_id, instance_index) FROM instance_constraints "
             f"WHERE {' AND '.join(constraint)})"
         )
-    return trace.store.sql(_QUERIES["jobs"].format(condition=" AND ".join(conditions) or "true", limit=limit))
+    return trace.store.sql(
+        _QUERIES["jobs"].format(condition=" AND ".join(conditions) or "true", limit=limit)
+    )
 
 
 def _equals(name: str, value: str) -> str:

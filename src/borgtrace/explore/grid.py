@@ -30,7 +30,11 @@ def file_name(resource: str, by_hour: bool) -> str:
 
 
 def write_grids(
-    folder: Path, machines: npt.NDArray[np.int64], n_slots: int, present: pa.Table, shares: Iterable[pa.RecordBatch]
+    folder: Path,
+    machines: npt.NDArray[np.int64],
+    n_slots: int,
+    present: pa.Table,
+    shares: Iterable[pa.RecordBatch],
 ) -> None:
     """Write both grids of both resources.
 
@@ -48,7 +52,10 @@ def write_grids(
         ``machine_id``, ``slot``, ``cpu``, ``memory`` of what was used.
     """
     create = partial(np.lib.format.open_memmap, mode="w+", dtype=np.uint8)
-    grids = {name: create(folder / file_name(name, False), shape=(len(machines), n_slots)) for name in RESOURCES}
+    grids = {
+        name: create(folder / file_name(name, False), shape=(len(machines), n_slots))
+        for name in RESOURCES
+    }
     idle = _idle(machines, n_slots, present)
     for name in RESOURCES:
         grids[name][:] = idle
@@ -57,7 +64,9 @@ def write_grids(
         for name in RESOURCES:
             grids[name][at] = np.minimum(np.rint(batch[name].to_numpy() * STEPS), ABSENT - 1)
     for name, slots in grids.items():
-        hours = create(folder / file_name(name, True), shape=(len(machines), -(-n_slots // PER_HOUR)))
+        hours = create(
+            folder / file_name(name, True), shape=(len(machines), -(-n_slots // PER_HOUR))
+        )
         for first in range(0, len(machines), _BLOCK):
             hours[first : first + _BLOCK] = coarser(slots[first : first + _BLOCK], 1, PER_HOUR)
         slots.flush()
@@ -70,7 +79,8 @@ def _idle(machines: npt.NDArray[np.int64], n_slots: int, present: pa.Table) -> G
     rows = np.searchsorted(machines, present["machine_id"].to_numpy())
     # A slot counts where it starts; what is there before the trace is there from its first slot on.
     start, end = (
-        np.clip(-((TRACE_START - present[name].to_numpy()) // WINDOW), 0, n_slots) for name in ("start", "end")
+        np.clip(-((TRACE_START - present[name].to_numpy()) // WINDOW), 0, n_slots)
+        for name in ("start", "end")
     )
     for row, first, last in zip(rows, start, end, strict=True):
         idle[row, first:last] = 0

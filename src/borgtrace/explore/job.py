@@ -43,15 +43,25 @@ def load(trace: Trace, collection_id: int, resource: str, span: Span) -> Chart:
         "used": np.where(n_windows, sums.sum(axis=0), np.nan),
         "requested": requested(trace, attempts, resource, span),
     }
-    series = [Series("used", "used", "stack", "c1"), Series("requested", "requested", "dash", "ink")]
-    return Chart(pa.table(columns), series, f"{NAMES[resource]} of all instances, in largest machines", WINDOW)
+    series = [
+        Series("used", "used", "stack", "c1"),
+        Series("requested", "requested", "dash", "ink"),
+    ]
+    return Chart(
+        pa.table(columns),
+        series,
+        f"{NAMES[resource]} of all instances, in largest machines",
+        WINDOW,
+    )
 
 
 def bars(trace: Trace, collection_id: int) -> dict[str, Any]:
     """Return the attempts of a job's instances, instance by instance."""
     attempts = trace.pyramid.lives.of_tasks(*trace.job_rows(collection_id))
     columns = lanes(trace, attempts)
-    order = sorted(range(len(attempts.task)), key=lambda i: (columns["instance_index"][i], columns["begin"][i]))
+    order = sorted(
+        range(len(attempts.task)), key=lambda i: (columns["instance_index"][i], columns["begin"][i])
+    )
     return {name: [values[i] for i in order[:MOST_BARS]] for name, values in columns.items()}
 
 
@@ -61,7 +71,9 @@ def life_span(trace: Trace, collection_id: int) -> Span:
     attempts = trace.pyramid.lives.of_tasks(*trace.job_rows(collection_id))
     # Who is not known to have left lives to the end: `AFTER` is cut to it.
     lived = np.concatenate([attempts.begin, attempts.left]).astype(np.int64) * SECOND
-    return life_of(trace.span, [*(time for time in known.values() if time is not None), *lived.tolist()])
+    return life_of(
+        trace.span, [*(time for time in known.values() if time is not None), *lived.tolist()]
+    )
 
 
 def facts(trace: Trace, collection_id: int) -> dict[str, Any]:
@@ -86,4 +98,6 @@ def siblings(trace: Trace, collection_id: int, known: dict[str, Any], n: int = 1
     """
     column = next((name for name in ("collection_logical_name", "user") if known.get(name)), None)
     condition = "false" if column is None else f"{column} = {literal(known[column])}"
-    return trace.store.sql(_QUERIES["siblings"].format(condition=condition), {"job": collection_id, "n": n})
+    return trace.store.sql(
+        _QUERIES["siblings"].format(condition=condition), {"job": collection_id, "n": n}
+    )

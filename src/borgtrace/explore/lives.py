@@ -27,7 +27,14 @@ AFTER = 2**32 - 1
 _NONE = 255
 _FILE = "lives.parquet"
 _LIFE = np.dtype(
-    [("machine", "i4"), ("task", "u4"), ("begin", "u4"), ("schedule", "u4"), ("left", "u4"), ("end", "u1")]
+    [
+        ("machine", "i4"),
+        ("task", "u4"),
+        ("begin", "u4"),
+        ("schedule", "u4"),
+        ("left", "u4"),
+        ("end", "u1"),
+    ]
 )
 Seconds = npt.NDArray[np.uint32]
 
@@ -79,7 +86,9 @@ class Lives:
         return Attempts(**ids, **taken, end=ends)
 
 
-def write_lives(store: Store, attempts: Iterable[pa.RecordBatch], folder: Path, machines: Index) -> None:
+def write_lives(
+    store: Store, attempts: Iterable[pa.RecordBatch], folder: Path, machines: Index
+) -> None:
     """Write all attempts.
 
     Parameters
@@ -94,14 +103,19 @@ def write_lives(store: Store, attempts: Iterable[pa.RecordBatch], folder: Path, 
         Ids of all machines, ascending.
     """
     # A store without events has no attempts, and a table of them nevertheless.
-    lives = np.concatenate([np.empty(0, _LIFE), *(_compact(store, batch, machines) for batch in attempts)])
+    lives = np.concatenate(
+        [np.empty(0, _LIFE), *(_compact(store, batch, machines) for batch in attempts)]
+    )
     order = np.lexsort((lives["task"], lives["schedule"], lives["machine"]))
     table = pa.table({name: lives[name][order] for name in _LIFE.names or ()})
     pq.write_table(table, folder / _FILE, compression="zstd", use_dictionary=["machine", "end"])
 
 
 def _compact(store: Store, batch: pa.RecordBatch, machines: Index) -> npt.NDArray[np.void]:
-    pairs = np.stack([batch[name].to_numpy().astype(np.int64) for name in ("collection_id", "instance_index")], axis=1)
+    pairs = np.stack(
+        [batch[name].to_numpy().astype(np.int64) for name in ("collection_id", "instance_index")],
+        axis=1,
+    )
     ids = batch["machine_id"].fill_null(-1).to_numpy(zero_copy_only=False)
     place = np.searchsorted(machines, ids)
     lives = np.empty(len(ids), _LIFE)
@@ -110,7 +124,11 @@ def _compact(store: Store, batch: pa.RecordBatch, machines: Index) -> npt.NDArra
     # Where the SCHEDULE is lost nobody knows since when it ran there: its usage tells.
     known = (place < len(machines)) & (lives["schedule"] != AFTER)
     known[known] = machines[place[known]] == ids[known]
-    lives["machine"], lives["task"], lives["end"] = np.where(known, place, -1), store.task_rows(pairs), _NONE
+    lives["machine"], lives["task"], lives["end"] = (
+        np.where(known, place, -1),
+        store.task_rows(pairs),
+        _NONE,
+    )
     names = batch["end_type"].to_numpy(zero_copy_only=False)
     for code, name in enumerate(TERMINAL_EVENTS):
         lives["end"][names == name] = code

@@ -34,16 +34,25 @@ def used(trace: Trace, rows: Index, resource: str, span: Span) -> tuple[Numbers,
         belongs to the slot that it starts in; and shape (slots,).
     """
     first, last = span.slots
-    start, seconds = (trace.store.array(name)[rows].astype(np.int64) for name in ("start_time", "duration"))
+    start, seconds = (
+        trace.store.array(name)[rows].astype(np.int64) for name in ("start_time", "duration")
+    )
     value = np.asarray(trace.store.array(f"average_{resource}")[rows], np.float64)
     task = trace.task_of(rows)
     slot = (start - _START) // _SLOT
     kept = (start >= _START) & (slot >= first) & (slot < last) & trace.tasks.is_job[task]
     # A window whose end is not known has the largest length, and no weight: nobody knows how long it was.
     kept &= (seconds > 0) & (seconds < np.iinfo(np.int32).max)
-    tier, slot, seconds, value = trace.tasks.tier[task][kept], (slot - first)[kept], seconds[kept], value[kept]
+    tier, slot, seconds, value = (
+        trace.tasks.tier[task][kept],
+        (slot - first)[kept],
+        seconds[kept],
+        value[kept],
+    )
     n, amount = last - first, np.nan_to_num(value) * seconds
-    sums = np.bincount(tier.astype(np.int64) * n + slot, amount, minlength=len(trace.tasks.tiers) * n)
+    sums = np.bincount(
+        tier.astype(np.int64) * n + slot, amount, minlength=len(trace.tasks.tiers) * n
+    )
     return sums.reshape(-1, n) / _SLOT, np.bincount(slot, minlength=n)
 
 
@@ -69,7 +78,9 @@ def requested(trace: Trace, attempts: Attempts, resource: str, span: Span) -> Nu
         np.clip(-((_START - times.astype(np.int64)) // _SLOT) - first, 0, last - first)
         for times in (attempts.schedule, attempts.left)
     )
-    change = np.bincount(begin, request, last - first + 1) - np.bincount(end, request, last - first + 1)
+    change = np.bincount(begin, request, last - first + 1) - np.bincount(
+        end, request, last - first + 1
+    )
     # Rounding leaves a trace of what was added and taken away again.
     return np.asarray(np.maximum(np.cumsum(change)[:-1], 0))
 
@@ -84,14 +95,19 @@ def lanes(trace: Trace, attempts: Attempts) -> dict[str, Any]:
     known = trace.pyramid.machines[machine] if len(trace.pyramid.machines) else machine
     times = {
         name: [int(t) * SECOND if t < 2**32 - 1 else None for t in values.tolist()]
-        for name, values in (("begin", attempts.begin), ("start", attempts.schedule), ("end", attempts.left))
+        for name, values in (
+            ("begin", attempts.begin),
+            ("start", attempts.schedule),
+            ("end", attempts.left),
+        )
     }
     return {
         "collection_id": collection.tolist(),
         "instance_index": instance.tolist(),
         "tier": [trace.tasks.tiers[code] for code in trace.tasks.tier[attempts.task].tolist()],
         "machine_id": [
-            int(id_) if at >= 0 else None for id_, at in zip(known.tolist(), attempts.machine.tolist(), strict=True)
+            int(id_) if at >= 0 else None
+            for id_, at in zip(known.tolist(), attempts.machine.tolist(), strict=True)
         ],
         **times,
         "end_type": attempts.end,

@@ -41,8 +41,13 @@ def load(trace: Trace, machine_id: int, resource: str, span: Span) -> Chart:
             series.append(Series(tier, tier, "stack", tier_colors(trace.dialect)[tier]))
     columns["requested"] = requested(trace, trace.pyramid.lives.of_machine(place), resource, span)
     columns["capacity"] = capacity(trace, machine_id, resource, span)
-    series += [Series("requested", "requested", "dash", "ink"), Series("capacity", "capacity", "line", "ink")]
-    return Chart(pa.table(columns), series, f"{NAMES[resource]} used by tier, in largest machines", WINDOW)
+    series += [
+        Series("requested", "requested", "dash", "ink"),
+        Series("capacity", "capacity", "line", "ink"),
+    ]
+    return Chart(
+        pa.table(columns), series, f"{NAMES[resource]} used by tier, in largest machines", WINDOW
+    )
 
 
 def capacity(trace: Trace, machine_id: int, resource: str, span: Span) -> npt.NDArray[np.float64]:
@@ -53,7 +58,9 @@ def capacity(trace: Trace, machine_id: int, resource: str, span: Span) -> npt.ND
     )
     values = [
         0.0 if kind == "REMOVE" else np.nan if value is None else value
-        for kind, value in zip(events["type"].to_pylist(), events["capacity"].to_pylist(), strict=True)
+        for kind, value in zip(
+            events["type"].to_pylist(), events["capacity"].to_pylist(), strict=True
+        )
     ]
     at = np.searchsorted(events["time"].to_numpy(), span.slot_times, side="right") - 1
     return np.where(at >= 0, np.array([*values, np.nan])[at], np.nan)
@@ -78,7 +85,9 @@ def _measured(trace: Trace, place: int, known: npt.NDArray[np.int64]) -> Attempt
     start = trace.store.array("start_time")[rows].astype(np.int64)
     end = start + trace.store.array("duration")[rows].astype(np.int64)
     tasks, first = np.unique(task, return_index=True)
-    begin, last = (choose.reduceat(at, first) for choose, at in ((np.minimum, start), (np.maximum, end)))
+    begin, last = (
+        choose.reduceat(at, first) for choose, at in ((np.minimum, start), (np.maximum, end))
+    )
     submitted, where = np.full(len(tasks), AFTER), np.full(len(tasks), place)
     return Attempts(tasks, where, submitted, begin, np.minimum(last, AFTER), [None] * len(tasks))
 
@@ -88,4 +97,9 @@ def busiest(trace: Trace, resource: str, n: int = 12) -> pa.Table:
     mean = trace.pyramid.means[resource]
     order = np.argsort(-mean, kind="stable")[:n]
     known = order[~np.isnan(mean[order])]
-    return pa.table({"machine_id": trace.pyramid.machines[known], "percent_used": np.round(mean[known] * 100, 1)})
+    return pa.table(
+        {
+            "machine_id": trace.pyramid.machines[known],
+            "percent_used": np.round(mean[known] * 100, 1),
+        }
+    )

@@ -40,14 +40,19 @@ class Pages:
         manifest = self.trace.store.manifest
         clock = {
             # Epoch seconds of time zero: charts show the cell's wall clock.
-            "epoch": manifest.dialect.wall_clock(TRACE_START, manifest.cell).timestamp() - TRACE_START / 1e6,
+            "epoch": manifest.dialect.wall_clock(TRACE_START, manifest.cell).timestamp()
+            - TRACE_START / 1e6,
             "zone": manifest.time_zone,
             "start": self.trace.span.start,
             "end": self.trace.span.end,
             "tiers": tier_colors(manifest.dialect),
         }
         filling.globals.update(
-            views=VIEWS, manifest=manifest, trace=trace_name(manifest), clock=to_json(clock).decode(), q=""
+            views=VIEWS,
+            manifest=manifest,
+            trace=trace_name(manifest),
+            clock=to_json(clock).decode(),
+            q="",
         )
         return filling
 
@@ -59,7 +64,9 @@ class Pages:
         """Return the first page: the cell over time and its machines."""
         busiest = shown(machine.busiest(self.trace, resource))
         n = len(self.trace.pyramid.machines)
-        return self.render("cell", title="The cell", here="/", resource=resource, busiest=busiest, n=n)
+        return self.render(
+            "cell", title="The cell", here="/", resource=resource, busiest=busiest, n=n
+        )
 
     def machine(self, machine_id: int) -> str:
         """Return the page of a machine."""
@@ -68,7 +75,9 @@ class Pages:
             capacity = capacity_at(self.trace.store, machine_id)
         except UsageError:  # known by its usage alone
             capacity = None
-        return self.render("machine", title=f"Machine {machine_id}", here="", id=machine_id, capacity=capacity)
+        return self.render(
+            "machine", title=f"Machine {machine_id}", here="", id=machine_id, capacity=capacity
+        )
 
     def job(self, collection_id: int) -> str:
         """Return the page of a job."""
@@ -76,7 +85,12 @@ class Pages:
         known = job.facts(self.trace, collection_id)
         siblings = shown(job.siblings(self.trace, collection_id, known))
         title = f"{'Alloc set' if known.get('collection_type') == 'ALLOC_SET' else 'Job'} {collection_id}"
-        values = {"id": collection_id, "n": last - first, "facts": _facts(known), "siblings": siblings}
+        values = {
+            "id": collection_id,
+            "n": last - first,
+            "facts": _facts(known),
+            "siblings": siblings,
+        }
         values["home"] = job.life_span(self.trace, collection_id)
         return self.render("job", title=title, here="", **values)
 
@@ -91,7 +105,9 @@ class Pages:
         window = None if start is None else task.window(self.trace, life, start)
         if start is not None and window is None:
             way_out = "choose one in the table of usage"
-            raise UsageError("window", "not one of this task in this store", got=f"{start} µs", way_out=way_out)
+            raise UsageError(
+                "window", "not one of this task in this store", got=f"{start} µs", way_out=way_out
+            )
         starts = life.usage["start_time"].to_pylist()
         at = starts.index(start) if window else -1
         return self.render(
@@ -114,7 +130,9 @@ class Pages:
     def facets(self) -> str:
         """Return the page of users, priorities and constraints."""
         tables = [(name, facet.title, self._group(name)) for name, facet in facets.FACETS.items()]
-        return self.render("facets", title=VIEWS["/facets"], here="/facets", tables=tables, limit=facets.MOST_ROWS)
+        return self.render(
+            "facets", title=VIEWS["/facets"], here="/facets", tables=tables, limit=facets.MOST_ROWS
+        )
 
     def _group(self, name: str) -> Grid:
         facet = facets.FACETS[name]
@@ -123,7 +141,11 @@ class Pages:
 
     def jobs(self, chosen: Mapping[str, str]) -> str:
         """Return the jobs of a group."""
-        values = {"chosen": chosen, "query": urlencode(chosen), "jobs": shown(facets.jobs(self.trace, chosen))}
+        values = {
+            "chosen": chosen,
+            "query": urlencode(chosen),
+            "jobs": shown(facets.jobs(self.trace, chosen)),
+        }
         return self.render("jobs", title="Jobs", here="/facets", limit=facets.MOST_ROWS, **values)
 
     def search(self, words_: str, found: list[tuple[str, str, str]]) -> str:
@@ -154,20 +176,35 @@ class Pages:
 
     def refusal(self, status: int, what: str, way_out: str, path: str = "") -> str:
         """Return a page that says what is wrong and where to go instead."""
-        near = [known for known in _EXAMPLES if path and known.strip("/") and path.startswith(known.rstrip("/"))]
+        near = [
+            known
+            for known in _EXAMPLES
+            if path and known.strip("/") and path.startswith(known.rstrip("/"))
+        ]
         near += [known for known in get_close_matches(path, _EXAMPLES, 2, 0.5) if known not in near]
         examples = self._examples(near)
-        return self.render("refusal", title=f"{status}", here="", what=what, way_out=way_out, examples=examples)
+        return self.render(
+            "refusal", title=f"{status}", here="", what=what, way_out=way_out, examples=examples
+        )
 
     def _examples(self, near: list[str]) -> list[Cell]:
         """Return pages that exist: of the kind that was asked for where one can tell, else of each kind."""
-        ids = self.trace.store.sql("SELECT collection_id, instance_index FROM tasks LIMIT 1").to_pylist()
+        ids = self.trace.store.sql(
+            "SELECT collection_id, instance_index FROM tasks LIMIT 1"
+        ).to_pylist()
         machines = self.trace.pyramid.machines[:1].tolist()
         pages = [Cell(f"Machine {m}", f"/machine/{m}") for m in machines]
         for row in ids:
             job_, index = row["collection_id"], row["instance_index"]
-            pages += [Cell(f"Job {job_}", f"/job/{job_}"), Cell(f"Task {job_}:{index}", f"/task/{job_}/{index}")]
-        chosen = [page for page in pages if any(page.href and page.href.startswith(known) for known in near)]
+            pages += [
+                Cell(f"Job {job_}", f"/job/{job_}"),
+                Cell(f"Task {job_}:{index}", f"/task/{job_}/{index}"),
+            ]
+        chosen = [
+            page
+            for page in pages
+            if any(page.href and page.href.startswith(known) for known in near)
+        ]
         return chosen or pages
 
     def locked(self, what: str, way_out: str) -> str:

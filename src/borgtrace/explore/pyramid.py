@@ -114,7 +114,11 @@ def pyramid(store: Store, report: Report = lambda step, done, total: None) -> Py
         Called before each step: what is being done, its number, and the number of steps.
     """
     packages = (Path(__file__).parent.parent / name for name in _DEFINING)
-    return Pyramid(kept_folder(store, "explore", version_of(packages), lambda folder: _build(store, folder, report)))
+    return Pyramid(
+        kept_folder(
+            store, "explore", version_of(packages), lambda folder: _build(store, folder, report)
+        )
+    )
 
 
 def _build(store: Store, folder: Path, report: Report) -> None:
@@ -129,7 +133,9 @@ def _build(store: Store, folder: Path, report: Report) -> None:
     tables = EngineTables.of(store, memory=store.memory)
     say(0)
     cell = tables.fetch(utilization.levels(tables, WINDOW))
-    pq.write_table(cell.sort_by([("hour", "ascending"), ("tier", "ascending")]), folder / "cell.parquet")
+    pq.write_table(
+        cell.sort_by([("hour", "ascending"), ("tier", "ascending")]), folder / "cell.parquet"
+    )
     say(1)
     pq.write_table(queue_length.stock(tables, WINDOW), folder / "queue.parquet")
     say(2)

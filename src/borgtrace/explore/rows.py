@@ -45,14 +45,19 @@ def shown(table: pa.Table, extra: Mapping[str, str] | None = None) -> Grid:
         Addresses for further columns, with the row's values in braces: ``{"n_jobs": "/jobs?name={name}"}``.
     """
     is_number = tuple(any(kind(field.type) for kind in _NUMBERS) for field in table.schema)
-    rows = (tuple(_cell(name, row, extra or {}) for name in table.column_names) for row in table.to_pylist())
+    rows = (
+        tuple(_cell(name, row, extra or {}) for name in table.column_names)
+        for row in table.to_pylist()
+    )
     return Grid(tuple(table.column_names), is_number, tuple(rows))
 
 
 def _cell(name: str, row: Mapping[str, Any], extra: Mapping[str, str]) -> Cell:
     value = row[name]
     if name in extra:
-        return Cell(text(name, value), extra[name].format(**{k: _quoted(v) for k, v in row.items()}))
+        return Cell(
+            text(name, value), extra[name].format(**{k: _quoted(v) for k, v in row.items()})
+        )
     if value is None:
         return Cell("–")
     if name == "instance_index" and row.get("collection_id") is not None:

@@ -14,7 +14,9 @@ from borgtrace.explore.trace import Trace
 HOST = "127.0.0.1"
 
 
-def serve(trace: Trace, port: int, *, browser: bool, ready: Callable[[str], None], at: str = "/") -> None:
+def serve(
+    trace: Trace, port: int, *, browser: bool, ready: Callable[[str], None], at: str = "/"
+) -> None:
     """Serve until Ctrl-C.
 
     Parameters
@@ -36,13 +38,22 @@ def serve(trace: Trace, port: int, *, browser: bool, ready: Callable[[str], None
         Where the port is taken, or `at` is no address of a page.
     """
     if not at.startswith("/") or at.startswith("//"):
-        raise UsageError("--at", "not a page", expected="an address as the explorer shows it, /machine/7", got=repr(at))
+        raise UsageError(
+            "--at",
+            "not a page",
+            expected="an address as the explorer shows it, /machine/7",
+            got=repr(at),
+        )
     token = secrets.token_urlsafe(32)
     listening = _listen(port)
-    address = f"http://{HOST}:{listening.getsockname()[1]}{at}{'&' if '?' in at else '?'}token={token}"
+    address = (
+        f"http://{HOST}:{listening.getsockname()[1]}{at}{'&' if '?' in at else '?'}token={token}"
+    )
     app = application(trace, token)
     # No log: it would hold the token, and what people look at.  No lifespan: a second Ctrl-C would break it off loudly.
-    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1
+    )
 
     def announce() -> None:
         ready(address)
@@ -74,7 +85,10 @@ def _listen(port: int) -> socket.socket:
         listening.bind((HOST, port))
     except OSError as error:
         listening.close()
-        got, way_out = f"{port}: {(error.strerror or '').lower()}", "choose another, or 0 for a free one"
+        got, way_out = (
+            f"{port}: {(error.strerror or '').lower()}",
+            "choose another, or 0 for a free one",
+        )
         raise UsageError("--port", "cannot be opened", got=got, way_out=way_out) from error
     listening.listen()
     return listening

@@ -82,5 +82,7 @@ def asked(query: Mapping[str, str], all_of_it: Span) -> Span:
     )
     start, end = max(start, all_of_it.start), min(end, all_of_it.end)
     if start >= end:
-        raise UsageError("to", "the end is not after the start", expected="from < to, within the trace")
+        raise UsageError(
+            "to", "the end is not after the start", expected="from < to, within the trace"
+        )
     return Span(start, end)

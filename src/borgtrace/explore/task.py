@@ -27,7 +27,9 @@ def usage(trace: Trace, life: Life, resource: str) -> Chart:
         ``"cpu"`` or ``"memory"``.
     """
     names = {
-        name: label for name, label in USAGE_SERIES[resource].items() if life.usage[name].null_count < len(life.usage)
+        name: label
+        for name, label in USAGE_SERIES[resource].items()
+        if life.usage[name].null_count < len(life.usage)
     }
     columns: dict[str, Any] = {"time": life.usage["start_time"], "end": life.usage["end_time"]}
     series: list[Series] = []
@@ -35,11 +37,17 @@ def usage(trace: Trace, life: Life, resource: str) -> Chart:
         fan = percentiles(trace.store, life.collection_id, life.instance_index)
         columns |= fan
         if fan:
-            series += [Series(low, "" if at else _LABEL, "band", "c1", to=high) for at, (low, high) in enumerate(BANDS)]
+            series += [
+                Series(low, "" if at else _LABEL, "band", "c1", to=high)
+                for at, (low, high) in enumerate(BANDS)
+            ]
             # The tail bends where the bands do not look: between their two widest edges.
             series.append(Series("p99", "99th percentile", "line", "c4"))
     columns |= {name: life.usage[name] for name in names}
-    series += [Series(name, label, "line", _COLORS[name.partition("_")[0]]) for name, label in names.items()]
+    series += [
+        Series(name, label, "line", _COLORS[name.partition("_")[0]])
+        for name, label in names.items()
+    ]
     request = life.task[f"{resource}_request"]
     if request is not None:
         columns["request"] = np.full(len(life.usage), request)

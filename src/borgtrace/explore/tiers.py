@@ -15,5 +15,7 @@ def tier_colors(dialect: Dialect) -> dict[str, str]:
     >>> list(tier_colors(dialect("2011")))
     ['free', 'other', 'production', 'unknown']
     """
-    names = list(dict.fromkeys(name for name, _, _ in sorted(dialect.tiers, key=lambda tier: tier[1])))
+    names = list(
+        dict.fromkeys(name for name, _, _ in sorted(dialect.tiers, key=lambda tier: tier[1]))
+    )
     return {**dict(zip(names, _PALETTE, strict=False)), UNKNOWN: "muted"}

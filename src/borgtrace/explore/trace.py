@@ -96,7 +96,9 @@ class Trace:
         if found is None:
             machines = self.pyramid.machines
             near = machines[np.abs(machines - machine_id).argmin()] if len(machines) else None
-            way_out = f"the nearest is {near}" if near is not None else "the store names no machines"
+            way_out = (
+                f"the nearest is {near}" if near is not None else "the store names no machines"
+            )
             raise UsageError("machine", "not in this store", got=str(machine_id), way_out=way_out)
         return found
 
@@ -116,7 +118,9 @@ class Trace:
                 # It would lie between these two.
                 ids = self.store.task_ids(np.clip([low - 1, low], 0, last))[0]
                 way_out = f"the nearest is {ids[np.abs(ids - collection_id).argmin()]}"
-            raise UsageError("job", "no task of it is in this store", got=str(collection_id), way_out=way_out)
+            raise UsageError(
+                "job", "no task of it is in this store", got=str(collection_id), way_out=way_out
+            )
         return low, high
 
     def task_of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

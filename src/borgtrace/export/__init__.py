@@ -3,4 +3,12 @@
 from borgtrace.export.files import CLOCK, LAYOUTS, export_files
 from borgtrace.export.jobs import DEFAULT_COLUMNS, ExportResult, JobsLayout, export_jobs
 
-__all__ = ["CLOCK", "DEFAULT_COLUMNS", "LAYOUTS", "ExportResult", "JobsLayout", "export_files", "export_jobs"]
+__all__ = [
+    "CLOCK",
+    "DEFAULT_COLUMNS",
+    "LAYOUTS",
+    "ExportResult",
+    "JobsLayout",
+    "export_files",
+    "export_jobs",
+]

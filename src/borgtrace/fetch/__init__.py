@@ -18,5 +18,15 @@ from borgtrace.fetch.run import Outcome, fetch_files
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.version import Version
 
-__all__ = ["Backoff", "Bucket", "Ledger", "Listener", "Outcome", "Plan", "RemoteFile", "Session", "Version"]
+__all__ = [
+    "Backoff",
+    "Bucket",
+    "Ledger",
+    "Listener",
+    "Outcome",
+    "Plan",
+    "RemoteFile",
+    "Session",
+    "Version",
+]
 __all__ += ["bucket", "fetch_files", "make_plan"]

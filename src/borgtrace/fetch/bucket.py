@@ -54,7 +54,9 @@ class Bucket:
 
     def path(self, table: str, part: int) -> str:
         """Return the path of one file inside the bucket."""
-        return self.publication.path.format(table=table, part=part, parts=self.n_parts(table), format=self.format)
+        return self.publication.path.format(
+            table=table, part=part, parts=self.n_parts(table), format=self.format
+        )
 
     def select_tables(self, names: Sequence[str]) -> list[str]:
         """Return the raw tables meant by `names` (raw or canonical), in the bucket's order; all if empty.
@@ -71,13 +73,20 @@ class Bucket:
         """
         # Canonical names lead to the raw table that holds them (constraints of 2019 lie in instance_events), raw
         # names to themselves.
-        raw_names = {part.table: raw.name for raw in self.dialect.tables.values() for part in (*raw.lists, raw)} | {
-            name: name for name in self.tables
-        }
+        raw_names = {
+            part.table: raw.name
+            for raw in self.dialect.tables.values()
+            for part in (*raw.lists, raw)
+        } | {name: name for name in self.tables}
         for name in names:
             if name not in raw_names:
                 expected = ", ".join(self.tables)
-                raise UsageError("--tables", f"{self.dialect.name} has no such table", expected=expected, got=name)
+                raise UsageError(
+                    "--tables",
+                    f"{self.dialect.name} has no such table",
+                    expected=expected,
+                    got=name,
+                )
         wanted = {raw_names[name] for name in names} or set(self.tables)
         return [table for table in self.tables if table in wanted]
 
@@ -113,11 +122,15 @@ def bucket(generation: str, cell: str = "", raw_format: str | None = None) -> Bu
     found = published[generation]
     cells, formats = found.cells, found.formats
     if cell and not cells:
-        raise UsageError("--cell", f"{generation} is one cell without a name", expected="no --cell", got=cell)
+        raise UsageError(
+            "--cell", f"{generation} is one cell without a name", expected="no --cell", got=cell
+        )
     # No default: the eight cells are eight traces of their own.
     if cells and cell not in cells:
         what, expected = f"{generation} has {len(cells)} cells", f"one of {cells[0]} … {cells[-1]}"
-        raise UsageError("--cell", what, expected=expected, got=cell or "none", way_out=f"try --cell {cells[0]}")
+        raise UsageError(
+            "--cell", what, expected=expected, got=cell or "none", way_out=f"try --cell {cells[0]}"
+        )
     chosen = formats[0] if raw_format is None else raw_format
     check_names("--format", [chosen], formats, f"{generation} is not published in this format")
     assert found.publication is not None

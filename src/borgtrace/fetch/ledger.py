@@ -76,7 +76,9 @@ class Ledger:
         except BlockingIOError:
             file.close()
             way_out = "wait for it, or fetch to another folder"
-            raise UsageError(str(folder), "another fetch is writing here", way_out=way_out) from None
+            raise UsageError(
+                str(folder), "another fetch is writing here", way_out=way_out
+            ) from None
         content = (here / LEDGER).read_bytes()
         if content and not content.endswith(b"\n"):  # the last line was cut by a kill
             file.write(b"\n")
@@ -92,7 +94,9 @@ class Ledger:
     def record(self, path: str, entry: Entry) -> None:
         """Write down what is now known about a file."""
         if self._file:
-            self._file.write(_line(path, entry))  # unbuffered, at the end: threads cannot mix their lines
+            self._file.write(
+                _line(path, entry)
+            )  # unbuffered, at the end: threads cannot mix their lines
         # After the line: what is remembered was written down before.
         self.entries[path] = entry
 

@@ -86,9 +86,15 @@ class Plan:
         """
         # To a bucket files go on as they come, so the sum of all need not fit.
         if self.remaining > self.free and not isinstance(self.folder, RemotePath):
-            where, expected, got = str(self.folder.parent), f"{self.remaining:,} bytes", f"{self.free:,} bytes free"
+            where, expected, got = (
+                str(self.folder.parent),
+                f"{self.remaining:,} bytes",
+                f"{self.free:,} bytes free",
+            )
             way_out = "choose fewer --parts or --tables, or store part by part: --delete-raw --store STORE"
-            raise UsageError(where, "the disk is too small", expected=expected, got=got, way_out=way_out)
+            raise UsageError(
+                where, "the disk is too small", expected=expected, got=got, way_out=way_out
+            )
 
 
 def make_plan(
@@ -140,10 +146,16 @@ def make_plan(
     with session.threads(jobs) as pool:
         finder = _Finder(session, pool, bucket, base, sums, max(2, jobs))
         chosen = bucket.tables if tables is None else tables
-        found = [item for table in chosen for item in finder.find(table, bucket.parts_of(table, wanted))]
+        found = [
+            item for table in chosen for item in finder.find(table, bucket.parts_of(table, wanted))
+        ]
         # By part, then by table: equal numbers mean equal time in 2011, so that an interrupted fetch leaves whole
         # stretches of time.
-        files = tuple(sorted((file for file in found if isinstance(file, RemoteFile)), key=lambda file: file.part))
+        files = tuple(
+            sorted(
+                (file for file in found if isinstance(file, RemoteFile)), key=lambda file: file.part
+            )
+        )
         folder = place(dest) / bucket.name
         ledger = Ledger.read(folder)
         # At a time: of a bucket each is a request.
@@ -151,7 +163,9 @@ def make_plan(
         todo = tuple(file for file, is_there in zip(files, here, strict=True) if not is_there)
     missing = tuple(path for path in found if isinstance(path, str))
     # Not below 0: what is here may be longer than the file has become.
-    remaining = sum(max(0, (file.version.size or 0) - _received(arrivals(folder), file.path)) for file in todo)
+    remaining = sum(
+        max(0, (file.version.size or 0) - _received(arrivals(folder), file.path)) for file in todo
+    )
     return Plan(bucket, folder, files, todo, missing, remaining)
 
 
@@ -172,7 +186,9 @@ class _Finder:
         first = next(parts.numbers(_NO_END))
         if n_parts is not None and first >= n_parts:
             where, expected = f"{self.base}/{table}", f"0 … {n_parts - 1}"
-            raise SourceError(where, f"has no part {first}", expected=expected, way_out="check --parts")
+            raise SourceError(
+                where, f"has no part {first}", expected=expected, way_out="check --parts"
+            )
         found: list[RemoteFile | str] = []
         holes = 0
         for file in self._ask(table, parts.numbers(n_parts or _NO_END)):
@@ -222,7 +238,10 @@ def is_here(file: RemoteFile, folder: Path, ledger: Ledger, store: Path | None) 
     if path.exists():
         stat = path.stat()
         # Length and time of change in place of reading it again: 41 GB take minutes to digest.
-        return entry.state == "done" and (stat.st_size, stat.st_mtime_ns) == (entry.version.size, entry.mtime_ns)
+        return entry.state == "done" and (stat.st_size, stat.st_mtime_ns) == (
+            entry.version.size,
+            entry.mtime_ns,
+        )
     return entry.state == "staged" and store is not None and entry.store == str(store.resolve())
 
 

@@ -54,14 +54,22 @@ def fetch_files(
         The folder is in a bucket that cannot be written to; this stops all transfers too.
     """
     files = iter(plan.todo)
-    with nullcontext(ledger) if ledger else Ledger.open(plan.folder) as book, session.threads(jobs) as pool:
-        running = {pool.submit(_fetch, session, file, plan.folder, book) for file in islice(files, jobs)}
+    with (
+        nullcontext(ledger) if ledger else Ledger.open(plan.folder) as book,
+        session.threads(jobs) as pool,
+    ):
+        running = {
+            pool.submit(_fetch, session, file, plan.folder, book) for file in islice(files, jobs)
+        }
         while running:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 # One more for one that is done: whoever deletes each file after use never has more than
                 # `jobs` on the disk that nobody has asked for yet.
-                running |= {pool.submit(_fetch, session, file, plan.folder, book) for file in islice(files, 1)}
+                running |= {
+                    pool.submit(_fetch, session, file, plan.folder, book)
+                    for file in islice(files, 1)
+                }
                 yield future.result()
 
 
@@ -77,4 +85,8 @@ def _fetch(session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> 
     # A full disk stops this file only: another one may be on its way into a store and out again.
     except OSError as error:
         where, reason = str(here / file.path), f"cannot be written ({error.strerror or error})"
-        return Outcome(file, path, SourceError(where, reason, way_out="free some disk and run the command again"))
+        return Outcome(
+            file,
+            path,
+            SourceError(where, reason, way_out="free some disk and run the command again"),
+        )

@@ -44,7 +44,9 @@ class Session:
         Hears of progress and repetitions.
     """
 
-    def __init__(self, connections: int = 4, *, backoff: Backoff | None = None, timeout: float = 30.0) -> None:
+    def __init__(
+        self, connections: int = 4, *, backoff: Backoff | None = None, timeout: float = 30.0
+    ) -> None:
         self.backoff = backoff or Backoff()
         self.listener = Listener()
         self._stop = threading.Event()
@@ -102,7 +104,9 @@ class Session:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def repeat(self, name: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
+    def repeat(
+        self, name: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0
+    ) -> T:
         """Call `attempt` until it raises no :class:`Fault`, and return what it returned.
 
         httpx can repeat a connection that fails, but knows neither ``Retry-After`` nor that a broken
@@ -213,7 +217,9 @@ class Session:
         try:
             yield
         except httpx.InvalidURL as error:
-            raise UsageError("--base-url", f"not an address ({error})", expected="https://…") from error
+            raise UsageError(
+                "--base-url", f"not an address ({error})", expected="https://…"
+            ) from error
         except httpx.TimeoutException as error:
             raise Fault(f"no data for {self._client.timeout.read:g} s") from error
         # Our own stop looks like a broken connection: asked first, so that it is not tried again.
@@ -229,7 +235,9 @@ def _stay(response: httpx.Response) -> None:
     here, there = response.url, response.url.join(response.headers["location"])
     # The same server over TLS is no other one; the way back, from https to http, is.
     is_upgrade = (here.scheme, there.scheme, here.port, there.port) == ("http", "https", None, None)
-    if here.host != there.host or ((here.scheme, here.port) != (there.scheme, there.port) and not is_upgrade):
+    if here.host != there.host or (
+        (here.scheme, here.port) != (there.scheme, there.port) and not is_upgrade
+    ):
         what, expected, got = "the server sends us to another one", _server(here), _server(there)
         way_out = "if you trust it, name the address that holds the files: --base-url URL"
         raise SourceError(str(here), what, expected=expected, got=got, way_out=way_out)

@@ -34,7 +34,9 @@ class Transfer:
         self._target = folder / file.path
         self._partial = folder / (file.path + INCOMPLETE)
         # The published list holds for any version that comes; headers of an answer only for their own.
-        self._listed = Version(digests={k: v for k, v in file.version.digests.items() if k == "sha256"})
+        self._listed = Version(
+            digests={k: v for k, v in file.version.digests.items() if k == "sha256"}
+        )
         self._version = file.version
         self._said = {file.version.size}
         self._offset = self._farthest = 0
@@ -84,7 +86,9 @@ class Transfer:
             self._version = entry.version.merged(self._version)
         total = self._version.size
         # Bytes of unknown origin are kept only if a digest will judge them, or if they are already as many as wanted.
-        return size <= (total or size) and (known or size == total or strongest(self._version.digests) is not None)
+        return size <= (total or size) and (
+            known or size == total or strongest(self._version.digests) is not None
+        )
 
     def _begin(self) -> None:
         algorithm = strongest(self._version.digests)
@@ -118,7 +122,9 @@ class Transfer:
         if self._version.validator:
             # With it a changed file comes whole (200), not as the end of another one.
             headers["if-range"] = self._version.validator
-        elif not strongest(self._version.digests):  # nothing would tell two versions apart: all of it comes again
+        elif not strongest(
+            self._version.digests
+        ):  # nothing would tell two versions apart: all of it comes again
             return {}
         return headers
 
@@ -144,7 +150,9 @@ class Transfer:
     def _start_over(self, response: httpx.Response) -> None:
         chunks = response.iter_raw()
         first = next(chunks, b"")
-        if not starts_right(first):  # asked first: an error page with status 200 must not cost a byte
+        if not starts_right(
+            first
+        ):  # asked first: an error page with status 200 must not cost a byte
             raise Fault(f"{describe(first)} came instead of an archive")
         version = version_of(response)
         if version.differs(self._version):
@@ -207,6 +215,8 @@ class Transfer:
             # On the disk before it has its name: after a power cut a named file would else be empty.
             os.fsync(file.fileno())
         self._partial.replace(self._target)
-        entry = Entry("done", self._version.merged(Version(self._offset)), self._target.stat().st_mtime_ns)
+        entry = Entry(
+            "done", self._version.merged(Version(self._offset)), self._target.stat().st_mtime_ns
+        )
         self._ledger.record(self._file.path, entry)
         return self._target

@@ -39,13 +39,17 @@ class Version:
 
     def merged(self, later: Version) -> Version:
         """Return this version with what is known besides about the same bytes, which takes precedence."""
-        return Version(later.size or self.size, later.etag or self.etag, {**self.digests, **later.digests})
+        return Version(
+            later.size or self.size, later.etag or self.etag, {**self.digests, **later.digests}
+        )
 
 
 def version_of(response: httpx.Response) -> Version:
     """Read the version out of an answer to HEAD, or to GET with status 200 or 206."""
     headers = response.headers
-    size = _number(headers.get("content-length")) or _number(headers.get("x-goog-stored-content-length"))
+    size = _number(headers.get("content-length")) or _number(
+        headers.get("x-goog-stored-content-length")
+    )
     if response.status_code == httpx.codes.PARTIAL_CONTENT:
         size = content_range(response)[1]
     return Version(size, headers.get("etag"), parse_goog_hash(headers.get_list("x-goog-hash")))
@@ -61,7 +65,9 @@ def content_range(response: httpx.Response) -> tuple[int | None, int | None]:
     >>> content_range(httpx.Response(416, headers={"content-range": "bytes */10"}))
     (None, 10)
     """
-    span, _, total = response.headers.get("content-range", "").removeprefix("bytes").strip().partition("/")
+    span, _, total = (
+        response.headers.get("content-range", "").removeprefix("bytes").strip().partition("/")
+    )
     return _number(span.partition("-")[0]), _number(total)
 
 

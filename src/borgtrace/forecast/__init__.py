@@ -6,4 +6,13 @@ from borgtrace.forecast.series import Examples, Series, examples
 from borgtrace.forecast.study import FORECAST
 from borgtrace.forecast.walk import walks
 
-__all__ = ["FORECAST", "FORECASTERS", "PACKED", "Examples", "Forecaster", "Series", "examples", "walks"]
+__all__ = [
+    "FORECAST",
+    "FORECASTERS",
+    "PACKED",
+    "Examples",
+    "Forecaster",
+    "Series",
+    "examples",
+    "walks",
+]

@@ -56,10 +56,14 @@ class Setting:
         check_names("--forecaster", self.forecasters, FORECASTERS, "no such forecaster")
         check_names("--resource", self.resources, COLUMNS)
         if self.save and len(self.resources) > 1:
-            raise UsageError("--save", "several resources", expected="one", got=", ".join(self.resources))
+            raise UsageError(
+                "--save", "several resources", expected="one", got=", ".join(self.resources)
+            )
         for name in ("tasks", "folds", "examples"):
             if getattr(self, name) < 1:
-                raise UsageError(f"--{name}", "too few", expected="1 or more", got=str(getattr(self, name)))
+                raise UsageError(
+                    f"--{name}", "too few", expected="1 or more", got=str(getattr(self, name))
+                )
 
 
 class Backtest(NamedTuple):
@@ -95,7 +99,10 @@ def backtests(store: Store, resource: str, setting: Setting, report: Report) -> 
         Called with the step, how much of it is done, and how much there is.
     """
     series = Series.of(store, resource, setting.tasks, setting.seed)
-    cuts = [series.end * (setting.folds + fold) // (2 * setting.folds) for fold in range(setting.folds + 1)]
+    cuts = [
+        series.end * (setting.folds + fold) // (2 * setting.folds)
+        for fold in range(setting.folds + 1)
+    ]
     until, trained = load(setting.model, store, resource) if setting.model else (0, {})
     for cut, after in pairwise(cuts):
         begin = max(cut, until)
@@ -140,7 +147,9 @@ def load(path: str, store: Store, resource: str) -> tuple[int, dict[str, Forecas
         digest, known, cut, trained = joblib.load(path)
     # Another file may make a pickle fail in any way.
     except Exception as error:
-        raise SourceError(path, "not forecasters that were saved", got=type(error).__name__, way_out=way_out) from error
+        raise SourceError(
+            path, "not forecasters that were saved", got=type(error).__name__, way_out=way_out
+        ) from error
     check_names("--resource", [resource], [known])
     # On another store nothing was seen: there all hours may be judged.
     return cut if digest == store.digest else 0, trained

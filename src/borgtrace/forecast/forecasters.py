@@ -58,7 +58,9 @@ class Forecaster(ABC):
         self.fit(learned, seed)
         self.floor = float(learned.past.std(axis=1).mean())
         errors = (held.target - self.mean(held)) / self._scale(held)
-        self.factor = np.sqrt(np.nansum(errors**2, axis=0) / np.maximum((~np.isnan(errors)).sum(axis=0), 1))
+        self.factor = np.sqrt(
+            np.nansum(errors**2, axis=0) / np.maximum((~np.isnan(errors)).sum(axis=0), 1)
+        )
 
     def _scale(self, seen: Examples) -> Numbers:
         return np.sqrt(seen.past.var(axis=1) + self.floor**2 + 1e-12)[:, None]
@@ -110,7 +112,11 @@ class Autoregression(Forecaster):
         # One thread: their number would tell in the last digits.
         with threadpool_limits(1):
             self.weights = np.stack(
-                [np.linalg.lstsq(seen[use], known.target[use, h])[0] for h, use in enumerate(there.T)], axis=1
+                [
+                    np.linalg.lstsq(seen[use], known.target[use, h])[0]
+                    for h, use in enumerate(there.T)
+                ],
+                axis=1,
             )
 
     def mean(self, seen: Examples) -> Numbers:
@@ -144,7 +150,9 @@ class Boosting(Forecaster):
     def mean(self, seen: Examples) -> Numbers:
         """Add the changes that the model tells."""
         with threadpool_limits(1):
-            changes = [self.model.predict(_with_day(seen, np.full(len(seen), h))) for h in range(HORIZONS)]
+            changes = [
+                self.model.predict(_with_day(seen, np.full(len(seen), h))) for h in range(HORIZONS)
+            ]
         return np.maximum(seen.past[:, -1:] + np.stack(changes, axis=1), 0.0)
 
 
@@ -191,7 +199,10 @@ class Recurrent(Forecaster):
         torch = _torch()
         past, scale = _scaled(seen)
         with threadpool_limits(1), torch.no_grad():
-            parts = [self._changes(x) for x in torch.as_tensor(past, dtype=torch.float32).split(_BATCH * 64)]
+            parts = [
+                self._changes(x)
+                for x in torch.as_tensor(past, dtype=torch.float32).split(_BATCH * 64)
+            ]
         changes = torch.cat(parts).numpy().astype(np.float64)
         return np.maximum(seen.past[:, -1:] + changes * scale, 0.0)
 
@@ -210,5 +221,7 @@ def _torch() -> Any:
     try:
         import torch
     except ImportError:
-        raise EngineError("forecaster lstm", "needs torch", way_out="pip install 'borgtrace[forecast]'") from None
+        raise EngineError(
+            "forecaster lstm", "needs torch", way_out="pip install 'borgtrace[forecast]'"
+        ) from None
     return torch

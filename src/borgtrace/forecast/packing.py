@@ -39,7 +39,13 @@ class Packed(BacktestQuestion):
                         counts = packed(mean, variance, used, rho)
                         sums[name, rho] = sums.get((name, rho), 0) + counts
             for (name, rho), (tasks, machines, overloaded) in sums.items():
-                row = {"resource": resource, "forecaster": name, "rho": rho, "tasks": tasks, "machines": machines}
+                row = {
+                    "resource": resource,
+                    "forecaster": name,
+                    "rho": rho,
+                    "tasks": tasks,
+                    "machines": machines,
+                }
                 rows.append({**row, "overload": overloaded / (machines * HORIZONS)})
         NotApplicable.unless(rows, "no task with an hour of usage before a cut runs at it")
         return rows

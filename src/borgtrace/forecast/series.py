@@ -121,7 +121,9 @@ class Examples:
 
     def take(self, chosen: Index) -> "Examples":
         """Return some of them."""
-        return Examples(self.key[chosen], self.past[chosen], self.before[chosen], self.target[chosen])
+        return Examples(
+            self.key[chosen], self.past[chosen], self.before[chosen], self.target[chosen]
+        )
 
 
 def examples(series: Series, begin: int, end: int, limit: int, seed: int) -> Examples:

@@ -45,7 +45,9 @@ class Forecasting(BacktestQuestion):
                         [np.where(np.isnan(error), 0.0, part).sum(axis=0) for part in parts]
                     )
             rows += [row for name, found in sums.items() for row in _rows(found, name, resource)]
-        NotApplicable.unless(rows, "too short: no hour of a task's usage before a cut, and an hour after it")
+        NotApplicable.unless(
+            rows, "too short: no hour of a task's usage before a cut, and an hour after it"
+        )
         return rows
 
 

@@ -95,12 +95,18 @@ def run_spans(start: Index, end: Index, length: Index, machine: Index, starts: I
             is_moved |= machine[row] != machine[low]
         # Sorted for the rare task alone that was on more than one machine, or not always on a known one.
         machines = np.unique(machine[low:high]) if is_moved else machine[low : low + 1]
-        result[0, run], result[1, run], result[4, run] = start[low], latest, np.count_nonzero(machines >= 0)
+        result[0, run], result[1, run], result[4, run] = (
+            start[low],
+            latest,
+            np.count_nonzero(machines >= 0),
+        )
     return result
 
 
 @compiled()
-def repeating_runs(start: Index, machine: Index, words: npt.NDArray[np.uint32], starts: Index) -> Flags:
+def repeating_runs(
+    start: Index, machine: Index, words: npt.NDArray[np.uint32], starts: Index
+) -> Flags:
     """Tell the runs in which a window has the start, the machine and the words of an earlier one.
 
     Parameters

@@ -69,9 +69,12 @@ def _canonical(field: Field, values: pa.ChunkedArray, is_unsigned: bool) -> pa.C
         return (_dates if field.is_dated else _scaled)(field, values)
     if pa.types.is_uint64(values.type):
         return _times(values)
-    read = {"enum": _names, "float32": _finite, "float64": _decimal, "list<float32>": _percentiles}.get(
-        kind, _without_none
-    )
+    read = {
+        "enum": _names,
+        "float32": _finite,
+        "float64": _decimal,
+        "list<float32>": _percentiles,
+    }.get(kind, _without_none)
     return read(field, values)
 
 
@@ -123,8 +126,12 @@ def _dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     # The distinct ones: tasks are measured at the same moments.
     coded = values.combine_chunks().dictionary_encode()
     with without_bar(duckdb.connect(config={"threads": 1})) as connection:
-        connection.register("texts", pa.table({"n": np.arange(len(coded.dictionary)), "x": coded.dictionary}))
-        times = connection.sql(f"SELECT {date_sql('x', field.raw.zone)} AS t FROM texts ORDER BY n").to_arrow_table()
+        connection.register(
+            "texts", pa.table({"n": np.arange(len(coded.dictionary)), "x": coded.dictionary})
+        )
+        times = connection.sql(
+            f"SELECT {date_sql('x', field.raw.zone)} AS t FROM texts ORDER BY n"
+        ).to_arrow_table()
     if times.column("t").null_count:
         raise NeedsValidation
     return pa.chunked_array([times.column("t").combine_chunks().take(coded.indices)])

@@ -55,7 +55,9 @@ ROW_BYTES = 160
 Refinement = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def sorting_connection(memory: str, threads: int | None, spill: Path | None = None) -> duckdb.DuckDBPyConnection:
+def sorting_connection(
+    memory: str, threads: int | None, spill: Path | None = None
+) -> duckdb.DuckDBPyConnection:
     """Open the connection that reads what is to be sorted.
 
     Statistics propagation is off: with it, whether DuckDB writes a Parquet column as NOT NULL depends on what the
@@ -170,29 +172,46 @@ class _Source:
         """Return the rows of a file, which a table still has to be sorted, without columns that nobody fills."""
         known = self.connection.sql(self.relation)
         kinds = zip(known.columns, map(str, known.types), strict=True)
-        names = ", ".join(self._value(name) for name, kind in kinds if name in self.table.names and kind != NO_TYPE)
+        names = ", ".join(
+            self._value(name)
+            for name, kind in kinds
+            if name in self.table.names and kind != NO_TYPE
+        )
         # A collection larger than a file: DuckDB sorts it, and spills.
         order = "" if file.fits else "ORDER BY " + ", ".join(f'"{name}"' for name in self.table.key)
-        rows = self.connection.sql(f"SELECT {names} FROM ({self.relation}) WHERE {file.condition} {order}")
+        rows = self.connection.sql(
+            f"SELECT {names} FROM ({self.relation}) WHERE {file.condition} {order}"
+        )
         return rows.to_arrow_table() if file.fits else rows.to_arrow_reader(PIECE)
 
     def _value(self, name: str) -> str:
         # Names of a kind as codes: texts took longer to read, to sort and to write, 5 % of the whole time.
         enum = self.table.column(name).enum
-        return f'CAST("{name}" AS ENUM({literals(ENUMS[enum].names)})) AS "{name}"' if enum else f'"{name}"'
+        return (
+            f'CAST("{name}" AS ENUM({literals(ENUMS[enum].names)})) AS "{name}"'
+            if enum
+            else f'"{name}"'
+        )
 
     def files(self, most: int, folder: Path, held: Sequence[Path], fresh: str) -> Iterator[_File]:
         """Yield each file that has to be made; link those that stay."""
         # Machine tables are ordered by time and small: one file.
         by = "collection_id" if self.table.key[0] == "collection_id" else "0"
-        ids, counts = self._columns(f"SELECT {by}, count(*) FROM ({self.relation}) GROUP BY 1 ORDER BY 1")
-        found = [self._columns(f"SELECT min(collection_id) FROM {files_sql([path])}") for path in held[1:]]
+        ids, counts = self._columns(
+            f"SELECT {by}, count(*) FROM ({self.relation}) GROUP BY 1 ORDER BY 1"
+        )
+        found = [
+            self._columns(f"SELECT min(collection_id) FROM {files_sql([path])}")
+            for path in held[1:]
+        ]
         starts = [int(first[0]) for (first,) in found]
         (new,) = self._columns(f"SELECT DISTINCT collection_id FROM ({fresh})") if held else ((),)
         # By the rows alone: the files must not depend on the number of cores.
         share = min(most, max(WORTH_SHARING, int(sum(counts)) // MOST_WRITERS))
         cuts, kept = plan_files(ids, counts, share, held, starts, new)
-        sizes = np.bincount(np.searchsorted(cuts, ids, "right"), counts, len(cuts) + 1).astype(np.int64)
+        sizes = np.bincount(np.searchsorted(cuts, ids, "right"), counts, len(cuts) + 1).astype(
+            np.int64
+        )
         for number, (rows, first) in enumerate(zip(sizes, np.cumsum(sizes) - sizes, strict=True)):
             path = folder / part_name(number)
             if number in kept:
@@ -201,7 +220,10 @@ class _Source:
                 yield _File(path, int(first), range_condition(cuts, number), bool(rows <= most))
 
     def _columns(self, query: str) -> list[npt.NDArray[np.int64]]:
-        return [np.asarray(column, np.int64) for column in self.connection.execute(query).fetchnumpy().values()]
+        return [
+            np.asarray(column, np.int64)
+            for column in self.connection.execute(query).fetchnumpy().values()
+        ]
 
 
 def _link(path: Path, target: Path) -> None:
@@ -216,11 +238,17 @@ def _make(table: Table, relation: str, memory: str, parts: PartsByColumns, file:
     """Read and write one file: what a task does, far from the connection that planned it."""
     with sorting_connection(memory, 1) as connection:
         show_parts(connection, parts)
-        return write_rows(file.path, file.first, table, _Source(connection, table, relation).read(file))
+        return write_rows(
+            file.path, file.first, table, _Source(connection, table, relation).read(file)
+        )
 
 
 def write_rows(
-    path: Path, first: int, table: Table, rows: pa.Table | pa.RecordBatchReader, refine: Refinement = iter
+    path: Path,
+    first: int,
+    table: Table,
+    rows: pa.Table | pa.RecordBatchReader,
+    refine: Refinement = iter,
 ) -> int:
     """Write a file of a store, with a note of what it holds, and return the number of its rows.
 
@@ -254,8 +282,14 @@ def write_rows(
 
 def _stored_schema(table: Table) -> pa.Schema:
     """Return the columns of a file; names of a kind are written as the codes that Parquet makes of them anyway."""
-    enums = {column.name: pa.dictionary(pa.uint8(), pa.string()) for column in table.columns if column.type == "enum"}
-    return pa.schema({field.name: enums.get(field.name, field.type) for field in arrow_schema(table)})
+    enums = {
+        column.name: pa.dictionary(pa.uint8(), pa.string())
+        for column in table.columns
+        if column.type == "enum"
+    }
+    return pa.schema(
+        {field.name: enums.get(field.name, field.type) for field in arrow_schema(table)}
+    )
 
 
 def _whole(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -263,7 +297,10 @@ def _whole(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     held = dict(zip(batch.schema.names, batch.columns, strict=True))
     columns = [held.get(field.name, _nothing(field.type)[: len(batch)]) for field in schema]
     is_coded = map(pa.types.is_dictionary, schema.types)
-    coded = [one.dictionary_encode() if is_code else one for one, is_code in zip(columns, is_coded, strict=True)]
+    coded = [
+        one.dictionary_encode() if is_code else one
+        for one, is_code in zip(columns, is_coded, strict=True)
+    ]
     return pa.record_batch(coded, schema)
 
 
@@ -277,7 +314,9 @@ def _diverse(batches: Sequence[pa.RecordBatch]) -> list[str]:
     """Return the measured columns most of whose values differ: a dictionary takes more time and disk than they do."""
     rows = pa.Table.from_batches(batches).slice(0, _SAMPLE) if batches else pa.table({})
     measured = [field.name for field in rows.schema if field.type == pa.float32()]
-    return [name for name in measured if 2 * pc.count_distinct(rows.column(name)).as_py() > len(rows)]
+    return [
+        name for name in measured if 2 * pc.count_distinct(rows.column(name)).as_py() > len(rows)
+    ]
 
 
 def _stored_writer(path: Path, schema: pa.Schema, plain: Sequence[str]) -> pq.ParquetWriter:
@@ -287,7 +326,9 @@ def _stored_writer(path: Path, schema: pa.Schema, plain: Sequence[str]) -> pq.Pa
     a file takes 8 % longer.  Their bounds take as long and tell row groups of half a million rows from none.
     """
     measured = {field.name for field in schema if field.type == pa.float32()}
-    codecs = {_leaf(field): "lz4" if field.name in measured - {*plain} else "zstd" for field in schema}
+    codecs = {
+        _leaf(field): "lz4" if field.name in measured - {*plain} else "zstd" for field in schema
+    }
     return parquet_writer(
         path,
         schema,
@@ -305,7 +346,11 @@ def _leaf(field: pa.Field) -> str:
 
 
 def parquet_writer(
-    path: Path, schema: pa.Schema, compression: str | Mapping[str, str], plain: Sequence[str] = (), **options: Any
+    path: Path,
+    schema: pa.Schema,
+    compression: str | Mapping[str, str],
+    plain: Sequence[str] = (),
+    **options: Any,
 ) -> pq.ParquetWriter:
     """Open a file for rows of a table; the caller says what a row group is, and which columns get no dictionary."""
     ascending = [name for name in schema.names if name in ASCENDING]
@@ -316,7 +361,9 @@ def parquet_writer(
         # Measured values have ten significant bits: without dictionaries a usage table takes up to 1.7 × the disk.
         # Doubles are staged only, from text of any number of digits, of which few are alike.
         use_dictionary=[
-            _leaf(field) for field in schema if field.name not in (*ascending, *plain) and field.type != pa.float64()
+            _leaf(field)
+            for field in schema
+            if field.name not in (*ascending, *plain) and field.type != pa.float64()
         ],
         column_encoding=dict.fromkeys(ascending, "DELTA_BINARY_PACKED"),
         **options,

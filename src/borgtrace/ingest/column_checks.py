@@ -64,12 +64,16 @@ def count_broken(table: Table, data: pa.Table) -> Counter[str]:
     for column, check in _checks(table, data, refuses=False):
         # Lists are counted one by one: a row may break both of its lists.
         if column.length:
-            counts[check.reason] += sum(_LISTS[check.rule](chunk) for chunk in data.column(column.name).chunks)
+            counts[check.reason] += sum(
+                _LISTS[check.rule](chunk) for chunk in data.column(column.name).chunks
+            )
             continue
         mask = _broken(column, check, data)
         if mask is not None:
             # Without bound and other column: three means may exceed their maxima, and the row still counts once.
-            alike = Check(check.reason, check.rule, flag=check.flag, reason_if_flag=check.reason_if_flag)
+            alike = Check(
+                check.reason, check.rule, flag=check.flag, reason_if_flag=check.reason_if_flag
+            )
             masks[alike] = pc.or_(masks[alike], mask) if alike in masks else mask
     for check, mask in masks.items():
         flagged = 0

@@ -32,7 +32,9 @@ Facts = Mapping[str, Sequence[FileFacts]]
 
 
 @contextmanager
-def new_store(out: str | Path, memory: str, threads: int | None) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
+def new_store(
+    out: str | Path, memory: str, threads: int | None
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
     """Yield a connection that sorts and the folder of a store that is made of others: `out`, once the block ends.
 
     Parameters
@@ -89,7 +91,10 @@ def finish(
     files_of = {name: SortedFiles.of(files[name]) for name in TRACE_TABLES}
     tables, repeated = _index(SortedTables(files_of, dialect, connect, out or work), run, progress)
     facts = _look_at_files(tables, run, work, progress, held)
-    counts = {name: sum((Counter(one.counts) for one in found), Counter()) for name, found in facts.items()}
+    counts = {
+        name: sum((Counter(one.counts) for one in found), Counter())
+        for name, found in facts.items()
+    }
     counts["instance_usage"] += Counter(exact_duplicate=repeated)
     content = _content(tables, facts, work, held)
     rows = {name: sum(tables.files[name].rows) for name in TABLES}
@@ -101,7 +106,11 @@ def finish(
         "content": content,
         "files": _digests(tables, facts, run, work),
         # Power is published apart: most stores lack its tables, as those of earlier versions do.
-        "tables": {name: rows[name] for name, table in TABLES.items() if rows[name] or not table.is_of_cells},
+        "tables": {
+            name: rows[name]
+            for name, table in TABLES.items()
+            if rows[name] or not table.is_of_cells
+        },
         "quality": {name: dict(found) for name, found in counts.items() if found},
         "time_range": {name: span for name, found in facts.items() if (span := whole_span(found))},
     }
@@ -120,7 +129,9 @@ def _index(tables: SortedTables, run: Run, progress: Progress) -> tuple[SortedTa
     return replace(tables, files={**tables.files, "tasks": tasks}), repeated
 
 
-def _look_at_files(tables: SortedTables, run: Run, work: Path, progress: Progress, held: Manifest | None) -> Facts:
+def _look_at_files(
+    tables: SortedTables, run: Run, work: Path, progress: Progress, held: Manifest | None
+) -> Facts:
     # Files that stay keep the digests they got when they were written: one that has been damaged since still shows.
     known = held.files if held else {}
     items = [
@@ -128,7 +139,9 @@ def _look_at_files(tables: SortedTables, run: Run, work: Path, progress: Progres
         for name, files in tables.files.items()
         for number, path in enumerate(files.paths)
     ]
-    progress.begin("check and digest", sum(sum(files.rows) for files in tables.files.values()), "rows")
+    progress.begin(
+        "check and digest", sum(sum(files.rows) for files in tables.files.values()), "rows"
+    )
     facts: dict[str, list[FileFacts]] = {name: [] for name in tables.files}
     for (name, number, _), found in zip(items, run(tables.look_at, items), strict=True):
         facts[name].append(found)
@@ -136,13 +149,21 @@ def _look_at_files(tables: SortedTables, run: Run, work: Path, progress: Progres
     return facts
 
 
-def _content(tables: SortedTables, facts: Facts, work: Path, held: Manifest | None) -> dict[str, str]:
+def _content(
+    tables: SortedTables, facts: Facts, work: Path, held: Manifest | None
+) -> dict[str, str]:
     """Return the content digest of each table; one whose files all stay keeps what it had."""
     content = {}
     for name, table in TABLES.items():
         files = tables.files[name]
-        known = held.content.get(name) if held and all(_stays(path, work) for path in files.paths) else None
-        content[name] = known or digest_of_sums(table, sum(files.rows), (one.sums for one in facts[name]))
+        known = (
+            held.content.get(name)
+            if held and all(_stays(path, work) for path in files.paths)
+            else None
+        )
+        content[name] = known or digest_of_sums(
+            table, sum(files.rows), (one.sums for one in facts[name])
+        )
     return content
 
 
@@ -154,8 +175,13 @@ def _digests(tables: SortedTables, facts: Facts, run: Run, work: Path) -> dict[s
         for path, one in zip(files.paths, facts[name], strict=True)
     }
     made = run(tables.make_array, DEFAULT_COLUMNS)
-    of_arrays = {f"traces/{name}.npy": digest for name, digest in zip(DEFAULT_COLUMNS, made, strict=True)}
-    refused = {path.relative_to(work).as_posix(): path for path in Layout(work).quarantine.glob("*/*.parquet")}
+    of_arrays = {
+        f"traces/{name}.npy": digest for name, digest in zip(DEFAULT_COLUMNS, made, strict=True)
+    }
+    refused = {
+        path.relative_to(work).as_posix(): path
+        for path in Layout(work).quarantine.glob("*/*.parquet")
+    }
     return of_tables | of_arrays | file_digests(refused)
 
 

@@ -13,7 +13,11 @@ import pyarrow.parquet as pq
 from borgtrace.engine.embedded import NO_TYPE, columns_sql, files_sql, select_sql
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.conversion_terms import MACHINE_NAMES, TASK_NAMES, Basis, Terms, id_sql
-from borgtrace.ingest.converted_events import collection_events, instance_constraints, instance_events
+from borgtrace.ingest.converted_events import (
+    collection_events,
+    instance_constraints,
+    instance_events,
+)
 from borgtrace.ingest.converted_jobs import show_tasks
 from borgtrace.ingest.converted_machines import machine_attributes, machine_events
 from borgtrace.ingest.converted_usage import instance_usage
@@ -25,7 +29,9 @@ from borgtrace.schema.sql import quoted
 from borgtrace.schema.time import WINDOW
 from borgtrace.store.coverage import DERIVED_EVENTS
 
-DERIVED_MACHINES = "Machines are derived: those that rows name, each of the capacity that was given."
+DERIVED_MACHINES = (
+    "Machines are derived: those that rows name, each of the capacity that was given."
+)
 Capacity = tuple[float | None, float | None]
 """Cores and bytes of the largest machine, as far as the user said them."""
 
@@ -63,7 +69,9 @@ def open_rows(
         if parts
     }
     for name in ("usage_rows", "machine_rows"):
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {_rows(name, staged.get(name, ()))}")
+        connection.execute(
+            f"CREATE OR REPLACE TEMP VIEW {name} AS {_rows(name, staged.get(name, ()))}"
+        )
     tasks = _rows("task_rows", staged.get("task_rows", ()))
     show_tasks(connection, tasks, has_jobs="job" in fills.get("task_rows", ()))
     if dialect.conversion.is_scattered:
@@ -93,7 +101,11 @@ def relations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> dict[str, 
         made["instance_constraints"] = instance_constraints
     if terms.has("usage_rows"):
         made["instance_usage"] = instance_usage
-    return {name: _canonical(connection, name, made[name](terms)) for name in TRACE_TABLES if name in made}
+    return {
+        name: _canonical(connection, name, made[name](terms))
+        for name in TRACE_TABLES
+        if name in made
+    }
 
 
 def derivations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> tuple[str, ...]:
@@ -107,7 +119,10 @@ def derivations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> tuple[st
         What it returned.
     """
     notes = [] if terms.has_lives else [DERIVED_EVENTS]
-    if not terms.has("machine_rows") and _one(connection, f"SELECT count(machine) FROM ({MACHINE_NAMES})")[0]:
+    if (
+        not terms.has("machine_rows")
+        and _one(connection, f"SELECT count(machine) FROM ({MACHINE_NAMES})")[0]
+    ):
         notes.append(DERIVED_MACHINES)
     return tuple(notes)
 
@@ -146,11 +161,15 @@ def _show_ids(connection: duckdb.DuckDBPyConnection) -> None:
         ).fetchall()
         if clash:
             both = " and ".join(clash[0][0])
-            raise SourceError(f"column {kind}", "two names have one id", got=both, way_out="rename one of them")
+            raise SourceError(
+                f"column {kind}", "two names have one id", got=both, way_out="rename one of them"
+            )
 
 
 def _capacity(connection: duckdb.DuckDBPyConnection, terms: Terms, given: Capacity) -> Capacity:
-    amounts = ", ".join("NULL" if name in terms.conversion.shares else f"max({name})" for name in ("cpu", "memory"))
+    amounts = ", ".join(
+        "NULL" if name in terms.conversion.shares else f"max({name})" for name in ("cpu", "memory")
+    )
     largest = _one(connection, f"SELECT {amounts} FROM machine_rows")
     known = [found or said for found, said in zip(largest, given, strict=True)]
     for name, unit, amount in (("cpu", "cores", known[0]), ("memory", "bytes", known[1])):
@@ -174,7 +193,9 @@ def _is_measured(terms: Terms, name: str) -> bool:
 
 def _zero(connection: duckdb.DuckDBPyConnection) -> int:
     times = ("usage_rows.time", "task_rows.submit", "task_rows.start", "machine_rows.time")
-    firsts = ", ".join(f"(SELECT min({time}) FROM {rows})" for rows, time in (each.split(".") for each in times))
+    firsts = ", ".join(
+        f"(SELECT min({time}) FROM {rows})" for rows, time in (each.split(".") for each in times)
+    )
     first = _one(connection, f"SELECT least({firsts})")[0]
     # A multiple of the grid that windows are aligned to.
     return int(first or 0) // WINDOW * WINDOW

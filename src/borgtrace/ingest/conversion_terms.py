@@ -8,10 +8,16 @@ from borgtrace.schema.enums import TERMINAL_EVENTS
 from borgtrace.schema.records import RECORDS
 from borgtrace.schema.time import TRACE_START
 
-TASK_NAMES = " UNION ALL ".join(f"SELECT task FROM {name}" for name in ("usage_rows", "task_rows", "whole_tasks"))
-MACHINE_NAMES = " UNION ALL ".join(f"SELECT machine, source_part, source_row FROM {name}" for name in RECORDS)
+TASK_NAMES = " UNION ALL ".join(
+    f"SELECT task FROM {name}" for name in ("usage_rows", "task_rows", "whole_tasks")
+)
+MACHINE_NAMES = " UNION ALL ".join(
+    f"SELECT machine, source_part, source_row FROM {name}" for name in RECORDS
+)
 TERMINAL = ", ".join(f"'{event}'" for event in TERMINAL_EVENTS)
-FIRST_ROW = "min(source_part) AS source_part, arg_min(source_row, (source_part, source_row)) AS source_row"
+FIRST_ROW = (
+    "min(source_part) AS source_part, arg_min(source_row, (source_part, source_row)) AS source_row"
+)
 """Where the first of several rows is from."""
 
 
@@ -66,7 +72,11 @@ class Terms:
     def begun(self, time: str) -> str:
         """SQL of the time at which something began: what is there at the first instant of the trace began before it."""
         known, first = self.time(time), self.conversion.first
-        return known if first is None else f"CASE WHEN {time} > {first} THEN {known} ELSE 0 * {time} END"
+        return (
+            known
+            if first is None
+            else f"CASE WHEN {time} > {first} THEN {known} ELSE 0 * {time} END"
+        )
 
     def amount(self, value: str, resource: str) -> str:
         """SQL of cores or bytes as a fraction of the largest machine."""
@@ -78,7 +88,11 @@ class Terms:
 
 def query_of(name: str, **parts: str) -> str:
     """Return the query of a file of ``conversion_sql``, with its parts in their places."""
-    return (Path(__file__).parent / "conversion_sql" / f"{name}.sql").read_text("utf-8").format(**parts)
+    return (
+        (Path(__file__).parent / "conversion_sql" / f"{name}.sql")
+        .read_text("utf-8")
+        .format(**parts)
+    )
 
 
 def id_sql(name: str) -> str:

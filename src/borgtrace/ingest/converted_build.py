@@ -89,7 +89,9 @@ def convert(
         unsorted = work / f"{name}{INCOMPLETE}"
         if is_large:
             # Made once, not for each of its files: a query over all rows, which no range of collections makes smaller.
-            connection.execute(f"COPY ({relation}) TO {literal(unsorted)} (FORMAT parquet, COMPRESSION lz4)")
+            connection.execute(
+                f"COPY ({relation}) TO {literal(unsorted)} (FORMAT parquet, COMPRESSION lz4)"
+            )
         rows = f"FROM {files_sql([unsorted])}" if is_large else relation
         refine = cut_windows if name == "instance_usage" and are_cut_when_sorted(terms) else iter
         files[name] = cluster(connection, TABLES[name], rows, work / name, refine=refine)
@@ -99,8 +101,18 @@ def convert(
             shutil.rmtree(work / name)
             files[name] = []
     _check_units(connection, files["instance_usage"], terms.basis)
-    quality = {name: dict(found) for name, paths in files.items() if (found := _count(dialect, name, paths))}
-    return Converted(files, _entries(connection, entries, files), terms.basis, derivations(connection, terms), quality)
+    quality = {
+        name: dict(found)
+        for name, paths in files.items()
+        if (found := _count(dialect, name, paths))
+    }
+    return Converted(
+        files,
+        _entries(connection, entries, files),
+        terms.basis,
+        derivations(connection, terms),
+        quality,
+    )
 
 
 def _entries(
@@ -126,14 +138,21 @@ def _count(dialect: Dialect, name: str, paths: Sequence[Path]) -> Counter[str]:
     return found
 
 
-def _check_units(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], basis: Basis) -> None:
+def _check_units(
+    connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], basis: Basis
+) -> None:
     """Ask about usage that is more than machines have: its unit is another than was said."""
     for resource, whole, unit in (("cpu", basis.cores, "cores"), ("memory", basis.bytes, "bytes")):
         if not paths or whole is None:
             continue
-        query = query_of("medians", usage=files_sql(paths), column=f"average_{resource}", window=str(WINDOW))
+        query = query_of(
+            "medians", usage=files_sql(paths), column=f"average_{resource}", window=str(WINDOW)
+        )
         ((median, sums),) = connection.execute(query).fetchall()
-        for what, found in (("the median of all rows", median), ("the median sum of a machine's tasks", sums)):
+        for what, found in (
+            ("the median of all rows", median),
+            ("the median sum of a machine's tasks", sums),
+        ):
             if found is not None and found > 1:
                 raise UsageError(
                     f"{resource} usage",
@@ -154,6 +173,9 @@ def refuse_addition(layout: Layout, held: Any) -> None:
         The store holds something.
     """
     if held is not None:
-        what, expected = "no files can be added to a store of a converted format", "all of its files at once"
+        what, expected = (
+            "no files can be added to a store of a converted format",
+            "all of its files at once",
+        )
         got, way_out = f"a store of {len(held.sources)}", "ingest all files into a separate store"
         raise StoreError(str(layout.root), what, expected=expected, got=got, way_out=way_out)

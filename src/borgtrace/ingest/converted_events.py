@@ -10,13 +10,29 @@ def instance_events(terms: Terms) -> str:
     if terms.has_lives:
         return _told(terms)
     begun, collection = terms.time("begun"), id_sql("e.task")
-    return query_of("derived_events", windows=windows(terms), begun=begun, collection=collection, **_amounts(terms))
+    return query_of(
+        "derived_events",
+        windows=windows(terms),
+        begun=begun,
+        collection=collection,
+        **_amounts(terms),
+    )
 
 
 def _told(terms: Terms, rows: str = "task_rows") -> str:
-    times = {"submitted": terms.begun("submitted"), "started": terms.begun("started"), "ended": terms.time("ended")}
+    times = {
+        "submitted": terms.begun("submitted"),
+        "started": terms.begun("started"),
+        "ended": terms.time("ended"),
+    }
     collection, known = id_sql("task"), {**times, **_amounts(terms)}
-    return query_of("instance_events", lives=_lives(terms, rows), collection=collection, terminal=TERMINAL, **known)
+    return query_of(
+        "instance_events",
+        lives=_lives(terms, rows),
+        collection=collection,
+        terminal=TERMINAL,
+        **known,
+    )
 
 
 def _amounts(terms: Terms) -> dict[str, str]:
@@ -26,7 +42,9 @@ def _amounts(terms: Terms) -> dict[str, str]:
 
 def _lives(terms: Terms, rows: str = "task_rows") -> str:
     known = terms.conversion.last
-    last = '(SELECT max("end") FROM task_rows)' if terms.conversion.is_cut else "CAST('inf' AS DOUBLE)"
+    last = (
+        '(SELECT max("end") FROM task_rows)' if terms.conversion.is_cut else "CAST('inf' AS DOUBLE)"
+    )
     return query_of("lives", rows=rows, last=last if known is None else str(known))
 
 
@@ -42,4 +60,6 @@ def collection_events(terms: Terms) -> str:
 def instance_constraints(terms: Terms) -> str:
     """SQL of the GPU models that tasks accept, as constraints on their machines."""
     submitted, collection = terms.begun("submitted"), id_sql("task")
-    return query_of("instance_constraints", lives=_lives(terms), submitted=submitted, collection=collection)
+    return query_of(
+        "instance_constraints", lives=_lives(terms), submitted=submitted, collection=collection
+    )

@@ -30,4 +30,6 @@ def waits(terms: Terms) -> str:
     """SQL of the collections that each waits for; none where files name no jobs."""
     if not terms.has("task_rows", "job"):
         return "SELECT NULL AS collection_id, NULL AS start_after_collection_ids"
-    return query_of("waits", pattern=terms.conversion.waits, collection=id_sql("w.task"), other=id_sql("n.task"))
+    return query_of(
+        "waits", pattern=terms.conversion.waits, collection=id_sql("w.task"), other=id_sql("n.task")
+    )

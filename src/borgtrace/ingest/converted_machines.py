@@ -9,7 +9,9 @@ def machine_events(terms: Terms) -> str:
     """SQL of the events of machines: one for each row of their table, else one for each machine that is named."""
     if terms.has("machine_rows"):
         sizes = {name: terms.amount(name, name) for name in ("cpu", "memory")}
-        return query_of("machine_events", time=terms.begun("time"), machine=id_sql("machine"), **sizes)
+        return query_of(
+            "machine_events", time=terms.begun("time"), machine=id_sql("machine"), **sizes
+        )
     return query_of("derived_machines", memory="1" if terms.basis.bytes else "NULL", **_NAMED)
 
 

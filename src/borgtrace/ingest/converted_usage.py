@@ -20,9 +20,16 @@ _ORDER = "PARTITION BY task, coalesce(instance, 0) ORDER BY time, source_part, s
 def instance_usage(terms: Terms) -> str:
     """SQL of windows with usage as fractions of the largest machine."""
     times = {"start": terms.time("u.start"), "stop": terms.time("u.stop")}
-    values = {f"{kind}_{name}": _amount(terms, kind, name) for kind in _KINDS for name in ("cpu", "memory")}
+    values = {
+        f"{kind}_{name}": _amount(terms, kind, name)
+        for kind in _KINDS
+        for name in ("cpu", "memory")
+    }
     # Columns that no file fills are not looked for in each row.
-    values |= {name: source if terms.has("usage_rows", name) else "NULL" for name, source in _OTHERS.items()}
+    values |= {
+        name: source if terms.has("usage_rows", name) else "NULL"
+        for name, source in _OTHERS.items()
+    }
     rows = query_of("usage", windows=windows(terms), joins=_joins(terms), **times, **values)
     if not (window := terms.conversion.window):
         return rows
@@ -48,8 +55,14 @@ def windows(terms: Terms) -> str:
         return 'SELECT *, time AS start, coalesce("end", time + length) AS stop FROM usage_rows'
     # Jitter makes no two windows of a task overlap.  Rows of one time are repeats, not windows without length.
     if conversion.label == "end":
-        nearest = "" if conversion.is_regular else f", coalesce(nullif(lag(time) OVER ({_ORDER}), time), 0)"
-        return f"SELECT *, greatest(0, time - {step}{nearest}) AS start, time AS stop FROM usage_rows"
+        nearest = (
+            ""
+            if conversion.is_regular
+            else f", coalesce(nullif(lag(time) OVER ({_ORDER}), time), 0)"
+        )
+        return (
+            f"SELECT *, greatest(0, time - {step}{nearest}) AS start, time AS stop FROM usage_rows"
+        )
     is_final = conversion.is_regular or are_cut_when_sorted(terms)
     later = "" if is_final else f", nullif(lead(time) OVER ({_ORDER}), time)"
     return f'SELECT *, time AS start, coalesce("end", least(time + {step}{later})) AS stop FROM usage_rows'
@@ -58,7 +71,11 @@ def windows(terms: Terms) -> str:
 def are_cut_when_sorted(terms: Terms) -> bool:
     """Whether windows of a step each are cut by `cut_windows`: to find the next row of each in SQL is to sort twice."""
     conversion = terms.conversion
-    is_of_a_step = conversion.step is not None and conversion.label == "start" and terms.has("usage_rows", "time")
+    is_of_a_step = (
+        conversion.step is not None
+        and conversion.label == "start"
+        and terms.has("usage_rows", "time")
+    )
     is_told = any(terms.has("usage_rows", column) for column in ("end", "counter_cpu"))
     return is_of_a_step and not (is_told or conversion.is_regular or conversion.window)
 
@@ -69,7 +86,10 @@ def cut_windows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # The last row of all is followed by itself, at which nothing ends.
         last = after or batch.slice(len(batch) - 1)
         here = [np.asarray(batch.column(name)) for name in _PLACE]
-        there = [np.append(one[1:], np.asarray(last.column(name))[:1]) for name, one in zip(_PLACE, here, strict=True)]
+        there = [
+            np.append(one[1:], np.asarray(last.column(name))[:1])
+            for name, one in zip(_PLACE, here, strict=True)
+        ]
         is_before = (here[0] == there[0]) & (here[1] == there[1]) & (here[2] < there[2])
         end = np.asarray(batch.column("end_time"))
         ends = np.where(is_before, np.minimum(end, there[2]), end)
@@ -91,5 +111,8 @@ def _share(terms: Terms, name: str) -> str:
 
 def _joins(terms: Terms) -> str:
     shares = set(terms.conversion.of.values())
-    needs = {"asked": bool({"request", "clock"} & shares), "held": "machine" in shares and terms.has("machine_rows")}
+    needs = {
+        "asked": bool({"request", "clock"} & shares),
+        "held": "machine" in shares and terms.has("machine_rows"),
+    }
     return " ".join(query_of(name) for name, is_needed in needs.items() if is_needed)

@@ -39,14 +39,27 @@ def count_in_file(
         counts["exact_duplicate"] = _repeated(connection, name)
     # Without machine_events every machine would be unknown, which says nothing about the rows; so for instances.
     # Machines of other cells are in other stores.
-    if "machine_id" in table.names and name != _MACHINES and files[_MACHINES].paths and not table.is_of_cells:
+    if (
+        "machine_id" in table.names
+        and name != _MACHINES
+        and files[_MACHINES].paths
+        and not table.is_of_cells
+    ):
         add_view(connection, TABLES[_MACHINES], files[_MACHINES].paths, "machines")
         # NULL is left out: an instance that waits, or is on a dedicated machine, names none.
-        is_unknown = "machine_id IS NOT NULL AND machine_id NOT IN (SELECT machine_id FROM machines)"
-        counts["unknown_machine"] = _number(connection, f"SELECT count(*) FROM {FILE} WHERE {is_unknown}")
+        is_unknown = (
+            "machine_id IS NOT NULL AND machine_id NOT IN (SELECT machine_id FROM machines)"
+        )
+        counts["unknown_machine"] = _number(
+            connection, f"SELECT count(*) FROM {FILE} WHERE {is_unknown}"
+        )
     if "instance_index" in table.names and name != _INSTANCES and files[_INSTANCES].paths:
-        add_view(connection, TABLES["tasks"], files["tasks"].beside(files[name], number), "tasks_beside")
-        counts["orphan_instance"] = _number(connection, _orphans(files[name].condition(number), name))
+        add_view(
+            connection, TABLES["tasks"], files["tasks"].beside(files[name], number), "tasks_beside"
+        )
+        counts["orphan_instance"] = _number(
+            connection, _orphans(files[name].condition(number), name)
+        )
     return {reason: n for reason, n in counts.items() if n}
 
 
@@ -65,7 +78,9 @@ def _orphans(condition: str, name: str) -> str:
     )
 
 
-def count_repeated_usage(connection: duckdb.DuckDBPyConnection, files: SortedFiles, number: int, among: Index) -> int:
+def count_repeated_usage(
+    connection: duckdb.DuckDBPyConnection, files: SortedFiles, number: int, among: Index
+) -> int:
     """Count rows of a file of usage that repeat an earlier one, where that may be.
 
     Parameters

@@ -65,7 +65,9 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
             reader = pyarrow.csv.open_csv(
                 _Lines(stream, barred),
                 # One thread: there is a process for each core already.
-                pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_SIZE, column_names=every),
+                pyarrow.csv.ReadOptions(
+                    use_threads=False, block_size=BLOCK_SIZE, column_names=every
+                ),
                 # An empty line is a row like any other: it must be refused and counted, or rows in would not equal rows
                 # stored and refused.
                 pyarrow.csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
@@ -122,7 +124,9 @@ def delimited_lines(layout: RawLayout) -> LineFormat:
     split = _QUOTED_FIELDS if layout.is_converted else "string_split(line, ',')"
     quotes = f"WHEN NOT regexp_full_match(line || ',', '({_FIELD},)+') THEN 'unparsable_value'"
     quotes = quotes if layout.is_converted else ""
-    return LineFormat(line_sql("delimited", width=layout.width, quotes=quotes, split=split), empty_is_null=True)
+    return LineFormat(
+        line_sql("delimited", width=layout.width, quotes=quotes, split=split), empty_is_null=True
+    )
 
 
 _FIELD = '("(?:[^"]|"")*"|[^",]*)'

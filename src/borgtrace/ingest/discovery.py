@@ -66,7 +66,9 @@ def discover(places: Iterable[Path], cell: str = "", only: Dialect | None = None
         When a place does not exist, nothing usable is found, or generations, cells or origins are mixed.
     """
     found = Discovery()
-    with ThreadPoolExecutor(_AT_ONCE if any(isinstance(place, RemotePath) for place in places) else 1) as pool:
+    with ThreadPoolExecutor(
+        _AT_ONCE if any(isinstance(place, RemotePath) for place in places) else 1
+    ) as pool:
         for one in pool.map(lambda walked: _take(walked, cell, only), _walk(places, found)):
             if isinstance(one, SourceError):
                 found.faults.append(one)
@@ -95,7 +97,9 @@ def _walk(places: Iterable[Path], found: Discovery) -> Iterator[tuple[Path, Orde
             yield place, {}
 
 
-def _walk_listing(listed: Mapping[RemotePath, tuple[int | None, int]]) -> Iterator[tuple[Path, Orders]]:
+def _walk_listing(
+    listed: Mapping[RemotePath, tuple[int | None, int]],
+) -> Iterator[tuple[Path, Orders]]:
     """Yield the files of a bucket as `_walk_folder` does those of a folder."""
     files = sorted(path for path, (size, _) in listed.items() if size is not None)
     known = {path.parent: read_schema_csv(path) for path in files if path.name == _SCHEMA}
@@ -110,11 +114,17 @@ def _walk_folder(folder: Path, orders: Orders, found: Discovery) -> Iterator[tup
         entries = sorted(folder.iterdir())
     except PermissionError:
         # One closed folder is a fault like one bad file: the others are read all the same.
-        found.faults.append(SourceError(str(folder), "permission denied", way_out="make the folder readable"))
+        found.faults.append(
+            SourceError(str(folder), "permission denied", way_out="make the folder readable")
+        )
         return
     # Spark writes folders of that name, with the data inside.
     if not entries and folder.name.endswith(_DATA_ENDINGS):
-        fault = SourceError(str(folder), "an empty folder, named like a file", way_out="remove it, or fetch the file")
+        fault = SourceError(
+            str(folder),
+            "an empty folder, named like a file",
+            way_out="remove it, or fetch the file",
+        )
         found.faults.append(fault)
     if (folder / _SCHEMA).is_file():
         orders = read_schema_csv(folder / _SCHEMA)
@@ -124,17 +134,25 @@ def _walk_folder(folder: Path, orders: Orders, found: Discovery) -> Iterator[tup
         is_folder = os.path.isdir(entry)  # noqa: PTH112
         if is_folder and entry.resolve() in (here, *here.parents):
             way_out = "remove the link"
-            found.faults.append(SourceError(str(entry), "a link to a folder that it is in", way_out=way_out))
+            found.faults.append(
+                SourceError(str(entry), "a link to a folder that it is in", way_out=way_out)
+            )
         elif is_folder:
             yield from _walk_folder(entry, orders, found)
         elif not entry.name.startswith("."):
             yield entry, orders
 
 
-def _take(walked: tuple[Path, Orders], cell: str, only: Dialect | None) -> Source | SourceError | None:
+def _take(
+    walked: tuple[Path, Orders], cell: str, only: Dialect | None
+) -> Source | SourceError | None:
     path, orders = walked
     # "truth": what the generator knows of a synthetic trace.
-    if path.name in _BESIDE_DATA or path.name.startswith("truth") or path.name.endswith(_NOT_DATA_ENDINGS):
+    if (
+        path.name in _BESIDE_DATA
+        or path.name.startswith("truth")
+        or path.name.endswith(_NOT_DATA_ENDINGS)
+    ):
         return None
     try:
         return classify(path, cell, orders, only)
@@ -147,14 +165,18 @@ def truth_about(path: Path) -> dict[str, Any] | None:
 
     The nearest ``truth.json`` above the file tells, so a single file of a synthetic trace is called one too.
     """
-    known = next((folder / TRUTH for folder in path.absolute().parents if (folder / TRUTH).is_file()), None)
+    known = next(
+        (folder / TRUTH for folder in path.absolute().parents if (folder / TRUTH).is_file()), None
+    )
     if known is None:
         return None
     try:
         truth = dict(json.loads(known.read_text()))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         way_out = "mend it; remove it where the files beside it are a published trace"
-        raise SourceError(str(known), "not the account of a synthetic trace", way_out=way_out) from error
+        raise SourceError(
+            str(known), "not the account of a synthetic trace", way_out=way_out
+        ) from error
     about = {key: truth.get(key) for key in ("seed", "version", "parameters")}
     # Earlier generators did not count their files.
     return about | {key: truth[key] for key in ("parts", "targets") if key in truth}
@@ -163,7 +185,9 @@ def truth_about(path: Path) -> dict[str, Any] | None:
 def _nothing(places: Iterable[Path]) -> SourceError:
     expected = "2011 CSV parts or 2019 JSON or Parquet shards"
     way_out = "get some with borgtrace fetch, or generate some with borgtrace synth"
-    return SourceError(", ".join(map(str, places)), "no trace files found", expected=expected, way_out=way_out)
+    return SourceError(
+        ", ".join(map(str, places)), "no trace files found", expected=expected, way_out=way_out
+    )
 
 
 def origin(synthetic: Mapping[str, object] | None) -> str:
@@ -175,7 +199,10 @@ def _of_cell(sources: Sequence[Source], cell: str) -> list[Source]:
     """Leave out the files of other cells, which must not be all."""
     if chosen := [source for source in sources if source.cell == cell]:
         return chosen
-    got, way_out = ", ".join(sorted({source.cell for source in sources})), "choose one of these with --cell"
+    got, way_out = (
+        ", ".join(sorted({source.cell for source in sources})),
+        "choose one of these with --cell",
+    )
     raise SourceError("sources", "no file is of this cell", expected=cell, got=got, way_out=way_out)
 
 
@@ -189,5 +216,13 @@ def _agree(found: Discovery) -> None:
     ):
         if len(kinds) > 1:
             got = "; ".join(f"{kind}: {path}" for kind, path in sorted(kinds.items()))
-            way_out = f"ingest each into a separate store{f': --{min(kinds)}' if what == 'cells' else ''}"
-            raise SourceError("sources", f"the files mix {what}", expected="one per store", got=got, way_out=way_out)
+            way_out = (
+                f"ingest each into a separate store{f': --{min(kinds)}' if what == 'cells' else ''}"
+            )
+            raise SourceError(
+                "sources",
+                f"the files mix {what}",
+                expected="one per store",
+                got=got,
+                way_out=way_out,
+            )

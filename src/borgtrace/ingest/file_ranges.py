@@ -37,7 +37,11 @@ class SortedFiles:
     def of(cls, paths: Sequence[Path]) -> SortedFiles:
         """Return what the footers of files say."""
         found = footers(paths)
-        return cls(tuple(paths), tuple(one.num_rows for one in found), tuple(map(_first_collection, found[1:])))
+        return cls(
+            tuple(paths),
+            tuple(one.num_rows for one in found),
+            tuple(map(_first_collection, found[1:])),
+        )
 
     def condition(self, number: int) -> str:
         """Return SQL that is true for the collections of a file."""
@@ -49,7 +53,10 @@ class SortedFiles:
 
     def beside(self, other: SortedFiles, number: int) -> list[Path]:
         """Return those files that may have collections of file `number` of `other`."""
-        low, high = other.starts[number - 1 : number] if number else (), other.starts[number : number + 1]
+        low, high = (
+            other.starts[number - 1 : number] if number else (),
+            other.starts[number : number + 1],
+        )
         first = bisect_right(self.starts, low[0]) if low else 0
         last = bisect_left(self.starts, high[0]) if high else len(self.starts)
         return list(self.paths[first : last + 1])

@@ -117,7 +117,9 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
     sha256 = file_digest(source.here)
     every = _read(source)
     cell = _choose(source, Counter(row.get(flattened.cell) or "" for row in every))
-    chosen = {number: row for number, row in enumerate(every) if (row.get(flattened.cell) or "") == cell}
+    chosen = {
+        number: row for number, row in enumerate(every) if (row.get(flattened.cell) or "") == cell
+    }
     layouts = {name: raw_layout(source.dialect, name) for name in source.dialect.tables}
     right: dict[str, pa.Table] = {}
     refused: dict[int, str] = {}
@@ -126,7 +128,10 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
         # A row is refused whole, for the first reason found.
         refused = {**wrong, **refused}
     with ExitStack() as stack:
-        outputs = {name: stack.enter_context(StagedOutput(paths, layout)) for name, layout in layouts.items()}
+        outputs = {
+            name: stack.enter_context(StagedOutput(paths, layout))
+            for name, layout in layouts.items()
+        }
         for name, output in outputs.items():
             output.write(_first_of_each(_without(right[name], refused), output.layout))
         counted = outputs[flattened.table]
@@ -158,15 +163,24 @@ def _choose(source: Source, cells: Counter[str]) -> str:
     if not source.cell and len(cells) == 1:
         return next(iter(cells))
     known = ", ".join(f"{cell} ({number} rows)" for cell, number in sorted(cells.items()))
-    what, way_out = f"{source.path} mixes cells, and a store holds one", f"choose one: --cell {min(cells)}"
-    raise UsageError("--cell", what, expected=f"one of {known}", got=source.cell or "none", way_out=way_out)
+    what, way_out = (
+        f"{source.path} mixes cells, and a store holds one",
+        f"choose one: --cell {min(cells)}",
+    )
+    raise UsageError(
+        "--cell", what, expected=f"one of {known}", got=source.cell or "none", way_out=way_out
+    )
 
 
-def _validate(flattened: Flattened, layout: RawLayout, chosen: dict[int, Row]) -> tuple[pa.Table, dict[int, str]]:
+def _validate(
+    flattened: Flattened, layout: RawLayout, chosen: dict[int, Row]
+) -> tuple[pa.Table, dict[int, str]]:
     """Return the records of one table that are right, and the reason of each row that is not."""
     lines = {
         "source_row": pa.array(chosen, pa.int64()),
-        "line": pa.array([record_of(flattened, layout.raw, row) for row in chosen.values()], pa.string()),
+        "line": pa.array(
+            [record_of(flattened, layout.raw, row) for row in chosen.values()], pa.string()
+        ),
     }
     # As the record it was joined from, a row is judged by the same checks as Google's own shards.
     ((rows, refused, _),) = validate([pa.table(lines)], layout, json_lines(layout))
@@ -182,11 +196,15 @@ def _without(rows: pa.Table, refused: dict[int, str]) -> pa.Table:
 def _first_of_each(rows: pa.Table, layout: RawLayout) -> pa.Table:
     """Return the first of each set of rows with equal columns, in order."""
     names = ", ".join(f'"{name}"' for name in layout.columns)
-    numbered = rows.select(layout.columns).append_column("n", pa.array(range(len(rows)), pa.int64()))
+    numbered = rows.select(layout.columns).append_column(
+        "n", pa.array(range(len(rows)), pa.int64())
+    )
     # By all columns, lists and NULLs too, and by the first place, so that the order of the file is kept.
     with without_bar(duckdb.connect(config={"threads": 1})) as connection:
         connection.register("numbered", numbered)
-        found = connection.sql(f"SELECT min(n) AS n FROM numbered GROUP BY {names} ORDER BY n").to_arrow_table()
+        found = connection.sql(
+            f"SELECT min(n) AS n FROM numbered GROUP BY {names} ORDER BY n"
+        ).to_arrow_table()
     return rows.take(found.column("n"))
 
 

@@ -101,7 +101,11 @@ def agree(place: Path, known: Identity, new: Identity, way_out: str) -> Identity
         ("capacity", _said(known.capacity), _said(new.capacity)),
     ):
         if ours != theirs:
-            other, expected, got = f"the store holds another {what}", ours or "none", theirs or "none"
+            other, expected, got = (
+                f"the store holds another {what}",
+                ours or "none",
+                theirs or "none",
+            )
             raise StoreError(str(place), other, expected=expected, got=got, way_out=way_out)
     return replace(known, cell=cell)
 

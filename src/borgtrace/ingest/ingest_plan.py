@@ -116,11 +116,15 @@ def require_disk(planned: IngestPlan, store: Path) -> None:
         With both numbers.
     """
     # What is there, of the store and waiting for it, is written once more beside itself.
-    needed = planned.disk_needed + sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
+    needed = planned.disk_needed + sum(
+        path.stat().st_size for path in store.rglob("*") if path.is_file()
+    )
     if planned.disk_free is not None and needed > planned.disk_free:
         expected, got = f"about {needed / 1e9:.1f} GB", f"{planned.disk_free / 1e9:.1f} GB"
         way_out = "free some, or ingest the trace part by part with --stage-only"
-        raise StoreError(str(store), "not enough free disk", expected=expected, got=got, way_out=way_out)
+        raise StoreError(
+            str(store), "not enough free disk", expected=expected, got=got, way_out=way_out
+        )
 
 
 def _table_plan(name: str, sources: list[Source]) -> TablePlan:
@@ -130,14 +134,21 @@ def _table_plan(name: str, sources: list[Source]) -> TablePlan:
         name,
         len(sources),
         sum(source.size for source in sources),
-        describe_numbers((s.part for s in sources), next((s.parts for s in sources if s.parts), None)) + beside,
+        describe_numbers(
+            (s.part for s in sources), next((s.parts for s in sources if s.parts), None)
+        )
+        + beside,
         _columns(sources[0]),
     )
 
 
 def _sample(sources: Sequence[Source]) -> tuple[float, dict[str, float]]:
     """Decompress the beginning of the largest file: seconds to stage a byte of gzip, and lines in one of its table."""
-    packed = [one for one in sources if one.is_gzip and one.format in _STAGING and one.size >= _SMALLEST_SAMPLE]
+    packed = [
+        one
+        for one in sources
+        if one.is_gzip and one.format in _STAGING and one.size >= _SMALLEST_SAMPLE
+    ]
     # A file that cannot be read is for the ingest to name.
     with suppress(OSError, ValueError, *DAMAGE):
         largest = max(packed, key=lambda one: one.size)
@@ -156,7 +167,11 @@ def _columns(source: Source) -> tuple[str, ...]:
     if raw is None:
         return ()
     filled = [field.column for field in raw.fields]
-    return tuple(filled if raw.is_positional else (name for name in row_of(raw.table).names if name in filled))
+    return tuple(
+        filled
+        if raw.is_positional
+        else (name for name in row_of(raw.table).names if name in filled)
+    )
 
 
 def _gzip_size(source: Source) -> float:

@@ -85,7 +85,9 @@ def ingest(
     target, here = place(store), built_at(store)
     # A bucket is all that workers of Spark share, and here they stand in folders of their own.
     staging = target / "staging" if options.spark and isinstance(target, RemotePath) else None
-    result = _ingest_here(sources, Layout(here.absolute() if options.spark else here, staging), options, progress)
+    result = _ingest_here(
+        sources, Layout(here.absolute() if options.spark else here, staging), options, progress
+    )
     # Only staged: it goes there when it is sorted.
     if isinstance(target, RemotePath) and result.manifest is not None:
         upload(here, target)
@@ -104,7 +106,9 @@ def _ingest_here(
     parse_capacity(options.capacity)
     found = Found(Discovery())
     if sources:
-        places = [place(source).absolute() if options.spark else place(source) for source in sources]
+        places = [
+            place(source).absolute() if options.spark else place(source) for source in sources
+        ]
         found = find(places, options.cell, options.dialect)
     is_new = not layout.root.exists()
     try:
@@ -118,7 +122,9 @@ def _ingest_here(
         raise
 
 
-def _ingest_or_leave_nothing(found: Found, layout: Layout, options: IngestOptions, progress: Progress) -> IngestResult:
+def _ingest_or_leave_nothing(
+    found: Found, layout: Layout, options: IngestOptions, progress: Progress
+) -> IngestResult:
     try:
         return _ingest(found, layout, options, progress)
     except OSError as error:
@@ -143,7 +149,10 @@ def built_at(store: str | Path) -> Path:
     if not isinstance(target, RemotePath):
         return target
     if (target / "manifest.json").exists():
-        expected, way_out = "a place without one", "name another place, or add to a store of this machine"
+        expected, way_out = (
+            "a place without one",
+            "name another place, or add to a store of this machine",
+        )
         raise UsageError(str(target), "holds a store", expected=expected, way_out=way_out)
     return user_cache() / "unpublished" / source_key(str(target))
 
@@ -153,7 +162,9 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _ingest(given: Found, layout: Layout, options: IngestOptions, progress: Progress) -> IngestResult:
+def _ingest(
+    given: Found, layout: Layout, options: IngestOptions, progress: Progress
+) -> IngestResult:
     found = given.discovery
     jobs = options.jobs or available_cores()
     # Before the manifest is read: a swap that was cut off may still have to put it there.
@@ -163,12 +174,16 @@ def _ingest(given: Found, layout: Layout, options: IngestOptions, progress: Prog
         remove(layout.staging)
     held = _held(layout)
     identity = identify(found, held, layout, given.declaration, parse_capacity(options.capacity))
-    pending = find_pending(found.sources, held.sources if held else (), layout.staging, replace=options.replace)
+    pending = find_pending(
+        found.sources, held.sources if held else (), layout.staging, replace=options.replace
+    )
     if pending.new:
         # Before the first part: a later run with no sources learns from it whose rows are staged.
         identity.write(layout)
         # What tasks make in a bucket takes no disk here; converted formats are built here all the same.
-        made_here = dialect(identity.generation).conversion or not isinstance(layout.staging, RemotePath)
+        made_here = dialect(identity.generation).conversion or not isinstance(
+            layout.staging, RemotePath
+        )
         where = layout.root if made_here else layout.staging
         require_disk(plan(Discovery(list(pending.new)), where, jobs), layout.root)
     staged, faults = _stage(pending, layout, options.spark or jobs, progress)
@@ -199,7 +214,9 @@ def _ingest(given: Found, layout: Layout, options: IngestOptions, progress: Prog
     return IngestResult(tuple(staged), len(pending.known), tuple(faults), manifest)
 
 
-def _build(layout: Layout, inputs: Inputs, options: IngestOptions, jobs: int, progress: Progress) -> Manifest:
+def _build(
+    layout: Layout, inputs: Inputs, options: IngestOptions, jobs: int, progress: Progress
+) -> Manifest:
     try:
         return build(layout, inputs, options.memory, jobs, progress, options.spark)
     except UsageError:
@@ -231,7 +248,10 @@ def _clear(layout: Layout) -> None:
         layout.discarded.mkdir(exist_ok=True)
         # The manifest first: where it went tells a run that finds the rest that all of it is to go.  Staged parts last:
         # as long as they are there the folder is that of a store.
-        for path in sorted(layout.root.iterdir(), key=lambda path: (path != layout.manifest, path == layout.staging)):
+        for path in sorted(
+            layout.root.iterdir(),
+            key=lambda path: (path != layout.manifest, path == layout.staging),
+        ):
             # This process holds the lock.
             if path not in (layout.lock, layout.discarded):
                 path.rename(layout.discarded / path.name)
@@ -245,12 +265,16 @@ def _is_being_cleared(layout: Layout) -> bool:
 def _held(layout: Layout) -> Manifest | None:
     if layout.manifest.exists():
         # Of a store that was made in a bucket only the manifest is here: its files are there already.
-        return (read_manifest if isinstance(layout.staging, RemotePath) else read_intact)(layout.root)
+        return (read_manifest if isinstance(layout.staging, RemotePath) else read_intact)(
+            layout.root
+        )
     others = [path for path in layout.root.iterdir() if path not in (layout.lock, layout.staging)]
     if others:
         what, expected = "the folder holds something else", "an empty folder or a store"
         way_out = "choose another folder for --store"
-        raise StoreError(str(layout.root), what, expected=expected, got=others[0].name, way_out=way_out)
+        raise StoreError(
+            str(layout.root), what, expected=expected, got=others[0].name, way_out=way_out
+        )
     return None
 
 
@@ -276,4 +300,10 @@ def _be_strict(manifest: Manifest, layout: Layout) -> None:
     refused = sum(entry.quarantined for entry in manifest.sources)
     if refused:
         way_out = f"look at them: {layout.quarantine}, or omit --strict"
-        raise QualityError(str(layout.root), "rows were refused", expected="none", got=f"{refused}", way_out=way_out)
+        raise QualityError(
+            str(layout.root),
+            "rows were refused",
+            expected="none",
+            got=f"{refused}",
+            way_out=way_out,
+        )

@@ -25,7 +25,10 @@ Kept = Mapping[Layout, Sequence[SourceEntry]]
 
 
 def merge(
-    stores: Sequence[str | Path], out: str | Path, memory: str = "4GB", progress: Progress | None = None
+    stores: Sequence[str | Path],
+    out: str | Path,
+    memory: str = "4GB",
+    progress: Progress | None = None,
 ) -> Manifest:
     """Make one store of several of the same cell.
 
@@ -58,25 +61,38 @@ def merge(
     All rows are sorted once more: about what an ingest takes after staging.
     """
     if len(stores) < 2:
-        raise UsageError("STORE…", "nothing to merge", expected="two stores or more, then OUT", got=str(len(stores)))
+        raise UsageError(
+            "STORE…",
+            "nothing to merge",
+            expected="two stores or more, then OUT",
+            got=str(len(stores)),
+        )
     held = {Layout(root): read_intact(root) for root in map(place, stores)}
     identity, kept = _agreed(held), _kept(held)
-    entries = tuple(sorted((entry for part in kept.values() for entry in part), key=lambda entry: entry.name))
+    entries = tuple(
+        sorted((entry for part in kept.values() for entry in part), key=lambda entry: entry.name)
+    )
     first, report = next(iter(held.values())), progress or Progress()
     with new_store(out, memory, None) as (connection, work):
         for layout, manifest in held.items():
             check_unchanged(layout, manifest, [layout.root / name for name in manifest.files])
             _copy_refused(layout, kept[layout], Layout(work))
-        report.begin("merge", sum(entry.stored + sum(entry.also.values()) for entry in entries), "rows")
+        report.begin(
+            "merge", sum(entry.stored + sum(entry.also.values()) for entry in entries), "rows"
+        )
         told, files = partial(report.advance, "merge"), {}
         for name, table in TRACE_TABLES.items():
             relation = _relation(table, held, kept, number_parts(entries))
-            files[name] = cluster(connection, table, relation, work / name, told) if relation else []
+            files[name] = (
+                cluster(connection, table, relation, work / name, told) if relation else []
+            )
         conserve(place(out), entries, {name: count_rows(paths) for name, paths in files.items()})
         facts = finish(connection, files, first.dialect, work, report)
         notes = tuple(dict.fromkeys(note for manifest in held.values() for note in manifest.notes))
         zone = first.dialect.time_zone(identity.cell)
-        merged = replace(first, cell=identity.cell, time_zone=zone, sources=entries, notes=notes, **facts)
+        merged = replace(
+            first, cell=identity.cell, time_zone=zone, sources=entries, notes=notes, **facts
+        )
         merged.write(Layout(work).manifest)
     return merged
 
@@ -86,11 +102,16 @@ def _agreed(held: Stores) -> Identity:
     found = identity_of(next(iter(held.values())))
     for layout, manifest in held.items():
         if not manifest.sources or manifest.dialect.conversion:
-            what, way_out = "cannot be merged", "merge the whole stores; ingest own data from all of its files at once"
+            what, way_out = (
+                "cannot be merged",
+                "merge the whole stores; ingest own data from all of its files at once",
+            )
             expected = "a store of whole files in a format of Google's"
             raise StoreError(str(layout.root), what, expected=expected, way_out=way_out)
         # A store of loose files does not know its cell; another may.
-        found = agree(layout.root, found, identity_of(manifest), "merge stores of one cell of one trace")
+        found = agree(
+            layout.root, found, identity_of(manifest), "merge stores of one cell of one trace"
+        )
     return found
 
 
@@ -102,9 +123,18 @@ def _kept(held: Stores) -> Kept:
     for layout, manifest in held.items():
         for name, digest in ((entry.name, entry.sha256) for entry in manifest.sources):
             if known.setdefault(name, digest) != digest:
-                what, expected = f"another file {name} than in a store before", f"sha256 {known[name][:12]}…"
+                what, expected = (
+                    f"another file {name} than in a store before",
+                    f"sha256 {known[name][:12]}…",
+                )
                 way_out = "ingest the raw files together: their folders then tell them apart"
-                raise StoreError(str(layout.root), what, expected=expected, got=f"{digest[:12]}…", way_out=way_out)
+                raise StoreError(
+                    str(layout.root),
+                    what,
+                    expected=expected,
+                    got=f"{digest[:12]}…",
+                    way_out=way_out,
+                )
         found[layout] = [entry for entry in manifest.sources if _file(entry) not in files]
         files |= set(map(_file, found[layout]))
     return found
@@ -129,5 +159,7 @@ def _relation(table: Table, held: Stores, kept: Kept, numbers: Mapping[str, int]
     for layout, manifest in held.items():
         if paths := layout.here(table.name):
             now = {entry.name: numbers[entry.name] for entry in kept[layout]}
-            found.append(present_relation(table, paths, moved_parts(table.name, manifest.sources, now)))
+            found.append(
+                present_relation(table, paths, moved_parts(table.name, manifest.sources, now))
+            )
     return " UNION ALL ".join(found)

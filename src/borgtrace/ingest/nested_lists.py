@@ -27,7 +27,11 @@ def unnest(rows: pa.Table, inner: RawLayout) -> pa.Table:
     flat, owner = pc.list_flatten(lists), pc.list_parent_indices(lists)
     items = pa.table({field.name: pc.struct_field(flat, field.raw.name) for field in inner.fields})
     # Columns of the event that its items share: ids and time.  An item's own columns win.
-    own = [name for name in inner.table.names if name in rows.column_names and name not in items.column_names]
+    own = [
+        name
+        for name in inner.table.names
+        if name in rows.column_names and name not in items.column_names
+    ]
     table = rows.select(own).take(owner)
     for name, column in zip(inner.columns, canonical_chunk(inner, items).columns, strict=True):
         table = table.append_column(name, column)

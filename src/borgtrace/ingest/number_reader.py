@@ -11,7 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from borgtrace.ingest._number_parser import DECIMAL, DOUBTFUL_LIMIT, FLAG, INTEGER, UNKNOWN, parse_numbers
+from borgtrace.ingest._number_parser import (
+    DECIMAL,
+    DOUBTFUL_LIMIT,
+    FLAG,
+    INTEGER,
+    UNKNOWN,
+    parse_numbers,
+)
 from borgtrace.kernels.arrays import Bytes
 
 BLOCK_SIZE = 1 << 22
@@ -19,7 +26,13 @@ ROWS_PER_CHUNK = 5 << 19
 """As many as are sorted together (`borgtrace.ingest.staged.LARGEST_RUN`): the columns of one chunk are not copied."""
 UNSIGNED = b"unsigned"
 """Metadata of chunks whose numbers are finite and not negative by their making: no check has to look for that."""
-_KINDS = {pa.uint64(): INTEGER, pa.int64(): INTEGER, pa.int32(): INTEGER, pa.float32(): DECIMAL, pa.bool_(): FLAG}
+_KINDS = {
+    pa.uint64(): INTEGER,
+    pa.int64(): INTEGER,
+    pa.int32(): INTEGER,
+    pa.float32(): DECIMAL,
+    pa.bool_(): FLAG,
+}
 
 
 class NotPlainNumbers(Exception):  # noqa: N818 - a signal to take the general reader
@@ -75,7 +88,9 @@ class _Target:
         self._kinds = np.array([_KINDS[kind] for kind in types.values()], np.uint8)
         # Integers and decimals are held apart, each in one array: a column's slot is its number among its own kind.
         self._is_decimal = self._kinds == DECIMAL
-        places = np.where(self._is_decimal, self._is_decimal.cumsum(), (~self._is_decimal).cumsum()) - 1
+        places = (
+            np.where(self._is_decimal, self._is_decimal.cumsum(), (~self._is_decimal).cumsum()) - 1
+        )
         self._slots = places.astype(np.uint8)
         self._doubtful = np.empty((DOUBTFUL_LIMIT, 4), np.int64)
         self._begin()
@@ -110,7 +125,9 @@ class _Target:
         return table
 
     def _array(self, field: int, kind: pa.DataType) -> pa.Array:
-        values = (self._decimals if self._kinds[field] == DECIMAL else self._integers)[self._slots[field], : self.rows]
+        values = (self._decimals if self._kinds[field] == DECIMAL else self._integers)[
+            self._slots[field], : self.rows
+        ]
         bitmap = self._valid[field, : (self.rows + 7) // 8]
         is_known = np.unpackbits(bitmap, count=self.rows, bitorder="little").astype(bool)
         # What lies under a missing value is undefined and must not be judged.
@@ -121,4 +138,6 @@ class _Target:
         else:
             data = pa.py_buffer(values.astype(np.int32) if kind == pa.int32() else values)
         missing = self.rows - int(is_known.sum())
-        return pa.Array.from_buffers(kind, self.rows, [pa.py_buffer(bitmap) if missing else None, data], missing)
+        return pa.Array.from_buffers(
+            kind, self.rows, [pa.py_buffer(bitmap) if missing else None, data], missing
+        )

@@ -28,7 +28,9 @@ class Found:
     guesses: tuple[str, ...] = field(default=())
 
 
-def find(places: Sequence[Path], cell: str = "", format: str = "", *, may_guess: bool = True) -> Found:
+def find(
+    places: Sequence[Path], cell: str = "", format: str = "", *, may_guess: bool = True
+) -> Found:
     """Find raw files: of a known format, of one that a file declares, or (own data) of one that is guessed.
 
     Parameters
@@ -86,7 +88,9 @@ def read_declaration(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         way_out = "write a first draft: borgtrace dialect sniff FILE > own.toml"
-        raise SourceError(str(path), os.strerror(error.errno or errno.EIO).lower(), way_out=way_out) from error
+        raise SourceError(
+            str(path), os.strerror(error.errno or errno.EIO).lower(), way_out=way_out
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SourceError(str(path), f"not TOML ({error})", way_out="mend the line") from error
 
@@ -121,6 +125,8 @@ def parse_capacity(text: str) -> tuple[float | None, float | None]:
         factor = 1.0 if resource == "cores" else MEMORY.get(match[2] if match else "", (0.0, ""))[0]
         amount = float(match[1]) * factor if match else 0.0
         if amount <= 0 or resource in found:
-            raise UsageError("--capacity", "not the size of a machine", expected="such as 8cores,32GiB", got=text)
+            raise UsageError(
+                "--capacity", "not the size of a machine", expected="such as 8cores,32GiB", got=text
+            )
         found[resource] = amount
     return found.get("cores"), found.get("bytes")

@@ -45,7 +45,11 @@ def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
 def _records(path: Path, layout: RawLayout) -> str:
     """SQL of the records of a file, whose instants become numbers of the unit in which the format has them."""
     units = {field.raw.name: field.raw.scale for field in layout.fields if field.is_scaled}
-    stamps = [field.name for field in pq.read_schema(path) if pa.types.is_timestamp(field.type) and field.name in units]
+    stamps = [
+        field.name
+        for field in pq.read_schema(path)
+        if pa.types.is_timestamp(field.type) and field.name in units
+    ]
     numbers = ", ".join(f'epoch_us("{name}") / {units[name]} AS "{name}"' for name in stamps)
     return f"(SELECT *{f' REPLACE ({numbers})' if stamps else ''} FROM {files_sql([path])})"
 
@@ -55,7 +59,10 @@ def _is_odd(schema: pa.Schema, layout: RawLayout) -> bool:
     known = raw_schema(layout.raw)
     return any(
         field.name not in known.names
-        or (pa.types.is_struct(field.type) and not set(field.type.names) <= set(known.field(field.name).type.names))
+        or (
+            pa.types.is_struct(field.type)
+            and not set(field.type.names) <= set(known.field(field.name).type.names)
+        )
         for field in schema
     )
 
@@ -69,7 +76,10 @@ def parquet_blocks(source: Source) -> Iterator[pa.Table]:
         Where its pages are damaged.
     """
     done = 0
-    with plain_file(source) as path, without_bar(duckdb.connect(config={"threads": 1})) as connection:
+    with (
+        plain_file(source) as path,
+        without_bar(duckdb.connect(config={"threads": 1})) as connection,
+    ):
         # As JSON, since the validating reader takes texts apart, and the quarantine keeps what a person can read.
         query = f"SELECT to_json(r)::VARCHAR AS line FROM {_records(path, layout_of(source))} AS r"
         try:
@@ -79,4 +89,6 @@ def parquet_blocks(source: Source) -> Iterator[pa.Table]:
                 yield pa.table({"source_row": numbers, "line": batch.column("line")})
         # Its footer was read when it was recognized: what cannot be read now are its pages.
         except (duckdb.Error, OSError) as error:
-            raise SourceError(str(source.path), "damaged Parquet file", way_out="fetch it again") from error
+            raise SourceError(
+                str(source.path), "damaged Parquet file", way_out="fetch it again"
+            ) from error

@@ -24,7 +24,9 @@ class Pending:
     known: tuple[Source, ...]
 
 
-def find_pending(sources: Sequence[Source], ledger: Iterable[SourceEntry], staging: Path, *, replace: bool) -> Pending:
+def find_pending(
+    sources: Sequence[Source], ledger: Iterable[SourceEntry], staging: Path, *, replace: bool
+) -> Pending:
     """Compare sources with what the store and the staging area hold, by content and name.
 
     By content first: which folder tells a source apart depends on the files that were given with it.
@@ -49,7 +51,10 @@ def find_pending(sources: Sequence[Source], ledger: Iterable[SourceEntry], stagi
     # What is staged comes first: it is newer than what the store holds under that name.
     for entry in {entry.name: entry for entry in (*ledger, *staged_entries(staging))}.values():
         held[_alone(entry)].append(entry)
-    same = {one.path: next((entry for entry in held[_alone(one)] if _is_same(one, entry)), None) for one in sources}
+    same = {
+        one.path: next((entry for entry in held[_alone(one)] if _is_same(one, entry)), None)
+        for one in sources
+    }
     taken = {entry.name for entry in same.values() if entry}
     new: dict[str, list[Source]] = defaultdict(list)
     for source in (one for one in sources if not same[one.path]):
@@ -79,7 +84,9 @@ def _in_folder(source: Source, entries: Sequence[SourceEntry], taken: Collection
     """Name the folder of a source: that of the entry which it is another version of, else one that no entry has."""
     folders = [folder_of(entry.name) for entry in entries if entry.name not in taken]
     # Not told apart, it is the one of that name, also where another file has that one's content.
-    folders += [folder_of(entry.name) for entry in entries if folder_of(entry.name) == source.folder]
+    folders += [
+        folder_of(entry.name) for entry in entries if folder_of(entry.name) == source.folder
+    ]
     fitting = [folder for folder in folders if source.is_in(folder)]
     if fitting:
         return dataclasses.replace(source, folder=max(fitting, key=len))
@@ -91,14 +98,18 @@ def _in_folder(source: Source, entries: Sequence[SourceEntry], taken: Collection
 
 def staged_entries(staging: Path) -> list[SourceEntry]:
     """Return the ledger entries of all staged sources, by name."""
-    return sorted((read_entry(path) for path in (staging / "ledger").glob("*.json")), key=lambda e: e.name)
+    return sorted(
+        (read_entry(path) for path in (staging / "ledger").glob("*.json")), key=lambda e: e.name
+    )
 
 
 def _is_same(source: Source, entry: SourceEntry) -> bool:
     # The size first: it costs nothing, and most changed files differ in it.
     if source.size != entry.size:
         return False
-    return bool(source.version and source.version == entry.version) or _digest(source) == entry.sha256
+    return (
+        bool(source.version and source.version == entry.version) or _digest(source) == entry.sha256
+    )
 
 
 def _digest(source: Source) -> str:
@@ -113,7 +124,10 @@ def _same_part_twice(first: Source, second: Source) -> SourceError:
 
 
 def _changed(source: Source, entry: SourceEntry) -> SourceError:
-    what, expected = "the source has changed since it was ingested", f"{entry.size} bytes, sha256 {entry.sha256[:12]}…"
+    what, expected = (
+        "the source has changed since it was ingested",
+        f"{entry.size} bytes, sha256 {entry.sha256[:12]}…",
+    )
     got, way_out = f"{source.size} bytes of other content", "accept the new content with --replace"
     if not folder_of(entry.name):
         way_out = f"if it is another part, name the folder above both; else {way_out}"

@@ -31,7 +31,12 @@ def metric_of(path: Path, answer: bytes, dialect: Dialect) -> str:
     named = next((name for name in dialect.tables if f'"__name__":"{name}"' in text), None)
     if named is None:
         if b'"error"' in answer:
-            raise SourceError(str(path), "Prometheus answered with an error", got=_error(answer), way_out="query again")
+            raise SourceError(
+                str(path),
+                "Prometheus answered with an error",
+                got=_error(answer),
+                way_out="query again",
+            )
         raise SourceError(str(path), "no known metric", way_out=_QUERY + ", ".join(dialect.tables))
     return named
 
@@ -56,11 +61,15 @@ def sample_blocks(source: Source) -> Iterator[pa.Table]:
             series = json.load(stream)["data"]["result"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             way_out = "query again, and keep the whole answer"
-            raise SourceError(str(source.path), "not an answer to a range query", way_out=way_out) from error
+            raise SourceError(
+                str(source.path), "not an answer to a range query", way_out=way_out
+            ) from error
     lines = (line for one in series for line in _lines(source.table, one))
     for first in count(0, ROWS_PER_BLOCK):
         block = list(islice(lines, ROWS_PER_BLOCK))
-        yield pa.table({"source_row": pa.array(range(first, first + len(block)), pa.int64()), "line": block})
+        yield pa.table(
+            {"source_row": pa.array(range(first, first + len(block)), pa.int64()), "line": block}
+        )
         if len(block) < ROWS_PER_BLOCK:
             return
 
@@ -68,11 +77,15 @@ def sample_blocks(source: Source) -> Iterator[pa.Table]:
 def _lines(table: str, series: Any) -> Iterator[str]:
     labels = dict(series["metric"])
     values = series["values"]
-    if labels.get("container") in _NO_CONTAINERS or (table.startswith("container_") and "container" not in labels):
+    if labels.get("container") in _NO_CONTAINERS or (
+        table.startswith("container_") and "container" not in labels
+    ):
         return
     row: dict[str, Any] = {"node": labels.get("node") or labels.get("instance")}
     if table != "kube_node_status_capacity":
-        row["task"] = "/".join(labels.get(name, "") for name in ("namespace", "pod", "container")).rstrip("/")
+        row["task"] = "/".join(
+            labels.get(name, "") for name in ("namespace", "pod", "container")
+        ).rstrip("/")
     if table.startswith("container_"):
         for time, value in values:
             yield json.dumps({**row, "time": time, "value": value})

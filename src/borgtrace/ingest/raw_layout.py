@@ -76,7 +76,11 @@ class Field:
     @property
     def has_default(self) -> bool:
         """Whether a value that is left out means the first code, or false (as protocol buffers do)."""
-        return not self.column.nullable and not self.is_mandatory and self.column.type in ("enum", "bool")
+        return (
+            not self.column.nullable
+            and not self.is_mandatory
+            and self.column.type in ("enum", "bool")
+        )
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,9 @@ def raw_layout(dialect: Dialect, name: str, order: Sequence[str] = ()) -> RawLay
 
 def _layout(dialect: Dialect, raw: RawTable, order: Sequence[str] = ()) -> RawLayout:
     table = row_of(raw.table)
-    places = {name: place for place, name in enumerate(order or (item.name for item in raw.fields), 1)}
+    places = {
+        name: place for place, name in enumerate(order or (item.name for item in raw.fields), 1)
+    }
     fields = [
         Field(item, table.column(item.column), dialect, places[item.name])
         for item in raw.fields

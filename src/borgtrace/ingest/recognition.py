@@ -34,7 +34,10 @@ _EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 201
 
 
 def classify(
-    path: Path, cell: str = "", orders: Mapping[str, tuple[str, ...]] | None = None, only: Dialect | None = None
+    path: Path,
+    cell: str = "",
+    orders: Mapping[str, tuple[str, ...]] | None = None,
+    only: Dialect | None = None,
 ) -> Source:
     """Tell what a raw file is.
 
@@ -60,20 +63,34 @@ def classify(
     if is_gzip:
         head = _inflate(path, head)
         if head[:2] == _GZIP_MAGIC:
-            raise SourceError(str(path), "gzip inside gzip", expected=_EXPECTED, way_out="unpack it once")
+            raise SourceError(
+                str(path), "gzip inside gzip", expected=_EXPECTED, way_out="unpack it once"
+            )
     is_zstd = head[:4] == _ZSTD_MAGIC
     if is_zstd:
-        with open_stream(Source(path, next(iter(DIALECTS.values())), "", "csv", is_zstd=True)) as stream:
+        with open_stream(
+            Source(path, next(iter(DIALECTS.values())), "", "csv", is_zstd=True)
+        ) as stream:
             head = stream.read(HEAD)
     head = head.removeprefix(BOM_UTF8)
     if head[:4] == _AVRO_MAGIC:
         way_out = "export it as one of these: bq extract --destination_format=NEWLINE_DELIMITED_JSON (or PARQUET)"
-        raise SourceError(str(path), "Avro is not read", expected="JSON lines or Parquet", way_out=way_out)
+        raise SourceError(
+            str(path), "Avro is not read", expected="JSON lines or Parquet", way_out=way_out
+        )
     if b"\r" in head and b"\n" not in head:
         got, way_out = "carriage returns alone", "convert it: tr '\\r' '\\n'"
-        raise SourceError(str(path), "lines end unlike any trace's", expected="line feeds", got=got, way_out=way_out)
+        raise SourceError(
+            str(path),
+            "lines end unlike any trace's",
+            expected="line feeds",
+            got=got,
+            way_out=way_out,
+        )
     if not head.strip():
-        raise SourceError(str(path), "the file is empty", expected=_EXPECTED, way_out="fetch it again")
+        raise SourceError(
+            str(path), "the file is empty", expected=_EXPECTED, way_out="fetch it again"
+        )
     dialects = (only,) if only else tuple(DIALECTS.values())
     found = _recognize(path, head, is_gzip, orders or {}, dialects)
     cell = _cell_of(path, found.dialect) or cell
@@ -89,15 +106,27 @@ def _open(path: Path) -> tuple[int, bytes, str]:
         # Asked before it is opened: to open a pipe is to wait for whoever writes to it.
         if not stat.S_ISREG(found.st_mode):
             way_out = "remove it, or name the file itself"
-            raise SourceError(str(path), "not a file", expected=_EXPECTED, got=_kind(found.st_mode), way_out=way_out)
+            raise SourceError(
+                str(path),
+                "not a file",
+                expected=_EXPECTED,
+                got=_kind(found.st_mode),
+                way_out=way_out,
+            )
         with path.open("rb") as file:
             return found.st_size, file.read(HEAD), ""
     except PermissionError as error:
-        raise SourceError(str(path), "permission denied", way_out="make the file readable") from error
+        raise SourceError(
+            str(path), "permission denied", way_out="make the file readable"
+        ) from error
     except FileNotFoundError as error:
-        raise SourceError(str(path), "a link to a file that is not there", way_out="remove it, or mend it") from error
+        raise SourceError(
+            str(path), "a link to a file that is not there", way_out="remove it, or mend it"
+        ) from error
     except OSError as error:  # a link to itself, a disk that fails
-        raise SourceError(str(path), f"cannot be read ({error.strerror})", way_out="remove it, or mend it") from error
+        raise SourceError(
+            str(path), f"cannot be read ({error.strerror})", way_out="remove it, or mend it"
+        ) from error
 
 
 def _kind(mode: int) -> str:
@@ -120,7 +149,11 @@ def _lines(head: bytes) -> list[str]:
 
 
 def _recognize(
-    path: Path, head: bytes, is_gzip: bool, orders: Mapping[str, tuple[str, ...]], dialects: Sequence[Dialect]
+    path: Path,
+    head: bytes,
+    is_gzip: bool,
+    orders: Mapping[str, tuple[str, ...]],
+    dialects: Sequence[Dialect],
 ) -> Source:
     if head[:4] == b"PAR1":
         return _by_names(path, "parquet", [_parquet_columns(path, is_gzip)], dialects)
@@ -165,7 +198,9 @@ def _header(line: str) -> list[str]:
 def _parquet_columns(path: Path, is_gzip: bool) -> list[str]:
     try:
         with path.open("rb") as file:
-            return list(pq.read_schema(io.BytesIO(gzip.decompress(file.read())) if is_gzip else file).names)
+            return list(
+                pq.read_schema(io.BytesIO(gzip.decompress(file.read())) if is_gzip else file).names
+            )
     except Exception as error:  # pyarrow raises OSError, ArrowInvalid … for damaged footers
         raise SourceError(str(path), "damaged Parquet file", way_out="fetch it again") from error
 
@@ -196,7 +231,9 @@ def _tables(
     ]
 
 
-def _by_names(path: Path, kind: Format, records: Sequence[Sequence[str]], dialects: Sequence[Dialect]) -> Source:
+def _by_names(
+    path: Path, kind: Format, records: Sequence[Sequence[str]], dialects: Sequence[Dialect]
+) -> Source:
     """Return the table that the first record which fits one can only belong to.
 
     Several tables may fit a record with few fields; the file's name then decides, if it can.
@@ -254,10 +291,14 @@ def _by_places(
         order = orders.get(raw.name, tuple(field.name for field in raw.fields))
         patterns = {order.index(field.name): field.pattern for field in raw.fields if field.pattern}
         if len(fields) in raw.field_counts and all(
-            re.fullmatch(pattern, fields[place]) for place, pattern in patterns.items() if place < len(fields)
+            re.fullmatch(pattern, fields[place])
+            for place, pattern in patterns.items()
+            if place < len(fields)
         ):
             width = next(width for width in widths if width in raw.field_counts)
-            fitting.append((len(patterns), Source(path, dialect, raw.name, "csv", order=order[:width])))
+            fitting.append(
+                (len(patterns), Source(path, dialect, raw.name, "csv", order=order[:width]))
+            )
     # The more fields have a pattern, the more the match says: six fields alone are those of two tables.
     return max(fitting, key=lambda found: found[0], default=(0, None))[1]
 
@@ -270,12 +311,19 @@ def _cell_of(path: Path, dialect: Dialect) -> str:
     # Not part of a longer word: ``clusterdata_2019_archive`` is not cell a.  A folder is called so by its whole name.
     bucket = f"{dialect.publication.bucket.format(cell=cell)}(?![a-z])"
     pattern = rf"{bucket}|/cell[-_=]{cell}(?=/)|[/._-]cell[-_=]{cell}(?=[._-][^/]*$)"
-    found = [match[match.lastindex or 0] for match in re.finditer(pattern, str(path.parent.resolve() / path.name))]
+    found = [
+        match[match.lastindex or 0]
+        for match in re.finditer(pattern, str(path.parent.resolve() / path.name))
+    ]
     return found[-1] if found else ""
 
 
 def _not_a_trace(path: Path, got: str) -> SourceError:
     shown = repr(got if len(got) <= 40 else got[:40] + "…")
     return SourceError(
-        str(path), "not part of a trace", expected=_EXPECTED, got=shown, way_out="remove it, or fetch it again"
+        str(path),
+        "not part of a trace",
+        expected=_EXPECTED,
+        got=shown,
+        way_out="remove it, or fetch it again",
     )

@@ -25,7 +25,10 @@ def record_types(layout: RawLayout) -> dict[str, str]:
     'STRUCT("cpus" FLOAT, "memory" FLOAT)'
     """
     # A flag as text: DuckDB itself takes any number, and some words, for one.
-    kinds = {f.raw.name: "VARCHAR" if f.column.type == "bool" or f.is_text else field_type(f) for f in layout.fields}
+    kinds = {
+        f.raw.name: "VARCHAR" if f.column.type == "bool" or f.is_text else field_type(f)
+        for f in layout.fields
+    }
     types: dict[str, str] = {}
     for name, parts in _roots(layout).items():
         # A field that fills no column is read as an amount: only whether it is there matters.
@@ -34,7 +37,9 @@ def record_types(layout: RawLayout) -> dict[str, str]:
     return types | {inner.raw.name: list_type(inner) for inner in layout.lists}
 
 
-def read_flat(relation: str, layout: RawLayout, present: Sequence[str] | None = None) -> Iterator[pa.Table]:
+def read_flat(
+    relation: str, layout: RawLayout, present: Sequence[str] | None = None
+) -> Iterator[pa.Table]:
     """Yield chunks of records: a column for each canonical column and list, and what `json_token_counts` asks.
 
     Parameters
@@ -54,7 +59,9 @@ def read_flat(relation: str, layout: RawLayout, present: Sequence[str] | None = 
     # One thread: there is a process for each core already.
     with without_bar(duckdb.connect(config={"threads": 1})) as connection:
         try:
-            for batch in connection.sql(_query(relation, layout, present)).to_arrow_reader(ROWS_PER_CHUNK):
+            for batch in connection.sql(_query(relation, layout, present)).to_arrow_reader(
+                ROWS_PER_CHUNK
+            ):
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch])
         except (duckdb.Error, OSError) as error:
@@ -66,7 +73,8 @@ def _query(relation: str, layout: RawLayout, present: Sequence[str] | None) -> s
     types = record_types(layout)
     known = [name for name in types if present is None or name in present]
     values = [
-        (field.raw.path, "VARCHAR" if field.is_text else field_type(field), field.name) for field in layout.fields
+        (field.raw.path, "VARCHAR" if field.is_text else field_type(field), field.name)
+        for field in layout.fields
     ]
     values += [((inner.raw.name,), types[inner.raw.name], inner.raw.name) for inner in layout.lists]
     # A shard of Parquet may lack a column that no row of it fills.
@@ -79,7 +87,9 @@ def _query(relation: str, layout: RawLayout, present: Sequence[str] | None) -> s
     unused = [item.path for item in layout.raw.fields if item.name not in filled]
     nested = [(name,) for name, inner in _roots(layout).items() if inner]
     parts += [
-        f'({_sql(path)} IS NOT NULL) AS "{PRESENT}{".".join(path)}"' for path in nested + unused if path[0] in known
+        f'({_sql(path)} IS NOT NULL) AS "{PRESENT}{".".join(path)}"'
+        for path in nested + unused
+        if path[0] in known
     ]
     return f"SELECT {', '.join(parts)} FROM {relation}"
 
@@ -108,26 +118,34 @@ def _roots(layout: RawLayout) -> dict[str, list[str]]:
 
 def json_lines(layout: RawLayout) -> LineFormat:
     """Return how a line of JSON is taken apart."""
-    paths = [item.path for item in layout.raw.fields] + [(inner.raw.name,) for inner in layout.lists]
+    paths = [item.path for item in layout.raw.fields] + [
+        (inner.raw.name,) for inner in layout.lists
+    ]
     line = "line"
     for other, name in layout.raw.spellings:
         line = f"""replace({line}, '"{other}"', '"{name}"')"""
     # In quotes: columns of own data may have names with blanks.
     listed = ", ".join(f"""'${"".join(f'."{name}"' for name in path)}'""" for path in paths)
-    return LineFormat(line_sql("json", listed=listed, fault=_fault(layout), is_odd=_is_odd(layout), json=line))
+    return LineFormat(
+        line_sql("json", listed=listed, fault=_fault(layout), is_odd=_is_odd(layout), json=line)
+    )
 
 
 def _fault(layout: RawLayout) -> str:
     """SQL for what is wrong with a record as a whole: not JSON, repeated keys, no record where one is due."""
     cases = ["WHEN doc IS NULL THEN 'unparsable_value'"]
     # No field accepts the mark, and a name with it is none that somebody gave.
-    cases.append(f"WHEN contains(line, '{NOT_UTF8}') AND ({_is_odd(layout)}) THEN 'unparsable_value'")
+    cases.append(
+        f"WHEN contains(line, '{NOT_UTF8}') AND ({_is_odd(layout)}) THEN 'unparsable_value'"
+    )
     if not layout.is_converted:
         cases.append(f"WHEN {_repeated('json_keys(doc)')} THEN 'wrong_column_count'")
     for name, inner in _roots(layout).items():
         if inner:
             keys = _repeated(f"json_keys(doc, '$.{name}')")
-            cases.append(f"WHEN json_type(doc, '$.{name}') NOT IN ('OBJECT', 'NULL') THEN 'unparsable_value'")
+            cases.append(
+                f"WHEN json_type(doc, '$.{name}') NOT IN ('OBJECT', 'NULL') THEN 'unparsable_value'"
+            )
             cases.append(f"WHEN {keys} THEN 'wrong_column_count'")
     for listed in layout.lists:
         items = f"json_extract(doc, '$.{listed.raw.name}[*]')"
@@ -142,10 +160,16 @@ def _fault(layout: RawLayout) -> str:
 def _is_odd(layout: RawLayout) -> str:
     """SQL for whether a record, or one inside it, has keys that its table does not have."""
     tests = [] if layout.is_converted else [_unknown("json_keys(doc)", layout.raw.names)]
-    tests += [_unknown(f"json_keys(doc, '$.{name}')", inner) for name, inner in _roots(layout).items() if inner]
+    tests += [
+        _unknown(f"json_keys(doc, '$.{name}')", inner)
+        for name, inner in _roots(layout).items()
+        if inner
+    ]
     for listed in layout.lists:
         keys = _unknown("json_keys(item)", listed.raw.names)
-        tests.append(f"len(list_filter(json_extract(doc, '$.{listed.raw.name}[*]'), lambda item: {keys})) > 0")
+        tests.append(
+            f"len(list_filter(json_extract(doc, '$.{listed.raw.name}[*]'), lambda item: {keys})) > 0"
+        )
     return " OR ".join(f"coalesce({test}, false)" for test in tests) or "false"
 
 

@@ -24,7 +24,9 @@ def put_together(connection: duckdb.DuckDBPyConnection) -> None:
             f"FROM {name} GROUP BY {', '.join(keys)}"
         )
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM whole_{name}")
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW task_rows AS {query_of('containers', first=FIRST_ROW)}")
+    connection.execute(
+        f"CREATE OR REPLACE TEMP VIEW task_rows AS {query_of('containers', first=FIRST_ROW)}"
+    )
 
 
 def usual_step(connection: duckdb.DuckDBPyConnection) -> int:

@@ -47,7 +47,9 @@ def read_schema_csv(path: Path) -> dict[str, tuple[str, ...]]:
 
 def _rows(path: Path) -> list[list[str]]:
     try:
-        return list(csv.reader(io.StringIO(path.read_bytes().decode("utf-8", "replace"), newline="")))
+        return list(
+            csv.reader(io.StringIO(path.read_bytes().decode("utf-8", "replace"), newline=""))
+        )
     # Whatever it is: it describes no field, and the message says which are missing.
     except csv.Error:
         return []

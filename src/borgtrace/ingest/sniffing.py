@@ -20,7 +20,9 @@ from borgtrace.schema.sql import literal
 from borgtrace.schema.time import write_time
 from borgtrace.storage.blocks import on_this_machine
 
-_NAMES: Mapping[str, Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("sniffing.toml").read_text("utf-8"))
+_NAMES: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_name("sniffing.toml").read_text("utf-8")
+)
 """Roles and units of columns, told by expressions of their names."""
 _EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"), (1e8, "s"))
 """Least number that is a time since 1970 in a unit: 10⁸ s after 1970 is 1973."""
@@ -43,7 +45,9 @@ class Draft:
 
     def text(self) -> str:
         """Return the draft as a file for ``--dialect``."""
-        lines = ["# A first draft: each guess is said beside it. Correct what is wrong, and fill in what is left open."]
+        lines = [
+            "# A first draft: each guess is said beside it. Correct what is wrong, and fill in what is left open."
+        ]
         for name, value in self.declaration.items():
             if not isinstance(value, Mapping):
                 lines.append(f"{name} = {json.dumps(value)}{self._comment(name)}")
@@ -59,7 +63,9 @@ class Draft:
 def _toml(value: Any) -> str:
     if not isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
-    inner = ", ".join(f"{name} = {json.dumps(each, ensure_ascii=False)}" for name, each in value.items())
+    inner = ", ".join(
+        f"{name} = {json.dumps(each, ensure_ascii=False)}" for name, each in value.items()
+    )
     return f"{{ {inner} }}"
 
 
@@ -81,7 +87,9 @@ def sniff(path: Path) -> Draft:
             connection.execute(f"CREATE VIEW raw AS SELECT * FROM {_reader(path)}")
             kinds = {row[0]: str(row[1]) for row in connection.execute("DESCRIBE raw").fetchall()}
         except duckdb.Error as error:
-            raise SourceError(str(path), f"not a table ({first_line(error)})", way_out="check the file") from error
+            raise SourceError(
+                str(path), f"not a table ({first_line(error)})", way_out="check the file"
+            ) from error
         roles = _roles(path, kinds)
         draft = Draft({"name": "own"})
         usage: dict[str, Any] = {"task": roles["task"]}
@@ -148,7 +156,9 @@ def _sniff_time(
     if kinds[column].startswith(("TIMESTAMP", "DATE", "VARCHAR")):
         usage["time"] = {"column": column, "unit": ISO, "zone": "UTC"}
         clock, scale = "epoch", f'epoch_us(TRY_CAST("{column}" AS TIMESTAMPTZ))'
-        draft.said["usage.time"] = f"column {column}: guessed that times which do not say their zone are UTC"
+        draft.said["usage.time"] = (
+            f"column {column}: guessed that times which do not say their zone are UTC"
+        )
     else:
         largest = float(_one(connection, f'SELECT max("{column}") FROM raw') or 0)
         unit = next((name for least, name in _EPOCHS if largest >= least), None)
@@ -156,7 +166,9 @@ def _sniff_time(
         unit = unit or "s"
         usage["time"] = {"column": column, "unit": unit}
         start = "1970" if clock == "epoch" else "the start of the trace"
-        draft.said["usage.time"] = f"column {column}: guessed from its size to be {unit} since {start}"
+        draft.said["usage.time"] = (
+            f"column {column}: guessed from its size to be {unit} since {start}"
+        )
         scale = f'"{column}" * {({"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6})[unit]!r}'
     draft.declaration["clock"] = clock
     if "end" in roles:
@@ -174,19 +186,30 @@ def _sniff_time(
             f"step {draft.declaration['step']}: guessed, the most common time between two rows of a task"
         )
         draft.declaration["label"] = "start"
-        draft.said["label"] = "label start: guessed, a row is about the step that begins at its time"
+        draft.said["label"] = (
+            "label start: guessed, a row is about the step that begins at its time"
+        )
 
 
-def _cpu(connection: duckdb.DuckDBPyConnection, roles: Mapping[str, str], draft: Draft) -> dict[str, Any]:
+def _cpu(
+    connection: duckdb.DuckDBPyConnection, roles: Mapping[str, str], draft: Draft
+) -> dict[str, Any]:
     column = roles["cpu"]
     if re.search(_COUNTERS, column.lower()):
-        draft.said["usage.cpu"] = f"column {column}: guessed from its name to be a counter of CPU seconds"
+        draft.said["usage.cpu"] = (
+            f"column {column}: guessed from its name to be a counter of CPU seconds"
+        )
         return {"column": column, "unit": "s", "kind": "counter"}
     kind, unit = _kind(column), _unit("cpu", column)
     task, order = f'"{roles["task"]}"', f'PARTITION BY "{roles["task"]}" ORDER BY "{roles["time"]}"'
     values = f'SELECT "{column}" AS x, {task} AS task, "{column}" < lag("{column}") OVER ({order}) AS falls FROM raw'
-    if _one(connection, f"SELECT count_if(falls) = 0 AND count(DISTINCT x) > 1 + count(DISTINCT task) FROM ({values})"):
-        draft.said["usage.cpu"] = f"column {column} never falls: add kind, counter (then with unit s) or average"
+    if _one(
+        connection,
+        f"SELECT count_if(falls) = 0 AND count(DISTINCT x) > 1 + count(DISTINCT task) FROM ({values})",
+    ):
+        draft.said["usage.cpu"] = (
+            f"column {column} never falls: add kind, counter (then with unit s) or average"
+        )
         return {"column": column, "unit": unit}
     if not unit:
         draft.said["usage.cpu"] = f"column {column}: add the unit, percent of what?"
@@ -208,7 +231,9 @@ def _unit(resource: str, column: str) -> str | None:
     return next((unit for mark, unit in marks.items() if re.search(mark, column.lower())), None)
 
 
-def _memory(connection: duckdb.DuckDBPyConnection, roles: Mapping[str, str], draft: Draft) -> dict[str, Any]:
+def _memory(
+    connection: duckdb.DuckDBPyConnection, roles: Mapping[str, str], draft: Draft
+) -> dict[str, Any]:
     column = roles["memory"]
     kind = _kind(column)
     unit = _unit("memory", column)

@@ -100,5 +100,8 @@ def _span(connection: duckdb.DuckDBPyConnection, table: Table) -> Sequence[int |
 
 def whole_span(facts: Sequence[FileFacts]) -> list[int]:
     """Return the first and the last time of a table from those of its files; nothing where either is missing."""
-    known = [[time for time in times if time is not None] for times in zip(*(one.span for one in facts), strict=True)]
+    known = [
+        [time for time in times if time is not None]
+        for times in zip(*(one.span for one in facts), strict=True)
+    ]
     return [min(known[0]), max(known[1])] if known and all(known) else []

@@ -59,7 +59,9 @@ class StagedWriter:
         if self._writer is None:
             self.columns = tuple(table.column_names)
             # lz4, for what is read once: half the cost of zstd, and as small here.
-            self._writer = parquet_writer(self.unfinished, table.schema, "lz4", write_statistics=["collection_id"])
+            self._writer = parquet_writer(
+                self.unfinished, table.schema, "lz4", write_statistics=["collection_id"]
+            )
         self._run.append(table)
         self.rows += table.num_rows
         largest = LARGEST_RUN if "collection_id" in self.key[:1] else UNSORTED_RUN
@@ -137,7 +139,10 @@ class StagedOutput:
     def __init__(self, paths: StagedPaths, layout: RawLayout) -> None:
         self.layout = layout
         self.rows = StagedWriter(paths.table(layout.table.name), layout.table.key)
-        self.lists = [(inner, StagedWriter(paths.table(inner.table.name), inner.table.key)) for inner in layout.lists]
+        self.lists = [
+            (inner, StagedWriter(paths.table(inner.table.name), inner.table.key))
+            for inner in layout.lists
+        ]
         self.quarantine = StagedWriter(paths.quarantine(layout.table.name))
         self._begin()
 
@@ -155,7 +160,9 @@ class StagedOutput:
         """Store canonical rows, with the items of their lists; rows without a number are numbered on."""
         if "source_row" not in rows.column_names:
             # Fast readers refuse nothing, so the number of rows before is the number of the row.
-            rows = rows.append_column("source_row", pa.array(np.arange(self.rows.rows, self.rows.rows + len(rows))))
+            rows = rows.append_column(
+                "source_row", pa.array(np.arange(self.rows.rows, self.rows.rows + len(rows)))
+            )
         self.counters += count_broken(self.layout.table, rows)
         self._count_order(rows)
         for inner, writer in self.lists:
@@ -196,7 +203,9 @@ class StagedOutput:
             writer.abandon() if fault else writer.finish()
 
 
-def make_entry(source: Source, output: StagedOutput, sha256: str, **more: int | dict[str, int]) -> SourceEntry:
+def make_entry(
+    source: Source, output: StagedOutput, sha256: str, **more: int | dict[str, int]
+) -> SourceEntry:
     """Make the ledger entry of a staged source; `more` replaces what a source with one row per row would say.
 
     Parameters

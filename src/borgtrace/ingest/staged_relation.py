@@ -34,7 +34,9 @@ def by_columns(numbers: Mapping[Path, int]) -> PartsByColumns:
     """Group staged files, with the source_part of each, by the names of their columns, which their footers say."""
     groups: dict[tuple[str, ...], list[StagedPart]] = {}
     for (path, number), footer in zip(numbers.items(), footers(numbers), strict=True):
-        groups.setdefault(tuple(footer.schema.to_arrow_schema().names), []).append(StagedPart(path, number))
+        groups.setdefault(tuple(footer.schema.to_arrow_schema().names), []).append(
+            StagedPart(path, number)
+        )
     return groups
 
 
@@ -52,17 +54,23 @@ def number_parts(entries: Sequence[SourceEntry]) -> dict[str, int]:
     numbers: dict[str, int] = {}
     for table in sorted({entry.raw_table for entry in entries}):
         mine = [entry for entry in entries if entry.raw_table == table]
-        named = sorted((entry.part, entry.sha256, entry.name) for entry in mine if entry.part is not None)
+        named = sorted(
+            (entry.part, entry.sha256, entry.name) for entry in mine if entry.part is not None
+        )
         parts: Sequence[int] = [part for part, *_ in named]
         if len(set(parts)) < len(parts):
             parts = range(len(parts))
         unnamed = sorted((entry.sha256, entry.name) for entry in mine if entry.part is None)
         numbers |= {name: part for (*_, name), part in zip(named, parts, strict=True)}
-        numbers |= {name: rank for rank, (_, name) in enumerate(unnamed, max(parts, default=-1) + 1)}
+        numbers |= {
+            name: rank for rank, (_, name) in enumerate(unnamed, max(parts, default=-1) + 1)
+        }
     return numbers
 
 
-def moved_parts(table: str, held: Sequence[SourceEntry], now: Mapping[str, int]) -> dict[int, int | None]:
+def moved_parts(
+    table: str, held: Sequence[SourceEntry], now: Mapping[str, int]
+) -> dict[int, int | None]:
     """Return what the source_part of each row of a store becomes, None where the row goes.
 
     Parameters
@@ -130,15 +138,22 @@ def show_parts(connection: duckdb.DuckDBPyConnection, parts: PartsByColumns) -> 
     import pyarrow.dataset as ds
 
     for names, found in parts.items():
-        if located := [(*part.path.located, part.part) for part in found if isinstance(part.path, RemotePath)]:
+        if located := [
+            (*part.path.located, part.part) for part in found if isinstance(part.path, RemotePath)
+        ]:
             system, kind = located[0][0], ds.ParquetFileFormat()
-            fragments = [kind.make_fragment(path, system, ds.field("part_number") == part) for _, path, part in located]
+            fragments = [
+                kind.make_fragment(path, system, ds.field("part_number") == part)
+                for _, path, part in located
+            ]
             schema = fragments[0].physical_schema.append(pa.field("part_number", pa.int32()))
             rows = ds.FileSystemDataset(fragments, schema, kind, system)
             connection.from_arrow(rows).create_view(" ".join(names), replace=True)
 
 
-def present_relation(table: Table, paths: Sequence[Path], renumbered: Mapping[int, int | None]) -> str:
+def present_relation(
+    table: Table, paths: Sequence[Path], renumbered: Mapping[int, int | None]
+) -> str:
     """Return SQL yielding the rows a store holds already, with source_part as it is now numbered, or without (None).
 
     Parameters
@@ -151,7 +166,13 @@ def present_relation(table: Table, paths: Sequence[Path], renumbered: Mapping[in
         By present source_part: the new number, or None where the rows are not kept.
     """
     # Only ranks move, when a file without a number in its name comes in between.
-    changed = " ".join(f"WHEN {old} THEN {new}" for old, new in sorted(renumbered.items()) if new not in (old, None))
+    changed = " ".join(
+        f"WHEN {old} THEN {new}"
+        for old, new in sorted(renumbered.items())
+        if new not in (old, None)
+    )
     part = f"CASE source_part {changed} ELSE source_part END" if changed else "source_part"
     gone = ", ".join(str(old) for old, new in renumbered.items() if new is None)
-    return select_sql(table, paths, {"source_part": part}) + (f" WHERE source_part NOT IN ({gone})" if gone else "")
+    return select_sql(table, paths, {"source_part": part}) + (
+        f" WHERE source_part NOT IN ({gone})" if gone else ""
+    )

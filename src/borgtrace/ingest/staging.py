@@ -28,7 +28,14 @@ from borgtrace.ingest.range_queries import sample_blocks
 from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout, layout_of
 from borgtrace.ingest.records import json_lines
 from borgtrace.ingest.sources import Format, Source
-from borgtrace.ingest.staged import STAGED_TABLES, StagedOutput, StagedPaths, make_entry, read_entry, write_entry
+from borgtrace.ingest.staged import (
+    STAGED_TABLES,
+    StagedOutput,
+    StagedPaths,
+    make_entry,
+    read_entry,
+    write_entry,
+)
 from borgtrace.ingest.validating_reader import LineFormat, line_blocks, validate
 from borgtrace.storage import RemotePath, uploading
 from borgtrace.storage.blocks import fetched
@@ -98,7 +105,9 @@ def _stage(source: Source, paths: StagedPaths) -> SourceEntry:
     sha256 = file_digest(source.here)
     with StagedOutput(paths, layout) as output:
         if not _read_fast(source, container, output):
-            for rows, refused, n_odd in validate(container.blocks(source), layout, container.lines(layout)):
+            for rows, refused, n_odd in validate(
+                container.blocks(source), layout, container.lines(layout)
+            ):
                 output.write(rows)
                 output.counters["unknown_field"] += n_odd
                 output.refuse(refused)
@@ -132,7 +141,9 @@ DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 Outcome = SourceEntry | SourceError
 
 
-def stage_all(sources: Sequence[Source], staging: Path, jobs: int | SparkTasks) -> Iterator[tuple[Source, Outcome]]:
+def stage_all(
+    sources: Sequence[Source], staging: Path, jobs: int | SparkTasks
+) -> Iterator[tuple[Source, Outcome]]:
     """Stage files and yield each, as it is done, with its ledger entry or the error that names it.
 
     Parameters
@@ -153,8 +164,13 @@ def stage_all(sources: Sequence[Source], staging: Path, jobs: int | SparkTasks) 
     """
     attempt = partial(_attempt, staging=staging)
     if isinstance(jobs, SparkTasks):
-        for source, outcome in jobs.map(attempt, sorted(sources, key=lambda one: -one.size), ordered=False):
-            if isinstance(outcome, SourceEntry) and not StagedPaths.of(staging, source.name).entry.exists():
+        for source, outcome in jobs.map(
+            attempt, sorted(sources, key=lambda one: -one.size), ordered=False
+        ):
+            if (
+                isinstance(outcome, SourceEntry)
+                and not StagedPaths.of(staging, source.name).entry.exists()
+            ):
                 what = "what the workers staged is not there"
                 way_out = "put the store in a bucket, or on a disk that all of them share"
                 raise EngineError(str(staging), what, way_out=way_out)
@@ -187,11 +203,15 @@ def _attempt(source: Source, staging: Path) -> tuple[Source, Outcome]:
         return source, SourceError(str(source.path), f"cannot be read ({error.strerror or error})")
     # What a library says of bytes that none of the readers foresaw.
     except (duckdb.Error, pa.ArrowException, csv.Error, RecursionError) as error:
-        return source, SourceError(str(source.path), f"cannot be read ({first_line(error)})", way_out="fetch it again")
+        return source, SourceError(
+            str(source.path), f"cannot be read ({first_line(error)})", way_out="fetch it again"
+        )
 
 
 def disk_full(store: Path) -> BorgtraceError:
     """Return the error for a full disk."""
     return StoreError(
-        str(store), "the disk is full", way_out="free some disk and run the same command again: staged files are kept"
+        str(store),
+        "the disk is full",
+        way_out="free some disk and run the same command again: staged files are kept",
     )

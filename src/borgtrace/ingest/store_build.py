@@ -17,7 +17,13 @@ from borgtrace.ingest.converted_build import convert, refuse_addition
 from borgtrace.ingest.identity import Identity
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths
-from borgtrace.ingest.staged_relation import by_columns, moved_parts, number_parts, present_relation, staged_relation
+from borgtrace.ingest.staged_relation import (
+    by_columns,
+    moved_parts,
+    number_parts,
+    present_relation,
+    staged_relation,
+)
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, dialect
 from borgtrace.storage import RemotePath, download, remove
 from borgtrace.store.integrity import check_unchanged
@@ -52,7 +58,12 @@ class Inputs:
 
 
 def build(
-    layout: Layout, inputs: Inputs, memory: str, threads: int, progress: Progress, spark: SparkTasks | None = None
+    layout: Layout,
+    inputs: Inputs,
+    memory: str,
+    threads: int,
+    progress: Progress,
+    spark: SparkTasks | None = None,
 ) -> Manifest:
     """Cluster all tables that have new rows, rebuild the index, and put the result in place.
 
@@ -136,17 +147,38 @@ class _Builder:
         """Sort canonical rows into the store; return what the manifest says of them."""
         files, present = {name: self._cluster(name) for name in TRACE_TABLES}, self.inputs.present
         # Before anything is put in place: should rows have gone missing, the store stays as it was.
-        conserve(self.layout.root, self.inputs.entries, {name: count_rows(paths) for name, paths in files.items()})
+        conserve(
+            self.layout.root,
+            self.inputs.entries,
+            {name: count_rows(paths) for name, paths in files.items()},
+        )
         self._move_quarantine()
         kept = {"unknown": present.unknown, "notes": present.notes} if present else {}
-        facts = finish(self.connection, files, trace, self.work, self.progress, present, self.spark, self.shared)
+        facts = finish(
+            self.connection,
+            files,
+            trace,
+            self.work,
+            self.progress,
+            present,
+            self.spark,
+            self.shared,
+        )
         return {**kept, "sources": self.inputs.entries, **facts}
 
     def _convert(self, trace: Dialect) -> dict[str, Any]:
         """Make canonical rows of all files of a converted format together; return what the manifest says of them."""
         refuse_addition(self.layout, self.inputs.present)
         identity, entries = self.inputs.identity, self.inputs.entries
-        common = (self.connection, self.layout, entries, trace, identity.capacity, self.work, self.progress)
+        common = (
+            self.connection,
+            self.layout,
+            entries,
+            trace,
+            identity.capacity,
+            self.work,
+            self.progress,
+        )
         made = convert(*common)
         self._move_quarantine()
         said = dict(zip(("said_cores", "said_bytes"), identity.capacity, strict=True))
@@ -155,7 +187,11 @@ class _Builder:
             "notes": made.notes,
             "sources": made.entries,
             "declaration": identity.declaration or {},
-            "basis": {name: value for name, value in (asdict(made.basis) | said).items() if value is not None},
+            "basis": {
+                name: value
+                for name, value in (asdict(made.basis) | said).items()
+                if value is not None
+            },
             **facts,
             "quality": _summed(facts["quality"], made.quality),
         }
@@ -194,21 +230,31 @@ class _Builder:
     def _moved(self, name: str) -> dict[int, int | None]:
         """Return what the source_part of each present row becomes; None where its source is replaced."""
         now = number_parts(self.inputs.entries)
-        return moved_parts(name, self.inputs.held, {k: now[k] for k in now.keys() - self.inputs.replaced})
+        return moved_parts(
+            name, self.inputs.held, {k: now[k] for k in now.keys() - self.inputs.replaced}
+        )
 
     def _staged_parts(self, name: str) -> dict[Path, int]:
         """Return the staged files of a table, with the source_part that their rows get."""
         numbers = number_parts(self.inputs.entries)
         staging = self.shared / self.layout.staging.name if self.shared else self.layout.staging
-        paths = [(entry, StagedPaths.of(staging, entry.name).table(name)) for entry in self.inputs.staged]
+        paths = [
+            (entry, StagedPaths.of(staging, entry.name).table(name)) for entry in self.inputs.staged
+        ]
         # Of a bucket the ledger tells: a request for each takes long, and a killed run may have left others.
-        return {path: numbers[e.name] for e, path in paths if (_rows_of(name, e) if self.shared else path.exists())}
+        return {
+            path: numbers[e.name]
+            for e, path in paths
+            if (_rows_of(name, e) if self.shared else path.exists())
+        }
 
     def _move_quarantine(self) -> None:
         """Collect refused rows: those the store keeps already, and those of the staged sources."""
         target = self.work / self.layout.quarantine.name
         replaced = {source_key(name) for name in self.inputs.replaced}
-        kept = [path for path in self.layout.quarantine.glob("*/*.parquet") if path.stem not in replaced]
+        kept = [
+            path for path in self.layout.quarantine.glob("*/*.parquet") if path.stem not in replaced
+        ]
         self._check_unchanged(kept)
         # Also where the last refused row goes: what the new version does not have, the swap leaves as it is.
         if self.layout.quarantine.exists():
@@ -224,7 +270,9 @@ class _Builder:
         path = StagedPaths.of(self.layout.staging, entry.name).quarantine(entry.table)
         found = count_rows([path]) if path.exists() else 0
         if found != entry.quarantined:
-            raise _lost(self.layout.root, f"the quarantine of {entry.name}", entry.quarantined, found)
+            raise _lost(
+                self.layout.root, f"the quarantine of {entry.name}", entry.quarantined, found
+            )
         return path
 
     def _check_unchanged(self, paths: Sequence[Path]) -> None:
@@ -234,7 +282,10 @@ class _Builder:
 
 
 def _summed(*counters: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    return {name: {k: n for each in counters for k, n in each.get(name, {}).items()} for name in TRACE_TABLES}
+    return {
+        name: {k: n for each in counters for k, n in each.get(name, {}).items()}
+        for name in TRACE_TABLES
+    }
 
 
 def _rows_of(name: str, entry: SourceEntry) -> int:

@@ -32,7 +32,9 @@ def may_have(text: bytes, pair: bytes) -> bool:
     >>> may_have(b"1,0Xff", b"0x"), may_have(b"10,xb", b"0x")
     (True, False)
     """
-    return not _least_difference(np.frombuffer(text, np.uint8), np.uint8(pair[0]), np.uint8(pair[1]))
+    return not _least_difference(
+        np.frombuffer(text, np.uint8), np.uint8(pair[0]), np.uint8(pair[1])
+    )
 
 
 @compiled(makes_arrays=False)
@@ -66,7 +68,11 @@ def is_strange(text: bytes) -> bool:
     if _NUL in text or (may_have(text, _NO_UTF8[:2]) and _NO_UTF8 in text):
         return True
     # The first and the last field are between two marks, too; a copy of the whole block would cost as much as the look.
-    return _has_number(b"\n" + text[:_CHUNK] + b"\n") or _has_number(text) or _has_number(text[-_CHUNK:] + b"\n")
+    return (
+        _has_number(b"\n" + text[:_CHUNK] + b"\n")
+        or _has_number(text)
+        or _has_number(text[-_CHUNK:] + b"\n")
+    )
 
 
 def _has_number(text: bytes) -> bool:

@@ -39,20 +39,28 @@ def open_stream(source: Source) -> Iterator[BinaryIO]:
             # ISA-L inflates faster than zlib and DuckDB do, and verifies the checksum at the end.
             stream: Any = igzip.GzipFile(fileobj=raw, mode="rb") if source.is_gzip else raw
             if source.is_zstd:
-                stream = io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw), "zstd"), READ_SIZE)
+                stream = io.BufferedReader(
+                    pa.CompressedInputStream(pa.PythonFile(raw), "zstd"), READ_SIZE
+                )
             # Here, so that no reader meets it: some forgive it, and others take it for a part of the first field.
             if stream.peek(3)[:3] == BOM_UTF8:
                 stream.read(3)
             yield stream
     except EOFError as error:
-        raise SourceError(str(path), "gzip data ends early: the file is truncated", way_out="fetch it again") from error
+        raise SourceError(
+            str(path), "gzip data ends early: the file is truncated", way_out="fetch it again"
+        ) from error
     except DAMAGE as error:
         raise damaged(path, error) from error
     except PermissionError as error:
-        raise SourceError(str(path), "permission denied", way_out="make the file readable") from error
+        raise SourceError(
+            str(path), "permission denied", way_out="make the file readable"
+        ) from error
     except OSError as error:
         if source.is_zstd and error.errno is None:
-            raise SourceError(str(path), "zstd data is damaged or ends early", way_out="fetch it again") from error
+            raise SourceError(
+                str(path), "zstd data is damaged or ends early", way_out="fetch it again"
+            ) from error
         raise
 
 
@@ -93,7 +101,9 @@ class LineLengths:
         self._open = LONGEST_LINE - allowed + len(block) - at
         if self._open > LONGEST_LINE:
             expected, way_out = "lines of at most 16 MiB", "remove it, or fetch it again"
-            raise SourceError(str(self._path), "a line is too long", expected=expected, way_out=way_out)
+            raise SourceError(
+                str(self._path), "a line is too long", expected=expected, way_out=way_out
+            )
 
 
 class _Blocks(io.RawIOBase):
@@ -150,7 +160,12 @@ def plain_file(source: Source) -> Iterator[Path]:
     SourceError
         When its gzip data are truncated or damaged.
     """
-    if not (source.is_gzip or source.is_zstd or _UNSAFE_IN_SQL & set(str(source.here)) or _has_mark(source.here)):
+    if not (
+        source.is_gzip
+        or source.is_zstd
+        or _UNSAFE_IN_SQL & set(str(source.here))
+        or _has_mark(source.here)
+    ):
         yield source.here
         return
     with tempfile.NamedTemporaryFile(prefix="borgtrace-") as copy:

@@ -67,7 +67,12 @@ def subset(
 
 
 def _copy(
-    connection: duckdb.DuckDBPyConnection, source: Layout, held: Manifest, cut: Criteria, work: Path, progress: Progress
+    connection: duckdb.DuckDBPyConnection,
+    source: Layout,
+    held: Manifest,
+    cut: Criteria,
+    work: Path,
+    progress: Progress,
 ) -> Manifest:
     terms = cut.terms(held.dialect)
     check_unchanged(source, held, [path for name in TRACE_TABLES for path in source.parts(name)])
@@ -84,7 +89,9 @@ def _copy(
     done = finish(connection, files, held.dialect, work, progress)
     # Known only now, and harmless: `new_folder` removes what was written when the block fails.
     if not done["tables"]["tasks"] and not done["tables"]["collection_events"]:
-        raise UsageError("subset", "nothing is left", way_out="see what the store holds: borgtrace info STORE")
+        raise UsageError(
+            "subset", "nothing is left", way_out="see what the store holds: borgtrace info STORE"
+        )
     return replace(
         held,
         # The ledger speaks of whole files, of which a subset has parts: conservation would not hold.
@@ -94,7 +101,9 @@ def _copy(
     )
 
 
-def _choose(connection: duckdb.DuckDBPyConnection, source: Layout, cut: Criteria, terms: dict[str, str]) -> None:
+def _choose(
+    connection: duckdb.DuckDBPyConnection, source: Layout, cut: Criteria, terms: dict[str, str]
+) -> None:
     """Make the table ``chosen`` of (collection_id, instance_index), or of collection_id alone."""
     for name, table in TABLES.items():
         connection.execute(f"CREATE VIEW {name} AS {select_sql(table, source.here(name))}")
@@ -103,11 +112,16 @@ def _choose(connection: duckdb.DuckDBPyConnection, source: Layout, cut: Criteria
         # A predicate of the user's runs on the guarded connection of the store, and never on this one.
         conditions.remove(terms[_WHERE])
         guard.condition(cut.where or "")
-        chosen = Store.open(source.root).sql(f"select collection_id, instance_index from tasks where {terms[_WHERE]}")
+        chosen = Store.open(source.root).sql(
+            f"select collection_id, instance_index from tasks where {terms[_WHERE]}"
+        )
         connection.register("meets_where", chosen)
         conditions.append("(collection_id, instance_index) IN (FROM meets_where)")
     if cut.time:
-        alive = (f"SELECT collection_id, instance_index FROM {name} WHERE {_is_in(name, cut.time)}" for name in _LIVES)
+        alive = (
+            f"SELECT collection_id, instance_index FROM {name} WHERE {_is_in(name, cut.time)}"
+            for name in _LIVES
+        )
         conditions.append(f"(collection_id, instance_index) IN ({' UNION '.join(alive)})")
     # Collections without tasks count where whole collections are chosen; else a choice is one of tasks.
     names = ("collection_events", *_LIVES) if _by_collection(cut, terms) else ("tasks",)

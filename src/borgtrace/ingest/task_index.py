@@ -56,7 +56,9 @@ def write_tasks(
     write_rows(path, 0, TABLES["tasks"], connection.sql(query).to_arrow_reader(PIECE))
 
 
-def _view(connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path], condition: str) -> None:
+def _view(
+    connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path], condition: str
+) -> None:
     """Show rows of a table with the place of each: a collection never spans two files."""
     if any(isinstance(path, RemotePath) for path in paths):
         add_view(connection, TABLES[name], paths, f"{name}_there")
@@ -65,7 +67,9 @@ def _view(connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path
         rows = files_sql(paths, numbered=True)
     else:
         rows = f"(SELECT *, 0 AS {ORDER} FROM ({select_sql(TABLES[name], [])}))"
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {rows} WHERE {condition}")
+    connection.execute(
+        f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {rows} WHERE {condition}"
+    )
 
 
 def _query(dialect: Dialect, first_row: int) -> str:
@@ -74,7 +78,9 @@ def _query(dialect: Dialect, first_row: int) -> str:
     return _QUERY.format(
         known=", ".join(map(_last_known, LAST_KNOWN_COLUMNS)),
         first_row=first_row,
-        counts=", ".join(f"count(*) FILTER (type = '{kind}') AS {name}" for name, kind in counts.items()),
+        counts=", ".join(
+            f"count(*) FILTER (type = '{kind}') AS {name}" for name, kind in counts.items()
+        ),
         ended=_terminal(f"arg_max(type, {ORDER})") if is_by_file else _ended_2019(),
         latest="" if is_by_file else "JOIN last_times USING (collection_id, instance_index)",
         not_null=", ".join(f"coalesce({name}, 0) AS {name}" for name in counts),
@@ -85,7 +91,9 @@ def _query(dialect: Dialect, first_row: int) -> str:
 # arg_max skips rows where the value is NULL: the last that is known.  SCHEDULE first, since in 2011 37,313 tasks at
 # time 0 carry other requests on SUBMIT, and published stocks use those of SCHEDULE.
 def _last_known(name: str) -> str:
-    return f"arg_max({name}, {ORDER} + CASE WHEN type = 'SCHEDULE' THEN {_LATER} ELSE 0 END) AS {name}"
+    return (
+        f"arg_max({name}, {ORDER} + CASE WHEN type = 'SCHEDULE' THEN {_LATER} ELSE 0 END) AS {name}"
+    )
 
 
 def _terminal(name: str) -> str:

@@ -94,7 +94,9 @@ def list_field(inner: RawLayout, text: str) -> TextField:
     """
     found = f'"text_{inner.raw.name}"'
     value = f"TRY_CAST(TRY_CAST({found} AS JSON) AS {list_type(inner)})"
-    tests: list[tuple[str, str]] = [("unparsable_value", f"{found} IS NOT NULL AND {value} IS NULL")]
+    tests: list[tuple[str, str]] = [
+        ("unparsable_value", f"{found} IS NOT NULL AND {value} IS NULL")
+    ]
     # As texts: a code that is no number, or too large for one, would be cast to NULL, and NULL means the first code.
     parts = ", ".join(f'"{field.raw.name}" VARCHAR' for field in inner.fields)
     texts = f"TRY_CAST(TRY_CAST({found} AS JSON) AS STRUCT({parts})[])"
@@ -102,7 +104,9 @@ def list_field(inner: RawLayout, text: str) -> TextField:
     for field in sorted(inner.fields, key=lambda field: not field.is_mandatory):
         item = f"c.{field.raw.name}"
         if field.is_mandatory:
-            tests.append(("null_in_mandatory_field", _any(texts, "c", f"c IS NULL OR {item} IS NULL")))
+            tests.append(
+                ("null_in_mandatory_field", _any(texts, "c", f"c IS NULL OR {item} IS NULL"))
+            )
         if field.codes:
             _, coded = _code(field, f"trim({item}, ' \t')")
             tests += [(reason, _any(texts, "c", test)) for reason, test in coded]
@@ -161,13 +165,19 @@ def with_lists(layout: RawLayout, texts: list[str]) -> list[TextField]:
 
 def _checked(column: Column, value: str) -> Tests:
     """Return the tests of the declared checks that refuse a row and look at this column alone."""
-    alone = [check for check in column.checks if REASONS[check.reason].quarantines and not check.minus]
+    alone = [
+        check for check in column.checks if REASONS[check.reason].quarantines and not check.minus
+    ]
     return tuple((check.reason, _breaks(column, check, value)) for check in alone)
 
 
 def _breaks(column: Column, check: Check, value: str) -> str:
     sign = "<" if check.rule == "at_least" else ">"
-    return _any(value, "x", f"x {sign} {check.bound}") if column.length else f"({value}) {sign} {check.bound}"
+    return (
+        _any(value, "x", f"x {sign} {check.bound}")
+        if column.length
+        else f"({value}) {sign} {check.bound}"
+    )
 
 
 def _any(values: str, item: str, test: str) -> str:
@@ -177,7 +187,9 @@ def _any(values: str, item: str, test: str) -> str:
 def _read(field: Field, text: str) -> tuple[str, Tests]:
     """Return the SQL of a value, and the tests that its type implies."""
     amounts = {"float32": _amount, "float64": _amount}
-    read = {"string": _text, "bool": _flag, "enum": _code, **amounts}.get(field.column.type, _whole_number)
+    read = {"string": _text, "bool": _flag, "enum": _code, **amounts}.get(
+        field.column.type, _whole_number
+    )
     if field.column.type.startswith("list<"):
         read = _list
     return (_date if field.is_dated else _scaled if field.is_scaled else read)(field, text)
@@ -188,7 +200,9 @@ def _text(_: Field, text: str) -> tuple[str, Tests]:
 
 
 def _flag(_: Field, text: str) -> tuple[str, Tests]:
-    value = f"CASE WHEN {text} IN ('1', 'true') THEN true WHEN {text} IN ('0', 'false') THEN false END"
+    value = (
+        f"CASE WHEN {text} IN ('1', 'true') THEN true WHEN {text} IN ('0', 'false') THEN false END"
+    )
     return value, (("unparsable_value", f"{text} NOT IN ('0', '1', 'true', 'false')"),)
 
 
@@ -201,11 +215,16 @@ def _scaled(field: Field, text: str) -> tuple[str, Tests]:
     number = f"TRY_CAST({text} AS DOUBLE)"
     scaled = f"{number} * {field.raw.scale} + {field.raw.offset}"
     is_amount = field.column.type in ("float32", "float64")
-    value = f"TRY_CAST({scaled if is_amount else f'round({scaled})'} AS {SQL_TYPES[field.column.type]})"
+    value = (
+        f"TRY_CAST({scaled if is_amount else f'round({scaled})'} AS {SQL_TYPES[field.column.type]})"
+    )
     # Once the number itself is right, NULL means that it is too large for the column.
     return value, (
         ("unparsable_value", _is_no_number(text, number)),
-        ("unparsable_value" if is_amount else "integer_out_of_range", f"{text} IS NOT NULL AND ({value}) IS NULL"),
+        (
+            "unparsable_value" if is_amount else "integer_out_of_range",
+            f"{text} IS NOT NULL AND ({value}) IS NULL",
+        ),
     )
 
 
@@ -225,7 +244,9 @@ def date_sql(text: str, zone: str) -> str:
         Time zone of texts that do not say theirs.
     """
     # A zone is Z or an offset behind the time; a day has no sign behind a colon.
-    has_zone = f"regexp_matches({text}, '(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)$') AND contains({text}, ':')"
+    has_zone = (
+        f"regexp_matches({text}, '(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)$') AND contains({text}, ':')"
+    )
     there = f"timezone('{zone}', TRY_CAST({text} AS TIMESTAMP))"
     return f"epoch_us(CASE WHEN {has_zone} THEN TRY_CAST({text} AS TIMESTAMPTZ) ELSE {there} END)"
 
@@ -260,7 +281,9 @@ def _list(field: Field, text: str) -> tuple[str, Tests]:
     item = "trim(x, ' \t')"
     number = f"TRY_CAST({item} AS {SQL_TYPES[column.type].removesuffix('[]')})"
     value = f"list_transform({texts}, lambda x: {number})"
-    is_none = _is_no_number(item, number) if column.type == "list<float32>" else _is_no_integer(item)
+    is_none = (
+        _is_no_number(item, number) if column.type == "list<float32>" else _is_no_integer(item)
+    )
     faulty = _any(texts, "x", f"x IS NULL OR {is_none} OR {number} IS NULL")
     tests = (("unparsable_value", f"{text} IS NOT NULL AND ({texts} IS NULL OR {faulty})"),)
     if not column.length:
@@ -280,7 +303,9 @@ def _is_no_number(text: str, value: str) -> str:
 
 def _is_number_of(text: str, numbers: Iterable[object]) -> str:
     """SQL that is true where a text is one of some numbers, however it is spelled (-1.0 is -1), and else false."""
-    return f"coalesce(TRY_CAST({text} AS DOUBLE) IN ({', '.join(map(str, numbers)) or 'NULL'}), false)"
+    return (
+        f"coalesce(TRY_CAST({text} AS DOUBLE) IN ({', '.join(map(str, numbers)) or 'NULL'}), false)"
+    )
 
 
 def _is_one_of(text: str, numbers: Iterable[object]) -> str:

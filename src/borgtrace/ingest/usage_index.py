@@ -16,7 +16,14 @@ from borgtrace.schema.time import SECOND
 from borgtrace.storage import readable
 from borgtrace.store.columns import lengths
 
-_READ = ["collection_id", "instance_index", "start_time", "end_time", "machine_id", "collection_type"]
+_READ = [
+    "collection_id",
+    "instance_index",
+    "start_time",
+    "end_time",
+    "machine_id",
+    "collection_type",
+]
 _READ += STATISTICS_COLUMNS
 ROWS_PER_BLOCK = 1 << 20
 STATISTICS = ("mean", "std", "max", "weighted_mean")
@@ -59,7 +66,9 @@ def _whole_tasks(path: Path) -> Iterator[tuple[int, pa.Table]]:
     file = pq.ParquetFile(readable(path), read_dictionary=["collection_type"])
     for batch in file.iter_batches(ROWS_PER_BLOCK, columns=_READ):
         block = pa.Table.from_batches([batch])
-        block = block if rest is None else pa.concat_tables([rest, block], promote_options="permissive")
+        block = (
+            block if rest is None else pa.concat_tables([rest, block], promote_options="permissive")
+        )
         last = _last_task(block)
         # The last task may go on in the next batch: it waits, and a batch that is one task whole waits altogether.
         if last:
@@ -87,15 +96,22 @@ def _index_block(table: pa.Table, first: int) -> tuple[pa.Table, npt.NDArray[np.
     duration = length / SECOND
     statistics: dict[str, pa.Array] = {}
     missing = np.float32(np.nan)
-    measured = np.stack([pc.fill_null(table.column(name), missing).to_numpy() for name in STATISTICS_COLUMNS])
+    measured = np.stack(
+        [pc.fill_null(table.column(name), missing).to_numpy() for name in STATISTICS_COLUMNS]
+    )
     for name, values in zip(STATISTICS_COLUMNS, measured, strict=True):
         found = run_statistics(values, starts, duration)
-        statistics |= {f"{what}_{name}": pa.array(found[i], from_pandas=True) for i, what in enumerate(STATISTICS)}
+        statistics |= {
+            f"{what}_{name}": pa.array(found[i], from_pandas=True)
+            for i, what in enumerate(STATISTICS)
+        }
     heads = starts[:-1]
     columns = {
         "collection_id": collection[heads],
         "instance_index": instance[heads].astype(np.int32),
-        "collection_type": pc.cast(table.column("collection_type").take(pa.array(heads)), pa.string()),
+        "collection_type": pc.cast(
+            table.column("collection_type").take(pa.array(heads)), pa.string()
+        ),
         "first_row": heads + first,
         "n_windows": np.diff(starts).astype(np.int32),
         "n_gaps": spans[3].astype(np.int32),

@@ -45,7 +45,9 @@ class LineFormat:
         texts = []
         for field in layout.fields:
             text = f"fields[{field.place}]"
-            texts.append(f"nullif({text}, '')" if self.empty_is_null and not field.raw.keeps_empty else text)
+            texts.append(
+                f"nullif({text}, '')" if self.empty_is_null and not field.raw.keeps_empty else text
+            )
         return texts + [f"fields[{layout.width + i}]" for i, _ in enumerate(layout.lists, 1)]
 
 
@@ -74,7 +76,11 @@ def validate(
             refused = checked.filter(pc.is_valid(checked.column("reason")))
             rows = checked.filter(pc.is_null(checked.column("reason")))
             n_odd = pc.sum(rows.column("is_odd")).as_py() or 0
-            yield rows.drop(["reason", "raw", "is_odd"]), refused.select(["source_row", "reason", "raw"]), n_odd
+            yield (
+                rows.drop(["reason", "raw", "is_odd"]),
+                refused.select(["source_row", "reason", "raw"]),
+                n_odd,
+            )
 
 
 def _query(layout: RawLayout, lines: LineFormat) -> str:
@@ -85,7 +91,9 @@ def _query(layout: RawLayout, lines: LineFormat) -> str:
     # The first test that holds names the reason; tests on two columns come last, when each is known to be right.
     cases = " ".join(f"WHEN {test} THEN '{reason}'" for reason, test in tests)
     names = ", ".join(f'"{field.name}"' for field in fields)
-    return line_sql("validated", query=lines.query, texts=texts, values=values, names=names, cases=cases)
+    return line_sql(
+        "validated", query=lines.query, texts=texts, values=values, names=names, cases=cases
+    )
 
 
 def line_sql(name: str, **parts: object) -> str:
@@ -101,11 +109,21 @@ def line_blocks(source: Source) -> Iterator[pa.Table]:
         buffered = io.BufferedReader(stream, READ_SIZE)  # type: ignore[type-var]
         while lines := buffered.readlines(BLOCK_BYTES):
             numbers = pa.array(range(row, row + len(lines)), pa.int64())
-            yield pa.table({"source_row": numbers, "line": pa.array([_text(line) for line in lines], pa.string())})
+            yield pa.table(
+                {
+                    "source_row": numbers,
+                    "line": pa.array([_text(line) for line in lines], pa.string()),
+                }
+            )
             row += len(lines)
 
 
 # Windows' line ends are forgiven; what Arrow's UTF-8 texts cannot hold is marked, for the tests to refuse.
 def _text(line: bytes) -> str:
     """Decode a line; a byte that is no UTF-8, or a NUL, becomes a mark that no field accepts."""
-    return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "replace").replace("\0", NOT_UTF8)
+    return (
+        line.removesuffix(b"\n")
+        .removesuffix(b"\r")
+        .decode("utf-8", "replace")
+        .replace("\0", NOT_UTF8)
+    )

@@ -29,7 +29,15 @@ def keep_on_disk(dispatcher: Any) -> None:
         return
 
 
-_UNREADABLE = (AttributeError, ImportError, IndexError, TypeError, ValueError, EOFError, pickle.UnpicklingError)
+_UNREADABLE = (
+    AttributeError,
+    ImportError,
+    IndexError,
+    TypeError,
+    ValueError,
+    EOFError,
+    pickle.UnpicklingError,
+)
 """What an index of another version may raise when it is read."""
 
 
@@ -91,7 +99,9 @@ def _references(function: FunctionType) -> Iterator[Any]:
             value = function.__globals__[name]
             # What a function takes from a module by attribute is not seen here, and an edit of it would go unnoticed.
             if isinstance(value, ModuleType) and value.__name__.startswith("borgtrace"):
-                raise TypeError(f"{function.__qualname__} uses the module {name}: import the names that it needs")
+                raise TypeError(
+                    f"{function.__qualname__} uses the module {name}: import the names that it needs"
+                )
             yield value
     yield from (cell.cell_contents for cell in function.__closure__ or ())
     yield function.__defaults__
@@ -105,7 +115,9 @@ def _names(code: CodeType) -> list[str]:
 
 def _code(code: CodeType, doc: str | None = None) -> str:
     """Write a function's bytecode, names and constants, without its docstring and line numbers."""
-    constants = [_code(c) if isinstance(c, CodeType) else _text(c) for c in code.co_consts if c is not doc]
+    constants = [
+        _code(c) if isinstance(c, CodeType) else _text(c) for c in code.co_consts if c is not doc
+    ]
     return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {constants}"
 
 

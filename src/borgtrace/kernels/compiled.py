@@ -45,9 +45,9 @@ def compiled(
 
     def compile_(function: Function) -> Function:
         # `nogil`, since joblib's threads run the same kernel side by side on different rows.
-        dispatcher = numba.njit(nogil=True, parallel=parallel, inline=inlining, error_model=model, _nrt=makes_arrays)(
-            function
-        )
+        dispatcher = numba.njit(
+            nogil=True, parallel=parallel, inline=inlining, error_model=model, _nrt=makes_arrays
+        )(function)
         if cached:
             keep_on_disk(dispatcher)
         if signature is not None:

@@ -48,7 +48,9 @@ def _mixed(seed: np.uint64, collection: Keys, instance: Keys, keys: Keys) -> Non
         keys[i] = hashed(hashed(hashed(seed, one) ^ collection[i], one) ^ instance[i], one)
 
 
-def task_keys(seed: int, collection_id: NDArray[np.int64], instance_index: NDArray[np.int64]) -> Keys:
+def task_keys(
+    seed: int, collection_id: NDArray[np.int64], instance_index: NDArray[np.int64]
+) -> Keys:
     """Give each task the key of its own random sequence.
 
     Parameters
@@ -70,5 +72,10 @@ def task_keys(seed: int, collection_id: NDArray[np.int64], instance_index: NDArr
     """
     keys = np.empty(len(collection_id), np.uint64)
     # Python's `%` is never negative, so a seed of −1 is as good as any.
-    _mixed(np.uint64(seed % 2**64), collection_id.astype(np.uint64), instance_index.astype(np.uint64), keys)
+    _mixed(
+        np.uint64(seed % 2**64),
+        collection_id.astype(np.uint64),
+        instance_index.astype(np.uint64),
+        keys,
+    )
     return keys

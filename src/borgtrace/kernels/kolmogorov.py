@@ -63,7 +63,9 @@ def ks_p_value(n: int, steps: int) -> float:
 
 
 @compiled(parallel=True)
-def window_pairs(values: Values, offsets: Index, keys: Keys, spacing: int, length: int, steps: Index) -> None:
+def window_pairs(
+    values: Values, offsets: Index, keys: Keys, spacing: int, length: int, steps: Index
+) -> None:
     """n·D of two random windows of each task.
 
     A task of T values has ⌊T / spacing⌋ windows; window w holds the first `length` values from
@@ -88,7 +90,9 @@ def window_pairs(values: Values, offsets: Index, keys: Keys, spacing: int, lengt
         if windows >= 2:
             # The upper 32 bits times the number of windows, shifted back: a draw without a division.
             first = np.int64(((hashed(keys[i], np.uint64(1)) >> _S32) * np.uint64(windows)) >> _S32)
-            second = np.int64(((hashed(keys[i], np.uint64(2)) >> _S32) * np.uint64(windows - 1)) >> _S32)
+            second = np.int64(
+                ((hashed(keys[i], np.uint64(2)) >> _S32) * np.uint64(windows - 1)) >> _S32
+            )
             # Drawn from one fewer and moved past the first: every other window is equally likely, without a retry.
             second += second >= first
             # `np.sort` copies: `values` may be a memory map that is open read-only.

@@ -122,13 +122,20 @@ def _finish(rows: ibis.Table, carried: Sequence[str]) -> ibis.Table:
     left = ibis.coalesce(rows.end_time, rows.cut_time)
     # Time 0 says "before the trace", not when, and the time of an event that was made up bounds it: a difference from
     # either is no duration. Where a time is NULL the test is NULL too, and ifelse() takes its second branch.
-    has_waited = (rows.submit_time > BEFORE_TRACE) & (rows.schedule_time != AFTER_TRACE) & rows.is_wait_seen
-    has_run = (rows.schedule_time > BEFORE_TRACE) & (rows.end_time != AFTER_TRACE) & rows.is_run_seen
+    has_waited = (
+        (rows.submit_time > BEFORE_TRACE) & (rows.schedule_time != AFTER_TRACE) & rows.is_wait_seen
+    )
+    has_run = (
+        (rows.schedule_time > BEFORE_TRACE) & (rows.end_time != AFTER_TRACE) & rows.is_run_seen
+    )
     nothing = ibis.null("int64")
     key = rows.columns[: rows.columns.index("attempt") + 1]
     return rows.select(
         *key,
-        *(rows.is_job.ifelse("JOB", "ALLOC_SET").name(name) if name == "collection_type" else name for name in carried),
+        *(
+            rows.is_job.ifelse("JOB", "ALLOC_SET").name(name) if name == "collection_type" else name
+            for name in carried
+        ),
         "begin_time",
         "submit_time",
         "submit_priority",

@@ -135,7 +135,8 @@ def _typed(con: ibis.backends.BaseBackend, expr: ibis.Table) -> str:
     con._run_pre_execute_hooks(expr)  # registers in-memory tables of the expression
     types = con.compiler.type_mapper
     values = ", ".join(
-        f'CAST("{name}" AS {types.to_string(dtype)}) AS "{name}"' for name, dtype in expr.schema().items()
+        f'CAST("{name}" AS {types.to_string(dtype)}) AS "{name}"'
+        for name, dtype in expr.schema().items()
     )
     return f"SELECT {values} FROM ({con.compile(expr)})"
 
@@ -159,16 +160,25 @@ def _digests(path: Path) -> dict[str, str]:
 
 
 def _compute(
-    con: ibis.backends.BaseBackend, source: ibis.Table, derived: Derived, dialect: Dialect, target: Path
+    con: ibis.backends.BaseBackend,
+    source: ibis.Table,
+    derived: Derived,
+    dialect: Dialect,
+    target: Path,
 ) -> None:
     """Write one file, or a folder with a file for each piece of a large table."""
     if con.name == "pyspark":
         from borgtrace.engine.spark import frame
 
         # Spark cuts and spills by itself: pieces are for DuckDB.
-        frame(con, derived.build(source, dialect)).write.mode("overwrite").parquet(f"file://{target.absolute()}")
+        frame(con, derived.build(source, dialect)).write.mode("overwrite").parquet(
+            f"file://{target.absolute()}"
+        )
         return
-    parts = [derived.build(part, dialect) for part in (pieces(source) if derived.is_per_life else [source])]
+    parts = [
+        derived.build(part, dialect)
+        for part in (pieces(source) if derived.is_per_life else [source])
+    ]
     if len(parts) == 1:
         _copy(con, parts[0], target)
     elif derived.merge is None:
@@ -177,10 +187,16 @@ def _compute(
         # Rows of two pieces share keys here (counts per window): the parts are read once more and added up.
         with TemporaryDirectory(dir=target.parent) as folder:
             paths = _copy_parts(con, parts, Path(folder) / "parts")
-            _copy(con, derived.merge(read_table(con, derived.table, paths, name=f"parts_{next(_SERIAL)}")), target)
+            _copy(
+                con,
+                derived.merge(read_table(con, derived.table, paths, name=f"parts_{next(_SERIAL)}")),
+                target,
+            )
 
 
-def _copy_parts(con: ibis.backends.BaseBackend, parts: Sequence[ibis.Table], folder: Path) -> list[str]:
+def _copy_parts(
+    con: ibis.backends.BaseBackend, parts: Sequence[ibis.Table], folder: Path
+) -> list[str]:
     folder.mkdir()
     paths = [folder / part_name(number) for number in range(len(parts))]
     for part, path in zip(parts, paths, strict=True):
@@ -189,4 +205,6 @@ def _copy_parts(con: ibis.backends.BaseBackend, parts: Sequence[ibis.Table], fol
 
 
 def _copy(con: ibis.backends.BaseBackend, expr: ibis.Table, target: Path) -> None:
-    con.raw_sql(f"COPY ({_typed(con, expr)}) TO {literal(target)} (FORMAT parquet, COMPRESSION zstd)")
+    con.raw_sql(
+        f"COPY ({_typed(con, expr)}) TO {literal(target)} (FORMAT parquet, COMPRESSION zstd)"
+    )

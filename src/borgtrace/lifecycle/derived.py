@@ -36,14 +36,18 @@ def transitions(events: ibis.Table, dialect: Dialect) -> ibis.Table:
     ordered, order = in_order(events.select(*columns), key, dialect)
     life = ibis.window(group_by=list(key), order_by=list(order))
     # Windows of 300 s: the finest step a question may ask for; all others are multiples of it.
-    pairs = ordered.mutate(from_type=ordered.type.lag().over(life), step_time=ordered.time // WINDOW * WINDOW)
+    pairs = ordered.mutate(
+        from_type=ordered.type.lag().over(life), step_time=ordered.time // WINDOW * WINDOW
+    )
     counted = pairs.group_by("collection_type", "step_time", "from_type", to_type=pairs.type)
     return counted.aggregate(n=pairs.count())
 
 
 def added(parts: ibis.Table) -> ibis.Table:
     """Add up the counts of several sets of lives."""
-    return parts.group_by("collection_type", "step_time", "from_type", "to_type").aggregate(n=parts.n.sum())
+    return parts.group_by("collection_type", "step_time", "from_type", "to_type").aggregate(
+        n=parts.n.sum()
+    )
 
 
 @dataclass(frozen=True, slots=True)

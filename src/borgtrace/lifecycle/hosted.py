@@ -49,7 +49,11 @@ def tasks_sql(dataset: str = "") -> str:
     def view(table: str) -> ibis.Table:
         return ibis.table(ibis_schema(TABLES[table]), name=table, **place)
 
-    return compile_sql(tasks(view("instance_usage"), view("instance_events"), view("collection_events"), GOOGLE_2019))
+    return compile_sql(
+        tasks(
+            view("instance_usage"), view("instance_events"), view("collection_events"), GOOGLE_2019
+        )
+    )
 
 
 def what_it_reads(sql: str) -> str:

@@ -10,10 +10,18 @@ from borgtrace.schema.tables import LAST_KNOWN_COLUMNS, STATISTICS_COLUMNS
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _TASK = ("collection_id", "instance_index")
-_COUNTED = ("n_windows", "n_gaps", "n_machines", "seconds", *(f"n_{name.lower()}" for name in EVENT_TYPE.names))
+_COUNTED = (
+    "n_windows",
+    "n_gaps",
+    "n_machines",
+    "seconds",
+    *(f"n_{name.lower()}" for name in EVENT_TYPE.names),
+)
 
 
-def tasks(usage: ibis.Table, events: ibis.Table, collections: ibis.Table, dialect: Dialect) -> ibis.Table:
+def tasks(
+    usage: ibis.Table, events: ibis.Table, collections: ibis.Table, dialect: Dialect
+) -> ibis.Table:
     """Return the columns of the table ``tasks``, as ingest makes them; ``first_row`` is NULL, for rows have no place.
 
     Parameters
@@ -24,7 +32,10 @@ def tasks(usage: ibis.Table, events: ibis.Table, collections: ibis.Table, dialec
         Says in which order events of equal times happened.
     """
     joined = _of_usage(usage).outer_join(_of_events(events, dialect), list(_TASK))
-    keys = {name: ibis.coalesce(joined[name], joined[f"{name}_right"]) for name in (*_TASK, "collection_type")}
+    keys = {
+        name: ibis.coalesce(joined[name], joined[f"{name}_right"])
+        for name in (*_TASK, "collection_type")
+    }
     rows = joined.mutate(**keys).drop(*(f"{name}_right" for name in keys))
     rows = rows.left_join(_names(collections, dialect), "collection_id")
     rows = rows.mutate(
@@ -34,16 +45,23 @@ def tasks(usage: ibis.Table, events: ibis.Table, collections: ibis.Table, dialec
         first_row=ibis.null("int64"),
         **{name: rows[name].fill_null(0) for name in _COUNTED},
     )
-    return rows.select(**{name: rows[name].cast(dtype) for name, dtype in ibis_schema(TABLES["tasks"]).items()})
+    return rows.select(
+        **{name: rows[name].cast(dtype) for name, dtype in ibis_schema(TABLES["tasks"]).items()}
+    )
 
 
 def _of_usage(usage: ibis.Table) -> ibis.Table:
     """Return what the windows of each task tell."""
-    before = ibis.window(group_by=list(_TASK), order_by="start_time", preceding=(None, 1), following=None)
+    before = ibis.window(
+        group_by=list(_TASK), order_by="start_time", preceding=(None, 1), following=None
+    )
     # A window that ends after the trace has no known length.
     length = (usage.end_time == AFTER_TRACE).ifelse(0, usage.end_time - usage.start_time)
     rows = usage.mutate(
-        length=length, is_gap=(usage.start_time > usage.end_time.max().over(before)).fill_null(False).cast("int64")
+        length=length,
+        is_gap=(usage.start_time > usage.end_time.max().over(before))
+        .fill_null(False)
+        .cast("int64"),
     )
     statistics: dict[str, ibis.Value] = {}
     for name in STATISTICS_COLUMNS:
@@ -79,18 +97,26 @@ def _of_events(events: ibis.Table, dialect: Dialect) -> ibis.Table:
         user=_last(rows, "user"),
         # Updates change no state, so they cannot hide the end of an instance.
         last_type=rows.type.argmax(rows.place, where=rows.type.notin(UPDATE_EVENTS)),
-        **{name: ibis.coalesce(_last(rows, name, is_start), _last(rows, name)) for name in LAST_KNOWN_COLUMNS},
+        **{
+            name: ibis.coalesce(_last(rows, name, is_start), _last(rows, name))
+            for name in LAST_KNOWN_COLUMNS
+        },
         **{f"n_{name.lower()}": (rows.type == name).sum() for name in EVENT_TYPE.names},
     )
-    return told.mutate(end_type=told.last_type.isin(TERMINAL_EVENTS).ifelse(told.last_type, ibis.null("string")))
+    return told.mutate(
+        end_type=told.last_type.isin(TERMINAL_EVENTS).ifelse(told.last_type, ibis.null("string"))
+    )
 
 
 def _names(collections: ibis.Table, dialect: Dialect) -> ibis.Table:
     """Return who submitted each collection, and its logical name."""
     ordered, order = in_order(collections, ("collection_id",), dialect)
-    rows = ordered.mutate(place=ibis.row_number().over(group_by="collection_id", order_by=list(order)))
+    rows = ordered.mutate(
+        place=ibis.row_number().over(group_by="collection_id", order_by=list(order))
+    )
     return rows.group_by("collection_id").aggregate(
-        collection_user=_last(rows, "user"), collection_logical_name=_last(rows, "collection_logical_name")
+        collection_user=_last(rows, "user"),
+        collection_logical_name=_last(rows, "collection_logical_name"),
     )
 
 

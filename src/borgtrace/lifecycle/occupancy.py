@@ -30,7 +30,12 @@ def occupancy(attempts: ibis.Table) -> ibis.Table:
     held_until = ibis.coalesce(attempts.enable_time, attempts.schedule_time, attempts.left_time)
     is_job = attempts.collection_type == "JOB"
     placed = attempts.select(
-        "queue_time", "schedule_time", "left_time", is_job=is_job, waiting_from=waiting_from, held_until=held_until
+        "queue_time",
+        "schedule_time",
+        "left_time",
+        is_job=is_job,
+        waiting_from=waiting_from,
+        held_until=held_until,
     )
     waits, runs = placed.waiting_from.notnull(), placed.schedule_time.notnull()
     changes = ibis.union(

@@ -16,16 +16,33 @@ import ibis
 
 from borgtrace.schema import TERMINAL_EVENTS, UPDATE_EVENTS, Dialect
 
-CYCLE = ("SUBMIT", "QUEUE", "ENABLE", "UPDATE_PENDING", "SCHEDULE", "UPDATE_RUNNING", *TERMINAL_EVENTS)
+CYCLE = (
+    "SUBMIT",
+    "QUEUE",
+    "ENABLE",
+    "UPDATE_PENDING",
+    "SCHEDULE",
+    "UPDATE_RUNNING",
+    *TERMINAL_EVENTS,
+)
 """Event types in the order of a life; after an end it begins anew."""
 
-_ENTRY = {"SUBMIT": 1, "QUEUE": 2, "ENABLE": 1, "UPDATE_PENDING": 1, "SCHEDULE": 5, "UPDATE_RUNNING": 5}
+_ENTRY = {
+    "SUBMIT": 1,
+    "QUEUE": 2,
+    "ENABLE": 1,
+    "UPDATE_PENDING": 1,
+    "SCHEDULE": 5,
+    "UPDATE_RUNNING": 5,
+}
 """Where in the cycle to go on after an event; 0 (SUBMIT) after an end or none."""
 
 SOURCE_ORDER = ("time", "source_part", "source_row")
 
 
-def in_order(events: ibis.Table, key: Sequence[str], dialect: Dialect) -> tuple[ibis.Table, tuple[str, ...]]:
+def in_order(
+    events: ibis.Table, key: Sequence[str], dialect: Dialect
+) -> tuple[ibis.Table, tuple[str, ...]]:
     """Return the events, and the names of the columns that order them within `key`.
 
     Parameters
@@ -45,7 +62,9 @@ def in_order(events: ibis.Table, key: Sequence[str], dialect: Dialect) -> tuple[
     # The second SUBMIT of one instant belongs to the second turn round the cycle: an end lies between the two.
     # Ends are of one kind: two of them at one time need a life between them.
     kind = placed.type.isin(TERMINAL_EVENTS).ifelse("END", placed.type)
-    tie = ibis.window(group_by=[*key, "time", kind], order_by=["position", "source_part", "source_row"])
+    tie = ibis.window(
+        group_by=[*key, "time", kind], order_by=["position", "source_part", "source_row"]
+    )
     turns = placed.mutate(turn=ibis.row_number().over(tie))
     # Updates leave the state as it is: any number of them fits into the first turn.
     is_update = turns.type.isin(UPDATE_EVENTS)
@@ -62,7 +81,9 @@ def _rerank(events: ibis.Table, key: Sequence[str], order: Sequence[str]) -> ibi
     """Rank the events of each tie by their distance round the cycle from the state before the tie."""
     entry = events.type.cases(*_ENTRY.items(), else_=0).cast("int32")
     life = ibis.window(group_by=list(key), order_by=list(order))
-    seen = events.mutate(entry=entry.lag().over(life).fill_null(0), earlier=events.time.lag().over(life))
+    seen = events.mutate(
+        entry=entry.lag().over(life).fill_null(0), earlier=events.time.lag().over(life)
+    )
     # Only the first event of a tie has the state before the tie behind it; max() skips the NULLs of the others.
     is_first = seen.earlier.isnull() | (seen.earlier < seen.time)
     tie = ibis.window(group_by=[*key, "time"])

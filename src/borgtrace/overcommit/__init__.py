@@ -9,5 +9,16 @@ from borgtrace.overcommit.reclaimed import RECLAIMED
 from borgtrace.overcommit.replay import Cell
 from borgtrace.overcommit.study import DEFAULTS, REPLAY, SWEEP, Replay, Setting, open_cell
 
-__all__ = ["ADVICE", "DEFAULTS", "RECLAIMED", "REPLAY", "SWEEP", "Block", "Cell", "Policy", "Prediction", "Replay"]
+__all__ = [
+    "ADVICE",
+    "DEFAULTS",
+    "RECLAIMED",
+    "REPLAY",
+    "SWEEP",
+    "Block",
+    "Cell",
+    "Policy",
+    "Prediction",
+    "Replay",
+]
 __all__ += ["Samples", "Setting", "explained", "open_cell", "oracle", "parse_policy"]

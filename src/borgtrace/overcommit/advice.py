@@ -46,7 +46,9 @@ def daily(block: Block, horizon: int, predictions: Sequence[Prediction]) -> Numb
     out = np.empty((len(predictions), days, N_SUMS))
     for sums, each in zip(out, predictions, strict=True):
         promised = each.peak[: len(peaks)]
-        for k, values in enumerate((np.ones(len(peaks)), is_short(peaks, promised), limits, promised)):
+        for k, values in enumerate(
+            (np.ones(len(peaks)), is_short(peaks, promised), limits, promised)
+        ):
             sums[:, k] = np.bincount(day, values, minlength=days)
     return out
 
@@ -115,7 +117,8 @@ class Advice(Replay):
     """The advice as a question: ``ADVICE.run(store, target=0.01, policies=SWEEP)``."""
 
     too_short: str = (
-        "no day has a day before it whose horizon has ended: a longer trace is needed, or a shorter --horizon"
+        "no day has a day before it whose horizon has ended: "
+        "a longer trace is needed, or a shorter --horizon"
     )
 
     def rows(self, part: Part, policies: Sequence[Policy], setting: Setting) -> list[Row]:

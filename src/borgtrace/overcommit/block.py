@@ -67,9 +67,13 @@ class Samples:
         # In one or two bytes they are counted, which is faster than comparing them.
         order = np.argsort(self.slot.astype(np.min_scalar_type(len(counts))), kind="stable")
         offsets = np.append(0, np.cumsum(counts[slots]))
-        ends = np.flatnonzero((np.diff(self.task, append=-1) != 0) | (np.diff(self.slot, append=-1) != 1))
+        ends = np.flatnonzero(
+            (np.diff(self.task, append=-1) != 0) | (np.diff(self.slot, append=-1) != 1)
+        )
         run_ends = np.repeat(ends, np.diff(ends, prepend=-1))
-        return Columns(self.task, self.slot, self.usage, self.limit, order, slots, offsets, run_ends)
+        return Columns(
+            self.task, self.slot, self.usage, self.limit, order, slots, offsets, run_ends
+        )
 
     @property
     def slots(self) -> Index:
@@ -171,7 +175,9 @@ class Block:
         """Return the block with a task that misses a slot as a new one, whose history is lost."""
         new = np.ones(len(self.all), np.bool_)
         new[1:] = (np.diff(self.all.task) != 0) | (np.diff(self.all.slot) != 1)
-        return replace(self._with(task=np.cumsum(new) - 1), identity=self.identity[self.all.task[new]])
+        return replace(
+            self._with(task=np.cumsum(new) - 1), identity=self.identity[self.all.task[new]]
+        )
 
     def _with(self, **columns: Any) -> Block:
         return replace(self, all=replace(self.all, **columns))

@@ -53,15 +53,20 @@ def explained(
             tasks = priorities(cell.dialect, "high" if policy.high_only else "all")
             block = cell.block(place, resource).of_priorities(*tasks)
             if slot not in block.all.slots:
-                raise UsageError("--at", f"nothing ran on machine {machine} then", got=write_time(time))
+                raise UsageError(
+                    "--at", f"nothing ran on machine {machine} then", got=write_time(time)
+                )
             terms = _terms(cell, policy, block, setting.horizon // WINDOW, int(slot))
             rows += [
-                {"resource": resource, "policy": policy.label, "term": name, "value": value} for name, value in terms
+                {"resource": resource, "policy": policy.label, "term": name, "value": value}
+                for name, value in terms
             ]
     return rows
 
 
-def _terms(cell: Cell, policy: Policy, block: Block, horizon: int, slot: int) -> list[tuple[str, float | None]]:
+def _terms(
+    cell: Cell, policy: Policy, block: Block, horizon: int, slot: int
+) -> list[tuple[str, float | None]]:
     seen = cell.seen(block)
     at = int(np.searchsorted(block.all.slots, slot))
     if isinstance(policy, NodePolicy):
@@ -69,6 +74,8 @@ def _terms(cell: Cell, policy: Policy, block: Block, horizon: int, slot: int) ->
     else:
         terms = {"sum of the limits": seen.limits, "predicted peak": policy.predict(seen).peak}
     peaks = oracle(block.all, horizon, block.n_slots)
-    found: list[tuple[str, float | None]] = [(name, float(values[at])) for name, values in terms.items()]
+    found: list[tuple[str, float | None]] = [
+        (name, float(values[at])) for name, values in terms.items()
+    ]
     # After the end of the trace nobody knows: there is no peak.
     return [*found, ("peak that came", float(peaks[at]) if at < len(peaks) else None)]

@@ -46,7 +46,11 @@ class Buckets(NamedTuple):
     @classmethod
     def exponential(cls, highest: float, first: float, ratio: float = 1.05) -> Buckets:
         """Return as many buckets as reach `highest`, in the unit of the values."""
-        return cls(first, ratio, math.ceil(math.log(highest * (ratio - 1) / first + 1) / math.log(ratio)) + 1)
+        return cls(
+            first,
+            ratio,
+            math.ceil(math.log(highest * (ratio - 1) / first + 1) / math.log(ratio)) + 1,
+        )
 
     @classmethod
     def linear(cls, highest: float, width: float) -> Buckets:
@@ -105,7 +109,9 @@ def _narrow(weights: Numbers, state: Numbers) -> None:
 
 
 @compiled()
-def subtract(weights: Numbers, state: Numbers, bucket: int, weight: float, time: float, half_life: float) -> None:
+def subtract(
+    weights: Numbers, state: Numbers, bucket: int, weight: float, time: float, half_life: float
+) -> None:
     """Take a sample back that was added with the same arguments; a rest that is nearly nothing goes with it."""
     weight *= 2.0 ** ((time - state[_REFERENCE]) / half_life)
     if weight > weights[bucket] - EPSILON:
@@ -116,7 +122,9 @@ def subtract(weights: Numbers, state: Numbers, bucket: int, weight: float, time:
 
 
 @compiled()
-def add(weights: Numbers, state: Numbers, bucket: int, weight: float, time: float, half_life: float) -> None:
+def add(
+    weights: Numbers, state: Numbers, bucket: int, weight: float, time: float, half_life: float
+) -> None:
     """Add a sample.
 
     Parameters
@@ -201,7 +209,14 @@ def rolling(
             oldest = i
         while time[oldest] <= time[i] - history:
             # The exact weight, not that of `subtract`: a history that is read anew holds no rest of it, nor less.
-            add(weights, state, find(value[oldest], buckets), -weight[oldest], time[oldest], half_life)
+            add(
+                weights,
+                state,
+                find(value[oldest], buckets),
+                -weight[oldest],
+                time[oldest],
+                half_life,
+            )
             _narrow(weights, state)
             oldest += 1
         add(weights, state, find(value[i], buckets), weight[i], time[i], half_life)
@@ -233,7 +248,9 @@ class Shape:
     margin: float = 1.0
     history: float = FOREVER
 
-    def after(self, owner: Index, time: Index, value: Numbers, weight: Numbers | float = 1.0) -> Numbers:
+    def after(
+        self, owner: Index, time: Index, value: Numbers, weight: Numbers | float = 1.0
+    ) -> Numbers:
         """Return the percentile with its margin after each sample: float64 (n,).
 
         Parameters
@@ -244,7 +261,16 @@ class Shape:
             Of each sample, or of all.
         """
         weights = np.full(len(owner), weight)
-        given = owner, time, value, weights, float(self.half_life), self.share, self.buckets, float(self.history)
+        given = (
+            owner,
+            time,
+            value,
+            weights,
+            float(self.half_life),
+            self.share,
+            self.buckets,
+            float(self.history),
+        )
         return rolling(*given) * self.margin
 
 
@@ -264,7 +290,9 @@ def unit(resource: str, cores: float, gib: float) -> float:
         Where it is not stated: the trace has shares of a machine, and buckets of a histogram mean cores or bytes.
     """
     cpu = "--cores-per-unit", "64", cores, 1.0
-    option, example, size, scale = cpu if resource == "cpu" else ("--gib-per-unit", "256", gib, 1024 * MEBIBYTE)
+    option, example, size, scale = (
+        cpu if resource == "cpu" else ("--gib-per-unit", "256", gib, 1024 * MEBIBYTE)
+    )
     if not size > 0:
         raise UsageError(
             option,

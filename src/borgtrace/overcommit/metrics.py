@@ -15,9 +15,26 @@ SEVERITIES = 1000
 """Severities are counted to a thousandth."""
 CHANGE = 0.05
 """A prediction that moves by more has changed."""
-_COUNTS = ("instants", "violations", "limited", "clipped", "pairs", "changes", "over", "samples", "cold", "kills")
+_COUNTS = (
+    "instants",
+    "violations",
+    "limited",
+    "clipped",
+    "pairs",
+    "changes",
+    "over",
+    "samples",
+    "cold",
+    "kills",
+)
 _SUMS = ("severity", "saved", "limit", "peak", "overload", "excess")
-SCORE = np.dtype([*((n, "i8") for n in _COUNTS), *((n, "f8") for n in _SUMS), ("severities", "i8", (SEVERITIES + 1,))])
+SCORE = np.dtype(
+    [
+        *((n, "i8") for n in _COUNTS),
+        *((n, "f8") for n in _SUMS),
+        ("severities", "i8", (SEVERITIES + 1,)),
+    ]
+)
 """Of one machine and policy.  Instants are judged slots; ``limited`` those with a limit above 0; ``saved`` is
 Σ (L − P)/L over them; ``pairs`` are neighboring slots; ``overload`` is Σ of the share of the horizon above P; ``over``
 counts slots above P where the capacity is known, and ``excess`` sums what is above as a share of it; ``samples`` and
@@ -49,12 +66,17 @@ def scores(block: Block, horizon: int, predictions: Sequence[Prediction]) -> npt
     adjoin = np.diff(block.all.slots[:n]) == 1
     short = is_short(found, peaks)
     severity = np.where(short, (found - peaks) / np.where(short, found, 1.0), 0.0)
-    thousandths = np.ceil(severity * SEVERITIES).astype(int) + (SEVERITIES + 1) * np.arange(len(peaks))[:, None]
+    thousandths = (
+        np.ceil(severity * SEVERITIES).astype(int)
+        + (SEVERITIES + 1) * np.arange(len(peaks))[:, None]
+    )
     out = np.zeros(len(predictions), SCORE)
     out["instants"], out["limited"], out["limit"] = n, limited.sum(), limits.sum()
     out["samples"], out["pairs"] = len(block.known), adjoin.sum()
     out["violations"], out["severity"] = short.sum(axis=1), severity.sum(axis=1)
-    out["severities"] = np.bincount(thousandths.ravel(), minlength=out["severities"].size).reshape(len(peaks), -1)
+    out["severities"] = np.bincount(thousandths.ravel(), minlength=out["severities"].size).reshape(
+        len(peaks), -1
+    )
     out["saved"] = ((limits - peaks)[:, limited] / limits[limited]).sum(axis=1)
     out["peak"], out["clipped"] = peaks.sum(axis=1), (peaks >= limits * (1 - SLACK)).sum(axis=1)
     out["changes"] = ((np.abs(np.diff(peaks)) > CHANGE * peaks[:, :-1]) & adjoin).sum(axis=1)

@@ -41,11 +41,24 @@ def _is_kept(i: int, columns: Columns) -> bool:
 
 @compiled(makes_arrays=False)
 def _judge(
-    columns: Columns, sums: Numbers, above: Numbers, predictions: Numbers, peaks: Numbers, over: Index, excess: Numbers
+    columns: Columns,
+    sums: Numbers,
+    above: Numbers,
+    predictions: Numbers,
+    peaks: Numbers,
+    over: Index,
+    excess: Numbers,
 ) -> None:
     # Of each slot, what the tasks of now use in it.  It holds from slot to slot, up to `reach`, until a task that will
     # return leaves, or a limit changes: then all is added up anew, for a difference of sums would not be exact.
-    task, slot, offsets, horizon, reach, n_lasting = columns.task, columns.slot, columns.offsets, above.size, -1, 0
+    task, slot, offsets, horizon, reach, n_lasting = (
+        columns.task,
+        columns.slot,
+        columns.offsets,
+        above.size,
+        -1,
+        0,
+    )
     for j in range(peaks.size):
         now, present, n_kept = columns.slots[j], columns.order[offsets[j] : offsets[j + 1]], 0
         for i in present:
@@ -92,7 +105,9 @@ def oracle(samples: Samples, horizon: int, n_slots: int) -> Numbers:
     return judge(samples, horizon, n_slots, np.empty((0, len(samples.slots))))[0]
 
 
-def judge(samples: Samples, horizon: int, n_slots: int, predictions: Numbers) -> tuple[Numbers, Index, Numbers]:
+def judge(
+    samples: Samples, horizon: int, n_slots: int, predictions: Numbers
+) -> tuple[Numbers, Index, Numbers]:
     """Return the oracle's peaks, and by how many slots of the horizon, and how much, predictions are exceeded.
 
     Parameters
@@ -110,7 +125,10 @@ def judge(samples: Samples, horizon: int, n_slots: int, predictions: Numbers) ->
     """
     judged = int(np.searchsorted(samples.slots, n_slots - horizon))
     peaks = np.empty(judged)
-    over, excess = np.zeros((len(predictions), judged), np.int64), np.zeros((len(predictions), judged))
+    over, excess = (
+        np.zeros((len(predictions), judged), np.int64),
+        np.zeros((len(predictions), judged)),
+    )
     sums, above = np.zeros(samples.slots.max(initial=0) + 2 * horizon + 1), np.empty(horizon)
     _judge(samples.columns, sums, above, np.ascontiguousarray(predictions), peaks, over, excess)
     return peaks, over, excess

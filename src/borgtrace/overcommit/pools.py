@@ -57,7 +57,9 @@ class Pool:
         at = np.searchsorted(self.key, self.owner[task] * _HOURS + hour) - 1
         there = (at >= 0) & (self.owner[task] >= 0)
         there[there] = self.key[at[there]] // _HOURS == self.owner[task][there]
-        return Moments(*(np.where(there, np.append(values, 0.0)[at], 0.0) for values in self.moments))
+        return Moments(
+            *(np.where(there, np.append(values, 0.0)[at], 0.0) for values in self.moments)
+        )
 
     def last_hours(self, task: Index, hour: Index, length: int) -> Moments:
         """Return the moments of each of the hours before some, the oldest first: of shape (n, length).
@@ -72,12 +74,18 @@ class Pool:
         wanted = (self.owner[task] * _HOURS + hour)[:, None] + np.arange(-length, 0)
         at = np.minimum(np.searchsorted(self.key, wanted), max(len(self.key) - 1, 0))
         # An hour before the trace would be one of the owner before.
-        there = (wanted // _HOURS == self.owner[task][:, None]) & (np.append(self.key, -1)[at] == wanted)
-        return Moments(*(np.where(there, np.append(values, 0.0)[at], 0.0) for values in self.moments))
+        there = (wanted // _HOURS == self.owner[task][:, None]) & (
+            np.append(self.key, -1)[at] == wanted
+        )
+        return Moments(
+            *(np.where(there, np.append(values, 0.0)[at], 0.0) for values in self.moments)
+        )
 
 
 @compiled()
-def _accumulated(owner: Index, count: Numbers, mean: Numbers, squares: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+def _accumulated(
+    owner: Index, count: Numbers, mean: Numbers, squares: Numbers
+) -> tuple[Numbers, Numbers, Numbers]:
     """Return the moments of all entries of an owner up to each (Chan et al.: no difference of sums)."""
     count, mean, squares = count.copy(), mean.copy(), squares.copy()
     for i in range(1, owner.size):
@@ -99,7 +107,9 @@ def job_pool(store: Store, metric: Metric) -> Pool:
     metric
         What is taken as usage.
     """
-    highest = f"SELECT collection_id, hour, slot, max(x) AS x FROM ({_samples(metric)}) GROUP BY ALL"
+    highest = (
+        f"SELECT collection_id, hour, slot, max(x) AS x FROM ({_samples(metric)}) GROUP BY ALL"
+    )
     job = np.unique(_tasks(store, "collection_id")[0], return_inverse=True)
     return _pool(store, highest, job[0], np.arange(len(job[0])), job[1])
 
@@ -116,7 +126,9 @@ def name_pool(store: Store, metric: Metric) -> Pool:
     """
     # Both are known when a task is submitted, unlike most that the table of tasks says.
     collection, user, name = _tasks(store, "collection_id", "user", "collection_logical_name")
-    texts = np.stack([np.unique(values.astype(str), return_inverse=True)[1] for values in (user, name)])
+    texts = np.stack(
+        [np.unique(values.astype(str), return_inverse=True)[1] for values in (user, name)]
+    )
     owner = np.unique(texts, axis=1, return_inverse=True)[1].astype(np.int64)
     owner[[value is None for value in name]] = -1
     jobs, first = np.unique(collection, return_index=True)

@@ -35,14 +35,25 @@ HALF_LIVES = (1, 12, 144)
 """Slots: 5 min, 1 h and 12 h."""
 POLICIES = (
     Limit(),
-    *(Reservation(margin=margin, half_life=half_life) for half_life in HALF_LIVES for margin in MARGINS),
+    *(
+        Reservation(margin=margin, half_life=half_life)
+        for half_life in HALF_LIVES
+        for margin in MARGINS
+    ),
 )
 N_SUMS = 9
-_SLOTS, _CAPACITY, _LIMITS, _RESERVED, _EXCEEDED, _ASKED, _ADMITTED, _TASK_SLOTS, _EVICTIONS = range(N_SUMS)
+_SLOTS, _CAPACITY, _LIMITS, _RESERVED, _EXCEEDED, _ASKED, _ADMITTED, _TASK_SLOTS, _EVICTIONS = (
+    range(N_SUMS)
+)
 
 
 def priced(
-    block: Block, horizon: int, predictions: Sequence[Prediction], *, policies: Sequence[Policy], lowest: int
+    block: Block,
+    horizon: int,
+    predictions: Sequence[Prediction],
+    *,
+    policies: Sequence[Policy],
+    lowest: int,
 ) -> Numbers:
     """Return what a machine admits under each policy: float64 (policies, N_SUMS).
 
@@ -59,7 +70,9 @@ def priced(
     """
     # What was not measured may have been anything up to the limit.
     usage = np.where(block.is_known, block.all.usage, block.all.limit)
-    block = replace(block, all=replace(block.all, usage=usage), is_known=np.ones(len(usage), np.bool_))
+    block = replace(
+        block, all=replace(block.all, usage=usage), is_known=np.ones(len(usage), np.bool_)
+    )
     serves, slots = block.priority >= lowest, block.all.slots
     production, rest = block.take(serves), block.take(~serves)
     held = production.all
@@ -69,7 +82,9 @@ def priced(
     offsets = np.append(columns.offsets[np.minimum(place, len(rest.all.slots))], len(rest.all))
     out = np.zeros((len(policies), N_SUMS))
     for sums, policy in zip(out, policies, strict=True):
-        machine = np.stack([block.capacity, limits, used, _at(slots, held, _in_force(held, policy))])
+        machine = np.stack(
+            [block.capacity, limits, used, _at(slots, held, _in_force(held, policy))]
+        )
         _admit(columns._replace(offsets=offsets), rest.priority, machine, sums)
     return out
 
@@ -125,7 +140,9 @@ def _admit(columns: Columns, priority: Index, machine: Numbers, sums: Numbers) -
                 break
             is_in[worst], out, held = False, out + 1, held - limit[worst]
         # The best first; one that was evicted in this slot waits for the next.
-        for i in present[np.argsort(-priority[present] * 2.0**31 + since[present], kind="mergesort")]:
+        for i in present[
+            np.argsort(-priority[present] * 2.0**31 + since[present], kind="mergesort")
+        ]:
             fresh = not was_in[np.searchsorted(present, i)] if present.size else True
             if not is_in[i] and fresh and held + limit[i] <= room:
                 is_in[i], held = True, held + limit[i]
@@ -171,7 +188,9 @@ class Reclaimed(Replay):
     def rows(self, part: Part, policies: Sequence[Policy], setting: Setting) -> list[Row]:
         """Return a row for each of `POLICIES`; see the base."""
         lowest = serving(part.cell.dialect)
-        NotApplicable.unless(lowest > LOWEST, "the trace has no tier production, so nothing in it is best effort")
+        NotApplicable.unless(
+            lowest > LOWEST, "the trace has no tier production, so nothing in it is best effort"
+        )
         score = partial(priced, policies=POLICIES, lowest=lowest)
         return trade_off(part.replay((), 1, score), part.resource)
 
@@ -195,13 +214,17 @@ def trade_off(found: Numbers, resource: str) -> list[Row]:
             "resource": resource,
             "policy": policy.label,
             "margin": getattr(policy, "margin", None),
-            "half_life": policy.half_life * WINDOW / HOUR if isinstance(policy, Reservation) else None,
+            "half_life": policy.half_life * WINDOW / HOUR
+            if isinstance(policy, Reservation)
+            else None,
             "machines": len(judged),
             "reclaimed": float((of[_LIMITS] - of[_RESERVED]) / of[_CAPACITY]),
             "exceeded": float(of[_EXCEEDED] / of[_SLOTS]),
             "admitted": float(of[_ADMITTED] / of[_ASKED]) if of[_ASKED] else None,
             "saved": float((of[_ADMITTED] - sums[0, _ADMITTED]) / of[_CAPACITY] * len(judged)),
-            "evictions": float(of[_EVICTIONS] / of[_TASK_SLOTS] * SLOTS_PER_DAY) if of[_TASK_SLOTS] else None,
+            "evictions": float(of[_EVICTIONS] / of[_TASK_SLOTS] * SLOTS_PER_DAY)
+            if of[_TASK_SLOTS]
+            else None,
         }
         for policy, of in zip(POLICIES, sums, strict=True)
     ]

@@ -43,7 +43,9 @@ class Capacities:
         """Read the capacities of all machines; NaN while one is away, or where none is published."""
         events = tables.machine_events
         columns = ("machine_id", "time", "type", "cpu_capacity", "memory_capacity")
-        rows = tables.fetch(events.order_by(["machine_id", "time", "source_part", "source_row"]).select(*columns))
+        rows = tables.fetch(
+            events.order_by(["machine_id", "time", "source_part", "source_row"]).select(*columns)
+        )
         away = rows["type"].to_numpy() == "REMOVE"
         found = (rows[f"{name}_capacity"].to_numpy().astype(np.float64) for name in RESOURCES)
         cpu, memory = (np.where(away, np.nan, values) for values in found)
@@ -61,7 +63,11 @@ class Capacities:
         """Return the last published capacities of a machine as text."""
         low, high = np.searchsorted(self.machine, [machine, machine + 1])
         known = np.flatnonzero(~np.isnan(self.cpu[low:high])) + low
-        return f"CPU {self.cpu[known[-1]]:.3g}, memory {self.memory[known[-1]]:.3g}" if len(known) else "unknown"
+        return (
+            f"CPU {self.cpu[known[-1]]:.3g}, memory {self.memory[known[-1]]:.3g}"
+            if len(known)
+            else "unknown"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +120,10 @@ class Cell:
         is_known, limit = ~np.isnan(value), np.repeat(held[resource].astype(np.float64), n)
         every = Samples(np.repeat(task, n), slot, np.where(is_known, value, 0.0), limit)
         capacity = self.capacities.at(int(self.usage.machines[place]), every.slots, resource)
-        priority, n_slots = np.repeat(held["priority"].astype(np.int64), n), int(self.usage.facts["n_slots"])
+        priority, n_slots = (
+            np.repeat(held["priority"].astype(np.int64), n),
+            int(self.usage.facts["n_slots"]),
+        )
         given = every, is_known, priority, identity, n_slots, capacity, resource
         block = Block(*given, self.pools.get(resource, {}))
         return block.without_gaps() if self.is_literal else block
@@ -152,7 +161,9 @@ class Part:
     jobs: int
     report: Report
 
-    def replay(self, policies: Sequence[Policy], horizon: int, score: Score = scores) -> npt.NDArray[Any]:
+    def replay(
+        self, policies: Sequence[Policy], horizon: int, score: Score = scores
+    ) -> npt.NDArray[Any]:
         """Judge policies on the machines.
 
         Parameters
@@ -175,7 +186,11 @@ class Part:
         found: list[npt.NDArray[Any]] = []
         for judged in map_processes(judge, calls, self.jobs, place=str(self.cell.usage.folder)):
             found.append(judged)
-            self.report(f"replaying {self.resource} of {self.tasks} tasks", sum(map(len, found)), len(self.places))
+            self.report(
+                f"replaying {self.resource} of {self.tasks} tasks",
+                sum(map(len, found)),
+                len(self.places),
+            )
         return np.concatenate(found)
 
 

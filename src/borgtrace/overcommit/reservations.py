@@ -52,7 +52,9 @@ def reservations(store: Store, tables: Tables, policy: TaskPolicy, until: int | 
         ``collection_id``, ``instance_index``, ``cpu`` and ``memory``, fractions of the largest machine; NaN where the
         task was not measured.
     """
-    cell = open_cell(store, tables, Setting(policies=(policy.label,)), lambda step, done, total: None)
+    cell = open_cell(
+        store, tables, Setting(policies=(policy.label,)), lambda step, done, total: None
+    )
     keys = store.layout.tasks(["collection_id", "instance_index"])
     found, latest = np.full((2, keys.num_rows), np.nan), np.full((2, keys.num_rows), -1)
     end = cell.usage.facts["n_slots"] if until is None else (until - TRACE_START) // WINDOW

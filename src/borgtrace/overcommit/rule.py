@@ -18,11 +18,16 @@ _ANY: Range = (lambda x: True, "")
 _AMOUNT: Range = (lambda x: 0 <= x < math.inf, "0 or more")
 _SHARE: Range = (lambda x: 0 < x <= 1, "above 0 and at most 1")
 RANGES: dict[str, Range] = {
-    **dict.fromkeys(("n", "prior", "margin", "large_margin", "overrun", "underrun", "change", "model"), _AMOUNT),
+    **dict.fromkeys(
+        ("n", "prior", "margin", "large_margin", "overrun", "underrun", "change", "model"), _AMOUNT
+    ),
     **dict.fromkeys(("phi", "target", "large"), _SHARE),
     "rho": (lambda x: 0 < x < 1, "above 0 and below 1"),
     "growth": (lambda x: 1 < x < math.inf, "above 1"),
-    "calculate": (lambda x: x in ("usage", "request", "maxUsageRequest"), "usage, request or maxUsageRequest"),
+    "calculate": (
+        lambda x: x in ("usage", "request", "maxUsageRequest"),
+        "usage, request or maxUsageRequest",
+    ),
     "q": (lambda x: 0 <= x <= 100, "0 to 100"),
 }
 """What parameters may be, and how that reads, by their names."""
@@ -67,7 +72,9 @@ class Rule(ABC):
     @property
     def label(self) -> str:
         """Name and parameters, as tables show them and users write them: ``nsigma:n=5,history=2h``."""
-        values = ",".join(f"{item.name}={_text(item.name, getattr(self, item.name))}" for item in fields(self))
+        values = ",".join(
+            f"{item.name}={_text(item.name, getattr(self, item.name))}" for item in fields(self)
+        )
         return self.name + ":" * bool(values) + values
 
     @classmethod
@@ -90,12 +97,18 @@ class Rule(ABC):
         check_names(cls.option, [name], sorted(cls.kinds), f"no such {cls.option.lstrip('-')}")
         kind = cls.kinds[name]
         known = {item.name for item in fields(kind)}
-        values: dict[str, Any] = {unit: value for unit, value in (units or {}).items() if unit in known and value > 0}
+        values: dict[str, Any] = {
+            unit: value for unit, value in (units or {}).items() if unit in known and value > 0
+        }
         for part in filter(None, rest.split(",")):
             parameter, _, value = (word.strip() for word in part.partition("="))
             if parameter not in known:
-                expected = "one of " + ", ".join(item.name for item in fields(kind)) if known else "none"
-                raise UsageError(cls.option, f"{name} has no such parameter", expected=expected, got=text)
+                expected = (
+                    "one of " + ", ".join(item.name for item in fields(kind)) if known else "none"
+                )
+                raise UsageError(
+                    cls.option, f"{name} has no such parameter", expected=expected, got=text
+                )
             is_text = isinstance(getattr(kind, parameter), str)
             values[parameter] = value if is_text else cls._value(parameter, value, text)
         return kind(**values)
@@ -105,7 +118,9 @@ class Rule(ABC):
         if name in TIMES:
             slots = parse_time(text, f"{cls.option} {given}") // WINDOW
             if slots < 1:
-                raise UsageError(cls.option, f"{name} is shorter than a slot", expected="5m or more", got=given)
+                raise UsageError(
+                    cls.option, f"{name} is shorter than a slot", expected="5m or more", got=given
+                )
             return slots
         try:
             return float(text)

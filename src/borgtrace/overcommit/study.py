@@ -19,7 +19,16 @@ from borgtrace.schema.time import WINDOW
 from borgtrace.store import Store
 
 DEFAULTS = (
-    *("limit", "borg", "max", "average", "task-percentile", "machine-percentile", "nsigma", "nsigma+task-percentile"),
+    *(
+        "limit",
+        "borg",
+        "max",
+        "average",
+        "task-percentile",
+        "machine-percentile",
+        "nsigma",
+        "nsigma+task-percentile",
+    ),
     *("gpa", "katalyst-realtime", "koordinator-batch"),
 )
 """Policies of the table where none is named."""
@@ -33,7 +42,11 @@ SWEEP = (
         for history in _HISTORIES
         for q in (50, 90, 95, 99, 100)
     ),
-    *(f"gpa:rho={rho},history={history}" for history in _HISTORIES for rho in (0.1, 0.01, 0.001, 1e-6)),
+    *(
+        f"gpa:rho={rho},history={history}"
+        for history in _HISTORIES
+        for rho in (0.1, 0.01, 0.001, 1e-6)
+    ),
 )
 """History × parameter of every family that has a safety parameter."""
 Forecasts = Callable[[Store, str, str], Mapping[str, Any]]
@@ -100,25 +113,40 @@ class Setting:
     def __post_init__(self) -> None:
         check_names("--resource", self.resources, RESOURCES)
         if self.horizon < WINDOW:
-            raise UsageError("--horizon", "shorter than a slot", expected="5m or more", got=f"{self.horizon} µs")
+            raise UsageError(
+                "--horizon", "shorter than a slot", expected="5m or more", got=f"{self.horizon} µs"
+            )
         if not 0 < self.target < 1:
-            raise UsageError("--target", "not a rate", expected="above 0 and below 1", got=f"{self.target:g}")
+            raise UsageError(
+                "--target", "not a rate", expected="above 0 and below 1", got=f"{self.target:g}"
+            )
         if self.machines < 0:
-            raise UsageError("--machines", "negative", expected="0 (all) or more", got=str(self.machines))
+            raise UsageError(
+                "--machines", "negative", expected="0 (all) or more", got=str(self.machines)
+            )
         self.parsed()
 
     def parsed(self) -> list[Policy]:
         """Return the policies, each once; refuse those that there are not."""
-        return [parse_policy(text, {"cores": self.cores, "gib": self.gib}) for text in dict.fromkeys(self.policies)]
+        return [
+            parse_policy(text, {"cores": self.cores, "gib": self.gib})
+            for text in dict.fromkeys(self.policies)
+        ]
 
     def metric(self, dialect: Dialect, resource: str) -> Metric:
         """Return what is taken as the usage of a resource."""
-        chosen = [metric for metric in map(find_metric, self.metrics) if metric.name.endswith(resource)]
+        chosen = [
+            metric for metric in map(find_metric, self.metrics) if metric.name.endswith(resource)
+        ]
         return chosen[-1] if chosen else default_metric(dialect, resource)
 
 
 def open_cell(
-    store: Store, tables: Tables, setting: Setting, report: Report, forecasts: Forecasts = _no_forecasts
+    store: Store,
+    tables: Tables,
+    setting: Setting,
+    report: Report,
+    forecasts: Forecasts = _no_forecasts,
 ) -> Cell:
     """Return what a replay of a store reads, dealt to machines first where it is not kept.
 
@@ -139,7 +167,9 @@ def open_cell(
         Where a policy names another forecaster, or looks beyond slots that have no time.
     """
     dialect = store.manifest.dialect
-    pools = {resource: _pools(store, resource, setting, forecasts) for resource in setting.resources}
+    pools = {
+        resource: _pools(store, resource, setting, forecasts) for resource in setting.resources
+    }
     cpu, memory = (setting.metric(dialect, resource) for resource in RESOURCES)
     given = store, tables.instance_events, tables.instance_attempts, cpu, memory
     usage = machine_usage(*given, is_whole=setting.is_literal, report=report)
@@ -151,12 +181,16 @@ def _pools(store: Store, resource: str, setting: Setting, forecasts: Forecasts) 
     if asked and setting.is_literal:
         got = ", ".join(policy.label for policy in asked)
         expected, way_out = "policies that need none", "leave out these policies, or --compat crf"
-        raise UsageError("--compat", "its slots have no time", expected=expected, got=got, way_out=way_out)
+        raise UsageError(
+            "--compat", "its slots have no time", expected=expected, got=got, way_out=way_out
+        )
     needed = {name for policy in asked for name in policy.pools}
     told = forecasts(store, resource, setting.model) if needed - POOLS.keys() else {}
     check_names("--policy", sorted(needed - POOLS.keys()), told, "no such forecaster")
     metric = setting.metric(store.manifest.dialect, resource)
-    return {name: told[name] if name in told else POOLS[name](store, metric) for name in sorted(needed)}
+    return {
+        name: told[name] if name in told else POOLS[name](store, metric) for name in sorted(needed)
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +206,9 @@ class Replay(StoreQuestion):
     """
 
     reads: tuple[str, ...] = ("instance_usage", "instance_events")
-    too_short: str = "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
+    too_short: str = (
+        "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
+    )
     forecasts: Forecasts = field(default=_no_forecasts, compare=False)
 
     setting = Setting
@@ -228,7 +264,10 @@ def _nothing(facts: Mapping[str, Any]) -> str:
 
 def _by_tasks(tasks: Sequence[str], policies: Sequence[Policy]) -> dict[str, list[Policy]]:
     """Return what is replayed on which tasks: a policy of high-priority tasks is judged on them alone."""
-    chosen = {name: [policy for policy in policies if name == "high" or not policy.high_only] for name in tasks}
+    chosen = {
+        name: [policy for policy in policies if name == "high" or not policy.high_only]
+        for name in tasks
+    }
     high = [policy for policy in policies if policy.high_only]
     if high:
         chosen.setdefault("high", high)

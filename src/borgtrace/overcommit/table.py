@@ -26,7 +26,9 @@ from borgtrace.schema.time import DAY, HOUR, WINDOW
 SLOTS_PER_DAY = DAY // WINDOW
 
 
-def rows_of(found: npt.NDArray[np.void], policies: Sequence[Policy], known: Mapping[str, Any]) -> list[Row]:
+def rows_of(
+    found: npt.NDArray[np.void], policies: Sequence[Policy], known: Mapping[str, Any]
+) -> list[Row]:
     """Return a row for each policy from the scores of some machines, those on the front marked.
 
     Parameters
@@ -47,7 +49,12 @@ def rows_of(found: npt.NDArray[np.void], policies: Sequence[Policy], known: Mapp
     if not len(judged):
         return []
     rows = [
-        {**_described(policy), **known, "horizon": known["horizon"] * WINDOW / HOUR, **_row(judged[:, k])}
+        {
+            **_described(policy),
+            **known,
+            "horizon": known["horizon"] * WINDOW / HOUR,
+            **_row(judged[:, k]),
+        }
         for k, policy in enumerate(policies)
     ]
     for row in rows:
@@ -88,7 +95,9 @@ def _row(machines: npt.NDArray[np.void]) -> Row:
         "rate": rate,
         "rate_low": None if low is None else max(low, 0.0),
         "rate_high": None if high is None else min(high, 1.0),
-        **dict(zip(("rate_p50", "rate_p90", "rate_p99", "rate_worst"), quantiles.tolist(), strict=True)),
+        **dict(
+            zip(("rate_p50", "rate_p90", "rate_p99", "rate_worst"), quantiles.tolist(), strict=True)
+        ),
         "severity": float(total["severity"] / total["instants"]),
         "severity_p99": int(np.searchsorted(upto, 0.99 * upto[-1])) / SEVERITIES,
         "severity_given": _share(total["severity"], total["violations"]),

@@ -10,9 +10,33 @@ from borgtrace.placement.estimators.registry import estimators, parse_estimator
 from borgtrace.placement.estimators.sizes import Average, Percentile, Request
 from borgtrace.placement.fitting import Fitted, fit, require_capacity
 from borgtrace.placement.packers import BEST_FIT, FIRST_FIT, Packer, packers, parse_packer
-from borgtrace.placement.packing import CAPACITY_RTOL, Packing, pack, pack_fitted, predicted_overflow, rebalanced
+from borgtrace.placement.packing import (
+    CAPACITY_RTOL,
+    Packing,
+    pack,
+    pack_fitted,
+    predicted_overflow,
+    rebalanced,
+)
 
-__all__ = ["BEST_FIT", "CAPACITY_RTOL", "FIRST_FIT", "Average", "Convolution", "CovarianceGpa", "Estimator", "Fitted"]
+__all__ = [
+    "BEST_FIT",
+    "CAPACITY_RTOL",
+    "FIRST_FIT",
+    "Average",
+    "Convolution",
+    "CovarianceGpa",
+    "Estimator",
+    "Fitted",
+]
 __all__ += ["Gpa", "MultiResource", "Observation", "Packer", "Packing", "Percentile", "Request"]
-__all__ += ["estimators", "fit", "pack", "pack_fitted", "packers", "parse_estimator", "parse_packer"]
+__all__ += [
+    "estimators",
+    "fit",
+    "pack",
+    "pack_fitted",
+    "packers",
+    "parse_estimator",
+    "parse_packer",
+]
 __all__ += ["predicted_overflow", "rebalanced", "require_capacity"]

@@ -43,7 +43,9 @@ def fit_bin(room: float, variance: float, target: float) -> float:
 
 
 @compiled()
-def gaussian_best_fit(mean: Numbers, variance: Numbers, capacity: float, target: float, z: float, bins: Index) -> int:
+def gaussian_best_fit(
+    mean: Numbers, variance: Numbers, capacity: float, target: float, z: float, bins: Index
+) -> int:
     """Place every item into the bin with the least non-negative FitBin, else into a new one.
 
     Parameters

@@ -57,7 +57,13 @@ def _refresh(tree: Numbers, leaf: int, z: float) -> None:
 
 @compiled(inline=True)
 def _first_fit(
-    tree: Numbers, leaves: int, mean: float, variance: float, z: float, capacity: float, target: float
+    tree: Numbers,
+    leaves: int,
+    mean: float,
+    variance: float,
+    z: float,
+    capacity: float,
+    target: float,
 ) -> int:
     """Leftmost leaf that passes the test, or −1; depth first from the left, without a stack."""
     limit = capacity + _MARGIN
@@ -96,7 +102,9 @@ def _doubled(tree: Numbers, leaves: int) -> Numbers:
 
 
 @compiled()
-def gaussian_first_fit(mean: Numbers, variance: Numbers, capacity: float, target: float, z: float, bins: Index) -> int:
+def gaussian_first_fit(
+    mean: Numbers, variance: Numbers, capacity: float, target: float, z: float, bins: Index
+) -> int:
     """Place every item into the first bin where it fits, else into a new one; O(log bins) per item, about.
 
     Parameters

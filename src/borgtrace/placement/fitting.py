@@ -55,7 +55,9 @@ def require_capacity(name: str, capacity: float) -> None:
         It is not positive and finite.
     """
     if not 0 < capacity < np.inf:
-        raise UsageError(name, "not the capacity of a machine", expected="a number above 0", got=f"{capacity:g}")
+        raise UsageError(
+            name, "not the capacity of a machine", expected="a number above 0", got=f"{capacity:g}"
+        )
 
 
 def fit(estimator: Estimator, observed: Observation, capacity: float = 1.0) -> Fitted:
@@ -81,5 +83,7 @@ def fit(estimator: Estimator, observed: Observation, capacity: float = 1.0) -> F
     # A NaN fails every comparison: the task would count as unplaceable without a word.
     if not np.isfinite(items).all():
         where, what = f"estimator {estimator.label}", "its numbers are not finite for some tasks"
-        raise UsageError(where, what, expected="finite usage", way_out="drop tasks with missing samples first")
+        raise UsageError(
+            where, what, expected="finite usage", way_out="drop tasks with missing samples first"
+        )
     return Fitted(estimator, items, capacity)

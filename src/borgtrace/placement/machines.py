@@ -8,7 +8,17 @@ import numpy as np
 from numba import types
 
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.placement.fit_tests import ADD, INDEX, ROW, ROWS, SLACK, FitTest, join, packing_kernel, room_for
+from borgtrace.placement.fit_tests import (
+    ADD,
+    INDEX,
+    ROW,
+    ROWS,
+    SLACK,
+    FitTest,
+    join,
+    packing_kernel,
+    room_for,
+)
 from borgtrace.placement.fitting import Fitted
 from borgtrace.placement.packers import Packer
 from borgtrace.placement.types import SCORE_TYPE, Row
@@ -31,7 +41,9 @@ def _bar(i, groups, last_of_group, previous, bins, barred):  # type: ignore[no-u
         j = previous[j]
 
 
-@packing_kernel(types.int64(SLACK, SLACK, INDEX, types.int64, ROW, ROW, ROWS, ROW, types.boolean[::1]))
+@packing_kernel(
+    types.int64(SLACK, SLACK, INDEX, types.int64, ROW, ROW, ROWS, ROW, types.boolean[::1])
+)
 def _opened(slack, other, cuts, used, item, empty, capacities, parameters, is_open):  # type: ignore[no-untyped-def]
     """First machine not in use where `item` fits alone, or −1."""
     # Machines before `used` are all open.
@@ -49,9 +61,24 @@ def _opened(slack, other, cuts, used, item, empty, capacities, parameters, is_op
 
 
 @packing_kernel(
-    types.int64(SLACK, SLACK, INDEX, _SCORE, types.boolean, ROWS, types.int64, ROW, ROWS, ROW, INDEX, types.int64)
+    types.int64(
+        SLACK,
+        SLACK,
+        INDEX,
+        _SCORE,
+        types.boolean,
+        ROWS,
+        types.int64,
+        ROW,
+        ROWS,
+        ROW,
+        INDEX,
+        types.int64,
+    )
 )
-def _chosen(slack, other, cuts, score, stops, states, m, item, capacities, parameters, barred, mark):  # type: ignore[no-untyped-def]
+def _chosen(
+    slack, other, cuts, score, stops, states, m, item, capacities, parameters, barred, mark
+):  # type: ignore[no-untyped-def]
     """The bin an item goes to among the first m (those barred under `mark` excepted), or −1."""
     best, best_score = -1, -np.inf
     for b in range(m):
@@ -70,10 +97,38 @@ def _chosen(slack, other, cuts, score, stops, states, m, item, capacities, param
 
 
 @packing_kernel(
-    types.int64(SLACK, SLACK, INDEX, ADD, ADD, _SCORE, types.boolean, ROWS, ROW, ROWS, ROW, INDEX, INDEX, INDEX)
+    types.int64(
+        SLACK,
+        SLACK,
+        INDEX,
+        ADD,
+        ADD,
+        _SCORE,
+        types.boolean,
+        ROWS,
+        ROW,
+        ROWS,
+        ROW,
+        INDEX,
+        INDEX,
+        INDEX,
+    )
 )
 def _place(  # type: ignore[no-untyped-def]
-    slack, other, cuts, add, other_add, score, stops, items, empty, capacities, parameters, groups, bins, machines
+    slack,
+    other,
+    cuts,
+    add,
+    other_add,
+    score,
+    stops,
+    items,
+    empty,
+    capacities,
+    parameters,
+    groups,
+    bins,
+    machines,
 ):
     n = items.shape[0]
     # Rows from m on are garbage; row b of `states` and of `opened` belongs to bin b.
@@ -86,9 +141,13 @@ def _place(  # type: ignore[no-untyped-def]
     m, used = 0, 0
     for i in range(n):
         _bar(i, groups, last_of_group, previous, bins, barred)
-        best = _chosen(slack, other, cuts, score, stops, states, m, items[i], opened, parameters, barred, i)
+        best = _chosen(
+            slack, other, cuts, score, stops, states, m, items[i], opened, parameters, barred, i
+        )
         if best < 0:
-            machine = _opened(slack, other, cuts, used, items[i], empty, capacities, parameters, is_open)
+            machine = _opened(
+                slack, other, cuts, used, items[i], empty, capacities, parameters, is_open
+            )
             if machine < 0:
                 continue
             best = m
@@ -104,7 +163,9 @@ def _place(  # type: ignore[no-untyped-def]
     return m
 
 
-def place(fitted: Fitted, packer: Packer, capacities: Numbers, groups: Index | None = None) -> tuple[Index, Index]:
+def place(
+    fitted: Fitted, packer: Packer, capacities: Numbers, groups: Index | None = None
+) -> tuple[Index, Index]:
     """Place items one by one, each into a bin where it fits, else into a newly opened machine.
 
     Parameters
@@ -128,7 +189,15 @@ def place(fitted: Fitted, packer: Packer, capacities: Numbers, groups: Index | N
     n, test = len(fitted.items), fitted.estimator.test
     bins, machines = np.full(n, -1, np.int64), np.full(min(n, len(capacities)), -1, np.int64)
     m = _place(
-        *(*test.slacks, *test.adds, packer.score, packer.stops, fitted.items, fitted.empty, capacities),
+        *(
+            *test.slacks,
+            *test.adds,
+            packer.score,
+            packer.stops,
+            fitted.items,
+            fitted.empty,
+            capacities,
+        ),
         *(fitted.parameters, np.full(n, -1) if groups is None else groups, bins, machines),
     )
     return bins, machines[:m]
@@ -163,7 +232,13 @@ def sum_up(add, other_add, cuts, items, members, offsets, machines, empty, state
 
 
 def choose(
-    test: FitTest, packer: Packer, states: Numbers, item: Row, capacities: Numbers, parameters: Row, barred: Index
+    test: FitTest,
+    packer: Packer,
+    states: Numbers,
+    item: Row,
+    capacities: Numbers,
+    parameters: Row,
+    barred: Index,
 ) -> int:
     """The machine one item goes to, as in :func:`place`, or −1; `barred` holds 1 for machines left out.
 
@@ -181,6 +256,17 @@ def choose(
         int64 (m,).
     """
     chosen = _chosen(
-        *(*test.slacks, packer.score, packer.stops, states, len(states), item, capacities, parameters, barred, 1)
+        *(
+            *test.slacks,
+            packer.score,
+            packer.stops,
+            states,
+            len(states),
+            item,
+            capacities,
+            parameters,
+            barred,
+            1,
+        )
     )
     return int(chosen)

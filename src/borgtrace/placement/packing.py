@@ -20,7 +20,16 @@ from borgtrace.placement._tree import gaussian_first_fit
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.fit_tests import ADD, INDEX, ROW, ROWS, SLACK, join, packing_kernel, room_for
+from borgtrace.placement.fit_tests import (
+    ADD,
+    INDEX,
+    ROW,
+    ROWS,
+    SLACK,
+    join,
+    packing_kernel,
+    room_for,
+)
 from borgtrace.placement.fitting import Fitted, fit
 from borgtrace.placement.machines import place, sum_up
 from borgtrace.placement.packers import BEST_FIT, Packer
@@ -78,7 +87,11 @@ class Packing:
 
 
 def pack_fitted(
-    fitted: Fitted, *, packer: Packer = BEST_FIT, inventory: Numbers | None = None, groups: Index | None = None
+    fitted: Fitted,
+    *,
+    packer: Packer = BEST_FIT,
+    inventory: Numbers | None = None,
+    groups: Index | None = None,
 ) -> Packing:
     """Pack without rebalancing; see :func:`pack`.
 
@@ -112,12 +125,18 @@ def _gaussian(fitted: Fitted, place_all: Callable[..., int]) -> Packing:
     mean, variance = np.ascontiguousarray(fitted.items.T)
     bins = np.empty(len(mean), np.int64)
     target = float(fitted.parameters[0])
-    m = place_all(mean, variance, fitted.capacity * CAPACITY_RTOL, target, -float(ndtri(target)), bins)
+    m = place_all(
+        mean, variance, fitted.capacity * CAPACITY_RTOL, target, -float(ndtri(target)), bins
+    )
     return Packing(bins, np.full((m, 1), fitted.capacity), np.arange(m))
 
 
 def rebalanced(
-    packing: Packing, fitted: Fitted, *, groups: Index | None = None, max_failures: int = MAX_FAILURES
+    packing: Packing,
+    fitted: Fitted,
+    *,
+    groups: Index | None = None,
+    max_failures: int = MAX_FAILURES,
 ) -> Packing:
     """Fill the last bin from the first tasks of the others, round robin (the paper's Algorithm 1).
 
@@ -140,8 +159,20 @@ def rebalanced(
     # A copy, because the grid shares one placement between a rebalanced and a plain cell.
     bins, test = packing.bins.copy(), fitted.estimator.test
     moved = fill_last_bin(
-        *(*test.slacks, *test.adds, fitted.items, fitted.empty, packing.rows[-1] * CAPACITY_RTOL, fitted.parameters),
-        *(np.full(len(bins), -1) if groups is None else groups, bins, len(packing.rows), max_failures),
+        *(
+            *test.slacks,
+            *test.adds,
+            fitted.items,
+            fitted.empty,
+            packing.rows[-1] * CAPACITY_RTOL,
+            fitted.parameters,
+        ),
+        *(
+            np.full(len(bins), -1) if groups is None else groups,
+            bins,
+            len(packing.rows),
+            max_failures,
+        ),
     )
     return Packing(bins, packing.rows, packing.machines, moved)
 
@@ -211,7 +242,9 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
     estimator = fitted.estimator
     if not estimator.predicts:
         way_out = "use an estimator that does, such as convolution"
-        raise UsageError(f"estimator {estimator.label}", "predicts no probability of overflow", way_out=way_out)
+        raise UsageError(
+            f"estimator {estimator.label}", "predicts no probability of overflow", way_out=way_out
+        )
     test, parameters = estimator.test, fitted.parameters
     # The room for a task that uses nothing is what the machine as it stands has left.
     idle = Observation(np.zeros((1, 1), np.float32))
@@ -223,16 +256,34 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
     members, m = np.argsort(packing.bins, kind="stable"), len(packing.rows)
     offsets = np.searchsorted(packing.bins[members], np.arange(m + 1))
     states = np.empty((m, len(nothing)))
-    sum_up(*test.adds, test.cuts, fitted.items, members, offsets, np.arange(m), fitted.empty, states)
+    sum_up(
+        *test.adds, test.cuts, fitted.items, members, offsets, np.arange(m), fitted.empty, states
+    )
     capacities = packing.rows * CAPACITY_RTOL
     rooms = np.array([test.room(states[b], nothing, capacities[b], parameters) for b in range(m)])
     # A slack is the target less the probability; taking it back may round past 0 or 1.
     return np.clip(parameters[0] - rooms, 0.0, 1.0)
 
 
-@packing_kernel(types.int64(SLACK, SLACK, INDEX, ADD, ADD, ROWS, ROW, ROW, ROW, INDEX, INDEX, types.int64, types.int64))
+@packing_kernel(
+    types.int64(
+        SLACK, SLACK, INDEX, ADD, ADD, ROWS, ROW, ROW, ROW, INDEX, INDEX, types.int64, types.int64
+    )
+)
 def fill_last_bin(  # type: ignore[no-untyped-def]
-    slack, other, cuts, add, other_add, items, empty, capacity, parameters, groups, bins, m, max_failures
+    slack,
+    other,
+    cuts,
+    add,
+    other_add,
+    items,
+    empty,
+    capacity,
+    parameters,
+    groups,
+    bins,
+    m,
+    max_failures,
 ):
     """Move first tasks of the other bins, round robin, into the last bin, in place; return how many moved.
 

@@ -5,7 +5,16 @@ is the question.  Nothing here knows which recipes there are: :func:`recipes` fi
 """
 
 from borgtrace.recipe.claims import Claim, Claims, Finding, from_source, headline, unjudged
-from borgtrace.recipe.criteria import Criterion, above, at_least, at_most, below, between, equals, near
+from borgtrace.recipe.criteria import (
+    Criterion,
+    above,
+    at_least,
+    at_most,
+    below,
+    between,
+    equals,
+    near,
+)
 from borgtrace.recipe.definition import Recipe, Row
 from borgtrace.recipe.engine_tables import EngineTables
 from borgtrace.recipe.notapplicable import NotApplicable
@@ -16,7 +25,25 @@ from borgtrace.recipe.result import Provenance, Result
 from borgtrace.recipe.scope import Scope
 from borgtrace.recipe.tables import Tables
 
-__all__ = ["Claim", "Claims", "Criterion", "EngineTables", "Finding", "NotApplicable", "PlannedTables", "Provenance"]
+__all__ = [
+    "Claim",
+    "Claims",
+    "Criterion",
+    "EngineTables",
+    "Finding",
+    "NotApplicable",
+    "PlannedTables",
+    "Provenance",
+]
 __all__ += ["Question", "Recipe", "Result", "Row", "Scope", "Tables"]
-__all__ += ["above", "at_least", "at_most", "below", "between", "equals", "find_recipe", "from_source"]
+__all__ += [
+    "above",
+    "at_least",
+    "at_most",
+    "below",
+    "between",
+    "equals",
+    "find_recipe",
+    "from_source",
+]
 __all__ += ["headline", "near", "recipes", "unjudged", "with_subjects"]

@@ -41,13 +41,22 @@ def conform(answer: Answer, declared: Table) -> pa.Table:
     # Types are compared name by name, which takes every name to be there.
     failures = _name_failures(given, schema) or _type_failures(given, schema)
     if failures:
-        raise SchemaError(declared.name, "the result is not what its recipe declares: " + "; ".join(failures))
+        raise SchemaError(
+            declared.name, "the result is not what its recipe declares: " + "; ".join(failures)
+        )
     # What a column is goes with it, into charts and files.
-    fields = [arrow_field(one).with_metadata({"doc": one.doc, "unit": one.unit}) for one in declared.columns]
-    table = pa.table({one.name: _cast(given[one.name], one) for one in fields}, schema=pa.schema(fields))
+    fields = [
+        arrow_field(one).with_metadata({"doc": one.doc, "unit": one.unit})
+        for one in declared.columns
+    ]
+    table = pa.table(
+        {one.name: _cast(given[one.name], one) for one in fields}, schema=pa.schema(fields)
+    )
     failures = _null_failures(table) + _key_failures(table, declared)
     if failures:
-        raise SchemaError(declared.name, "the result is not what its recipe declares: " + "; ".join(failures))
+        raise SchemaError(
+            declared.name, "the result is not what its recipe declares: " + "; ".join(failures)
+        )
     return _sorted(table, declared)
 
 
@@ -69,7 +78,9 @@ def table_of(rows: Sequence[Mapping[str, Any]], declared: Table) -> pa.Table:
     names = set(declared.names)
     wrong = next((row.keys() for row in rows if row.keys() != names), None)
     if wrong is not None:
-        raise SchemaError(declared.name, f"a row has the columns {sorted(wrong)}, declared are {sorted(names)}")
+        raise SchemaError(
+            declared.name, f"a row has the columns {sorted(wrong)}, declared are {sorted(names)}"
+        )
     return pa.Table.from_pylist(list(rows), schema=arrow_schema(declared))
 
 
@@ -78,7 +89,9 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         # An integer that does not fit the declared width is an error and not another number; of floats only digits go.
         return pc.cast(column, field.type)
     except pa.ArrowInvalid as error:
-        raise SchemaError(field.name, f"a value does not fit {field.type}: {first_line(error)}") from error
+        raise SchemaError(
+            field.name, f"a value does not fit {field.type}: {first_line(error)}"
+        ) from error
 
 
 def _name_failures(answer: pa.Table, schema: pa.Schema) -> list[str]:
@@ -102,7 +115,11 @@ def _convertible(found: pa.DataType, declared: pa.DataType) -> bool:
         found = found.value_type
     kinds = (pa.types.is_integer, pa.types.is_floating, _is_text)
     # A column without a single value has Arrow's type null.
-    return found.equals(declared) or pa.types.is_null(found) or any(kind(found) and kind(declared) for kind in kinds)
+    return (
+        found.equals(declared)
+        or pa.types.is_null(found)
+        or any(kind(found) and kind(declared) for kind in kinds)
+    )
 
 
 def _is_text(kind: pa.DataType) -> bool:

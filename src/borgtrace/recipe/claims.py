@@ -55,7 +55,9 @@ class Finding:
     @property
     def outcome(self) -> str:
         """The verdict with what has to be said of it: the reason, or the note."""
-        return self.verdict + (f": {self.reason}" if self.reason else f" ({self.note})" if self.note else "")
+        return self.verdict + (
+            f": {self.reason}" if self.reason else f" ({self.note})" if self.note else ""
+        )
 
     def __str__(self) -> str:
         return f"{self.id}: {self.statement}: {self.kind} {self.expected}, measured {self.measured}: {self.outcome}"
@@ -125,7 +127,9 @@ class Claim:
         """Say that the store cannot tell, and why."""
         return self._finding("–", "not applicable", reason)
 
-    def _finding(self, measured: str, verdict: Verdict, reason: str = "", note: str = "") -> Finding:
+    def _finding(
+        self, measured: str, verdict: Verdict, reason: str = "", note: str = ""
+    ) -> Finding:
         return Finding(
             id=self.id,
             statement=self.statement,
@@ -144,7 +148,9 @@ class Claim:
         return format(value, self.format) if isinstance(value, float) else str(value)
 
 
-def from_source(source: str, *claims: Claim, scope: Scope | None = None, kind: Kind | None = None) -> tuple[Claim, ...]:
+def from_source(
+    source: str, *claims: Claim, scope: Scope | None = None, kind: Kind | None = None
+) -> tuple[Claim, ...]:
     """Return claims, with the source, scope and kind of those that name none of their own.
 
     Parameters
@@ -229,7 +235,9 @@ def headline(findings: Iterable[Finding]) -> str:
         judged = [each for each in found if each.kind == kind and each.verdict != "not applicable"]
         holding = sum(each.verdict == "holds" for each in judged)
         if judged and not parts:
-            parts.append(f"{holding} of {len(judged)} judged {words} {'holds' if holding == 1 else 'hold'}")
+            parts.append(
+                f"{holding} of {len(judged)} judged {words} {'holds' if holding == 1 else 'hold'}"
+            )
         elif judged:
             parts.append(f"{words}: {holding} of {len(judged)}")
     return "; ".join(parts) or "none of the claims can be judged"

@@ -54,9 +54,13 @@ def aligned(results: Mapping[str, Result]) -> pa.Table:
         for number, result in enumerate(results.values()):
             connection.register(f"answer{number}", result.table)
         using = ", ".join(f'"{name}"' for name in key)
-        joined = " full join ".join(f"answer{n}" + (f" using ({using})" if n else "") for n in range(len(results)))
+        joined = " full join ".join(
+            f"answer{n}" + (f" using ({using})" if n else "") for n in range(len(results))
+        )
         columns = ", ".join(
-            f'answer{number}."{name}" as "{name} {label}"' for name in values for number, label in enumerate(results)
+            f'answer{number}."{name}" as "{name} {label}"'
+            for name in values
+            for number, label in enumerate(results)
         )
         query = f"select {using}{', ' if columns else ''}{columns} from {joined} order by {using}"
         return connection.sql(query).to_arrow_table()
@@ -91,7 +95,12 @@ def crossings(results: Mapping[str, Result]) -> pa.Table:
             gaps = [curve[percent] - base[group][percent] for percent in shared]
             known = [(percent, gap) for percent, gap in zip(shared, gaps, strict=True) if gap]
             turns = [pair for pair in pairwise(known) if pair[0][1] * pair[1][1] < 0]
-            row = {**dict(zip(key, group, strict=True)), "store": label, "against": against, "percent": None}
+            row = {
+                **dict(zip(key, group, strict=True)),
+                "store": label,
+                "against": against,
+                "percent": None,
+            }
             if turns:
                 (low, before), (high, after) = turns[-1]
                 row["percent"] = low + (high - low) * before / (before - after)
@@ -131,12 +140,18 @@ def distances(stores: Mapping[str, Store], *, seed: int = 0) -> pa.Table:
     (against, base), *_ = stores.items()
     reference = _jobs(base)
     # How often each block is drawn: the same draws for all measures and stores.
-    drawn = np.random.default_rng(seed).multinomial(BLOCKS, np.full(BLOCKS, 1 / BLOCKS), DRAWS).astype(float)
+    drawn = (
+        np.random.default_rng(seed)
+        .multinomial(BLOCKS, np.full(BLOCKS, 1 / BLOCKS), DRAWS)
+        .astype(float)
+    )
     rows = []
     for label, store in islice(stores.items(), 1, None):
         jobs = _jobs(store)
         for name, (_, unit) in MEASURES.items():
-            is_shape = unit.startswith("capacity") and not share_units(base.manifest, store.manifest)
+            is_shape = unit.startswith("capacity") and not share_units(
+                base.manifest, store.manifest
+            )
             one, other = _values(reference, name), _values(jobs, name)
             if not (len(one[0]) and len(other[0])):
                 continue
@@ -191,7 +206,10 @@ def _compared(
     draws = _drawn_farthest(one, other, drawn)
     # A draw may hold no job of a small store.
     spread = _TWO_SIDED * float(draws[np.isfinite(draws)].std())
-    ends = {"distance_low": max(distance - spread, 0.0), "distance_high": min(distance + spread, 1.0)}
+    ends = {
+        "distance_low": max(distance - spread, 0.0),
+        "distance_high": min(distance + spread, 1.0),
+    }
     return found | {"distance": distance} | ends
 
 
@@ -204,11 +222,16 @@ def _means(sample: tuple[Numbers, Index], drawn: Numbers) -> Numbers:
 def _farthest(one: Numbers, other: Numbers) -> float:
     """Return the largest distance of two distribution functions: that of Kolmogorov and Smirnov."""
     points = np.concatenate((one, other))
-    steps = (np.searchsorted(np.sort(values), points, side="right") / len(values) for values in (one, other))
+    steps = (
+        np.searchsorted(np.sort(values), points, side="right") / len(values)
+        for values in (one, other)
+    )
     return float(np.abs(np.subtract(*steps)).max())
 
 
-def _drawn_farthest(one: tuple[Numbers, Index], other: tuple[Numbers, Index], drawn: Numbers) -> Numbers:
+def _drawn_farthest(
+    one: tuple[Numbers, Index], other: tuple[Numbers, Index], drawn: Numbers
+) -> Numbers:
     """Return the same for each draw, where a job counts as often as its block was drawn, shape (draws,)."""
     points = np.unique(np.concatenate((one[0], other[0])))
     # Of many values some serve, evenly by rank, up to the largest: an interval needs no more.
@@ -216,7 +239,9 @@ def _drawn_farthest(one: tuple[Numbers, Index], other: tuple[Numbers, Index], dr
     shares = []
     for values, blocks in (one, other):
         cells = blocks * len(points) + np.searchsorted(points, values)
-        counts = np.bincount(cells, minlength=BLOCKS * len(points)).reshape(BLOCKS, -1).cumsum(axis=1)
+        counts = (
+            np.bincount(cells, minlength=BLOCKS * len(points)).reshape(BLOCKS, -1).cumsum(axis=1)
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             shares.append((drawn @ counts) / (drawn @ counts[:, -1])[:, np.newaxis])
     return np.abs(shares[0] - shares[1]).max(axis=1)

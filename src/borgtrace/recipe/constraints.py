@@ -39,7 +39,9 @@ def fingerprints(tables: Tables) -> tuple[ibis.Table, dict[int, tuple[Constraint
     distinct = tables.fetch(rows.select("name", "relation", "value").distinct(), "constraints")
     weighted = [{**row, "weight": _weight(tuple(row.values()))} for row in distinct.to_pylist()]
     texts = {name: pa.string() for name in ("name", "relation", "value")}
-    weights = ibis.memtable(pa.Table.from_pylist(weighted, schema=pa.schema({**texts, "weight": pa.int64()})))
+    weights = ibis.memtable(
+        pa.Table.from_pylist(weighted, schema=pa.schema({**texts, "weight": pa.int64()}))
+    )
     # A constraint that is written twice demands nothing more, but would change the sum.
     weighed = rows.distinct().inner_join(weights, ["name", "relation", "value"])
     events = weighed.group_by(list(_KEY)).aggregate(fingerprint=weighed.weight.sum().cast("int64"))
@@ -51,11 +53,17 @@ def _weight(constraint: tuple[str, ...]) -> int:
     return int.from_bytes(digest[:8], "big") >> (64 - _HASH_BITS)
 
 
-def _sets(tables: Tables, rows: ibis.Table, events: ibis.Table) -> dict[int, tuple[Constraint, ...]]:
+def _sets(
+    tables: Tables, rows: ibis.Table, events: ibis.Table
+) -> dict[int, tuple[Constraint, ...]]:
     """Read the constraints of one event (the first by key) per fingerprint."""
     order = ibis.window(group_by="fingerprint", order_by=list(_KEY))
     # All events with one fingerprint carry the same set, so that one of them tells it.
-    first = events.mutate(place=ibis.row_number().over(order)).filter(lambda e: e.place == 0).drop("place")
+    first = (
+        events.mutate(place=ibis.row_number().over(order))
+        .filter(lambda e: e.place == 0)
+        .drop("place")
+    )
     found = tables.fetch(first.inner_join(rows.distinct(), list(_KEY)), "sets")
     sets: defaultdict[int, set[Constraint]] = defaultdict(set)
     for row in found.to_pylist():

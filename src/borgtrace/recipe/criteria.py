@@ -45,7 +45,9 @@ def with_tolerance(published: str, tolerance: str) -> str:
     return published if tolerance in ("", published) else f"{published} ({tolerance})"
 
 
-def near(value: float, within: float = 0.0, *, relative: float = 0.0, published: str | None = None) -> Criterion:
+def near(
+    value: float, within: float = 0.0, *, relative: float = 0.0, published: str | None = None
+) -> Criterion:
     """Accept what lies within an absolute distance of `value`, or within a `relative` one.
 
     Parameters
@@ -65,7 +67,9 @@ def near(value: float, within: float = 0.0, *, relative: float = 0.0, published:
     (True, False)
     """
     if relative:
-        return Criterion(published or value, f"± {relative * 100:g}%", lambda v: abs(v / value - 1) <= relative)
+        return Criterion(
+            published or value, f"± {relative * 100:g}%", lambda v: abs(v / value - 1) <= relative
+        )
     return Criterion(published or value, f"± {within:g}", lambda v: abs(v - value) <= within)
 
 

@@ -47,7 +47,11 @@ class Recipe(Question):
         """Unit, in µs, of each parameter that is a time."""
         hints = get_type_hints(self.compute, include_extras=True)
         # Only `Microseconds` and `Seconds` carry something beside their type: their unit.
-        return {name: hint.__metadata__[0] for name, hint in hints.items() if get_origin(hint) is Annotated}
+        return {
+            name: hint.__metadata__[0]
+            for name, hint in hints.items()
+            if get_origin(hint) is Annotated
+        }
 
     def run(self, store: Any, engine: str | None = None, **params: Any) -> Result:
         """Answer the question on a store.

@@ -93,7 +93,9 @@ class Eligibility:
         """Return whether each machine, which the cell must know, meets all constraints at each time, shape (n,)."""
         return self._set(tuple(constraints)).at(self._keys(machines, times))
 
-    def changes(self, constraints: Sequence[Constraint], machines: Index) -> tuple[Index, Index, Flags]:
+    def changes(
+        self, constraints: Sequence[Constraint], machines: Index
+    ) -> tuple[Index, Index, Flags]:
         """Return when machines begin and cease to meet all constraints, whether they are there or not.
 
         Parameters
@@ -139,19 +141,26 @@ class Eligibility:
         keys, values = self._attribute(name)
         # Thousands of machines share a few values: text is compared once per value.
         met = {value: meets(value, *demand) for value in {None, *values}}
-        return self._series(keys, np.array([met[value] for value in values], bool), before=met[None])
+        return self._series(
+            keys, np.array([met[value] for value in values], bool), before=met[None]
+        )
 
     def _attribute(self, name: str) -> tuple[Index, list[str | None]]:
         """Read all values of one attribute, None where it is deleted, in the order of the raw files."""
         if name not in self._values:
             a = self.tables.machine_attributes
             rows = a.filter((a.name == name) & (a.time < AFTER_TRACE)).order_by(list(SOURCE_ORDER))
-            found = self.tables.fetch(rows.select("machine_id", "time", "value", "is_deleted"), "attribute")
+            found = self.tables.fetch(
+                rows.select("machine_id", "time", "value", "is_deleted"), "attribute"
+            )
             known = self.knows(found["machine_id"].to_numpy())
             found = found.filter(known)
             pairs = zip(found["value"].to_pylist(), found["is_deleted"].to_pylist(), strict=True)
             values = [None if is_deleted else value or "" for value, is_deleted in pairs]
-            self._values[name] = self._keys(found["machine_id"].to_numpy(), found["time"].to_numpy()), values
+            self._values[name] = (
+                self._keys(found["machine_id"].to_numpy(), found["time"].to_numpy()),
+                values,
+            )
         return self._values[name]
 
     def _series(self, keys: Index, states: Flags, *, before: bool) -> Series:

@@ -63,7 +63,9 @@ class EngineTables(Tables):
     ) -> None:
         self.origin = origin or Provenance()
         known = self.origin
-        super().__init__(known.generation, synthetic=known.is_synthetic, engine=known.engine, coverage=coverage)
+        super().__init__(
+            known.generation, synthetic=known.is_synthetic, engine=known.engine, coverage=coverage
+        )
         self.has_blocks = known.engine == "duckdb"
         self._tables = dict(tables)
         self._derived: dict[str, ibis.Table] = {}
@@ -101,12 +103,19 @@ class EngineTables(Tables):
         # All Spark tables of a process live in one session: two stores must not share their names.
         suffix = f"_{opened.digest[:16]}" if con.name == "pyspark" else ""
         tables = {
-            name: read_table(con, table, list(map(str, opened.layout.parts(name))), name=f"{name}{suffix}")
+            name: read_table(
+                con, table, list(map(str, opened.layout.parts(name))), name=f"{name}{suffix}"
+            )
             for name, table in TABLES.items()
         }
         known = opened.manifest
         origin = Provenance(
-            str(opened.path), opened.digest, known.generation, known.cell, known.is_synthetic, engine=url
+            str(opened.path),
+            opened.digest,
+            known.generation,
+            known.cell,
+            known.is_synthetic,
+            engine=url,
         )
         made = cls(
             tables,
@@ -114,7 +123,9 @@ class EngineTables(Tables):
             # The manifest has counted the rows already: asking whether a table has any costs no scan.
             n_rows=known.tables,
             # What workers write to their own disks no other one sees.
-            cache=Cache(None if suffix and opened.layout.is_remote else opened.layout.cache, opened.digest),
+            cache=Cache(
+                None if suffix and opened.layout.is_remote else opened.layout.cache, opened.digest
+            ),
             traces=opened.traces,
             coverage=coverage(known),
             sql=opened.sql,
@@ -138,7 +149,9 @@ class EngineTables(Tables):
     def n_rows(self, name: str) -> int:
         """Return the number of rows of a table, counting them on first use."""
         if name not in self._n_rows:
-            self._n_rows[name] = to_arrow(self[name].aggregate(n=self[name].count()))["n"][0].as_py()
+            self._n_rows[name] = to_arrow(self[name].aggregate(n=self[name].count()))["n"][
+                0
+            ].as_py()
         return self._n_rows[name]
 
     def fetch(self, expr: ibis.Table, stage: str | None = None) -> pa.Table:
@@ -168,7 +181,9 @@ class EngineTables(Tables):
         made._tables, made._derived, made._n_rows, made.traces = tables, {}, {}, None
         made._cache = self._cache.narrowed(predicate)
         before = self.origin.where
-        made.origin = replace(self.origin, where=f"({before}) and ({predicate})" if before else predicate)
+        made.origin = replace(
+            self.origin, where=f"({before}) and ({predicate})" if before else predicate
+        )
         return made
 
     def interrupt(self) -> None:
@@ -191,7 +206,9 @@ class EngineTables(Tables):
 
     def _choose(self, predicate: str) -> ibis.Table:
         try:
-            ids = self._sql(f"SELECT collection_id, instance_index FROM tasks WHERE {guard.condition(predicate)}")
+            ids = self._sql(
+                f"SELECT collection_id, instance_index FROM tasks WHERE {guard.condition(predicate)}"
+            )
         except BorgtraceError as error:
             what = f"not a predicate over tasks: {error.what}{f': {error.got}' * bool(error.got)}"
             way_out = "see `borgtrace info STORE --schema` for its columns"

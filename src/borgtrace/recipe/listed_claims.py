@@ -10,7 +10,16 @@ import pyarrow as pa
 
 from borgtrace.engine.embedded import ask
 from borgtrace.recipe.claims import NOTHING, Claim
-from borgtrace.recipe.criteria import Criterion, above, at_least, at_most, below, between, equals, near
+from borgtrace.recipe.criteria import (
+    Criterion,
+    above,
+    at_least,
+    at_most,
+    below,
+    between,
+    equals,
+    near,
+)
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.scope import Scope
 from borgtrace.schema import Table
@@ -54,7 +63,9 @@ class ListedClaims:
         said = self._said.get(question, {})
         common = {name: fact for name, fact in said.items() if not isinstance(fact, dict)}
         return tuple(
-            self._claim(id_, common | own, _named(functions)) for id_, own in said.items() if isinstance(own, dict)
+            self._claim(id_, common | own, _named(functions))
+            for id_, own in said.items()
+            if isinstance(own, dict)
         )
 
     def _claim(self, id_: str, said: Said, functions: Mapping[str, Callable[..., Any]]) -> Claim:
@@ -66,12 +77,19 @@ class ListedClaims:
     def _criterion(self, said: Said) -> Criterion:
         """Make the criterion that is named first, of its bounds and what else is said."""
         (name, bounds), *others = said.items()
-        return self._criteria[name](*(bounds if isinstance(bounds, list) else [bounds]), **dict(others))
+        return self._criteria[name](
+            *(bounds if isinstance(bounds, list) else [bounds]), **dict(others)
+        )
 
-    def _measure(self, said: Any, why: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[[Any], Any]:
+    def _measure(
+        self, said: Any, why: str, functions: Mapping[str, Callable[..., Any]]
+    ) -> Callable[[Any], Any]:
         if isinstance(said, str):
             return partial(_found, query=said, why=why)
-        return partial(functions[said["function"]], **{name: what for name, what in said.items() if name != "function"})
+        return partial(
+            functions[said["function"]],
+            **{name: what for name, what in said.items() if name != "function"},
+        )
 
 
 def declared_beside(module: str) -> tuple[dict[str, Table], ListedClaims, Path]:
@@ -83,7 +101,11 @@ def declared_beside(module: str) -> tuple[dict[str, Table], ListedClaims, Path]:
         Its ``__file__``; beside it lie ``results.columns``, ``claims.toml`` and ``charts.toml``.
     """
     folder = Path(module).parent
-    return read_declarations(folder / "results.columns"), ListedClaims(folder / "claims.toml"), folder / "charts.toml"
+    return (
+        read_declarations(folder / "results.columns"),
+        ListedClaims(folder / "claims.toml"),
+        folder / "charts.toml",
+    )
 
 
 def _found(result: pa.Table, query: str, why: str) -> Any:
@@ -98,7 +120,9 @@ def _named(functions: Iterable[Callable[..., Any]]) -> dict[str, Callable[..., A
 
 
 def _scope(said: Said) -> Scope:
-    facts: dict[str, Any] = {name: tuple(fact) if isinstance(fact, list) else fact for name, fact in said.items()}
+    facts: dict[str, Any] = {
+        name: tuple(fact) if isinstance(fact, list) else fact for name, fact in said.items()
+    }
     if "span" in said:
         facts["span"] = parse_time(said["span"])
     return Scope(**facts)

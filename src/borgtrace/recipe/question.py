@@ -80,7 +80,11 @@ class Question(ABC):
         name, declared = name or own, import_module(f"{package}._answers")
         claims = (*facts.pop("claims", ()), *declared.CLAIMS.of(name, measures))
         return cls(
-            declared.RESULTS[name], compute, plot or listed_chart(declared.CHARTS, name, module), claims, **facts
+            declared.RESULTS[name],
+            compute,
+            plot or listed_chart(declared.CHARTS, name, module),
+            claims,
+            **facts,
         )
 
     @property
@@ -119,7 +123,9 @@ class Question(ABC):
         if topics:
             return topics[max(first for first in topics if first <= self.order)]
         # The first words of the package's docstring, as far as a colon.
-        return (package.__doc__ or package.__name__).strip().splitlines()[0].rstrip(".").split(":")[0]
+        return (
+            (package.__doc__ or package.__name__).strip().splitlines()[0].rstrip(".").split(":")[0]
+        )
 
     @property
     def _text(self) -> str:

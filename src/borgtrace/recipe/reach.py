@@ -48,7 +48,12 @@ def tables_read(questions: Sequence[Question]) -> tuple[str, ...]:
     """
     if not all(question.reads for question in questions):
         return ()
-    named = [name for q in questions for tables in (q.reads, *(c.scope.tables for c in q.claims)) for name in tables]
+    named = [
+        name
+        for q in questions
+        for tables in (q.reads, *(c.scope.tables for c in q.claims))
+        for name in tables
+    ]
     # The table of tasks is made at ingest; questions that need usage for it name usage too.
     return tuple(dict.fromkeys("instance_events" if name == "tasks" else name for name in named))
 
@@ -72,9 +77,19 @@ def reaches(
     found: list[Reach] = []
     for n in range(1, most + 1):
         held = _held(dialect, published, n)
-        claims = sum(not c.scope.objection(held, one.reads or TRACE_TABLES) for one in questions for c in one.claims)
+        claims = sum(
+            not c.scope.objection(held, one.reads or TRACE_TABLES)
+            for one in questions
+            for c in one.claims
+        )
         if n in (*_STEPS, most) or claims > found[-1].claims:
-            found.append(Reach(n, min((table.span for table in held.tables.values() if table.rows), default=0), claims))
+            found.append(
+                Reach(
+                    n,
+                    min((table.span for table in held.tables.values() if table.rows), default=0),
+                    claims,
+                )
+            )
     return found
 
 
@@ -88,5 +103,7 @@ def _held(dialect: Dialect, published: Mapping[str, int | None], n: int) -> Stor
         taken = (of or n) if is_about_machines else min(n, of or n)
         span = whole * taken // of if of and dialect.shards == "time" else whole
         for one in (raw, *raw.lists):
-            tables[one.table] = Coverage(1, tuple(range(taken)), taken if is_about_machines else of, span)
+            tables[one.table] = Coverage(
+                1, tuple(range(taken)), taken if is_about_machines else of, span
+            )
     return StoreCoverage(dialect, tables, None)

@@ -42,7 +42,9 @@ def modules(packages: tuple[str, ...]) -> dict[str, str]:
         for path in sorted(root.rglob("*.py")) if root else ():
             places = path.relative_to(cast(Path, root)).with_suffix("").parts
             # Others are not imported: some need PyTorch.
-            if any(place.startswith("_") for place in places) or not _DECLARATION.search(path.read_text("utf-8")):
+            if any(place.startswith("_") for place in places) or not _DECLARATION.search(
+                path.read_text("utf-8")
+            ):
                 continue
             module = ".".join((package, *places))
             if places[-1] in found:
@@ -67,9 +69,15 @@ def load(name: str, module: str) -> Question:
         Where the module declares a question of another name.
     """
     loaded = importlib.import_module(module)
-    question = next(getattr(loaded, constant) for constant in _CONSTANTS if hasattr(loaded, constant))
+    question = next(
+        getattr(loaded, constant) for constant in _CONSTANTS if hasattr(loaded, constant)
+    )
     if not isinstance(question, Question) or question.name != name:
-        raise UsageError("recipes", f"{module} does not declare {name}", got=getattr(question, "name", repr(question)))
+        raise UsageError(
+            "recipes",
+            f"{module} does not declare {name}",
+            got=getattr(question, "name", repr(question)),
+        )
     return question
 
 
@@ -105,6 +113,8 @@ def find_recipe(name: str) -> Question:
         # Seventy names are no help in a message.
         near = did_you_mean(name, known)
         every = "every name: borgtrace analyze --list"
-        raise UsageError("NAME", "no such question", got=name, way_out=f"{near} {every}" if near else every)
+        raise UsageError(
+            "NAME", "no such question", got=name, way_out=f"{near} {every}" if near else every
+        )
     # Alone: the others would be a hundred files.
     return load(name, known[name])

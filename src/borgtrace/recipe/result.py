@@ -124,17 +124,27 @@ class Result:
         import jinja2
 
         loader = jinja2.FileSystemLoader(Path(__file__).parent)
-        filling = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+        filling = jinja2.Environment(
+            loader=loader, autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined
+        )
         told = {"headline": headline(self.findings), "unjudged": unjudged(self.findings)}
         rows = self.table.slice(0, _SHOWN).to_pylist()
         return filling.get_template("result.html.j2").render(result=self, rows=rows, **told)
 
 
-def _judged(question: Question, answer: pa.Table, coverage: StoreCoverage, origin: Provenance) -> tuple[Finding, ...]:
+def _judged(
+    question: Question, answer: pa.Table, coverage: StoreCoverage, origin: Provenance
+) -> tuple[Finding, ...]:
     defaults = question.parameters
-    changed = {name: value for name, value in origin.parameters.items() if value != defaults.get(name)}
+    changed = {
+        name: value for name, value in origin.parameters.items() if value != defaults.get(name)
+    }
     findings = []
     for claim in question.claims:
-        why = claim.scope.objection(coverage, question.reads, where=origin.where, changed=changed, defaults=defaults)
-        findings.append(claim.not_applicable(why) if why else claim.judge(answer, claim.scope.note(coverage)))
+        why = claim.scope.objection(
+            coverage, question.reads, where=origin.where, changed=changed, defaults=defaults
+        )
+        findings.append(
+            claim.not_applicable(why) if why else claim.judge(answer, claim.scope.note(coverage))
+        )
     return tuple(findings)

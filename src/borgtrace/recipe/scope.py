@@ -115,7 +115,9 @@ class Scope:
             return ""
         return f"is about {' and '.join(self.traces)}, the store holds {store.dialect.trace}"
 
-    def _selection(self, store: StoreCoverage, where: str, changed: Values, defaults: Values) -> str:
+    def _selection(
+        self, store: StoreCoverage, where: str, changed: Values, defaults: Values
+    ) -> str:
         for name in self.larger:
             if name in changed and changed[name] < defaults[name]:
                 return f"needs {name} of {defaults[name]:,} or more, got {changed[name]:,}"
@@ -124,7 +126,9 @@ class Scope:
             return f"is about the question's defaults, not {', '.join(f'{name}={changed[name]}' for name in others)}"
         if where:
             return "is about all tasks, not a selection (--where)"
-        return "is about the whole trace, the store is a subset of another" if store.is_subset else ""
+        return (
+            "is about the whole trace, the store is a subset of another" if store.is_subset else ""
+        )
 
     def _too_few_parts(self, name: str, store: StoreCoverage) -> str:
         found = store.tables[name]
@@ -140,7 +144,11 @@ class Scope:
 
     def _other_parts(self, store: StoreCoverage, tables: list[str]) -> str:
         """Say that tables cut by time speak about different hours: parts of one number are of the same time."""
-        cut = [name for name in tables if not store.tables[name].is_whole] if store.dialect.shards == "time" else []
+        cut = (
+            [name for name in tables if not store.tables[name].is_whole]
+            if store.dialect.shards == "time"
+            else []
+        )
         if len({store.tables[name].parts for name in cut}) < 2:
             return ""
         counts = " and ".join(f"{len(store.tables[name].parts):,}" for name in cut)
@@ -152,7 +160,9 @@ class Scope:
             return ""
         of = store.tables[name]
         parts = "" if of.is_whole or of.of is None else f" ({len(of.parts)} of {of.of} parts)"
-        return f"needs {name} of {duration(self.span)} or more, the store has {duration(found)}{parts}"
+        return (
+            f"needs {name} of {duration(self.span)} or more, the store has {duration(found)}{parts}"
+        )
 
     def _too_few_tasks(self, store: StoreCoverage, tables: list[str]) -> str:
         if not any(name.startswith("instance") for name in tables) or store.n_tasks is None:
@@ -163,7 +173,11 @@ class Scope:
 
 
 def _all_of(name: str, found: Coverage) -> str:
-    return f"all {found.of:,} parts of {name}" if found.of else f"all of {name} (how many parts is not known)"
+    return (
+        f"all {found.of:,} parts of {name}"
+        if found.of
+        else f"all of {name} (how many parts is not known)"
+    )
 
 
 def _held(found: Coverage) -> str:

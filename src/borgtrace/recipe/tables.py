@@ -45,7 +45,14 @@ class Tables(ABC):
     targets: Sequence[Sequence[Any]] = ()
     has_blocks = False
 
-    def __init__(self, generation: str, *, synthetic: bool, engine: str, coverage: StoreCoverage | None = None) -> None:
+    def __init__(
+        self,
+        generation: str,
+        *,
+        synthetic: bool,
+        engine: str,
+        coverage: StoreCoverage | None = None,
+    ) -> None:
         self.generation, self.synthetic, self.engine = generation, synthetic, engine
         self.coverage = coverage or whole_trace(dialect(generation))
 
@@ -130,5 +137,9 @@ class Tables(ABC):
         NotApplicable
             Where it does not.
         """
-        known = self.dialect.publishes(column) if column else event in self.dialect.codes["event_type"].values()
+        known = (
+            self.dialect.publishes(column)
+            if column
+            else event in self.dialect.codes["event_type"].values()
+        )
         NotApplicable.unless(known, f"{self.dialect.trace} does not publish {what}")

@@ -35,7 +35,9 @@ def _axis(view: View, channel: str) -> str:
     if not isinstance(encoding, dict) or not ("field" in encoding or "aggregate" in encoding):
         return ""
     name = str(encoding.get("field", ""))
-    title = encoding.get("title") or " ".join(filter(None, (str(encoding.get("aggregate") or ""), name)))
+    title = encoding.get("title") or " ".join(
+        filter(None, (str(encoding.get("aggregate") or ""), name))
+    )
     # The browser computes aggregates; the range of the rows would not be theirs.
     extent = "" if encoding.get("aggregate") else _extent(row.get(name) for row in view.rows)
     return f"{title}{extent}"
@@ -44,7 +46,9 @@ def _axis(view: View, channel: str) -> str:
 def _extent(values: Iterable[Any]) -> str:
     known = [value for value in values if value is not None]
     # True and False are integers to Python, and names to a reader.
-    numbers = [value for value in known if isinstance(value, int | float) and not isinstance(value, bool)]
+    numbers = [
+        value for value in known if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
     if numbers:
         return f" ({min(numbers):.4g} to {max(numbers):.4g})"
     names = list(dict.fromkeys(str(value) for value in known))

@@ -28,7 +28,11 @@ _PAN = "[pointerdown[event.pointerType !== 'touch'], window:pointerup] > window:
 _TOUCHED = {"opacity": 0, "size": 90, "tooltip": True}
 """Points on lines that are not seen but felt."""
 # A zoomable plot is clipped: names beside its last points would be cut.
-_OF_MARK: dict[str, Any] = {"line": {"point": _TOUCHED}, "area": {"point": _TOUCHED}, "text": {"clip": False}}
+_OF_MARK: dict[str, Any] = {
+    "line": {"point": _TOUCHED},
+    "area": {"point": _TOUCHED},
+    "text": {"clip": False},
+}
 _ZOOMED = ("line", "area", "point")
 _AXES = ("x", "y", "x2", "y2")
 _POINT_ROOM = 8
@@ -78,7 +82,9 @@ def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
         _keep_points_whole(view)
         _widen(view)
     _make_zoomable(spec, views)
-    return Figure(json.dumps(_compact(spec), ensure_ascii=False, separators=(",", ":")), text, n_rows)
+    return Figure(
+        json.dumps(_compact(spec), ensure_ascii=False, separators=(",", ":")), text, n_rows
+    )
 
 
 def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
@@ -87,7 +93,9 @@ def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
 
     # Altair refuses more than 5,000 rows; how many are too many is decided here, after they are reduced.
     with alt.data_transformers.enable("default", max_rows=None):
-        spec: dict[str, Any] = chart.to_dict(validate=False)  # validation takes a second per 5,000 rows
+        spec: dict[str, Any] = chart.to_dict(
+            validate=False
+        )  # validation takes a second per 5,000 rows
     return spec
 
 
@@ -114,7 +122,11 @@ def _keep_named(spec: dict[str, Any], views: list[View]) -> None:
 
 def _without_data(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_data(item) for key, item in value.items() if key not in ("data", "datasets")}
+        return {
+            key: _without_data(item)
+            for key, item in value.items()
+            if key not in ("data", "datasets")
+        }
     return [_without_data(item) for item in value] if isinstance(value, list) else value
 
 
@@ -170,7 +182,11 @@ def _widen(view: View) -> None:
         channel = view.spec.get("encoding", {}).get(name)
         if not _is_continuous(channel) or "domain" in (scale := channel.get("scale") or {}):
             continue
-        values = {row[field] for row in view.rows if (field := channel.get("field")) in row and row[field] is not None}
+        values = {
+            row[field]
+            for row in view.rows
+            if (field := channel.get("field")) in row and row[field] is not None
+        }
         is_log = scale.get("type") == "log"
         if len(values) == 1 and (scale.get("zero") is False or is_log):
             [value] = values
@@ -203,4 +219,8 @@ def _compact(spec: dict[str, Any]) -> Any:
     """Round floats to six digits, as tooltips show them; what is not finite becomes null."""
     # JSON has no infinity and no NaN, and a browser stops at them.
     text = json.dumps(spec)
-    return json.loads(text, parse_float=lambda digits: float(f"{float(digits):.6g}"), parse_constant=lambda name: None)
+    return json.loads(
+        text,
+        parse_float=lambda digits: float(f"{float(digits):.6g}"),
+        parse_constant=lambda name: None,
+    )

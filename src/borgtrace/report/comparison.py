@@ -15,7 +15,9 @@ from borgtrace.report.values import shown_table
 from borgtrace.store import Store
 
 
-def comparison_html(stores: Mapping[str, Store], distances: pa.Table, answers: Sequence[Mapping[str, Result]]) -> str:
+def comparison_html(
+    stores: Mapping[str, Store], distances: pa.Table, answers: Sequence[Mapping[str, Result]]
+) -> str:
     """Return the page.
 
     Parameters
@@ -40,7 +42,9 @@ def comparison_html(stores: Mapping[str, Store], distances: pa.Table, answers: S
                 "chart": _beside(results),
                 "table": aligned(results).slice(0, _ROWS).to_pylist(),
                 "rows": aligned(results).num_rows,
-                "findings": list(zip(*(result.findings for result in results.values()), strict=True)),
+                "findings": list(
+                    zip(*(result.findings for result in results.values()), strict=True)
+                ),
                 "reasons": {label: result.not_applicable for label, result in results.items()},
             }
             for results in answers
@@ -56,11 +60,16 @@ def _beside(results: Mapping[str, Result]) -> Markup | None:
     # Here, because only drawing needs it.
     import altair as alt
 
-    drawn = {label: plot for label, result in results.items() if (plot := result.plot()) is not None}
+    drawn = {
+        label: plot for label, result in results.items() if (plot := result.plot()) is not None
+    }
     if not drawn:
         return None
     row = alt.hconcat(*(plot.properties(title=label) for label, plot in drawn.items()))
     # Panels of one chart have scales of their own, which must not be mixed.
-    if not any(isinstance(plot, alt.HConcatChart | alt.VConcatChart | alt.ConcatChart) for plot in drawn.values()):
+    if not any(
+        isinstance(plot, alt.HConcatChart | alt.VConcatChart | alt.ConcatChart)
+        for plot in drawn.values()
+    ):
         row = row.resolve_scale(x="shared", y="shared", color="shared")
     return Markup(vl_convert.vegalite_to_svg(specification(row)))

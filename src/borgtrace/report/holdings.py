@@ -21,15 +21,25 @@ def trace_name(manifest: Manifest) -> str:
 def holdings(manifest: Manifest) -> list[tuple[Table, str, str]]:
     """Return each table that has rows, the files it comes from, and its first and last time."""
     held = {name: table for name, table in TABLES.items() if manifest.tables.get(name)}
-    return [(table, _sources(manifest, name), _span(manifest, name)) for name, table in held.items()]
+    return [
+        (table, _sources(manifest, name), _span(manifest, name)) for name, table in held.items()
+    ]
 
 
 def counters(manifest: Manifest) -> list[tuple[str, Reason, int]]:
     """Return (table, reason, number of rows) of all quality counters, the worst first."""
-    counted = ((table, code, n) for table, numbers in manifest.counters.items() for code, n in numbers.items() if n)
+    counted = (
+        (table, code, n)
+        for table, numbers in manifest.counters.items()
+        for code, n in numbers.items()
+        if n
+    )
     found = [(table, REASONS[code], number) for table, code, number in counted]
     # Then by table and number; the code last, so that the page is the same byte for byte.
-    return sorted(found, key=lambda item: (-SEVERITIES.index(item[1].severity), item[0], -item[2], item[1].code))
+    return sorted(
+        found,
+        key=lambda item: (-SEVERITIES.index(item[1].severity), item[0], -item[2], item[1].code),
+    )
 
 
 def _sources(manifest: Manifest, table: str) -> str:
@@ -49,7 +59,9 @@ def _span(manifest: Manifest, table: str) -> str:
     if not bounds:
         return ""
     first, last = min(bounds), max(bounds)
-    instants = " to ".join(instant(time, manifest, MINUTES) for time in dict.fromkeys((first, last)))
+    instants = " to ".join(
+        instant(time, manifest, MINUTES) for time in dict.fromkeys((first, last))
+    )
     # A span from "before the trace" has no length.
     has_length = BEFORE_TRACE < first < last < AFTER_TRACE
     return f"{instants} ({(last - first) / HOUR:.1f} h)" if has_length else instants

@@ -18,7 +18,11 @@ from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.store.coverage import DERIVED_EVENTS, coverage
 from borgtrace.store.manifest import Manifest
 
-_NEEDS = {"instance_usage": "usage", "instance_events": "task events", "machine_events": "machine events"}
+_NEEDS = {
+    "instance_usage": "usage",
+    "instance_events": "task events",
+    "machine_events": "machine events",
+}
 """Tables, as people call what is in them."""
 _LABELS = {"cpu": "CPU", "memory": "memory"}
 _BASIS = {"cpu": "CPU", "memory": "memory, in largest machines"}
@@ -77,9 +81,16 @@ def facts(manifest: Manifest, sections: Iterable[Section]) -> list[Fact]:
 
 def surprises(sections: Iterable[Section]) -> list[tuple[Section, Finding]]:
     """Return the claims that do not hold: published ones first, those about this trace before those about another."""
-    found = [(item, each) for item in sections for each in item.findings if each.verdict == "does not hold"]
+    found = [
+        (item, each)
+        for item in sections
+        for each in item.findings
+        if each.verdict == "does not hold"
+    ]
     # A verdict with a note was published of another trace: that it fails here says less.
-    return sorted(found, key=lambda row: (KINDS.index(row[1].kind), bool(row[1].note)))[:N_SURPRISES]
+    return sorted(found, key=lambda row: (KINDS.index(row[1].kind), bool(row[1].note)))[
+        :N_SURPRISES
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +105,26 @@ class _Line:
 
     def fact(self, manifest: Manifest, section: Section | None) -> Fact:
         if section is None:
-            return Fact(self.name, self.title, unknown="unknown", reason=f"{self.question} is not on this page")
+            return Fact(
+                self.name,
+                self.title,
+                unknown="unknown",
+                reason=f"{self.question} is not on this page",
+            )
         try:
             values = tuple(self.read(_answer(section), manifest))
         except NotApplicable as reason:
-            return Fact(self.name, self.title, section.anchor, (), self._unknown(manifest), str(reason))
+            return Fact(
+                self.name, self.title, section.anchor, (), self._unknown(manifest), str(reason)
+            )
         return Fact(self.name, self.title, section.anchor, values)
 
     def _unknown(self, manifest: Manifest) -> str:
         found = coverage(manifest).tables[self.needs]
         # With all of it in the store, more of it is no way out.
-        return "unknown" if found.rows and found.is_whole else f"unknown: needs {_NEEDS[self.needs]}"
+        return (
+            "unknown" if found.rows and found.is_whole else f"unknown: needs {_NEEDS[self.needs]}"
+        )
 
 
 def _answer(section: Section) -> pa.Table:
@@ -119,7 +139,9 @@ def _spans(manifest: Manifest) -> Iterator[Value]:
     store = coverage(manifest)
     for name in ("instance_events", "instance_usage"):
         span = store.span_of(name) if store.tables[name].rows else 0
-        yield Value(f"span-{name.replace('_', '-')}", span / HOUR, duration(span), f"of {_NEEDS[name]}")
+        yield Value(
+            f"span-{name.replace('_', '-')}", span / HOUR, duration(span), f"of {_NEEDS[name]}"
+        )
 
 
 def _missing(manifest: Manifest) -> Iterator[str]:
@@ -166,7 +188,10 @@ def _complete(manifest: Manifest, name: str) -> None:
     NotApplicable.unless(not store.is_subset, "the store is a subset of another")
     if found.is_whole:
         return
-    NotApplicable.unless(store.dialect.shards != "hash", f"each part is a sample of all {_NEEDS[name]}: all are needed")
+    NotApplicable.unless(
+        store.dialect.shards != "hash",
+        f"each part is a sample of all {_NEEDS[name]}: all are needed",
+    )
     # What runs or waits is known from the first event on; usage is measured in each window anew.
     if not found.is_contiguous or (name == "instance_events" and found.parts[:1] != (0,)):
         raise NotApplicable(f"parts of the {_NEEDS[name]} are missing before the last one")
@@ -197,7 +222,9 @@ def _fullness(what: str, source: str) -> Read:
         rows = [row for row in table.to_pylist() if row["hour"] in cell]
         found = {row["tier"] for row in rows}
         # The highest first; a tier that the format does not name comes last.
-        names = dict.fromkeys(name for name, _, _ in sorted(manifest.dialect.tiers, key=lambda tier: -tier[1]))
+        names = dict.fromkeys(
+            name for name, _, _ in sorted(manifest.dialect.tiers, key=lambda tier: -tier[1])
+        )
         yield from _levels(cell.values(), cell, what, "")
         for tier in [*(name for name in names if name in found), *sorted(found - set(names))]:
             yield from _levels([row for row in rows if row["tier"] == tier], cell, what, f"-{tier}")
@@ -205,7 +232,9 @@ def _fullness(what: str, source: str) -> Read:
     return read
 
 
-def _levels(rows: Iterable[Row], cell: Mapping[int, Row], what: str, suffix: str) -> Iterator[Value]:
+def _levels(
+    rows: Iterable[Row], cell: Mapping[int, Row], what: str, suffix: str
+) -> Iterator[Value]:
     for name in RESOURCES:
         used = {row["hour"]: row[f"{name}_{what}"] for row in rows}
         capacity = {hour: row[f"{name}_capacity"] for hour, row in cell.items()}
@@ -216,7 +245,11 @@ def _levels(rows: Iterable[Row], cell: Mapping[int, Row], what: str, suffix: str
 
 
 _WORDS = {"used": "used", "allocated": "requested"}
-_COLUMNS = {f"{of}-{what}": f"{label} {word}" for of, label in _LABELS.items() for what, word in _WORDS.items()}
+_COLUMNS = {
+    f"{of}-{what}": f"{label} {word}"
+    for of, label in _LABELS.items()
+    for what, word in _WORDS.items()
+}
 LEVEL_NAMES = tuple(_COLUMNS.values())
 
 
@@ -228,11 +261,24 @@ def levels(lines: Iterable[Fact]) -> list[tuple[str, list[tuple[Value, Value] | 
     lines
         From :func:`facts`.
     """
-    known = {value.id: value for line in lines if line.name in ("used", "requested") for value in line.values}
+    known = {
+        value.id: value
+        for line in lines
+        if line.name in ("used", "requested")
+        for value in line.values
+    }
     means = {name: value for name, value in known.items() if "-mean" in name}
-    pairs = {name.replace("-mean", ""): (mean, known[name.replace("-mean", "-peak")]) for name, mean in means.items()}
-    tiers = {name.partition("-mean")[2]: words(name.partition("-mean-")[2]) or "all" for name in means}
-    return [(said, [pairs.get(f"{column}{tier}") for column in _COLUMNS]) for tier, said in tiers.items()]
+    pairs = {
+        name.replace("-mean", ""): (mean, known[name.replace("-mean", "-peak")])
+        for name, mean in means.items()
+    }
+    tiers = {
+        name.partition("-mean")[2]: words(name.partition("-mean-")[2]) or "all" for name in means
+    }
+    return [
+        (said, [pairs.get(f"{column}{tier}") for column in _COLUMNS])
+        for tier, said in tiers.items()
+    ]
 
 
 def short_percent(share: float) -> str:
@@ -268,7 +314,9 @@ def _busiest(table: pa.Table, manifest: Manifest) -> Iterator[Value]:
 
 def _queue(table: pa.Table, manifest: Manifest) -> Iterator[Value]:
     _complete(manifest, "instance_events")
-    NotApplicable.unless(DERIVED_EVENTS not in manifest.notes, "events are derived from usage: nobody waits")
+    NotApplicable.unless(
+        DERIVED_EVENTS not in manifest.notes, "events are derived from usage: nobody waits"
+    )
     steps = queue_length.inside(table)
     NotApplicable.unless(steps.num_rows, "no step lies inside the trace")
     middle, peak = median(steps["pending"].to_pylist()), max(steps["pending_max"].to_pylist())
@@ -281,10 +329,17 @@ def _advice(table: pa.Table, manifest: Manifest) -> Iterator[Value]:
     for factor in factors:
         yield Value("overcommit-factor", factor, f"{factor:.3g}", "× the capacity may be requested")
     if not factors:
-        yield Value("overcommit-factor", "none", "none", "of the factors is known to keep the target")
+        yield Value(
+            "overcommit-factor", "none", "none", "of the factors is known to keep the target"
+        )
     for row in table.to_pylist():
         if row["is_advised"]:
-            yield Value("packing", row["estimator"], f"{row['estimator']} {row['parameter']:.3g}", "packs best")
+            yield Value(
+                "packing",
+                row["estimator"],
+                f"{row['estimator']} {row['parameter']:.3g}",
+                "packs best",
+            )
 
 
 def _number(value: float) -> str:
@@ -306,8 +361,16 @@ _LINES = (
     _Line("machines", "Machines", "machine_shapes", "machine_events", _machines),
     _Line("capacity", "Capacity", "machine_availability", "machine_events", _capacity),
     _Line("tasks", "Tasks", "task_totals", "instance_events", _tasks),
-    _Line("used", "Used, mean", "utilization", "instance_usage", _fullness("used", "instance_usage")),
-    _Line("requested", "Requested, mean", "utilization", "instance_events", _fullness("allocated", "instance_events")),
+    _Line(
+        "used", "Used, mean", "utilization", "instance_usage", _fullness("used", "instance_usage")
+    ),
+    _Line(
+        "requested",
+        "Requested, mean",
+        "utilization",
+        "instance_events",
+        _fullness("allocated", "instance_events"),
+    ),
     _Line("tiers", "Largest CPU requests", "utilization", "instance_events", _tiers),
     _Line("busiest", "Busiest hour", "utilization", "instance_usage", _busiest),
     _Line("queue", "Queue", "queue_length", "instance_events", _queue),

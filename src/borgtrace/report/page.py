@@ -65,8 +65,12 @@ def _block(block: str) -> Markup:
     return Markup("<ul>" + "".join(f"<li>{inline(item)}</li>" for item in items) + "</ul>")
 
 
-_LISTED = tomllib.loads(files("borgtrace.report").joinpath("papers.toml").read_text("utf-8"))["paper"]
-PAPERS = tuple(Citation(one["text"], one.get("address", ""), tuple(one["marks"])) for one in _LISTED)
+_LISTED = tomllib.loads(files("borgtrace.report").joinpath("papers.toml").read_text("utf-8"))[
+    "paper"
+]
+PAPERS = tuple(
+    Citation(one["text"], one.get("address", ""), tuple(one["marks"])) for one in _LISTED
+)
 
 
 def papers_cited(references: str) -> list[Citation]:
@@ -82,7 +86,12 @@ def papers_cited(references: str) -> list[Citation]:
 
 
 def report_html(
-    manifest: Manifest, store_name: str, sections: Sequence[Section], *, theme: str = "auto", width: int | None = None
+    manifest: Manifest,
+    store_name: str,
+    sections: Sequence[Section],
+    *,
+    theme: str = "auto",
+    width: int | None = None,
 ) -> str:
     """Return the report page.
 
@@ -121,7 +130,10 @@ def report_html(
         observed=observed(sections),
         headline=headline(findings),
         kinds=KINDS,
-        judged={key: [row for row in rows if (row[1].kind, row[1].verdict) == key] for key in product(KINDS, VERDICTS)},
+        judged={
+            key: [row for row in rows if (row[1].kind, row[1].verdict) == key]
+            for key in product(KINDS, VERDICTS)
+        },
         unjudged=unjudged(findings),
         verdicts={verdict: sum(item.count(verdict) for item in sections) for verdict in VERDICTS},
         holdings=holdings.holdings(manifest),
@@ -168,7 +180,10 @@ def javascript() -> str:
     # vl-convert names versions by two numbers, Altair by three.
     version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     # To put it together takes 2.7 s, more than the rest of a page.
-    kept = user_cache() / f"vega-lite-{version}-vl-convert-{distribution_version('vl-convert-python')}.js"
+    kept = (
+        user_cache()
+        / f"vega-lite-{version}-vl-convert-{distribution_version('vl-convert-python')}.js"
+    )
     try:
         script = kept.read_text("utf-8")
     except OSError:

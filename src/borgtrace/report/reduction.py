@@ -16,7 +16,12 @@ MINIMUM_BUCKETS = 20
 
 
 def reduce_rows(
-    rows: Sequence[dict[str, Any]], x: str, ys: Sequence[str], by: Sequence[str] = (), *, budget: int = 4000
+    rows: Sequence[dict[str, Any]],
+    x: str,
+    ys: Sequence[str],
+    by: Sequence[str] = (),
+    *,
+    budget: int = 4000,
 ) -> list[dict[str, Any]]:
     """Keep at most about `budget` rows of `rows`, and every extreme.
 
@@ -53,11 +58,15 @@ def reduce_rows(
         lines[tuple(row.get(name) for name in by)].append(i)
     # Two points of each bucket are its ends, and two more for each y its extremes.
     buckets = max(budget // (len(lines) * (2 + 2 * len(ys))), MINIMUM_BUCKETS)
-    keep = {line[k] for line in lines.values() for k in _kept([rows[i] for i in line], x, ys, buckets)}
+    keep = {
+        line[k] for line in lines.values() for k in _kept([rows[i] for i in line], x, ys, buckets)
+    }
     return [rows[i] for i in sorted(keep)]
 
 
-def _kept(rows: Sequence[Mapping[str, Any]], x: str, ys: Sequence[str], buckets: int) -> set[np.int64]:
+def _kept(
+    rows: Sequence[Mapping[str, Any]], x: str, ys: Sequence[str], buckets: int
+) -> set[np.int64]:
     """Return the numbers of the rows of one line that stay."""
     at, values = _numbers(rows, x), [_numbers(rows, y) for y in ys]
     # Without a place on the axis they fall into no bucket; they may be what a chart counts as missing.

@@ -77,7 +77,9 @@ class Section:
     def parameters(self) -> str:
         """The parameters and their values."""
         given = self.result.provenance.parameters if self.result else {}
-        return ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in given.items())
+        return ", ".join(
+            f"{name} = {json.dumps(value, default=str)}" for name, value in given.items()
+        )
 
     def count(self, verdict: str) -> int:
         """Return how many claims got a verdict."""
@@ -101,7 +103,9 @@ def section(result: Result) -> Section:
     if chart is None:
         return Section(recipe, "The answer is empty on this store.", result)
     if result.table.num_rows == 1:
-        return Section(recipe, "The answer is one row, which a chart would show as one dot.", result)
+        return Section(
+            recipe, "The answer is one row, which a chart would show as one dot.", result
+        )
     try:
         return Section(recipe, "", result, figure(chart, recipe.question))
     except TooManyPointsError as error:
@@ -123,7 +127,9 @@ def grouped(sections: Iterable[Section]) -> dict[str, list[Section]]:
 
 def refusals(sections: Iterable[Section]) -> dict[str, list[Section]]:
     """Gather the questions that the store cannot answer by reason, the one that applies to most of them first."""
-    return by_reason((item.not_applicable, item) for item in sections if item.not_applicable is not None)
+    return by_reason(
+        (item.not_applicable, item) for item in sections if item.not_applicable is not None
+    )
 
 
 def observed(sections: Iterable[Section]) -> list[tuple[str, Section, Finding]]:
@@ -134,7 +140,11 @@ def observed(sections: Iterable[Section]) -> list[tuple[str, Section, Finding]]:
     >>> observed([])
     []
     """
-    rows = ((_NUMBERED.search(each.source), section, each) for section in sections for each in section.findings)
+    rows = (
+        (_NUMBERED.search(each.source), section, each)
+        for section in sections
+        for each in section.findings
+    )
     found = [(number, section, finding) for number, section, finding in rows if number]
     # Observations come before measures.
     found.sort(key=lambda item: (item[0][1] == "Measure", int(item[0][2])))

@@ -27,7 +27,13 @@ _COLORS: Mapping[str, str] = _LOOKS["colors"]
 USAGE_SERIES: Mapping[str, Mapping[str, str]] = _LOOKS["series"]
 BANDS: Sequence[tuple[str, str]] = _LOOKS["bands"]
 """Percentiles of 2019 between which a band is drawn, from the widest to the narrowest."""
-USAGE_COLUMNS = ("start_time", "end_time", "machine_id", *USAGE_SERIES["cpu"], *USAGE_SERIES["memory"])
+USAGE_COLUMNS = (
+    "start_time",
+    "end_time",
+    "machine_id",
+    *USAGE_SERIES["cpu"],
+    *USAGE_SERIES["memory"],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,9 @@ def read_life(store: Store, collection_id: int, instance_index: int) -> Life:
     UsageError
         Where the store has no such task.
     """
-    store.traces([(collection_id, instance_index)])  # refuses an unknown task, and names its neighbors
+    store.traces(
+        [(collection_id, instance_index)]
+    )  # refuses an unknown task, and names its neighbors
     task = collection_id, instance_index
     events = _rows(store, task, "instance_events", "time", EVENT_COLUMNS)
     usage = _rows(store, task, "instance_usage", "start_time", USAGE_COLUMNS)
@@ -65,7 +73,9 @@ def read_life(store: Store, collection_id: int, instance_index: int) -> Life:
     return Life(collection_id, instance_index, events, usage, summary, percentiles(store, *task))
 
 
-def percentiles(store: Store, collection_id: int, instance_index: int) -> dict[str, pa.ChunkedArray]:
+def percentiles(
+    store: Store, collection_id: int, instance_index: int
+) -> dict[str, pa.ChunkedArray]:
     """Return the percentiles of the CPU in each window of a task, by name; none where no window has them.
 
     Parameters
@@ -77,13 +87,19 @@ def percentiles(store: Store, collection_id: int, instance_index: int) -> dict[s
     """
     chosen = [f"{column}[{at + 1}] AS {name}" for name, (column, at) in PERCENTILES.items()]
     found = _rows(store, (collection_id, instance_index), "instance_usage", "start_time", chosen)
-    return {name: found[name] for name in PERCENTILES} if found["p50"].null_count < len(found) else {}
+    return (
+        {name: found[name] for name in PERCENTILES} if found["p50"].null_count < len(found) else {}
+    )
 
 
-def _rows(store: Store, task: tuple[int, int], table: str, time: str, columns: Sequence[str]) -> pa.Table:
+def _rows(
+    store: Store, task: tuple[int, int], table: str, time: str, columns: Sequence[str]
+) -> pa.Table:
     # Among equal times the order of the file, as everywhere: a SUBMIT and its SCHEDULE may share a microsecond.
     order = f"{time}, source_part, source_row"
-    return store.sql(f"SELECT {', '.join(columns)} FROM {table} WHERE {of_task(*task)} ORDER BY {order}")
+    return store.sql(
+        f"SELECT {', '.join(columns)} FROM {table} WHERE {of_task(*task)} ORDER BY {order}"
+    )
 
 
 def of_task(collection_id: int, instance_index: int) -> str:
@@ -122,7 +138,12 @@ def _axis(life: Life) -> Channel:
     ends = [hours(time, life) for time in times(life)]
     # Fixed, so that the panels above one another have the same axis; a single instant leaves it to the library.
     margin = (max(ends) - min(ends)) * 0.015
-    scale = {"domain": [min(ends) - margin, max(ends) + margin], "nice": False, "zero": False, "padding": 0}
+    scale = {
+        "domain": [min(ends) - margin, max(ends) + margin],
+        "nice": False,
+        "zero": False,
+        "padding": 0,
+    }
     return axis("hour", "hour of the trace", scale=scale if margin else None)
 
 
@@ -135,7 +156,9 @@ def _events(life: Life) -> Iterator[Chart]:
     if rows:
         kinds = axis("type", order=present, legend=None)
         plot = Plot(rows, x=_axis(life), y=axis("type", order=present), color=kinds)
-        yield plot.add(point(90, opacity=0.9), tips=EVENT_COLUMNS[2:]).draw("Events", height=22 * len(present))
+        yield plot.add(point(90, opacity=0.9), tips=EVENT_COLUMNS[2:]).draw(
+            "Events", height=22 * len(present)
+        )
 
 
 def _usage(life: Life, resource: str) -> Iterator[Chart]:
@@ -145,15 +168,27 @@ def _usage(life: Life, resource: str) -> Iterator[Chart]:
     rows = [row for name, label in labels.items() for row in _steps(life, windows, name, label)]
     # Before Altair sees them: it checks every value, which takes seconds for a month of windows.
     rows = reduce_rows(rows, "hour", ["value"], ["series"])
-    bands = reduce_rows(_bands(life, windows) if resource == "cpu" else [], "hour", ["value", "high"], ["series"])
+    bands = reduce_rows(
+        _bands(life, windows) if resource == "cpu" else [], "hour", ["value", "high"], ["series"]
+    )
     if rows:
         request = life.task[f"{resource}_request"]
         order = list(dict.fromkeys(row["series"] for row in (*bands, *rows)))
-        lines = axis("series", None, order=order, scale={"domain": order, "range": [_COLORS[name] for name in order]})
+        lines = axis(
+            "series",
+            None,
+            order=order,
+            scale={"domain": order, "range": [_COLORS[name] for name in order]},
+        )
         plot = Plot(rows, x=_axis(life), y=axis("value", "of the largest machine"), color=lines)
         if bands:
             # Behind the lines, the widest band first.
-            plot.add(area(interpolate="step-after", opacity=1.0), data=bands, y2="high", tips=("end", "high"))
+            plot.add(
+                area(interpolate="step-after", opacity=1.0),
+                data=bands,
+                y2="high",
+                tips=("end", "high"),
+            )
         plot.add(step(), tips=("end", "machine"))
         if request is not None:
             plot.add(rule(dashed=True, color="black"), y=request)
@@ -173,16 +208,27 @@ def _bands(life: Life, windows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _steps(life: Life, windows: list[dict[str, Any]], column: str, label: str, *more: str) -> list[dict[str, Any]]:
+def _steps(
+    life: Life, windows: list[dict[str, Any]], column: str, label: str, *more: str
+) -> list[dict[str, Any]]:
     """Write one column of the windows as steps; where no window follows at once, the line is broken."""
     windows = [row for row in windows if row[column] is not None]
     rows: list[dict[str, Any]] = []
     for row, after in zip_longest(windows, windows[1:]):
         start, end = hours(row["start_time"], life), hours(row["end_time"], life)
-        step = {"hour": start, "end": end, "series": label, "value": row[column], "machine": str(row["machine_id"])}
+        step = {
+            "hour": start,
+            "end": end,
+            "series": label,
+            "value": row[column],
+            "machine": str(row["machine_id"]),
+        }
         step |= {name: row[name] for name in more}
         rows.append(step)
         if after is None or after["start_time"] > row["end_time"]:
             # The step ends here, and a row without a value keeps the next one from being joined to it.
-            rows += [{**step, "hour": end}, {**step, "hour": end, "value": None, **dict.fromkeys(more)}]
+            rows += [
+                {**step, "hour": end},
+                {**step, "hour": end, "value": None, **dict.fromkeys(more)},
+            ]
     return rows

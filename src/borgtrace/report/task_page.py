@@ -17,7 +17,14 @@ from borgtrace.store.manifest import Manifest
 if TYPE_CHECKING:
     from borgtrace.store import Store
 
-_ASKED = ("collection_type", "priority", "scheduling_class", "cpu_request", "memory_request", "disk_request")
+_ASKED = (
+    "collection_type",
+    "priority",
+    "scheduling_class",
+    "cpu_request",
+    "memory_request",
+    "disk_request",
+)
 _WHOSE = ("user", "collection_logical_name", "n_windows", "n_machines", "seconds", "end_type")
 _USED = ("mean_average_cpu", "std_average_cpu", "max_average_cpu", "mean_average_memory")
 _FACTS = (*_ASKED, *_WHOSE, *_USED)
@@ -103,5 +110,7 @@ def span(manifest: Manifest, life: Life) -> str:
         The task.
     """
     known = times(life)
-    first, last = (instant(time, manifest, _SECONDS) for time in (min(known, default=0), max(known, default=0)))
+    first, last = (
+        instant(time, manifest, _SECONDS) for time in (min(known, default=0), max(known, default=0))
+    )
     return f"from {first} to {last}" if known else "at an unknown time"

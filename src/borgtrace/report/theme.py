@@ -16,7 +16,9 @@ _DARKEST_GREY, _WHITE = 0x45, 0xFF
 
 _COLOUR_KEYS = frozenset({"color", "fill", "stroke", "value", "range", "condition"})
 
-CONFIG: dict[str, Any] = json.loads(files("borgtrace.report").joinpath("theme.json").read_text("utf-8"))
+CONFIG: dict[str, Any] = json.loads(
+    files("borgtrace.report").joinpath("theme.json").read_text("utf-8")
+)
 """Vega-Lite's configuration of the page's charts."""
 
 
@@ -60,5 +62,7 @@ def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)
-        result[key] = _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        result[key] = (
+            _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        )
     return result

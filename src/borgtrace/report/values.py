@@ -11,8 +11,27 @@ from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 from borgtrace.store.manifest import Manifest
 
 NOTHING = "–"
-_UNITS = {"us": "µs", "fraction": "", "1": "", "id": "", "enum": "", "count": "", "rank": "", "class": "", "row": ""}
-_SAID = {"cpu": "CPU", "cpi": "CPI", "mai": "MAI", "id": "ID", "io": "I/O", "us": "µs", "gpa": "GPA", "sql": "SQL"}
+_UNITS = {
+    "us": "µs",
+    "fraction": "",
+    "1": "",
+    "id": "",
+    "enum": "",
+    "count": "",
+    "rank": "",
+    "class": "",
+    "row": "",
+}
+_SAID = {
+    "cpu": "CPU",
+    "cpi": "CPI",
+    "mai": "MAI",
+    "id": "ID",
+    "io": "I/O",
+    "us": "µs",
+    "gpa": "GPA",
+    "sql": "SQL",
+}
 MINUTES = "%-d %b %Y %H:%M %Z"
 """An instant as the user's clock shows it, to the minute."""
 SHOWN_ROWS = 40
@@ -33,7 +52,9 @@ class ShownTable:
         return self.n_rows > len(self.rows)
 
 
-def shown_table(table: pa.Table, declared: Table, limit: int = SHOWN_ROWS, *, has_codes: bool = False) -> ShownTable:
+def shown_table(
+    table: pa.Table, declared: Table, limit: int = SHOWN_ROWS, *, has_codes: bool = False
+) -> ShownTable:
     """Write the first `limit` rows of a table.
 
     Parameters
@@ -50,7 +71,9 @@ def shown_table(table: pa.Table, declared: Table, limit: int = SHOWN_ROWS, *, ha
     columns = tuple(map(declared.column, table.column_names))
     rows = (tuple(map(cell, row.values(), columns)) for row in table.slice(0, limit).to_pylist())
     if has_codes:
-        rows = (tuple(words(text) if _CODE.fullmatch(text) else text for text in row) for row in rows)
+        rows = (
+            tuple(words(text) if _CODE.fullmatch(text) else text for text in row) for row in rows
+        )
     return ShownTable(columns, tuple(rows), table.num_rows)
 
 
@@ -147,7 +170,9 @@ def environment(package: str) -> Any:
 
     # A missing name fails instead of leaving a gap; all text is escaped unless it is marked as HTML.
     strict: dict[str, Any] = {"undefined": jinja2.StrictUndefined, "autoescape": True}
-    made = jinja2.Environment(loader=jinja2.PackageLoader(package), trim_blocks=True, lstrip_blocks=True, **strict)
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader(package), trim_blocks=True, lstrip_blocks=True, **strict
+    )
     made.filters.update(integer=integer, words=words, unit=unit)
     made.tests.update(numeric=is_number)
     return made

@@ -5,7 +5,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 _CHILDREN = ("layer", "hconcat", "vconcat", "concat")
-_GROUPING = ("color", "fill", "stroke", "strokeDash", "detail", "facet", "row", "column", "shape", "opacity")
+_GROUPING = (
+    "color",
+    "fill",
+    "stroke",
+    "strokeDash",
+    "detail",
+    "facet",
+    "row",
+    "column",
+    "shape",
+    "opacity",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +64,23 @@ def unit_views(spec: dict[str, Any]) -> Iterator[View]:
     yield from _walk(spec, View({}, [], {}, False), spec.get("datasets", {}))
 
 
-def _walk(spec: dict[str, Any], around: View, datasets: Mapping[str, list[dict[str, Any]]]) -> Iterator[View]:
+def _walk(
+    spec: dict[str, Any], around: View, datasets: Mapping[str, list[dict[str, Any]]]
+) -> Iterator[View]:
     data = spec.get("data", {})
     # Data, encodings and facets are inherited, as Vega-Lite has it.
     rows = data.get("values", datasets.get(data.get("name"), around.rows))
     encoding = {**around.encoding, **spec.get("encoding", {})}
     derived = around.is_derived or bool(spec.get("transform")) or _computes(encoding)
-    inside = View(spec, rows, encoding, derived, around.facets + _facet_fields(spec), around.is_first, around.is_layer)
+    inside = View(
+        spec,
+        rows,
+        encoding,
+        derived,
+        around.facets + _facet_fields(spec),
+        around.is_first,
+        around.is_layer,
+    )
     if "mark" in spec:
         yield inside
     for number, child in enumerate(_children(spec)):
@@ -82,4 +103,7 @@ def _facet_fields(spec: dict[str, Any]) -> tuple[str, ...]:
 
 def _computes(encoding: dict[str, Any]) -> bool:
     channels = (channel for channel in encoding.values() if isinstance(channel, dict))
-    return any(channel.get("aggregate") or channel.get("bin") or channel.get("timeUnit") for channel in channels)
+    return any(
+        channel.get("aggregate") or channel.get("bin") or channel.get("timeUnit")
+        for channel in channels
+    )

@@ -9,7 +9,17 @@ is noted (:func:`note`).  Of the empty machines of a class the lowest is enough.
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.choice import bound_of_squares, first_empty, is_open, score_on
 from borgtrace.scheduling.heap import Heap, make_heap, pop, push, replace_top
-from borgtrace.scheduling.machines import CLASS, CPU, MEMORY, NEXT, SIDE, Cell, highest, level, lowest
+from borgtrace.scheduling.machines import (
+    CLASS,
+    CPU,
+    MEMORY,
+    NEXT,
+    SIDE,
+    Cell,
+    highest,
+    level,
+    lowest,
+)
 
 _PLACES = SIDE + 1
 """Squares of a row, and the row as a whole."""
@@ -58,7 +68,9 @@ def look(heap: Heap, cell: Cell, kind: int, task: int) -> None:
             squares = cell.filled[k, row] >> column << column
             if squares:
                 left = lowest(squares)
-                bound = bound_of_squares(kind, row, left, highest(squares) - left + 1, cpu / wide, memory / high)
+                bound = bound_of_squares(
+                    kind, row, left, highest(squares) - left + 1, cpu / wide, memory / high
+                )
                 # Before a machine with the same score, which may be in it.
                 push(heap, bound, -1, ~((k * SIDE + row) * _PLACES + SIDE))
 
@@ -72,7 +84,11 @@ def _open(heap: Heap, cell: Cell, kind: int, place: int, task: int) -> None:
         at = cell.heads[k, row, column]
         while at >= 0:
             # One that is closed is not worth an entry: it comes back by a note when it opens.
-            if cell.free[at, CPU] >= cpu and cell.free[at, MEMORY] >= memory and is_open(cell, at, task):
+            if (
+                cell.free[at, CPU] >= cpu
+                and cell.free[at, MEMORY] >= memory
+                and is_open(cell, at, task)
+            ):
                 _add(heap, cell, kind, at, task)
             at = cell.places[at, NEXT]
         return

@@ -7,7 +7,18 @@ each.  The smallest score wins, ties go to the lowest rank.
 import numpy as np
 
 from borgtrace.kernels.compiled import compiled
-from borgtrace.scheduling.machines import BLOCK, CPU, MEMORY, NEXT, NEXT_TASK, SIDE, Cell, highest, level, lowest
+from borgtrace.scheduling.machines import (
+    BLOCK,
+    CPU,
+    MEMORY,
+    NEXT,
+    NEXT_TASK,
+    SIDE,
+    Cell,
+    highest,
+    level,
+    lowest,
+)
 
 LEAST_STRANDED, BEST_FIT, WORST_FIT, FIRST_FIT, DOT_PRODUCT = range(5)
 _STRIDE = 1_000_003
@@ -95,7 +106,9 @@ def has_room(cell: Cell, machine: int, task: int) -> bool:
     for which in range(MEMORY + 1, cell.sizes.shape[1]):
         if cell.sizes[task, which] > cell.free[machine, which]:
             return False
-    return is_safe(cell, task, cpu, spread[CPU], CPU) and is_safe(cell, task, memory, spread[MEMORY], MEMORY)
+    return is_safe(cell, task, cpu, spread[CPU], CPU) and is_safe(
+        cell, task, memory, spread[MEMORY], MEMORY
+    )
 
 
 @compiled(makes_arrays=False)
@@ -133,7 +146,9 @@ def first_empty(cell: Cell, group: int, task: int) -> int:
 
 
 @compiled(makes_arrays=False)
-def _best_of(cell: Cell, kind: int, at: int, task: int, best: int, least: float) -> tuple[int, float]:
+def _best_of(
+    cell: Cell, kind: int, at: int, task: int, best: int, least: float
+) -> tuple[int, float]:
     """Return the best machine so far and its score, those of a square that begins with `at` looked at too."""
     cpu, memory = cell.sizes[task, CPU], cell.sizes[task, MEMORY]
     while at >= 0:
@@ -186,7 +201,9 @@ def choose(cell: Cell, kind: int, task: int) -> int:
                 column = lowest(squares) if kind <= BEST_FIT else highest(squares)
                 squares ^= 1 << column
                 if bound_of_squares(kind, row, column, 1, x, y) <= least:
-                    best, least = _best_of(cell, kind, cell.heads[k, row, column], task, best, least)
+                    best, least = _best_of(
+                        cell, kind, cell.heads[k, row, column], task, best, least
+                    )
                 elif kind != LEAST_STRANDED:
                     break
     return best

@@ -77,7 +77,9 @@ class Setting:
         check_names("--what-if", self.what_ifs, ALL)
         if self.plan and parse_plan(self.plan).is_decaying:
             way_out = "try --what-if reclaimed with --margin"
-            raise UsageError("--plan", "nothing decays in one moment", got=self.plan, way_out=way_out)
+            raise UsageError(
+                "--plan", "nothing decays in one moment", got=self.plan, way_out=way_out
+            )
         if self.margin < 0:
             raise UsageError("--margin", "negative", expected="0 or more", got=f"{self.margin:g}")
         parse_policy(self.policy)
@@ -93,14 +95,18 @@ class Compact(StoreQuestion):
         """Compact the cell under each what-if; see the base."""
         check_inside(store, setting.at)
         machines, tasks = Machines.at(tables, setting.at), read_tasks(tables, at=setting.at)
-        NotApplicable.unless(len(tasks), f"no task with a known start runs at {write_time(setting.at)}")
+        NotApplicable.unless(
+            len(tasks), f"no task with a known start runs at {write_time(setting.at)}"
+        )
         usage, others = _usage(tables, tasks, setting.at)
         allowed = eligible(tables, tasks, machines, setting.at)[0]
         demand = Demand(tasks.sizes, tasks.groups, tasks.sets, allowed, extended=tasks.extended)
         workload = Workload(demand, tasks.priority, tasks.jobs, tasks.is_production)
         moment = Moment(workload, usage, tasks.user, setting.cores, setting.gib, setting.margin)
         if setting.plan:
-            moment = replace(moment, plan=plan_of(parse_plan(setting.plan), tables, tasks, store, setting.at))
+            moment = replace(
+                moment, plan=plan_of(parse_plan(setting.plan), tables, tasks, store, setting.at)
+            )
         # What others are compared with comes first, asked for or not.
         chosen = [each for each in WHAT_IFS if each.name in setting.what_ifs]
         names = {LIMITS, *(each.name for each in chosen), *(each.beside for each in chosen)}
@@ -125,7 +131,11 @@ def check_inside(store: Store, at: int) -> None:
     if not 0 <= at <= last:
         way_out = "choose a time inside; 0 is what runs when the trace begins"
         raise UsageError(
-            "--at", "outside the trace", expected=f"0 to {write_time(last)}", got=write_time(at), way_out=way_out
+            "--at",
+            "outside the trace",
+            expected=f"0 to {write_time(last)}",
+            got=write_time(at),
+            way_out=way_out,
         )
 
 
@@ -171,7 +181,9 @@ def _row(what_if: WhatIf, moment: Moment, machines: Machines, setting: Setting, 
         "machines": float(np.percentile(totals, 90)),
         "least": float(min(totals)),
         "most": float(max(totals)),
-        "bound": None if is_shared else float(sum(bound(part, machines.capacity) for part in parts)),
+        "bound": None
+        if is_shared
+        else float(sum(bound(part, machines.capacity) for part in parts)),
     }
 
 
@@ -197,7 +209,9 @@ def _said(tasks: Tasks, machines: Machines, others: int, row: Mapping[str, Any])
     if machines.without_capacity:
         said.append(f"{machines.without_capacity:,} machines without a capacity left out")
     if others:
-        said.append(f"{others:,} tasks with usage then have no start in the events and are left out")
+        said.append(
+            f"{others:,} tasks with usage then have no start in the events and are left out"
+        )
     return {"note": "; ".join(said)}
 
 
@@ -209,5 +223,7 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Machines that hold the workload", width=WIDTH, height=24 * len(rows))
 
 
-COMPACT = Compact.declared(_row, name="compaction", plot=plot, reads=("machine_events", "instance_events"))
+COMPACT = Compact.declared(
+    _row, name="compaction", plot=plot, reads=("machine_events", "instance_events")
+)
 """How many machines would hold what runs at one time?"""

@@ -69,7 +69,9 @@ class Workload:
     def without_constraints(self) -> Workload:
         """Return the tasks as if each could run anywhere, beside any other."""
         nothing = np.zeros(len(self.jobs), np.int64)
-        return replace(self, demand=replace(self.demand, groups=nothing - 1, sets=nothing, allowed=ANYWHERE))
+        return replace(
+            self, demand=replace(self.demand, groups=nothing - 1, sets=nothing, allowed=ANYWHERE)
+        )
 
 
 def order_of(workload: Workload, rng: np.random.Generator) -> Index:
@@ -79,7 +81,12 @@ def order_of(workload: Workload, rng: np.random.Generator) -> Index:
 
 
 def needed(
-    workload: Workload, capacity: Index, seed: int, policy: Policy = POLICIES["least-stranded"], *, most: int = -1
+    workload: Workload,
+    capacity: Index,
+    seed: int,
+    policy: Policy = POLICIES["least-stranded"],
+    *,
+    most: int = -1,
 ) -> int:
     """Return how many machines hold the workload.
 
@@ -110,7 +117,10 @@ def needed(
     _check_possible(tasks, capacity, limit)
     lines = rng.permutation(size)
     # What surely is too small is not packed: where the tasks that may stay pending were the largest ones.
-    least = np.minimum(tasks.demand.sizes, workload.demand.sizes if workload.reserved is None else workload.reserved)
+    least = np.minimum(
+        tasks.demand.sizes,
+        workload.demand.sizes if workload.reserved is None else workload.reserved,
+    )
     least = np.where(tasks.is_production[:, None], least, tasks.demand.sizes)
     demanded = np.sort(least, axis=0)[: n - limit].sum(axis=0)
 
@@ -120,7 +130,9 @@ def needed(
             lines = np.append(lines, rng.permutation(size))
         part = lines[:count]
         has_room = (capacity[part, :EXTENDED].sum(axis=0) >= demanded).all()
-        return bool(has_room and _pending(tasks, order, capacity, part, policy, limit, seed) <= limit)
+        return bool(
+            has_room and _pending(tasks, order, capacity, part, policy, limit, seed) <= limit
+        )
 
     low, high = 0, size
     while not holds(high):
@@ -139,7 +151,13 @@ def needed(
 
 
 def _pending(
-    tasks: Workload, order: Index, capacity: Index, lines: Index, policy: Policy, limit: int, seed: int
+    tasks: Workload,
+    order: Index,
+    capacity: Index,
+    lines: Index,
+    policy: Policy,
+    limit: int,
+    seed: int,
 ) -> int:
     """Return how many tasks some machines (lines of the cell, perhaps repeated) leave pending, up to one too many."""
     rank = np.empty(len(lines), np.int64)
@@ -154,13 +172,17 @@ def _pending(
         reserved = np.ascontiguousarray(sizes), int(tasks.is_production.sum())
     demand, machines = replace(tasks.demand, allowed=allowed), (capacity[lines], rank)
     whole = tasks.jobs if tasks.is_whole else None
-    return pack(demand, order, *machines, policy, most=limit, seed=seed, reserved=reserved, whole=whole)[1]
+    return pack(
+        demand, order, *machines, policy, most=limit, seed=seed, reserved=reserved, whole=whole
+    )[1]
 
 
 def _check_possible(tasks: Workload, capacity: Index, limit: int) -> None:
     """Refuse a workload of which no cell of such machines leaves few enough tasks pending."""
     demand = tasks.demand
-    fits: Flags = np.all(demand.taken[:, None, :] <= np.unique(capacity, axis=0)[None], axis=2).any(axis=1)
+    fits: Flags = np.all(demand.taken[:, None, :] <= np.unique(capacity, axis=0)[None], axis=2).any(
+        axis=1
+    )
     met = np.append(True, demand.allowed.any(axis=1))[demand.sets]
     impossible = int((~fits | ~met).sum())
     if impossible > limit:

@@ -28,7 +28,9 @@ _MADE = {path.stem: path.read_text("utf-8").format(ends=TERMINAL_EVENTS) for pat
 """Tables that a schedule changes."""
 
 
-def write_event_log(store: Store, trace: Trace, found: Index, policy: str, seed: int, out: str) -> None:
+def write_event_log(
+    store: Store, trace: Trace, found: Index, policy: str, seed: int, out: str
+) -> None:
     """Write a store of what a policy made of a trace, marked as simulated.
 
     Parameters
@@ -52,16 +54,26 @@ def write_event_log(store: Store, trace: Trace, found: Index, policy: str, seed:
         connection.register("simulated", events_of(trace, found))
         files = {name: _written(connection, source, work, name) for name in TRACE_TABLES}
         done = finish(connection, files, held.dialect, work, Progress())
-        made = {"simulated": policy, "seed": seed, "version": __version__, "of": held.digest, "was": held.synthetic}
+        made = {
+            "simulated": policy,
+            "seed": seed,
+            "version": __version__,
+            "of": held.digest,
+            "was": held.synthetic,
+        }
         words = f"simulated with {policy}, seed {seed}, from {held.digest}; tasks of alloc sets and usage are left out"
         manifest = replace(held, sources=(), notes=(*held.notes, words), **done, synthetic=made)
         manifest.write(Layout(work).manifest)
 
 
-def _written(connection: duckdb.DuckDBPyConnection, source: Layout, work: Path, name: str) -> list[Path]:
+def _written(
+    connection: duckdb.DuckDBPyConnection, source: Layout, work: Path, name: str
+) -> list[Path]:
     """Write a table: made of the schedule, copied, or left out."""
     for view in {name, "tasks"} if name in _MADE else {name}:
-        connection.execute(f"CREATE OR REPLACE VIEW {view} AS {select_sql(TABLES[view], source.here(view))}")
+        connection.execute(
+            f"CREATE OR REPLACE VIEW {view} AS {select_sql(TABLES[view], source.here(view))}"
+        )
     if name in _LEFT_OUT or not (source.parts(name) or name == "instance_events"):
         return []
     return cluster(connection, TABLES[name], _MADE.get(name, f"SELECT * FROM {name}"), work / name)
@@ -77,7 +89,11 @@ def events_of(trace: Trace, found: Index) -> pa.Table:
     """
     tasks, table = trace.tasks, TABLES["instance_events"]
     ends = np.where(found[:, KIND] == DONE, tasks.ends[found[:, 0]], "EVICT")
-    steps = [(SUBMITTED, np.full(len(found), "SUBMIT")), (STARTED, np.full(len(found), "SCHEDULE")), (ENDED, ends)]
+    steps = [
+        (SUBMITTED, np.full(len(found), "SUBMIT")),
+        (STARTED, np.full(len(found), "SCHEDULE")),
+        (ENDED, ends),
+    ]
     time = np.concatenate([found[:, column] for column, _ in steps])
     row = np.tile(np.arange(len(found)), len(steps))
     # Of one microsecond: first what was submitted first, and of that its steps.
@@ -88,11 +104,21 @@ def events_of(trace: Trace, found: Index) -> pa.Table:
     is_there = (order >= len(found)) & (where >= 0)
     sizes = np.where(tasks.sizes[place] > 0, tasks.sizes[place] / UNIT, np.nan)
     given = {
-        **{"collection_id": tasks.collection[place], "instance_index": tasks.instance[place], "time": time[order]},
-        **{"type": np.concatenate([kinds for _, kinds in steps])[order], "collection_type": np.full(rows, "JOB")},
+        **{
+            "collection_id": tasks.collection[place],
+            "instance_index": tasks.instance[place],
+            "time": time[order],
+        },
+        **{
+            "type": np.concatenate([kinds for _, kinds in steps])[order],
+            "collection_type": np.full(rows, "JOB"),
+        },
         "priority": pa.array(tasks.priority[place], mask=tasks.priority[place] < 0),
         "machine_id": pa.array(trace.machines.ids[where], mask=~is_there),
-        **{"is_on_dedicated_machine": np.zeros(rows, np.bool_), "needs_different_machine": tasks.is_apart[place]},
+        **{
+            "is_on_dedicated_machine": np.zeros(rows, np.bool_),
+            "needs_different_machine": tasks.is_apart[place],
+        },
         "cpu_request": pa.array(sizes[:, 0], from_pandas=True),
         "memory_request": pa.array(sizes[:, 1], from_pandas=True),
         **{"source_part": np.zeros(rows, np.int64), "source_row": np.arange(rows)},

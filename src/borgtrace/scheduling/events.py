@@ -42,7 +42,9 @@ _FACTOR, _MASK = 1_103_515_245, 2**31 - 1
 
 
 @compiled(makes_arrays=False)
-def _evict_for(replay: Replay, rule: Rule, agenda: Heap, rows: Index, attempt: int, time: int) -> int:
+def _evict_for(
+    replay: Replay, rule: Rule, agenda: Heap, rows: Index, attempt: int, time: int
+) -> int:
     """Evict lower tiers from a machine until a task fits, and return it; −1: there is none."""
     machine = to_preempt(replay, attempt)
     while machine >= 0 and not has_room(replay.cell, machine, attempt):
@@ -53,7 +55,9 @@ def _evict_for(replay: Replay, rule: Rule, agenda: Heap, rows: Index, attempt: i
 
 
 @compiled(makes_arrays=False)
-def _start_all(replay: Replay, rule: Rule, agenda: Heap, rows: Index, gang: int, time: int, draw: int) -> bool:
+def _start_all(
+    replay: Replay, rule: Rule, agenda: Heap, rows: Index, gang: int, time: int, draw: int
+) -> bool:
     """Start all tasks of a gang, or none; return whether they start."""
     gangs = replay.gangs
     if not place_all(replay.cell, gangs, gang, rule.kind, rule.k, draw):
@@ -80,7 +84,10 @@ def _arrive_all(
     for at, attempt in enumerate(members):
         submit(replay, agenda, rows, attempt, row + at, time)
     measure_room(replay.cell, gangs, gang)
-    if not (is_ready(replay.cell, gangs, gang, -1) and _start_all(replay, rule, agenda, rows, gang, time, draw)):
+    if not (
+        is_ready(replay.cell, gangs, gang, -1)
+        and _start_all(replay, rule, agenda, rows, gang, time, draw)
+    ):
         gangs.closed[gang] = 0
         enqueue(replay.queue, kind_of(replay.queue, gangs, gang), members[0])
     return members.size
@@ -161,12 +168,17 @@ def _next(replay: Replay, agenda: Heap, begun: int, changed: int) -> tuple[int, 
 
 
 @compiled(makes_arrays=False)
-def _go_on(replay: Replay, rule: Rule, agenda: Heap, heap: Heap, rows: Index, state: Index, until: int) -> bool:
+def _go_on(
+    replay: Replay, rule: Rule, agenda: Heap, heap: Heap, rows: Index, state: Index, until: int
+) -> bool:
     """Let things happen up to a time; return False where rows or the agenda have to grow first."""
     jobs, (begun, changed, count, draw, alike, model) = replay.jobs, state
     is_over = False
     gangs = replay.gangs
-    while count + gangs.members.size < len(rows) and agenda.size[0] + jobs.time.size < agenda.keys.size:
+    while (
+        count + gangs.members.size < len(rows)
+        and agenda.size[0] + jobs.time.size < agenda.keys.size
+    ):
         key, value, row = _next(replay, agenda, begun, changed)
         time, what, is_refilled = key // RANKS, key % RANKS, True
         if key == _LAST or time > until:
@@ -187,13 +199,19 @@ def _go_on(replay: Replay, rule: Rule, agenda: Heap, heap: Heap, rows: Index, st
         else:
             if row < 0:
                 alike, begun = jobs.alike[begun], begun + 1
-                if alike >= _ALIKE and rule.k == 0 and (model < 0 or jobs.kinds[model] != jobs.kinds[value]):
+                if (
+                    alike >= _ALIKE
+                    and rule.k == 0
+                    and (model < 0 or jobs.kinds[model] != jobs.kinds[value])
+                ):
                     model = value
                     look(heap, replay.cell, rule.kind, model)
             draw = (draw * _FACTOR + 1) & _MASK
             start = (draw >> 16) % max(replay.cell.rank.size, 1)
             is_known = model >= 0 and jobs.kinds[model] == jobs.kinds[value]
-            machine, is_refilled = _arrive(replay, rule, agenda, rows, value, count, time, start, heap, is_known)
+            machine, is_refilled = _arrive(
+                replay, rule, agenda, rows, value, count, time, start, heap, is_known
+            )
             count += 1
         if machine >= 0 and is_refilled and replay.cell.is_up[machine]:
             _refill(replay, rule, agenda, rows, machine, time)
@@ -202,7 +220,14 @@ def _go_on(replay: Replay, rule: Rule, agenda: Heap, heap: Heap, rows: Index, st
             # After the last of a row what becomes of machines is noted for nobody.
             if alike <= 1 or is_crowded(heap, replay.cell):
                 model = -1
-    state[0], state[1], state[2], state[3], state[4], state[5] = begun, changed, count, draw, alike, model
+    state[0], state[1], state[2], state[3], state[4], state[5] = (
+        begun,
+        changed,
+        count,
+        draw,
+        alike,
+        model,
+    )
     return is_over
 
 
@@ -222,7 +247,10 @@ def run(replay: Replay, rule: Rule, until: int, seed: int) -> Index:
     """
     n = len(replay.jobs.time)
     # Some are submitted more often than in the trace, most only as often.
-    rows, agenda = np.full((n + n // 8 + 1024 + replay.gangs.members.size, 6), NEVER), make_heap(3 * n + 1024)
+    rows, agenda = (
+        np.full((n + n // 8 + 1024 + replay.gangs.members.size, 6), NEVER),
+        make_heap(3 * n + 1024),
+    )
     heap = make_candidates(replay.cell)
     state = np.array([0, 0, 0, seed, 0, -1])
     while not _go_on(replay, rule, agenda, heap, rows, state, until):

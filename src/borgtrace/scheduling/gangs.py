@@ -58,7 +58,9 @@ def no_gangs(attempts: int) -> Gangs:
     return Gangs(alone, none, zero, zero, alone, none, none, none)
 
 
-def gangs_of(firsts: Index, arrivals: Index, jobs: Index, priority: Index, kinds: Index) -> tuple[Index, Index, Gangs]:
+def gangs_of(
+    firsts: Index, arrivals: Index, jobs: Index, priority: Index, kinds: Index
+) -> tuple[Index, Index, Gangs]:
     """Find the attempts that start together: of one job and priority, each at most a second after the one before.
 
     Parameters
@@ -85,7 +87,9 @@ def gangs_of(firsts: Index, arrivals: Index, jobs: Index, priority: Index, kinds
     of = np.full(len(arrivals), -1)
     of[order] = np.where(is_gang, np.cumsum(is_gang) - 1, -1)[number]
     members, first = order[is_gang[number]], np.append(0, np.cumsum(sizes[is_gang]))
-    found = Gangs(of, members, first, *_parts(of, members, kinds), np.zeros(len(first) - 1, np.int64))
+    found = Gangs(
+        of, members, first, *_parts(of, members, kinds), np.zeros(len(first) - 1, np.int64)
+    )
     # A gang comes where its first task does.
     return times, order[np.lexsort((order[starts][number], times[order]))], found
 
@@ -100,7 +104,9 @@ def _parts(of: Index, members: Index, kinds: Index) -> tuple[Index, Index, Index
     # Kinds are numbered gang by gang; before them are the parts that are all of a gang of several kinds.
     part[members] = place + np.cumsum(many > 1)[of[members]]
     whole = parts[of[members]]
-    waits = np.bincount(np.append(whole, part[members][part[members] != whole]), minlength=parts[-1])
+    waits = np.bincount(
+        np.append(whole, part[members][part[members] != whole]), minlength=parts[-1]
+    )
     return parts, part, waits, np.zeros_like(waits)
 
 
@@ -116,7 +122,11 @@ def with_stand_ins(demand: Demand, gangs: Gangs) -> Demand:
     whole, own = gangs.parts[gangs.of[members]], gangs.part[members]
     part, who = np.append(whole, own[own != whole]), np.append(members, members[own != whole])
     order = np.argsort(part, kind="stable")
-    who, starts, least = who[order], np.searchsorted(part[order], np.arange(len(gangs.room))), np.minimum.reduceat
+    who, starts, least = (
+        who[order],
+        np.searchsorted(part[order], np.arange(len(gangs.room))),
+        np.minimum.reduceat,
+    )
 
     def common(values: Index, nothing: int) -> Index:
         lowest, highest = least(values[who], starts), np.maximum.reduceat(values[who], starts)

@@ -57,7 +57,9 @@ def replace_top(heap: Heap, key: float, one: int, other: int) -> None:
     while 2 * at + 1 < size:
         below = 2 * at + 1
         right = below + 1
-        if right < size and _is_less(heap, right, heap.keys[below], heap.values[below, 0], heap.values[below, 1]):
+        if right < size and _is_less(
+            heap, right, heap.keys[below], heap.values[below, 0], heap.values[below, 1]
+        ):
             below = right
         if not _is_less(heap, below, key, one, other):
             break

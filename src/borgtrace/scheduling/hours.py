@@ -47,13 +47,17 @@ def means(begin: Index, end: Index, weights: Numbers, bounds: Index) -> Numbers:
     for times, sign in ((begin, 1), (end, -1)):
         order = np.argsort(times)
         heavy, late = weights[order], times[order].astype(np.float64)[:, None]
-        count, moment = (np.vstack([0 * total[:1], np.cumsum(part, axis=0)]) for part in (heavy, heavy * late))
+        count, moment = (
+            np.vstack([0 * total[:1], np.cumsum(part, axis=0)]) for part in (heavy, heavy * late)
+        )
         at = np.searchsorted(late[:, 0], bounds)
         total += sign * (bounds[:, None] * count[at] - moment[at])
     return np.asarray(np.diff(total, axis=0) / np.diff(bounds)[:, None])
 
 
-def hours_of(trace: Trace, found: Index, policy: str, planned: Index, impossible: Index) -> list[Row]:
+def hours_of(
+    trace: Trace, found: Index, policy: str, planned: Index, impossible: Index
+) -> list[Row]:
     """Return a row for each tier and hour; the parameters are those of :func:`borgtrace.scheduling.simulate.rows_of`.
 
     Parameters
@@ -71,15 +75,29 @@ def hours_of(trace: Trace, found: Index, policy: str, planned: Index, impossible
         part = found[tasks.tier[found[:, 0]] == tier]
         left = np.where(part[:, ENDED] >= 0, part[:, ENDED], until)
         begun = part[:, STARTED] >= 0
-        waiting = means(part[:, SUBMITTED], np.where(begun, part[:, STARTED], left), np.ones((len(part), 1)), bounds)
+        waiting = means(
+            part[:, SUBMITTED],
+            np.where(begun, part[:, STARTED], left),
+            np.ones((len(part), 1)),
+            bounds,
+        )
         ran = part[begun, 0]
-        weights = np.column_stack([np.ones(len(ran)), tasks.sizes[ran] / cell, tasks.used[ran] / cell])
+        weights = np.column_stack(
+            [np.ones(len(ran)), tasks.sizes[ran] / cell, tasks.used[ran] / cell]
+        )
         there = means(part[begun, STARTED], left[begun], weights, bounds)
-        evicted = np.histogram(part[part[:, KIND] == PREEMPTED, ENDED], [*bounds[:-1], until + 1])[0]
+        evicted = np.histogram(part[part[:, KIND] == PREEMPTED, ENDED], [*bounds[:-1], until + 1])[
+            0
+        ]
         values = np.column_stack([waiting * np.diff(bounds)[:, None] / HOUR, there])
         names = ("waiting_hours", "running", "cpu", "memory", *(USED if is_covered(tasks) else ()))
         rows += [
-            {"policy": policy, "tier": tasks.tier_name(tier), "hour": hour, "evicted": int(evicted[hour])}
+            {
+                "policy": policy,
+                "tier": tasks.tier_name(tier),
+                "hour": hour,
+                "evicted": int(evicted[hour]),
+            }
             | dict(zip(names, line.tolist(), strict=False))
             for hour, line in enumerate(values)
         ]
@@ -97,11 +115,18 @@ def _of_cell(result: pa.Table) -> Sequence[dict[str, Any]]:
 def plot(result: pa.Table) -> Chart:
     """Draw what waits, what is asked for and used of the cell's CPU, and evictions, by hour."""
     shared = {"x": hour_axis(), "strokeDash": "policy"}
-    cell = Plot(_of_cell(result), **shared, y=axis("share", "CPU of the cell", axis={"format": "%"}), color="series")
+    cell = Plot(
+        _of_cell(result),
+        **shared,
+        y=axis("share", "CPU of the cell", axis={"format": "%"}),
+        color="series",
+    )
     parts = [Plot(result, **shared, y=name, color="tier") for name in ("waiting_hours", "evicted")]
     drawn = [
         plotted.add(line()).draw(title, width=280)
-        for plotted, title in zip([*parts, cell], ("Waiting", "Evictions", "Allocation and use"), strict=True)
+        for plotted, title in zip(
+            [*parts, cell], ("Waiting", "Evictions", "Allocation and use"), strict=True
+        )
     ]
     title = "Other schedulers, by hour (simulated, beside what was recorded)"
     return beside(title, *drawn).resolve_scale(color="independent")

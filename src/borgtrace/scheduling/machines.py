@@ -130,7 +130,9 @@ class Demand:
 
     def of(self, chosen: Flags) -> "Demand":
         """Return some of the tasks."""
-        varied, extended = (part[chosen] if len(part) else NOTHING for part in (self.variances, self.extended))
+        varied, extended = (
+            part[chosen] if len(part) else NOTHING for part in (self.variances, self.extended)
+        )
         parts = self.sizes[chosen], self.groups[chosen], self.sets[chosen], self.allowed
         return Demand(*parts, varied, self.safety, extended)
 
@@ -154,15 +156,28 @@ def make_cell(capacity: Index, rank: Index, demand: Demand) -> tuple[Cell, Index
     """
     order = np.lexsort((rank, *capacity.T[::-1]))
     shape, n = capacity[order], len(order)
-    is_first = np.append(True, (np.diff(shape, axis=0) != 0).any(axis=1)) if n else np.empty(0, np.bool_)
+    is_first = (
+        np.append(True, (np.diff(shape, axis=0) != 0).any(axis=1)) if n else np.empty(0, np.bool_)
+    )
     first = np.append(np.flatnonzero(is_first), n).astype(np.int64)
     kinds, places = len(first) - 1, np.full((n, 4), -1, np.int64)
     places[:, CLASS], places[:, _SQUARE] = np.cumsum(is_first) - 1, _IDLE
     idle = np.bincount(np.arange(n) // BLOCK).astype(np.int64)
     rows = demand.allowed[:, order] if len(demand.allowed) else np.empty((0, n), np.bool_)
     cell = Cell(
-        *(np.ascontiguousarray(shape), shape.copy(), rank[order], np.ones(n, np.bool_), np.zeros(n, np.int64)),
-        *(first, idle, np.full((kinds, SIDE, SIDE), -1, np.int64), np.zeros((kinds, SIDE), np.int64)),
+        *(
+            np.ascontiguousarray(shape),
+            shape.copy(),
+            rank[order],
+            np.ones(n, np.bool_),
+            np.zeros(n, np.int64),
+        ),
+        *(
+            first,
+            idle,
+            np.full((kinds, SIDE, SIDE), -1, np.int64),
+            np.zeros((kinds, SIDE), np.int64),
+        ),
         *(places, np.full(n, -1, np.int64), np.full((len(demand.sizes), 3), -1, np.int64)),
         *(demand.taken, demand.sets, demand.groups, demand.variances, np.zeros((n, 2), np.int64)),
         allowed=np.vstack([np.ones((1, n), np.bool_), rows]),

@@ -33,7 +33,9 @@ def slowdown(tables: Tables, tasks: Tasks) -> Numbers:
     NotApplicable
         Where no task has an hour of windows with CPI.
     """
-    usage = tables.instance_usage.filter(lambda row: row.machine_id.notnull() & (row.collection_type == "JOB"))
+    usage = tables.instance_usage.filter(
+        lambda row: row.machine_id.notnull() & (row.collection_type == "JOB")
+    )
     placed = usage.mutate(
         slot=usage.start_time // _SLOT,
         share=(usage.end_time - usage.start_time).cast("float64") / _SLOT,
@@ -52,8 +54,12 @@ def slowdown(tables: Tables, tasks: Tasks) -> Numbers:
             product=(both.held * both.cpi).mean(),
         )
     )
-    n, mean, least, spread, cpi, cpi_spread, product = (found[name].to_numpy() for name in found.column_names[2:])
-    NotApplicable.unless((n >= _WINDOWS).any(), "needs CPI of 12 windows of a task on a machine that is known")
+    n, mean, least, spread, cpi, cpi_spread, product = (
+        found[name].to_numpy() for name in found.column_names[2:]
+    )
+    NotApplicable.unless(
+        (n >= _WINDOWS).any(), "needs CPI of 12 windows of a task on a machine that is known"
+    )
     common = product - mean * cpi
     slope = np.divide(common, spread, out=np.zeros_like(common), where=spread > 0)
     # The slope against its standard error, without a division by what may be 0.

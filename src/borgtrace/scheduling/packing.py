@@ -24,7 +24,9 @@ def _same(cell: Cell, one: int, other: int) -> bool:
 
 
 @compiled(makes_arrays=False)
-def _pack(cell: Cell, heap: Heap, kind: int, k: int, starts: Index, order: Index, most: int, out: Index) -> int:
+def _pack(
+    cell: Cell, heap: Heap, kind: int, k: int, starts: Index, order: Index, most: int, out: Index
+) -> int:
     """Place tasks in order; stop where more than `most` stay pending; return how many do."""
     pending, last = 0, -1
     for at, task in enumerate(order):
@@ -53,7 +55,15 @@ def _pack(cell: Cell, heap: Heap, kind: int, k: int, starts: Index, order: Index
 
 @compiled(makes_arrays=False)
 def _pack_whole(
-    cell: Cell, heap: Heap, kind: int, k: int, starts: Index, order: Index, most: int, out: Index, jobs: Index
+    cell: Cell,
+    heap: Heap,
+    kind: int,
+    k: int,
+    starts: Index,
+    order: Index,
+    most: int,
+    out: Index,
+    jobs: Index,
 ) -> int:
     """Place jobs in order, each whole or not at all; the other parameters are those of :func:`_pack`."""
     pending, at = 0, 0

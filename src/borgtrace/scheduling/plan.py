@@ -149,15 +149,21 @@ def parse_plan(text: str) -> Planner:
             margin = -1.0
         if not 0 <= margin < np.inf:
             raise UsageError("--plan", "no margin", expected=f"{name}:SHARE, 0 or more", got=text)
-        return Planner(f"{name} {margin:g}", parse_estimator(f"average:{1 + margin}"), True, name == _RECLAIMED)
+        return Planner(
+            f"{name} {margin:g}", parse_estimator(f"average:{1 + margin}"), True, name == _RECLAIMED
+        )
     estimator = parse_estimator(text)
-    if estimator.name not in _SIZES and not (estimator.name == "gpa" and estimator.parameter <= _MOST):
+    if estimator.name not in _SIZES and not (
+        estimator.name == "gpa" and estimator.parameter <= _MOST
+    ):
         expected = f"{', '.join(_SIZES)}, {_RESERVATION}, {_RECLAIMED}, {_OVERCOMMIT}:POLICY, or gpa up to {_MOST:g}"
         raise UsageError("--plan", "no room test of a scheduler", expected=expected, got=text)
     return Planner(estimator.label, estimator)
 
 
-def plan_of(planner: Planner, tables: Tables, tasks: Tasks, store: Any = None, until: int | None = None) -> Plan:
+def plan_of(
+    planner: Planner, tables: Tables, tasks: Tasks, store: Any = None, until: int | None = None
+) -> Plan:
     """Return what an estimator plans tasks with.
 
     Parameters
@@ -177,12 +183,21 @@ def plan_of(planner: Planner, tables: Tables, tasks: Tasks, store: Any = None, u
 
         predicted = values_of(reservations(store, tables, planner.policy, until), tasks)
     for place, resource in enumerate(("cpu", "memory")):
-        values = predicted[:, [place] * 4] if planner.policy else _values(estimator, tables, tasks, resource)
+        values = (
+            predicted[:, [place] * 4]
+            if planner.policy
+            else _values(estimator, tables, tasks, resource)
+        )
         is_known: Flags = ~np.isnan(values.sum(axis=1))
-        request = np.where(tasks.sizes[is_known, place] > 0, tasks.sizes[is_known, place] / UNIT, np.nan)
+        request = np.where(
+            tasks.sizes[is_known, place] > 0, tasks.sizes[is_known, place] / UNIT, np.nan
+        )
         mean, std, most, quantile = values[is_known].T
         seen: Any = SimpleNamespace(mean=mean, std=std, variance=np.square(std), request=request)
-        seen.moments, seen.percentile = np.column_stack([mean] * 5 + [most]), lambda level, found=quantile: found
+        seen.moments, seen.percentile = (
+            np.column_stack([mean] * 5 + [most]),
+            lambda level, found=quantile: found,
+        )
         items = estimator.items(seen, 1.0)
         taken = np.fmin(items[:, 0], request) if planner.is_limited else items[:, 0]
         sizes[is_known, place] = to_units(taken)
@@ -191,16 +206,23 @@ def plan_of(planner: Planner, tables: Tables, tasks: Tasks, store: Any = None, u
         is_measured &= is_known
     safety = NormalDist().inv_cdf(1 - estimator.parameter) ** 2 if is_gpa else 0.0
     unmeasured = int((~is_measured).sum())
-    plan = Plan(planner.label, sizes, variances, safety, unmeasured, sizes, by_policy=bool(planner.policy))
+    plan = Plan(
+        planner.label, sizes, variances, safety, unmeasured, sizes, by_policy=bool(planner.policy)
+    )
     if planner.is_decaying or planner.policy:
-        NotApplicable.unless(is_measured.mean() >= _COVERED, f"{planner.label} needs usage of nine tasks in ten")
+        NotApplicable.unless(
+            is_measured.mean() >= _COVERED, f"{planner.label} needs usage of nine tasks in ten"
+        )
     if planner.is_decaying:
         ran = tasks.times["schedule_time"] == 0
         limits = np.where(tasks.is_production[:, None], tasks.sizes, 0)
         plan = replace(plan, sizes=np.where(ran[:, None], sizes, tasks.sizes), limits=limits)
     if planner.is_cpi_aware:
         more = slowdown(tables, tasks)
-        grown = (np.rint(part * np.column_stack([1 + more, 0 * more + 1])) for part in (plan.sizes, plan.lasting))
+        grown = (
+            np.rint(part * np.column_stack([1 + more, 0 * more + 1]))
+            for part in (plan.sizes, plan.lasting)
+        )
         sizes, lasting = (part.astype(np.int64) for part in grown)
         plan = replace(plan, sizes=sizes, lasting=lasting, slowed=int((more > 0).sum()))
     return plan
@@ -212,6 +234,9 @@ def _values(estimator: Estimator, tables: Tables, tasks: Tasks, resource: str) -
     column = usage[f"average_{resource}"].cast("float64")
     level = estimator.parameter / 100 if estimator.name == "percentile" else 1.0
     by_task = usage.group_by("collection_id", "instance_index").aggregate(
-        mean=column.mean(), std=column.std(how="pop"), most=column.max(), quantile=column.quantile(level)
+        mean=column.mean(),
+        std=column.std(how="pop"),
+        most=column.max(),
+        quantile=column.quantile(level),
     )
     return values_of(tables.fetch(by_task), tasks)

@@ -35,12 +35,19 @@ class Policy:
 
 
 _ALL = (
-    Policy("least-stranded", "least is left, CPU and memory alike: a + b + 2·|a − b| (our reading of Borg's score)"),
+    Policy(
+        "least-stranded",
+        "least is left, CPU and memory alike: a + b + 2·|a − b| (our reading of Borg's score)",
+    ),
     Policy("best-fit", "least is left: a + b", BEST_FIT),
     Policy("worst-fit", "most is left", WORST_FIT),
     Policy("first-fit", "the lowest machine id", FIRST_FIT),
     Policy("dot-product", "what is free matches what the task takes", DOT_PRODUCT),
-    Policy("random", "the least stranded of the first k in random order (k=10), as Borg's relaxed randomization", k=10),
+    Policy(
+        "random",
+        "the least stranded of the first k in random order (k=10), as Borg's relaxed randomization",
+        k=10,
+    ),
 )
 POLICIES = {policy.name: policy for policy in _ALL}
 
@@ -67,6 +74,8 @@ def parse_policy(text: str) -> Policy:
     if colon:
         digits = setting.removeprefix("k=")
         if not policy.k or digits == setting or not digits.isdecimal() or not int(digits):
-            raise UsageError("--policy", "wrong setting", expected="random:k=N with N from 1", got=text)
+            raise UsageError(
+                "--policy", "wrong setting", expected="random:k=N with N from 1", got=text
+            )
         k = int(digits)
     return Policy(policy.name, policy.about, policy.kind, k, bool(plus))

@@ -21,7 +21,10 @@ def next_for(replay: Replay, machine: int) -> int:
         if gang >= 0:
             if not is_ready(cell, replay.gangs, gang, machine):
                 continue
-        elif cell.sizes[head, CPU] > cell.free[machine, CPU] or cell.sizes[head, MEMORY] > cell.free[machine, MEMORY]:
+        elif (
+            cell.sizes[head, CPU] > cell.free[machine, CPU]
+            or cell.sizes[head, MEMORY] > cell.free[machine, MEMORY]
+        ):
             continue
         if best >= 0:
             ahead = jobs.priority[head] - jobs.priority[best]
@@ -47,14 +50,25 @@ def to_preempt(replay: Replay, attempt: int) -> int:
         spread, other = cell.spread[machine]
         for tier in range(jobs.tier[attempt]):
             held = replay.held[tier, machine]
-            wide, high, spread, other = wide + held[0], high + held[1], spread - held[2], other - held[3]
-        fits = is_safe(cell, attempt, wide - cpu, spread, CPU) and is_safe(cell, attempt, high - memory, other, MEMORY)
+            wide, high, spread, other = (
+                wide + held[0],
+                high + held[1],
+                spread - held[2],
+                other - held[3],
+            )
+        fits = is_safe(cell, attempt, wide - cpu, spread, CPU) and is_safe(
+            cell, attempt, high - memory, other, MEMORY
+        )
         for which in range(EXTENDED, cell.sizes.shape[1]):
             left = cell.free[machine, which] - cell.sizes[attempt, which]
             for tier in range(jobs.tier[attempt]):
                 left += replay.held[tier, machine, VARIED + which]
             fits = fits and left >= 0
-        if fits and is_better(cell, missing, machine, least, best) and is_apart(cell, machine, cell.groups[attempt]):
+        if (
+            fits
+            and is_better(cell, missing, machine, least, best)
+            and is_apart(cell, machine, cell.groups[attempt])
+        ):
             best, least = machine, missing
     return best
 
@@ -67,7 +81,9 @@ def victim_on(replay: Replay, rows: Index, machine: int, tier: int) -> int:
     while task >= 0:
         if jobs.tier[task] < tier:
             ahead = -1 if found < 0 else jobs.priority[task] - jobs.priority[found]
-            if ahead < 0 or (ahead == 0 and rows[row_of[task], STARTED] > rows[row_of[found], STARTED]):
+            if ahead < 0 or (
+                ahead == 0 and rows[row_of[task], STARTED] > rows[row_of[found], STARTED]
+            ):
                 found = task
         task = replay.cell.tasks[task, NEXT_TASK]
     return found

@@ -22,7 +22,14 @@ class Queue(NamedTuple):
 def make_queue(kinds: int, attempts: int) -> Queue:
     """Return a queue in which nothing waits, for so many kinds of attempts and so many of these."""
     none = np.full(kinds, -1, np.int64)
-    return Queue(none, none.copy(), np.full((attempts, 2), -1), none.copy(), none.copy(), np.zeros(1, np.int64))
+    return Queue(
+        none,
+        none.copy(),
+        np.full((attempts, 2), -1),
+        none.copy(),
+        none.copy(),
+        np.zeros(1, np.int64),
+    )
 
 
 @compiled(makes_arrays=False)

@@ -17,8 +17,26 @@ from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.plan import Plan
 from borgtrace.scheduling.policies import Policy
 from borgtrace.scheduling.queue import make_queue
-from borgtrace.scheduling.state import ALIVE, ATTEMPT, DONE, NEVER, NEVER_RAN, SUBMITTED, VARIED, Arrivals, Replay, Rule
-from borgtrace.scheduling.workload import Machines, Tasks, columns_of, eligible, quantities, read_tasks
+from borgtrace.scheduling.state import (
+    ALIVE,
+    ATTEMPT,
+    DONE,
+    NEVER,
+    NEVER_RAN,
+    SUBMITTED,
+    VARIED,
+    Arrivals,
+    Replay,
+    Rule,
+)
+from borgtrace.scheduling.workload import (
+    Machines,
+    Tasks,
+    columns_of,
+    eligible,
+    quantities,
+    read_tasks,
+)
 from borgtrace.schema.time import AFTER_TRACE
 
 PAUSE = 7
@@ -68,14 +86,24 @@ class Trace:
     def of(cls, tables: Tables, last: int) -> "Trace":
         """Read a store, whose last event of a task is at `last` (µs)."""
         tasks = read_tasks(tables)
-        times = [tasks.times[name] for name in ("submit_time", "queue_time", "enable_time", "schedule_time")]
+        times = [
+            tasks.times[name]
+            for name in ("submit_time", "queue_time", "enable_time", "schedule_time")
+        ]
         arrivals = np.min([np.where(time >= 0, time, _FAR) for time in times], axis=0)
         is_seen = arrivals <= last
         NotApplicable.unless(is_seen.any(), "no attempt of a task has a beginning")
         tasks, arrivals = tasks.of(is_seen), arrivals[is_seen]
         # What already runs when the trace begins is there before what waits; then the higher priority goes first.
         waits = tasks.times["schedule_time"] != arrivals
-        keys = (tasks.attempt, tasks.instance, tasks.collection, -tasks.priority, waits & (arrivals == 0), arrivals)
+        keys = (
+            tasks.attempt,
+            tasks.instance,
+            tasks.collection,
+            -tasks.priority,
+            waits & (arrivals == 0),
+            arrivals,
+        )
         order = np.lexsort(keys)
         tasks, arrivals = tasks.of(order), arrivals[order]
         machines, changes = _machines(tables)
@@ -91,15 +119,21 @@ class Trace:
 def _machines(tables: Tables) -> tuple[Machines, Index]:
     events = tables.machine_events
     columns = ("time", "machine_id", "type", *(names := columns_of(tables.dialect, "capacity")))
-    rows = tables.fetch(events.filter(events.time < AFTER_TRACE).order_by(list(SOURCE_ORDER)).select(*columns))
+    rows = tables.fetch(
+        events.filter(events.time < AFTER_TRACE).order_by(list(SOURCE_ORDER)).select(*columns)
+    )
     capacity = quantities(rows, names)
     ids, is_known = rows["machine_id"].to_numpy(), (capacity[:, :EXTENDED] > 0).all(axis=1)
     NotApplicable.unless(is_known.any(), "no machine has a published capacity")
     known, first = np.unique(ids[is_known], return_index=True)
     is_ours = np.isin(ids, known)
     is_up = rows["type"].to_numpy(zero_copy_only=False) != "REMOVE"
-    changes = np.column_stack([rows["time"].to_numpy(), np.searchsorted(known, ids), is_up, 0 * ids])[is_ours]
-    return Machines(known, capacity[is_known][first], len(np.unique(ids[~is_ours]))), changes.astype(np.int64)
+    changes = np.column_stack(
+        [rows["time"].to_numpy(), np.searchsorted(known, ids), is_up, 0 * ids]
+    )[is_ours]
+    return Machines(
+        known, capacity[is_known][first], len(np.unique(ids[~is_ours]))
+    ), changes.astype(np.int64)
 
 
 def with_factor(tasks: Tasks, factor: float) -> Index:
@@ -117,7 +151,9 @@ def calibrated(trace: Trace) -> float:
     order = np.lexsort((chosen.collection, -chosen.priority)).astype(np.int64)
     allowed = trace.allowed[:, there] if len(trace.allowed) else ANYWHERE
     demand = Demand(chosen.sizes, chosen.groups, chosen.sets, allowed, extended=chosen.extended)
-    workload = Workload(demand, chosen.priority, chosen.jobs, chosen.is_production).softened(len(there))
+    workload = Workload(demand, chosen.priority, chosen.jobs, chosen.is_production).softened(
+        len(there)
+    )
     capacity, rank = trace.machines.capacity[there], np.arange(len(there))
 
     def pending(step: int) -> int:
@@ -157,11 +193,19 @@ def recorded(trace: Trace) -> Index:
     place = np.where(np.isin(tasks.machine, trace.machines.ids), place, NEVER)
     how = np.where(left >= 0, DONE, ALIVE)
     start = tasks.times["schedule_time"]
-    return np.column_stack([np.arange(len(tasks)), trace.arrivals, start, left, np.where(start >= 0, place, -1), how])
+    return np.column_stack(
+        [np.arange(len(tasks)), trace.arrivals, start, left, np.where(start >= 0, place, -1), how]
+    )
 
 
 def replayed(
-    trace: Trace, policy: Policy, factor: float, seed: int = 0, plan: Plan | None = None, *, whole_jobs: bool = False
+    trace: Trace,
+    policy: Policy,
+    factor: float,
+    seed: int = 0,
+    plan: Plan | None = None,
+    *,
+    whole_jobs: bool = False,
 ) -> Index:
     """Schedule a trace again; return the rows of :func:`borgtrace.scheduling.events.run`, machines as lines.
 
@@ -181,13 +225,17 @@ def replayed(
         Whether tasks of a job that arrive together start together or not at all.
     """
     tasks, n = trace.tasks, len(trace.tasks)
-    demand = Demand(with_factor(tasks, factor), tasks.groups, tasks.sets, trace.allowed, extended=tasks.extended)
+    demand = Demand(
+        with_factor(tasks, factor), tasks.groups, tasks.sets, trace.allowed, extended=tasks.extended
+    )
     capacity = trace.machines.capacity
     if plan:
         demand, capacity = plan.of(demand), plan.of_machines(capacity)
     jobs, gangs = _arrivals(trace, demand), no_gangs(n)
     if whole_jobs:
-        times, firsts, gangs = gangs_of(jobs.firsts, trace.arrivals, tasks.collection, tasks.priority, jobs.kinds)
+        times, firsts, gangs = gangs_of(
+            jobs.firsts, trace.arrivals, tasks.collection, tasks.priority, jobs.kinds
+        )
         jobs = jobs._replace(time=times, firsts=firsts, alike=np.ones_like(firsts))
         demand = with_stand_ins(demand, gangs)
     cell, lines = make_cell(capacity, np.arange(len(capacity)), demand)
@@ -200,7 +248,11 @@ def replayed(
     changes[:, 1] = place[changes[:, 1]]
     queue = make_queue(int(jobs.kinds.max()) + 1 + len(gangs.closed), n)
     held = np.zeros((len(tasks.tiers) + 1, len(lines), VARIED + cell.sizes.shape[1]), np.int64)
-    reserved = np.stack([demand.sizes[:n], plan.lasting], axis=1) if plan and plan.is_decaying else _UNRESERVED
+    reserved = (
+        np.stack([demand.sizes[:n], plan.lasting], axis=1)
+        if plan and plan.is_decaying
+        else _UNRESERVED
+    )
     work = Replay(cell, jobs, queue, held, np.full(n, NEVER), changes, reserved, gangs)
     rows = run(work, Rule(policy.kind, policy.k, policy.preempts, PAUSE), trace.until, seed)
     # What waited for the last task of its job was submitted before that.
@@ -223,7 +275,9 @@ def _arrivals(trace: Trace, demand: Demand) -> Arrivals:
     duration = np.where(start >= 0, np.where(is_known, left - start, NEVER), NEVER_RAN)
     order = np.lexsort((tasks.attempt, tasks.instance, tasks.collection))
     one, other = order[:-1], order[1:]
-    follows = (tasks.collection[one] == tasks.collection[other]) & (tasks.instance[one] == tasks.instance[other])
+    follows = (tasks.collection[one] == tasks.collection[other]) & (
+        tasks.instance[one] == tasks.instance[other]
+    )
     after = np.full(n, -1, np.int64)
     after[one[follows]] = other[follows]
     # Of those with a known end that another follows; what stands elsewhere nobody asks for.
@@ -233,17 +287,32 @@ def _arrivals(trace: Trace, demand: Demand) -> Arrivals:
     # What an attempt without a known end is followed by would wait for ever.
     lost = (after >= 0) & ~is_known
     is_first[after[lost]] = True
-    production = tasks.tiers.index("production") if "production" in tasks.tiers else len(tasks.tiers)
+    production = (
+        tasks.tiers.index("production") if "production" in tasks.tiers else len(tasks.tiers)
+    )
     # Production and what is above it never evict each other; what has no tier is below all.
     tier = np.minimum(tasks.tier, production) + 1
-    kinds, others = np.zeros(n, np.int64), [part.T for part in (demand.variances, demand.extended) if len(part)]
+    kinds, others = (
+        np.zeros(n, np.int64),
+        [part.T for part in (demand.variances, demand.extended) if len(part)],
+    )
     for column in (*demand.sizes.T, *chain(*others), demand.sets, demand.groups, tasks.priority):
         kinds = _coded(kinds * n + _coded(column))
     firsts = np.flatnonzero(is_first)
     firsts = firsts[np.argsort(trace.arrivals[firsts], kind="stable")]
     ends = np.flatnonzero(np.append(np.diff(kinds[firsts]) != 0, True)[: len(firsts)]) + 1
-    alike = ends[np.searchsorted(ends, np.arange(len(firsts)), side="right")] - np.arange(len(firsts))
+    alike = ends[np.searchsorted(ends, np.arange(len(firsts)), side="right")] - np.arange(
+        len(firsts)
+    )
     return Arrivals(
-        *(trace.arrivals, duration, np.where(is_known, left, -1), np.where(lost, -1, after), gap, firsts, alike),
+        *(
+            trace.arrivals,
+            duration,
+            np.where(is_known, left, -1),
+            np.where(lost, -1, after),
+            gap,
+            firsts,
+            alike,
+        ),
         *(tier, tasks.priority, kinds),
     )

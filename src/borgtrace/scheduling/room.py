@@ -38,7 +38,9 @@ def room_of(trace: Trace, found: Index, planned: Index) -> dict[str, float | Non
     order = np.lexsort((time, machine))
     task, sign = np.tile(ran[:, 0], 2)[order], np.repeat((1, -1), len(ran))[order, None]
     machine, time = machine[order], time[order]
-    lasts = np.where(np.diff(machine, append=-1) == 0, np.diff(time, append=0), 0).astype(np.float64)
+    lasts = np.where(np.diff(machine, append=-1) == 0, np.diff(time, append=0), 0).astype(
+        np.float64
+    )
     capacity = trace.machines.capacity[machine, :EXTENDED]
 
     def taken(sizes: Index) -> Index:
@@ -52,7 +54,9 @@ def room_of(trace: Trace, found: Index, planned: Index) -> dict[str, float | Non
     busy = float(lasts[np.cumsum(sign) > 0].sum())
     free: Numbers = np.maximum(1 - taken(planned) / capacity, 0)
     alone = np.maximum(free - free[:, ::-1], 0) * capacity * lasts[:, None]
-    stranded = alone.sum(axis=0) / (trace.machines.capacity.sum(axis=0)[:EXTENDED] * float(max(trace.until, 1)))
+    stranded = alone.sum(axis=0) / (
+        trace.machines.capacity.sum(axis=0)[:EXTENDED] * float(max(trace.until, 1))
+    )
     tasks = trace.tasks
     return {
         "machines": busy / max(trace.until, 1),

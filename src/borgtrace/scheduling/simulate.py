@@ -26,7 +26,15 @@ from borgtrace.scheduling.event_log import write_event_log
 from borgtrace.scheduling.machines import EXTENDED, UNIT
 from borgtrace.scheduling.plan import Plan, parse_plan, plan_of
 from borgtrace.scheduling.policies import Policy, parse_policy
-from borgtrace.scheduling.replay import RECORDED, Trace, calibrated, impossible, recorded, replayed, with_factor
+from borgtrace.scheduling.replay import (
+    RECORDED,
+    Trace,
+    calibrated,
+    impossible,
+    recorded,
+    replayed,
+    with_factor,
+)
 from borgtrace.scheduling.room import room_of
 from borgtrace.scheduling.state import ALIVE, ENDED, KIND, PREEMPTED, REMOVED, STARTED, SUBMITTED
 from borgtrace.scheduling.variants import costliest, parse_machines, parse_upgrade, variants
@@ -80,7 +88,9 @@ class Setting:
     def __post_init__(self) -> None:
         if self.event_log and (len(self.policies) != 1 or RECORDED in self.policies):
             got = ", ".join(self.policies)
-            raise UsageError("--event-log", "not one schedule", expected="one --policy, not recorded", got=got)
+            raise UsageError(
+                "--event-log", "not one schedule", expected="one --policy, not recorded", got=got
+            )
         for text in self.add_machines:
             parse_machines(text)
         for text in self.upgrade_machines:
@@ -91,7 +101,9 @@ class Setting:
         if self.plan:
             parse_plan(self.plan)
         if not 0 <= self.factor <= 1:
-            raise UsageError("--factor", "not a share", expected="above 0 and at most 1", got=f"{self.factor:g}")
+            raise UsageError(
+                "--factor", "not a share", expected="above 0 and at most 1", got=f"{self.factor:g}"
+            )
         self.parsed()
 
     def parsed(self) -> dict[str, Policy | None]:
@@ -119,7 +131,9 @@ class Simulate(StoreQuestion):
         policies = setting.parsed()
         self.report("reading", 0, len(policies))
         trace = Trace.of(tables, store.manifest.time_range["instance_events"][1])
-        plan = plan_of(parse_plan(setting.plan), tables, trace.tasks, store) if setting.plan else None
+        plan = (
+            plan_of(parse_plan(setting.plan), tables, trace.tasks, store) if setting.plan else None
+        )
         factor = 1.0 if plan else setting.factor or calibrated(trace)
         self.said(_counted(trace, plan))
         changes = {"machines": setting.add_machines, "upgrades": setting.upgrade_machines}
@@ -137,7 +151,9 @@ class Simulate(StoreQuestion):
         for made, found in map_processes(work, begun(), setting.jobs, place=str(store.path)):
             rows += made
             if found is not None:
-                write_event_log(store, trace, found, setting.policies[0], setting.seed, setting.event_log)
+                write_event_log(
+                    store, trace, found, setting.policies[0], setting.seed, setting.event_log
+                )
         for sentence in costliest(rows):
             self.said(sentence)
         return rows
@@ -154,7 +170,9 @@ def _replayed(
     name, policy, change, trace = run
     given: dict[str, Any] = {"seed": setting.seed, "plan": plan, "whole_jobs": setting.whole_jobs}
     found = recorded(trace) if policy is None else replayed(trace, policy, factor, **given)
-    planned = plan.lasting if plan and policy else with_factor(trace.tasks, factor if policy else 1.0)
+    planned = (
+        plan.lasting if plan and policy else with_factor(trace.tasks, factor if policy else 1.0)
+    )
     never = impossible(trace, plan if policy else None)
     rows = compute(trace, found, f"{name}{change}", planned, never)
     return rows, found if setting.event_log and not change else None
@@ -171,12 +189,22 @@ def _counted(trace: Trace, plan: Plan | None) -> str:
         f"{trace.unknown_machine:,} on machines that are not known, "
         f"{len(waits):,} that fit no machine{f' ({named} …)' if named else ''}; "
         f"{len(machines.ids):,} machines, {machines.without_capacity:,} others without a capacity"
-        + (f"; {plan.label}: {plan.unmeasured:,} attempts without usage take what they ask for" if plan else "")
-        + (f"; {plan.slowed:,} attempts take more CPU, slowed down by neighbors" if plan and plan.slowed else "")
+        + (
+            f"; {plan.label}: {plan.unmeasured:,} attempts without usage take what they ask for"
+            if plan
+            else ""
+        )
+        + (
+            f"; {plan.slowed:,} attempts take more CPU, slowed down by neighbors"
+            if plan and plan.slowed
+            else ""
+        )
     )
 
 
-def rows_of(trace: Trace, found: Index, policy: str, planned: Index, impossible: Index) -> list[Row]:
+def rows_of(
+    trace: Trace, found: Index, policy: str, planned: Index, impossible: Index
+) -> list[Row]:
     """Return the rows of a policy, one for each tier with tasks.
 
     Parameters
@@ -204,7 +232,9 @@ def rows_of(trace: Trace, found: Index, policy: str, planned: Index, impossible:
         ran = part[has_start]
         waits = (ran[:, STARTED] - ran[:, SUBMITTED]) / SECOND
         others = part[~has_start]
-        unstarted = np.where(others[:, ENDED] >= 0, others[:, ENDED], trace.until) - others[:, SUBMITTED]
+        unstarted = (
+            np.where(others[:, ENDED] >= 0, others[:, ENDED], trace.until) - others[:, SUBMITTED]
+        )
         lasted = np.where(ran[:, ENDED] >= 0, ran[:, ENDED], trace.until) - ran[:, STARTED]
         used = (tasks.sizes[ran[:, 0]] * lasted[:, None].astype(np.float64)).sum(axis=0) / total
         alive = part[:, KIND] == ALIVE
@@ -215,7 +245,10 @@ def rows_of(trace: Trace, found: Index, policy: str, planned: Index, impossible:
             **{"policy": policy, "tier": tasks.tier_name(tier)},
             **{"submissions": len(part), "starts": len(ran), "wait_p50": middle, "wait_p90": high},
             "wait_mean": _mean(waits),
-            **{f"wait_{size}": _mean(waits[is_large[ran[:, 0]] == (size == "large")]) for size in ("small", "large")},
+            **{
+                f"wait_{size}": _mean(waits[is_large[ran[:, 0]] == (size == "large")])
+                for size in ("small", "large")
+            },
             "waiting_hours": float((waits.sum() * SECOND + unstarted.sum()) / HOUR),
             "evicted": int((part[:, KIND] == PREEMPTED).sum()),
             "removed": int((part[:, KIND] == REMOVED).sum()),

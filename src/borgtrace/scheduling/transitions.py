@@ -84,7 +84,10 @@ def decay(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, tim
     sizes, last = replay.cell.sizes[attempt], replay.reserved[attempt, 1]
     if rows[row, ENDED] != NEVER or (sizes[CPU] == last[CPU] and sizes[MEMORY] == last[MEMORY]):
         return -1
-    is_last, machine = time - rows[row, STARTED] >= STEPS * FIRM, replay.cell.tasks[attempt, MACHINE]
+    is_last, machine = (
+        time - rows[row, STARTED] >= STEPS * FIRM,
+        replay.cell.tasks[attempt, MACHINE],
+    )
     move(replay, attempt, machine, -1)
     for which in (CPU, MEMORY):
         sizes[which] = last[which] if is_last else (sizes[which] + last[which]) // 2
@@ -101,7 +104,9 @@ def stop(replay: Replay, rows: Index, attempt: int, time: int, how: int) -> int:
     machine = replay.cell.tasks[attempt, MACHINE]
     move(replay, attempt, machine, -1)
     if replay.reserved.size:
-        replay.cell.sizes[attempt, CPU], replay.cell.sizes[attempt, MEMORY] = replay.reserved[attempt, 0]
+        replay.cell.sizes[attempt, CPU], replay.cell.sizes[attempt, MEMORY] = replay.reserved[
+            attempt, 0
+        ]
     rows[row, ENDED], rows[row, KIND] = time, how
     return machine
 

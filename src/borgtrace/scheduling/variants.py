@@ -37,7 +37,9 @@ def parse_machines(text: str) -> tuple[int, float, float]:
         cpu = memory = 0.0
     if not (number.isdecimal() and int(number) and 0 < cpu <= 1 and 0 < memory <= 1):
         expected = "N:CPU:MEMORY, N from 1, the others above 0 and at most 1, the largest machine"
-        raise UsageError("--add-machines", "no machines", expected=expected, got=text, way_out="try 100:0.5:0.5")
+        raise UsageError(
+            "--add-machines", "no machines", expected=expected, got=text, way_out="try 100:0.5:0.5"
+        )
     return int(number), cpu, memory
 
 
@@ -55,12 +57,23 @@ def parse_upgrade(text: str) -> tuple[list[float], list[float]]:
         old = new = []
     if not (len(old) == len(new) == 2 and all(0 < number <= 1 for number in (*old, *new))):
         expected = "CPU:MEMORY=CPU:MEMORY, above 0 and at most 1, the largest machine"
-        raise UsageError("--upgrade-machines", "no shapes", expected=expected, got=text, way_out="try 0.5:0.25=0.5:0.5")
+        raise UsageError(
+            "--upgrade-machines",
+            "no shapes",
+            expected=expected,
+            got=text,
+            way_out="try 0.5:0.25=0.5:0.5",
+        )
     return old, new
 
 
 def variants(
-    trace: Trace, tables: Tables, *, each_constraint: bool, machines: Sequence[str], upgrades: Sequence[str]
+    trace: Trace,
+    tables: Tables,
+    *,
+    each_constraint: bool,
+    machines: Sequence[str],
+    upgrades: Sequence[str],
 ) -> Iterator[tuple[str, Trace]]:
     """Yield the trace as it is, then each change of it, with what it adds to the name of a policy.
 
@@ -75,8 +88,12 @@ def variants(
     """
     yield "", trace
     demanded = trace.tasks.demanded
-    for name in sorted({constraint[0] for one in demanded for constraint in one if each_constraint}):
-        kept = tuple([constraint for constraint in one if constraint[0] != name] for one in demanded)
+    for name in sorted(
+        {constraint[0] for one in demanded for constraint in one if each_constraint}
+    ):
+        kept = tuple(
+            [constraint for constraint in one if constraint[0] != name] for one in demanded
+        )
         tasks = replace(trace.tasks, demanded=kept)
         allowed, later = eligible(tables, tasks, trace.machines, 0)
         changes = np.concatenate([later, trace.changes[trace.changes[:, 3] == 0]])
@@ -95,8 +112,12 @@ def _upgraded(trace: Trace, text: str) -> Trace:
     # Capacities are published with four digits, and users write fewer.
     chosen = (np.abs(sizes - old) <= UNIT * _CLOSE).all(axis=1)
     if not chosen.any():
-        shapes = "; ".join(f"{cpu:.4g}:{memory:.4g}" for cpu, memory in np.unique(sizes, axis=0) / UNIT)
-        raise UsageError("--upgrade-machines", "no machine has this shape", expected=f"one of {shapes}", got=text)
+        shapes = "; ".join(
+            f"{cpu:.4g}:{memory:.4g}" for cpu, memory in np.unique(sizes, axis=0) / UNIT
+        )
+        raise UsageError(
+            "--upgrade-machines", "no machine has this shape", expected=f"one of {shapes}", got=text
+        )
     sizes[chosen] = new
     return replace(trace, machines=replace(trace.machines, capacity=capacity))
 
@@ -108,9 +129,14 @@ def _with_machines(trace: Trace, number: int, cpu: float, memory: float) -> Trac
     capacity = np.pad(trace.machines.capacity, ((0, number), (0, 0)))
     capacity[len(ids) :, :EXTENDED] = to_units(np.array([cpu, memory]))
     cell = replace(trace.machines, ids=np.append(ids, ids[-1] + added), capacity=capacity)
-    changes = np.vstack([np.column_stack([0 * places, places, 1 + 0 * places, 0 * places]), trace.changes])
+    changes = np.vstack(
+        [np.column_stack([0 * places, places, 1 + 0 * places, 0 * places]), trace.changes]
+    )
     return replace(
-        trace, machines=cell, changes=changes, allowed=np.hstack([trace.allowed, np.ones((sets, number), np.bool_)])
+        trace,
+        machines=cell,
+        changes=changes,
+        allowed=np.hstack([trace.allowed, np.ones((sets, number), np.bool_)]),
     )
 
 

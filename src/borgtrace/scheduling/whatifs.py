@@ -14,7 +14,9 @@ from borgtrace.scheduling.plan import Plan
 LIMITS, RECLAIMED = "limits", "reclaimed"
 TIB = 1024
 """GiB."""
-_BY_LIMITS = "by limits alone: Borg gained by room that is reclaimed from production and used by the rest"
+_BY_LIMITS = (
+    "by limits alone: Borg gained by room that is reclaimed from production and used by the rest"
+)
 
 _UNBOUND = "neither placement constraints nor anti-affinity"
 _IN_THE_REST = "production by limits, the rest by reservations in what production leaves"
@@ -117,7 +119,9 @@ def _segregated(workload: Workload) -> Cells:
 def _powers(moment: Moment, rng: np.random.Generator) -> Cells:
     """Round the requests of production up to powers of two, from half a core and 1 GiB on."""
     if not (moment.cores and moment.gib):
-        raise NotApplicable("needs --cores-per-unit and --gib-per-unit: what the largest machine has is not published")
+        raise NotApplicable(
+            "needs --cores-per-unit and --gib-per-unit: what the largest machine has is not published"
+        )
     sizes = moment.workload.demand.sizes
     smallest = np.array([0.5 / moment.cores, 1 / moment.gib]) * UNIT
     rounded = np.rint(smallest * 2.0 ** np.ceil(np.log2(np.maximum(sizes / smallest, 1))))
@@ -130,28 +134,64 @@ def _own_cells(tib: float) -> Make:
 
     def make(moment: Moment, rng: np.random.Generator) -> Cells:
         if not moment.gib:
-            raise NotApplicable("needs --gib-per-unit: what the largest machine has is not published")
+            raise NotApplicable(
+                "needs --gib-per-unit: what the largest machine has is not published"
+            )
         asked = np.bincount(moment.user, moment.workload.demand.sizes[:, 1])
         large = np.flatnonzero(asked * moment.gib >= tib * TIB * UNIT)
         others: Flags = ~np.isin(moment.user, large)
-        return [moment.workload.of(part) for part in (others, *(moment.user == user for user in large))]
+        return [
+            moment.workload.of(part) for part in (others, *(moment.user == user for user in large))
+        ]
 
     return make
 
 
 WHAT_IFS = (
     WhatIf(LIMITS, lambda moment, rng: [moment.workload]),
-    WhatIf("no-constraints", lambda moment, rng: [moment.workload.without_constraints()], note=_UNBOUND),
-    WhatIf("whole-jobs", lambda moment, rng: [replace(moment.workload, is_whole=True)], note=_WHOLE),
-    WhatIf("planned", lambda moment, rng: [moment.planned()], note="every task takes what --plan makes of its usage"),
-    WhatIf("segregated", lambda moment, rng: _segregated(moment.workload), LIMITS, "+20 to 30 %", _BY_LIMITS),
+    WhatIf(
+        "no-constraints", lambda moment, rng: [moment.workload.without_constraints()], note=_UNBOUND
+    ),
+    WhatIf(
+        "whole-jobs", lambda moment, rng: [replace(moment.workload, is_whole=True)], note=_WHOLE
+    ),
+    WhatIf(
+        "planned",
+        lambda moment, rng: [moment.planned()],
+        note="every task takes what --plan makes of its usage",
+    ),
+    WhatIf(
+        "segregated",
+        lambda moment, rng: _segregated(moment.workload),
+        LIMITS,
+        "+20 to 30 %",
+        _BY_LIMITS,
+    ),
     *(WhatIf(f"cells-{n}", _split(n), LIMITS, "more (a curve)", _BY_LIMITS) for n in (2, 5, 10)),
     WhatIf("powers-of-two", _powers, LIMITS, "+30 to 50 %"),
-    *(WhatIf(f"users-{tib}tib", _own_cells(tib), LIMITS, "+20 to 150 %", _BY_LIMITS) for tib in (10, 100)),
-    WhatIf(RECLAIMED, lambda moment, rng: [moment.reclaimed()], LIMITS, "many fewer (a curve)", _IN_THE_REST),
-    WhatIf("reclaimed-segregated", lambda moment, rng: _segregated(moment.reclaimed()), RECLAIMED, "+20 to 30 %"),
     *(
-        WhatIf(f"trust-{round(trust * 100)}", _trusting(trust), note="limits less this share of what is not used")
+        WhatIf(f"users-{tib}tib", _own_cells(tib), LIMITS, "+20 to 150 %", _BY_LIMITS)
+        for tib in (10, 100)
+    ),
+    WhatIf(
+        RECLAIMED,
+        lambda moment, rng: [moment.reclaimed()],
+        LIMITS,
+        "many fewer (a curve)",
+        _IN_THE_REST,
+    ),
+    WhatIf(
+        "reclaimed-segregated",
+        lambda moment, rng: _segregated(moment.reclaimed()),
+        RECLAIMED,
+        "+20 to 30 %",
+    ),
+    *(
+        WhatIf(
+            f"trust-{round(trust * 100)}",
+            _trusting(trust),
+            note="limits less this share of what is not used",
+        )
         for trust in (0.0, 0.25, 0.5, 0.75, 1.0)
     ),
 )

@@ -144,8 +144,12 @@ class Tasks:
     def of(self, chosen: Flags | Index) -> Tasks:
         """Return some of the tasks."""
         whole = {each.name: getattr(self, each.name) for each in fields(self)}
-        parts: dict[str, Any] = {name: part[chosen] for name, part in whole.items() if isinstance(part, np.ndarray)}
-        return replace(self, **parts, times={name: values[chosen] for name, values in self.times.items()})
+        parts: dict[str, Any] = {
+            name: part[chosen] for name, part in whole.items() if isinstance(part, np.ndarray)
+        }
+        return replace(
+            self, **parts, times={name: values[chosen] for name, values in self.times.items()}
+        )
 
 
 def read_tasks(tables: Tables, *, at: int | None = None) -> Tasks:
@@ -178,12 +182,22 @@ def _named(tables: Tables, rows: ir.Table) -> ir.Table:
     known = ("user", *_USED, *columns_of(tables.dialect, "request")[EXTENDED:])
     tasks = tables.tasks.select(*TASK, *known)
     joined = rows.left_join(tasks, list(TASK)).select(
-        *TASK, "attempt", "priority", "cpu_request", "memory_request", "machine_id", *_TIMES, "end_type", *known
+        *TASK,
+        "attempt",
+        "priority",
+        "cpu_request",
+        "memory_request",
+        "machine_id",
+        *_TIMES,
+        "end_type",
+        *known,
     )
     flag = "needs_different_machine"
     if tables.dialect.publishes(flag):
         events = tables.instance_events
-        flagged = events.filter(events[flag]).select(*TASK).distinct().mutate(is_apart=ibis.literal(True))
+        flagged = (
+            events.filter(events[flag]).select(*TASK).distinct().mutate(is_apart=ibis.literal(True))
+        )
         keys = list(TASK)
     else:
         events = tables.collection_events
@@ -204,7 +218,10 @@ def _in_force(rows: ir.Table, events: ir.Table) -> ir.Table:
 
 
 def _tasks(rows: pa.Table, dialect: Dialect, demanded: dict[int, tuple[Constraint, ...]]) -> Tasks:
-    whole = {name: _integers(rows, name) for name in (*TASK, "attempt", "priority", "machine_id", *_TIMES)}
+    whole = {
+        name: _integers(rows, name)
+        for name in (*TASK, "attempt", "priority", "machine_id", *_TIMES)
+    }
     requests, usage = _two(rows, "cpu_request", "memory_request"), _two(rows, *_USED)
     asked = quantities(rows, columns_of(dialect, "request"))
     is_measured = np.asarray(np.isfinite(usage).all(axis=1), np.bool_)
@@ -218,12 +235,22 @@ def _tasks(rows: pa.Table, dialect: Dialect, demanded: dict[int, tuple[Constrain
         sets = np.where(code == NONE, 0, np.searchsorted(list(demanded), code) + 1)
     user = rows["user"].combine_chunks().fill_null("").dictionary_encode().indices.to_numpy()
     return Tasks(
-        *(whole["collection_id"], whole["instance_index"], whole["attempt"], whole["priority"], tier),
+        *(
+            whole["collection_id"],
+            whole["instance_index"],
+            whole["attempt"],
+            whole["priority"],
+            tier,
+        ),
         tuple(name for name, _, _ in dialect.tiers),
         asked[:, :EXTENDED],
         rows["is_apart"].fill_null(False).to_numpy().astype(np.bool_),
         *(sets, tuple(demanded.values()), user.astype(np.int64)),
-        *({name: whole[name] for name in _TIMES}, whole["machine_id"], int(np.isnan(requests).any(axis=1).sum())),
+        *(
+            {name: whole[name] for name in _TIMES},
+            whole["machine_id"],
+            int(np.isnan(requests).any(axis=1).sum()),
+        ),
         *(to_units(np.where(is_measured[:, None], usage, requests)), int((~is_measured).sum())),
         rows["end_type"].fill_null("LOST").to_numpy().astype(np.str_),
         asked[:, EXTENDED:],
@@ -232,7 +259,10 @@ def _tasks(rows: pa.Table, dialect: Dialect, demanded: dict[int, tuple[Constrain
 
 def matched(rows: pa.Table, tasks: Tasks) -> Index:
     """Return the line of `rows` (one for each of some tasks) of each attempt, −1 where it has none."""
-    place = {key: line for line, key in enumerate(zip(*(rows[name].to_pylist() for name in TASK), strict=True))}
+    place = {
+        key: line
+        for line, key in enumerate(zip(*(rows[name].to_pylist() for name in TASK), strict=True))
+    }
     keys = zip(tasks.collection.tolist(), tasks.instance.tolist(), strict=True)
     return np.array([place.get(key, NONE) for key in keys], np.int64)
 
@@ -258,7 +288,11 @@ def columns_of(dialect: Dialect, what: str) -> list[str]:
         ``"request"`` or ``"capacity"``.
     """
     told = (("instance_events", "request"), ("machine_events", "capacity"))
-    extended = (name for name in _EXTENDED if all(dialect.tells(table, f"{name}_{kind}") for table, kind in told))
+    extended = (
+        name
+        for name in _EXTENDED
+        if all(dialect.tells(table, f"{name}_{kind}") for table, kind in told)
+    )
     return [f"{name}_{what}" for name in ("cpu", "memory", *extended)]
 
 
@@ -290,7 +324,10 @@ def eligible(tables: Tables, tasks: Tasks, machines: Machines, time: int) -> tup
     tuple of ndarray
         bool (sets, machines), and int64 (changes, 4): time (µs), machine, whether it is met, 1 + the set.
     """
-    found, later = np.ones((len(tasks.demanded), len(machines.ids)), np.bool_), [np.empty((0, 4), np.int64)]
+    found, later = (
+        np.ones((len(tasks.demanded), len(machines.ids)), np.bool_),
+        [np.empty((0, 4), np.int64)],
+    )
     cell = Eligibility(tables) if tasks.demanded else None
     for place, constraints in enumerate(tasks.demanded):
         if cell is not None:

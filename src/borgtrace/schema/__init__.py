@@ -2,9 +2,32 @@
 
 from borgtrace.schema.dialects import DIALECTS, Absent, Dialect, RawField, RawTable, dialect
 from borgtrace.schema.enums import ENUMS, TERMINAL_EVENTS, UPDATE_EVENTS
-from borgtrace.schema.tables import DISTRIBUTIONS, PERCENTILES, TABLES, TRACE_TABLES, with_percentiles
+from borgtrace.schema.tables import (
+    DISTRIBUTIONS,
+    PERCENTILES,
+    TABLES,
+    TRACE_TABLES,
+    with_percentiles,
+)
 from borgtrace.schema.types import Column, Table
 
-__all__ = ["DIALECTS", "DISTRIBUTIONS", "ENUMS", "PERCENTILES", "TABLES", "TERMINAL_EVENTS", "TRACE_TABLES"]
-__all__ += ["UPDATE_EVENTS", "Absent", "Column", "Dialect", "RawField", "RawTable", "Table", "dialect"]
+__all__ = [
+    "DIALECTS",
+    "DISTRIBUTIONS",
+    "ENUMS",
+    "PERCENTILES",
+    "TABLES",
+    "TERMINAL_EVENTS",
+    "TRACE_TABLES",
+]
+__all__ += [
+    "UPDATE_EVENTS",
+    "Absent",
+    "Column",
+    "Dialect",
+    "RawField",
+    "RawTable",
+    "Table",
+    "dialect",
+]
 __all__ += ["with_percentiles"]

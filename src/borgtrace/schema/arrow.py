@@ -59,4 +59,7 @@ def _raw_fields(raw: RawTable) -> list[pa.Field]:
         # A field that fills no column is an amount (the sample's memory).
         kind = pa.float32() if column is None else _RAW.get(column.type, _PLAIN[column.type])
         nested.setdefault(item.path[0], []).append((".".join(item.path[1:]), kind))
-    return [pa.field(name, parts[0][1] if parts[0][0] == "" else pa.struct(parts)) for name, parts in nested.items()]
+    return [
+        pa.field(name, parts[0][1] if parts[0][0] == "" else pa.struct(parts))
+        for name, parts in nested.items()
+    ]

@@ -64,12 +64,17 @@ def held_names(table: Table, held: Collection[str]) -> dict[str, str | None]:
     >>> held_names(TABLES["tasks"], {"user"})["user"], held_names(TABLES["tasks"], {"user"})["seconds"]
     ('user', None)
     """
-    names = {column: [name for name in all_names(table.name, column) if name in held] for column in table.names}
+    names = {
+        column: [name for name in all_names(table.name, column) if name in held]
+        for column in table.names
+    }
     # The present name, where files hold several.
     return {column: found[-1] if found else None for column, found in names.items()}
 
 
-def incompatible_columns(table: Table, held: Mapping[str, str], *, is_newer: bool = False) -> list[str]:
+def incompatible_columns(
+    table: Table, held: Mapping[str, str], *, is_newer: bool = False
+) -> list[str]:
     """Say which columns keep a stored table from being read by this version, and why.
 
     Parameters
@@ -98,7 +103,9 @@ def incompatible_columns(table: Table, held: Mapping[str, str], *, is_newer: boo
 def schema_digest(tables: Iterable[Table]) -> str:
     """Return the SHA-256 of all tables' columns: their numbers and types, in any order and under any name."""
     numbered = sorted(
-        (column_number(table.name, column.name), _stored_type(column)) for table in tables for column in table.columns
+        (column_number(table.name, column.name), _stored_type(column))
+        for table in tables
+        for column in table.columns
     )
     return hashlib.sha256(repr(numbered).encode()).hexdigest()
 

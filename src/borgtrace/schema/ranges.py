@@ -36,7 +36,11 @@ class Numbers:
     def numbers(self, end: int) -> Iterator[int]:
         """Yield the numbers below `end`, in order."""
         # Lazily: an open range below a large end is not spelled out.
-        return (n for first, last in self.ranges for n in range(first, end if last is None else min(last + 1, end)))
+        return (
+            n
+            for first, last in self.ranges
+            for n in range(first, end if last is None else min(last + 1, end))
+        )
 
 
 ALL = Numbers()
@@ -59,7 +63,9 @@ def parse_numbers(text: str, where: str = "numbers") -> Numbers:
     """
     if text.strip().lower() == "all":
         return ALL
-    return Numbers(tuple(_merged(sorted(_range(word.strip(), text, where) for word in text.split(",")))))
+    return Numbers(
+        tuple(_merged(sorted(_range(word.strip(), text, where) for word in text.split(","))))
+    )
 
 
 def list_numbers(text: str, where: str = "numbers") -> tuple[int, ...]:
@@ -86,8 +92,12 @@ def list_numbers(text: str, where: str = "numbers") -> tuple[int, ...]:
         return ()
     wanted = parse_numbers(text, where)
     if any(last is None or last - first >= _MOST_LISTED for first, last in wanted.ranges):
-        raise UsageError(where, "the range is too long", expected="ranges of at most 1,000,000 numbers", got=text)
-    return tuple(n for first, last in wanted.ranges if last is not None for n in range(first, last + 1))
+        raise UsageError(
+            where, "the range is too long", expected="ranges of at most 1,000,000 numbers", got=text
+        )
+    return tuple(
+        n for first, last in wanted.ranges if last is not None for n in range(first, last + 1)
+    )
 
 
 def parse_words(text: str) -> tuple[str, ...]:
@@ -109,7 +119,9 @@ def _range(word: str, text: str, where: str) -> tuple[int, float]:
         last = first if not match[2] else int(match[3]) if match[3] else float("inf")
         if first <= last:
             return first, last
-    raise UsageError(where, "not a list of numbers", expected=_ALLOWED, got=text.strip() or "nothing")
+    raise UsageError(
+        where, "not a list of numbers", expected=_ALLOWED, got=text.strip() or "nothing"
+    )
 
 
 def _merged(ranges: list[tuple[int, float]]) -> Iterator[tuple[int, int | None]]:

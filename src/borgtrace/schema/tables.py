@@ -11,7 +11,14 @@ from borgtrace.schema.types import Column, ColumnType, Table
 STATISTICS_COLUMNS = ("average_cpu", "sampled_cpu", "average_memory")
 """Usage columns whose mean, deviation, maximum and time-weighted mean each task carries."""
 
-LAST_KNOWN_COLUMNS = ("priority", "scheduling_class", "cpu_request", "memory_request", "disk_request", "gpu_request")
+LAST_KNOWN_COLUMNS = (
+    "priority",
+    "scheduling_class",
+    "cpu_request",
+    "memory_request",
+    "disk_request",
+    "gpu_request",
+)
 """Columns of which each task carries what its last SCHEDULE says, else the last event that says anything."""
 
 
@@ -25,10 +32,14 @@ def read_declarations(file: Path, known: Iterable[Table] = ()) -> dict[str, Tabl
     known
         Other tables: a line ``table.column`` takes a column of theirs.
     """
-    groups = {f"{table.name}.{column.name}": [column] for table in known for column in table.columns}
+    groups = {
+        f"{table.name}.{column.name}": [column] for table in known for column in table.columns
+    }
     tables: dict[str, Table] = {}
     for head, *declared in read_paragraphs(file):
-        columns = [one for line in declared for one in groups.get(line) or [_column(*line.split("|"))]]
+        columns = [
+            one for line in declared for one in groups.get(line) or [_column(*line.split("|"))]
+        ]
         if head.startswith("@"):
             groups[head] = columns
         else:
@@ -41,7 +52,9 @@ def _column(name: str, kind: str, unit: str, doc: str, checks: str = "") -> Colu
     type_, _, more = kind.removesuffix("!").partition(":")
     enum, length = (more, None) if type_ == "enum" else (None, int(more) if more else None)
     rules = tuple(map(parse_check, checks.split()))
-    return Column(name, cast(ColumnType, type_), unit, doc, not kind.endswith("!"), enum, length, rules)
+    return Column(
+        name, cast(ColumnType, type_), unit, doc, not kind.endswith("!"), enum, length, rules
+    )
 
 
 def _depth(table: Table) -> int:
@@ -58,7 +71,9 @@ TRACE_TABLES: dict[str, Table] = {
 }
 """Tables that are read from raw files, whose rows say where they are from."""
 
-TABLES: dict[str, Table] = TRACE_TABLES | {name: table for name, table in _DECLARED.items() if name not in TRACE_TABLES}
+TABLES: dict[str, Table] = TRACE_TABLES | {
+    name: table for name, table in _DECLARED.items() if name not in TRACE_TABLES
+}
 """All tables of a store: the trace's own and the derived ``tasks``."""
 
 DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
@@ -66,7 +81,9 @@ DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
     "tail_cpu_usage_distribution": tuple(f"p{percent}" for percent in range(91, 100)),
 }
 """Columns that hold the percentiles of a window's seconds, with the names of the series that their elements are."""
-PERCENTILES = {name: (column, at) for column, names in DISTRIBUTIONS.items() for at, name in enumerate(names)}
+PERCENTILES = {
+    name: (column, at) for column, names in DISTRIBUTIONS.items() for at, name in enumerate(names)
+}
 """Each such series: its column and its place there."""
 
 

@@ -25,7 +25,16 @@ BEFORE_TRACE = 0
 AFTER_TRACE = 2**63 - 1
 """Stored for "after the end of the trace"; 2⁶⁴−1 in raw files becomes this."""
 
-_UNITS = {"us": 1, "µs": 1, "ms": 1000, "s": SECOND, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY}
+_UNITS = {
+    "us": 1,
+    "µs": 1,
+    "ms": 1000,
+    "s": SECOND,
+    "m": MINUTE,
+    "min": MINUTE,
+    "h": HOUR,
+    "d": DAY,
+}
 # Longer units first: "m" would match the beginning of "ms" and "min".
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s|min|m|h|d)")
 _TIME = "µs, or amounts such as 600s, 1h30m or 2d"
@@ -106,5 +115,7 @@ def parse_span(text: str, where: str = "time") -> tuple[int, int]:
     start = parse_time(first, where) if first.strip() else BEFORE_TRACE
     end = parse_time(last, where) if last.strip() else AFTER_TRACE
     if start >= end:
-        raise UsageError(where, "the end is not after the start", expected="A..B with A < B", got=repr(text))
+        raise UsageError(
+            where, "the end is not after the start", expected="A..B with A < B", got=repr(text)
+        )
     return start, end

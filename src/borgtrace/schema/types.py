@@ -8,7 +8,16 @@ from typing import Literal
 from borgtrace.schema.checks import Check
 
 ColumnType = Literal[
-    "int64", "int32", "uint32", "float32", "float64", "string", "bool", "enum", "list<float32>", "list<int64>"
+    "int64",
+    "int32",
+    "uint32",
+    "float32",
+    "float64",
+    "string",
+    "bool",
+    "enum",
+    "list<float32>",
+    "list<int64>",
 ]
 
 

@@ -84,9 +84,13 @@ class Blocks:
         lacking = (np.cumsum(steps)[:-1] > 0) & (self._has == 0)
         edges = np.flatnonzero(np.diff(lacking, prepend=False, append=False))
         gaps = edges[1:-1].reshape(-1, 2)
-        runs = np.concatenate([edges[:1], gaps[np.diff(gaps)[:, 0] > _GAP].ravel(), edges[-1:]]).reshape(-1, 2)
+        runs = np.concatenate(
+            [edges[:1], gaps[np.diff(gaps)[:, 0] > _GAP].ravel(), edges[-1:]]
+        ).reshape(-1, 2)
         return [
-            (at, min(at + _PIECE // BLOCK, last)) for first, last in runs for at in range(first, last, _PIECE // BLOCK)
+            (at, min(at + _PIECE // BLOCK, last))
+            for first, last in runs
+            for at in range(first, last, _PIECE // BLOCK)
         ]
 
     def copy(self, piece: tuple[int, int]) -> None:
@@ -112,7 +116,9 @@ class Blocks:
 def fetch_all(spans: Iterable[tuple[Blocks, Index, Index]]) -> None:
     """Fetch spans of several files at a time; see :meth:`Blocks.fetch`."""
     # Looked up before threads start: of most batches of an epoch everything is here, and a pool takes milliseconds.
-    lacking = [(file, pieces) for file, starts, stops in spans if (pieces := file.lacking(starts, stops))]
+    lacking = [
+        (file, pieces) for file, starts, stops in spans if (pieces := file.lacking(starts, stops))
+    ]
     if not lacking:
         return
     requests = [(file, piece) for file, pieces in lacking for piece in pieces]

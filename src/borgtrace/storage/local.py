@@ -29,8 +29,13 @@ def local(place: str | Path) -> Path:
 first, or mount the bucket
     """
     if SCHEME.match(str(place)):
-        expected, way_out = "a file or folder of this machine", "copy it here first, or mount the bucket"
-        raise UsageError(SCHEME.sub(r"\1://", str(place)), "a URL", expected=expected, way_out=way_out)
+        expected, way_out = (
+            "a file or folder of this machine",
+            "copy it here first, or mount the bucket",
+        )
+        raise UsageError(
+            SCHEME.sub(r"\1://", str(place)), "a URL", expected=expected, way_out=way_out
+        )
     return Path(place)
 
 
@@ -54,7 +59,9 @@ def place(text: str | Path) -> Path:
         return local(text)
     if re.match("[a-z0-9]+://[^@/]*:[^/]*@", url):
         way_out = "leave them to the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-        raise UsageError(f"{url.partition('/')[0]}//…", "the URL holds credentials", way_out=way_out)
+        raise UsageError(
+            f"{url.partition('/')[0]}//…", "the URL holds credentials", way_out=way_out
+        )
     return RemotePath(url)
 
 

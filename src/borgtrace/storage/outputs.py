@@ -68,7 +68,9 @@ def download(source: RemotePath, out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         system, path = source.located
         with told(source):
-            copy_files(path, str(out), source_filesystem=system, destination_filesystem=LocalFileSystem())
+            copy_files(
+                path, str(out), source_filesystem=system, destination_filesystem=LocalFileSystem()
+            )
 
 
 def _turn(name: Path) -> int:
@@ -78,5 +80,9 @@ def _turn(name: Path) -> int:
 def _put(source: Path, out: RemotePath) -> None:
     system, path = out.located
     # As it is: by the name `.gz` Arrow would compress what is compressed.
-    with told(out), source.open("rb") as file, system.open_output_stream(path, compression=None) as copy:
+    with (
+        told(out),
+        source.open("rb") as file,
+        system.open_output_stream(path, compression=None) as copy,
+    ):
         shutil.copyfileobj(file, copy, _PIECE)

@@ -96,7 +96,10 @@ class RemotePath(PosixPath):
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Remove the file, or the folder with all that is in it, if it is there."""
-        (system, path), inside = self.located, [one for one, (size, _) in self.listing().items() if size is not None]
+        (system, path), inside = (
+            self.located,
+            [one for one, (size, _) in self.listing().items() if size is not None],
+        )
         try:
             with told(self):
                 (system.delete_dir if inside else system.delete_file)(path)
@@ -152,12 +155,17 @@ class RemotePath(PosixPath):
         # A bucket without files of such names; one that is not there has an error of its own.
         except FileNotFoundError:
             return {}
-        return {self / PurePosixPath(each.path).relative_to(path): (each.size, each.mtime_ns) for each in found}
+        return {
+            self / PurePosixPath(each.path).relative_to(path): (each.size, each.mtime_ns)
+            for each in found
+        }
 
     def glob(self, pattern: str, **_: Any) -> Iterator[Self]:  # type: ignore[override]
         """Yield what a pattern without ``**`` finds in a folder."""
         depth = len(self.parts) + pattern.count("/") + 1
-        yield from (path for path in self.listing() if len(path.parts) == depth and path.match(pattern))
+        yield from (
+            path for path in self.listing() if len(path.parts) == depth and path.match(pattern)
+        )
 
 
 def version_of(path: RemotePath, file: Any) -> str:
@@ -205,10 +213,14 @@ def told(place: Path) -> Iterator[None]:
 def _code(error: Exception) -> str | None:
     """Return what a server or Arrow says of a bucket; None for any other error."""
     # The code alone: what a server says may repeat parts of the request.  A HEAD has a status in its place.
-    if found := re.search(r"A(?:WS|zure) Error:? (?:UNKNOWN \(|\[)?(HTTP status \d+|\w*)", str(error)):
+    if found := re.search(
+        r"A(?:WS|zure) Error:? (?:UNKNOWN \(|\[)?(HTTP status \d+|\w*)", str(error)
+    ):
         return found[1] or "NETWORK_CONNECTION"
     # With a number it is about a file of this machine, or one that is not there.
-    is_of_arrow = type(error).__name__ == "ArrowException" or (isinstance(error, OSError) and error.errno is None)
+    is_of_arrow = type(error).__name__ == "ArrowException" or (
+        isinstance(error, OSError) and error.errno is None
+    )
     return first_line(error)[:60] if is_of_arrow else None
 
 

@@ -29,7 +29,9 @@ def _word(value: np.generic, bits: np.generic) -> np.uint64:
 
 
 @compiled(makes_arrays=False)
-def add_values(values: Values, bits: Values, valid: Bytes, offset: int, row: int, sums: Words) -> None:
+def add_values(
+    values: Values, bits: Values, valid: Bytes, offset: int, row: int, sums: Words
+) -> None:
     """Add a flat column's values to its `sums`.
 
     Parameters

@@ -21,7 +21,10 @@ from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import Layout
 from borgtrace.store.unchanged import changed_files
 
-MEASURED = (*(column.name for column in TABLES["instance_usage"].columns if column.type == "float32"), *PERCENTILES)
+MEASURED = (
+    *(column.name for column in TABLES["instance_usage"].columns if column.type == "float32"),
+    *PERCENTILES,
+)
 TRACE_COLUMNS = ("start_time", "duration", *MEASURED)
 """Columns that `Store.traces` can return: two about time (made at ingest), all measured ones, and percentiles."""
 DEFAULT_COLUMNS = ("start_time", "duration", "average_cpu", "sampled_cpu", "average_memory")
@@ -171,7 +174,9 @@ def column_blocks(parts: Sequence[Path], column: str) -> Iterator[tuple[int, np.
     for part in parts:
         for batch in pq.ParquetFile(readable(part)).iter_batches(columns=stored):
             # A store of an earlier version may lack the column; batches without columns still count the rows.
-            found = [batch.column(name) for name in stored] or [pa.nulls(batch.num_rows, pa.float32())]
+            found = [batch.column(name) for name in stored] or [
+                pa.nulls(batch.num_rows, pa.float32())
+            ]
             yield row, _of_times(*found) if column in _MADE_OF else values(found[0], at)
             row += batch.num_rows
 

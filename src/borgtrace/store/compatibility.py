@@ -37,7 +37,11 @@ def lacking_columns(layout: Layout, schema: str, format_version: str) -> tuple[s
         if faults:
             expected, got = "the columns of `borgtrace info --schema`", "; ".join(faults[:3])
             raise unreadable(layout.root, "its tables are those of another version", got, expected)
-        lacking += [f"{table.name}.{name}" for name, stored in held_names(table, types).items() if stored is None]
+        lacking += [
+            f"{table.name}.{name}"
+            for name, stored in held_names(table, types).items()
+            if stored is None
+        ]
     return tuple(lacking)
 
 

@@ -53,7 +53,9 @@ def content_digests(root: Path, threads: int = 1) -> dict[str, str]:
         Row groups worked on at a time.
     """
     layout = Layout(root)
-    return {name: table_digest(table, layout.parts(name), threads) for name, table in TABLES.items()}
+    return {
+        name: table_digest(table, layout.parts(name), threads) for name, table in TABLES.items()
+    }
 
 
 def store_digest(tables: Mapping[str, str]) -> str:
@@ -85,7 +87,9 @@ def table_digest(table: Table, parts: Sequence[Path], threads: int = 1) -> str:
         pieces += _pieces(path, file, rows)
         rows += file.num_rows
     # Threads suffice: Arrow's decoding and our kernels release the GIL.
-    return digest_of_sums(table, rows, map_threads(partial(_sum_piece, table), pieces, workers=threads))
+    return digest_of_sums(
+        table, rows, map_threads(partial(_sum_piece, table), pieces, workers=threads)
+    )
 
 
 def file_sums(table: Table, path: Path, first: int) -> Sums:
@@ -137,7 +141,9 @@ def _combine(table: Table, rows: int, total: Sums) -> str:
     # The number of rows first: trailing rows that are NULL in every column add nothing to the sums.
     digest = hashlib.sha256(rows.to_bytes(8, "big"))
     # By number, not by name: a renamed column keeps its number, and with it the digest.
-    numbered = sorted((column_number(table.name, name), tuple(sums.tolist())) for name, sums in total.items())
+    numbered = sorted(
+        (column_number(table.name, name), tuple(sums.tolist())) for name, sums in total.items()
+    )
     for number, sums in numbered:
         if any(sums):
             digest.update(struct.pack(">3Q", number, *sums))
@@ -161,7 +167,10 @@ class _Piece:
     def chunks(self) -> dict[str, pq.ColumnChunkMetaData]:
         """Return what the footer says of each column (of a list: of its elements)."""
         group = self.file.row_group(self.group)
-        return {chunk.path_in_schema.split(".")[0]: chunk for chunk in map(group.column, range(group.num_columns))}
+        return {
+            chunk.path_in_schema.split(".")[0]: chunk
+            for chunk in map(group.column, range(group.num_columns))
+        }
 
 
 def _pieces(path: Path, file: pq.FileMetaData, first: int) -> Iterator[_Piece]:
@@ -195,7 +204,11 @@ class ContentSums:
             piece = batch.slice(start, BATCH)
             for name, column in zip(piece.schema.names, piece.columns, strict=True):
                 if column.null_count < len(column):
-                    _add(column, self.first + self.rows, self.total.setdefault(name, np.zeros(2, np.uint64)))
+                    _add(
+                        column,
+                        self.first + self.rows,
+                        self.total.setdefault(name, np.zeros(2, np.uint64)),
+                    )
             self.rows += piece.num_rows
 
     def note(self) -> dict[str, str]:
@@ -218,12 +231,16 @@ def _sum_piece(table: Table, piece: _Piece) -> Sums:
     chunks = piece.chunks()
     names = ((name, stored) for name in table.names for stored in all_names(table.name, name))
     # A column NULL throughout is left out as one that the files lack is: both add nothing.
-    held = {name: stored for name, stored in names if stored in chunks and not _is_null(chunks[stored])}
+    held = {
+        name: stored for name, stored in names if stored in chunks and not _is_null(chunks[stored])
+    }
     texts = [stored for stored in held.values() if _is_dictionary(chunks[stored])]
     sums = ContentSums(piece.first)
     with pq.ParquetFile(readable(piece.path), metadata=piece.file, read_dictionary=texts) as file:
         # `use_threads=False`: the row groups are already spread over threads.
-        for batch in file.iter_batches(BATCH, [piece.group], list(held.values()), use_threads=False):
+        for batch in file.iter_batches(
+            BATCH, [piece.group], list(held.values()), use_threads=False
+        ):
             sums.add(batch.select(list(held.values())).rename_columns(list(held)))
     return sums.total
 
@@ -254,7 +271,9 @@ def _flat(column: pa.Array) -> tuple[Array, Array, Array, int]:
     if pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
         column = _hashed(column)
     elif not pa.types.is_floating(column.type):
-        column = column.cast(pa.int64())  # so that flags and int32 need no compiled functions of their own
+        column = column.cast(
+            pa.int64()
+        )  # so that flags and int32 need no compiled functions of their own
     kind = np.dtype(column.type.to_pandas_dtype())
     values = _buffer(column, 1, kind)[column.offset : column.offset + len(column)]
     bits = values.view(f"u{kind.itemsize}") if kind.kind == "f" else values

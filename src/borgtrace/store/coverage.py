@@ -96,7 +96,9 @@ def coverage(manifest: Manifest) -> StoreCoverage:
     tables = {name: _of_table(manifest, name) for name in TRACE_TABLES}
     cuts = [note for note in manifest.notes if note.startswith("subset of ")]
     is_sample = any("fraction " in note for note in cuts)
-    return StoreCoverage(manifest.dialect, tables, manifest.tables.get("tasks", 0), bool(cuts), is_sample)
+    return StoreCoverage(
+        manifest.dialect, tables, manifest.tables.get("tasks", 0), bool(cuts), is_sample
+    )
 
 
 def whole_trace(dialect: Dialect, n_tasks: int | None = None) -> StoreCoverage:
@@ -123,7 +125,9 @@ def _of_table(manifest: Manifest, name: str) -> Coverage:
     # Constraints of 2019 come from the files of events, which name them beside their own table.
     entries = [entry for entry in manifest.sources if entry.table == name or name in entry.also]
     # Power is measured all month long, whatever part of the trace is there.
-    first, last = (manifest.time_range.get(name) if not TRACE_TABLES[name].is_of_cells else None) or (0, 0)
+    first, last = (
+        manifest.time_range.get(name) if not TRACE_TABLES[name].is_of_cells else None
+    ) or (0, 0)
     parts = tuple(sorted({entry.part for entry in entries if entry.part is not None}))
     span = max(0, last - max(first, TRACE_START))
     return Coverage(manifest.tables.get(name, 0), parts, _n_parts(manifest, entries), span)
@@ -143,9 +147,17 @@ def _n_parts(manifest: Manifest, entries: list[SourceEntry]) -> int | None:
         return 0
     # The published number first: a file that was renamed cannot shrink the trace.
     table = manifest.dialect.tables.get(raw)
-    return (table.parts if table else None) or said or (0 if DECLARED_WHOLE in manifest.notes else None)
+    return (
+        (table.parts if table else None)
+        or said
+        or (0 if DECLARED_WHOLE in manifest.notes else None)
+    )
 
 
 def _of_old_synthetic(manifest: Manifest) -> int | None:
     """Return 0 where all tables are there: generators before 1.1 did not say how many files they wrote."""
-    return 0 if {entry.raw_table for entry in manifest.sources} >= set(manifest.dialect.tables) else None
+    return (
+        0
+        if {entry.raw_table for entry in manifest.sources} >= set(manifest.dialect.tables)
+        else None
+    )

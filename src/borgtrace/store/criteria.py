@@ -54,10 +54,14 @@ class Criteria:
 
     def __post_init__(self) -> None:
         if self.fraction is not None and not 0 < self.fraction <= 1:
-            raise UsageError("--fraction", "not a share", expected="0 < F ≤ 1", got=str(self.fraction))
+            raise UsageError(
+                "--fraction", "not a share", expected="0 < F ≤ 1", got=str(self.fraction)
+            )
         if self.time is not None and self.time[0] >= self.time[1]:
             got = f"{self.time[0]}..{self.time[1]}"
-            raise UsageError("--time", "the end is not after the start", expected="A..B with A < B", got=got)
+            raise UsageError(
+                "--time", "the end is not after the start", expected="A..B with A < B", got=got
+            )
         check_names("--end-type", self.end_types, TERMINAL_EVENTS)
 
     def terms(self, dialect: Dialect) -> dict[str, str]:
@@ -69,7 +73,8 @@ class Criteria:
             A tier that `dialect` does not have.
         """
         bounds = {
-            name: f"priority between {low} and {high}" for name, low, high in (*dialect.tiers, *dialect.further_tiers)
+            name: f"priority between {low} and {high}"
+            for name, low, high in (*dialect.tiers, *dialect.further_tiers)
         }
         check_names("--tier", self.tiers, tuple(bounds))
         terms = {

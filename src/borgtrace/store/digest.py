@@ -18,7 +18,9 @@ def file_digests(paths: Mapping[str, Path], threads: int = 1) -> dict[str, str]:
         Files read at a time.
     """
     # Threads suffice: hashlib releases the GIL while it hashes.
-    digests = Parallel(threads, backend="threading")(delayed(file_digest)(path) for path in paths.values())
+    digests = Parallel(threads, backend="threading")(
+        delayed(file_digest)(path) for path in paths.values()
+    )
     return dict(zip(paths, digests, strict=True))
 
 

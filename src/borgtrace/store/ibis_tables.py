@@ -14,7 +14,9 @@ class StoreTables:
         self.connection = connect("duckdb", memory=memory)
         # As attributes of the instance, so that names complete.
         for name, table in TABLES.items():
-            vars(self)[name] = read_table(self.connection, table, [str(part) for part in layout.parts(name)])
+            vars(self)[name] = read_table(
+                self.connection, table, [str(part) for part in layout.parts(name)]
+            )
 
     def __getattr__(self, name: str) -> ir.Table:
         """Say which tables there are: only a name that is none of them comes here."""

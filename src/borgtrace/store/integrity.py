@@ -86,7 +86,9 @@ def _other_rows(layout: Layout, manifest: Manifest) -> StoreError | None:
             try:
                 found += footers[path].result().num_rows
             except (OSError, ValueError, pa.ArrowException) as error:
-                return unreadable(layout.root, f"{name}/{path.name} cannot be read", first_line(error))
+                return unreadable(
+                    layout.root, f"{name}/{path.name} cannot be read", first_line(error)
+                )
         if found != expected:
             what = f"{name} does not have the rows that the manifest counts"
             return unreadable(layout.root, what, f"{found:,}", f"{expected:,} rows")
@@ -97,7 +99,9 @@ def _footer(path: Path) -> pq.FileMetaData:
     return pq.read_metadata(readable(path))
 
 
-def check_unchanged(layout: Layout, manifest: Manifest, paths: Sequence[Path], threads: int = 1) -> None:
+def check_unchanged(
+    layout: Layout, manifest: Manifest, paths: Sequence[Path], threads: int = 1
+) -> None:
     """Refuse files of a store that have changed since they were written.
 
     What goes into another version or another store gets new digests there, which would hide the damage for good: so

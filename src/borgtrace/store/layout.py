@@ -26,7 +26,9 @@ class Layout:
         """Memory-mapped usage columns in task order."""
         self.quarantine = root / "quarantine"
         """Refused rows with their reasons."""
-        self.cache = user_cache() / "stores" / source_key(str(root)) if self.is_remote else root / "cache"
+        self.cache = (
+            user_cache() / "stores" / source_key(str(root)) if self.is_remote else root / "cache"
+        )
         """Derived tables that several questions share; may be deleted at any time."""
         self.staging = staging or root / "staging"
         """Checked Parquet parts that wait to be clustered; in a bucket where it is all that workers share."""

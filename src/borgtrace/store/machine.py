@@ -52,7 +52,9 @@ def capacity_at(store: Store, machine: int, time: int | None = None) -> Capacity
         raise UsageError("machine", what, got=str(machine), way_out=way_out)
     row = rows[0]
     # UPDATE and ADD both leave the machine up; only REMOVE takes it away.
-    return Capacity(row["type"] != "REMOVE", row["cpu_capacity"], row["memory_capacity"], row["platform_id"])
+    return Capacity(
+        row["type"] != "REMOVE", row["cpu_capacity"], row["memory_capacity"], row["platform_id"]
+    )
 
 
 def running_on(store: Store, machine: int, time: int) -> pa.Table:
@@ -73,7 +75,9 @@ def running_on(store: Store, machine: int, time: int) -> pa.Table:
     """
     # A full join: where SCHEDULE records are missing (under 0.05 % in 2011) usage alone shows that a task ran, and a
     # task between two windows is shown by its events alone.
-    return store.sql(_SQL["running_on"], {"machine": machine, "time": time, "ended": list(TERMINAL_EVENTS)})
+    return store.sql(
+        _SQL["running_on"], {"machine": machine, "time": time, "ended": list(TERMINAL_EVENTS)}
+    )
 
 
 def hourly_load(store: Store, machine: int) -> pa.Table:

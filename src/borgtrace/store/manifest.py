@@ -110,12 +110,20 @@ class Manifest:
     @property
     def made(self) -> str:
         """Whether a generator or a scheduler of borgtrace made the trace, in a word; empty where neither did."""
-        return "" if self.synthetic is None else "simulated" if "simulated" in self.synthetic else "synthetic"
+        return (
+            ""
+            if self.synthetic is None
+            else "simulated"
+            if "simulated" in self.synthetic
+            else "synthetic"
+        )
 
     @property
     def counters(self) -> dict[str, dict[str, int]]:
         """All counters by table and reason: those of the sources summed, and the table-wide ones."""
-        total: dict[str, dict[str, int]] = {name: dict(found) for name, found in self.quality.items()}
+        total: dict[str, dict[str, int]] = {
+            name: dict(found) for name, found in self.quality.items()
+        }
         for entry in self.sources:
             for reason, number in entry.counters.items():
                 table = total.setdefault(entry.table, {})
@@ -136,7 +144,9 @@ class Manifest:
         write_file(path, self.to_json())
 
 
-_HINTS: dict[type, dict[str, Any]] = {kind: get_type_hints(kind) for kind in (SourceEntry, Manifest)}
+_HINTS: dict[type, dict[str, Any]] = {
+    kind: get_type_hints(kind) for kind in (SourceEntry, Manifest)
+}
 """Declared types of the fields, once: a store may have thousands of sources."""
 
 
@@ -159,7 +169,9 @@ def _known(kind: type[Entry], data: dict[str, Any]) -> Entry:
         if not _fits(data[name], hints[name]):
             raise TypeError(f"{name} is {str(data[name])[:40]!r}")
     unknown = {name: value for name, value in data.items() if name not in names}
-    return kind(**{name: value for name, value in data.items() if name in names} | {"unknown": unknown})
+    return kind(
+        **{name: value for name, value in data.items() if name in names} | {"unknown": unknown}
+    )
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -203,7 +215,12 @@ def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
     # One of an earlier version has no digest of its own.
     is_sealed, seal = _SEAL in data, data.pop(_SEAL, None)
     if is_sealed and seal != _sealed(data):
-        raise unreadable(root, "manifest.json has changed since it was written", _sealed(data)[:12], str(seal)[:12])
+        raise unreadable(
+            root,
+            "manifest.json has changed since it was written",
+            _sealed(data)[:12],
+            str(seal)[:12],
+        )
     data["sources"] = tuple(entry_from(entry) for entry in data["sources"])
     data["notes"] = tuple(data.get("notes", ()))
     # JSON sorted them by name: back into the order in which tables are declared, which is the order people see.
@@ -214,22 +231,40 @@ def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
             declare(manifest.declaration, str(root))
         dialect(manifest.generation)
     except UsageError as error:
-        raise unreadable(root, "store of an unknown trace format", error.got or "", error.expected) from error
-    lacking_columns(Layout(root), manifest.schema, manifest.format_version)  # refuses what cannot be read
+        raise unreadable(
+            root, "store of an unknown trace format", error.got or "", error.expected
+        ) from error
+    lacking_columns(
+        Layout(root), manifest.schema, manifest.format_version
+    )  # refuses what cannot be read
     return manifest
 
 
 def _missing(layout: Layout) -> StoreError:
     root, ingest = str(layout.root), f"borgtrace ingest SRC --store {layout.root}"
     if layout.is_remote:
-        half, none = ("the store is half-published", "tables without it"), ("there is no such store", None)
-        (what, got), way_out = half if any(map(layout.parts, TABLES)) else none, f"make one: {ingest}"
+        half, none = (
+            ("the store is half-published", "tables without it"),
+            ("there is no such store", None),
+        )
+        (what, got), way_out = (
+            half if any(map(layout.parts, TABLES)) else none,
+            f"make one: {ingest}",
+        )
         return StoreError(root, what, expected="manifest.json", got=got, way_out=way_out)
     if layout.staging.exists() or layout.next.exists() or layout.discarded.exists():
-        what, expected, got = "the store is half-built", "manifest.json", "an ingest that did not finish"
+        what, expected, got = (
+            "the store is half-built",
+            "manifest.json",
+            "an ingest that did not finish",
+        )
         return StoreError(root, what, expected=expected, got=got, way_out=f"finish it: {ingest}")
     if not layout.root.exists():
         return StoreError(root, "there is no such store", way_out=f"make one: {ingest}")
     what, expected = "not a borgtrace store", "a folder with manifest.json"
-    got = f"{sum(1 for _ in layout.root.iterdir())} other entries" if layout.root.is_dir() else "a file"
+    got = (
+        f"{sum(1 for _ in layout.root.iterdir())} other entries"
+        if layout.root.is_dir()
+        else "a file"
+    )
     return StoreError(root, what, expected=expected, got=got, way_out=f"make one: {ingest}")

@@ -31,5 +31,7 @@ def id_of(store: Store, kind: str, text: str) -> int:
     found = store.sql(_NAMED[kind], {"name": text}).column("id").to_pylist()
     if len(found) != 1:
         got = f"{len(found):,} called {text}"
-        raise UsageError(kind, "not the name of one", expected="an id, or a name that one has", got=got)
+        raise UsageError(
+            kind, "not the name of one", expected="an id, or a name that one has", got=got
+        )
     return int(found[0])

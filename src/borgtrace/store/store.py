@@ -81,7 +81,9 @@ class Store:
         """Open a store of this class; see :func:`borgtrace.store.open`."""
         root = place(path)
         store = cls(root, read_intact(root), memory)
-        lacking = lacking_columns(store.layout, store.manifest.schema, store.manifest.format_version)
+        lacking = lacking_columns(
+            store.layout, store.manifest.schema, store.manifest.format_version
+        )
         lacking = tuple(name for name in lacking if store.manifest.dialect.tells(*name.split(".")))
         if lacking:
             # stacklevel 3: the line that called the function `open`.
@@ -114,10 +116,18 @@ class Store:
     def _connection(self) -> duckdb.DuckDBPyConnection:
         from borgtrace.engine.guard import open_store
 
-        paths = {table: [str(part) for part in self.layout.parts(name)] for name, table in TABLES.items()}
+        paths = {
+            table: [str(part) for part in self.layout.parts(name)] for name, table in TABLES.items()
+        }
         return open_store(self.path, paths, memory=self.memory)
 
-    def sql(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> pa.Table:
+    def sql(
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> pa.Table:
         """Answer one SELECT over the tables.
 
         Parameters
@@ -144,7 +154,11 @@ class Store:
             return guarded(self._connection, query, timeout, parameters)
 
     def stream(
-        self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float | None = None
+        self,
+        query: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
     ) -> pa.RecordBatchReader:
         """Answer one SELECT in batches, for answers larger than memory; refuses what `sql` refuses."""
         from borgtrace.engine.guard import stream
@@ -165,8 +179,17 @@ class Store:
         """
         rows = self.manifest.tables.get("instance_usage", 0)
         if not rows:
-            expected, way_out = "rows in instance_usage", "ingest task_usage or instance_usage files first"
-            raise UsageError(str(self.path), "the store has no usage", expected=expected, got="none", way_out=way_out)
+            expected, way_out = (
+                "rows in instance_usage",
+                "ingest task_usage or instance_usage files first",
+            )
+            raise UsageError(
+                str(self.path),
+                "the store has no usage",
+                expected=expected,
+                got="none",
+                way_out=way_out,
+            )
         return rows
 
     @property
@@ -242,7 +265,9 @@ class Store:
         """
         return self._reader.rows(pairs)
 
-    def task_ids(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    def task_ids(
+        self, rows: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
         """Return collection ids and instance indexes of tasks given by their positions."""
         return self._reader.collections[rows], self._reader.instances[rows]
 
@@ -285,4 +310,6 @@ class Store:
         made = f" — <b>{self.manifest.made}</b>" if self.manifest.made else ""
         # Generation and cell come from a file that may be anybody's.
         title = f"{escape(self.manifest.dialect.title)} {escape(self.manifest.cell)}{made}"
-        return f"<table><caption>{title}</caption><tr><th>table</th><th>rows</th></tr>{rows}</table>"
+        return (
+            f"<table><caption>{title}</caption><tr><th>table</th><th>rows</th></tr>{rows}</table>"
+        )

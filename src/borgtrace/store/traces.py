@@ -22,7 +22,9 @@ from borgtrace.store.layout import Layout
 
 
 @compiled()
-def find_row(collections: Index, instances: npt.NDArray[np.int32], collection: int, instance: int) -> int:
+def find_row(
+    collections: Index, instances: npt.NDArray[np.int32], collection: int, instance: int
+) -> int:
     """Return the row of (collection, instance) in arrays sorted together, −1 where there is none.
 
     Parameters
@@ -83,7 +85,9 @@ def find_rows(collections: Index, instances: npt.NDArray[np.int32], pairs: Index
 
 
 @compiled()
-def gather_runs(values: npt.NDArray[np.generic], starts: Index, offsets: Index) -> npt.NDArray[np.generic]:
+def gather_runs(
+    values: npt.NDArray[np.generic], starts: Index, offsets: Index
+) -> npt.NDArray[np.generic]:
     """Copy run i, ``values[starts[i]:]`` of length ``offsets[i+1] - offsets[i]``, to ``offsets[i]``.
 
     Parameters
@@ -159,15 +163,25 @@ class TraceReader:
         try:
             key = layout.tasks([*_KEY, "first_row", "n_windows"])
         except (OSError, ValueError, LookupError, pa.ArrowException) as error:
-            raise unreadable(layout.root, "the index of tasks cannot be read", first_line(error)) from error
+            raise unreadable(
+                layout.root, "the index of tasks cannot be read", first_line(error)
+            ) from error
         self.collections: npt.NDArray[np.int64] = _numbers(key, "collection_id", np.int64)
         self.instances: npt.NDArray[np.int32] = _numbers(key, "instance_index", np.int32)
         # One more than tasks, so that a trace is offsets[i] to offsets[i + 1] for the last one too.
         windows = _numbers(key, "n_windows", np.int64)
-        self.offsets: npt.NDArray[np.int64] = np.append(_numbers(key, "first_row", np.int64), windows.sum())
+        self.offsets: npt.NDArray[np.int64] = np.append(
+            _numbers(key, "first_row", np.int64), windows.sum()
+        )
         # Compiled code reads what the offsets say, without looking at bounds.
-        if self.offsets[0] or not np.array_equal(np.diff(self.offsets), windows) or (windows < 0).any():
-            raise unreadable(layout.root, "the index of tasks is damaged", "rows that do not follow each other")
+        if (
+            self.offsets[0]
+            or not np.array_equal(np.diff(self.offsets), windows)
+            or (windows < 0).any()
+        ):
+            raise unreadable(
+                layout.root, "the index of tasks is damaged", "rows that do not follow each other"
+            )
         self._blocks: dict[str, Blocks] = {}
         if layout.is_remote:
             with ThreadPoolExecutor(len(DEFAULT_COLUMNS)) as pool:
@@ -193,7 +207,12 @@ class TraceReader:
         """Return a column, of which only the fetched bytes are right where the store is in a bucket."""
         if column not in self._arrays:
             if column not in TRACE_COLUMNS:
-                raise UsageError("column", "no such trace column", expected=", ".join(TRACE_COLUMNS), got=repr(column))
+                raise UsageError(
+                    "column",
+                    "no such trace column",
+                    expected=", ".join(TRACE_COLUMNS),
+                    got=repr(column),
+                )
             # Only the five default columns get an array at ingest: each takes 4 bytes a row.
             if column not in DEFAULT_COLUMNS and not self._layout.array(column).exists():
                 add_array(self._layout, column)
@@ -245,12 +264,16 @@ class TraceReader:
         if row < 0:
             raise self._unknown(collection_id, instance_index)
         if self._blocks:
-            self._fetch(DEFAULT_COLUMNS, self.offsets[row : row + 1], self.offsets[row + 1 : row + 2])
+            self._fetch(
+                DEFAULT_COLUMNS, self.offsets[row : row + 1], self.offsets[row + 1 : row + 2]
+            )
         # One slice of plain integers: NumPy's would be converted again for each column.
         span = slice(self.offsets.item(row), self.offsets.item(row + 1))
         return {name: column[span] for name, column in self._default}
 
-    def traces(self, rows: npt.NDArray[np.int64], columns: tuple[str, ...] = DEFAULT_COLUMNS) -> Traces:
+    def traces(
+        self, rows: npt.NDArray[np.int64], columns: tuple[str, ...] = DEFAULT_COLUMNS
+    ) -> Traces:
         """Return many tasks as flat columns; zero-copy where they are neighbors, else gathered.
 
         Parameters
@@ -275,8 +298,15 @@ class TraceReader:
     def _unknown(self, collection_id: int, instance_index: int) -> UsageError:
         low, high = np.searchsorted(self.collections, [collection_id, collection_id + 1])
         if low == high:
-            near = self.collections[min(low, len(self.collections) - 1)] if len(self.collections) else None
-            got, way_out = (f"collection {collection_id}", f"the nearest is {near}" if near is not None else None)
+            near = (
+                self.collections[min(low, len(self.collections) - 1)]
+                if len(self.collections)
+                else None
+            )
+            got, way_out = (
+                f"collection {collection_id}",
+                f"the nearest is {near}" if near is not None else None,
+            )
         else:
             got = f"instance {instance_index}"
             way_out = f"it has instances {self.instances[low]} to {self.instances[high - 1]}"

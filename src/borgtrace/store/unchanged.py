@@ -38,11 +38,17 @@ def changed_files(root: Path, digests: Mapping[str, str]) -> dict[str, str | Non
     """
     if isinstance(root, RemotePath):
         # To read all of a bucket is for `verify`: here its names count, which take a request for each thousand.
-        return dict.fromkeys(digests.keys() - {path.relative_to(root).as_posix() for path in root.listing()})
+        return dict.fromkeys(
+            digests.keys() - {path.relative_to(root).as_posix() for path in root.listing()}
+        )
     states = {name: _state(root / name) for name in digests}
     known, began = _known(root), time.time_ns()
     held = {name: state for name, state in states.items() if state is not None}
-    unread = {name: root / name for name, state in held.items() if known.get(name) != [digests[name], *state]}
+    unread = {
+        name: root / name
+        for name, state in held.items()
+        if known.get(name) != [digests[name], *state]
+    }
     if not unread:
         return dict.fromkeys(states.keys() - held.keys())
     _announce(root, sum(held[name][0] for name in unread))
@@ -50,7 +56,11 @@ def changed_files(root: Path, digests: Mapping[str, str]) -> dict[str, str | Non
     found = file_digests(unread, os.cpu_count() or 1) if len(unread) > 1 else file_digests(unread)
     sound = held.keys() - {name for name, digest in found.items() if digest != digests[name]}
     # What was changed a moment ago may be changed once more without another time: it is read again next time.
-    settled = {name: [digests[name], *held[name]] for name in sorted(sound) if held[name][2] + _TICK < began}
+    settled = {
+        name: [digests[name], *held[name]]
+        for name in sorted(sound)
+        if held[name][2] + _TICK < began
+    }
     with suppress(OSError):
         # With what is known of other files: arrays that are made on first use are compared one by one.
         others = {name: state for name, state in known.items() if name not in digests}
@@ -61,7 +71,10 @@ def changed_files(root: Path, digests: Mapping[str, str]) -> dict[str, str | Non
 def _announce(root: Path, size: int) -> None:
     if size >= _LONG:
         warnings.warn(
-            StoreNotice(f"{root}: new here: {size / 1e9:.1f} GB are compared with their digests, once"), stacklevel=2
+            StoreNotice(
+                f"{root}: new here: {size / 1e9:.1f} GB are compared with their digests, once"
+            ),
+            stacklevel=2,
         )
 
 

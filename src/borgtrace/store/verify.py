@@ -40,7 +40,9 @@ def as_error(root: Path, checks: Sequence[Check]) -> StoreError | None:
     return unreadable(root, "the store is damaged", failed) if failed else None
 
 
-def verify(root: Path, progress: Callable[[str], None] = lambda name: None, threads: int = 1) -> list[Check]:
+def verify(
+    root: Path, progress: Callable[[str], None] = lambda name: None, threads: int = 1
+) -> list[Check]:
     """Check a store from its files alone.
 
     Parameters
@@ -76,7 +78,9 @@ def verify(root: Path, progress: Callable[[str], None] = lambda name: None, thre
         progress(planned.name)
         unread = [name for name in changed if name.startswith(planned.reads)]
         if unread:
-            checks.append(Check(planned.name, False, f"not read: {unread[0]} is not as it was written"))
+            checks.append(
+                Check(planned.name, False, f"not read: {unread[0]} is not as it was written")
+            )
         else:
             checks.append(_check(planned.name, planned.run))
     return checks
@@ -108,13 +112,18 @@ def _checks(manifest: Manifest, layout: Layout, threads: int) -> Iterator[_Plann
         yield _Planned(f"{name}: columns", partial(_columns, table, manifest, layout), reads)
         yield _Planned(f"{name}: order", partial(_order, table, layout), reads)
         if manifest.content:
-            yield _Planned(f"{name}: content", partial(_content, table, manifest, layout, threads), reads)
+            yield _Planned(
+                f"{name}: content", partial(_content, table, manifest, layout, threads), reads
+            )
     yield _Planned("index", partial(_index, manifest, layout), ("tasks/",))
     yield _Planned("arrays", partial(_arrays, manifest, layout), ("instance_usage/",))
 
 
 def _compared(found: str, expected: str) -> Finding:
-    return found == expected, found if found == expected else f"{found}, the manifest says {expected}"
+    return (
+        found == expected,
+        found if found == expected else f"{found}, the manifest says {expected}",
+    )
 
 
 def _files(manifest: Manifest, layout: Layout, threads: int, changed: list[str]) -> Finding:
@@ -122,13 +131,19 @@ def _files(manifest: Manifest, layout: Layout, threads: int, changed: list[str])
     tables = [path for name in TABLES for path in layout.parts(name)]
     # A store of format 1.0: its manifest has one digest over all files.
     if not manifest.files:
-        return _compared(digest_of_all(file_digests(_named(tables, layout), threads)), manifest.digest)
+        return _compared(
+            digest_of_all(file_digests(_named(tables, layout), threads)), manifest.digest
+        )
     # Arrays that the manifest lists; others were made on first use and are compared with their column instead.
     known = [path for name in manifest.files if (path := layout.root / name).exists()]
     digests = file_digests(_named(sorted({*tables, *known}), layout), threads)
     # The symmetric difference finds all three faults at once: changed, missing and unknown files.
     changed += sorted({name for name, _ in digests.items() ^ manifest.files.items()})
-    said = f"{', '.join(changed[:3])}: changed, missing or unknown" if changed else f"{len(digests)} as written"
+    said = (
+        f"{', '.join(changed[:3])}: changed, missing or unknown"
+        if changed
+        else f"{len(digests)} as written"
+    )
     return not changed, said
 
 
@@ -137,7 +152,9 @@ def _named(paths: Sequence[Path], layout: Layout) -> dict[str, Path]:
 
 
 def _content(table: Table, manifest: Manifest, layout: Layout, threads: int) -> Finding:
-    return _compared(table_digest(table, layout.parts(table.name), threads), manifest.content.get(table.name, ""))
+    return _compared(
+        table_digest(table, layout.parts(table.name), threads), manifest.content.get(table.name, "")
+    )
 
 
 def _conservation(manifest: Manifest) -> Finding:
@@ -148,10 +165,20 @@ def _conservation(manifest: Manifest) -> Finding:
 
 def _quarantine(manifest: Manifest, layout: Layout) -> Finding:
     """Compare the refused rows that are kept with those that the ledger counts, source by source."""
-    expected = {layout.refused(entry.table, entry.name): entry.quarantined for entry in manifest.sources}
-    found = {path: pq.read_metadata(readable(path)).num_rows for path in layout.quarantine.glob("*/*.parquet")}
-    wrong = sorted(path for path in {*expected, *found} if found.get(path, 0) != expected.get(path, 0))
-    faults = [f"{path.stem}: {found.get(path, 0):,}, the ledger says {expected.get(path, 0):,}" for path in wrong]
+    expected = {
+        layout.refused(entry.table, entry.name): entry.quarantined for entry in manifest.sources
+    }
+    found = {
+        path: pq.read_metadata(readable(path)).num_rows
+        for path in layout.quarantine.glob("*/*.parquet")
+    }
+    wrong = sorted(
+        path for path in {*expected, *found} if found.get(path, 0) != expected.get(path, 0)
+    )
+    faults = [
+        f"{path.stem}: {found.get(path, 0):,}, the ledger says {expected.get(path, 0):,}"
+        for path in wrong
+    ]
     return not wrong, "; ".join(faults[:3]) or f"{sum(found.values()):,} rows refused, all kept"
 
 
@@ -164,8 +191,12 @@ def _columns(table: Table, manifest: Manifest, layout: Layout) -> Finding:
     """Check the types in every file, and that all have the same columns; a column that all lack reads as NULL."""
     found = [stored_types(path) for path in layout.parts(table.name)]
     newer = is_newer(manifest.format_version)
-    wrong = [fault for types in found for fault in incompatible_columns(table, types, is_newer=newer)]
-    wrong += [f"{table.name}: files differ in their columns"] * any(types != found[0] for types in found)
+    wrong = [
+        fault for types in found for fault in incompatible_columns(table, types, is_newer=newer)
+    ]
+    wrong += [f"{table.name}: files differ in their columns"] * any(
+        types != found[0] for types in found
+    )
     return not wrong, "; ".join(wrong[:3]) or f"{len(table.columns)} as declared"
 
 
@@ -181,7 +212,10 @@ def _order(table: Table, layout: Layout) -> Finding:
             joined = block if last is None else pa.concat_tables([last, block])
             fault = _first_fault(joined)
             if fault is not None:
-                return False, f"row {row + fault - (last is not None):,} of {path.name} does not follow"
+                return (
+                    False,
+                    f"row {row + fault - (last is not None):,} of {path.name} does not follow",
+                )
             last = block.slice(block.num_rows - 1)
             row += block.num_rows
     return True, f"sorted and unique by {', '.join(table.key)}"
@@ -230,7 +264,9 @@ def _agrees(column: str, rows: int, layout: Layout) -> bool:
         return False
     blocks = column_blocks(layout.parts("instance_usage"), column)
     # As bits: −0 is not 0, and NaN is NaN.
-    return all(np.array_equal(_bits(array[at : at + len(block)]), _bits(block)) for at, block in blocks)
+    return all(
+        np.array_equal(_bits(array[at : at + len(block)]), _bits(block)) for at, block in blocks
+    )
 
 
 def _bits(values: np.ndarray) -> np.ndarray:

@@ -94,13 +94,17 @@ class Classes:
 
     def levels(self, kinds: NDArray[np.integer], z: Numbers) -> Numbers:
         """Turn standard-normal numbers into the task means of classes, cut at the limit; all of shape (n,)."""
-        median, spread = (np.array([getattr(c, name) for c in self.rows])[kinds] for name in ("median", "spread"))
+        median, spread = (
+            np.array([getattr(c, name) for c in self.rows])[kinds] for name in ("median", "spread")
+        )
         # Cut, not drawn again: each number gives one level, so that places evenly spread stay evenly spread.
         return np.minimum(median * np.exp(spread * z), self.limit)
 
     def tables(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the quantile tables between and within windows, one row per class."""
-        return np.stack([quantiles(c.between) for c in self.rows]), np.stack([quantiles(c.within) for c in self.rows])
+        return np.stack([quantiles(c.between) for c in self.rows]), np.stack(
+            [quantiles(c.within) for c in self.rows]
+        )
 
 
 def _shape(text: str) -> Shape:
@@ -109,7 +113,9 @@ def _shape(text: str) -> Shape:
 
 
 def _class(row: dict[str, str], year: str = "") -> TaskClass:
-    share, median, spread, drifting = (float(row[name]) for name in ("share", "median", "spread", "drifting"))
+    share, median, spread, drifting = (
+        float(row[name]) for name in ("share", "median", "spread", "drifting")
+    )
     between, within = (_shape(row[name + year]) for name in ("between", "within"))
     return TaskClass(row["letter"], share, median, spread, between, within, drifting)
 

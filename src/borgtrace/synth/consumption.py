@@ -57,7 +57,9 @@ class Consumption:
 
     def place_new(self, asked: Job) -> Places:
         """Draw the places of the tasks of a job that arrives: shape (size,), evenly spread over [0, 1]."""
-        width = 2.0 * min(1.0, asked.size / SPAN)  # reflected at 0 and 1, a width of 2 covers everything
+        width = 2.0 * min(
+            1.0, asked.size / SPAN
+        )  # reflected at 0 and 1, a width of 2 covers everything
         own = self._spread(self.random.random(), width, asked.size)
         # Of such a tier usage is a share of the request, so the place must not depend on the request as well.
         if asked.tier.cpu_use:
@@ -80,18 +82,22 @@ class Consumption:
         masses = [a.size * w for a, w in zip(asked, weights, strict=True)]
         own = systematic(masses, [self.random.random() for _ in asked])
         spread = [
-            self._spread(middle, mass / sum(masses), a.size) for middle, mass, a in zip(own, masses, asked, strict=True)
+            self._spread(middle, mass / sum(masses), a.size)
+            for middle, mass, a in zip(own, masses, asked, strict=True)
         ]
         if asked[0].tier.cpu_use:
             return spread
         # Requests come in a few round numbers; the small random part only orders jobs that ask for the same.
         keys = [math.log(a.cpu) + 1e-6 * self.random.random() for a in asked]
         scores = [
-            self._score(float(special.ndtri(u)), mine) for u, mine in zip(systematic(masses, keys), spread, strict=True)
+            self._score(float(special.ndtri(u)), mine)
+            for u, mine in zip(systematic(masses, keys), spread, strict=True)
         ]
         sizes = [a.size for a in asked]
         # Ranks again, because a mixture of two even spreads is no longer even.
-        return np.split(_ranks(np.concatenate(scores), np.repeat(weights, sizes)), np.cumsum(sizes)[:-1])
+        return np.split(
+            _ranks(np.concatenate(scores), np.repeat(weights, sizes)), np.cumsum(sizes)[:-1]
+        )
 
     def _score(self, z: float, own: Places) -> Places:
         """Mix the normal score of a request with places of the tasks' own: tasks that ask for much tend to use much."""
@@ -123,14 +129,27 @@ class Consumption:
         else:
             kinds, inside = profile.classes.at(places)
             # Here and below, the squares of the weights add up to 1, so that what they mix stays standard normal.
-            levels = profile.classes.levels(kinds, special.ndtri(inside) * math.sqrt(0.8) + own * math.sqrt(0.2))
-            memory = (y + special.ndtri(np.clip(CYCLES * inside % 1.0, 1e-6, 1.0 - 1e-6))) * math.sqrt(0.5)
-        ratio = np.clip(tier.memory_use * np.exp(profile.memory_spread * memory + 0.1 * other), 0.02, 1.05)
+            levels = profile.classes.levels(
+                kinds, special.ndtri(inside) * math.sqrt(0.8) + own * math.sqrt(0.2)
+            )
+            memory = (
+                y + special.ndtri(np.clip(CYCLES * inside % 1.0, 1e-6, 1.0 - 1e-6))
+            ) * math.sqrt(0.5)
+        ratio = np.clip(
+            tier.memory_use * np.exp(profile.memory_spread * memory + 0.1 * other), 0.02, 1.05
+        )
         levels = np.minimum(levels, OVERUSE * asked.cpu)
-        columns = (levels, ratio * asked.memory, kinds, *self._short(kinds, levels / asked.cpu, ratio))
+        columns = (
+            levels,
+            ratio * asked.memory,
+            kinds,
+            *self._short(kinds, levels / asked.cpu, ratio),
+        )
         return tuple(column.tolist() for column in columns)
 
-    def _short(self, kinds: NDArray[np.int64], cpu: Places, memory: Places) -> tuple[NDArray[Any], ...]:
+    def _short(
+        self, kinds: NDArray[np.int64], cpu: Places, memory: Places
+    ) -> tuple[NDArray[Any], ...]:
         """Draw class and shares of what tasks use if they are short, given what they else use of their requests."""
         idle, light = self.rng.random(len(kinds)), self.rng.random(len(kinds))
         if self.profile.short_use:
@@ -138,7 +157,11 @@ class Consumption:
             last = np.full(len(kinds), len(self.profile.classes.rows) - 1)
             return last, of_cpu.all_at(idle) / cpu, of_memory.all_at(light) / memory
         is_idle = idle < IDLE_SHARE
-        return kinds, np.where(is_idle, IDLE, EASY), np.where(is_idle & (light < LIGHT_SHARE), EMPTY, 1.0)
+        return (
+            kinds,
+            np.where(is_idle, IDLE, EASY),
+            np.where(is_idle & (light < LIGHT_SHARE), EMPTY, 1.0),
+        )
 
 
 def _ranks(scores: Places, weights: Places) -> Places:
@@ -163,4 +186,8 @@ def use_little(task: Task, start: int, end: int) -> None:
         Its first run, µs.
     """
     if (end - 1) // WINDOW - start // WINDOW + 1 < LONG and not task.job.tier.cpu_use:
-        task.kind, task.cpu_share, task.memory_share = task.short_kind, task.short_cpu, task.short_memory
+        task.kind, task.cpu_share, task.memory_share = (
+            task.short_kind,
+            task.short_cpu,
+            task.short_memory,
+        )

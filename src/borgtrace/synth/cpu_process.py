@@ -109,8 +109,12 @@ def _remember(model: CpuModel, noise: Any, row: int, window: int) -> None:
     slow = _interval(noise["long"], window, PERIODS[2])
     slowest = _interval(noise["longest"], window, PERIODS[3])
     noise["slow"] = model.spectra[row, 2] * model.normal[mix(noise["long"], slow) >> np.uint64(52)]
-    noise["slowest"] = model.spectra[row, 3] * model.normal[mix(noise["longest"], slowest) >> np.uint64(52)]
-    noise["since"] = max(_limit(noise["long"], slow, PERIODS[2]), _limit(noise["longest"], slowest, PERIODS[3]))
+    noise["slowest"] = (
+        model.spectra[row, 3] * model.normal[mix(noise["longest"], slowest) >> np.uint64(52)]
+    )
+    noise["since"] = max(
+        _limit(noise["long"], slow, PERIODS[2]), _limit(noise["longest"], slowest, PERIODS[3])
+    )
     noise["until"] = min(
         _limit(noise["long"], slow + np.uint64(1), PERIODS[2]),
         _limit(noise["longest"], slowest + np.uint64(1), PERIODS[3]),
@@ -134,7 +138,10 @@ def noise_at(model: CpuModel, noise: Any, row: int, window: int) -> float:
         Number of the window since time 0.
     """
     short = _interval(noise["short"], window, PERIODS[1])
-    z = model.spectra[row, 0] * model.normal[mix(noise["shortest"], np.uint64(window)) >> np.uint64(52)]
+    z = (
+        model.spectra[row, 0]
+        * model.normal[mix(noise["shortest"], np.uint64(window)) >> np.uint64(52)]
+    )
     z += model.spectra[row, 1] * model.normal[mix(noise["short"], short) >> np.uint64(52)]
     # Stationary tasks have no slow parts: two hashes and two look-ups less for most windows.
     if row > 0:
@@ -157,7 +164,14 @@ def shape_value(tables: NDArray[np.float32], kind: int, z: float) -> float:
 
 @compiled(inline=True)
 def window_average(
-    model: CpuModel, task: Any, own: Any, job: Any, cell: Any, drifts: int, shared: float, window: int
+    model: CpuModel,
+    task: Any,
+    own: Any,
+    job: Any,
+    cell: Any,
+    drifts: int,
+    shared: float,
+    window: int,
 ) -> float:
     """Return the mean CPU of one window of one task.
 
@@ -189,7 +203,9 @@ def window_average(
     if model.shared_factor > 0.0:
         # Last, so that it is the correlation of any two tasks of different jobs, whatever their jobs share. As slow as
         # what jobs share: most of it lasts for 90 minutes.
-        z = math.sqrt(1.0 - model.shared_factor) * z + math.sqrt(model.shared_factor) * noise_at(model, cell, 1, window)
+        z = math.sqrt(1.0 - model.shared_factor) * z + math.sqrt(model.shared_factor) * noise_at(
+            model, cell, 1, window
+        )
     return task["level"] * shape_value(model.between, task["kind"], z)
 
 

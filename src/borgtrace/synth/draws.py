@@ -60,7 +60,9 @@ class QuantileCurve:
         """
         i = min(max(bisect_left(self.values, value), 1), len(self.values) - 1)
         low, high = self.values[i - 1], self.values[i]
-        weight = math.log(min(max(value, low), high) / low) / math.log(high / low) if high > low else 1.0
+        weight = (
+            math.log(min(max(value, low), high) / low) / math.log(high / low) if high > low else 1.0
+        )
         return self.shares[i - 1] + (self.shares[i] - self.shares[i - 1]) * weight
 
 
@@ -86,7 +88,9 @@ def ranked(u: float, head: tuple[float, ...], exponent: float, count: int, shift
     power, rest = 1.0 - exponent, count - len(head)
     low, high = (1.0 + shift) ** power, (rest + 1.0 + shift) ** power
     # Rounding may lead one rank too far.
-    return len(head) + min(rest, int((low + u / (1.0 - sum(head)) * (high - low)) ** (1.0 / power) - shift))
+    return len(head) + min(
+        rest, int((low + u / (1.0 - sum(head)) * (high - low)) ** (1.0 / power) - shift)
+    )
 
 
 def pick(shares: Shares[Value], u: float) -> Value:

@@ -138,7 +138,9 @@ class EventLog:
         done, last = self._segment, len(self.bounds) - 1
         done.attributes += attributes
         # A run that goes on is handed over with every part that it touches, and cut at the part's end by the reader.
-        done.executions += [Execution(t, t.machine, t.start, AFTER_TRACE) for t in self._running.values()]
+        done.executions += [
+            Execution(t, t.machine, t.start, AFTER_TRACE) for t in self._running.values()
+        ]
         number = done.number + 1
         # After the last part there is no next limit; that empty segment is never handed over.
         self._segment = TraceSegment(number, done.end, self.bounds[min(number + 1, last)])

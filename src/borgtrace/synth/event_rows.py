@@ -44,7 +44,10 @@ def machine_row(event: MachineEvent, machines: Machines) -> Row:
         "platform_id": _hash("platform", "unknown" if event.is_unknown else machines.platform[i]),
     }
     if not event.is_unknown:
-        row |= {"cpu_capacity": _resource(machines.cpu[i]), "memory_capacity": _resource(machines.memory[i])}
+        row |= {
+            "cpu_capacity": _resource(machines.cpu[i]),
+            "memory_capacity": _resource(machines.memory[i]),
+        }
     return row
 
 

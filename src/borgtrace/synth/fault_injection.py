@@ -30,14 +30,19 @@ class MissingSchedules:
         Where their places are noted, and those of every FINISH that therefore follows no SCHEDULE.
     """
 
-    def __init__(self, rate: float, rng: np.random.Generator, planted: Mapping[str, list[Any]]) -> None:
+    def __init__(
+        self, rate: float, rng: np.random.Generator, planted: Mapping[str, list[Any]]
+    ) -> None:
         self.rate, self.rng, self.planted = rate, rng, planted
         self._open: dict[int, str] = {}
 
     def remove_from(self, segment: TraceSegment) -> None:
         """Take records out of a segment; the next record of each task follows what came before."""
         # Snapshot rows stay: without its SCHEDULE at time 0 a task would not be running at the start at all.
-        may_be = [e.type == "SCHEDULE" and e.time > TRACE_START and not e.missing for e in segment.instances]
+        may_be = [
+            e.type == "SCHEDULE" and e.time > TRACE_START and not e.missing
+            for e in segment.instances
+        ]
         gone = set(choose_share(self.rng, self.rate, may_be))
         events, segment.instances = segment.instances, []
         for i, event in enumerate(events):
@@ -78,7 +83,13 @@ _LIVES = (
 """Events of the reused job, s after its first: two lives."""
 _ENDS = ("FAIL", "FINISH", "KILL")
 PLANTED = (
-    *("jobs_without_tasks", "reused_job", "machines_without_capacity", "tasks_without_requests", "made_up_events"),
+    *(
+        "jobs_without_tasks",
+        "reused_job",
+        "machines_without_capacity",
+        "tasks_without_requests",
+        "made_up_events",
+    ),
     *("missing_schedules", "finished_without_schedule", "lost_jobs", "made_up_collections"),
 )
 """What is planted in events.
@@ -105,13 +116,17 @@ class FaultInjector:
         # Names of streams are part of the data: under another name the same seed plants other faults.
         self.rng = generator(seed, "planting")
         self.planted: dict[str, list[Any]] = {name: [] for name in PLANTED}
-        self._schedules = MissingSchedules(rates.no_schedule, generator(seed, "mislaid"), self.planted)
+        self._schedules = MissingSchedules(
+            rates.no_schedule, generator(seed, "mislaid"), self.planted
+        )
         self._extra: list[CollectionEvent | InstanceEvent] = []
         if rates.no_tasks > 0.0:
             self._plan(bounds[0], bounds[-1])
 
     def _plan(self, start: int, end: int) -> None:
-        jobs = self.workload.profile.jobs_per_hour * len(self.workload.machines) * (end - start) / HOUR
+        jobs = (
+            self.workload.profile.jobs_per_hour * len(self.workload.machines) * (end - start) / HOUR
+        )
         for _ in range(max(1, round(self.rates.no_tasks * jobs))):
             # In the first half, so that the KILL after it lies inside the trace. Counted by the jobs that are to be
             # expected: those that will arrive are not known yet.
@@ -140,7 +155,10 @@ class FaultInjector:
         for kind, seconds in _LIVES:
             time = begin + int(seconds * SECOND)
             where = -1 if kind == "SUBMIT" else machine
-            self._extra += [CollectionEvent(time, kind, job), InstanceEvent(time, kind, job.tasks[0], before, where)]
+            self._extra += [
+                CollectionEvent(time, kind, job),
+                InstanceEvent(time, kind, job.tasks[0], before, where),
+            ]
             before = kind
 
     def inject(self, segments: Iterator[TraceSegment]) -> Iterator[TraceSegment]:
@@ -156,13 +174,21 @@ class FaultInjector:
             # row is in two lists of the truth.
             made_up = {"missing": "SNAPSHOT_BUT_NO_TRANSITION"}
             tasks, jobs = segment.instances, segment.collections
-            self._mark(tasks, [_is_whole(e) for e in tasks], "made_up_events", rates.made_up, made_up)
+            self._mark(
+                tasks, [_is_whole(e) for e in tasks], "made_up_events", rates.made_up, made_up
+            )
             updates = [_is_whole(e) and e.type == "UPDATE_RUNNING" for e in tasks]
             self._mark(tasks, updates, "made_up_events", rates.made_up_updates, made_up)
             self._schedules.remove_from(segment)
             lost = {"type": "LOST", "missing": "NO_SNAPSHOT_OR_TRANSITION"}
             self._mark(jobs, [e.type in _ENDS for e in jobs], "lost_jobs", rates.lost_jobs, lost)
-            self._mark(jobs, [_is_whole(e) for e in jobs], "made_up_collections", rates.made_up_collections, made_up)
+            self._mark(
+                jobs,
+                [_is_whole(e) for e in jobs],
+                "made_up_collections",
+                rates.made_up_collections,
+                made_up,
+            )
             yield segment
 
     def _insert(self, segment: TraceSegment) -> None:
@@ -181,7 +207,9 @@ class FaultInjector:
         chosen = {segment.instances[i].task for i in choose(self.rng, rows, count)}
         for i, event in enumerate(segment.instances):
             if event.time == 0 and event.task in chosen:
-                segment.instances[i] = replace(event, missing="EXISTS_BUT_NO_CREATION", has_request=False)
+                segment.instances[i] = replace(
+                    event, missing="EXISTS_BUT_NO_CREATION", has_request=False
+                )
                 self.planted["tasks_without_requests"].append(event.place)
 
     def _forget_capacity(self, segment: TraceSegment) -> None:
@@ -191,9 +219,13 @@ class FaultInjector:
         for i in choose(self.rng, rows, count):
             event = segment.machines[i]
             segment.machines[i] = replace(event, is_unknown=True)
-            self.planted["machines_without_capacity"].append(int(self.workload.machines.ids[event.machine]))
+            self.planted["machines_without_capacity"].append(
+                int(self.workload.machines.ids[event.machine])
+            )
 
-    def _mark(self, events: list[Any], may_be: list[bool], name: str, rate: float, change: dict[str, str]) -> None:
+    def _mark(
+        self, events: list[Any], may_be: list[bool], name: str, rate: float, change: dict[str, str]
+    ) -> None:
         """Change a share of the events that may be changed, and note their places."""
         for i in choose_share(self.rng, rate, may_be):
             events[i] = replace(events[i], **change)

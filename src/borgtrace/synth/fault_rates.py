@@ -76,7 +76,9 @@ _RATES = tomllib.loads(Path(__file__).with_name("fault_rates.toml").read_text("u
 def _published(trace: str) -> FaultRates:
     told: dict[str, Any] = _RATES["every"] | _RATES[trace]
     # Counts stand as they were published: 291/144339 of the tasks.
-    told |= {name: float(Fraction(counts)) for name, counts in told.items() if isinstance(counts, str)}
+    told |= {
+        name: float(Fraction(counts)) for name, counts in told.items() if isinstance(counts, str)
+    }
     return FaultRates(**told)
 
 

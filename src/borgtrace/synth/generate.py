@@ -140,11 +140,17 @@ def _writer(work: Path, options: Options, machines: Machines, parts: int) -> Raw
     if not options.shards:
         return PartFiles(work, options.dialect, machines, tables, parts)
     shards = {name: number for name, number in options.shards.items() if name in tables}
-    return ShardFiles(work, options.dialect, machines, shards, options.draw_seed, options.file_format)
+    return ShardFiles(
+        work, options.dialect, machines, shards, options.draw_seed, options.file_format
+    )
 
 
 def _usage_ahead(
-    segments: Iterator[TraceSegment], writer: RawFiles, truth: GroundTruth, options: Options, machines: Machines
+    segments: Iterator[TraceSegment],
+    writer: RawFiles,
+    truth: GroundTruth,
+    options: Options,
+    machines: Machines,
 ) -> Iterator[tuple[Pieces, UsageBlocks] | None]:
     """Write events in this thread and make usage in others; yield the parts of usage in order."""
     with ThreadPoolExecutor(options.jobs) as threads:
@@ -173,11 +179,15 @@ def _usage(windows: Windows, options: Options) -> tuple[Pieces, UsageBlocks]:
     pieces: dict[int, Any] = {}
     if is_time_ordered or options.file_format == "json":
         streams = [Deflater() for _ in range(max(blocks.shards, 1))]
-        for number, lines in usage_text(blocks, csv_layout(raw) if is_time_ordered else json_layout(raw)):
+        for number, lines in usage_text(
+            blocks, csv_layout(raw) if is_time_ordered else json_layout(raw)
+        ):
             streams[number].write(lines)
         pieces = {number: stream.close() for number, stream in enumerate(streams)}
     else:
         for number, table in usage_tables(blocks):
             # One row group a segment and shard: written block by block there would be one for every thousand rows.
-            pieces[number] = pa.concat_tables([pieces[number], table]) if number in pieces else table
+            pieces[number] = (
+                pa.concat_tables([pieces[number], table]) if number in pieces else table
+            )
     return pieces, blocks

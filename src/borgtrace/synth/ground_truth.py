@@ -25,7 +25,12 @@ from borgtrace.synth.usage_blocks import TALLY, UsageBlocks
 # Sums go to this file part by part and are merged at the end, so that memory does not grow with the hours.
 _PART = "truth-parts.parquet"
 _TASKS = Path(__file__).with_name("truth.sql").read_text("utf-8")
-_EXECUTION = {"collection_id": pa.int64(), "instance_index": pa.int32(), "kind": pa.int8(), "level": pa.float32()}
+_EXECUTION = {
+    "collection_id": pa.int64(),
+    "instance_index": pa.int32(),
+    "kind": pa.int8(),
+    "level": pa.float32(),
+}
 _SCHEMA = pa.schema(_EXECUTION | dict.fromkeys(TALLY, pa.float64()))
 """Sums of one execution in one part."""
 
@@ -59,7 +64,9 @@ class GroundTruth:
         columns |= {name: blocks.windows.executions[name] for name in _EXECUTION}
         self._writer.write_batch(pa.RecordBatch.from_pydict(columns, _SCHEMA))
 
-    def close(self, rows: Mapping[str, int], parts: Mapping[str, int], planted: dict[str, list[Any]]) -> None:
+    def close(
+        self, rows: Mapping[str, int], parts: Mapping[str, int], planted: dict[str, list[Any]]
+    ) -> None:
         """Write both files.
 
         Parameters
@@ -77,14 +84,22 @@ class GroundTruth:
             "version": __version__,
             "seed": self.options.seed,
             "parameters": self.options.parameters(),
-            **({"targets": [astuple(target) for target in like.targets]} if (like := self.options.like) else {}),
+            **(
+                {"targets": [astuple(target) for target in like.targets]}
+                if (like := self.options.like)
+                else {}
+            ),
             "bounds": self.bounds,
             "rows": dict(rows),
             "parts": dict(sorted(parts.items())),
             "machine_events": dict(sorted(self._machines.items())),
             "collection_events": dict(sorted(self._collections.items())),
-            "instance_events": {str(p): dict(sorted(kinds.items())) for p, kinds in sorted(self._instances.items())},
-            "transitions": {f"{a or 'START'}>{b}": n for (a, b), n in sorted(self._transitions.items())},
+            "instance_events": {
+                str(p): dict(sorted(kinds.items())) for p, kinds in sorted(self._instances.items())
+            },
+            "transitions": {
+                f"{a or 'START'}>{b}": n for (a, b), n in sorted(self._transitions.items())
+            },
             "usage_rows": self.usage_rows,
             "planted": planted | self._faults,
         }
@@ -96,5 +111,7 @@ class GroundTruth:
         letters = "".join(c.letter for c in self.options.profile.classes.rows)
         with duckdb.connect(config={"threads": 1, "memory_limit": "400MB"}) as connection:
             query = _TASKS.format(letters=letters, part=literal(part))
-            connection.execute(f"COPY ({query}) TO {literal(final)} (FORMAT parquet, COMPRESSION zstd)")
+            connection.execute(
+                f"COPY ({query}) TO {literal(final)} (FORMAT parquet, COMPRESSION zstd)"
+            )
         part.unlink()

@@ -35,7 +35,9 @@ class Lifecycle:
         Where all that happens is drawn from, in the order of events.
     """
 
-    def __init__(self, profile: Profile, machines: Machines, bounds: list[int], rng: random.Random) -> None:
+    def __init__(
+        self, profile: Profile, machines: Machines, bounds: list[int], rng: random.Random
+    ) -> None:
         self.profile, self.clock = profile, Clock(bounds[-1])
         self.log = EventLog(self.clock, bounds)
         self.scheduler = Scheduler(machines, rng)
@@ -145,7 +147,9 @@ class Lifecycle:
             machine = self._evict_for(task)
         if machine < 0:
             # Nothing is written: the trace does not show attempts to place a task.
-            self.clock.at(self.clock.now + self.outcomes.retry(tries), self._try, task, attempt, tries + 1)
+            self.clock.at(
+                self.clock.now + self.outcomes.retry(tries), self._try, task, attempt, tries + 1
+            )
             return
         task.machine = machine
         self.scheduler.add(task)

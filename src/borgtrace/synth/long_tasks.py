@@ -15,7 +15,14 @@ from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.classes import CLASSES, LONG
-from borgtrace.synth.cpu_process import MODEL, NOISE, CpuModel, begin_noise, random_second, window_average
+from borgtrace.synth.cpu_process import (
+    MODEL,
+    NOISE,
+    CpuModel,
+    begin_noise,
+    random_second,
+    window_average,
+)
 from borgtrace.synth.hashing import generator, key, mix
 from borgtrace.synth.options import check_shared_factor
 
@@ -82,7 +89,9 @@ class LongTasks:
         return mean, np.sqrt(np.add.reduceat(residual**2, self.offsets[:-1]) / lengths)
 
 
-def draw_long_tasks(n: int, seed: int, *, shared_factor: float = 0.0, windows: int | None = None) -> LongTasks:
+def draw_long_tasks(
+    n: int, seed: int, *, shared_factor: float = 0.0, windows: int | None = None
+) -> LongTasks:
     """Draw `n` long tasks from the CPU model.
 
     Calibrated to Janus & Rzadca (SoCC'17): mean task usage .0274, regression of deviation on mean
@@ -119,7 +128,9 @@ def draw_long_tasks(n: int, seed: int, *, shared_factor: float = 0.0, windows: i
     if windows is not None and windows < 1:
         raise UsageError("windows", "too few", expected="at least 1", got=str(windows))
     check_shared_factor("shared_factor", shared_factor)
-    rng = generator(seed, "pool")  # names of streams are part of the data: another name is another pool
+    rng = generator(
+        seed, "pool"
+    )  # names of streams are part of the data: another name is another pool
     size_of_job = _job_sizes(n, rng)
     tasks = np.zeros(n, dtype=_TASK)
     tasks["job"] = np.repeat(np.arange(len(size_of_job)), size_of_job)
@@ -138,7 +149,9 @@ def draw_long_tasks(n: int, seed: int, *, shared_factor: float = 0.0, windows: i
     index, kind = tasks["index"].astype(np.int32), tasks["kind"].copy()
     # A stream of its own, so that usage is what it was before tasks had requests.
     spread = generator(seed, "requests").standard_normal(n)
-    request = np.minimum(tasks["level"] / USED * np.exp(SPREAD * spread), LARGEST_REQUEST).astype(np.float32)
+    request = np.minimum(tasks["level"] / USED * np.exp(SPREAD * spread), LARGEST_REQUEST).astype(
+        np.float32
+    )
     return LongTasks(FIRST_ID + 37 * tasks["job"], index, offsets, inst, avg, kind, request)
 
 
@@ -159,14 +172,23 @@ def _draw_processes(tasks: NDArray[np.void], rng: np.random.Generator) -> None:
     """Draw class and level (of the job, with a jitter of the task) and which tasks drift."""
     n, job = len(tasks), tasks["job"]
     kind_of_job = rng.choice(len(CLASSES.rows), size=job[-1] + 1, p=CLASSES.shares)
-    level_z = rng.standard_normal(job[-1] + 1)[job] * np.sqrt(0.8) + rng.standard_normal(n) * np.sqrt(0.2)
+    level_z = rng.standard_normal(job[-1] + 1)[job] * np.sqrt(0.8) + rng.standard_normal(
+        n
+    ) * np.sqrt(0.2)
     kind = tasks["kind"] = kind_of_job[job]
     tasks["level"] = CLASSES.levels(kind, level_z)
     tasks["drifts"] = rng.random(n) < CLASSES.drifting[kind]
 
 
 @compiled()
-def _fill(model: CpuModel, base: np.uint64, tasks: NDArray[np.void], offsets: Index, inst: Values, avg: Values) -> None:
+def _fill(
+    model: CpuModel,
+    base: np.uint64,
+    tasks: NDArray[np.void],
+    offsets: Index,
+    inst: Values,
+    avg: Values,
+) -> None:
     """Fill `inst` and `avg` with a random second and the average of consecutive windows of every task."""
     noises = np.empty(2, dtype=NOISE)
     noise, cell = noises[0], noises[1]

@@ -114,7 +114,11 @@ def draw_machines(profile: Profile, count: int, seed: int) -> Machines:
     shape = rng.permutation(np.repeat(np.arange(len(numbers)), numbers))
     # Spread over the range of the real ids, 5 … 6,457,070,948.
     possible = np.arange(5, 5 + 517_000 * 12) * 1037 + 5
-    ids = np.sort(rng.choice(np.setdiff1d(possible, profile.taken, assume_unique=True), size=count, replace=False))
+    ids = np.sort(
+        rng.choice(
+            np.setdiff1d(possible, profile.taken, assume_unique=True), size=count, replace=False
+        )
+    )
     values = np.stack([rng.integers(1, modes + 1, size=count) for modes in MODES], axis=1)
     switch = rng.integers(0, max(1, count // 20), size=count)
     platform, cpu, memory, _ = zip(*(profile.shapes[i] for i in shape), strict=True)
@@ -147,7 +151,12 @@ def machine_events(profile: Profile, count: int, end: int, seed: int) -> list[Ma
 
 
 def _life(
-    profile: Profile, machine: int, hours: float, end: int, rng: np.random.Generator, away: Stratified
+    profile: Profile,
+    machine: int,
+    hours: float,
+    end: int,
+    rng: np.random.Generator,
+    away: Stratified,
 ) -> list[MachineEvent]:
     times = [(t, "REMOVE") for t in rng.random(rng.poisson(profile.removals * hours)) * hours]
     times += [(t, "UPDATE") for t in rng.random(rng.poisson(UPDATES_PER_HOUR * hours)) * hours]
@@ -183,7 +192,9 @@ def attribute_events(machines: Machines, end: int, seed: int) -> list[AttributeE
     """
     names = [hashed("attribute", i) for i in range(len(MODES) + FIXED)]
     events = [
-        AttributeEvent(0, machine, names[i], str(machines.attributes[machine, i] if i < len(MODES) else 1))
+        AttributeEvent(
+            0, machine, names[i], str(machines.attributes[machine, i] if i < len(MODES) else 1)
+        )
         for machine in range(len(machines))
         for i in range(len(names))
     ]

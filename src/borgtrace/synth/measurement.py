@@ -24,7 +24,12 @@ from borgtrace.synth.hashing import key, mix, unit
 _SCALARS = (
     *("average_cpu", "sampled_cpu", "maximum_cpu", "average_memory", "assigned_memory"),
     *("unmapped_page_cache_memory", "page_cache_memory", "maximum_memory", "mean_disk_io_time"),
-    *("maximum_disk_io_time", "mean_disk_space", "cycles_per_instruction", "memory_accesses_per_instruction"),
+    *(
+        "maximum_disk_io_time",
+        "mean_disk_space",
+        "cycles_per_instruction",
+        "memory_accesses_per_instruction",
+    ),
     *("sample_portion", "aggregation_type", "sample_rate"),
 )
 _LISTS = (("cpu_usage_distribution", "f8", 11), ("tail_cpu_usage_distribution", "f8", 9))
@@ -37,7 +42,14 @@ PLACES = {
 """Where the numbers of each column stand among all of a window."""
 TRAITS = np.dtype(
     [
-        *(("seconds", "u8"), ("faults", "u8"), ("own", NOISE), ("job", NOISE), ("cell", NOISE), ("memory", NOISE)),
+        *(
+            ("seconds", "u8"),
+            ("faults", "u8"),
+            ("own", NOISE),
+            ("job", NOISE),
+            ("cell", NOISE),
+            ("memory", NOISE),
+        ),
         ("drifts", "i8"),
         *((name, "f8") for name in ("cache", "assigned", "disk_io", "disk_space", "cpi", "mai")),
         ("has_counters", "i8"),
@@ -47,7 +59,9 @@ TRAITS = np.dtype(
 all tasks, of its memory; whether its level drifts; page cache and assigned memory per memory used, disk I/O, disk
 space, CPI, MAI; whether the counters of the last two are there."""
 _LOWEST, *_, _HIGHEST = PLACES["cpu_usage_distribution"]
-PERCENTILES = special.ndtri(np.array([0.0035, *np.arange(10, 100, 10) / 100.0, 0.9985, *np.arange(91, 100) / 100.0]))
+PERCENTILES = special.ndtri(
+    np.array([0.0035, *np.arange(10, 100, 10) / 100.0, 0.9985, *np.arange(91, 100) / 100.0])
+)
 """Normal scores of 0, 10 … 100 % and of 91 … 99 %; the ends stand for one second in 300."""
 WORK = 4
 """Seconds of a window are this much alike: its maximum is the largest of a quarter of them (calibrated to the ratios
@@ -81,7 +95,11 @@ def traits_of(
 
 @compiled()
 def _draw_traits(
-    model: CpuModel, keys: NDArray[np.uint64], executions: NDArray[np.void], rates: FaultRates, drifting: Numbers
+    model: CpuModel,
+    keys: NDArray[np.uint64],
+    executions: NDArray[np.void],
+    rates: FaultRates,
+    drifting: Numbers,
 ) -> NDArray[np.void]:
     process, faults = keys[0], keys[1]
     traits = np.empty(len(executions), TRAITS)
@@ -91,7 +109,10 @@ def _draw_traits(
         # its phase over all of its runs and parts.
         job = mix(process, np.uint64(execution["process_job"]))
         own = mix(job, np.uint64(execution["process_index"] + 1))
-        fault = mix(mix(faults, np.uint64(execution["collection_id"])), np.uint64(execution["instance_index"] + 1))
+        fault = mix(
+            mix(faults, np.uint64(execution["collection_id"])),
+            np.uint64(execution["instance_index"] + 1),
+        )
         trait["seconds"], trait["faults"] = mix(own, np.uint64(7)), fault
         begin_noise(trait["own"], own)
         begin_noise(trait["job"], job)
@@ -103,8 +124,12 @@ def _draw_traits(
         trait["disk_io"] = -2.3e-4 * math.log(unit(mix(own, np.uint64(104))))
         trait["disk_space"] = 3e-4 * unit(mix(own, np.uint64(105)))
         # The few published rows have a CPI of 2.1 to 5.6 and a MAI of .005 to .02.
-        trait["cpi"] = 4.2 * math.exp(0.42 * model.normal[mix(own, np.uint64(106)) >> np.uint64(52)])
-        trait["mai"] = 0.0145 * math.exp(0.5 * model.normal[mix(own, np.uint64(107)) >> np.uint64(52)])
+        trait["cpi"] = 4.2 * math.exp(
+            0.42 * model.normal[mix(own, np.uint64(106)) >> np.uint64(52)]
+        )
+        trait["mai"] = 0.0145 * math.exp(
+            0.5 * model.normal[mix(own, np.uint64(107)) >> np.uint64(52)]
+        )
         trait["has_counters"] = unit(mix(fault, np.uint64(5))) >= rates.no_counters
     return traits
 
@@ -132,7 +157,9 @@ def measure(model: CpuModel, execution: Any, trait: Any, start: int, end: int, o
         Record with :data:`MEASURED`.
     """
     kind, drifts, window = execution["kind"], trait["drifts"], start // 300
-    y = window_average(model, execution, trait["own"], trait["job"], trait["cell"], drifts, 0.3 * drifts, window)
+    y = window_average(
+        model, execution, trait["own"], trait["job"], trait["cell"], drifts, 0.3 * drifts, window
+    )
     # Above 1 is a fault (13 records of the real trace): only the injector makes it, and counts it.
     y = min(y, 1.0)
     # By the start of the window, not by its number in the run: parts of a run are measured apart.
@@ -154,10 +181,15 @@ def measure(model: CpuModel, execution: Any, trait: Any, start: int, end: int, o
     memory = execution["memory"] * max(1.0 + 0.05 * slow + 0.04 * deviation, 0.05)
     bits = mix(bits, np.uint64(10))
     out["average_memory"], out["maximum_memory"] = memory, memory * (1.0 + 0.02 * _share(bits, 0))
-    out["assigned_memory"], out["page_cache_memory"] = memory * trait["assigned"], memory * trait["cache"]
+    out["assigned_memory"], out["page_cache_memory"] = (
+        memory * trait["assigned"],
+        memory * trait["cache"],
+    )
     out["unmapped_page_cache_memory"] = out["page_cache_memory"] * (0.85 + 0.14 * _share(bits, 1))
     out["mean_disk_io_time"] = trait["disk_io"] * (0.5 + _share(bits, 2))
-    out["maximum_disk_io_time"] = min(out["mean_disk_io_time"] * (27.0 + 40.0 * _share(bits, 3)), 1.0)
+    out["maximum_disk_io_time"] = min(
+        out["mean_disk_io_time"] * (27.0 + 40.0 * _share(bits, 3)), 1.0
+    )
     out["mean_disk_space"] = trait["disk_space"]
     wobble = 1.0 + 0.06 * model.normal[mix(bits, np.uint64(11)) >> np.uint64(52)]
     out["cycles_per_instruction"] = trait["cpi"] * wobble
@@ -166,7 +198,9 @@ def measure(model: CpuModel, execution: Any, trait: Any, start: int, end: int, o
 
 
 @compiled(inline=True)
-def inject_faults(own: np.uint64, rates: FaultRates, has_counters: bool, start: int, out: Any, faults: Index) -> None:
+def inject_faults(
+    own: np.uint64, rates: FaultRates, has_counters: bool, start: int, out: Any, faults: Index
+) -> None:
     """Put faults into a measured window, by the hash `own`, and count them; what is missing becomes −1.
 
     Parameters
@@ -193,7 +227,10 @@ def inject_faults(own: np.uint64, rates: FaultRates, has_counters: bool, start: 
         out["maximum_cpu"] = max(out["maximum_cpu"], out["average_cpu"])
     if rates.bad_counters > 0.0 and unit(mix(own, np.uint64(3))) < rates.bad_counters:
         faults[2] += 1
-        out["cycles_per_instruction"], out["memory_accesses_per_instruction"] = 30.0 + 400.0 * u, 3.0
+        out["cycles_per_instruction"], out["memory_accesses_per_instruction"] = (
+            30.0 + 400.0 * u,
+            3.0,
+        )
     elif not has_counters:
         out["cycles_per_instruction"] = out["memory_accesses_per_instruction"] = -1.0
     if rates.no_assigned > 0.0 and unit(mix(own, np.uint64(4))) < rates.no_assigned:
@@ -204,7 +241,9 @@ def inject_faults(own: np.uint64, rates: FaultRates, has_counters: bool, start: 
 
 
 @compiled(makes_arrays=False)
-def sample_percentiles(model: CpuModel, own: np.uint64, kind: int, scores: Numbers, out: Any, numbers: Numbers) -> None:
+def sample_percentiles(
+    model: CpuModel, own: np.uint64, kind: int, scores: Numbers, out: Any, numbers: Numbers
+) -> None:
     """Fill in the percentiles of a second in the window, from at most the sample to the maximum, and the rate.
 
     Parameters
@@ -229,5 +268,9 @@ def sample_percentiles(model: CpuModel, own: np.uint64, kind: int, scores: Numbe
         numbers[_LOWEST + i] = min(mean * shape_value(model.within, kind, scores[i] + wobble), top)
     # The sample is one of the seconds: it lies between the smallest and the largest percentile.
     numbers[_LOWEST] = min(numbers[_LOWEST], out["sampled_cpu"])
-    numbers[_HIGHEST] = max(top * (1.0 - 0.01 * unit(mix(own, np.uint64(8)))), numbers[-1], out["sampled_cpu"])
-    out["sample_rate"] = 0.99609375 if mix(own, np.uint64(6)) & np.uint64(15) == np.uint64(0) else 1.0
+    numbers[_HIGHEST] = max(
+        top * (1.0 - 0.01 * unit(mix(own, np.uint64(8)))), numbers[-1], out["sampled_cpu"]
+    )
+    out["sample_rate"] = (
+        0.99609375 if mix(own, np.uint64(6)) & np.uint64(15) == np.uint64(0) else 1.0
+    )

@@ -82,8 +82,12 @@ def pack(texts: Sequence[str]) -> Texts:
     """Return texts as words of eight bytes, all padded to the same number of words, and their lengths in bytes."""
     width = -(-max(map(len, texts)) // 8) * 8
     # A copy, which can be written to: compiled functions take what cannot for another type.
-    words = np.frombuffer(b"".join(text.encode().ljust(width, b"\0") for text in texts), dtype="<u8").copy()
-    return Texts(words.reshape(len(texts), -1), np.array([len(text) for text in texts], dtype=np.uint8))
+    words = np.frombuffer(
+        b"".join(text.encode().ljust(width, b"\0") for text in texts), dtype="<u8"
+    ).copy()
+    return Texts(
+        words.reshape(len(texts), -1), np.array([len(text) for text in texts], dtype=np.uint8)
+    )
 
 
 @compiled(inline=True)

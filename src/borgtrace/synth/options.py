@@ -45,14 +45,21 @@ class Options:
         _one_of("--generation", self.generation, tuple(PROFILES))
         _at_least("--machines", self.machines, 1)
         if not (math.isfinite(self.hours) and self.hours >= 1 / 12):
-            raise UsageError("--hours", "too short", expected="at least one window (0.0834)", got=f"{self.hours:g}")
+            raise UsageError(
+                "--hours",
+                "too short",
+                expected="at least one window (0.0834)",
+                got=f"{self.hours:g}",
+            )
         _at_least("--seed", self.seed, 0)
         _at_least("--jobs", self.jobs, 1)
         if self.parts is not None:
             _at_least("--parts", self.parts, 1)
         check_shared_factor("--shared-factor", self.shared_factor)
         if not 0 <= self.constrained <= 1:
-            raise UsageError("--constrained", "not a share", expected="0 to 1", got=f"{self.constrained:g}")
+            raise UsageError(
+                "--constrained", "not a share", expected="0 to 1", got=f"{self.constrained:g}"
+            )
         _one_of("--cell", self.cell, CELLS)
         _one_of("--format", self.file_format, FORMATS)
         for name in self.tables:
@@ -77,7 +84,9 @@ class Options:
     @property
     def usage_table(self) -> str:
         """The raw table of usage."""
-        return next(name for name, raw in self.dialect.tables.items() if raw.table == "instance_usage")
+        return next(
+            name for name, raw in self.dialect.tables.items() if raw.table == "instance_usage"
+        )
 
     @property
     def shards(self) -> dict[str, int]:
@@ -102,7 +111,9 @@ class Options:
     def parameters(self) -> dict[str, object]:
         """Return what identifies the trace: everything that changes its bytes."""
         names = ("generation", "machines", "hours", "anomalies", "tables", "parts")
-        fields = {name: getattr(self, name) for name in names} | {"tables": sorted(self.chosen_tables)}
+        fields = {name: getattr(self, name) for name in names} | {
+            "tables": sorted(self.chosen_tables)
+        }
         if self.dialect.cells:
             fields |= {"cell": self.cell, "format": self.file_format}
         # Only where they are given: without them the trace is, byte for byte, what it was before there were options.
@@ -117,7 +128,9 @@ class Options:
 
 def _one_of(where: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise UsageError(where, "unknown value", expected="one of " + ", ".join(allowed), got=repr(value))
+        raise UsageError(
+            where, "unknown value", expected="one of " + ", ".join(allowed), got=repr(value)
+        )
 
 
 def _at_least(where: str, value: int, least: int) -> None:
@@ -137,7 +150,12 @@ def check_shared_factor(where: str, value: float) -> None:
     """
     # At 1 all tasks would do the same, and nothing of their own would be left to divide by.
     if not 0 <= value < 1:
-        raise UsageError(where, "not a share of the variance", expected="at least 0 and below 1", got=f"{value:g}")
+        raise UsageError(
+            where,
+            "not a share of the variance",
+            expected="at least 0 and below 1",
+            got=f"{value:g}",
+        )
 
 
 def check_output(out: Path) -> None:

@@ -22,7 +22,14 @@ from borgtrace.synth.raw_rows import RawRows
 Pieces = Mapping[int, Any]
 """What belongs to each file of a table, by its number: a compressed block, or an Arrow table for Parquet."""
 _SCHEMA_ORDER = (
-    *("job_events", "task_events", "machine_events", "machine_attributes", "task_constraints", "task_usage"),
+    *(
+        "job_events",
+        "task_events",
+        "machine_events",
+        "machine_attributes",
+        "task_constraints",
+        "task_usage",
+    ),
 )
 """Tables as the published ``schema.csv`` lists them."""
 
@@ -69,7 +76,9 @@ class RawFiles(ABC):
 
     n_files: dict[str, int]
 
-    def __init__(self, out: Path, dialect: Dialect, machines: Machines, tables: Iterable[str]) -> None:
+    def __init__(
+        self, out: Path, dialect: Dialect, machines: Machines, tables: Iterable[str]
+    ) -> None:
         self.out, self.dialect, self.machines = out, dialect, machines
         self.rows = dict.fromkeys(sorted(tables), 0)
         self._spelled = {name: RawRows(dialect, dialect.tables[name]) for name in self.rows}
@@ -124,13 +133,17 @@ class PartFiles(RawFiles):
         Number of parts.
     """
 
-    def __init__(self, out: Path, dialect: Dialect, machines: Machines, tables: Iterable[str], parts: int) -> None:
+    def __init__(
+        self, out: Path, dialect: Dialect, machines: Machines, tables: Iterable[str], parts: int
+    ) -> None:
         super().__init__(out, dialect, machines, tables)
         self.parts = parts
         self.n_files = {name: 1 if dialect.tables[name].parts == 1 else parts for name in self.rows}
         self._digests: dict[str, str] = {}
         # Small tables are one file in the bucket; it stays open over all parts.
-        self._single = {name: self._open(name, 0, 1) for name in self.rows if dialect.tables[name].parts == 1}
+        self._single = {
+            name: self._open(name, 0, 1) for name in self.rows if dialect.tables[name].parts == 1
+        }
 
     def _pieces(self, table: str, rows: list[Row]) -> Pieces:
         return {0: compressed("".join(map(self._spelled[table].csv_line, rows)))}
@@ -182,14 +195,22 @@ class ShardFiles(RawFiles):
     """
 
     def __init__(
-        self, out: Path, dialect: Dialect, machines: Machines, shards: Mapping[str, int], seed: int, file_format: str
+        self,
+        out: Path,
+        dialect: Dialect,
+        machines: Machines,
+        shards: Mapping[str, int],
+        seed: int,
+        file_format: str,
     ) -> None:
         super().__init__(out, dialect, machines, shards)
         self.seed, self.n_files = seed, dict(shards)
         self._files: dict[str, list[Any]] = {}
         for name, number in shards.items():
             paths = [out / f"{name}-{n:012d}.{file_format}.gz" for n in range(number)]
-            parquet = partial(_ParquetFile, schema=raw_schema(dialect.tables[name]), compression="snappy")
+            parquet = partial(
+                _ParquetFile, schema=raw_schema(dialect.tables[name]), compression="snappy"
+            )
             self._files[name] = list(map(GzipFile if file_format == "json" else parquet, paths))
 
     def _pieces(self, table: str, rows: list[Row]) -> Pieces:
@@ -206,7 +227,9 @@ class ShardFiles(RawFiles):
                 # A segment of deflate for each part of the trace: the file is one gzip member all the same.
                 pieces[shard] = compressed("".join(map(spelled.json_line, mine)))
             elif mine:
-                pieces[shard] = pa.Table.from_pylist(list(map(spelled.record, mine)), files[shard].schema)
+                pieces[shard] = pa.Table.from_pylist(
+                    list(map(spelled.record, mine)), files[shard].schema
+                )
         return pieces
 
     def _append(self, table: str, number: int, pieces: Pieces) -> None:

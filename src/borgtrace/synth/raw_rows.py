@@ -31,7 +31,9 @@ class RawRows:
     """
 
     def __init__(self, dialect: Dialect, raw: RawTable) -> None:
-        self._fields = [(field.path, field.column, *_spelling(dialect, raw, field)) for field in raw.fields]
+        self._fields = [
+            (field.path, field.column, *_spelling(dialect, raw, field)) for field in raw.fields
+        ]
         self._lists = [(inner.name, RawRows(dialect, inner)) for inner in raw.lists]
 
     def values(self, row: Row) -> list[Any]:
@@ -63,7 +65,9 @@ class RawRows:
         return json.dumps(_exported(self.record(row)), separators=(",", ":")) + "\n"
 
 
-def _spelling(dialect: Dialect, raw: RawTable, field: RawField) -> tuple[Mapping[str, int] | None, int | None]:
+def _spelling(
+    dialect: Dialect, raw: RawTable, field: RawField
+) -> tuple[Mapping[str, int] | None, int | None]:
     """Return the code of each name of a field's column, and what stands for nothing."""
     if not field.column:
         return None, None

@@ -72,4 +72,6 @@ class Relations:
 
     def _wants_host(self, job: Job) -> bool:
         share = self.profile.alloc_jobs
-        return share > 0.0 and job.priority >= self.profile.evicting and self.random.random() < share
+        return (
+            share > 0.0 and job.priority >= self.profile.evicting and self.random.random() < share
+        )

@@ -41,7 +41,10 @@ class Scheduler:
         )
 
     def _load(self, machine: int) -> float:
-        return max(self.cpu[machine] / self.cpu_limit[machine], self.memory[machine] / self.memory_limit[machine])
+        return max(
+            self.cpu[machine] / self.cpu_limit[machine],
+            self.memory[machine] / self.memory_limit[machine],
+        )
 
     def choose(self, task: Task, insist: bool = False) -> int:
         """Return the least loaded of a few random machines with room, −1 if there is none.
@@ -86,7 +89,9 @@ class Scheduler:
         memory = self.memory[machine] + task.job.memory - self.memory_limit[machine]
         chosen: list[Task] = []
         # The serial number last: victims must not depend on the order in which tasks came to the machine.
-        for other in sorted(self._below(task, machine), key=lambda t: (t.job.priority, -t.start, t.serial)):
+        for other in sorted(
+            self._below(task, machine), key=lambda t: (t.job.priority, -t.start, t.serial)
+        ):
             if cpu <= 0.0 and memory <= 0.0:
                 break
             chosen.append(other)
@@ -96,7 +101,11 @@ class Scheduler:
 
     def _below(self, task: Task, machine: int) -> list[Task]:
         # Tasks inside alloc sets have booked nothing, so evicting them would make no room.
-        return [t for t in self._tasks[machine].values() if t.job.host is None and t.job.priority < task.job.priority]
+        return [
+            t
+            for t in self._tasks[machine].values()
+            if t.job.host is None and t.job.priority < task.job.priority
+        ]
 
     def add(self, task: Task) -> None:
         """Book a task on its machine."""

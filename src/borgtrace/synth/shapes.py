@@ -41,7 +41,10 @@ class Beta:
     def at(self, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the values at cumulative probabilities, up to a factor."""
         total = (self.top - 1.0) / self.cv**2 - 1.0
-        return np.asarray(self.top * special.betaincinv(total / self.top, total * (1.0 - 1.0 / self.top), quantile))
+        return np.asarray(
+            self.top
+            * special.betaincinv(total / self.top, total * (1.0 - 1.0 / self.top), quantile)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,4 +121,6 @@ def maximum_scores(levels: int = 9, size: int = 256) -> NDArray[np.float32]:
     """Return normal scores of the largest of 1, 2, 4 … 256 seconds: shape (levels, size)."""
     u = (np.arange(size) + 0.5) / size
     # The largest of n independent values lies below z with probability Φ(z)ⁿ.
-    return np.stack([special.ndtri(u ** (1.0 / 2**level)) for level in range(levels)]).astype(np.float32)
+    return np.stack([special.ndtri(u ** (1.0 / 2**level)) for level in range(levels)]).astype(
+        np.float32
+    )

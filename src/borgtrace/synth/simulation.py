@@ -36,12 +36,18 @@ class Simulation:
         Limits of the parts, µs: the first is the start of the trace, the last its end.
     """
 
-    def __init__(self, profile: Profile, machines: Machines, hours: float, seed: int, bounds: list[int]) -> None:
+    def __init__(
+        self, profile: Profile, machines: Machines, hours: float, seed: int, bounds: list[int]
+    ) -> None:
         self.profile, self.machines, self.bounds, self.seed = profile, machines, bounds, seed
         self.workload = Workload(profile, machines, hours, seed)
         self.random = random.Random(int(generator(seed, "cluster").integers(2**62)))
         self.lifecycle = Lifecycle(profile, machines, bounds, self.random)
-        self.clock, self.log, self.scheduler = self.lifecycle.clock, self.lifecycle.log, self.lifecycle.scheduler
+        self.clock, self.log, self.scheduler = (
+            self.lifecycle.clock,
+            self.lifecycle.log,
+            self.lifecycle.scheduler,
+        )
         self.relations = Relations(self.workload, self.lifecycle, self.random)
 
     def segments(self) -> Iterator[TraceSegment]:
@@ -110,6 +116,8 @@ class Simulation:
             self.scheduler.is_up[event.machine] = False
             # A copy of the list, since every end takes a task off the machine.
             for task in self.scheduler.tasks_on(event.machine):
-                self.lifecycle.finish(task, task.attempt, self.lifecycle.outcomes.without_machine(task.job))
+                self.lifecycle.finish(
+                    task, task.attempt, self.lifecycle.outcomes.without_machine(task.job)
+                )
         elif event.type == "ADD":
             self.scheduler.is_up[event.machine] = True

@@ -50,11 +50,22 @@ class Target:
 def _target(row: dict[str, str]) -> Target:
     # Counts stand as they were published: 54611/12477 tasks on a machine.
     published = reduce(truediv, map(float, row["published"].split("/")))
-    return Target(row["measure"], row["tier"], published, row["grade"], row["source"], row["is_judged"] == "yes")
+    return Target(
+        row["measure"],
+        row["tier"],
+        published,
+        row["grade"],
+        row["source"],
+        row["is_judged"] == "yes",
+    )
 
 
 def _targets(trace: str) -> tuple[Target, ...]:
-    return tuple(_target(row) for row in read_rows(Path(__file__).with_name("targets.csv")) if row["trace"] == trace)
+    return tuple(
+        _target(row)
+        for row in read_rows(Path(__file__).with_name("targets.csv"))
+        if row["trace"] == trace
+    )
 
 
 TARGETS = _targets("2011")

@@ -45,7 +45,12 @@ def _table(raw: RawTable, windows: Windows, block: Block, values: NDArray[np.flo
             columns.setdefault(field.path[0], {})[field.path[1]] = array
         else:
             columns[field.path[0]] = array
-    return pa.table({name: _record(found) if isinstance(found, dict) else found for name, found in columns.items()})
+    return pa.table(
+        {
+            name: _record(found) if isinstance(found, dict) else found
+            for name, found in columns.items()
+        }
+    )
 
 
 def _record(fields: dict[str, pa.Array]) -> pa.StructArray:

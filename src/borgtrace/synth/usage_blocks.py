@@ -123,7 +123,9 @@ class UsageBlocks:
         scores = PERCENTILES if PLACES["cpu_usage_distribution"][0] in columns else PERCENTILES[:0]
         tallied = [PLACES[name][0] for name in ("average_cpu", "sampled_cpu", "average_memory")]
         where = np.array([columns.tolist().index(place) for place in tallied])
-        self._plan = _Plan(model, windows.executions, traits, rates, scores, columns, where, self.numbers.values)
+        self._plan = _Plan(
+            model, windows.executions, traits, rates, scores, columns, where, self.numbers.values
+        )
 
     def __iter__(self) -> Iterator[Block]:
         for first in range(0, len(self.windows.rows), self.block_size):
@@ -132,7 +134,9 @@ class UsageBlocks:
             for shard, rows in self._deal(kept, found.hashes[kept]) if self.shards else [(0, kept)]:
                 yield Block(shard, first, rows, found.codes)
 
-    def _deal(self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    def _deal(
+        self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]
+    ) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield the number of each shard and its rows, in the order of their hashes."""
         # The upper half chooses the file, the whole number the place in it.
         shard = (hashes >> np.uint64(32)) % np.uint64(self.shards)
@@ -153,7 +157,11 @@ class UsageBlocks:
 
 @compiled(makes_arrays=False)
 def _measure_block(
-    plan: _Plan, windows: NDArray[np.void], lines: NDArray[np.void], numbers: NDArray[np.float64], found: _Found
+    plan: _Plan,
+    windows: NDArray[np.void],
+    lines: NDArray[np.void],
+    numbers: NDArray[np.float64],
+    found: _Found,
 ) -> None:
     """Measure windows, inject faults, add what is printed to the tally.
 

@@ -14,7 +14,14 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.dialects import RawField, RawTable
 from borgtrace.schema.time import SECOND
 from borgtrace.synth.measurement import PLACES
-from borgtrace.synth.number_text import Texts, pack, put_integer, put_number, put_text, short_numbers_after_commas
+from borgtrace.synth.number_text import (
+    Texts,
+    pack,
+    put_integer,
+    put_number,
+    put_text,
+    short_numbers_after_commas,
+)
 from borgtrace.synth.usage_blocks import UsageBlocks, measured_columns
 from borgtrace.synth.usage_windows import IDENTITY, TIMES
 
@@ -34,7 +41,9 @@ class Layout(NamedTuple):
 
 def csv_layout(raw: RawTable) -> Layout:
     """Return the layout of comma-separated rows of a raw table."""
-    return Layout(("", ","), (",",) * sum(field.column in IDENTITY for field in raw.fields), (), "\n")
+    return Layout(
+        ("", ","), (",",) * sum(field.column in IDENTITY for field in raw.fields), (), "\n"
+    )
 
 
 def json_layout(raw: RawTable) -> Layout:
@@ -65,7 +74,9 @@ def json_layout(raw: RawTable) -> Layout:
         texts[kind].append(f'{close}{comma}{opened}"{name}":{before}')
         texts[kind] += [","] * (len(PLACES.get(field.column, (0,))) - 1)
         close = after
-    return Layout(tuple(texts["times"]), tuple(texts["identity"]), tuple(texts["numbers"]), f"{close}}}\n")
+    return Layout(
+        tuple(texts["times"]), tuple(texts["identity"]), tuple(texts["numbers"]), f"{close}}}\n"
+    )
 
 
 def _json_kind(field: RawField) -> tuple[str, str, str]:
@@ -77,7 +88,10 @@ def _json_kind(field: RawField) -> tuple[str, str, str]:
 
 def usage_text(blocks: UsageBlocks, layout: Layout) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Yield number of the file and lines, block by block; the bytes are overwritten by the next block."""
-    windows, numbers = blocks.windows, blocks.numbers.texts if layout.numbers else short_numbers_after_commas()
+    windows, numbers = (
+        blocks.windows,
+        blocks.numbers.texts if layout.numbers else short_numbers_after_commas(),
+    )
     if not len(windows.rows):
         return
     base = int(windows.rows["start"].min())
@@ -88,12 +102,25 @@ def usage_text(blocks: UsageBlocks, layout: Layout) -> Iterator[tuple[int, NDArr
     pieces = pack((*layout.times, layout.end, *layout.numbers))
     # Every text is copied in whole words, so each may need up to seven bytes more than it has.
     longest = sum(8 * part.words.shape[1] for part in (seconds, seconds, identity))
-    longest += int(pieces.lengths.sum()) + len(measured_columns(blocks.raw)) * (8 * numbers.words.shape[1] + 1) + 8
+    longest += (
+        int(pieces.lengths.sum())
+        + len(measured_columns(blocks.raw)) * (8 * numbers.words.shape[1] + 1)
+        + 8
+    )
     buffer = np.empty(blocks.block_size * longest, dtype=np.uint8)
     for block in blocks:
         rows = windows.rows[block.first :]
         size = _format(
-            rows, base, block.rows, block.codes, seconds, identity, pieces, numbers, not layout.numbers, buffer
+            rows,
+            base,
+            block.rows,
+            block.codes,
+            seconds,
+            identity,
+            pieces,
+            numbers,
+            not layout.numbers,
+            buffer,
         )
         yield block.shard, buffer[:size]
 

@@ -20,7 +20,9 @@ IDENTITY = (
 TIMES = ("start_time", "end_time")
 _INTEGERS = (*IDENTITY, "process_job", "process_index", "start", "end")
 _FLOATS = ("level", "memory", "wave", "phase")
-FIELDS = np.dtype([*((name, "i8") for name in _INTEGERS), *((name, "f4") for name in _FLOATS), ("kind", "i1")])
+FIELDS = np.dtype(
+    [*((name, "i8") for name in _INTEGERS), *((name, "f4") for name in _FLOATS), ("kind", "i1")]
+)
 """One execution: what identifies it, [start, end) in s, and the parameters of its process.
 
 ``process_job``, ``process_index`` name the process it follows: its own, or, for an alloc instance, that of
@@ -85,9 +87,13 @@ def _spans(executions: NDArray[np.void], begin: int, end: int) -> Iterator[tuple
             yield first, last, i
 
 
-def _table(executions: Sequence[Execution], machine_ids: NDArray[np.int64], since: int) -> NDArray[np.void]:
+def _table(
+    executions: Sequence[Execution], machine_ids: NDArray[np.int64], since: int
+) -> NDArray[np.void]:
     ids = machine_ids.tolist()
-    table = np.frombuffer(b"".join([_packed(e, ids[e.machine]) for e in executions if e.usage_end > since]), FIELDS)
+    table = np.frombuffer(
+        b"".join([_packed(e, ids[e.machine]) for e in executions if e.usage_end > since]), FIELDS
+    )
     start, end = np.maximum(table["start"], TRACE_START) // SECOND, -(-table["end"] // SECOND)
     # Sorted before cutting, so that a stable sort by time alone gives the order of the files.
     order = np.lexsort((start, table["instance_index"], table["collection_id"]))
@@ -102,8 +108,27 @@ def _packed(execution: Execution, machine: int) -> bytes:
     host, guest, index, kind = job.host, job.guest, task.index, task.kind
     host_id, place, is_set = host.id if host else 0, index if host else -1, job.is_alloc_set
     process, start, end = guest.id if guest else job.id, execution.start, execution.usage_end
-    level, memory, wave, phase = task.level * task.cpu_share, task.memory * task.memory_share, job.wave, job.phase
+    level, memory, wave, phase = (
+        task.level * task.cpu_share,
+        task.memory * task.memory_share,
+        job.wave,
+        job.phase,
+    )
     # Without unpacking any tuple into the call: that takes a quarter of the time.
     return _PACK(
-        job.id, index, machine, host_id, place, is_set, process, index, start, end, level, memory, wave, phase, kind
+        job.id,
+        index,
+        machine,
+        host_id,
+        place,
+        is_set,
+        process,
+        index,
+        start,
+        end,
+        level,
+        memory,
+        wave,
+        phase,
+        kind,
     )

@@ -38,7 +38,9 @@ class Arrivals:
         Where all else is drawn from, in arrival order.
     """
 
-    def __init__(self, profile: Profile, machines: int, hours: float, seed: int, rng: random.Random) -> None:
+    def __init__(
+        self, profile: Profile, machines: int, hours: float, seed: int, rng: random.Random
+    ) -> None:
         self.profile, self.machines, self.random = profile, machines, rng
         # The tail below has no finite mean: cut at a size that grows with the cell (the largest real job: 90,050).
         self.largest = max(10, 10 * machines)
@@ -148,7 +150,15 @@ class Workload:
     def alloc_set(self, guest: Job) -> Job:
         """Draw the alloc set around a job: one alloc instance per task, somewhat larger than it."""
         cpu, memory = min(1.0, guest.cpu * 1.3), min(1.0, guest.memory * 1.4)
-        host = Job(guest.tier, guest.size, cpu, memory, guest.priority, guest.scheduling_class, guest.different)
+        host = Job(
+            guest.tier,
+            guest.size,
+            cpu,
+            memory,
+            guest.priority,
+            guest.scheduling_class,
+            guest.different,
+        )
         self._complete(host, np.full(guest.size, 0.5))
         host.is_alloc_set, host.guest, guest.host = True, guest, host
         host.wave, host.phase = guest.wave, guest.phase
@@ -165,8 +175,13 @@ class Workload:
         Requests, and what is used of them, are spread evenly over tasks (systematic sampling), so that the
         published quantiles hold for any seed although a few jobs own most tasks.
         """
-        per_machine = {tier: tier.pending if is_waiting else tier.running for tier in self.profile.tiers}
-        by_tier = [self._ask_alive(tier, max(1, round(n * len(self.machines)))) for tier, n in per_machine.items()]
+        per_machine = {
+            tier: tier.pending if is_waiting else tier.running for tier in self.profile.tiers
+        }
+        by_tier = [
+            self._ask_alive(tier, max(1, round(n * len(self.machines))))
+            for tier, n in per_machine.items()
+        ]
         jobs: list[Job] = []
         for asked in by_tier if self.profile.has_use_by_tier else [list(chain(*by_tier))]:
             weights = [1.0 if is_waiting else job.tier.lasting(self.seconds) for job in asked]
@@ -182,7 +197,9 @@ class Workload:
         # A key of its own for each trait: traits of a job are independent, but for memory, which follows CPU.
         cpu = systematic(sizes, [self.random.random() for _ in sizes])
         memory = systematic(sizes, [0.5 * u + 0.5 * self.random.random() for u in cpu])
-        rank, order, different = (systematic(sizes, [self.random.random() for _ in sizes]) for _ in range(3))
+        rank, order, different = (
+            systematic(sizes, [self.random.random() for _ in sizes]) for _ in range(3)
+        )
         cpu_scale, memory_scale = self.profile.request_scale
         return [
             Job(
@@ -217,8 +234,12 @@ class Workload:
         job.wave = 0.4 + 0.8 * draw() if is_service else 0.0
         job.phase = 1.0 + draw()
         # Half of the failures of the real first hours come from ten jobs; production submits 5.8 times per task.
-        job.is_looping = is_production and job.size <= 3 and self._loops.draw() < self.profile.looping
-        job.tasks = [Task(job, i, self._tasks + i, *mine) for i, mine in enumerate(zip(*used, strict=True))]
+        job.is_looping = (
+            is_production and job.size <= 3 and self._loops.draw() < self.profile.looping
+        )
+        job.tasks = [
+            Task(job, i, self._tasks + i, *mine) for i, mine in enumerate(zip(*used, strict=True))
+        ]
         self._tasks += job.size
         if draw() < self.profile.constrained:
             self._constrain(job)

@@ -26,7 +26,9 @@ def spread(values: Numbers) -> dict[str, float]:
     return dict(zip(_SPREAD, np.percentile(values, list(_SPREAD.values())).tolist(), strict=True))
 
 
-def rows_where(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wanted: Any) -> list[Row]:
+def rows_where(
+    rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wanted: Any
+) -> list[Row]:
     """Return the rows with these values; numbers match to nine digits.
 
     Parameters
@@ -49,7 +51,9 @@ def rows_where(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wante
     1
     """
     listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
-    found = [row for row in listed if all(_same(row[name], value) for name, value in wanted.items())]
+    found = [
+        row for row in listed if all(_same(row[name], value) for name, value in wanted.items())
+    ]
     # A claim about what was not run is not applicable, neither true nor false.
     NotApplicable.unless(found, reason)
     return found
@@ -76,7 +80,9 @@ def grouped(rows: pa.Table | Iterable[Row], *by: str) -> list[tuple[Row, list[Ro
     return [(dict(zip(by, key, strict=True)), group) for key, group in found.items()]
 
 
-def replayed(packings: Sequence[Packing], judged: Mapping[str, Values]) -> Iterator[tuple[int, Row]]:
+def replayed(
+    packings: Sequence[Packing], judged: Mapping[str, Values]
+) -> Iterator[tuple[int, Row]]:
     """Judge packings by several kinds of usage of their tasks.
 
     Parameters
@@ -96,7 +102,15 @@ def replayed(packings: Sequence[Packing], judged: Mapping[str, Values]) -> Itera
         counts = overflow_counts(values, packings)
         for k, packing in enumerate(packings):
             trials = packing.n_bins * values.shape[1]
-            yield k, {"judged_on": kind, "m_abs": packing.n_bins, "overflows": int(counts[k]), "trials": trials}
+            yield (
+                k,
+                {
+                    "judged_on": kind,
+                    "m_abs": packing.n_bins,
+                    "overflows": int(counts[k]),
+                    "trials": trials,
+                },
+            )
 
 
 def _same(found: Any, wanted: Any) -> bool:

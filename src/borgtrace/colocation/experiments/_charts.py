@@ -19,7 +19,19 @@ SEEN = "seen"
 """What a row says whose q is above 0."""
 WHISKERS = "boxes: quartiles and median over the instances; whiskers: smallest and largest"
 """What the boxes of :func:`~borgtrace.recipe.charts.box` show."""
-TIPS = ("label", "packer", "data", "capacity", "fill", "clairvoyance", "m_abs", "m", "q", "seen", "n_unplaceable")
+TIPS = (
+    "label",
+    "packer",
+    "data",
+    "capacity",
+    "fill",
+    "clairvoyance",
+    "m_abs",
+    "m",
+    "q",
+    "seen",
+    "n_unplaceable",
+)
 
 
 def from_data(name: str, title: str | None = "auto") -> charts.Channel:
@@ -41,7 +53,10 @@ def with_floor(rows: Sequence[Row]) -> list[Row]:
     unseen = " to ".join(f"{n:,}" for n in dict.fromkeys(none[:1] + none[-1:]))
     return [
         row
-        | {"shown_q": row["q"] or 0.5 / max(row["trials"], 1), "seen": SEEN if row["q"] else f"none in {unseen} draws"}
+        | {
+            "shown_q": row["q"] or 0.5 / max(row["trials"], 1),
+            "seen": SEEN if row["q"] else f"none in {unseen} draws",
+        }
         for row in rows
     ]
 
@@ -79,7 +94,11 @@ def scale_of(result: pa.Table) -> str:
     # What the estimators saw is not judged, except where they saw all.
     draws = max(row["trials"] // max(row["m_abs"], 1) for row in rows if row["clairvoyance"] == 1)
     paper = tuple(PAPER_SCALE[name] for name in ("instances", "size", "realizations"))
-    note = "the paper's scale" if (instances, tasks, draws) == paper else "the paper: 50 of 1,000 with 10,000"
+    note = (
+        "the paper's scale"
+        if (instances, tasks, draws) == paper
+        else "the paper: 50 of 1,000 with 10,000"
+    )
     return f"{instances} instances of {tasks:,} tasks with {draws:,} draws each ({note})"
 
 
@@ -99,6 +118,8 @@ def overflow_lines(rows: Sequence[Row], x: charts.Channel, **facets: Any) -> Any
     plot = charts.Plot(shown, OUTCOMES, x=x, y=charts.probability_axis("shown_q", OVERFLOW))
     # Color per parameter, dashes per estimator: sixteen colors alone could not be told apart.
     label = charts.axis("label", "estimator")
-    plot.add(charts.line(), color=label, strokeDash=charts.axis("estimator", legend=None), tips=TIPS)
+    plot.add(
+        charts.line(), color=label, strokeDash=charts.axis("estimator", legend=None), tips=TIPS
+    )
     plot.add(charts.point(), color=label, shape=overflow_marks(shown), tips=TIPS)
     return plot.facet(**facets).draw(width=WIDTH // (2 if facets else 1), height=HEIGHT)

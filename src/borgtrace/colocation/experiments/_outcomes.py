@@ -131,5 +131,7 @@ def rare(result: pa.Table, published: float, **cell: Any) -> float:
     row = find(result, **cell)[0]
     # With fewer than 3 expected, seeing none has a probability above 5 % (e⁻³), and refutes nothing.
     if row["q"] == 0 and published * row["trials"] < 3:
-        raise NotApplicable(f"none seen in {row['trials']:.1e} draws, {published * row['trials']:.1f} expected")
+        raise NotApplicable(
+            f"none seen in {row['trials']:.1e} draws, {published * row['trials']:.1f} expected"
+        )
     return float(row["q"])

@@ -16,7 +16,13 @@ def compute(study: Study, options: Options) -> list[Row]:
     """Return what each step of the preparation touched."""
     steps = study.pool(options).steps
     return [
-        {"step": rank, "name": step.name, "unit": step.unit, "n_touched": step.count, "n_before": step.of}
+        {
+            "step": rank,
+            "name": step.name,
+            "unit": step.unit,
+            "n_touched": step.count,
+            "n_before": step.of,
+        }
         for rank, step in enumerate(steps, 1)
     ]
 

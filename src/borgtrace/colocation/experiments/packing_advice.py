@@ -22,7 +22,17 @@ from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.experiments._charts import ESTIMATOR_COLOURS, OVERFLOW, from_data
 from borgtrace.colocation.intervals import LEAST_BLOCKS, Blocks
 from borgtrace.recipe import NotApplicable
-from borgtrace.recipe.charts import Chart, Plot, added, palette, point, probability_axis, rule, text, when
+from borgtrace.recipe.charts import (
+    Chart,
+    Plot,
+    added,
+    palette,
+    point,
+    probability_axis,
+    rule,
+    text,
+    when,
+)
 
 HOURS = 28 * 24
 """Longest hours that are sought: four weeks, halved until enough tasks run through them."""
@@ -68,7 +78,11 @@ def factor(result: pa.Table) -> Row:
     NotApplicable
         There is none, or no requests are known.
     """
-    return _flagged(result, "is_factor", "packing by requests does not keep the target, or no requests are known")
+    return _flagged(
+        result,
+        "is_factor",
+        "packing by requests does not keep the target, or no requests are known",
+    )
 
 
 def _flagged(result: pa.Table, flag_name: str, reason: str) -> Row:
@@ -86,7 +100,9 @@ def advice(result: pa.Table) -> str:
     way = f"{row['estimator']} {row['parameter']:.3g}"
     text = f"Pack by {way}" if row["is_advised"] else f"None keeps the target; nearest is {way}"
     text += f" (target q ≤ {row['target']:.3g}; {row['scope']}): {_packed(row)}.{_caveats(row)}"
-    base = next((each for each in rows if each["estimator"] == "request" and each["parameter"] == 1), None)
+    base = next(
+        (each for each in rows if each["estimator"] == "request" and each["parameter"] == 1), None
+    )
     if base is None:
         return text
     text += f" By requests: {_packed(base)}"
@@ -133,7 +149,9 @@ def _caveats(row: Row) -> str:
     if hours == 0:
         text = f" The hours are too short for an interval: fewer than {LEAST_BLOCKS} blocks of an hour."
     elif hours is not None and hours < 24:
-        text = f" Intervals draw blocks of {hours:g} h, as there are fewer than {LEAST_BLOCKS} days."
+        text = (
+            f" Intervals draw blocks of {hours:g} h, as there are fewer than {LEAST_BLOCKS} days."
+        )
     if row["overlap"] > 0:
         text += f" Of the tasks of {row['n_instances']} instances, {row['overlap']:.0%} are in an earlier one."
     return text
@@ -170,7 +188,9 @@ def plot(result: pa.Table) -> Chart:
         shown_q=lambda row: max(row["q_draws"], row["q_series"] or 0.0, 1e-8),
     )
     chosen = [row for row in rows if row["is_advised"] or row["is_factor"]]
-    chart = Plot(rows, result, x=from_data("machines", "machines"), y=probability_axis("shown_q", OVERFLOW))
+    chart = Plot(
+        rows, result, x=from_data("machines", "machines"), y=probability_axis("shown_q", OVERFLOW)
+    )
     chart.add(rule(dashed=True), y=rows[0]["target"])
     pale = when("datum.keeps_target", 1.0, 0.35)
     chart.add(point(55), color=palette("estimator", ESTIMATOR_COLOURS), opacity=pale)
@@ -211,5 +231,11 @@ def factor_keeps(result: pa.Table) -> float:
 
 _OPTIONS = (*PACKING, "hours", "target", "capacity")
 EXPERIMENT = Experiment.declared(
-    compute, (keeps, factor_keeps), plot=plot, order=440, options=_OPTIONS, defaults={"hours": HOURS}, sentence=advice
+    compute,
+    (keeps, factor_keeps),
+    plot=plot,
+    order=440,
+    options=_OPTIONS,
+    defaults={"hours": HOURS},
+    sentence=advice,
 )

@@ -22,7 +22,17 @@ from borgtrace.colocation.experiments._charts import (
 )
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, rare
 from borgtrace.colocation.instances import Data
-from borgtrace.recipe.charts import Chart, Plot, axis, line, palette, point, probability_axis, text, titled
+from borgtrace.recipe.charts import (
+    Chart,
+    Plot,
+    axis,
+    line,
+    palette,
+    point,
+    probability_axis,
+    text,
+    titled,
+)
 
 FILLS = (0.8, 1.0)
 """Bin size multipliers e of §5.3 that the paper gives numbers for."""
@@ -41,12 +51,21 @@ def plot(result: pa.Table) -> Chart:
     shown = [row | _beside(row) for row in with_floor(find(result))]
     for _, ends in grouped([row for row in shown if row["end"]], "estimator", "data"):
         _join_close(ends)
-    e = axis("fill", "bin size multiplier (e)", type="O", axis={"labelAngle": 0}, scale={"padding": 1})
+    e = axis(
+        "fill", "bin size multiplier (e)", type="O", axis={"labelAngle": 0}, scale={"padding": 1}
+    )
     plot = Plot(shown, result, x=e, y=probability_axis("shown_q", OVERFLOW), detail="label")
     plot.add(line(strokeDash=[4, 3], color="#777"), y=probability_axis("rho", OVERFLOW))
     plot.add(line(), color=palette("estimator", ESTIMATOR_COLOURS))
-    plot.add(point(35), color=palette("estimator", ESTIMATOR_COLOURS), shape=overflow_marks(shown), tips=TIPS)
-    plot.add(text(align="left", dx=7, fontSize=10), text="end").facet(row="data", column="estimator")
+    plot.add(
+        point(35),
+        color=palette("estimator", ESTIMATOR_COLOURS),
+        shape=overflow_marks(shown),
+        tips=TIPS,
+    )
+    plot.add(text(align="left", dx=7, fontSize=10), text="end").facet(
+        row="data", column="estimator"
+    )
     drawn = plot.draw(width=165, height=250)
     return titled(
         drawn,

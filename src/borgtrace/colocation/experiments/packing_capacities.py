@@ -19,7 +19,12 @@ CAPACITIES = (0.5, 0.8, 1.0, 2.0, 5.0)
 
 def cells() -> list[Cell]:
     """Every estimator of the paper at every capacity, rebalanced and not."""
-    return [Cell(e, capacity=c, is_rebalanced=r) for e in paper_estimators() for c in CAPACITIES for r in (False, True)]
+    return [
+        Cell(e, capacity=c, is_rebalanced=r)
+        for e in paper_estimators()
+        for c in CAPACITIES
+        for r in (False, True)
+    ]
 
 
 def plot(result: pa.Table) -> Chart:
@@ -30,7 +35,9 @@ def plot(result: pa.Table) -> Chart:
         if row["estimator"] in ("gpa", "average")
     ]
     ticks = {"values": list(CAPACITIES), "format": "~g"}
-    capacity = axis("capacity", "capacity of every machine", scale={"type": "log", "nice": False}, axis=ticks)
+    capacity = axis(
+        "capacity", "capacity of every machine", scale={"type": "log", "nice": False}, axis=ticks
+    )
     return titled(
         overflow_lines(rows, capacity, column="rebalancing"),
         "Overflow on machines of other capacities (Fig. 11)",

@@ -25,7 +25,9 @@ def plot(result: pa.Table) -> Chart:
     """Draw q against the share of realizations seen, per estimator."""
     rows = [row for row in find(result) if row["estimator"] in ("gpa", "cantelli", "average")]
     share = log_axis("clairvoyance", "share of the draws that the estimator saw", least=None)
-    return titled(overflow_lines(rows, share), "Overflow with fewer observations (Fig. 12)", scale_of(result))
+    return titled(
+        overflow_lines(rows, share), "Overflow with fewer observations (Fig. 12)", scale_of(result)
+    )
 
 
 EXPERIMENT = grid_experiment(cells, plot, 350)

@@ -30,7 +30,9 @@ def compute(study: Study, options: Options) -> list[Row]:
     rows: list[Row] = []
     for k in range(options.instances):
         # A generator per instance, as in `Instances`: the first instances of a longer run are those of a shorter one.
-        order = np.random.default_rng([options.seed, k]).permutation(len(span.tasks))[: options.size]
+        order = np.random.default_rng([options.seed, k]).permutation(len(span.tasks))[
+            : options.size
+        ]
         # Variances from single seconds, covariances from window averages: what tasks share is slow.
         seen = Observation(np.ascontiguousarray(inst[order, :half]), series=avg[order, :half])
         after = np.ascontiguousarray(inst[order, half:])
@@ -45,15 +47,22 @@ def compute(study: Study, options: Options) -> list[Row]:
 
 def _rows(seen: Observation, jobs: Index, judged: Mapping[str, Values]) -> list[Row]:
     ways: list[tuple[Estimator, bool]] = [
-        (kind(target), apart) for kind in (Gpa, CovarianceGpa) for target in TARGETS for apart in (False, True)
+        (kind(target), apart)
+        for kind in (Gpa, CovarianceGpa)
+        for target in TARGETS
+        for apart in (False, True)
     ]
     # All of them first: they are judged together, in one pass over each kind of usage.
     packings = [pack(e, seen, groups=jobs if apart else None) for e, apart in ways]
     rows = []
     for k, row in replayed(packings, judged):
         estimator, apart = ways[k]
-        rows.append({"estimator": estimator.name, "target": estimator.parameter, "is_apart": apart, **row})
+        rows.append(
+            {"estimator": estimator.name, "target": estimator.parameter, "is_apart": apart, **row}
+        )
     return rows
 
 
-EXPERIMENT = Experiment.declared(compute, order=405, options=("tasks", "instances", "size", "hours", "seed"))
+EXPERIMENT = Experiment.declared(
+    compute, order=405, options=("tasks", "instances", "size", "hours", "seed")
+)

@@ -17,7 +17,16 @@ from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.inventory import machines, parse_mix
 from borgtrace.colocation.quality import quality
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, fit, pack_fitted, parse_packer
+from borgtrace.placement import (
+    Average,
+    Convolution,
+    Estimator,
+    Gpa,
+    Percentile,
+    fit,
+    pack_fitted,
+    parse_packer,
+)
 
 ORDERS = ("as they come", "largest first", "smallest first")
 
@@ -58,7 +67,9 @@ def _rows(instance: Instance, table: Numbers, seed: int) -> list[Row]:
         fitted = fit(estimator, seen, float(drawn[:, 0].max()))
         for order in ORDERS:
             for packer in ("first-fit", "best-fit"):
-                packing = pack_fitted(fitted, packer=parse_packer(packer), inventory=in_order(drawn, order))
+                packing = pack_fitted(
+                    fitted, packer=parse_packer(packer), inventory=in_order(drawn, order)
+                )
                 # Capacity, not machines: half a machine is not as much as a whole one.
                 used = float(packing.capacities.sum())
                 placed = float(seen.mean[packing.bins >= 0].sum())

@@ -44,7 +44,9 @@ def compute(study: Study, options: Options) -> list[Row]:
     NotApplicable.unless(pool.memory is not None, "no memory was observed")
     disk = pool.disk_request
     known = None if disk is None or np.isnan(disk).all() else np.nan_to_num(disk).astype(np.float64)
-    return study.instances(options).rows(lambda instance: _rows(instance, picked(known, instance.tasks)))
+    return study.instances(options).rows(
+        lambda instance: _rows(instance, picked(known, instance.tasks))
+    )
 
 
 def _rows(instance: Instance, disk: Numbers | None) -> list[Row]:
@@ -55,7 +57,9 @@ def _rows(instance: Instance, disk: Numbers | None) -> list[Row]:
     rows = []
     limits = [used.percentile(100), *([] if disk is None else [disk])]
     vector = VectorGpa.of(0.001, [seen], limits)
-    ways: list[tuple[str, str, int, Estimator]] = [(vector.label, "percentile 100", 1 + len(limits), vector)]
+    ways: list[tuple[str, str, int, Estimator]] = [
+        (vector.label, "percentile 100", 1 + len(limits), vector)
+    ]
     ways += [(c.label, m.label, 2, placement.MultiResource.of(c, m)) for c, m in tests()]
     for cpu, hard, resources, estimator in ways:
         fitted = placement.fit(estimator, seen)
@@ -70,7 +74,9 @@ def _rows(instance: Instance, disk: Numbers | None) -> list[Row]:
                     "instance": instance.number,
                     "m_abs": packing.n_bins,
                     # No packing beats either resource alone.
-                    "lower_bound": max(least_machines(each.mean, placed=packing) for each in (seen, used)),
+                    "lower_bound": max(
+                        least_machines(each.mean, placed=packing) for each in (seen, used)
+                    ),
                     "q_cpu": quality(instance.inst, packing),
                     "q_memory": quality(memory, packing, resource=1),
                     "n_unplaceable": len(packing.unplaceable),

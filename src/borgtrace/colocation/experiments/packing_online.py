@@ -28,7 +28,8 @@ _HOUR = 12  # slots
 def ways(pool: Pool) -> list[tuple[Estimator, ColdStart]]:
     """Estimators and cold starts compared; requests only where they are known."""
     plain: list[tuple[Estimator, ColdStart]] = [
-        (estimator, "name") for estimator in (Gpa(0.01), Gpa(0.001), Convolution(0.001), Average(1.25), Percentile(95))
+        (estimator, "name")
+        for estimator in (Gpa(0.01), Gpa(0.001), Convolution(0.001), Average(1.25), Percentile(95))
     ]
     if not pool.has_requests:
         return plain
@@ -42,14 +43,19 @@ def compute(study: Study, options: Options) -> list[Row]:
     rows = []
     for estimator, cold_start in ways(pool):
         day = simulate(pool, estimator, capacity=options.capacity, cold_start=cold_start)
-        rows += [{"estimator": estimator.label, "cold_start": cold_start, **row} for row in _hours(day, pool)]
+        rows += [
+            {"estimator": estimator.label, "cold_start": cold_start, **row}
+            for row in _hours(day, pool)
+        ]
     return rows
 
 
 def _require_arrivals(pool: Pool) -> None:
     begin = pool.slots()[pool.offsets[:-1]]
     # Without arrivals at different moments nothing is ever known when a task is placed.
-    NotApplicable.unless(len(pool) <= 1 or np.ptp(begin), "all tasks of the pool arrive at the same moment")
+    NotApplicable.unless(
+        len(pool) <= 1 or np.ptp(begin), "all tasks of the pool arrive at the same moment"
+    )
 
 
 def _hours(day: SlotCounts, pool: Pool) -> list[Row]:
@@ -72,11 +78,16 @@ def _hours(day: SlotCounts, pool: Pool) -> list[Row]:
 
 def _usage(day: SlotCounts, pool: Pool) -> dict[str, Numbers]:
     """CPU in each slot: of all tasks, and of the attempts that failed and were made again."""
-    timeline, again = Timeline.of(pool), np.zeros(len(pool), np.int64) if pool.retried is None else pool.retried
+    timeline, again = (
+        Timeline.of(pool),
+        np.zeros(len(pool), np.int64) if pool.retried is None else pool.retried,
+    )
     lost = timeline.usage * np.repeat(again, np.diff(timeline.offsets))
     slot, slots = timeline.slot - day.first, len(day.machines)
     used = {"cpu_hours": timeline.usage, "retried_cpu_hours": lost}
-    return {name: np.asarray(np.bincount(slot, cpu, slots), np.float64) for name, cpu in used.items()}
+    return {
+        name: np.asarray(np.bincount(slot, cpu, slots), np.float64) for name, cpu in used.items()
+    }
 
 
 def plot(result: pa.Table) -> Chart:
@@ -84,10 +95,18 @@ def plot(result: pa.Table) -> Chart:
     import altair as alt
 
     rows = added(result, way=lambda row: f"{row['estimator']}, by {row['cold_start']}")
-    titles = {"machine_hours": "machine-hours per hour", "overflows": "overflows (machines × 5 min)"}
-    panels = [Plot(rows, result, x="hour", y=axis(name, title), color="way") for name, title in titles.items()]
+    titles = {
+        "machine_hours": "machine-hours per hour",
+        "overflows": "overflows (machines × 5 min)",
+    }
+    panels = [
+        Plot(rows, result, x="hour", y=axis(name, title), color="way")
+        for name, title in titles.items()
+    ]
     return alt.vconcat(*(panel.add(line()).draw(width=520, height=180) for panel in panels))
 
 
 _OPTIONS = ("tasks", "capacity", "include", "seed")
-EXPERIMENT = Experiment.declared(compute, plot=plot, order=420, options=_OPTIONS, defaults={"tasks": 2_000})
+EXPERIMENT = Experiment.declared(
+    compute, plot=plot, order=420, options=_OPTIONS, defaults={"tasks": 2_000}
+)

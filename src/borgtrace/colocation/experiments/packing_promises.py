@@ -51,9 +51,16 @@ def compute(study: Study, options: Options) -> list[Row]:
         unseen = rng.random(len(chosen)) < UNSEEN
         unseen[0] = False
         cuts = (np.zeros_like(of_day), of_day)[: max(1, days)]
-        moments = [with_priors(*_moments(seen, cut), unseen, *(codes[tasks] for codes in kin)) for cut in cuts]
+        moments = [
+            with_priors(*_moments(seen, cut), unseen, *(codes[tasks] for codes in kin))
+            for cut in cuts
+        ]
         own = replace(classes, rank=classes.rank[tasks])
-        common = {"instance": number, "n_unseen": int(unseen.sum()), "hours": later.shape[1] / _HOUR}
+        common = {
+            "instance": number,
+            "n_unseen": int(unseen.sum()),
+            "hours": later.shape[1] / _HOUR,
+        }
         common |= {"n_tasks": len(tasks), "classes": classes.origin}
         for way, packing in zip(WAYS, _packings(moments, own, Observation(seen)), strict=False):
             rows += [row | common | {"way": way} for row in _judged(packing, later, own)]
@@ -63,10 +70,14 @@ def compute(study: Study, options: Options) -> list[Row]:
 def _moments(values: Values, hours: Index) -> tuple[Numbers, Numbers]:
     """Return the mean and the variance of each task in each of the hours that occur, float64 (n, hours) each."""
     parts = [values[:, hours == hour].astype(np.float64) for hour in np.unique(hours)]
-    return np.stack([part.mean(axis=1) for part in parts], 1), np.stack([part.var(axis=1) for part in parts], 1)
+    return np.stack([part.mean(axis=1) for part in parts], 1), np.stack(
+        [part.var(axis=1) for part in parts], 1
+    )
 
 
-def _packings(moments: list[tuple[Numbers, Numbers]], classes: Classes, seen: Observation) -> Iterator[Packing]:
+def _packings(
+    moments: list[tuple[Numbers, Numbers]], classes: Classes, seen: Observation
+) -> Iterator[Packing]:
     """Pack in each of the ways; without moments by hour there is no last one."""
     strictest, (mean, variance) = classes.targets[-1], moments[0]
     alone = np.zeros_like(classes.rank)
@@ -75,7 +86,10 @@ def _packings(moments: list[tuple[Numbers, Numbers]], classes: Classes, seen: Ob
     for place, target in enumerate(classes.targets):
         of = classes.rank == place
         if of.any():
-            one = pack(Promises(target, (target,), mean[of], variance[of], alone[of]), Observation(seen.values[of]))
+            one = pack(
+                Promises(target, (target,), mean[of], variance[of], alone[of]),
+                Observation(seen.values[of]),
+            )
             # Each class is numbered after the machines of those before.
             bins[of] = np.where(one.bins >= 0, one.bins + machines, -1)
             rows.append(one.rows)
@@ -94,7 +108,13 @@ def _judged(packing: Packing, later: Values, classes: Classes) -> list[Row]:
         # Machines without the class cannot fail it, and would make its share look better.
         used = len(np.unique(packing.bins[is_in & (packing.bins >= 0)]))
         q = float(counts[0] / (max(1, used) * later.shape[1]))
-        numbers = {"tier": name, "target": target, "q": q, "m_abs": packing.n_bins, "lower_bound": bound}
+        numbers = {
+            "tier": name,
+            "target": target,
+            "q": q,
+            "m_abs": packing.n_bins,
+            "lower_bound": bound,
+        }
         n = int((classes.rank == place).sum())
         rows.append(numbers | {"n_of_tier": n, "n_unplaceable": len(packing.unplaceable)})
     return rows
@@ -116,4 +136,6 @@ def answer(result: pa.Table) -> str:
 
 
 _OPTIONS = ("tasks", "instances", "size", "hours", "promises", "seed")
-EXPERIMENT = Experiment.declared(compute, order=431, options=_OPTIONS, defaults={"hours": 72}, sentence=answer)
+EXPERIMENT = Experiment.declared(
+    compute, order=431, options=_OPTIONS, defaults={"hours": 72}, sentence=answer
+)

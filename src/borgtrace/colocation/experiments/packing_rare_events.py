@@ -46,7 +46,10 @@ def _rows(name: str, grid: Grid, learning: Grid, target: float) -> list[Row]:
     found, curve = _averages(grid, ways), _gpa_curve(grid, target)
     # The curve is of packings without rebalancing, so a way is looked up there by its own without.
     plain = {row["estimator"]: row["q"] for row in found if not row["is_rebalanced"]}
-    rows = [{name: row[name] for name in RESULTS["packing_rare_events"].names if name in row} for row in found]
+    rows = [
+        {name: row[name] for name in RESULTS["packing_rare_events"].names if name in row}
+        for row in found
+    ]
     known = {"pool": name, "target": target}
     for row in rows:
         name = row["estimator"]

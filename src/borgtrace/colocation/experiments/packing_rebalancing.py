@@ -20,7 +20,12 @@ from borgtrace.recipe.charts import Chart, Plot, axis, box, titled
 def cells() -> list[Cell]:
     """Every estimator of the paper, rebalanced and not, with both packers."""
     packers = ("best-fit", "first-fit")
-    return [Cell(e, packer=p, is_rebalanced=r) for e in paper_estimators() for p in packers for r in (False, True)]
+    return [
+        Cell(e, packer=p, is_rebalanced=r)
+        for e in paper_estimators()
+        for p in packers
+        for r in (False, True)
+    ]
 
 
 def falls(result: pa.Table) -> list[dict[str, Any]]:
@@ -31,7 +36,10 @@ def falls(result: pa.Table) -> list[dict[str, Any]]:
         plain, after = (rows_where(pair, is_rebalanced=state)[0]["q"] for state in (False, True))
         # Where nothing overflowed, nothing can fall.
         if plain > 0:
-            falls.append(way | {"label": f"{way['estimator']} {way['parameter']:g}", "fall": 1 - after / plain})
+            falls.append(
+                way
+                | {"label": f"{way['estimator']} {way['parameter']:g}", "fall": 1 - after / plain}
+            )
     return falls
 
 
@@ -39,9 +47,16 @@ def plot(result: pa.Table) -> Chart:
     """Draw the distribution of the relative fall over the instances."""
     rows = [row for row in falls(result) if row["packer"] == "best-fit"]
     x = axis("fall", "relative fall of q by rebalancing", axis={"format": "%"})
-    chart = Plot(rows, x=x, y=axis("label", type="N"), color=axis("estimator", type="N", legend=None))
+    chart = Plot(
+        rows, x=x, y=axis("label", type="N"), color=axis("estimator", type="N", legend=None)
+    )
     drawn = chart.add(box()).draw(width=500, height=None)
-    return titled(drawn, "How much rebalancing lowers the overflow, Best Fit (Fig. 13)", scale_of(result), WHISKERS)
+    return titled(
+        drawn,
+        "How much rebalancing lowers the overflow, Best Fit (Fig. 13)",
+        scale_of(result),
+        WHISKERS,
+    )
 
 
 EXPERIMENT = grid_experiment(cells, plot, 360)

@@ -31,10 +31,16 @@ def compute(study: Study, options: Options) -> list[Row]:
     real = series(pool, span)
     rows: list[Row] = []
     for k in range(options.instances):
-        order = np.random.default_rng([options.seed, k]).permutation(len(span.tasks))[: options.size]
+        order = np.random.default_rng([options.seed, k]).permutation(len(span.tasks))[
+            : options.size
+        ]
         # From all windows of a task, not from the hours replayed alone, as the paper's estimators see it.
         drawn = pool.draw(span.tasks[order], options.realizations, options.seed)
-        judged = {"draws": drawn, "shuffled": shuffled(real[order], options.seed + k), "raw": real[order]}
+        judged = {
+            "draws": drawn,
+            "shuffled": shuffled(real[order], options.seed + k),
+            "raw": real[order],
+        }
         common = {"instance": k, "n_tasks": len(drawn), "hours": span.slots / 12}
         rows += [row | common for row in _rows(judged)]
     return rows

@@ -42,10 +42,18 @@ def _rows(sums: SampleSums) -> list[Row]:
         if known.size:
             # Rounded, so that claims and readers find 99.9 and not a neighbor of it.
             percentile = round(100 * float(level), 6)
-            common = {"size": sums.size, "percentile": percentile, "n_samples": known.size, **spread(known)}
+            common = {
+                "size": sums.size,
+                "percentile": percentile,
+                "n_samples": known.size,
+                **spread(known),
+            }
             density, edges = np.histogram(known, CELLS, density=True)
             cells = zip(edges[:-1].tolist(), edges[1:].tolist(), density.tolist(), strict=True)
-            rows += [common | {"cell": n, "low": a, "high": b, "density": d} for n, (a, b, d) in enumerate(cells)]
+            rows += [
+                common | {"cell": n, "low": a, "high": b, "density": d}
+                for n, (a, b, d) in enumerate(cells)
+            ]
     return rows
 
 

@@ -35,7 +35,9 @@ def differences(pool: Pool, seed: int = 0) -> Numbers:
     means = np.empty((len(pool), len(sizes)))
     # With unequal windows a mean without replacement would not be that of the weighted distribution.
     if pool.is_weighted or pool.quantiles is not None:
-        for tasks in np.array_split(np.arange(len(pool)), 1 + len(pool) // 5_000):  # 40 MB of running sums at a time
+        for tasks in np.array_split(
+            np.arange(len(pool)), 1 + len(pool) // 5_000
+        ):  # 40 MB of running sums at a time
             running = np.cumsum(pool.draw(tasks, SIZES[-1], seed), axis=1, dtype=np.float64)
             means[tasks] = running[:, sizes - 1] / sizes
         means[pool.n_windows[:, None] < sizes] = np.nan

@@ -22,8 +22,12 @@ def compute(study: Study, options: Options) -> pa.Table:
     """Return the histogram of one sample per size."""
     pool = study.pool(options)
     sizes = [size for size in SIZES if size <= len(pool)]
-    NotApplicable.unless(sizes, f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}")
-    return pa.concat_tables(_example(pool, size, options.realizations, options.seed) for size in sizes)
+    NotApplicable.unless(
+        sizes, f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}"
+    )
+    return pa.concat_tables(
+        _example(pool, size, options.realizations, options.seed) for size in sizes
+    )
 
 
 def _example(pool: Pool, size: int, realizations: int, seed: int) -> pa.Table:
@@ -36,7 +40,9 @@ def _example(pool: Pool, size: int, realizations: int, seed: int) -> pa.Table:
     density, edges = np.histogram(total.astype(np.float64), CELLS, density=True)
     middle = (edges[1:] + edges[:-1]) / 2
     # The sum of constant tasks is a point: finite where it lies, 0 elsewhere, and no division by 0.
-    exponent = -0.5 * ((middle - mean) / std) ** 2 if std else np.where(middle == mean, 0.0, -np.inf)
+    exponent = (
+        -0.5 * ((middle - mean) / std) ** 2 if std else np.where(middle == mean, 0.0, -np.inf)
+    )
     return pa.table(
         {
             "size": np.full(CELLS, size),
@@ -49,4 +55,6 @@ def _example(pool: Pool, size: int, realizations: int, seed: int) -> pa.Table:
     )
 
 
-EXPERIMENT = Experiment.declared(compute, order=206, options=("tasks", "realizations", "seed", "instantaneous"))
+EXPERIMENT = Experiment.declared(
+    compute, order=206, options=("tasks", "realizations", "seed", "instantaneous")
+)

@@ -42,10 +42,21 @@ def _row(sums: SampleSums, realizations: int) -> Row:
 
 def plot(result: pa.Table) -> Chart:
     """Draw the rejection rate over N, measured and published."""
-    labels = {"rejected": "measured (0.752)", "rejected_1974": "measured (0.787)", "published": "published"}
+    labels = {
+        "rejected": "measured (0.752)",
+        "rejected_1974": "measured (0.787)",
+        "published": "published",
+    }
     said = {claim.id: claim.published.published for claim in EXPERIMENT.claims}
-    rows = melted(added(result, published=lambda row: said.get(f"S1-table1-{row['size']}-0.752")), labels, "rate")
-    x, y = log_axis("size", "tasks per sample", least=None), axis("rate", "rejected at 5 %", axis={"format": "%"})
+    rows = melted(
+        added(result, published=lambda row: said.get(f"S1-table1-{row['size']}-0.752")),
+        labels,
+        "rate",
+    )
+    x, y = (
+        log_axis("size", "tasks per sample", least=None),
+        axis("rate", "rejected at 5 %", axis={"format": "%"}),
+    )
     chart = Plot(rows, x=x, y=y, color=axis("series", None)).add(line(point=True))
     sizes = [f"{max(result[name].to_pylist()):,}" for name in ("n_samples", "n_realizations")]
     paper = f"the paper: {PAPER_SCALE['samples']:,} of {REALIZATIONS:,}"

@@ -58,7 +58,8 @@ def pairs_of(jobs: Index, seed: int) -> dict[str, Index]:
     bounds = np.flatnonzero(np.diff(jobs[order], prepend=-1, append=-1))
     # At most 300 tasks of a job: thousands would have millions of pairs, of which 20,000 are kept.
     within = [
-        np.column_stack(np.triu_indices(min(int(b - a), 300), 1))[:PAIRS] + a for a, b in pairwise(bounds.tolist())
+        np.column_stack(np.triu_indices(min(int(b - a), 300), 1))[:PAIRS] + a
+        for a, b in pairwise(bounds.tolist())
     ]
     inside = np.concatenate(within) if within else np.empty((0, 2), np.int64)
     inside = order[inside[rng.permutation(len(inside))[:PAIRS]]]
@@ -68,7 +69,12 @@ def pairs_of(jobs: Index, seed: int) -> dict[str, Index]:
 
 def _rows(scope: str, found: Numbers, n_tasks: int, slots: int) -> list[Row]:
     counts, _ = np.histogram(found, EDGES)
-    common = {"mean": float(found.mean()), "n_pairs": len(found), "n_tasks": n_tasks, "hours": slots / 12}
+    common = {
+        "mean": float(found.mean()),
+        "n_pairs": len(found),
+        "n_tasks": n_tasks,
+        "hours": slots / 12,
+    }
     return [
         {"scope": scope, "low": float(low), "share": count / len(found), **common}
         for low, count in zip(EDGES[:-1], counts, strict=True)

@@ -34,7 +34,11 @@ def changes(values: Values) -> dict[str, Flags]:
     values
         float32 (n, slots): usage of n tasks in the same slots, whole hours of them.
     """
-    hourly = values.reshape(len(values), values.shape[1] // _HOUR, _HOUR).mean(axis=2, dtype=np.float64).T
+    hourly = (
+        values.reshape(len(values), values.shape[1] // _HOUR, _HOUR)
+        .mean(axis=2, dtype=np.float64)
+        .T
+    )
     hours, tasks = len(hourly), np.arange(len(values))
     time = np.arange(hours)[:, None]
     angle = 2 * np.pi / 24 * time * (1, 2)
@@ -57,7 +61,10 @@ def changes(values: Values) -> dict[str, Flags]:
     alone, residual = hourly - slope * shapes[:, best], rest - slope * columns[:, best]
     found = {"level shift": moved & (best > 0), "trend": moved & (best == 0)}
     if day.shape[1]:
-        found["daily"] = _f_test(_without(mean, alone), residual, day.shape[1], base.shape[1] + moved) < SIGNIFICANCE
+        found["daily"] = (
+            _f_test(_without(mean, alone), residual, day.shape[1], base.shape[1] + moved)
+            < SIGNIFICANCE
+        )
     return found | {"bursty": _bursty(values)}
 
 
@@ -78,7 +85,9 @@ def _f_test(before: Numbers, after: Numbers, k: int, n_columns: Index | int) -> 
         How many.
     """
     power = (after**2).sum(axis=0)
-    lag = np.divide((after[1:] * after[:-1]).sum(axis=0), power, out=np.zeros_like(power), where=power > 0)
+    lag = np.divide(
+        (after[1:] * after[:-1]).sum(axis=0), power, out=np.zeros_like(power), where=power > 0
+    )
     # So many independent observations tell as much as these do (lag 1 taken as that of an AR(1) process).
     freedom = np.maximum(len(after) * (1 - lag.clip(0)) / (1 + lag.clip(0)) - n_columns, 1)
     gain = (before**2).sum(axis=0) - power
@@ -106,4 +115,6 @@ def compute(study: Study, options: Options) -> list[Row]:
     return [{"kind": kind, "share": float(of.mean())} | common for kind, of in found.items()]
 
 
-EXPERIMENT = Experiment.declared(compute, order=204, options=("tasks", "size", "hours", "seed"), defaults={"hours": 72})
+EXPERIMENT = Experiment.declared(
+    compute, order=204, options=("tasks", "size", "hours", "seed"), defaults={"hours": 72}
+)

@@ -58,7 +58,8 @@ def compute(study: Study, options: Options) -> pa.Table:
     shapes = histograms(study.pool(options))
     distinct = len(np.unique(shapes, axis=0))
     NotApplicable.unless(
-        distinct >= CLUSTERS, f"{CLUSTERS} clusters need as many different tasks, the pool has {distinct}"
+        distinct >= CLUSTERS,
+        f"{CLUSTERS} clusters need as many different tasks, the pool has {distinct}",
     )
     with threadpool_limits(1):  # sums of several threads would differ in the last digit
         fitted = KMeans(CLUSTERS, n_init=STARTS, random_state=options.seed % 2**32).fit(shapes)

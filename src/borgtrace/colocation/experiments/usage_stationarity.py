@@ -49,7 +49,9 @@ def compute(study: Study, options: Options) -> list[Row]:
             rejected, tested = rejections(pool, spacing, length, options.seed)
             if tested:
                 share = rejected / tested
-                rows.append({"spacing": spacing, "length": length, "n_tasks": tested, "rejected": share})
+                rows.append(
+                    {"spacing": spacing, "length": length, "n_tasks": tested, "rejected": share}
+                )
     NotApplicable.unless(rows, f"no task has two windows of {SPACINGS[0]} samples")
     return rows
 

@@ -12,7 +12,12 @@ class Format(Protocol):
     """What a module of this package offers."""
 
     def write(
-        self, path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False
+        self,
+        path: Path,
+        names: FeatureNames,
+        parts: Iterable[TraceArrays],
+        *,
+        is_compressed: bool = False,
     ) -> int:
         """Write one file; return the number of traces."""
 

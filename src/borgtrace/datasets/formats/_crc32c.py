@@ -14,14 +14,24 @@ from borgtrace.kernels.words import load_word
 _ONES = np.uint32(0xFFFFFFFF)
 _MASK_DELTA = np.uint32(0xA282EAD8)
 _LOW = np.uint32(0xFF)
-_S8, _S15, _S16, _S17, _S24 = np.uint32(8), np.uint32(15), np.uint32(16), np.uint32(17), np.uint32(24)
+_S8, _S15, _S16, _S17, _S24 = (
+    np.uint32(8),
+    np.uint32(15),
+    np.uint32(16),
+    np.uint32(17),
+    np.uint32(24),
+)
 
 Buffer = NDArray[np.uint8]
 
 
 # Table k is the sum of a byte followed by k zero bytes, begun at 0: a library's sum without its inversions.
 _TABLES = ~np.array(
-    [[google_crc32c.extend(0xFFFFFFFF, bytes((byte, *k * (0,)))) for byte in range(256)] for k in range(8)], np.uint32
+    [
+        [google_crc32c.extend(0xFFFFFFFF, bytes((byte, *k * (0,)))) for byte in range(256)]
+        for k in range(8)
+    ],
+    np.uint32,
 )
 
 

@@ -40,7 +40,9 @@ def _end(buffer: Buffer, at: int, is_verified: bool) -> int:
     # A damaged length may be anything: it must not lead outside the buffer, also where check sums are not asked.
     if size < 0 or size > buffer.size - at - FRAME:
         return -1
-    if is_verified and not (_agrees(buffer, at, at + 8) and _agrees(buffer, at + _HEAD, at + _HEAD + size)):
+    if is_verified and not (
+        _agrees(buffer, at, at + 8) and _agrees(buffer, at + _HEAD, at + _HEAD + size)
+    ):
         return -1
     return at + _HEAD + size
 
@@ -71,7 +73,9 @@ def _is_name(buffer: Buffer, at: int, size: int, names: Buffer, first: int, last
 
 
 @compiled(makes_arrays=False)
-def _name_of(buffer: Buffer, at: int, size: int, names: Buffer, name_ends: Index, guess: int) -> int:
+def _name_of(
+    buffer: Buffer, at: int, size: int, names: Buffer, name_ends: Index, guess: int
+) -> int:
     """Which of the names ``buffer[at : at + size]`` is, −1 for none; `guess` is tried first."""
     count = name_ends.size - 1
     for turn in range(count):
@@ -151,14 +155,28 @@ def _short_varint(word: np.uint64, size: int) -> int:
     """Decode the varint in the first `size` bytes of a word, 1 to 8: seven bits of each, without a branch."""
     # Clears what lies beyond the varint, then closes the gaps of one bit, of two, of four.
     bits = word << np.uint64(64 - 8 * size) >> np.uint64(64 - 8 * size)
-    bits = (bits & np.uint64(0x007F007F007F007F)) | (bits & np.uint64(0x7F007F007F007F00)) >> np.uint64(1)
-    bits = (bits & np.uint64(0x00003FFF00003FFF)) | (bits & np.uint64(0x3FFF00003FFF0000)) >> np.uint64(2)
-    return int(np.int64((bits & np.uint64(0x0FFFFFFF)) | (bits & np.uint64(0x0FFFFFFF00000000)) >> np.uint64(4)))
+    bits = (bits & np.uint64(0x007F007F007F007F)) | (
+        bits & np.uint64(0x7F007F007F007F00)
+    ) >> np.uint64(1)
+    bits = (bits & np.uint64(0x00003FFF00003FFF)) | (
+        bits & np.uint64(0x3FFF00003FFF0000)
+    ) >> np.uint64(2)
+    return int(
+        np.int64(
+            (bits & np.uint64(0x0FFFFFFF)) | (bits & np.uint64(0x0FFFFFFF00000000)) >> np.uint64(4)
+        )
+    )
 
 
 @compiled(inline=True)
 def _read_usual_integers(
-    buffer: Buffer, at: int, end: int, names: Buffer, name_ends: Index, row: np.uint64, integers: Index
+    buffer: Buffer,
+    at: int,
+    end: int,
+    names: Buffer,
+    name_ends: Index,
+    row: np.uint64,
+    integers: Index,
 ) -> int:
     """Read the whole numbers of a record, one after the other in the order of `names`.
 

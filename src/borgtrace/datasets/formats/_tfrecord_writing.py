@@ -81,7 +81,9 @@ def _entry_size(name: int, payload: int) -> int:
 
 
 @compiled()
-def _write_entry(out: Buffer, at: int, names: Buffer, first: int, last: int, kind: int, payload: int) -> int:
+def _write_entry(
+    out: Buffer, at: int, names: Buffer, first: int, last: int, kind: int, payload: int
+) -> int:
     """Write all of a feature-map entry but the packed list itself; return where that starts."""
     name = last - first
     packed = _nested(payload)
@@ -96,7 +98,13 @@ def _write_entry(out: Buffer, at: int, names: Buffer, first: int, last: int, kin
 
 @compiled()
 def measure(
-    lengths: Index, name_ends: Index, integers: Index, head_ends: Index, codes: Index, word_ends: Index, sizes: Index
+    lengths: Index,
+    name_ends: Index,
+    integers: Index,
+    head_ends: Index,
+    codes: Index,
+    word_ends: Index,
+    sizes: Index,
 ) -> int:
     """Fill `sizes` with the bytes of each record's features; return the bytes of all framed records.
 

@@ -66,7 +66,9 @@ class TraceArrays:
 
     def columns(self, names: FeatureNames) -> dict[str, NDArray[Any]]:
         """Return what a trace has once and is a number, each by its name, shape (n,)."""
-        return dict(zip((*IDENTITY, *names.numbers), (*self.identity.T, *self.numbers.T), strict=True))
+        return dict(
+            zip((*IDENTITY, *names.numbers), (*self.identity.T, *self.numbers.T), strict=True)
+        )
 
     def take(self, index: Index) -> TraceArrays:
         """Return some of the traces, in the order given."""
@@ -75,7 +77,9 @@ class TraceArrays:
         # The rows of all chosen traces at once: a loop over traces would take a slice of each.
         points = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], lengths)
         values, mask = self.values[points], self.mask[points]
-        return TraceArrays(offsets, values, mask, self.identity[index], self.numbers[index], self.codes[index])
+        return TraceArrays(
+            offsets, values, mask, self.identity[index], self.numbers[index], self.codes[index]
+        )
 
     def copy(self) -> TraceArrays:
         """Return the same with memory of its own."""
@@ -114,7 +118,9 @@ def buffered(part: TraceArrays) -> BufferedTraces:
     width = part.values.shape[1]
     buffer = part.values.reshape(-1).view(np.uint8)
     position = 4 * width * part.offsets[:-1]
-    return BufferedTraces(buffer, position, np.diff(part.offsets), part.identity, part.numbers, part.codes)
+    return BufferedTraces(
+        buffer, position, np.diff(part.offsets), part.identity, part.numbers, part.codes
+    )
 
 
 def concatenated(parts: Sequence[TraceArrays], names: FeatureNames) -> TraceArrays:
@@ -127,7 +133,10 @@ def concatenated(parts: Sequence[TraceArrays], names: FeatureNames) -> TraceArra
     shifts = np.cumsum([0, *(int(part.offsets[-1]) for part in parts)])
     offsets = [part.offsets[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
     # All fields but the offsets stand one after the other as they are.
-    others = (np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(TraceArrays)[1:])
+    others = (
+        np.concatenate([getattr(part, item.name) for part in parts])
+        for item in fields(TraceArrays)[1:]
+    )
     return TraceArrays(np.concatenate([*offsets, shifts[-1:]]), *others)
 
 
@@ -138,7 +147,9 @@ def side_by_side(columns: Sequence[NDArray[Any]], dtype: DTypeLike, rows: int = 
     return np.stack(columns, axis=1, dtype=dtype) if columns else np.empty((rows, 0), dtype)
 
 
-def had_once(columns: Mapping[str, NDArray[Any]], names: FeatureNames, rows: int) -> tuple[Index, Values, Index]:
+def had_once(
+    columns: Mapping[str, NDArray[Any]], names: FeatureNames, rows: int
+) -> tuple[Index, Values, Index]:
     """Return what each of `rows` traces has once, from columns by name: identity, static numbers, codes of words."""
     identity = side_by_side([columns[name] for name in IDENTITY], np.int64)
     numbers = side_by_side([columns[name] for name in names.numbers], np.float32, rows)
@@ -150,4 +161,6 @@ def empty(names: FeatureNames) -> TraceArrays:
     values = np.empty((0, len(names.series)), np.float32)
     # Of a type that each of the others can hold.
     columns = dict.fromkeys((*IDENTITY, *names.numbers, *names.words), np.empty(0, np.int8))
-    return TraceArrays(np.zeros(1, np.int64), values, values.astype(np.uint8), *had_once(columns, names, 0))
+    return TraceArrays(
+        np.zeros(1, np.int64), values, values.astype(np.uint8), *had_once(columns, names, 0)
+    )

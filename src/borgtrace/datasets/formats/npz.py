@@ -28,9 +28,13 @@ _PADDING_ID = 0xB0B0
 Array = NDArray[Any]
 
 
-def write(path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False) -> int:
+def write(
+    path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False
+) -> int:
     """Write one file; return the number of traces.  A compressed file cannot be mapped."""
-    part = concatenated([part.copy() for part in parts], names)  # each part is overwritten by the next
+    part = concatenated(
+        [part.copy() for part in parts], names
+    )  # each part is overwritten by the next
     method = zipfile.ZIP_DEFLATED if is_compressed else zipfile.ZIP_STORED
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, array in _members(part, names).items():
@@ -46,13 +50,21 @@ def write(path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_c
 def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceArrays:
     """Map one file; zip's check sums are looked at when a file is compressed, and cannot be when mapped."""
     with zipfile.ZipFile(path) as archive:
-        arrays = {info.filename.removesuffix(".npy"): _mapped(path, archive, info) for info in archive.infolist()}
+        arrays = {
+            info.filename.removesuffix(".npy"): _mapped(path, archive, info)
+            for info in archive.infolist()
+        }
     once = had_once(arrays, names, len(arrays[OFFSETS]) - 1)
     return TraceArrays(arrays[OFFSETS], arrays[SERIES], arrays[MASK], *once)
 
 
 def _members(part: TraceArrays, names: FeatureNames) -> dict[str, Array]:
-    members: dict[str, Array] = {SERIES: part.values, MASK: part.mask, OFFSETS: part.offsets, **part.columns(names)}
+    members: dict[str, Array] = {
+        SERIES: part.values,
+        MASK: part.mask,
+        OFFSETS: part.offsets,
+        **part.columns(names),
+    }
     for (name, words), codes in zip(names.words.items(), part.codes.T, strict=True):
         members |= {name: codes, f"{name}_words": np.array(words, np.str_)}
     return members
@@ -73,7 +85,11 @@ def _mapped(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Arra
         shape, _, dtype = npy.read_array_header_1_0(member)
         header = member.tell()
     # An empty array cannot be mapped, and objects must not: their bytes would be taken for addresses.
-    if info.compress_type != zipfile.ZIP_STORED or dtype.hasobject or not np.prod(shape, dtype=np.int64):
+    if (
+        info.compress_type != zipfile.ZIP_STORED
+        or dtype.hasobject
+        or not np.prod(shape, dtype=np.int64)
+    ):
         with archive.open(info) as member:
             return npy.read_array(member, allow_pickle=False)
     return np.asarray(np.memmap(path, dtype, "r", _data_start(path, info) + header, shape))

@@ -10,7 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from borgtrace.datasets.formats.arrays import IDENTITY, FeatureNames, TraceArrays, had_once, side_by_side
+from borgtrace.datasets.formats.arrays import (
+    IDENTITY,
+    FeatureNames,
+    TraceArrays,
+    had_once,
+    side_by_side,
+)
 from borgtrace.errors import StoreError, first_line
 from borgtrace.kernels.arrays import Index
 
@@ -26,7 +32,9 @@ def schema(names: FeatureNames) -> pa.Schema:
     return pa.schema(fields)
 
 
-def write(path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False) -> int:
+def write(
+    path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False
+) -> int:
     """Write one file; return the number of rows.  `is_compressed` chooses zstd; pages are plain without."""
     count = 0
     compression = "zstd" if is_compressed else "none"
@@ -38,7 +46,9 @@ def write(path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_c
         use_dictionary=list(names.words),
         write_statistics=list(IDENTITY),
         write_page_checksum=True,  # a tenth of the time of writing
-        column_encoding=dict.fromkeys(series, "PLAIN"),  # scaled values hardly repeat: a dictionary only costs
+        column_encoding=dict.fromkeys(
+            series, "PLAIN"
+        ),  # scaled values hardly repeat: a dictionary only costs
     ) as writer:
         for part in parts:
             writer.write_table(_table(part, names))
@@ -55,23 +65,31 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
         The file is damaged.
     """
     try:
-        table = pq.read_table(path, page_checksum_verification=is_verified, memory_map=True).combine_chunks()
+        table = pq.read_table(
+            path, page_checksum_verification=is_verified, memory_map=True
+        ).combine_chunks()
     except (OSError, pa.ArrowException) as error:
-        raise StoreError(str(path), "damaged", got=first_line(error), way_out="build the dataset again") from error
+        raise StoreError(
+            str(path), "damaged", got=first_line(error), way_out="build the dataset again"
+        ) from error
     lists = [table.column(name).combine_chunks() for name in names.series]
     offsets = lists[0].offsets.to_numpy().astype(np.int64)
     series = [column.values.to_numpy(zero_copy_only=False) for column in lists]
     values = side_by_side(series, np.float32)
     # Nulls of a list come back as NaN, and a NaN was never written as a value.
     mask = (~np.isnan(values)).view(np.uint8)
-    columns = {name: table.column(name).to_numpy() for name in (*IDENTITY, *names.numbers)} | _codes(table, names)
+    columns = {
+        name: table.column(name).to_numpy() for name in (*IDENTITY, *names.numbers)
+    } | _codes(table, names)
     return TraceArrays(offsets, values, mask, *had_once(columns, names, table.num_rows))
 
 
 def _table(part: TraceArrays, names: FeatureNames) -> pa.Table:
     offsets = pa.array(part.offsets, pa.int32())
     # NaN, which numbers have where they are unknown, becomes NULL.
-    columns = {name: pa.array(column, from_pandas=True) for name, column in part.columns(names).items()}
+    columns = {
+        name: pa.array(column, from_pandas=True) for name, column in part.columns(names).items()
+    }
     for name, values, mask in zip(names.series, part.values.T, part.mask.T, strict=True):
         columns[name] = pa.ListArray.from_arrays(offsets, pa.array(values, mask=mask == 0))
     for (name, words), codes in zip(names.words.items(), part.codes.T, strict=True):
@@ -84,5 +102,7 @@ def _codes(table: pa.Table, names: FeatureNames) -> dict[str, Index]:
     for name, words in names.words.items():
         number = {word: code for code, word in enumerate(words)}
         # By the order of `meta.json`, not of the file's dictionary, which holds only the words of this file.
-        codes[name] = np.array([number.get(word, -1) for word in table.column(name).to_pylist()], np.int64)
+        codes[name] = np.array(
+            [number.get(word, -1) for word in table.column(name).to_pylist()], np.int64
+        )
     return codes

@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 from borgtrace.datasets._buffers import reused_array
 from borgtrace.datasets.formats import _tfrecord_reading as reading
 from borgtrace.datasets.formats import _tfrecord_writing as records
-from borgtrace.datasets.formats.arrays import IDENTITY, BufferedTraces, FeatureNames, TraceArrays, side_by_side
+from borgtrace.datasets.formats.arrays import (
+    IDENTITY,
+    BufferedTraces,
+    FeatureNames,
+    TraceArrays,
+    side_by_side,
+)
 from borgtrace.errors import StoreError
 from borgtrace.kernels.arrays import Index
 
@@ -30,7 +36,9 @@ _GZIP = 16 + zlib.MAX_WBITS
 Buffer = NDArray[np.uint8]
 
 
-def write(path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False) -> int:
+def write(
+    path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False
+) -> int:
     """Write one file; return the number of records."""
     count = 0
     entries = _Entries(names)
@@ -59,7 +67,9 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
     offsets = np.append(0, np.cumsum(found.lengths))
     # Copied out of the file, where floats lie at any byte.
     values = np.empty((int(offsets[-1]), width), np.float32)
-    reading.copy_lists(found.buffer, found.position, 4 * width * offsets, values.reshape(-1).view(np.uint8))
+    reading.copy_lists(
+        found.buffer, found.position, 4 * width * offsets, values.reshape(-1).view(np.uint8)
+    )
     mask = (~np.isnan(values)).view(np.uint8)
     # The whole numbers lie in memory that the next file will overwrite; the others are new arrays.
     return TraceArrays(offsets, values, mask, found.identity.copy(), found.numbers, found.codes)
@@ -81,7 +91,9 @@ def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) 
     position, size = (_table(name, len(wanted), room) for name in ("position", "size"))
     identity = _table("identity", room, len(IDENTITY))
     names_and_ends = _packed_names(wanted)
-    count = reading.read_records(buffer, is_verified, *names_and_ends, usual, position, size, identity)
+    count = reading.read_records(
+        buffer, is_verified, *names_and_ends, usual, position, size, identity
+    )
     if count < 0:
         got, way_out = f"a bad one at {-1 - count}", "build the dataset again"
         raise StoreError(str(path), "damaged", expected="a whole record", got=got, way_out=way_out)
@@ -107,10 +119,16 @@ class _Entries:
     def __init__(self, names: FeatureNames) -> None:
         self.names = _packed([SERIES.encode(), MASK.encode()])
         # Ten for each whole number, because the sizes before it depend on how many bytes it takes.
-        heads = [_head(name, _INT64_LIST, size) for name in IDENTITY for size in range(1, records.VARINT + 1)]
+        heads = [
+            _head(name, _INT64_LIST, size)
+            for name in IDENTITY
+            for size in range(1, records.VARINT + 1)
+        ]
         heads += [_head(name, _FLOAT_LIST, 4) for name in names.numbers]
         self.heads = _packed(heads)
-        words = [_word_entry(name, word) for name, all_words in names.words.items() for word in all_words]
+        words = [
+            _word_entry(name, word) for name, all_words in names.words.items() for word in all_words
+        ]
         self.words = _packed(words)
         firsts = np.cumsum([0, *map(len, names.words.values())])[: len(names.words)]
         self.first_word = firsts.astype(np.int64)
@@ -122,11 +140,15 @@ class _Entries:
         codes = np.where(part.codes < 0, -1, part.codes + self.first_word)
         sizes, lengths = np.empty(len(part), np.int64), np.diff(offsets)
         name_ends, head_ends, word_ends = self.names[1], self.heads[1], self.words[1]
-        total = records.measure(lengths, name_ends, part.identity, head_ends, codes, word_ends, sizes)
+        total = records.measure(
+            lengths, name_ends, part.identity, head_ends, codes, word_ends, sizes
+        )
         out = reused_array("records", total, np.uint8)
         series, floats = part.values.reshape(-1).view(np.uint8), part.numbers.view(np.uint8)
         points = (series, part.mask.reshape(-1), offsets)
-        records.encode(*points, *self.names, part.identity, floats, *self.heads, codes, *self.words, sizes, out)
+        records.encode(
+            *points, *self.names, part.identity, floats, *self.heads, codes, *self.words, sizes, out
+        )
         return out
 
 
@@ -173,12 +195,17 @@ def _numbers(buffer: Buffer, position: Index) -> NDArray[np.float32]:
     numbers = np.empty(position.T.shape, np.float32)
     if numbers.size:
         places = 4 * np.arange(position.size + 1)
-        reading.copy_lists(buffer, position.T.reshape(-1), places, numbers.reshape(-1).view(np.uint8))
+        reading.copy_lists(
+            buffer, position.T.reshape(-1), places, numbers.reshape(-1).view(np.uint8)
+        )
     return numbers
 
 
 def _codes(buffer: Buffer, position: Index, size: Index, names: FeatureNames) -> Index:
-    codes = [_codes_of(buffer, position[k], size[k], words) for k, words in enumerate(names.words.values())]
+    codes = [
+        _codes_of(buffer, position[k], size[k], words)
+        for k, words in enumerate(names.words.values())
+    ]
     return side_by_side(codes, np.int64, position.shape[1])
 
 
@@ -187,7 +214,9 @@ def _codes_of(buffer: Buffer, position: Index, size: Index, words: tuple[str, ..
     offsets = np.append(0, np.cumsum(np.maximum(size, 0)))
     text = np.empty(int(offsets[-1]), np.uint8)
     reading.copy_lists(buffer, np.where(size < 0, 0, position), offsets, text)
-    found = pa.Array.from_buffers(pa.large_binary(), len(position), [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+    found = pa.Array.from_buffers(
+        pa.large_binary(), len(position), [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+    )
     # Binary, not text: bytes of a damaged file need not be UTF-8.
     known = pa.array([word.encode() for word in words], pa.large_binary())
     codes = pc.index_in(found, known).fill_null(-1).to_numpy(zero_copy_only=False)

@@ -33,14 +33,22 @@ LAYOUTS: dict[str, tuple[str, ...]] = {
     "opendc": ("tasks.parquet", "fragments.parquet"),
     "swf": ("jobs.swf",),
     "cloudsim": ("machine_events.csv.gz", "task_events.csv.gz", "task_usage.csv.gz"),
-    "omega": ("init_cluster_state.log", "interarrival_cmb.log", "csizes_cmb.log", "runtimes_cmb.log"),
+    "omega": (
+        "init_cluster_state.log",
+        "interarrival_cmb.log",
+        "csizes_cmb.log",
+        "runtimes_cmb.log",
+    ),
     "raw": (),
 }
 """Layouts and their files; what raw files there are depends on the store."""
 
 
 def export_files(
-    store: Store, out: Path | str, layout: str, capacity: tuple[float | None, float | None] = (None, None)
+    store: Store,
+    out: Path | str,
+    layout: str,
+    capacity: tuple[float | None, float | None] = (None, None),
 ) -> ExportResult:
     """Write the files of a layout.
 
@@ -64,7 +72,9 @@ def export_files(
     """
     out = place(out)
     check_free(out)
-    queries, head = (raw_queries(store), "") if layout == "raw" else _simulated(store, layout, capacity)
+    queries, head = (
+        (raw_queries(store), "") if layout == "raw" else _simulated(store, layout, capacity)
+    )
     rows = []
     with new_folder(out) as folder:
         for named, query in queries:
@@ -85,19 +95,32 @@ def _simulated(
     cores, size = capacity[0] or basis.get("cores"), capacity[1] or basis.get("bytes")
     if layout != "cloudsim" and not (cores and (size or layout == "swf")):
         way_out = "add --capacity 64cores,256GiB, with the size of yours"
-        raise UsageError("--capacity", "nothing says how much the largest machine has", way_out=way_out)
+        raise UsageError(
+            "--capacity", "nothing says how much the largest machine has", way_out=way_out
+        )
     start = int(dialect.wall_clock(TRACE_START, store.manifest.cell).timestamp())
-    parts: dict[str, Any] = {"cores": cores, "bytes": size, "clock": CLOCK, "zero": TRACE_START, "origin": 1000 * start}
+    parts: dict[str, Any] = {
+        "cores": cores,
+        "bytes": size,
+        "clock": CLOCK,
+        "zero": TRACE_START,
+        "origin": 1000 * start,
+    }
     parts["terminal"] = literals(TERMINAL_EVENTS)
     # Where a trace has no tiers nothing is production.
-    parts["production"] = next((low for name, low, _ in dialect.tiers if name == "production"), 2**31)
+    parts["production"] = next(
+        (low for name, low, _ in dialect.tiers if name == "production"), 2**31
+    )
     parts["cell"] = literals(((store.manifest.cell or dialect.trace).replace(" ", "-"),))
     # Where files do not tell which of two came first, what was there goes before what comes.
     ranks = literals((*TERMINAL_EVENTS, "REMOVE", "SUBMIT", "SCHEDULE", "ADD"))
     parts["tie"] = "0" if dialect.tie_order == "file" else f"list_position([{ranks}], type)"
     parts |= {name: delimited(GOOGLE_2011, raw, _PLAIN) for name, raw in GOOGLE_2011.tables.items()}
     parts["lives"] = _SQL.get(f"{layout}_lives", "").format(**parts)
-    queries = [(name.format, _SQL[f"{layout}_{name.split('.')[0]}"].format(**parts)) for name in LAYOUTS[layout]]
+    queries = [
+        (name.format, _SQL[f"{layout}_{name.split('.')[0]}"].format(**parts))
+        for name in LAYOUTS[layout]
+    ]
     if layout != "swf":
         return queries, ""
     machines = "(SELECT max(cpu_capacity) AS cpu FROM machine_events GROUP BY machine_id)"
@@ -138,5 +161,11 @@ def _write(path: Path, batches: Iterable[pa.RecordBatch], head: str) -> int:
 
 def _schema(file: str) -> pa.Schema:
     instant = pa.timestamp("ms", "UTC")
-    listed = [(row["name"], row["type"], row["is_required"] == "no") for row in _FIELDS if row["file"] == file]
-    return pa.schema([pa.field(name, instant if kind == "instant" else kind, may) for name, kind, may in listed])
+    listed = [
+        (row["name"], row["type"], row["is_required"] == "no")
+        for row in _FIELDS
+        if row["file"] == file
+    ]
+    return pa.schema(
+        [pa.field(name, instant if kind == "instant" else kind, may) for name, kind, may in listed]
+    )

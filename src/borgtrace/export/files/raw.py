@@ -30,16 +30,27 @@ def raw_queries(store: Store) -> list[tuple[Place, str]]:
     dialect, cell = store.manifest.dialect, store.manifest.cell
     published = dialect.publication
     if not published:
-        what, way_out = "raw files are those of Google's traces", "--layout jobs writes files of any store"
+        what, way_out = (
+            "raw files are those of Google's traces",
+            "--layout jobs writes files of any store",
+        )
         expected, got = "a store of 2011 or 2019", dialect.title
         raise UsageError("--layout raw", what, expected=expected, got=got, way_out=way_out)
     folder = f"{published.bucket.format(cell=cell)}/" if cell else ""
     found: list[tuple[Place, str]] = []
     for name, raw in dialect.tables.items():
-        row = delimited(dialect, raw) if raw.is_positional else f"{_record(dialect, raw)} || chr(10) AS line"
+        row = (
+            delimited(dialect, raw)
+            if raw.is_positional
+            else f"{_record(dialect, raw)} || chr(10) AS line"
+        )
         # One query for all parts: what filters by part reads the whole table, which is in another order.
-        query = f"SELECT source_part AS part, {row} FROM {raw.table} ORDER BY source_part, source_row"
-        place = partial((folder + published.path).format, table=name, parts=raw.parts, format=dialect.formats[0])
+        query = (
+            f"SELECT source_part AS part, {row} FROM {raw.table} ORDER BY source_part, source_row"
+        )
+        place = partial(
+            (folder + published.path).format, table=name, parts=raw.parts, format=dialect.formats[0]
+        )
         found.append((place, query))
     return found
 
@@ -56,7 +67,9 @@ def delimited(dialect: Dialect, raw: RawTable, amount: str = "{}") -> str:
     """
     casts = {"bool": "CAST({} AS INTEGER)", "float32": amount}
     kinds = {column.name: casts.get(column.type, "{}") for column in TABLES[raw.table].columns}
-    values = [kinds[field.column].format(_value(dialect, raw, field.column)) for field in raw.fields]
+    values = [
+        kinds[field.column].format(_value(dialect, raw, field.column)) for field in raw.fields
+    ]
     texts = ", ".join(f"coalesce(CAST({value} AS VARCHAR), '')" for value in values)
     return f"concat_ws(',', {texts}) || chr(10) AS line"
 
@@ -65,7 +78,11 @@ def _value(dialect: Dialect, raw: RawTable, column: str) -> str:
     if enum := TABLES[raw.table].column(column).enum:
         cases = " ".join(f"WHEN '{word}' THEN {code}" for code, word in dialect.codes[enum].items())
         return f"CASE {column} {cases} END"
-    if column == "machine_id" and "is_on_dedicated_machine" in TABLES[raw.table].names and dialect.dedicated_machine:
+    if (
+        column == "machine_id"
+        and "is_on_dedicated_machine" in TABLES[raw.table].names
+        and dialect.dedicated_machine
+    ):
         return f"CASE WHEN is_on_dedicated_machine THEN {dialect.dedicated_machine} ELSE machine_id END"
     return column
 
@@ -76,14 +93,25 @@ def _record(dialect: Dialect, raw: RawTable) -> str:
     for field in raw.fields:
         if field.column:
             *outer, name = field.path
-            records.setdefault("".join(outer), []).append(_member(name, _json(dialect, raw, field.column)))
+            records.setdefault("".join(outer), []).append(
+                _member(name, _json(dialect, raw, field.column))
+            )
     members = records.pop("")
-    members += [_member(name, f"nullif({_object(inner)}, '{{}}')") for name, inner in records.items()]
+    members += [
+        _member(name, f"nullif({_object(inner)}, '{{}}')") for name, inner in records.items()
+    ]
     for inner in raw.lists:
         items = f"string_agg({_record(dialect, inner)}, ',' ORDER BY position)"
         # An item is of the row that has its place in the files.
-        same = " AND ".join(f"item.{place} = {raw.table}.{place}" for place in ("source_part", "source_row"))
-        members.append(_member(inner.name, f"'[' || (SELECT {items} FROM {inner.table} AS item WHERE {same}) || ']'"))
+        same = " AND ".join(
+            f"item.{place} = {raw.table}.{place}" for place in ("source_part", "source_row")
+        )
+        members.append(
+            _member(
+                inner.name,
+                f"'[' || (SELECT {items} FROM {inner.table} AS item WHERE {same}) || ']'",
+            )
+        )
     return _object(members)
 
 

@@ -101,7 +101,10 @@ def _calls(store: Store, layout: JobsLayout) -> Iterator[list[FileRows]]:
     for low, high in zip(starts, [*starts[1:], table.num_rows], strict=True):
         if low < high:
             columns = (column.to_pylist() for column in table.slice(low, high - low).columns)
-            yield [FileRows(path, begin, begin + rows) for path, begin, rows in zip(*columns, strict=True)]
+            yield [
+                FileRows(path, begin, begin + rows)
+                for path, begin, rows in zip(*columns, strict=True)
+            ]
 
 
 def write_index(store: Store, path: Path, layout: JobsLayout, *, has_header: bool) -> int:

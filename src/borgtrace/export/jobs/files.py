@@ -47,11 +47,15 @@ def write_files(
     with closing(FORMATS[layout.format](out, layout.titles)) as writer:
         for start, batch in _batches(parts, files[0].first, files[-1].last, layout):
             end = start + batch.num_rows
-            writer.write(start, batch, [file for file in files if file.first < end and file.last > start])
+            writer.write(
+                start, batch, [file for file in files if file.first < end and file.last > start]
+            )
     return files
 
 
-def _batches(parts: Sequence[str], first: int, last: int, layout: JobsLayout) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _batches(
+    parts: Sequence[str], first: int, last: int, layout: JobsLayout
+) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the usage rows `first` to `last`, at most `ROWS` at a time, each batch with its first row's number."""
     stored = stored_names(TABLES["instance_usage"], parts)
     names = {name: stored[PERCENTILES.get(name, (name, 0))[0]] for name in layout.columns}
@@ -75,7 +79,10 @@ def _batches(parts: Sequence[str], first: int, last: int, layout: JobsLayout) ->
 def _named(table: pa.Table, names: Mapping[str, str | None]) -> pa.Table:
     """Give columns their present names; one that a store of an earlier version lacks is NULL."""
     nulls = pa.nulls(table.num_rows, pa.float32())
-    columns = {name: table.column(stored).combine_chunks() if stored else nulls for name, stored in names.items()}
+    columns = {
+        name: table.column(stored).combine_chunks() if stored else nulls
+        for name, stored in names.items()
+    }
     return pa.table({name: _cells(name, column) for name, column in columns.items()})
 
 
@@ -85,5 +92,7 @@ def _cells(name: str, column: pa.Array) -> pa.Array:
         return pa.array(values(column, PERCENTILES[name][1]), from_pandas=True)
     if pa.types.is_list(column.type):
         # Through text, which Arrow writes as the shortest that reads back as the same float32.
-        return pc.binary_join_element_wise("[", pc.binary_join(column.cast(pa.list_(pa.string())), ","), "]", "")
+        return pc.binary_join_element_wise(
+            "[", pc.binary_join(column.cast(pa.list_(pa.string())), ","), "]", ""
+        )
     return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column

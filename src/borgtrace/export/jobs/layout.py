@@ -55,10 +55,19 @@ class JobsLayout:
         check_names("--key", (self.key,), get_args(Key))
         if not 0 <= self.granularity <= MAX_DIGITS:
             expected, got = f"0 to {MAX_DIGITS}", str(self.granularity)
-            raise UsageError("--granularity", "not a number of hex digits", expected=expected, got=got)
-        check_names("--columns", self.columns, (*TABLES["instance_usage"].names, *PERCENTILES), "unknown column")
+            raise UsageError(
+                "--granularity", "not a number of hex digits", expected=expected, got=got
+            )
+        check_names(
+            "--columns",
+            self.columns,
+            (*TABLES["instance_usage"].names, *PERCENTILES),
+            "unknown column",
+        )
         if not self.columns or len(set(self.columns)) < len(self.columns):
-            raise UsageError("--columns", "a column is missing or given twice", got=",".join(self.columns))
+            raise UsageError(
+                "--columns", "a column is missing or given twice", got=",".join(self.columns)
+            )
 
     @property
     def titles(self) -> dict[str, str]:
@@ -71,6 +80,9 @@ class JobsLayout:
         # MD5 spreads the files over folders; it protects nothing.
         stem, digested = "collection_id::varchar", "collection_id::varchar"
         if self.key == "task":
-            stem, digested = "concat(collection_id, '-', instance_index)", "concat(collection_id, ',', instance_index)"
+            stem, digested = (
+                "concat(collection_id, '-', instance_index)",
+                "concat(collection_id, ',', instance_index)",
+            )
         folder = f"left(md5({digested}), {self.granularity}) || '/' || " if self.granularity else ""
         return f"{folder}{stem} || '{FORMATS[self.format].suffix}'"

@@ -7,5 +7,13 @@ limits into buckets of machines, kept beside the store.
 from borgtrace.lifecycle.by_machine.layout import MachineUsage, Rows, expected_size, machine_usage
 from borgtrace.lifecycle.by_machine.metrics import METRICS, Metric, default_metric, find_metric
 
-__all__ = ["METRICS", "MachineUsage", "Metric", "Rows", "default_metric", "expected_size", "find_metric"]
+__all__ = [
+    "METRICS",
+    "MachineUsage",
+    "Metric",
+    "Rows",
+    "default_metric",
+    "expected_size",
+    "find_metric",
+]
 __all__ += ["machine_usage"]

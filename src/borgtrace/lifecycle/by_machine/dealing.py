@@ -76,7 +76,14 @@ class Manner(NamedTuple):
 
 
 @compiled()
-def deal(windows: Windows, starts: Starts, term_time: Index, stays: Records, manner: Manner, rows: Records) -> Index:
+def deal(
+    windows: Windows,
+    starts: Starts,
+    term_time: Index,
+    stays: Records,
+    manner: Manner,
+    rows: Records,
+) -> Index:
     """Write the rows of some neighboring tasks, several of one key where several windows share a slot.
 
     A mean is weighted by the part of the slot that its window covers, so that the rows of a key add up to the mean

@@ -153,7 +153,10 @@ class _Dealer:
         dialect = self.store.manifest.dialect
         n_tasks = len(self.store.offsets) - 1
         self.terms = write_terms(self.store, events, dialect, self.folder / "terms")
-        self.term_start, self.term_time = starts_of(self.terms, n_tasks), np.ascontiguousarray(self.terms["time"])
+        self.term_start, self.term_time = (
+            starts_of(self.terms, n_tasks),
+            np.ascontiguousarray(self.terms["time"]),
+        )
         stays = self.folder / "stays"
         self.stays = write_stays(self.store, attempts, stays)
         self.stay_start = starts_of(self.stays, n_tasks)
@@ -166,7 +169,10 @@ class _Dealer:
         stays.unlink()
         names = ("n_dealt", "without_machine", "without_limit", "without_end")
         facts = {"n_slots": self.manner.n_slots, "n_rows": int(index["n"].sum())}
-        write_file(self.folder / "facts.json", json.dumps(facts | dict(zip(names, counts.tolist(), strict=True))))
+        write_file(
+            self.folder / "facts.json",
+            json.dumps(facts | dict(zip(names, counts.tolist(), strict=True))),
+        )
 
     def _check_bounds(self) -> None:
         """Refuse what a sorting key cannot tell apart."""
@@ -174,23 +180,40 @@ class _Dealer:
         for name, n, bits in (slots, ("terms of tasks", len(self.terms), _BITS_OF_TERM)):
             if n >= 1 << bits:
                 where, what = str(self.store.path), f"too many {name} to sort usage by machine"
-                expected, way_out = f"fewer than {1 << bits:,}", "make a part of the store: borgtrace subset"
+                expected, way_out = (
+                    f"fewer than {1 << bits:,}",
+                    "make a part of the store: borgtrace subset",
+                )
                 raise UsageError(where, what, expected=expected, got=f"{n:,}", way_out=way_out)
 
     @cached_property
     def n_buckets(self) -> int:
         """As many as let one of them be sorted within the memory budget."""
         budget = parse_memory(self.store.memory)
-        return max(1, -(-self.store.manifest.tables.get("instance_usage", 0) * ROW.itemsize * _SORTING // budget))
+        return max(
+            1,
+            -(
+                -self.store.manifest.tables.get("instance_usage", 0)
+                * ROW.itemsize
+                * _SORTING
+                // budget
+            ),
+        )
 
     def _deal(self) -> Index:
         counts = np.zeros(dealing.N_COUNTS, np.int64)
         files = [self._unsorted(bucket).open("wb") for bucket in range(self.n_buckets)]
         for tasks, table in _chunks(self.store, self.metrics):
-            self.report("dealing usage to machines", int(self.store.offsets[tasks[0]]), int(self.store.offsets[-1]))
+            self.report(
+                "dealing usage to machines",
+                int(self.store.offsets[tasks[0]]),
+                int(self.store.offsets[-1]),
+            )
             rows = self._rows(tasks, table, counts)
             # Machine ids of a kind (ages, sites) are neighbors: a multiplication spreads them over the buckets.
-            mixed = rows["machine"].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(40)
+            mixed = rows["machine"].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(
+                40
+            )
             bucket = mixed % np.uint64(self.n_buckets)
             for number, file in enumerate(files):
                 (rows if self.n_buckets == 1 else rows[bucket == number]).tofile(file)
@@ -206,8 +229,14 @@ class _Dealer:
         first, last = tasks
         part = slice(first, last + 1)
         windows = Windows(
-            *(_writable(table[name].to_numpy(), np.int64) for name in ("start_time", "end_time", "machine_id")),
-            *(_writable(metric.values(table[metric.column]), np.float32) for metric in self.metrics),
+            *(
+                _writable(table[name].to_numpy(), np.int64)
+                for name in ("start_time", "end_time", "machine_id")
+            ),
+            *(
+                _writable(metric.values(table[metric.column]), np.float32)
+                for metric in self.metrics
+            ),
         )
         offsets, lives = self.store.offsets[part], self.stay_start[part]
         stays = _writable(self.stays[lives[0] : lives[-1]], STAY)
@@ -272,7 +301,9 @@ def _combined(values: Values, first: Index, is_peak: bool) -> Values:
     if is_peak:
         return np.fmax.reduceat(values, first)
     sums = np.add.reduceat(np.nan_to_num(values).astype(np.float64), first)
-    return np.where(np.logical_or.reduceat(~np.isnan(values), first), sums, np.nan).astype(np.float32)
+    return np.where(np.logical_or.reduceat(~np.isnan(values), first), sums, np.nan).astype(
+        np.float32
+    )
 
 
 def _writable(values: npt.NDArray[Any], kind: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -285,7 +316,10 @@ def _slots(store: Store) -> int:
     starts, seconds = store.array("start_time"), store.array("duration")
     last = 0
     for at in range(0, len(starts), _CHUNK):
-        begin, length = starts[at : at + _CHUNK].astype(np.int64), np.asarray(seconds[at : at + _CHUNK], np.float64)
+        begin, length = (
+            starts[at : at + _CHUNK].astype(np.int64),
+            np.asarray(seconds[at : at + _CHUNK], np.float64),
+        )
         known = length * SECOND <= dealing.LONGEST
         last = max(last, math.ceil((begin + length)[known].max(initial=0.0)))
     return max(0, -(-(last * SECOND - TRACE_START) // WINDOW))

@@ -44,7 +44,9 @@ def _metric(name: str, column: str, combined: str, element: str) -> Metric:
     return Metric(name, column, combined == "maximum", int(element) if element else None)
 
 
-METRICS = {row["name"]: _metric(**row) for row in read_rows(Path(__file__).with_name("metrics.csv"))}
+METRICS = {
+    row["name"]: _metric(**row) for row in read_rows(Path(__file__).with_name("metrics.csv"))
+}
 """Metrics by name."""
 
 

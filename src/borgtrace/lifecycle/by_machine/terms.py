@@ -16,13 +16,17 @@ from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store import Store
 
 KEY = ("collection_id", "instance_index")
-TERM = np.dtype([("task", "u4"), ("time", "i8"), ("cpu", "f4"), ("memory", "f4"), ("priority", "i2")])
+TERM = np.dtype(
+    [("task", "u4"), ("time", "i8"), ("cpu", "f4"), ("memory", "f4"), ("priority", "i2")]
+)
 """What is promised to a task from `time` (µs) on: limits as fractions of the largest machine."""
 STAY = np.dtype([("task", "u4"), ("machine", "i8"), ("start", "i8"), ("end", "i8")])
 """From when to when (µs) a task was on a machine."""
 
 
-def write_terms(store: Store, events: ir.Table, dialect: Dialect, path: Path) -> npt.NDArray[np.void]:
+def write_terms(
+    store: Store, events: ir.Table, dialect: Dialect, path: Path
+) -> npt.NDArray[np.void]:
     """Write the terms of all tasks, in the order of tasks and times, and return them mapped.
 
     Only what differs from the term before is kept.  An event without any request changes nothing; a resource without
@@ -40,9 +44,20 @@ def write_terms(store: Store, events: ir.Table, dialect: Dialect, path: Path) ->
         The file.
     """
     named = events.cpu_request.notnull() | events.memory_request.notnull()
-    columns = [*KEY, "time", "type", "source_part", "source_row", "cpu_request", "memory_request", "priority"]
+    columns = [
+        *KEY,
+        "time",
+        "type",
+        "source_part",
+        "source_row",
+        "cpu_request",
+        "memory_request",
+        "priority",
+    ]
     rows, order = in_order(events.filter(named).select(*columns), KEY, dialect)
-    return _write(path, TERM, (_terms(store, batch) for batch in to_batches(rows.order_by([*KEY, *order]))))
+    return _write(
+        path, TERM, (_terms(store, batch) for batch in to_batches(rows.order_by([*KEY, *order])))
+    )
 
 
 def _terms(store: Store, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
@@ -72,9 +87,13 @@ def write_stays(store: Store, attempts: ir.Table, path: Path) -> npt.NDArray[np.
         The file.
     """
     placed = attempts.filter(
-        attempts.schedule_time.notnull() & attempts.machine_id.notnull() & attempts.alloc_collection_id.isnull()
+        attempts.schedule_time.notnull()
+        & attempts.machine_id.notnull()
+        & attempts.alloc_collection_id.isnull()
     )
-    rows = placed.select(*KEY, "machine_id", "schedule_time", "left_time").order_by([*KEY, "schedule_time"])
+    rows = placed.select(*KEY, "machine_id", "schedule_time", "left_time").order_by(
+        [*KEY, "schedule_time"]
+    )
     return _write(path, STAY, (_stays(store, batch) for batch in to_batches(rows)))
 
 
@@ -92,10 +111,14 @@ def starts_of(rows: npt.NDArray[np.void], n_tasks: int) -> Index:
 
 
 def _tasks(store: Store, batch: pa.RecordBatch) -> Index:
-    return store.task_rows(np.stack([batch[name].to_numpy().astype(np.int64) for name in KEY], axis=1))
+    return store.task_rows(
+        np.stack([batch[name].to_numpy().astype(np.int64) for name in KEY], axis=1)
+    )
 
 
-def _write(path: Path, dtype: np.dtype[np.void], parts: Iterable[npt.NDArray[np.void]]) -> npt.NDArray[np.void]:
+def _write(
+    path: Path, dtype: np.dtype[np.void], parts: Iterable[npt.NDArray[np.void]]
+) -> npt.NDArray[np.void]:
     with path.open("wb") as file:
         for part in parts:
             part.tofile(file)

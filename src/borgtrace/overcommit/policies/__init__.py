@@ -8,5 +8,15 @@ from borgtrace.overcommit.policies.machines import NSigma
 from borgtrace.overcommit.policies.policy import KINDS, Limit, Policy, Prediction, parse_policy
 from borgtrace.overcommit.policies.tasks import Reservation, TaskPercentile
 
-__all__ = ["KINDS", "Convolution", "Forecast", "Gpa", "Limit", "NSigma", "NodePolicy", "OnlineGpa", "Policy"]
+__all__ = [
+    "KINDS",
+    "Convolution",
+    "Forecast",
+    "Gpa",
+    "Limit",
+    "NSigma",
+    "NodePolicy",
+    "OnlineGpa",
+    "Policy",
+]
 __all__ += ["Prediction", "Reservation", "Saddlepoint", "TaskPercentile", "parse_policy"]

@@ -40,5 +40,8 @@ class Forecast(Policy):
         known = block.known
         mean, deviation = block.pools[self.by](known.task, known.slot, known.usage)
         warm = ~np.isnan(mean[:, 0])
-        slots = [gaussian(known, warm, *moments, self.rho) for moments in zip(mean.T, deviation.T**2, strict=True)]
+        slots = [
+            gaussian(known, warm, *moments, self.rho)
+            for moments in zip(mean.T, deviation.T**2, strict=True)
+        ]
         return predicted_by_warm(block, warm, np.max(slots, axis=0))

@@ -54,7 +54,9 @@ class Gpa(QuantilePolicy):
 
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
         """Return the Gaussian quantile of each slot."""
-        return gaussian(known, warm, *window_moments(known.low(self.history), known.usage), self.rho)
+        return gaussian(
+            known, warm, *window_moments(known.low(self.history), known.usage), self.rho
+        )
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,12 @@ class OnlineGpa(Policy):
     def predict(self, block: Block) -> Prediction:
         """Return the prediction of each slot."""
         every = block.all
-        seen, own, mean, squares = decayed_moments(every.task, every.slot, every.usage, block.is_known, self.half_life)
-        given = block.pools["names"].earlier(block.identity[every.task], (every.slot + 1) // SLOTS_PER_HOUR)
+        seen, own, mean, squares = decayed_moments(
+            every.task, every.slot, every.usage, block.is_known, self.half_life
+        )
+        given = block.pools["names"].earlier(
+            block.identity[every.task], (every.slot + 1) // SLOTS_PER_HOUR
+        )
         prior = self.prior * (given.n > 0)
         warm = (prior > 0) | (block.is_known & (seen >= self.warmup))
         weight = np.where(own + prior > 0, own + prior, 1.0)
@@ -113,7 +119,9 @@ def with_limits(samples: Samples, warm: Flags, peaks: Numbers) -> Numbers:
     return np.minimum(peaks, most) + samples.sums(np.where(warm, 0.0, samples.limit))
 
 
-def gaussian(samples: Samples, warm: Flags, mean: Numbers, variance: Numbers, rho: float) -> Numbers:
+def gaussian(
+    samples: Samples, warm: Flags, mean: Numbers, variance: Numbers, rho: float
+) -> Numbers:
     """Return what a Gaussian with the summed moments of the warm tasks exceeds with probability ρ: (m,).
 
     Parameters
@@ -130,7 +138,9 @@ def gaussian(samples: Samples, warm: Flags, mean: Numbers, variance: Numbers, rh
 
 
 @compiled()
-def decayed_moments(task: Index, slot: Index, usage: Numbers, is_known: Flags, half_life: float) -> Numbers:
+def decayed_moments(
+    task: Index, slot: Index, usage: Numbers, is_known: Flags, half_life: float
+) -> Numbers:
     """Return what is known of each task after each sample, with weights that halve with every half-life.
 
     Parameters
@@ -174,7 +184,13 @@ def window_moments(low: Index, usage: Numbers) -> tuple[Numbers, Numbers]:
     mean, variance = np.empty(low.size), np.empty(low.size)
     # A window has two parts, `middle` is the last sample of the older one, whose moments are known from each sample on;
     # both are joined (Chan et al., 1983), for a difference of running sums would lose the variance of steady tasks.
-    older, older_squares, middle, newer, squares = np.zeros(low.size), np.zeros(low.size), -1, 0.0, 0.0
+    older, older_squares, middle, newer, squares = (
+        np.zeros(low.size),
+        np.zeros(low.size),
+        -1,
+        0.0,
+        0.0,
+    )
     for i in range(low.size):
         first = low[i]
         if first > middle:
@@ -186,7 +202,9 @@ def window_moments(low: Index, usage: Numbers) -> tuple[Numbers, Numbers]:
         newer, squares = _with_sample(newer, squares, usage[i], i - middle)
         apart, share = newer - older[first], (i - middle) / (i - first + 1)
         mean[i] = older[first] + apart * share
-        variance[i] = (older_squares[first] + squares + apart**2 * share * (middle - first + 1)) / (i - first + 1)
+        variance[i] = (older_squares[first] + squares + apart**2 * share * (middle - first + 1)) / (
+            i - first + 1
+        )
     return mean, variance
 
 

@@ -74,7 +74,11 @@ class KoordinatorBatch(NodePolicy):
     def used(self, block: Block) -> Numbers:
         """Return what high priority is taken to use."""
         usage = np.where(block.is_known, block.all.usage, block.all.limit)
-        by = {"usage": usage, "request": block.all.limit, "maxUsageRequest": np.maximum(usage, block.all.limit)}
+        by = {
+            "usage": usage,
+            "request": block.all.limit,
+            "maxUsageRequest": np.maximum(usage, block.all.limit),
+        }
         return block.all.sums(by[self.calculate])
 
 
@@ -192,7 +196,9 @@ class KatalystHourly(KatalystRealtime):
     n: float = 3.0
 
     name = "katalyst-hourly"
-    about = "katalyst: the same ratio with N-sigma of each job by hour of the day instead of the usage"
+    about = (
+        "katalyst: the same ratio with N-sigma of each job by hour of the day instead of the usage"
+    )
     pools = ("jobs",)
 
     def used(self, block: Block) -> Numbers:
@@ -209,5 +215,9 @@ class KatalystHourly(KatalystRealtime):
         seen = found.n > 0
         span = 7 * 24 - 1 - seen[:, ::-1].argmax(axis=1) - seen.argmax(axis=1)
         is_young = ~seen.any(axis=1) | (span < 24)
-        peaks = np.where(is_young[:, None], np.nan, mean + self.n * np.sqrt(squares / count))[again].T
-        return np.max([every.sums(np.where(np.isnan(row), every.limit, row)) for row in peaks], axis=0)
+        peaks = np.where(is_young[:, None], np.nan, mean + self.n * np.sqrt(squares / count))[
+            again
+        ].T
+        return np.max(
+            [every.sums(np.where(np.isnan(row), every.limit, row)) for row in peaks], axis=0
+        )

@@ -28,7 +28,9 @@ class _MachinePolicy(Policy):
         kept[1:] = warm[1:] & warm[:-1] & (known.run_ends[:-1] > np.arange(len(warm) - 1))
         room = np.zeros((5, known.slots.max(initial=-1) + 1))
         machine_peaks(known, low, warm, kept, self.history, is_percentile, level, room)
-        return Prediction(block.spread(room[-1, : len(known.slots)]) + block.unmeasured, int((~warm).sum()))
+        return Prediction(
+            block.spread(room[-1, : len(known.slots)]) + block.unmeasured, int((~warm).sum())
+        )
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,9 @@ class NSigma(_MachinePolicy):
     warmup: int = 24
 
     name = "nsigma"
-    about = "mean + n standard deviations of the machine's usage ÷ limit, at most 1, times the limits"
+    about = (
+        "mean + n standard deviations of the machine's usage ÷ limit, at most 1, times the limits"
+    )
 
     def predict(self, block: Block) -> Prediction:
         """Return the prediction of each slot."""
@@ -81,7 +85,14 @@ class MachinePercentile(_MachinePolicy):
 
 @compiled(makes_arrays=False)
 def machine_peaks(
-    known: Columns, low: Index, warm: Flags, kept: Flags, history: int, is_percentile: bool, level: float, room: Numbers
+    known: Columns,
+    low: Index,
+    warm: Flags,
+    kept: Flags,
+    history: int,
+    is_percentile: bool,
+    level: float,
+    room: Numbers,
 ) -> None:
     """Write the predicted peak of each slot that has samples.
 

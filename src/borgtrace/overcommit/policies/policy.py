@@ -136,7 +136,9 @@ class Maximum(Policy):
     def predict(self, block: Block) -> Prediction:
         """Return the element-wise maximum; a sample is cold where it is for the policy that needs most history."""
         found = [policy.predicted(block) for policy in self.policies]
-        return Prediction(np.max([each.peak for each in found], axis=0), max(each.n_cold for each in found))
+        return Prediction(
+            np.max([each.peak for each in found], axis=0), max(each.n_cold for each in found)
+        )
 
 
 def parse_policy(text: str, units: Mapping[str, float] = MappingProxyType({})) -> Policy:

@@ -21,7 +21,9 @@ class TaskPolicy(Policy):
     def predict(self, block: Block) -> Prediction:
         """Return the sum over the present tasks."""
         values, warm = self.of_each(block.known)
-        return Prediction(block.spread(block.known.sums(values)) + block.unmeasured, int((~warm).sum()))
+        return Prediction(
+            block.spread(block.known.sums(values)) + block.unmeasured, int((~warm).sum())
+        )
 
     def of_each(self, samples: Samples) -> tuple[Numbers, Flags]:
         """Return for each sample what counts for its task, and whether enough is known of it to predict that: (n,)."""
@@ -105,9 +107,13 @@ class TaskPercentile(TaskPolicy):
     def of_tasks(self, samples: Samples) -> Numbers:
         """Return the percentile of the ratios, times the limit."""
         # A limit of zero has no ratio: Google's simulator takes 0.
-        ratio = np.divide(samples.usage, samples.limit, out=np.zeros(len(samples)), where=samples.limit > 0)
+        ratio = np.divide(
+            samples.usage, samples.limit, out=np.zeros(len(samples)), where=samples.limit > 0
+        )
         out = np.empty(len(samples))
-        rolling_percentile(samples.low(self.history), ratio, self.q / 100, np.empty(len(samples)), out)
+        rolling_percentile(
+            samples.low(self.history), ratio, self.q / 100, np.empty(len(samples)), out
+        )
         return out * samples.limit
 
 
@@ -139,7 +145,11 @@ def percentile_of(values: Numbers, share: float) -> float:
     first, second = -np.inf, -np.inf
     for value in values:
         first, second = max(first, value), max(second, min(first, value))
-    return second + (first - second) * ((values.size - 1) * share - (values.size - 2)) if values.size > 1 else first
+    return (
+        second + (first - second) * ((values.size - 1) * share - (values.size - 2))
+        if values.size > 1
+        else first
+    )
 
 
 @compiled(inline=True)
@@ -151,7 +161,9 @@ def _read(values: Numbers, n: int, share: float) -> float:
 
 
 @compiled(makes_arrays=False)
-def rolling_percentile(low: Index, values: Numbers, share: float, kept: Numbers, out: Numbers) -> None:
+def rolling_percentile(
+    low: Index, values: Numbers, share: float, kept: Numbers, out: Numbers
+) -> None:
     """Write the percentile of each sample's history, from ``low[i]`` to i.
 
     Parameters
@@ -228,11 +240,15 @@ class Reservation(Ever):
 
     def of_tasks(self, samples: Samples) -> Numbers:
         """Return each task's reservation after each sample."""
-        return reservations(samples.task, samples.slot, samples.usage, samples.limit, self.margin, self.half_life)
+        return reservations(
+            samples.task, samples.slot, samples.usage, samples.limit, self.margin, self.half_life
+        )
 
 
 @compiled()
-def reservations(task: Index, slot: Index, usage: Numbers, limit: Numbers, margin: float, half_life: int) -> Numbers:
+def reservations(
+    task: Index, slot: Index, usage: Numbers, limit: Numbers, margin: float, half_life: int
+) -> Numbers:
     """Return the reservation of each task at the end of each of its slots, at most the limit: float64 (n,).
 
     After a gap a task starts over from its limit, as when it is new.

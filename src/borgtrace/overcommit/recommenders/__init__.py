@@ -8,4 +8,13 @@ from borgtrace.overcommit.recommenders.samples import JobSamples
 from borgtrace.overcommit.recommenders.table import RECOMMENDERS
 from borgtrace.overcommit.recommenders.vpa import Vpa
 
-__all__ = ["KINDS", "RECOMMENDERS", "Autopilot", "AutopilotArgmin", "Hpa", "JobSamples", "Recommender", "Vpa"]
+__all__ = [
+    "KINDS",
+    "RECOMMENDERS",
+    "Autopilot",
+    "AutopilotArgmin",
+    "Hpa",
+    "JobSamples",
+    "Recommender",
+    "Vpa",
+]

@@ -23,7 +23,9 @@ from borgtrace.overcommit.recommenders.samples import JobSamples
 
 RATE = 1 - 2 ** (-2 / DAY)
 """Half-life of 12 h, that of Autopilot's windows for CPU."""
-MODELS = np.array([(rate, margin) for rate in (1 - 2 ** (-12 / DAY), RATE) for margin in (0.0, 0.15)])
+MODELS = np.array(
+    [(rate, margin) for rate in (1 - 2 ** (-12 / DAY), RATE) for margin in (0.0, 0.15)]
+)
 """Rate and margin of each model: half-lives of 2 h and 12 h, without a margin and with that of the moving windows."""
 
 
@@ -50,14 +52,22 @@ class AutopilotArgmin(Recommender):
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the limit of the best model after each slot."""
         weights = np.array([self.overrun, self.underrun, self.change, self.model])
-        return _limits(samples.job, samples.slot, samples.value, weights, MODELS, VPA_BUCKETS[samples.resource])
+        return _limits(
+            samples.job, samples.slot, samples.value, weights, MODELS, VPA_BUCKETS[samples.resource]
+        )
 
 
 @compiled()
-def _limits(job: Index, slot: Index, value: Numbers, weights: Numbers, models: Numbers, buckets: Buckets) -> Numbers:
+def _limits(
+    job: Index, slot: Index, value: Numbers, weights: Numbers, models: Numbers, buckets: Buckets
+) -> Numbers:
     n = buckets.n
     edges = np.array([upper(k, buckets) for k in range(n)])
-    over, under, costs = np.zeros((len(models), n)), np.zeros((len(models), n)), np.zeros(len(models))
+    over, under, costs = (
+        np.zeros((len(models), n)),
+        np.zeros((len(models), n)),
+        np.zeros(len(models)),
+    )
     taken, limits = np.zeros(len(models), np.int64), np.zeros(len(models))
     share, out = np.zeros(n), np.empty(job.size)
     chosen, limit, begin = -1, 0.0, 0
@@ -80,7 +90,9 @@ def _limits(job: Index, slot: Index, value: Numbers, weights: Numbers, models: N
                     moved[taken[m]] -= weights[2]
                 before, taken[m] = limits[m] if taken[m] >= 0 else -1.0, np.argmin(moved)
                 limits[m] = edges[taken[m]] * (1.0 + models[m, 1])
-                now = cost[find(limits[m], buckets)] + weights[2] * (limits[m] != before and before >= 0)
+                now = cost[find(limits[m], buckets)] + weights[2] * (
+                    limits[m] != before and before >= 0
+                )
                 costs[m] += RATE * (now - costs[m])
                 total = costs[m] + weights[3] * (m != chosen) + weights[2] * (limits[m] != limit)
                 if total < least:

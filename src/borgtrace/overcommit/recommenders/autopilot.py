@@ -44,13 +44,17 @@ class Autopilot(Recommender):
     growth: float = 1.02
 
     name = "autopilot"
-    about = "moving windows: CPU average (batch) or load-adjusted P95 (serving); memory P98; + a margin"
+    about = (
+        "moving windows: CPU average (batch) or load-adjusted P95 (serving); memory P98; + a margin"
+    )
 
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the largest recommendation of the hour before, after each sample."""
         statistic = self.cpu(samples) if samples.resource == "cpu" else self.memory(samples)
         small = statistic * (1 + self.margin)
-        large = np.maximum(statistic * (1 + self.large_margin), self.large * samples.size * (1 + self.margin))
+        large = np.maximum(
+            statistic * (1 + self.large_margin), self.large * samples.size * (1 + self.margin)
+        )
         return moving_maximum(samples.job, samples.slot, np.minimum(small, large), SLOTS_PER_HOUR)
 
     def cpu(self, samples: JobSamples) -> Numbers:
@@ -63,7 +67,9 @@ class Autopilot(Recommender):
         """Return the 98th percentile."""
         return self.percentile(samples, 0.98)
 
-    def percentile(self, samples: JobSamples, share: float, weight: Numbers | float = 1.0) -> Numbers:
+    def percentile(
+        self, samples: JobSamples, share: float, weight: Numbers | float = 1.0
+    ) -> Numbers:
         """Return a percentile of the decaying histogram after each sample.
 
         Parameters
@@ -75,7 +81,9 @@ class Autopilot(Recommender):
         weight
             Of each sample, or of all.
         """
-        highest, first, half_life = (1000.0, 0.001, DAY / 2) if samples.resource == "cpu" else (1e13, 1e6, 2 * DAY)
+        highest, first, half_life = (
+            (1000.0, 0.001, DAY / 2) if samples.resource == "cpu" else (1e13, 1e6, 2 * DAY)
+        )
         shape = Shape(Buckets.exponential(highest, first, self.growth), half_life, share)
         return shape.after(samples.job, samples.slot, samples.value, weight)
 

@@ -33,19 +33,27 @@ class Hpa(Recommender):
     tolerance: float = 0.1
 
     name = "hpa"
-    about = "HPA's replicas for a target utilization; their requests are shared by the tasks that ran"
+    about = (
+        "HPA's replicas for a target utilization; their requests are shared by the tasks that ran"
+    )
 
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the limit after each sample, from the slot that ends with it."""
-        first = np.flatnonzero((np.diff(samples.job, prepend=-1) != 0) | (np.diff(samples.slot, prepend=-1) != 0))
+        first = np.flatnonzero(
+            (np.diff(samples.job, prepend=-1) != 0) | (np.diff(samples.slot, prepend=-1) != 0)
+        )
         n = np.diff(np.append(first, len(samples)))
-        load, asked = (np.add.reduceat(values, first) for values in (samples.value, samples.request))
+        load, asked = (
+            np.add.reduceat(values, first) for values in (samples.value, samples.request)
+        )
         wanted = replicas(samples.job[first], n, load, asked / n, self.target, self.tolerance)
         return np.repeat(wanted * asked / n**2, n)
 
 
 @compiled()
-def replicas(job: Index, n: Index, load: Numbers, request: Numbers, target: float, tolerance: float) -> Numbers:
+def replicas(
+    job: Index, n: Index, load: Numbers, request: Numbers, target: float, tolerance: float
+) -> Numbers:
     """Return the replicas that are wanted after each slot of each job: float64 (slots,), whole and at least 1.
 
     Parameters

@@ -70,7 +70,9 @@ class HistogramRecommender(Recommender):
         """Return the percentile once the job is old enough."""
         is_weighed = self.least > 0 and samples.resource == "cpu"
         weight = np.maximum(samples.value, self.least) if is_weighed else 1.0
-        found = self.shapes[samples.resource].after(samples.job, samples.slot, samples.value, weight)
+        found = self.shapes[samples.resource].after(
+            samples.job, samples.slot, samples.value, weight
+        )
         return np.where(age(samples) >= self.patience, found, np.nan)
 
 
@@ -106,7 +108,9 @@ class Katalyst(HistogramRecommender):
         highest = np.maximum.reduceat(samples.value, first)
         found = self.shapes["memory"].after(samples.job[last], samples.slot[last], highest)
         found[age(samples)[last] < self.patience] = np.nan
-        ended = np.searchsorted(hours[first], samples.moment((samples.slot + 1) // SLOTS_PER_HOUR)) - 1
+        ended = (
+            np.searchsorted(hours[first], samples.moment((samples.slot + 1) // SLOTS_PER_HOUR)) - 1
+        )
         # −1, where no hour of any job has ended, takes the job that is none.
         is_own = np.append(samples.job[last], -1)[ended] == samples.job
         return np.where(is_own, found[ended], np.nan)
@@ -119,7 +123,9 @@ class Crane(HistogramRecommender):
     about = "P99 of 7 days + 15 % as the code behaves: the configured half-life is not used"
     shapes = {
         "cpu": Shape(Buckets.linear(100.0, 0.1), FOREVER, 0.99, 1.15, 7 * DAY),
-        "memory": Shape(Buckets.linear(1000 * 100 * MEBIBYTE, 100 * MEBIBYTE), FOREVER, 0.99, 1.15, 7 * DAY),
+        "memory": Shape(
+            Buckets.linear(1000 * 100 * MEBIBYTE, 100 * MEBIBYTE), FOREVER, 0.99, 1.15, 7 * DAY
+        ),
     }
     least = 1e-5
 

@@ -49,7 +49,10 @@ class Backtest(StoreQuestion):
         """Return recommenders, and cores and bytes of the largest machine."""
         chosen = [Recommender.parsed(text) for text in dict.fromkeys(parameters["recommenders"])]
         check_names("--resource", parameters["resources"], RESOURCES)
-        return chosen, {name: unit(name, parameters["cores"], parameters["gib"]) for name in parameters["resources"]}
+        return chosen, {
+            name: unit(name, parameters["cores"], parameters["gib"])
+            for name in parameters["resources"]
+        }
 
     def answer(self, store: Store, tables: EngineTables, asked: Asked) -> list[Row]:
         """Back-test recommenders on the jobs of a store; see the base."""
@@ -61,7 +64,9 @@ class Backtest(StoreQuestion):
 
 def _rows(store: Store, asked: Sequence[Recommender], units: Mapping[str, float]) -> list[Row]:
     pairs = [(resource, each) for resource in units for each in asked if resource in each.resources]
-    tallies = {(resource, group, each.label): Tally() for resource, each in pairs for group in _GROUPS}
+    tallies = {
+        (resource, group, each.label): Tally() for resource, each in pairs for group in _GROUPS
+    }
     slots: dict[str, list[tuple[int, int]]] = {resource: [] for resource in units}
     # The same jobs of every resource at a time: a recommender may look at all of them.
     for parts in zip(*(job_samples(store, *given) for given in units.items()), strict=True):
@@ -72,9 +77,14 @@ def _rows(store: Store, asked: Sequence[Recommender], units: Mapping[str, float]
             for recommender in (each for resource, each in pairs if resource == samples.resource):
                 recommended = recommender.recommend(known)
                 for group, chosen in zip(_GROUPS, members, strict=True):
-                    tallies[samples.resource, group, recommender.label].add(samples, recommended, chosen)
+                    tallies[samples.resource, group, recommender.label].add(
+                        samples, recommended, chosen
+                    )
     return [
-        {**dict(zip(RESULT.key, key, strict=True)), **_row(tally, units[key[0]], int(np.ptp(slots[key[0]])))}
+        {
+            **dict(zip(RESULT.key, key, strict=True)),
+            **_row(tally, units[key[0]], int(np.ptp(slots[key[0]]))),
+        }
         for key, tally in tallies.items()
         if tally.jobs
     ]
@@ -95,4 +105,6 @@ def _row(tally: Tally, size: float, n_slots: float) -> Row:
     }
 
 
-RECOMMENDERS = Backtest(result=RESULT, compute=_rows, plot=listed_chart(CHARTS, RESULT.name, __name__))
+RECOMMENDERS = Backtest(
+    result=RESULT, compute=_rows, plot=listed_chart(CHARTS, RESULT.name, __name__)
+)

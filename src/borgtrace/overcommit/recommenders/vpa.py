@@ -9,7 +9,16 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.histogram import VPA_BUCKETS, Buckets, Shape, add, clear, find, percentile, subtract
+from borgtrace.overcommit.histogram import (
+    VPA_BUCKETS,
+    Buckets,
+    Shape,
+    add,
+    clear,
+    find,
+    percentile,
+    subtract,
+)
 from borgtrace.overcommit.policies.kubernetes import DAY
 from borgtrace.overcommit.recommenders.recommender import Recommender, age
 from borgtrace.overcommit.recommenders.samples import BITS_OF_TIME, JobSamples
@@ -60,7 +69,14 @@ class VpaUpdated(Vpa):
         # At the first sample nothing is known, and no limit is too high.
         rise = np.divide(1.0, confidence, out=np.full(len(samples), np.inf), where=confidence > 0)
         high = percentile_of(samples, 0.95) * (1.0 + rise)
-        found = np.stack([super().recommend(samples), bounded(samples, low), bounded(samples, high), samples.request])
+        found = np.stack(
+            [
+                super().recommend(samples),
+                bounded(samples, low),
+                bounded(samples, high),
+                samples.request,
+            ]
+        )
         place = np.searchsorted(samples.moment(samples.slot), moments, side="right") - 1
         is_there = np.append(samples.job, -1)[place] == moments >> BITS_OF_TIME
         return np.where(is_there, np.column_stack([found, np.full(4, np.nan)])[:, place], np.nan)
@@ -77,10 +93,15 @@ def percentile_of(samples: JobSamples, share: float) -> Numbers:
         Percentile ÷ 100.
     """
     if samples.resource == "cpu":
-        return Shape(VPA_BUCKETS["cpu"], DAY, share, _MARGIN).after(samples.job, samples.slot, samples.value, _WEIGHT)
+        return Shape(VPA_BUCKETS["cpu"], DAY, share, _MARGIN).after(
+            samples.job, samples.slot, samples.value, _WEIGHT
+        )
     task = np.unique(samples.task, return_inverse=True)[1].astype(np.int64)
     return (
-        daily_peaks(samples.job, task, samples.slot, samples.value, float(DAY), share, VPA_BUCKETS["memory"]) * _MARGIN
+        daily_peaks(
+            samples.job, task, samples.slot, samples.value, float(DAY), share, VPA_BUCKETS["memory"]
+        )
+        * _MARGIN
     )
 
 

@@ -82,7 +82,9 @@ class Bernstein(TargetEstimator):
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Mean, variance and peak above the mean of each task."""
-        return np.column_stack([observed.mean, observed.variance, observed.moments[:, 5] - observed.mean])
+        return np.column_stack(
+            [observed.mean, observed.variance, observed.moments[:, 5] - observed.mean]
+        )
 
     def parameters(self, capacity: float) -> Numbers:
         """ln(1/ρ)."""
@@ -121,7 +123,9 @@ class Chernoff(TargetEstimator):
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Mean, K(θ) at every θ of the grid, and the highest usage seen."""
         # K alone of K, K′, K″: the bound needs no derivative.
-        return np.column_stack([observed.mean, observed.cumulant_functions(capacity)[:, ::3], observed.moments[:, 5]])
+        return np.column_stack(
+            [observed.mean, observed.cumulant_functions(capacity)[:, ::3], observed.moments[:, 5]]
+        )
 
     def parameters(self, capacity: float) -> Numbers:
         """ρ and the grid of θ."""

@@ -59,7 +59,9 @@ class CalibratedGpa(Gpa):
         if self.told is None:
             where, way_out = f"estimator {self.label}", f"or use gpa:{self.parameter:g}"
             expected = "prepared() with held-out tasks first"
-            raise UsageError(where, "has not learned its target", expected=expected, way_out=way_out)
+            raise UsageError(
+                where, "has not learned its target", expected=expected, way_out=way_out
+            )
         return np.array([self.told])
 
     @property
@@ -69,7 +71,9 @@ class CalibratedGpa(Gpa):
 
     def prepared(self, qualities: Qualities) -> Estimator:
         """Search the target on held-out tasks."""
-        return replace(self, told=told_target(self.parameter, lambda told: qualities([Gpa(t) for t in told])))
+        return replace(
+            self, told=told_target(self.parameter, lambda told: qualities([Gpa(t) for t in told]))
+        )
 
 
 def told_target(wanted: float, qualities: Callable[[list[float]], list[float]]) -> float:

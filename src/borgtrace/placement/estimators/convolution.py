@@ -9,7 +9,9 @@ from borgtrace.placement.estimators.estimator import TargetEstimator
 from borgtrace.placement.estimators.observation import CELLS, Observation
 from borgtrace.placement.types import Row, add_kernel, slack_kernel
 
-_ROUNDING = 1e-12  # of cumulative probabilities: a machine filled to exactly ρ is not refused outright
+_ROUNDING = (
+    1e-12  # of cumulative probabilities: a machine filled to exactly ρ is not refused outright
+)
 
 
 @slack_kernel

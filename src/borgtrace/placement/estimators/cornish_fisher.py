@@ -57,7 +57,10 @@ def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) 
     if not is_monotone(skewness, excess, abs(z)):
         return peaks
     quantile = (
-        z + (z * z - 1) * skewness / 6 + (z**3 - 3 * z) * excess / 24 - (2 * z**3 - 5 * z) * skewness * skewness / 36
+        z
+        + (z * z - 1) * skewness / 6
+        + (z**3 - 3 * z) * excess / 24
+        - (2 * z**3 - 5 * z) * skewness * skewness / 36
     )
     slack = room - deviation * quantile
     return max(slack, peaks) if slack < 0 else slack

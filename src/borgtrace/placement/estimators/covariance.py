@@ -73,4 +73,6 @@ class CovarianceGpa(TargetEstimator):
             return np.column_stack([observed.mean, observed.variance, nothing])
         series = observed.series.astype(np.float64)
         # Centred here, once, so that products of series are covariances.
-        return np.column_stack([observed.mean, observed.variance, nothing, series - series.mean(axis=1, keepdims=True)])
+        return np.column_stack(
+            [observed.mean, observed.variance, nothing, series - series.mean(axis=1, keepdims=True)]
+        )

@@ -82,7 +82,12 @@ class Estimator(ABC):
             allowed = f"a number above {self.low:g}"
             if np.isfinite(self.high):
                 allowed += f" and {'at most' if self.includes_high else 'below'} {self.high:g}"
-            raise UsageError(f"{self.name}: {self.symbol}", "out of range", expected=allowed, got=f"{self.parameter:g}")
+            raise UsageError(
+                f"{self.name}: {self.symbol}",
+                "out of range",
+                expected=allowed,
+                got=f"{self.parameter:g}",
+            )
 
     @abstractmethod
     def items(self, observed: Observation, capacity: float) -> Numbers:

@@ -80,7 +80,10 @@ class MultiResource(Estimator):
             way_out = "build the pool from a store that has memory"
             raise UsageError("estimator multi-resource", "no memory was observed", way_out=way_out)
         loads = [observed.mean, observed.memory.mean]
-        tests = [self.cpu.items(observed, capacity), self.memory.items(observed.memory, self.memory_capacity)]
+        tests = [
+            self.cpu.items(observed, capacity),
+            self.memory.items(observed.memory, self.memory_capacity),
+        ]
         return np.column_stack(loads + tests)
 
     def parameters(self, capacity: float) -> Numbers:
@@ -95,7 +98,11 @@ class MultiResource(Estimator):
     def empty(self, items: Numbers) -> Numbers:
         """A machine without tasks, for both tests."""
         end = self._end
-        parts = (np.zeros(LOADS), self.cpu.empty(items[:, LOADS:end]), self.memory.empty(items[:, end:]))
+        parts = (
+            np.zeros(LOADS),
+            self.cpu.empty(items[:, LOADS:end]),
+            self.memory.empty(items[:, end:]),
+        )
         return np.concatenate(parts)
 
     @property

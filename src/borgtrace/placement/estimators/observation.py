@@ -10,7 +10,13 @@ import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Numbers, Values
-from borgtrace.placement.estimators._features import ANGLES, angles, cumulant_functions, histograms, moments
+from borgtrace.placement.estimators._features import (
+    ANGLES,
+    angles,
+    cumulant_functions,
+    histograms,
+    moments,
+)
 
 CELLS = 2000
 """Cells of the histogram grid below the capacity (a multiple of 1,000: round usages stay on the grid)."""
@@ -53,7 +59,10 @@ class Observation:
             raise UsageError("observation", "no observed values", expected=expected, got=got)
         # `not … >= 0` refuses NaN, which `< 0` lets pass; `initial` lets no tasks at all pass.
         if not np.isfinite(self.values.max(initial=0)) or not self.values.min(initial=0) >= 0:
-            what, got = "usage is negative or not a number", f"{self.values.min()} … {self.values.max()}"
+            what, got = (
+                "usage is negative or not a number",
+                f"{self.values.min()} … {self.values.max()}",
+            )
             way_out = "drop tasks with missing samples first"
             raise UsageError("observation", what, expected="values ≥ 0", got=got, way_out=way_out)
 

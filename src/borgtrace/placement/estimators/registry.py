@@ -42,7 +42,9 @@ def parse_estimator(text: str) -> Estimator:
     kinds = estimators()
     if name not in kinds:
         expected, way_out = f"one of {', '.join(kinds)}", "write name:parameter, such as gpa:0.001"
-        raise UsageError("estimator", "unknown name", expected=expected, got=name or "nothing", way_out=way_out)
+        raise UsageError(
+            "estimator", "unknown name", expected=expected, got=name or "nothing", way_out=way_out
+        )
     try:
         parameter = float(number)
     except ValueError:

@@ -96,7 +96,9 @@ class Saddlepoint(TargetEstimator):
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Mean, K(θ), K′(θ), K″(θ) at every θ of the grid, and the highest usage seen."""
-        return np.column_stack([observed.mean, observed.cumulant_functions(capacity), observed.moments[:, 5]])
+        return np.column_stack(
+            [observed.mean, observed.cumulant_functions(capacity), observed.moments[:, 5]]
+        )
 
     def parameters(self, capacity: float) -> Numbers:
         """ρ and the grid of θ."""

@@ -65,7 +65,9 @@ class VectorGpa(Estimator):
             float64 (n,) each: what a task may take at most of those that may not.
         """
         still = [np.zeros(len(limit)) for limit in hard]
-        means, variances = ([getattr(one, name) for one in varying] for name in ("mean", "variance"))
+        means, variances = (
+            [getattr(one, name) for one in varying] for name in ("mean", "variance")
+        )
         return cls(rho, np.column_stack([*means, *hard]), np.column_stack([*variances, *still]))
 
     def items(self, observed: Observation, capacity: float) -> Numbers:

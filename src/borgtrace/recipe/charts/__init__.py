@@ -29,6 +29,27 @@ from borgtrace.recipe.charts.marks import area, bar, box, line, point, rect, rul
 from borgtrace.recipe.charts.plot import HEIGHT, WIDTH, Chart, Plot, beside, titled
 
 __all__ = ["HEIGHT", "WIDTH", "Channel", "Chart", "Plot"]
-__all__ += ["added", "area", "axis", "bar", "beside", "box", "count_axis", "duration_axis", "hour_axis", "line"]
-__all__ += ["log_axis", "melted", "palette", "point", "probability_axis", "rect", "rule", "series", "step"]
+__all__ += [
+    "added",
+    "area",
+    "axis",
+    "bar",
+    "beside",
+    "box",
+    "count_axis",
+    "duration_axis",
+    "hour_axis",
+    "line",
+]
+__all__ += [
+    "log_axis",
+    "melted",
+    "palette",
+    "point",
+    "probability_axis",
+    "rect",
+    "rule",
+    "series",
+    "step",
+]
 __all__ += ["text", "thinned", "tick", "titled", "when"]

@@ -83,11 +83,15 @@ def axis(
     if order is not None:
         # Vega-Lite sorts names by the alphabet unless sort is null.
         options["sort"] = None if order == "data" else order
-    given = {name: dict(value) for name, value in (("scale", scale), ("axis", axis)) if value is not None}
+    given = {
+        name: dict(value) for name, value in (("scale", scale), ("axis", axis)) if value is not None
+    }
     return Channel(name, title, type, options={**options, **given})
 
 
-def log_axis(name: str, title: str | None = AUTO, *, least: float | None = 0.0, **scale: Any) -> Channel:
+def log_axis(
+    name: str, title: str | None = AUTO, *, least: float | None = 0.0, **scale: Any
+) -> Channel:
     """Return a logarithmic axis with a line at 1, 2 and 5 of each decade from `least` on (None: Vega's own).
 
     A scale that shows 0 is asked for by ``type="symlog"``.
@@ -101,7 +105,11 @@ def log_axis(name: str, title: str | None = AUTO, *, least: float | None = 0.0, 
     scale
         Vega-Lite's scale, as it is: ``type="symlog"``, ``constant=0.001``.
     """
-    ticks = None if least is None else {"values": [0, *(t for t in _DECADES if t >= least)], "format": ",~r"}
+    ticks = (
+        None
+        if least is None
+        else {"values": [0, *(t for t in _DECADES if t >= least)], "format": ",~r"}
+    )
     return axis(name, title, scale={"type": "log", **scale}, axis=ticks)
 
 
@@ -125,7 +133,9 @@ def duration_axis(name: str, title: str | None = AUTO, **scale: Any) -> Channel:
 
 def probability_axis(name: str, title: str | None = AUTO) -> Channel:
     """Return a logarithmic axis of small probabilities, with a line per decade."""
-    return axis(name, title, scale={"type": "log"}, axis={"format": ".0e", "values": _PROBABILITIES})
+    return axis(
+        name, title, scale={"type": "log"}, axis={"format": ".0e", "values": _PROBABILITIES}
+    )
 
 
 def hour_axis(name: str = "hour", title: str = "hour of the trace") -> Channel:
@@ -145,7 +155,11 @@ def in_days(hours: Channel, last: float) -> Channel:
     """
     if last <= 3 * _DAY:
         return hours
-    labels = {"values": list(range(0, int(last) + 1, _DAY)), "labelExpr": f"datum.value / {_DAY}", "labelOverlap": True}
+    labels = {
+        "values": list(range(0, int(last) + 1, _DAY)),
+        "labelExpr": f"datum.value / {_DAY}",
+        "labelOverlap": True,
+    }
     return replace(hours, title="day of the trace", options={"axis": labels})
 
 

@@ -24,7 +24,10 @@ def added(table: pa.Table, **columns: Callable[[dict[str, Any]], Any]) -> Rows:
     >>> added(pa.table({"n": [1], "of": [4]}), share=lambda row: row["n"] / row["of"])
     [{'n': 1, 'of': 4, 'share': 0.25}]
     """
-    return [{**row, **{name: value(row) for name, value in columns.items()}} for row in table.to_pylist()]
+    return [
+        {**row, **{name: value(row) for name, value in columns.items()}}
+        for row in table.to_pylist()
+    ]
 
 
 def melted(rows: Rows, columns: Mapping[str, str], value: str = "value") -> Rows:
@@ -45,7 +48,11 @@ def melted(rows: Rows, columns: Mapping[str, str], value: str = "value") -> Rows
     [{'hour': 0, 'series': 'new tasks', 'value': 3}]
     """
     return [
-        {**{other: row[other] for other in row if other not in columns}, "series": label, value: row[name]}
+        {
+            **{other: row[other] for other in row if other not in columns},
+            "series": label,
+            value: row[name],
+        }
         for row in rows
         for name, label in columns.items()
         if row[name] is not None

@@ -65,7 +65,11 @@ def _rows(result: pa.Table, said: Mapping[str, Any]) -> Rows:
 
 
 def _drawn(result: pa.Table, rows: Rows, said: Mapping[str, Any]) -> Chart:
-    plotted = Plot(rows, result, **_channels({name: what for name, what in said.items() if name not in _OTHERS}))
+    plotted = Plot(
+        rows,
+        result,
+        **_channels({name: what for name, what in said.items() if name not in _OTHERS}),
+    )
     for layer in said["layers"]:
         (mark, style), *more = ((name, what) for name, what in layer.items() if name != "rows")
         own = ask(result, layer["rows"]) if "rows" in layer else None
@@ -73,7 +77,12 @@ def _drawn(result: pa.Table, rows: Rows, said: Mapping[str, Any]) -> Chart:
     if "facet" in said:
         plotted.facet(**said["facet"])
     drawn = plotted.draw(**{name: _known(said[name]) for name in _SIZE if name in said})
-    notes = [text for query in said.get("notes", ()) for row in ask(result, query) for text in row.values()]
+    notes = [
+        text
+        for query in said.get("notes", ())
+        for row in ask(result, query)
+        for text in row.values()
+    ]
     return titled(drawn, said["title"], *notes) if notes else drawn
 
 

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import pyarrow as pa
 
-from borgtrace.recipe.charts.channels import AUTO, LOOKS, SPARE_COLOURS, TIER_COLOURS, Channel, Series, in_days
+from borgtrace.recipe.charts.channels import (
+    AUTO,
+    LOOKS,
+    SPARE_COLOURS,
+    TIER_COLOURS,
+    Channel,
+    Series,
+    in_days,
+)
 from borgtrace.recipe.charts.data import Rows, melted
 from borgtrace.recipe.charts.marks import Mark
 from borgtrace.schema.types import Column, Table
@@ -45,10 +53,14 @@ class Plot:
         :func:`~borgtrace.recipe.charts.when`, or for y :func:`~borgtrace.recipe.charts.series`.
     """
 
-    def __init__(self, data: pa.Table | Rows, declared: Table | pa.Table | None = None, /, **channels: _Given) -> None:
+    def __init__(
+        self, data: pa.Table | Rows, declared: Table | pa.Table | None = None, /, **channels: _Given
+    ) -> None:
         self.rows: Rows = data.to_pylist() if isinstance(data, pa.Table) else list(data)
         named = data if declared is None else declared
-        self._columns = {one.name: one for one in named.columns} if isinstance(named, Table) else _said(named)
+        self._columns = (
+            {one.name: one for one in named.columns} if isinstance(named, Table) else _said(named)
+        )
         self._layers: list[tuple[Mark, Rows | None, dict[str, _Given], _Tips]] = []
         self._facets: dict[str, Any] = {}
         self._independent: Iterable[str] = ()
@@ -58,12 +70,16 @@ class Plot:
             if isinstance(given, Series):
                 self.rows = melted(self.rows, given.columns)
                 channels[name] = given.channel
-                labels = Channel("series", None, "N", options={"sort": list(given.columns.values())})
+                labels = Channel(
+                    "series", None, "N", options={"sort": list(given.columns.values())}
+                )
                 channels.setdefault("color", labels)
                 break
         self._channels = channels
 
-    def add(self, mark: Mark, *, data: Rows | None = None, tips: _Tips = None, **channels: _Given) -> Self:
+    def add(
+        self, mark: Mark, *, data: Rows | None = None, tips: _Tips = None, **channels: _Given
+    ) -> Self:
         """Add a layer.
 
         Parameters
@@ -81,7 +97,13 @@ class Plot:
         return self
 
     def facet(
-        self, *, row: str = "", column: str = "", wrap: str = "", independent: Iterable[str] = (), **header: Any
+        self,
+        *,
+        row: str = "",
+        column: str = "",
+        wrap: str = "",
+        independent: Iterable[str] = (),
+        **header: Any,
     ) -> Self:
         """Repeat the plot for each value of a field: in rows, in columns, or wrapped after four.
 
@@ -132,23 +154,35 @@ class Plot:
             drawn = drawn.facet(**self._facets)
         return resolved(drawn, self._independent).properties(**heading)
 
-    def _layer(self, later: bool, mark: Mark, data: Rows | None, channels: dict[str, _Given], tips: _Tips) -> alt.Chart:
+    def _layer(
+        self, later: bool, mark: Mark, data: Rows | None, channels: dict[str, _Given], tips: _Tips
+    ) -> alt.Chart:
         import altair as alt
 
         rows = self.rows if data is None else data
         # Only numbers: a reference rule, which shares no channel with the rest and is drawn once, not once a row.
-        is_reference = bool(channels) and all(isinstance(item, int | float) for item in channels.values())
+        is_reference = bool(channels) and all(
+            isinstance(item, int | float) for item in channels.values()
+        )
         given = channels if is_reference else {**self._channels, **channels}
         fields = [item.field if isinstance(item, Channel) else item for item in given.values()]
         shown = [field for field in fields if isinstance(field, str)]
-        more = [name for name in self._columns if rows and name in rows[0]] if tips is None else tips
+        more = (
+            [name for name in self._columns if rows and name in rows[0]] if tips is None else tips
+        )
         own = [{}] if is_reference else data
         chart = alt.Chart() if own is None else alt.Chart(alt.Data(values=own))
         encoding = {name: self._encoded(name, item, rows, later) for name, item in given.items()}
-        tooltip = [] if is_reference else [self._tip(field, rows) for field in dict.fromkeys([*shown, *more])]
+        tooltip = (
+            []
+            if is_reference
+            else [self._tip(field, rows) for field in dict.fromkeys([*shown, *more])]
+        )
         marked: alt.Chart = getattr(chart, f"mark_{mark.kind}")(**mark.style)
         # A box stands for many rows and has no tooltip of one.
-        return marked.encode(**encoding, **({"tooltip": tooltip} if tooltip and mark.kind != "boxplot" else {}))
+        return marked.encode(
+            **encoding, **({"tooltip": tooltip} if tooltip and mark.kind != "boxplot" else {})
+        )
 
     def _encoded(self, name: str, given: _Given, rows: Rows, is_later: bool) -> Any:
         import altair as alt
@@ -160,7 +194,9 @@ class Plot:
         channel = given if isinstance(given, Channel) else Channel(given)
         if channel.is_hours:
             # Of the whole plot: its layers share the axis.
-            channel = in_days(channel, max((row.get(channel.field) or 0 for row in self.rows), default=0))
+            channel = in_days(
+                channel, max((row.get(channel.field) or 0 for row in self.rows), default=0)
+            )
         type_ = channel.type or _type(channel.field, rows)
         shorthand = f"{channel.field}:{type_}"
         if name in ("x2", "y2"):
@@ -170,15 +206,21 @@ class Plot:
         if name in ("xOffset", "yOffset"):
             # Offsets have neither axis nor legend, and take no title.
             return getattr(alt, name[0].upper() + name[1:])(shorthand, **options)
-        colours = channel.colours or (TIER_COLOURS if channel.field == "tier" and name == "color" else {})
+        colours = channel.colours or (
+            TIER_COLOURS if channel.field == "tier" and name == "color" else {}
+        )
         if colours:
             shades = _shades(colours, {row.get(channel.field) for row in rows} - {None})
             options["scale"] = alt.Scale(domain=list(shades), range=list(shades.values()))
         if type_ == "N" and name not in ("x", "y", "text", "order", "detail"):
             options.setdefault("legend", alt.Legend(**_labels(channel.field)))
-        titles = {"title": self._title(name, channel, type_) if channel.title == AUTO else channel.title}
+        titles = {
+            "title": self._title(name, channel, type_) if channel.title == AUTO else channel.title
+        }
         # Vega-Lite joins the titles of all layers: the first one names the axis.
-        if name in ("text", "order", "detail") or (is_later and name in ("x", "y") and channel.title == AUTO):
+        if name in ("text", "order", "detail") or (
+            is_later and name in ("x", "y") and channel.title == AUTO
+        ):
             titles = {}
         return getattr(alt, name[0].upper() + name[1:])(shorthand, **options, **titles)
 
@@ -190,7 +232,11 @@ class Plot:
             return None
         column = self._columns.get(channel.field)
         labelled = "labelExpr" in (channel.options or {}).get("axis", {})
-        return channel.field.replace("_", " ") if column is None else axis_title(column, with_unit=not labelled)
+        return (
+            channel.field.replace("_", " ")
+            if column is None
+            else axis_title(column, with_unit=not labelled)
+        )
 
     def _tip(self, field: str, rows: Rows) -> Any:
         import altair as alt
@@ -202,8 +248,12 @@ class Plot:
 
 def _said(data: pa.Table | Rows) -> dict[str, Column]:
     """Return what the columns of an answer say of themselves."""
-    fields = [field for field in data.schema if field.metadata] if isinstance(data, pa.Table) else []
-    said = {field.name: [field.metadata[key].decode() for key in (b"unit", b"doc")] for field in fields}
+    fields = (
+        [field for field in data.schema if field.metadata] if isinstance(data, pa.Table) else []
+    )
+    said = {
+        field.name: [field.metadata[key].decode() for key in (b"unit", b"doc")] for field in fields
+    }
     return {name: Column(name, "string", unit, doc) for name, (unit, doc) in said.items()}
 
 
@@ -284,7 +334,11 @@ def _shades(colours: Mapping[str, str], present: set[Any]) -> dict[str, str]:
 
 def _labels(field: str) -> dict[str, str]:
     """Let a legend or a header say what the codes of a field are called."""
-    return {"labelExpr": f"{json.dumps(LABELS[field])}[(datum.label)] || (datum.label)"} if field in LABELS else {}
+    return (
+        {"labelExpr": f"{json.dumps(LABELS[field])}[(datum.label)] || (datum.label)"}
+        if field in LABELS
+        else {}
+    )
 
 
 def _type(field: str, rows: Rows) -> str:

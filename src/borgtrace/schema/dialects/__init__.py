@@ -10,7 +10,14 @@ from borgtrace.errors import UsageError
 from borgtrace.schema.dialects.declaration import declared_dialect
 from borgtrace.schema.dialects.format_files import read_formats
 from borgtrace.schema.dialects.raw import Absent, Flattened, RawField, RawTable
-from borgtrace.schema.dialects.trace_format import Citation, Codes, Conversion, Dialect, Publication, Rate
+from borgtrace.schema.dialects.trace_format import (
+    Citation,
+    Codes,
+    Conversion,
+    Dialect,
+    Publication,
+    Rate,
+)
 
 DIALECTS: dict[str, Dialect] = read_formats(Path(__file__).parent)
 """Known trace formats by name: all files of this package, so that a new one is a new file."""
@@ -56,10 +63,31 @@ def dialect(name: str) -> Dialect:
     if name in DECLARED:
         return DECLARED[name]
     if name not in DIALECTS:
-        raise UsageError("dialect", "no such trace format", expected=", ".join(DIALECTS), got=name or "none")
+        raise UsageError(
+            "dialect", "no such trace format", expected=", ".join(DIALECTS), got=name or "none"
+        )
     return DIALECTS[name]
 
 
-__all__ = ["DECLARED", "DIALECTS", "GOOGLE_2011", "GOOGLE_2019", "KAGGLE_2019", "PUBLISHED", "Absent", "Citation"]
-__all__ += ["Codes", "Conversion", "Dialect", "Flattened", "Publication", "Rate", "RawField", "RawTable", "declare"]
+__all__ = [
+    "DECLARED",
+    "DIALECTS",
+    "GOOGLE_2011",
+    "GOOGLE_2019",
+    "KAGGLE_2019",
+    "PUBLISHED",
+    "Absent",
+    "Citation",
+]
+__all__ += [
+    "Codes",
+    "Conversion",
+    "Dialect",
+    "Flattened",
+    "Publication",
+    "Rate",
+    "RawField",
+    "RawTable",
+    "declare",
+]
 __all__ += ["dialect"]

@@ -40,10 +40,14 @@ def declared_dialect(declaration: Mapping[str, Any], where: str) -> Dialect:
         It names the entry, what is allowed there, and what to add.
     """
     check_names(where, declaration, _TOP, "unknown entry")
-    fields = {name: _fields(declaration[name], name, where) for name in _SECTIONS if name in declaration}
+    fields = {
+        name: _fields(declaration[name], name, where) for name in _SECTIONS if name in declaration
+    }
     if not fields:
         way_out = "write a first draft: borgtrace dialect sniff FILE"
-        raise UsageError(where, "nothing is declared", expected="[usage], [tasks] or [machines]", way_out=way_out)
+        raise UsageError(
+            where, "nothing is declared", expected="[usage], [tasks] or [machines]", way_out=way_out
+        )
     tables = {name: _raw_table(name, found) for name, found in fields.items()}
     text = json.dumps(declaration, sort_keys=True, default=str)
     # Its content is part of its name: two formats that differ never pass for one.
@@ -63,7 +67,9 @@ def declared_dialect(declaration: Mapping[str, Any], where: str) -> Dialect:
 def _word(declaration: Mapping[str, Any], where: str) -> str:
     name = str(declaration.get("name", "own"))
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,30}", name):
-        raise UsageError(f"{where}: name", "not a name", expected="small letters, digits and -", got=repr(name))
+        raise UsageError(
+            f"{where}: name", "not a name", expected="small letters, digits and -", got=repr(name)
+        )
     return name
 
 
@@ -71,21 +77,34 @@ def _fields(section: Any, name: str, where: str) -> dict[str, dict[str, Any]]:
     """Return what a section says of each of its columns, a lone text being the name of the column in the file."""
     where = f"{where}: {name}"
     if not isinstance(section, Mapping):
-        raise UsageError(where, "not a section", expected='lines such as task = "pod"', got=repr(section))
+        raise UsageError(
+            where, "not a section", expected='lines such as task = "pod"', got=repr(section)
+        )
     columns = RECORDS[_SECTIONS[name]].names
     known = [each for each in columns if not each.startswith(("average_", "instant_", "counter_"))]
     known += ["cpu", "memory"] if name == "usage" else []
     check_names(where, section, known, "unknown column")
     for needed in _NEEDED[name]:
         if needed not in section:
-            raise UsageError(where, f"no {needed}", way_out=f'add {needed} = "the name of its column"')
-    fields = {key: dict(value) if isinstance(value, Mapping) else {"column": value} for key, value in section.items()}
+            raise UsageError(
+                where, f"no {needed}", way_out=f'add {needed} = "the name of its column"'
+            )
+    fields = {
+        key: dict(value) if isinstance(value, Mapping) else {"column": value}
+        for key, value in section.items()
+    }
     for key, value in fields.items():
         check_names(f"{where}.{key}", value, _KEYS, "unknown entry")
         if not isinstance(value.get("column"), str):
-            raise UsageError(f"{where}.{key}", "no column", way_out='add column = "the name of the column in the file"')
+            raise UsageError(
+                f"{where}.{key}",
+                "no column",
+                way_out='add column = "the name of the column in the file"',
+            )
         if set(value["column"]) & set("'\"\\"):
-            raise UsageError(f"{where}.{key}", "a column with quotes in its name", got=value["column"])
+            raise UsageError(
+                f"{where}.{key}", "a column with quotes in its name", got=value["column"]
+            )
         value["factor"], value["of"] = _unit(f"{where}.{key}", key, value, name)
         value["fills"] = f"{value['kind']}_{key}" if _has_kind(name, key) else key
     return fields
@@ -97,11 +116,17 @@ def _has_kind(section: str, key: str) -> bool:
 
 def _unit(where: str, key: str, value: Mapping[str, Any], section: str) -> tuple[float, str]:
     if _has_kind(section, key):
-        expected = "one of average, instant (a sample of one moment) or counter (a total that grows)"
+        expected = (
+            "one of average, instant (a sample of one moment) or counter (a total that grows)"
+        )
         if value.get("kind") not in KINDS[: 3 if key == "cpu" else 2]:
             got = value.get("kind", "none")
-            raise UsageError(where, "what is it", expected=expected, got=str(got), way_out='add kind = "average"')
-    column = next((c for c in RECORDS[_SECTIONS[section]].columns if c.name in (key, f"average_{key}")), None)
+            raise UsageError(
+                where, "what is it", expected=expected, got=str(got), way_out='add kind = "average"'
+            )
+    column = next(
+        (c for c in RECORDS[_SECTIONS[section]].columns if c.name in (key, f"average_{key}")), None
+    )
     unit = column.unit if column else ""
     units = CPU_TIME if value.get("kind") == "counter" else _UNITS.get(unit)
     if units is None:
@@ -112,7 +137,13 @@ def _unit(where: str, key: str, value: Mapping[str, Any], section: str) -> tuple
     if named not in units:
         known = [*units, *([ISO] if unit == "us" else [])]
         way_out = f'add unit = "{known[0]}", or what it is'
-        raise UsageError(where, "no such unit", expected=f"one of {', '.join(known)}", got=str(named), way_out=way_out)
+        raise UsageError(
+            where,
+            "no such unit",
+            expected=f"one of {', '.join(known)}",
+            got=str(named),
+            way_out=way_out,
+        )
     return units[named]
 
 
@@ -145,38 +176,63 @@ def _codes(status: Mapping[str, Any], where: str) -> dict[str, str]:
     return {str(word): str(event) for word, event in codes.items()}
 
 
-def _missing(fields: Mapping[str, Mapping[str, dict[str, Any]]], where: str) -> dict[str, tuple[int, ...]]:
+def _missing(
+    fields: Mapping[str, Mapping[str, dict[str, Any]]], where: str
+) -> dict[str, tuple[int, ...]]:
     found = {}
     for name, section in fields.items():
         for key, value in section.items():
             numbers: Sequence[Any] = value.get("missing", ())
-            if not isinstance(numbers, list | tuple) or not all(type(each) is int for each in numbers):
-                raise UsageError(f"{where}: {name}.{key}.missing", "not a list of whole numbers", got=repr(numbers))
+            if not isinstance(numbers, list | tuple) or not all(
+                type(each) is int for each in numbers
+            ):
+                raise UsageError(
+                    f"{where}: {name}.{key}.missing",
+                    "not a list of whole numbers",
+                    got=repr(numbers),
+                )
             if numbers:
                 found[value["fills"]] = tuple(numbers)
     return found
 
 
-def _conversion(declaration: Mapping[str, Any], fields: Mapping[str, Any], where: str) -> Conversion:
+def _conversion(
+    declaration: Mapping[str, Any], fields: Mapping[str, Any], where: str
+) -> Conversion:
     usage, tasks = fields.get("usage", {}), fields.get("tasks", {})
-    times = {value.get("unit") == ISO for section in fields.values() for value in section.values() if _is_time(value)}
+    times = {
+        value.get("unit") == ISO
+        for section in fields.values()
+        for value in section.values()
+        if _is_time(value)
+    }
     clock = declaration.get("clock", "epoch" if True in times else None)
     if clock not in ("epoch", "relative"):
         way_out = 'add clock = "epoch" where times are since 1970, else clock = "relative"'
-        raise UsageError(where, "which clock", expected="epoch or relative", got=str(clock), way_out=way_out)
+        raise UsageError(
+            where, "which clock", expected="epoch or relative", got=str(clock), way_out=way_out
+        )
     if True in times and clock == "relative":
-        raise UsageError(f"{where}: clock", "dates are no times since a start", expected="epoch", got="relative")
+        raise UsageError(
+            f"{where}: clock", "dates are no times since a start", expected="epoch", got="relative"
+        )
     step, window = (_time_of(declaration, name, where) for name in ("step", "window"))
     if usage and not step and not {"end", "length"} & set(usage):
         way_out = 'add step = "300s", how long the window of a row is'
         raise UsageError(where, "no end of a window", way_out=way_out)
     label = declaration.get("label", "start")
     check_names(f"{where}: label", [label], ("start", "end"))
-    of = {name: usage[name]["of"] for name in ("cpu", "memory") if name in usage and usage[name]["of"]}
+    of = {
+        name: usage[name]["of"] for name in ("cpu", "memory") if name in usage and usage[name]["of"]
+    }
     for name, what in of.items():
         if what == "request" and f"{name}_request" not in tasks:
             way_out = f"add {name}_request to [tasks], or another unit"
-            raise UsageError(f"{where}: usage.{name}", "a share of a request that no column gives", way_out=way_out)
+            raise UsageError(
+                f"{where}: usage.{name}",
+                "a share of a request that no column gives",
+                way_out=way_out,
+            )
     return Conversion(clock=clock, step=step, label=label, window=window, of=of)
 
 
@@ -185,7 +241,9 @@ def _is_time(value: Mapping[str, Any]) -> bool:
         try:
             ZoneInfo(value.get("zone", "UTC"))
         except (ZoneInfoNotFoundError, ValueError) as error:
-            raise UsageError("zone", "no such time zone", got=str(value["zone"]), way_out='try "UTC"') from error
+            raise UsageError(
+                "zone", "no such time zone", got=str(value["zone"]), way_out='try "UTC"'
+            ) from error
     return value["fills"] in ("time", "end", "submit", "start")
 
 

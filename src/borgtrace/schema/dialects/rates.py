@@ -13,7 +13,9 @@ REAL = "real 2011 parts"
 def rates(trace: str) -> dict[str, Rate]:
     """Return the rates of a trace by anomaly: those that are documented alike for all, and its own."""
     return {
-        row["anomaly"]: Rate(row["expected"], row["source"], documented(row["documented"]), bool(row["is_count"]))
+        row["anomaly"]: Rate(
+            row["expected"], row["source"], documented(row["documented"]), bool(row["is_count"])
+        )
         for row in read_rows(Path(__file__).with_name("rates.csv"))
         if row["trace"] in ("google", trace)
     }

@@ -172,7 +172,9 @@ def read_tables(trace: str, *, is_positional: bool = False) -> dict[str, RawTabl
     for paragraph in read_paragraphs(Path(__file__).with_name(f"{trace}.fields")):
         (name, table, parts, optional), *fields = (line.split("|") for line in paragraph)
         outer, _, inner = name.rpartition(".")
-        raw = RawTable(inner, table, tuple(_field(*f) for f in fields), is_positional, int(optional))
+        raw = RawTable(
+            inner, table, tuple(_field(*f) for f in fields), is_positional, int(optional)
+        )
         if outer:
             found[outer] = replace(found[outer], lists=(raw,))
         else:

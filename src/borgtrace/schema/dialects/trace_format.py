@@ -192,7 +192,9 @@ class Dialect:
     def citations(self) -> tuple[Citation, ...]:
         """What to cite where the trace is used: the rows of ``citations.csv`` of it."""
         rows = read_rows(Path(__file__).with_name("citations.csv"))
-        return tuple(Citation(row["text"], row["address"]) for row in rows if row["trace"] == self.trace)
+        return tuple(
+            Citation(row["text"], row["address"]) for row in rows if row["trace"] == self.trace
+        )
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -223,7 +225,10 @@ class Dialect:
             return Absent("derived at ingest")
         wanted = [(table, column)]
         if self.conversion:
-            wanted = [(each.split(".")[0], each.split(".")[1]) for each in FILLS.get(table, {}).get(column, ())]
+            wanted = [
+                (each.split(".")[0], each.split(".")[1])
+                for each in FILLS.get(table, {}).get(column, ())
+            ]
         found = (raw.source(*each) for each in wanted for raw in self.tables.values())
         return next(filter(None, found), Absent(self._why_absent(table, column)))
 
@@ -244,7 +249,11 @@ class Dialect:
         [False, True]
         """
         tables = TRACE_TABLES if table is None else (table,)
-        return any(isinstance(self.source(name, column), str) for name in tables if column in TABLES[name].names)
+        return any(
+            isinstance(self.source(name, column), str)
+            for name in tables
+            if column in TABLES[name].names
+        )
 
     def tells(self, table: str, column: str) -> bool:
         """Return whether a store of the trace can have values in a column; of a derived table, in what it is made of.
@@ -263,9 +272,13 @@ class Dialect:
         [True, False, True]
         """
         tables = (
-            [table] if table in TRACE_TABLES else [each.name for each in TRACE_TABLES.values() if column in each.names]
+            [table]
+            if table in TRACE_TABLES
+            else [each.name for each in TRACE_TABLES.values() if column in each.names]
         )
-        return not tables or column in _DERIVED or any(self.publishes(column, name) for name in tables)
+        return (
+            not tables or column in _DERIVED or any(self.publishes(column, name) for name in tables)
+        )
 
     def tier_of(self, priority: int) -> str:
         """Name the tier of a priority; KeyError outside the published range.
@@ -319,7 +332,12 @@ class Dialect:
         '2011-05-01T19:00:00-04:00'
         """
         if time in (BEFORE_TRACE, AFTER_TRACE):
-            raise UsageError("time", "a sentinel has no wall clock", expected="a time inside the trace", got=str(time))
+            raise UsageError(
+                "time",
+                "a sentinel has no wall clock",
+                expected="a time inside the trace",
+                got=str(time),
+            )
         # By way of UTC: adding to a local time would ignore that daylight saving begins or ends in between.
         instant = self.origin.astimezone(UTC) + timedelta(microseconds=time - TRACE_START)
         return instant.astimezone(ZoneInfo(self.time_zone(cell)))

@@ -22,6 +22,11 @@ TIMES: Units = {
 }
 ISO = "iso"
 """Dates and times as text."""
-CPU: Units = {"cores": (1.0, ""), "millicores": (1e-3, ""), "percent_of_core": (0.01, ""), **_SHARES}
+CPU: Units = {
+    "cores": (1.0, ""),
+    "millicores": (1e-3, ""),
+    "percent_of_core": (0.01, ""),
+    **_SHARES,
+}
 CPU_TIME: Units = {name: (factor / 1e6, "") for name, (factor, _) in TIMES.items() if name != "d"}
 MEMORY: Units = {"bytes": (1.0, ""), **_BINARY, **_DECIMAL, **_SHARES}

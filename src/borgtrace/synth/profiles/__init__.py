@@ -29,7 +29,9 @@ def _tier(own: Mapping[str, Any]) -> Tier:
     facts |= {name: QuantileCurve(*map(tuple, facts[name])) for name in _CURVES}
     facts |= {name: dict(zip(*facts[name], strict=True)) for name in _REQUESTS}
     # Names are texts in these files, and priorities are numbers.
-    facts |= {name: {int(number): share for number, share in facts[name].items()} for name in _NUMBERED}
+    facts |= {
+        name: {int(number): share for number, share in facts[name].items()} for name in _NUMBERED
+    }
     return Tier(**facts)
 
 
@@ -37,11 +39,18 @@ def _profile(own: Mapping[str, Any], classes: Classes) -> Profile:
     facts = {**_2011, **own, "classes": classes}
     facts |= {name: reduce(truediv, facts[name]) for name in ("jobs_per_hour", "removals")}
     return Profile(
-        **facts | {"tiers": tuple(map(_tier, facts["tiers"])), "downtime": QuantileCurve(*facts["downtime"])}
+        **facts
+        | {
+            "tiers": tuple(map(_tier, facts["tiers"])),
+            "downtime": QuantileCurve(*facts["downtime"]),
+        }
     )
 
 
-PROFILES: Mapping[str, Profile] = {"2011": _profile(_2011, CLASSES), "2019": _profile(_read("2019"), CLASSES_2019)}
+PROFILES: Mapping[str, Profile] = {
+    "2011": _profile(_2011, CLASSES),
+    "2019": _profile(_read("2019"), CLASSES_2019),
+}
 """Profiles by dialect."""
 
 __all__ = ["CONSTRAINED", "LENGTHS", "PROFILES", "Likeness", "Profile", "Tier"]

@@ -210,5 +210,7 @@ class Likeness:
     @property
     def note(self) -> str:
         """What the cell tells of the trace, and where published figures stand in."""
-        instead = f" Published figures stand in for {', '.join(self.missing)}." if self.missing else ""
+        instead = (
+            f" Published figures stand in for {', '.join(self.missing)}." if self.missing else ""
+        )
         return _PRIVACY + instead
