@@ -56,7 +56,7 @@ def ingest_(raw: Path, store: Path) -> dict[str, tuple[float, float]]:
 
 
 def questions(raw: Path, store: Path) -> dict[str, tuple[float, float]]:
-    from borgtrace.recipe import EngineTables, Recipe, recipes
+    from borgtrace.question import EngineTables, Recipe, recipes
 
     tables = EngineTables.of(store, memory=MEMORY, threads=CORES)
     asked = {name: question for name, question in recipes().items() if isinstance(question, Recipe)}

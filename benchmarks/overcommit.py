@@ -31,7 +31,7 @@ from borgtrace.lifecycle.by_machine import METRICS, machine_usage
 from borgtrace.overcommit import REPLAY, Block, Samples, oracle, parse_policy
 from borgtrace.overcommit.metrics import scores
 from borgtrace.overcommit.study import DEFAULTS
-from borgtrace.recipe import EngineTables
+from borgtrace.question import EngineTables
 from explore import make_raw
 from overcommit_python import GoogleNSigma, python_n_sigma, python_oracle, records
 

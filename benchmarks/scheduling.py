@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import borgtrace
-from borgtrace.recipe import EngineTables
+from borgtrace.question import EngineTables
 from borgtrace.scheduling import parse_policy
 from borgtrace.scheduling.compaction import Workload, needed, order_of
 from borgtrace.scheduling.machines import Demand

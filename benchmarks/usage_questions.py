@@ -17,7 +17,7 @@ from pathlib import Path
 
 from borgtrace.engine.embedded import raw_connection
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.recipe import EngineTables, find_recipe
+from borgtrace.question import EngineTables, find_recipe
 from borgtrace.synth import generate
 
 MEMORY, THREADS = "4GB", 2

@@ -25,7 +25,7 @@ from borgtrace.engine import connect, read_table
 from borgtrace.engine.embedded import raw_connection
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle import Cache
-from borgtrace.recipe import EngineTables, Tables, find_recipe
+from borgtrace.question import EngineTables, Tables, find_recipe
 from borgtrace.schema import TABLES
 from borgtrace.synth import generate
 

@@ -181,7 +181,7 @@ def _import_all() -> None:
             importlib.import_module(module.name)
     for name in _LATE:
         importlib.import_module(name)
-    borgtrace.recipe.recipes()
+    borgtrace.question.recipes()
 
 
 if __name__ == "__main__":

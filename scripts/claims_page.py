@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from borgtrace.recipe import Scope, recipes
+from borgtrace.question import Scope, recipes
 from borgtrace.schema.time import DAY, HOUR
 
 MEASURED = Path(__file__).parents[1] / "docs" / "measured"

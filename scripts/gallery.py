@@ -12,7 +12,7 @@ import argparse
 import re
 from pathlib import Path
 
-from borgtrace.recipe import recipes
+from borgtrace.question import recipes
 
 _GEOMETRY = re.compile(r'\b(?:d|transform|x|y|x1|x2|y1|y2|width|height)="[^"]*"')
 _DIGITS = re.compile(r"(\.\d\d)\d+")

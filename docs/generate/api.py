@@ -15,7 +15,7 @@ PACKAGES = (
     "borgtrace.fetch",
     "borgtrace.synth",
     "borgtrace.lifecycle",
-    "borgtrace.recipe",
+    "borgtrace.question",
     "borgtrace.datasets",
     "borgtrace.export",
     "borgtrace.colocation",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from borgtrace.recipe import Question, recipes
+from borgtrace.question import Question, recipes
 from generate.text import plain
 
 CHARTS = Path(__file__).parent.parent / "assets" / "charts"

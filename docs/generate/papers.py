@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from borgtrace.recipe import recipes
-from borgtrace.recipe.claims import Claim
-from borgtrace.recipe.criteria import with_tolerance
+from borgtrace.question import recipes
+from borgtrace.question.claims import Claim
+from borgtrace.question.criteria import with_tolerance
 from generate.recipes import address
 from generate.text import plain, table
 

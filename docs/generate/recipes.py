@@ -6,8 +6,8 @@ import inspect
 import re
 from functools import cache
 
-from borgtrace.recipe import Claim, Question, recipes
-from borgtrace.recipe.criteria import with_tolerance
+from borgtrace.question import Claim, Question, recipes
+from borgtrace.question.criteria import with_tolerance
 from generate import gallery
 from generate.text import plain, table
 

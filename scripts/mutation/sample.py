@@ -52,7 +52,7 @@ _ALSO = {
     "placement": ("tests/colocation",),
     "scheduling": ("tests/cli/test_compact.py", "tests/cli/test_simulate.py"),
     "overcommit": ("tests/cli/test_overcommit.py",),
-    "lifecycle": ("tests/analyses/test_workload_questions.py", "tests/recipe/test_hosted.py"),
+    "lifecycle": ("tests/analyses/test_workload_questions.py", "tests/question/test_hosted.py"),
     "recipe": ("tests/analyses",),
     "store": ("tests/ingest",),
     "export": ("tests/datasets",),

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from borgtrace.recipe import Result
-    from borgtrace.recipe.charts import Chart
+    from borgtrace.question import Result
+    from borgtrace.question.charts import Chart
     from borgtrace.report import Summary
 
 _SECONDS = ("start_time", "duration")
@@ -101,7 +101,7 @@ class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
         """Draw CPU usage over time: the mean of each window and its one sampled second."""
         import pyarrow as pa
 
-        from borgtrace.recipe.charts import Plot, line
+        from borgtrace.question.charts import Plot, line
         from borgtrace.schema import Column, Table
 
         hours = np.asarray(self["start_time"], float) * SECOND / HOUR
@@ -160,7 +160,7 @@ class Store(StoredTables):
         Parameters
         ----------
         question
-            Its name; ``borgtrace.recipe.recipes()`` has all of them.
+            Its name; ``borgtrace.question.recipes()`` has all of them.
         where
             SQL predicate that selects tasks.
         engine
@@ -173,7 +173,7 @@ class Store(StoredTables):
         UsageError
             For an unknown question or parameter, or a predicate that is none.
         """
-        from borgtrace.recipe import EngineTables, find_recipe
+        from borgtrace.question import EngineTables, find_recipe
         from borgtrace.schema.time import parse_time
 
         recipe = find_recipe(question)

@@ -13,7 +13,7 @@ import pytest
 
 from borgtrace.analyses import submissions
 from borgtrace.engine.embedded import raw_connection
-from borgtrace.recipe import find_recipe
+from borgtrace.question import find_recipe
 from borgtrace.schema import Table
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.time import HOUR

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.engine.embedded import ask
-from borgtrace.recipe import NotApplicable, Scope, find_recipe, recipes
-from borgtrace.recipe.claims import Finding
+from borgtrace.question import NotApplicable, Scope, find_recipe, recipes
+from borgtrace.question.claims import Finding
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.time import DAY
 

@@ -10,7 +10,7 @@ import pytest
 
 from borgtrace.analyses import job_usage, jobs_per_owner, tails
 from borgtrace.analyses.job_usage import rows_of
-from borgtrace.recipe import EngineTables
+from borgtrace.question import EngineTables
 from borgtrace.schema.time import HOUR, TRACE_START
 from tests.analyses.tiny import answer, arrow, at, tiny, window
 

@@ -19,7 +19,7 @@ from borgtrace.analyses.likeness import _arrivals, _names, _ranks, fit
 from borgtrace.cli import main
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.recipe import find_recipe
+from borgtrace.question import find_recipe
 from borgtrace.synth import generate
 from borgtrace.synth.classes import CLASSES, TaskClass
 from borgtrace.synth.draws import QuantileCurve

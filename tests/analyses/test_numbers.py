@@ -36,7 +36,7 @@ from borgtrace.analyses._reservation_policies import (
 from borgtrace.analyses._trend import _ranks as ranks_of
 from borgtrace.analyses._trend import rank_correlation, slope
 from borgtrace.errors import UsageError
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from borgtrace.schema.time import DAY, WINDOW
 from tests.analyses.test_claims import cpi, finding
 from tests.analyses.tiny import arrow, at, tiny, window

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from borgtrace.recipe import find_recipe
-from borgtrace.recipe.constraints import meets
+from borgtrace.question import find_recipe
+from borgtrace.question.constraints import meets
 from borgtrace.schema.time import DAY, SECOND, TRACE_START
 from tests.analyses.tiny import answer, at, tiny
 

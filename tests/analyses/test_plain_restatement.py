@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from borgtrace.recipe import EngineTables, Tables, find_recipe
+from borgtrace.question import EngineTables, Tables, find_recipe
 
 START, NEVER = 600_000_000, 2**63 - 1
 SUBMIT, SCHEDULE, EVICT, FINISH, UPDATES = 0, 1, 2, 4, (7, 8)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from borgtrace.ingest import IngestOptions, IngestResult, ingest
-from borgtrace.recipe import EngineTables, find_recipe
+from borgtrace.question import EngineTables, find_recipe
 from borgtrace.synth import generate
 
 START, WINDOW, HOUR, DAY = 600_000_000, 300_000_000, 3_600_000_000, 86_400_000_000

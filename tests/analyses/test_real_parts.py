@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from borgtrace.recipe import EngineTables, Finding, Tables, find_recipe
+from borgtrace.question import EngineTables, Finding, Tables, find_recipe
 
 
 @pytest.fixture(scope="module")

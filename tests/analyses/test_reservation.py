@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from borgtrace.analyses import reservation
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from tests.analyses.tiny import answer, tiny, window
 
 USAGE = [window(1, 300 * k, cpu) for k, cpu in enumerate((0.5, 0.5, 0.625, 0.25))]

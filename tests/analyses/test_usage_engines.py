@@ -34,7 +34,7 @@ from borgtrace.analyses import (
     vertical_scaling,
     window_change,
 )
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 from tests.analyses.tiny import at, on, tiny, window
 
 RECIPES: tuple[Recipe, ...] = tuple(

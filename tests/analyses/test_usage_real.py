@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from borgtrace.analyses.utilization import allocation_changes
-from borgtrace.recipe import EngineTables, Tables, find_recipe
+from borgtrace.question import EngineTables, Tables, find_recipe
 
 
 @pytest.fixture(scope="module")

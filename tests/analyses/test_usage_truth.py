@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.recipe import EngineTables, find_recipe
+from borgtrace.question import EngineTables, find_recipe
 from borgtrace.synth import generate
 
 

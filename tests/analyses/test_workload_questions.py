@@ -14,7 +14,7 @@ from borgtrace.analyses._power_law import discrete_exponent
 from borgtrace.analyses._quantiles import quantiles
 from borgtrace.analyses._trend import rank_correlation, slope
 from borgtrace.errors import UsageError
-from borgtrace.recipe import NotApplicable, Result, find_recipe
+from borgtrace.question import NotApplicable, Result, find_recipe
 from borgtrace.schema.time import DAY, HOUR, SECOND, TRACE_START
 from tests.analyses.tiny import answer, at, tiny
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.engine import connect, read_table
-from borgtrace.recipe import EngineTables, Provenance, Tables, find_recipe
+from borgtrace.question import EngineTables, Provenance, Tables, find_recipe
 from borgtrace.schema import TABLES
 
 LIFE_CYCLE = (

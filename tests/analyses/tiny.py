@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.engine import connect, read_table
-from borgtrace.recipe import EngineTables, Provenance, Recipe, Tables
+from borgtrace.question import EngineTables, Provenance, Recipe, Tables
 from borgtrace.schema import TABLES
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.time import SECOND, TRACE_START

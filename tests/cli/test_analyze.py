@@ -12,7 +12,7 @@ import pytest
 import sqlglot
 
 from borgtrace.cli import main
-from borgtrace.recipe import recipes
+from borgtrace.question import recipes
 from tests.analyses.tiny import tiny
 
 
@@ -52,9 +52,9 @@ def test_a_claim_that_is_judged_is_told_with_its_kind_and_tolerance(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     from borgtrace.cli._answers import _print_verdicts, claims_csv
-    from borgtrace.recipe import Claim, Result
-    from borgtrace.recipe.criteria import near
-    from tests.recipe.test_claims import question
+    from borgtrace.question import Claim, Result
+    from borgtrace.question.criteria import near
+    from tests.question.test_claims import question
 
     claim = Claim(
         "X-1",
@@ -166,7 +166,7 @@ def test_settings_follow_the_grammar_of_options(
     recipe: str, setting: str, expected: dict[str, object]
 ) -> None:
     from borgtrace.cli._answers import parse_settings
-    from borgtrace.recipe import find_recipe
+    from borgtrace.question import find_recipe
 
     found = parse_settings([setting], [find_recipe(recipe)])
     assert found == expected

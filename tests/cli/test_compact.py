@@ -11,7 +11,7 @@ import pytest
 import borgtrace
 from borgtrace.cli import main
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.recipe import EngineTables, NotApplicable
+from borgtrace.question import EngineTables, NotApplicable
 from borgtrace.scheduling import COMPACT
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.plan import parse_plan, plan_of

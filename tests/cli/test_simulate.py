@@ -11,7 +11,7 @@ import borgtrace
 from borgtrace.cli import main
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle.occupancy import occupancy
-from borgtrace.recipe import EngineTables
+from borgtrace.question import EngineTables
 from borgtrace.report.holdings import trace_name
 from borgtrace.scheduling import SIMULATE
 from borgtrace.scheduling.replay import Trace, recorded

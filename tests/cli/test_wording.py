@@ -31,7 +31,7 @@ from borgtrace.datasets import Selection
 from borgtrace.errors import SourceError, StoreError, UsageError
 from borgtrace.ingest.ingest_plan import IngestPlan, TablePlan
 from borgtrace.ingest.ingestion import IngestResult
-from borgtrace.recipe import EngineTables, Provenance
+from borgtrace.question import EngineTables, Provenance
 from borgtrace.store import Store
 from tests.report.conftest import manifest
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation import Study
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.question import Claim, NotApplicable
 
 
 def rows(**columns: list[Any]) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from borgtrace.colocation.raw_series import busiest_span
 from borgtrace.colocation.study import Options
 from borgtrace.colocation.trial import Evidence, Running, Trial
 from borgtrace.placement import Percentile, Request
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 
 TARGET, SIZE = 0.01, 100
 

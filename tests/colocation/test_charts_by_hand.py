@@ -13,7 +13,7 @@ from borgtrace.colocation.experiments import (
     packing_base,
     relative_difference,
 )
-from borgtrace.recipe.charts import axis
+from borgtrace.question.charts import axis
 from tests.colocation.test_figures import base, marks
 
 Spec = dict[str, Any]

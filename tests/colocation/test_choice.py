@@ -16,7 +16,7 @@ from borgtrace.colocation.intervals import Blocks, Interval
 from borgtrace.colocation.study import Options
 from borgtrace.errors import UsageError
 from borgtrace.placement import Average, Estimator, Gpa, Percentile, Request
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from tests.colocation.test_packing_past import on_clock
 
 # --- what is tried -----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from borgtrace.colocation.cluster import EVERYBODY, Cluster, _milestones, simula
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.raw_series import Timeline
 from borgtrace.placement import BEST_FIT, FIRST_FIT, Average, Request
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make
 

@@ -24,7 +24,7 @@ from borgtrace.colocation.experiments._outcomes import _mean, to_table
 from borgtrace.colocation.experiments.packing_rebalancing import falls
 from borgtrace.colocation.experiments.task_correlation import _rows, pairs_of
 from borgtrace.placement import Gpa
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from tests.colocation.test_claims_by_hand import measured
 from tests.colocation.test_packing_experiments import outcome
 from tests.colocation.test_packing_past import on_clock

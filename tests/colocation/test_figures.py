@@ -19,7 +19,7 @@ from borgtrace.colocation.experiments._charts import scale_of, with_floor
 from borgtrace.colocation.experiments._outcomes import to_table
 from borgtrace.colocation.grid import Cell, Outcome
 from borgtrace.placement import parse_estimator
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from tests.colocation.test_characterization import ask
 from tests.colocation.test_pool import make
 

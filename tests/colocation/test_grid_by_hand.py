@@ -18,7 +18,7 @@ from borgtrace.colocation.experiments import (
     packing_rare_events,
 )
 from borgtrace.colocation.experiments._outcomes import to_table
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured
 from tests.colocation.test_figures import outcome
 

@@ -23,7 +23,7 @@ from borgtrace.colocation.experiments import (
 )
 from borgtrace.colocation.grid import Cell
 from borgtrace.placement import Gpa, Packing
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured, rows
 
 PAPER = {

@@ -16,7 +16,7 @@ from borgtrace.colocation.grid import Cell, Outcome
 from borgtrace.colocation.study import Study
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.registry import parse_estimator
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from tests.colocation.test_characterization import MODULES as CHARACTERIZATION
 
 EXPERIMENTS = [name for name in find_experiments() if name not in CHARACTERIZATION]

@@ -28,7 +28,7 @@ from borgtrace.placement.estimators.sizes import Average, Percentile, Request
 from borgtrace.placement.estimators.vector import VectorGpa, vector_slack
 from borgtrace.placement.packers import parse_packer
 from borgtrace.placement.packing import pack
-from borgtrace.recipe import NotApplicable, Result
+from borgtrace.question import NotApplicable, Result
 
 
 def verdicts(result: Result) -> dict[str, str]:

@@ -25,7 +25,7 @@ from borgtrace.colocation.raw_series import (
 )
 from borgtrace.colocation.study import Options, Study
 from borgtrace.errors import UsageError
-from borgtrace.recipe import EngineTables, NotApplicable
+from borgtrace.question import EngineTables, NotApplicable
 from borgtrace.schema.time import TRACE_START
 from tests.cli.test_compact import store
 from tests.colocation.test_packing_past import on_clock

@@ -13,7 +13,7 @@ from borgtrace.colocation import preparation, prepare_pool
 from borgtrace.colocation.pool import Step
 from borgtrace.colocation.preparation import prepare
 from borgtrace.errors import UsageError
-from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.question import NotApplicable, Tables
 from borgtrace.store.traces import Traces
 from tests.analyses.tiny import at, tiny
 

@@ -13,7 +13,7 @@ import pytest
 from borgtrace.colocation import Study
 from borgtrace.colocation.experiments import packing_memory, packing_promises
 from borgtrace.placement import Observation, Packing
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured
 from tests.colocation.test_packing_past import on_clock
 

@@ -22,7 +22,7 @@ from borgtrace.colocation.instances import Instances
 from borgtrace.colocation.study import LEAST, GivenTasks, halves, instances_of
 from borgtrace.errors import UsageError
 from borgtrace.placement import Average, Gpa, Observation
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make
 

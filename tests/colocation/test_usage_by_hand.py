@@ -20,7 +20,7 @@ from borgtrace.colocation.experiments import (
     usage_stationarity,
 )
 from borgtrace.colocation.experiments.usage_changes import SIGNIFICANCE, changes
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from tests.colocation.test_claims_by_hand import measured
 from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make

@@ -21,7 +21,7 @@ from borgtrace.colocation.windows import (
     read_windows,
 )
 from borgtrace.errors import SourceError
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from borgtrace.store.traces import Traces
 from tests.analyses.tiny import at, tiny
 from tests.colocation.test_preparation import task, usage

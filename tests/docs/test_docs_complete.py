@@ -60,7 +60,7 @@ def test_every_public_module_of_the_command_line_is_a_command():
 
 
 def test_every_recipe_has_a_question_a_method_and_documented_columns(pages):
-    from borgtrace.recipe import recipes
+    from borgtrace.question import recipes
 
     text = "".join(page for path, page in pages.items() if path.startswith("questions/"))
     for name, recipe in recipes().items():
@@ -73,7 +73,7 @@ def test_every_recipe_has_a_question_a_method_and_documented_columns(pages):
 
 
 def test_every_claim_has_a_statement_a_number_and_a_source(pages):
-    from borgtrace.recipe import recipes
+    from borgtrace.question import recipes
 
     seen = set()
     for recipe in recipes().values():
@@ -88,7 +88,7 @@ def test_every_claim_has_a_statement_a_number_and_a_source(pages):
 @pytest.mark.parametrize("store", ["synthetic", "real-parts"])
 def test_what_was_measured_belongs_to_claims_that_exist(store, docs):
     """A new claim is shown as not measured yet, so that it needs no data from outside; ``make measured`` adds it."""
-    from borgtrace.recipe import recipes
+    from borgtrace.question import recipes
 
     with (docs / "measured" / f"{store}.csv").open(newline="") as file:
         measured = {(row["recipe"], row["id"]) for row in csv.DictReader(file)}

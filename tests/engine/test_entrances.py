@@ -17,7 +17,7 @@ from borgtrace.datasets import Selection
 from borgtrace.datasets.trace_index import query_tasks
 from borgtrace.engine import to_arrow
 from borgtrace.errors import BorgtraceError, UsageError
-from borgtrace.recipe import EngineTables
+from borgtrace.question import EngineTables
 from borgtrace.store import Store
 from tests.analyses.tiny import tiny
 from tests.store.conftest import small  # noqa: F401 - the store of two jobs, as a fixture

@@ -17,7 +17,7 @@ import borgtrace
 from borgtrace.cli import main
 from borgtrace.ingest import IngestOptions, ingest
 from tests.ingest.raw import write_cell, write_part
-from tests.recipe.test_cluster import master  # noqa: F401 - the cluster, as a fixture
+from tests.question.test_cluster import master  # noqa: F401 - the cluster, as a fixture
 
 pytestmark = pytest.mark.scale
 

@@ -24,7 +24,7 @@ from borgtrace.forecast.backtest import Backtest, Setting, backtests
 from borgtrace.forecast.forecasters import Forecaster, _scaled
 from borgtrace.forecast.series import HORIZONS, PAST
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import EngineTables
+from borgtrace.question import EngineTables
 from borgtrace.store import Store
 from tests.forecast.test_forecast import noisy
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from tests.analyses.tiny import tiny
 
 ENDS = ("EVICT", "FAIL", "FINISH", "KILL", "LOST")

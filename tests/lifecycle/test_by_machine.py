@@ -29,7 +29,7 @@ from borgtrace.lifecycle.by_machine import (
     metrics,
 )
 from borgtrace.lifecycle.by_machine.terms import write_stays, write_terms
-from borgtrace.recipe import EngineTables
+from borgtrace.question import EngineTables
 from borgtrace.schema.dialects import dialect as find_dialect
 from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store import Store

@@ -10,7 +10,7 @@ import pytest
 from borgtrace.engine import connect, read_table
 from borgtrace.lifecycle import Cache, cache, code_version
 from borgtrace.lifecycle.pieces import pieces
-from borgtrace.recipe import EngineTables, Tables
+from borgtrace.question import EngineTables, Tables
 from borgtrace.schema import TABLES
 from tests.analyses.tiny import arrow
 from tests.lifecycle.lives import life, rows, tables

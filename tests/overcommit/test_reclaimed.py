@@ -16,7 +16,7 @@ from borgtrace.overcommit import RECLAIMED, Block, Cell, Samples, Setting, parse
 from borgtrace.overcommit.policies import Limit, Policy, Reservation
 from borgtrace.overcommit.reclaimed import POLICIES, priced, trade_off
 from borgtrace.overcommit.replay import Part
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from borgtrace.schema.dialects import dialect
 
 PRODUCTION = 9

@@ -11,7 +11,7 @@ import borgtrace
 from borgtrace.errors import UsageError
 from borgtrace.overcommit import Cell, Setting, open_cell, parse_policy
 from borgtrace.overcommit.reservations import parse_task_policy, reservations
-from borgtrace.recipe import EngineTables
+from borgtrace.question import EngineTables
 from borgtrace.scheduling import COMPACT, SIMULATE
 from borgtrace.scheduling.plan import parse_plan
 from tests.cli.test_compact import MACHINES, store, task

@@ -18,7 +18,7 @@ from borgtrace.overcommit.priorities import priorities
 from borgtrace.overcommit.replay import Cell, Part
 from borgtrace.overcommit.study import Setting, _by_tasks, _nothing, sample
 from borgtrace.overcommit.table import ratio, rows_of
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from borgtrace.schema.dialects import dialect as find_dialect
 from tests.overcommit.plain import Machine
 

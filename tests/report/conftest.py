@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import borgtrace
-from borgtrace.recipe import EngineTables, Provenance
+from borgtrace.question import EngineTables, Provenance
 from borgtrace.report.page import report_html
 from borgtrace.report.sections import section
 from borgtrace.storage import write_file

@@ -17,8 +17,8 @@ from typing import Any
 import altair as alt
 import pyarrow as pa
 
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.recipe.criteria import above, below, equals
+from borgtrace.question import Claim, NotApplicable, Recipe, Tables
+from borgtrace.question.criteria import above, below, equals
 from borgtrace.schema import Column, Table
 
 N_STEPS = 120_000

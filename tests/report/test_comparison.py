@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.recipe import EngineTables
-from borgtrace.recipe.comparison import DISTANCES
+from borgtrace.question import EngineTables
+from borgtrace.question.comparison import DISTANCES
 from borgtrace.report.comparison import comparison_html
 from borgtrace.schema.arrow import arrow_schema
 

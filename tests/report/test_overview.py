@@ -15,7 +15,7 @@ import pytest
 from borgtrace import report
 from borgtrace.errors import EngineError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.recipe import Finding, Result, find_recipe
+from borgtrace.question import Finding, Result, find_recipe
 from borgtrace.report.overview import LEVEL_NAMES, Fact, facts, levels, surprises
 from borgtrace.report.page import render, report_html
 from borgtrace.report.sections import Section, refused

@@ -13,8 +13,8 @@ import pytest
 from altair.utils import schemapi
 
 from borgtrace.errors import EngineError
-from borgtrace.recipe import Claim, EngineTables, Provenance
-from borgtrace.recipe.criteria import equals
+from borgtrace.question import Claim, EngineTables, Provenance
+from borgtrace.question.criteria import equals
 from borgtrace.report.charts import TooManyPointsError
 from borgtrace.report.holdings import counters, holdings, trace_name
 from borgtrace.report.page import javascript, papers_cited, report_html

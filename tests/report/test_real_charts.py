@@ -15,7 +15,7 @@ import pytest
 import borgtrace
 from borgtrace import report
 from borgtrace.cli import main
-from borgtrace.recipe import recipes
+from borgtrace.question import recipes
 from borgtrace.store import Store
 
 from .test_browser import BOXES, CONTRAST, drawn

@@ -8,7 +8,7 @@ import pytest
 
 from borgtrace import report
 from borgtrace.errors import EngineError, UsageError
-from borgtrace.recipe import Recipe
+from borgtrace.question import Recipe
 from borgtrace.store import Store
 
 from . import recipes
@@ -18,7 +18,7 @@ from . import recipes
 def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Recipe]:
     """The test recipes instead of all real ones."""
     known = {recipe.name: recipe for recipe in recipes.RECIPES[1:3]}
-    monkeypatch.setattr("borgtrace.recipe.recipes", lambda: known)
+    monkeypatch.setattr("borgtrace.question.recipes", lambda: known)
     return known
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import borgtrace
-from borgtrace.recipe import EngineTables
+from borgtrace.question import EngineTables
 from borgtrace.scheduling import parse_policy
 from borgtrace.scheduling.replay import Trace, calibrated, recorded, replayed
 from borgtrace.scheduling.state import ATTEMPT, DONE, ENDED, KIND, STARTED

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.neighbors import slowdown
 from borgtrace.scheduling.plan import Plan, parse_plan, plan_of

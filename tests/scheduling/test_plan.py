@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from borgtrace.scheduling.compaction import Workload
 from borgtrace.scheduling.machines import UNIT, Demand
 from borgtrace.scheduling.plan import Plan, parse_plan, plan_of

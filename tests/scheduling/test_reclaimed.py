@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from borgtrace.scheduling import parse_policy
 from borgtrace.scheduling.compact import Setting
 from borgtrace.scheduling.machines import NOTHING

@@ -8,7 +8,7 @@ import numpy as np
 
 import borgtrace
 from borgtrace.lifecycle.occupancy import occupancy
-from borgtrace.recipe import EngineTables
+from borgtrace.question import EngineTables
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.replay import Trace, recorded
 from borgtrace.scheduling.state import ENDED, STARTED, WHERE

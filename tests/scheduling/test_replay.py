@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import borgtrace
-from borgtrace.recipe import EngineTables, NotApplicable
+from borgtrace.question import EngineTables, NotApplicable
 from borgtrace.scheduling import COMPACT, SIMULATE, parse_policy
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.plan import Plan

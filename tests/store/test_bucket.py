@@ -14,7 +14,7 @@ from borgtrace.cli import main
 from borgtrace.datasets import Options, Selection, build
 from borgtrace.errors import BorgtraceError, StoreError
 from borgtrace.ingest.subset import subset
-from borgtrace.recipe import EngineTables, find_recipe
+from borgtrace.question import EngineTables, find_recipe
 from borgtrace.storage import blocks, place
 from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.criteria import Criteria

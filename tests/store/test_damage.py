@@ -21,7 +21,7 @@ from borgtrace.cli import main
 from borgtrace.errors import StoreError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.subset import subset
-from borgtrace.recipe import EngineTables, find_recipe
+from borgtrace.question import EngineTables, find_recipe
 from borgtrace.store import integrity
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.digest import file_digest

@@ -21,7 +21,7 @@ import pytest
 import borgtrace
 from borgtrace.errors import StoreError, StoreNotice
 from borgtrace.ingest.subset import subset
-from borgtrace.recipe import EngineTables
+from borgtrace.question import EngineTables
 from borgtrace.schema import evolution
 from borgtrace.store.content import content_digests, store_digest
 from borgtrace.store.criteria import Criteria

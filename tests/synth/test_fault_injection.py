@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import borgtrace
-from borgtrace.recipe import EngineTables, find_recipe
+from borgtrace.question import EngineTables, find_recipe
 from borgtrace.synth.fault_rates import NO_FAULTS, PUBLISHED
 from tests.synth.conftest import Trace
 from tests.synth.reading import read_rows

@@ -16,7 +16,7 @@ import borgtrace
 from borgtrace.cli import main
 from borgtrace.errors import BorgtraceError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.recipe import EngineTables, Tables, find_recipe
+from borgtrace.question import EngineTables, Tables, find_recipe
 from borgtrace.store.verify import verify
 from tests.analyses.tiny import tiny
 from tests.triples.triple import FOLDER, Section, Triple, expected, triples, value, write

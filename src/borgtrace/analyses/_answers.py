@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from borgtrace.analyses._trend import interval_above, interval_includes
-from borgtrace.recipe.listed_claims import ListedClaims
+from borgtrace.question.listed_claims import ListedClaims
 from borgtrace.schema.tables import read_declarations
 
 RESULTS = read_declarations(Path(__file__).with_name("results.columns"))

@@ -9,7 +9,7 @@ import ibis
 import ibis.expr.types as ir
 
 from borgtrace.analyses._histograms import period
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, TRACE_START
 
 PROCESSES = ("new", "submitted", "scheduled", "completed")

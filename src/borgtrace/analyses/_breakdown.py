@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 from borgtrace.analyses._quantiles import Counts, Groups, fetch_counts
 from borgtrace.analyses._windows import UNKNOWN, int_sum, tier
 from borgtrace.errors import check_names
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 
 
 def ranked(attempts: ir.Table, tier_of: str) -> ir.Table:

@@ -3,7 +3,7 @@
 import ibis
 
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 
 
 def mixed_requests(tables: Tables) -> ibis.Table:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from borgtrace.analyses._window_blocks import column
 from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from borgtrace.schema.time import AFTER_TRACE
 
 Measure = Callable[[Numbers], float]

@@ -13,7 +13,7 @@ from borgtrace.analyses._fidelity import Measures, Units, times, words
 from borgtrace.analyses._window_blocks import column
 from borgtrace.analyses._windows import tier
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.question import NotApplicable, Tables
 from borgtrace.schema.time import BEFORE_TRACE, HOUR, SECOND, TRACE_START
 
 TIERS = ("free", "other", "production")

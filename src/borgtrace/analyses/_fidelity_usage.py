@@ -24,7 +24,7 @@ from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.kernels.runs import run_starts
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from borgtrace.schema.time import WINDOW
 
 LONG = 24

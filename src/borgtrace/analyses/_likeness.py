@@ -16,7 +16,7 @@ from borgtrace.analyses._quantiles import Counts, kaplan_meier
 from borgtrace.analyses._window_blocks import column
 from borgtrace.analyses._windows import task_tiers
 from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.store import Store
 from borgtrace.synth.classes import CLASSES, Classes, TaskClass

@@ -9,7 +9,7 @@ import ibis.expr.types as ir
 
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._windows import RESOURCES, fixed, int_sum, outermost
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from borgtrace.schema.time import WINDOW
 
 ON_MACHINE = (*TASK, "machine_id")

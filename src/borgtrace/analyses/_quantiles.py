@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 
 PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0, 99.0, 99.9)
 """Percentiles that the questions report, beside the minimum (0) and the maximum (100)."""

@@ -19,7 +19,7 @@ from borgtrace.analyses._relative_change import GROWN, by_resource, task_pairs
 from borgtrace.analyses._windows import FINE_BITS, RESOURCES, regular
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 
 
 def over_tasks(tables: Tables, query: Callable[[ir.Table], ir.Table], stage: str) -> ir.Table:

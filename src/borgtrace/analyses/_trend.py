@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import Criterion
+from borgtrace.question import Criterion
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import UNKNOWN, regular, tier
 from borgtrace.kernels.runs import are_sorted, run_starts
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from borgtrace.schema.time import SECOND
 from borgtrace.store.traces import find_rows
 

@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._joins import lookup
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from borgtrace.schema.time import AFTER_TRACE, HOUR, SECOND, TRACE_START, WINDOW
 
 BITS = 30

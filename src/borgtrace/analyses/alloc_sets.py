@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs, time_running
 from borgtrace.analyses._windows import RESOURCES, amount, outermost, regular, tier
-from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, bar
+from borgtrace.question import Recipe, Tables
+from borgtrace.question.charts import Chart, Plot, axis, bar
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _BITS = 10

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from borgtrace.analyses._relative_change import GROWN, by_resource, slot_pairs
 from borgtrace.analyses._task_changes import over_tasks
 from borgtrace.analyses._windows import regular
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, point, rule
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
+from borgtrace.question.charts import Chart, Plot, axis, point, rule
 
 # With α = 0.01 all of float64 lies within ± 37,300 buckets, so that these two are free.
 ZERO_BUCKET, INFINITE_BUCKET = -100_000, 100_000

@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._histograms import bin_up_to
 from borgtrace.analyses._windows import fixed, int_sum, level, tier
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 
 EDGES = tuple(60 * 2**k for k in range(16))
 """Upper edges of the bins, s: 1 min, 2 min, … 22.8 d; what is longer falls into the last bin."""

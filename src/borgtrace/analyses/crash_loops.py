@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.question import NotApplicable, Recipe, Tables
 
 
 def compute(tables: Tables, *, n: int = 20) -> pa.Table:

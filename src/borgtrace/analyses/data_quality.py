@@ -29,7 +29,7 @@ from borgtrace.analyses._caveats import mixed_requests, pending_updates, usage_a
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._windows import POSSIBLE, amount, int_sum, regular
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Row, Scope, Tables
+from borgtrace.question import Claim, Criterion, NotApplicable, Recipe, Row, Scope, Tables
 from borgtrace.schema.dialects.rates import REAL
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_START, WINDOW
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import HUNDREDTH, TASK, of_jobs
 from borgtrace.analyses._quantiles import Counts, fetch_refined
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.constraints import Sets, fingerprints
-from borgtrace.recipe.eligibility import READS, Eligibility, shares_of
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
+from borgtrace.question.constraints import Sets, fingerprints
+from borgtrace.question.eligibility import READS, Eligibility, shares_of
 
 BANDS = (0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0)
 """Upper ends of the bands of eligible share."""

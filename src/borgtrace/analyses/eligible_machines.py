@@ -15,9 +15,9 @@ import numpy.typing as npt
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._quantiles import Counts
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.constraints import fingerprints
-from borgtrace.recipe.eligibility import READS, Eligibility, shares_of
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
+from borgtrace.question.constraints import fingerprints
+from borgtrace.question.eligibility import READS, Eligibility, shares_of
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 _PERCENTS = (0.0, 10.0, 50.0, 90.0)

@@ -12,9 +12,9 @@ import numpy as np
 
 from borgtrace.analyses._attempts import TASK, is_known, of_jobs
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.constraints import fingerprints
-from borgtrace.recipe.eligibility import READS, Eligibility
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
+from borgtrace.question.constraints import fingerprints
+from borgtrace.question.eligibility import READS, Eligibility
 
 
 def compute(tables: Tables) -> list[Row]:

@@ -14,7 +14,7 @@ import numpy as np
 from borgtrace.analyses._fidelity import Measures, Units
 from borgtrace.analyses._fidelity_events import event_measures, read_events
 from borgtrace.analyses._fidelity_usage import row_measures, usage_measures
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.synth.targets import TARGETS, TARGETS_2019, Target
 

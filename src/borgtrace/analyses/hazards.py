@@ -13,7 +13,7 @@ import ibis
 
 from borgtrace.analyses._attempts import is_inside, last_time, of_jobs, time_running
 from borgtrace.analyses._breakdown import ranked, sum_by_group
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
 

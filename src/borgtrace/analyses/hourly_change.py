@@ -12,7 +12,7 @@ from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._relative_change import curves, task_pairs
 from borgtrace.analyses._windows import UNKNOWN, regular, task_tiers
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._machine_slots import present_intervals, with_capacity
 from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, int_sum, level, regular
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.question import NotApplicable, Recipe, Tables
 
 METRICS = {"cpi": ("cycles_per_instruction", 14), "mai": ("memory_accesses_per_instruction", 24)}
 """Name: column, binary digits of its sums."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import last_time, new_jobs
 from borgtrace.analyses._histograms import period
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.question import NotApplicable, Recipe, Tables
 from borgtrace.schema.time import HOUR, TRACE_START
 
 

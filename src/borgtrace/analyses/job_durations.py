@@ -13,7 +13,7 @@ import ibis
 
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
 

@@ -9,7 +9,7 @@ Reference: 2011 format document, job events table.
 import ibis
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 
 ANY = "any"
 

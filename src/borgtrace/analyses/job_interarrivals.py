@@ -10,7 +10,7 @@ import ibis
 
 from borgtrace.analyses._attempts import new_jobs
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 
 
 def compute(tables: Tables) -> list[Row]:

@@ -9,7 +9,7 @@ Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (correlation of
 import numpy as np
 
 from borgtrace.analyses.job_usage import usage_of_jobs
-from borgtrace.recipe import Recipe, Row, Tables
+from borgtrace.question import Recipe, Row, Tables
 
 
 def compute(tables: Tables) -> list[Row]:

@@ -8,7 +8,7 @@ Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (tasks per job)
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._quantiles import NOTHING, PERCENTS, fetch_counts
 from borgtrace.analyses._windows import int_sum, tier
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 
 _SHOWN = (*PERCENTS, 100.0)
 

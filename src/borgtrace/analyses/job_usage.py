@@ -16,7 +16,7 @@ import numpy.typing as npt
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._power_law import continuous_exponent, regression_exponent
 from borgtrace.analyses._windows import HOUR_SECONDS, RESOURCES, amount, int_sum, regular
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 
 Usage = npt.NDArray[np.float64]
 BITS = 24

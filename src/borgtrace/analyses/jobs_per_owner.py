@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 import numpy as np
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 
 _OWNERS = {"user": "user", "logical name": "collection_logical_name"}
 _WHOLE = 100

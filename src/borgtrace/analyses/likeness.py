@@ -18,7 +18,7 @@ from borgtrace.analyses._fidelity_events import Events, event_measures, read_eve
 from borgtrace.analyses._fidelity_usage import row_measures, usage_measures
 from borgtrace.analyses._likeness import FEWEST, Columns, columns
 from borgtrace.errors import UsageError
-from borgtrace.recipe import EngineTables
+from borgtrace.question import EngineTables
 from borgtrace.schema.dialects import GOOGLE_2011, dialect
 from borgtrace.schema.time import BEFORE_TRACE, HOUR, TRACE_START
 from borgtrace.store import Store

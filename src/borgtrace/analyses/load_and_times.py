@@ -15,7 +15,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import duration_sums, of_jobs
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._trend import Interval, rank_correlation
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 _STATES = ("pending", "running")

@@ -8,7 +8,7 @@ Reference: 2011 format document, machine attributes.
 
 import ibis.expr.types as ir
 
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 
 
 def compute(tables: Tables) -> ir.Table:

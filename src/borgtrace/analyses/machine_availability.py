@@ -11,7 +11,7 @@ import ibis
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 from borgtrace.schema.time import HOUR, TRACE_START
 
 _KINDS = ("ADD", "REMOVE", "UPDATE")

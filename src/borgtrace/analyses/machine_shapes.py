@@ -10,7 +10,7 @@ Reference: Reiss et al., SoCC'12, Table 1.
 import ibis
 
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 from borgtrace.schema.time import BEFORE_TRACE
 
 SHAPE = ("platform_id", "cpu_capacity", "memory_capacity", "gpu_capacity")

@@ -16,7 +16,7 @@ from borgtrace.analyses._histograms import cumulative_share
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
 from borgtrace.analyses._step_functions import span
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, level, outermost, regular
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.question import NotApplicable, Recipe, Tables
 from borgtrace.schema.time import TRACE_START, WINDOW
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import duration_sums
 from borgtrace.errors import UsageError
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.question import NotApplicable, Recipe, Tables
 from borgtrace.schema.time import HOUR, WINDOW, Microseconds
 
 

@@ -36,7 +36,7 @@ from borgtrace.analyses._windows import (
     outermost,
     regular,
 )
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 from borgtrace.schema.time import HOUR, TRACE_START
 
 _STEP = HOUR // 6

@@ -17,7 +17,7 @@ from borgtrace.analyses import machine_utilization
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._notebook import largest_capacities, long_windows, sums
 from borgtrace.analyses._windows import BITS, RESOURCES
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 from borgtrace.schema.time import WINDOW
 
 

@@ -13,7 +13,7 @@ import ibis
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import UNKNOWN, amount, outermost, regular, task_tiers
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.question import NotApplicable, Recipe, Tables
 
 QUANTITIES = {
     "assigned_memory": "average_memory",

@@ -10,7 +10,7 @@ import ibis
 
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._windows import RESOURCES, int_sum, of_request, regular, task_tiers
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 
 
 def compute(tables: Tables) -> ibis.Table:

@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 
 from borgtrace.analyses._attempts import ENDS, collection_ends, is_known, of_jobs
 from borgtrace.analyses._joins import lookup
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 from borgtrace.schema.time import SECOND, Seconds
 
 

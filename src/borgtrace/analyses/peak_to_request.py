@@ -11,7 +11,7 @@ Reference: published histogram of 20 million tasks (5 % bins).
 import ibis
 
 from borgtrace.analyses._windows import RESOURCES, peaks_of_request
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 
 
 def compute(tables: Tables, *, n_bins: int = 40) -> ibis.Table:

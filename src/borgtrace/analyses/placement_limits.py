@@ -15,7 +15,7 @@ import ibis.expr.types as ir
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import int_sum
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 
 
 def compute(tables: Tables) -> ir.Table:

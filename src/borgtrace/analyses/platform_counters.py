@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 
 from borgtrace.analyses._joins import last_of, lookup
 from borgtrace.analyses._windows import UNKNOWN
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 
 
 def compute(tables: Tables) -> ir.Table:

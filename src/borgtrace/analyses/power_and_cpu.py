@@ -27,7 +27,7 @@ from borgtrace.analyses._windows import (
     level,
     regular,
 )
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 from borgtrace.schema.time import DAY, HOUR, SECOND, WINDOW, Microseconds
 
 _AT = (*DOMAIN, "period")

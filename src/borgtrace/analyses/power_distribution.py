@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 
 from borgtrace.analyses._histograms import cumulative_share
 from borgtrace.analyses._power import is_good, mean
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 
 _BY = ["level", "quantity"]
 

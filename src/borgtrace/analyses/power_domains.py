@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._power import DOMAIN, is_good, mean
-from borgtrace.recipe import Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, line, rule, series
+from borgtrace.question import Recipe, Tables
+from borgtrace.question.charts import Chart, Plot, axis, line, rule, series
 from borgtrace.schema.time import DAY, TRACE_START, Microseconds
 
 

@@ -27,7 +27,7 @@ from borgtrace.analyses._histograms import period
 from borgtrace.analyses._trend import Interval, slope
 from borgtrace.analyses._windows import int_sum
 from borgtrace.errors import UsageError
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.question import NotApplicable, Recipe, Tables
 from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW, Microseconds
 
 _DIE = ("FAIL", "KILL", "LOST")

@@ -12,7 +12,7 @@ from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._histograms import bin_up_to, cumulative_share
 from borgtrace.analyses._joins import last_known, lookup
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 from borgtrace.schema.time import SECOND
 
 EDGES = tuple(2**k for k in range(22))

@@ -25,7 +25,7 @@ from borgtrace.analyses import _reservation_policies as kernel
 from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._windows import RESOURCES
 from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 from borgtrace.schema.time import Seconds
 
 MARGINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)

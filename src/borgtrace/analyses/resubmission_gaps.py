@@ -9,7 +9,7 @@ Reference: 2011 format document, job and task life cycles.
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._quantiles import fetch_counts
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 
 _PERCENTS = (50.0, 90.0, 99.0)
 _NEVER = -1

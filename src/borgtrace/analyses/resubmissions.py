@@ -13,7 +13,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import counted_events
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._windows import int_sum
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.question import NotApplicable, Recipe, Tables
 from borgtrace.schema.time import HOUR, TRACE_START
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from borgtrace.analyses._attempts import is_known, last_time, of_jobs
 from borgtrace.analyses._breakdown import count_by_group, cuts, named, ranked
 from borgtrace.analyses._quantiles import NOTHING, Counts, kaplan_meier
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _SECONDS, _MINUTES = (1, 2, 5, 8, 10, 15, 20, 30, 45), (1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 45)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._margin_bins import margin_for, needed_margins
 from borgtrace.analyses._windows import SLOT_SECONDS
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 
 DURATIONS = (("under 30 min", 1800.0), ("30 min to 2 h", 7200.0), ("over 2 h", float("inf")))
 """Classes of tasks by the summed length of their windows, with their upper bound in s."""

@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 
 from borgtrace.analyses._joins import last_known, lookup
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 
 
 def compute(tables: Tables) -> ir.Table:

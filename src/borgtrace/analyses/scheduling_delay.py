@@ -12,7 +12,7 @@ import numpy as np
 from borgtrace.analyses._attempts import HUNDREDTH, of_jobs
 from borgtrace.analyses._breakdown import count_by_group, ranked, sum_by_group
 from borgtrace.analyses._quantiles import PERCENTS, Counts
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 
 _SHOWN = (*PERCENTS, 100.0)
 

@@ -14,7 +14,7 @@ import ibis.expr.types as ir
 from borgtrace.analyses._attempts import collection_ends
 from borgtrace.analyses._joins import lookup
 from borgtrace.kernels.arrays import Index
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
 

@@ -14,7 +14,7 @@ import ibis
 
 from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._windows import int_sum
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 
 CHORD = "chord"
 

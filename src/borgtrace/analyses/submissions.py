@@ -13,8 +13,8 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._windows import int_sum
-from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line
+from borgtrace.question import NotApplicable, Recipe, Tables
+from borgtrace.question.charts import Chart, Plot, axis, beside, hour_axis, line
 from borgtrace.schema.time import WINDOW, Microseconds
 
 

@@ -15,7 +15,7 @@ from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses._quantiles import counts
 from borgtrace.analyses.jobs_per_owner import owners
 from borgtrace.analyses.tasks_per_job import sizes
-from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.question import NotApplicable, Recipe, Row, Tables
 from borgtrace.schema.time import SECOND, Seconds
 
 

@@ -12,7 +12,7 @@ import ibis
 from borgtrace.analyses._answers import RESULTS
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 from borgtrace.schema import TERMINAL_EVENTS
 
 _ENDS = tuple(f"n_{name.lower()}" for name in TERMINAL_EVENTS)

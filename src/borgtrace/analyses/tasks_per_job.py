@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.question import NotApplicable, Recipe, Tables
 
 
 def compute(tables: Tables) -> pa.Table:

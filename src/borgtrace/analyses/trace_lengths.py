@@ -13,7 +13,7 @@ import ibis
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._windows import int_sum
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 
 SINGLE = 100
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from borgtrace.errors import check_names
 from borgtrace.lifecycle import GRAPHS, is_legal
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 
 
 def compute(tables: Tables, *, of: str = "instances") -> pa.Table:

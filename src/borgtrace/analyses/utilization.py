@@ -27,7 +27,7 @@ from borgtrace.analyses._windows import (
     tier,
 )
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
 
 

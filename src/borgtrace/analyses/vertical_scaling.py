@@ -14,7 +14,7 @@ from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import RESOURCES, int_sum, peaks_of_request
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 from borgtrace.schema import UPDATE_EVENTS
 
 

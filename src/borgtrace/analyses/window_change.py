@@ -13,7 +13,7 @@ import ibis
 from borgtrace.analyses._relative_change import counted, curves, slot_pairs
 from borgtrace.analyses._task_changes import over_tasks
 from borgtrace.analyses._windows import regular
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.question import Recipe, Tables
 
 
 def compute(tables: Tables) -> ibis.Table:

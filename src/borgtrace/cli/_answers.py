@@ -18,8 +18,8 @@ from borgtrace.cli._grid import Column, print_grid
 from borgtrace.cli._printing import print_json
 from borgtrace.cli._rows import print_table
 from borgtrace.errors import UsageError
-from borgtrace.recipe import Finding, Question, Result, headline, unjudged, with_subjects
-from borgtrace.recipe.store_question import StoreQuestion
+from borgtrace.question import Finding, Question, Result, headline, unjudged, with_subjects
+from borgtrace.question.store_question import StoreQuestion
 from borgtrace.schema.ranges import list_numbers
 from borgtrace.schema.time import parse_time, write_time
 from borgtrace.storage import replacing, write_file

@@ -20,7 +20,7 @@ from borgtrace.errors import SourceError
 from borgtrace.fetch import Ledger, Listener, Outcome, Plan, RemoteFile, Session, fetch_files
 
 if TYPE_CHECKING:
-    from borgtrace.recipe import Question
+    from borgtrace.question import Question
 
 # A bucket that is away fails for all of its files alike.
 _SHOWN = 5

@@ -25,7 +25,7 @@ from borgtrace.engine import tasks_on
 from borgtrace.errors import StoreError, UsageError, check_names
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.placement import estimators, packers
-from borgtrace.recipe import EngineTables, NotApplicable, Tables
+from borgtrace.question import EngineTables, NotApplicable, Tables
 
 
 def print_estimators() -> None:

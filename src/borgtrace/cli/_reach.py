@@ -8,9 +8,9 @@ from rich.filesize import decimal
 from rich.table import Table
 
 from borgtrace.fetch import Plan, RemoteFile
-from borgtrace.recipe import Question
-from borgtrace.recipe.reach import reaches
-from borgtrace.recipe.scope import duration
+from borgtrace.question import Question
+from borgtrace.question.reach import reaches
+from borgtrace.question.scope import duration
 from borgtrace.schema import TRACE_TABLES
 
 

@@ -30,8 +30,8 @@ def analyze(
     from borgtrace.cli._options import seconds_of
     from borgtrace.engine.stoppable import within
     from borgtrace.errors import UsageError
-    from borgtrace.recipe import EngineTables, find_recipe, recipes
-    from borgtrace.recipe.registry import names as names_of_all
+    from borgtrace.question import EngineTables, find_recipe, recipes
+    from borgtrace.question.registry import names as names_of_all
 
     if (
         store is not None

@@ -26,8 +26,8 @@ def compare(
     from borgtrace.cli._grid import Column, print_grid
     from borgtrace.cli._printing import number, print_json
     from borgtrace.errors import UsageError
-    from borgtrace.recipe import EngineTables, find_recipe
-    from borgtrace.recipe.comparison import aligned, crossings, distances
+    from borgtrace.question import EngineTables, find_recipe
+    from borgtrace.question.comparison import aligned, crossings, distances
     from borgtrace.schema.ranges import parse_words
     from borgtrace.storage import replacing, write_file
 

@@ -52,8 +52,8 @@ def fetch(
     wanted = fetching.bucket(generation, cell, raw_format)
     selection, asked = list(parse_words(tables)), []
     if questions:
-        from borgtrace.recipe import find_recipe
-        from borgtrace.recipe.reach import tables_read
+        from borgtrace.question import find_recipe
+        from borgtrace.question.reach import tables_read
 
         asked = [find_recipe(name) for name in parse_words(questions)]
         selection += tables_read(asked)

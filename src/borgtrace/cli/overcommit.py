@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from borgtrace.recipe import Result
+    from borgtrace.question import Result
 
 
 def overcommit(

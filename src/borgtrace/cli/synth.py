@@ -105,7 +105,7 @@ def print_check(out: Path, *, as_json: bool) -> None:
     """
     from borgtrace.errors import UsageError
     from borgtrace.ingest import IngestOptions, ingest
-    from borgtrace.recipe import find_recipe
+    from borgtrace.question import find_recipe
     from borgtrace.storage import RemotePath
     from borgtrace.synth.targets import TARGETS, TARGETS_2019
 

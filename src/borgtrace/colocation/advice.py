@@ -22,7 +22,7 @@ from borgtrace.colocation.study import Options
 from borgtrace.colocation.trial import Evidence, Running, Trial
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Percentile, Request, estimators
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
 
 FACTORS = tuple(round(1 + 0.05 * step, 2) for step in range(41))

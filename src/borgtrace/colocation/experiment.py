@@ -11,7 +11,7 @@ from borgtrace.colocation.grid import Cell
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.preparation import stages
 from borgtrace.colocation.study import Options, Study
-from borgtrace.recipe import NotApplicable, Question, Result, recipes
+from borgtrace.question import NotApplicable, Question, Result, recipes
 
 POOL = ("tasks", "seed")
 """Options of an experiment that looks at the pool alone."""
@@ -25,7 +25,7 @@ SUMS = ("tasks", "realizations", "samples", "seed", "instantaneous")
 class Experiment(Question):
     """A question about tasks that share machines, answered by a study.
 
-    ``compute(study, options)`` returns the result as an Arrow table; see :class:`~borgtrace.recipe.Question` for
+    ``compute(study, options)`` returns the result as an Arrow table; see :class:`~borgtrace.question.Question` for
     the other fields.
 
     Attributes

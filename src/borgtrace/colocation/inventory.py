@@ -6,7 +6,7 @@ import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from borgtrace.schema.data_files import read_rows
 
 PUBLISHED = [

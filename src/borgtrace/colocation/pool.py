@@ -17,7 +17,7 @@ from borgtrace.colocation._moments import window_moments
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.hashing import task_keys
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from borgtrace.store.coverage import StoreCoverage
 
 UsageColumn = Literal["inst", "avg", "memory"]

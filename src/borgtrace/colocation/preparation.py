@@ -23,7 +23,7 @@ from borgtrace.colocation.pool import REQUESTS, Instantaneous, Pool, Step, mende
 from borgtrace.colocation.windows import KEY, Windows, numbered, read_windows
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Values
-from borgtrace.recipe import EngineTables, NotApplicable, PlannedTables, Tables
+from borgtrace.question import EngineTables, NotApplicable, PlannedTables, Tables
 from borgtrace.schema.dialects import dialect
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 from borgtrace.store import Store

@@ -9,7 +9,7 @@ import numpy as np
 
 from borgtrace.colocation.pool import SLOT, Pool, UsageColumn
 from borgtrace.kernels.arrays import Index, Values
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 
 
 @dataclass(frozen=True, eq=False)

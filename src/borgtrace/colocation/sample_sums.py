@@ -14,7 +14,7 @@ from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import sample_statistics
 from borgtrace.colocation.pool import Pool
 from borgtrace.kernels.arrays import Numbers, Values
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 
 SIZES = (10, 20, 30, 50, 100, 250, 500)
 """Sizes N of Table 1."""

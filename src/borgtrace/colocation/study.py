@@ -19,7 +19,7 @@ from borgtrace.engine import SparkTasks
 from borgtrace.errors import UsageError, check_names
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import require_capacity
-from borgtrace.recipe import EngineTables, Provenance, Tables
+from borgtrace.question import EngineTables, Provenance, Tables
 from borgtrace.schema import dialect
 from borgtrace.schema.ranges import parse_words
 from borgtrace.store import Store

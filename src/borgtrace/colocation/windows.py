@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from borgtrace.colocation.pool import picked
 from borgtrace.kernels.arrays import Flags, Values
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, SECOND
 
 Index = NDArray[np.int32]

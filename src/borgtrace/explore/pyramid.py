@@ -124,7 +124,7 @@ def pyramid(store: Store, report: Report = lambda step, done, total: None) -> Py
 def _build(store: Store, folder: Path, report: Report) -> None:
     # Here: Ibis takes half a second to import, and a pyramid that is there is read without it.
     from borgtrace.analyses import machine_utilization, queue_length, utilization
-    from borgtrace.recipe import EngineTables
+    from borgtrace.question import EngineTables
     from borgtrace.schema.time import WINDOW
 
     def say(number: int) -> None:

@@ -11,7 +11,7 @@ import joblib
 from borgtrace.errors import SourceError, UsageError, check_names
 from borgtrace.forecast.forecasters import FORECASTERS, Forecaster, Recurrent
 from borgtrace.forecast.series import COLUMNS, Examples, Series, examples
-from borgtrace.recipe.store_question import Report, StoreQuestion
+from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.storage import replacing
 from borgtrace.store import Store
 

@@ -18,7 +18,7 @@ from borgtrace.forecast.backtest import Backtest, BacktestQuestion, Setting, bac
 from borgtrace.forecast.series import HORIZONS
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import CAPACITY_RTOL, Fitted, Gpa, pack_fitted
-from borgtrace.recipe import EngineTables, NotApplicable, Row
+from borgtrace.question import EngineTables, NotApplicable, Row
 from borgtrace.store import Store
 
 RHOS = (0.1, 0.01, 0.001)

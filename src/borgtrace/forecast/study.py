@@ -16,7 +16,7 @@ import numpy as np
 
 from borgtrace.forecast.backtest import BacktestQuestion, Setting, backtests
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import EngineTables, NotApplicable, Row
+from borgtrace.question import EngineTables, NotApplicable, Row
 from borgtrace.schema.time import HOUR, WINDOW
 from borgtrace.store import Store
 

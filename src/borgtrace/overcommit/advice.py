@@ -24,7 +24,7 @@ from borgtrace.overcommit.policies import Limit, Policy, Prediction
 from borgtrace.overcommit.replay import Part
 from borgtrace.overcommit.study import Replay, Setting
 from borgtrace.overcommit.table import SLOTS_PER_DAY, ratio
-from borgtrace.recipe import Row
+from borgtrace.question import Row
 from borgtrace.schema.time import WINDOW
 
 N_SUMS = 4

@@ -11,8 +11,8 @@ from borgtrace.overcommit.policies import NodePolicy, Policy
 from borgtrace.overcommit.priorities import priorities
 from borgtrace.overcommit.replay import Cell
 from borgtrace.overcommit.study import Forecasts, Setting, open_cell
-from borgtrace.recipe import EngineTables
-from borgtrace.recipe.store_question import Report
+from borgtrace.question import EngineTables
+from borgtrace.question.store_question import Report
 from borgtrace.schema.time import TRACE_START, WINDOW, write_time
 from borgtrace.store import Store
 

@@ -27,7 +27,7 @@ from borgtrace.overcommit.priorities import LOWEST, serving
 from borgtrace.overcommit.replay import Part
 from borgtrace.overcommit.study import Replay, Setting
 from borgtrace.overcommit.table import SLOTS_PER_DAY
-from borgtrace.recipe import NotApplicable, Row
+from borgtrace.question import NotApplicable, Row
 from borgtrace.schema.time import HOUR, WINDOW
 
 MARGINS = (0.0, 0.1, 0.2, 0.5, 1.0)

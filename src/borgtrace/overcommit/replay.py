@@ -17,8 +17,8 @@ from borgtrace.overcommit.block import Block, Samples
 from borgtrace.overcommit.metrics import scores
 from borgtrace.overcommit.policies import Policy, Prediction
 from borgtrace.overcommit.priorities import priorities
-from borgtrace.recipe import Tables
-from borgtrace.recipe.store_question import Report
+from borgtrace.question import Tables
+from borgtrace.question.store_question import Report
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 

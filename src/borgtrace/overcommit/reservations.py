@@ -11,7 +11,7 @@ from borgtrace.overcommit.policies.policy import KINDS
 from borgtrace.overcommit.policies.tasks import TaskPolicy
 from borgtrace.overcommit.replay import RESOURCES
 from borgtrace.overcommit.study import Setting, open_cell
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from borgtrace.schema.time import TRACE_START, WINDOW
 from borgtrace.store import Store
 

@@ -12,8 +12,8 @@ from borgtrace.overcommit import table
 from borgtrace.overcommit.policies import Policy, parse_policy
 from borgtrace.overcommit.pools import POOLS
 from borgtrace.overcommit.replay import RESOURCES, Capacities, Cell, Part
-from borgtrace.recipe import EngineTables, NotApplicable, Row, Tables
-from borgtrace.recipe.store_question import Report, StoreQuestion
+from borgtrace.question import EngineTables, NotApplicable, Row, Tables
+from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import WINDOW
 from borgtrace.store import Store

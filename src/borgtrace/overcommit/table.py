@@ -20,7 +20,7 @@ from scipy.special import stdtrit
 
 from borgtrace.overcommit.metrics import SEVERITIES
 from borgtrace.overcommit.policies import Policy
-from borgtrace.recipe import Row
+from borgtrace.question import Row
 from borgtrace.schema.time import DAY, HOUR, WINDOW
 
 SLOTS_PER_DAY = DAY // WINDOW

@@ -15,7 +15,7 @@ from borgtrace.errors import BorgtraceError
 from borgtrace.storage import place, write_file
 
 if TYPE_CHECKING:
-    from borgtrace.recipe import Question, Tables
+    from borgtrace.question import Question, Tables
     from borgtrace.report.sections import Section
     from borgtrace.store import Store
 
@@ -74,7 +74,7 @@ def write(
     A question that a :class:`BorgtraceError` stops has a section that says so; the others go on.
     """
     # Inside, here and below: the explorer writes values as the report does, and questions take half a second to import.
-    from borgtrace.recipe import EngineTables, find_recipe, recipes
+    from borgtrace.question import EngineTables, find_recipe, recipes
     from borgtrace.report.page import report_html
 
     chosen = [find_recipe(name) for name in names] or list(recipes().values())
@@ -90,7 +90,7 @@ def write(
 
 
 def _answers(chosen: Sequence[Question], tables: Tables, progress: Progress) -> Iterator[Section]:
-    from borgtrace.recipe import with_subjects
+    from borgtrace.question import with_subjects
     from borgtrace.report.sections import refused, section
 
     for number, (recipe, subject) in enumerate(with_subjects(chosen, tables)):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from borgtrace.recipe.charts.channels import LOOKS
+from borgtrace.question.charts.channels import LOOKS
 from borgtrace.report.views import View, unit_views
 
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import vl_convert
 from markupsafe import Markup
 
-from borgtrace.recipe import Result
-from borgtrace.recipe.comparison import DISTANCES, aligned, share_units
+from borgtrace.question import Result
+from borgtrace.question.comparison import DISTANCES, aligned, share_units
 from borgtrace.report.charts import specification
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.page import render
@@ -25,7 +25,7 @@ def comparison_html(
     stores
         By label, the first being the one that others are compared with.
     distances
-        What :func:`borgtrace.recipe.comparison.distances` returned.
+        What :func:`borgtrace.question.comparison.distances` returned.
     answers
         For each question, the answer of each store by label.
     """

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from borgtrace.analyses import queue_length
 from borgtrace.engine.embedded import ask
-from borgtrace.recipe import Finding, NotApplicable, Row
-from borgtrace.recipe.claims import KINDS
-from borgtrace.recipe.scope import duration
+from borgtrace.question import Finding, NotApplicable, Row
+from borgtrace.question.claims import KINDS
+from borgtrace.question.scope import duration
 from borgtrace.report.sections import Section
 from borgtrace.report.values import MINUTES, instant, integer, words
 from borgtrace.schema.time import HOUR, TRACE_START

@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from borgtrace.recipe.claims import KINDS, headline, unjudged
+from borgtrace.question.claims import KINDS, headline, unjudged
 from borgtrace.report import holdings, overview
 from borgtrace.report.sections import VERDICTS, Section, grouped, observed, refusals
 from borgtrace.report.values import environment

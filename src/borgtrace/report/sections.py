@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from borgtrace.errors import BorgtraceError
-from borgtrace.recipe import Finding, Question, Result, headline, unjudged
-from borgtrace.recipe.claims import by_reason
+from borgtrace.question import Finding, Question, Result, headline, unjudged
+from borgtrace.question.claims import by_reason
 from borgtrace.report.charts import Figure, TooManyPointsError, figure
 from borgtrace.report.values import ShownTable, shown_table
 

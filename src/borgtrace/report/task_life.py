@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from borgtrace.recipe.charts import Channel, Chart, Plot, area, axis, point, rule, step
+from borgtrace.question.charts import Channel, Chart, Plot, area, axis, point, rule, step
 from borgtrace.report.reduction import reduce_rows
 from borgtrace.schema import PERCENTILES
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR

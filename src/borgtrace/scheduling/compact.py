@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError, check_names
-from borgtrace.recipe import EngineTables, NotApplicable, Row
-from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar
-from borgtrace.recipe.store_question import StoreQuestion
+from borgtrace.question import EngineTables, NotApplicable, Row
+from borgtrace.question.charts import WIDTH, Chart, Plot, axis, bar
+from borgtrace.question.store_question import StoreQuestion
 from borgtrace.scheduling.compaction import Workload, bound, needed
 from borgtrace.scheduling.machines import Demand
 from borgtrace.scheduling.plan import parse_plan, plan_of

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.recipe import Row
-from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line, melted
+from borgtrace.question import Row
+from borgtrace.question.charts import Chart, Plot, axis, beside, hour_axis, line, melted
 from borgtrace.scheduling.machines import EXTENDED
 from borgtrace.scheduling.replay import Trace
 from borgtrace.scheduling.room import is_covered

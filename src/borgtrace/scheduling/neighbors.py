@@ -11,7 +11,7 @@ Reference: Verma et al., EuroSys'15, §5.2 (CPI rises by .3 % with each further 
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.question import NotApplicable, Tables
 from borgtrace.scheduling.workload import TASK, Tasks, matched
 
 _SLOT = 300_000_000

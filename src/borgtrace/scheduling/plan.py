@@ -24,7 +24,7 @@ import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.question import NotApplicable, Tables
 from borgtrace.scheduling.machines import EXTENDED, NOTHING, UNIT, Demand, to_units
 from borgtrace.scheduling.neighbors import slowdown
 from borgtrace.scheduling.workload import Tasks, values_of

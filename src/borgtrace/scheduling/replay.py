@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.question import NotApplicable, Tables
 from borgtrace.scheduling.compaction import Workload
 from borgtrace.scheduling.events import run
 from borgtrace.scheduling.gangs import gangs_of, no_gangs, with_stand_ins

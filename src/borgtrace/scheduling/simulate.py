@@ -20,8 +20,8 @@ import numpy as np
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.recipe import EngineTables, Row
-from borgtrace.recipe.store_question import StoreQuestion
+from borgtrace.question import EngineTables, Row
+from borgtrace.question.store_question import StoreQuestion
 from borgtrace.scheduling.event_log import write_event_log
 from borgtrace.scheduling.machines import EXTENDED, UNIT
 from borgtrace.scheduling.plan import Plan, parse_plan, plan_of

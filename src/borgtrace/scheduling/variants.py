@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from borgtrace.errors import UsageError
-from borgtrace.recipe import Tables
+from borgtrace.question import Tables
 from borgtrace.scheduling.machines import EXTENDED, UNIT, to_units
 from borgtrace.scheduling.replay import Trace
 from borgtrace.scheduling.workload import eligible

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from borgtrace.scheduling.compaction import Workload
 from borgtrace.scheduling.machines import UNIT, to_units
 from borgtrace.scheduling.plan import Plan

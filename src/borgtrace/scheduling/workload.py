@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import NotApplicable, Tables
-from borgtrace.recipe.constraints import Constraint, fingerprints
-from borgtrace.recipe.eligibility import Eligibility
+from borgtrace.question import NotApplicable, Tables
+from borgtrace.question.constraints import Constraint, fingerprints
+from borgtrace.question.eligibility import Eligibility
 from borgtrace.scheduling.machines import EXTENDED, UNIT, to_units
 from borgtrace.schema import Dialect
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 from borgtrace.colocation.quality import overflow_counts
 from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.placement import Packing
-from borgtrace.recipe import NotApplicable
-from borgtrace.recipe.listed_claims import declared_beside
+from borgtrace.question import NotApplicable
+from borgtrace.question.listed_claims import declared_beside
 
 RESULTS, CLAIMS, CHARTS = declared_beside(__file__)
 """Tables by the name of the question, what is claimed about them, and how they are drawn where that needs no code."""

@@ -8,8 +8,8 @@ import pyarrow as pa
 from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.experiments._outcomes import OUTCOMES
 from borgtrace.colocation.study import PAPER_SCALE
-from borgtrace.recipe import charts
-from borgtrace.recipe.charts.channels import LOOKS
+from borgtrace.question import charts
+from borgtrace.question.charts.channels import LOOKS
 
 WIDTH, HEIGHT = 460, 320
 ESTIMATOR_COLOURS = LOOKS["estimators"]
@@ -18,7 +18,7 @@ OVERFLOW = "overflow probability (q)"
 SEEN = "seen"
 """What a row says whose q is above 0."""
 WHISKERS = "boxes: quartiles and median over the instances; whiskers: smallest and largest"
-"""What the boxes of :func:`~borgtrace.recipe.charts.box` show."""
+"""What the boxes of :func:`~borgtrace.question.charts.box` show."""
 TIPS = (
     "label",
     "packer",
@@ -112,7 +112,7 @@ def overflow_lines(rows: Sequence[Row], x: charts.Channel, **facets: Any) -> Any
     x
         The axis.
     facets
-        Fields of the panels, as :meth:`~borgtrace.recipe.charts.Plot.facet` takes them; one panel where empty.
+        Fields of the panels, as :meth:`~borgtrace.question.charts.Plot.facet` takes them; one panel where empty.
     """
     shown = with_floor(rows)
     plot = charts.Plot(shown, OUTCOMES, x=x, y=charts.probability_axis("shown_q", OVERFLOW))

@@ -11,7 +11,7 @@ from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._answers import RESULTS, Row, grouped, rows_where
 from borgtrace.colocation.grid import Outcome
 from borgtrace.placement import Estimator, estimators
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 from borgtrace.schema import Table
 from borgtrace.schema.arrow import arrow_schema
 

@@ -21,8 +21,8 @@ from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.experiments._charts import ESTIMATOR_COLOURS, OVERFLOW, from_data
 from borgtrace.colocation.intervals import LEAST_BLOCKS, Blocks
-from borgtrace.recipe import NotApplicable
-from borgtrace.recipe.charts import (
+from borgtrace.question import NotApplicable
+from borgtrace.question.charts import (
     Chart,
     Plot,
     added,

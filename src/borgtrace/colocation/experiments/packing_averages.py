@@ -22,7 +22,7 @@ from borgtrace.colocation.experiments._charts import (
 )
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, rare
 from borgtrace.colocation.instances import Data
-from borgtrace.recipe.charts import (
+from borgtrace.question.charts import (
     Chart,
     Plot,
     axis,

@@ -31,7 +31,7 @@ from borgtrace.colocation.experiments._outcomes import (
     paper_estimators,
     rare,
 )
-from borgtrace.recipe.charts import (
+from borgtrace.question.charts import (
     Chart,
     Plot,
     axis,

@@ -12,7 +12,7 @@ import pyarrow as pa
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines, scale_of
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators
-from borgtrace.recipe.charts import Chart, axis, titled
+from borgtrace.question.charts import Chart, axis, titled
 
 CAPACITIES = (0.5, 0.8, 1.0, 2.0, 5.0)
 

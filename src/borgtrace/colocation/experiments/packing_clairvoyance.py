@@ -11,7 +11,7 @@ import pyarrow as pa
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines, scale_of
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators
-from borgtrace.recipe.charts import Chart, log_axis, titled
+from borgtrace.question.charts import Chart, log_axis, titled
 
 SEEN = (0.001, 0.01, 0.1, 0.3, 0.5, 0.8, 1.0)
 

@@ -21,7 +21,7 @@ from borgtrace.colocation.quality import least_machines, quality
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile
 from borgtrace.placement.estimators.vector import VectorGpa
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 
 PACKERS = ("first-fit", "best-fit", "dot-product")
 

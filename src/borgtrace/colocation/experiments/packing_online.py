@@ -19,8 +19,8 @@ from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.raw_series import Timeline
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request
-from borgtrace.recipe import NotApplicable
-from borgtrace.recipe.charts import Chart, Plot, added, axis, line
+from borgtrace.question import NotApplicable
+from borgtrace.question.charts import Chart, Plot, added, axis, line
 
 _HOUR = 12  # slots
 

@@ -14,7 +14,7 @@ from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._answers import grouped, rows_where
 from borgtrace.colocation.experiments._charts import WHISKERS, scale_of
 from borgtrace.colocation.experiments._outcomes import grid_experiment, paper_estimators
-from borgtrace.recipe.charts import Chart, Plot, axis, box, titled
+from borgtrace.question.charts import Chart, Plot, axis, box, titled
 
 
 def cells() -> list[Cell]:

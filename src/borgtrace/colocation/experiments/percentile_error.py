@@ -16,7 +16,7 @@ from borgtrace.colocation.experiment import SUMS
 from borgtrace.colocation.experiments._answers import Row, spread
 from borgtrace.colocation.sample_sums import LEVELS, SampleSums
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 
 SIZES, CELLS = (10, 20, 30, 50), 24
 

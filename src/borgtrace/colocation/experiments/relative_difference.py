@@ -16,7 +16,7 @@ from borgtrace.colocation.experiment import POOL
 from borgtrace.colocation.experiments._answers import Row, spread
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 
 SIZES = (1, 2, 5, 10, 15, 20, 50, 100, 200, 500, 1000)
 

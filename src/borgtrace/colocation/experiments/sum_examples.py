@@ -13,7 +13,7 @@ from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._moments import row_moments
 from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import add_sample
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 
 SIZES, CELLS = (10, 50, 500), 60
 

@@ -18,7 +18,7 @@ from borgtrace.colocation.experiment import SUMS
 from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.sample_sums import SampleSums
 from borgtrace.colocation.study import PAPER_SCALE
-from borgtrace.recipe.charts import Chart, Plot, added, axis, line, log_axis, melted, titled
+from borgtrace.question.charts import Chart, Plot, added, axis, line, log_axis, melted, titled
 
 REALIZATIONS = PAPER_SCALE["realizations"]
 """R of the paper."""

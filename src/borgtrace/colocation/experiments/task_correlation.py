@@ -15,7 +15,7 @@ from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._answers import Row
 from borgtrace.colocation.raw_series import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 
 PAIRS = 20_000
 EDGES = np.linspace(-1, 1, 41)

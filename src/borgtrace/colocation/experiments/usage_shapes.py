@@ -14,7 +14,7 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 
 CELLS, CLUSTERS, STARTS = 100, 16, 4
 

@@ -14,7 +14,7 @@ from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.experiments._answers import Row
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
-from borgtrace.recipe import NotApplicable
+from borgtrace.question import NotApplicable
 
 SPACINGS = (12, 24, 36)
 SIGNIFICANCE = 0.05

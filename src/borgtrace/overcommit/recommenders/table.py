@@ -23,9 +23,9 @@ from borgtrace.overcommit.recommenders.backtest import Tally
 from borgtrace.overcommit.recommenders.recommender import KINDS, Recommender
 from borgtrace.overcommit.recommenders.samples import job_samples
 from borgtrace.overcommit.replay import RESOURCES
-from borgtrace.recipe import EngineTables, NotApplicable, Row
-from borgtrace.recipe.charts.listed import listed_chart
-from borgtrace.recipe.store_question import StoreQuestion
+from borgtrace.question import EngineTables, NotApplicable, Row
+from borgtrace.question.charts.listed import listed_chart
+from borgtrace.question.store_question import StoreQuestion
 from borgtrace.store import Store
 
 RESULT = RESULTS["recommenders"]

@@ -1,0 +1,262 @@
+"""What somebody published, and whether it holds on this trace."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
+
+import pyarrow as pa
+
+from borgtrace.question.criteria import Criterion, with_tolerance
+from borgtrace.question.notapplicable import NotApplicable
+from borgtrace.question.scope import Scope
+
+Item = TypeVar("Item")
+Measure = TypeVar("Measure", bound=Callable[[pa.Table], Any])
+Verdict = Literal["holds", "does not hold", "not applicable"]
+Kind = Literal["published", "derived", "criterion"]
+"""Who vouches for the number of a claim.
+
+"published": its authors print it, and the source names the page, table or figure; "derived": our arithmetic on
+published numbers; "criterion": a threshold of ours, or a count that would hold by construction.
+"""
+KINDS: tuple[Kind, ...] = ("published", "derived", "criterion")
+# The one that claims have where they name none: a source may then set that of all its claims.
+_STRICT = Scope()
+NOTHING = "nothing to measure it on"
+"""Why there is no number, where a claim does not say it."""
+_WORDS = ("published claims", "derived claims", "criteria")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A claim after measuring: published – measured – verdict.
+
+    ``tolerance`` says in words how far from what was published a measured value may lie; ``reason`` says why a claim is
+    not applicable, and is empty otherwise; ``note`` is what has to be said of the verdict, if anything.
+    """
+
+    id: str
+    statement: str
+    published: str
+    measured: str
+    verdict: Verdict
+    reason: str = ""
+    source: str = ""
+    kind: Kind = "published"
+    tolerance: str = ""
+    note: str = ""
+
+    @property
+    def expected(self) -> str:
+        """What was published, with its tolerance."""
+        return with_tolerance(self.published, self.tolerance)
+
+    @property
+    def outcome(self) -> str:
+        """The verdict with what has to be said of it: the reason, or the note."""
+        return self.verdict + (
+            f": {self.reason}" if self.reason else f" ({self.note})" if self.note else ""
+        )
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.statement}: {self.kind} {self.expected}, measured {self.measured}: {self.outcome}"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A published statement, how to measure it on a result, and what makes it true.
+
+    Parameters
+    ----------
+    id
+        Short and unique: source and number, e.g. ``"S4-obs7"``.
+    statement
+        What was said, in one clause.
+    published
+        What was published, and what makes the claim true.
+    measure
+        From the result table to a number (or a text); raises :class:`NotApplicable` with the reason
+        where the result cannot tell.  None or NaN means "not applicable" too.
+    source
+        Paper and section.
+    format
+        How a measured number is printed.
+    kind
+        Who vouches for the number.
+    scope
+        On which stores it can be judged.
+
+    Examples
+    --------
+    >>> from borgtrace.question.criteria import above
+    >>> claim = Claim("X-1", "most are short", above(0.5), measure=lambda t: t["share"][0].as_py())
+    >>> print(claim.judge(pa.table({"share": [0.625]})))
+    X-1: most are short: published > 0.5, measured 0.625: holds
+    """
+
+    id: str
+    statement: str
+    published: Criterion
+    measure: Callable[[pa.Table], Any]
+    source: str = ""
+    format: str = ".4g"
+    kind: Kind = "published"
+    scope: Scope = _STRICT
+
+    def judge(self, result: pa.Table, note: str = "") -> Finding:
+        """Measure the claim on a result table.
+
+        Parameters
+        ----------
+        result
+            The answer of its question.
+        note
+            What has to be said of the verdict.
+        """
+        try:
+            value = self.measure(result)
+        except NotApplicable as reason:
+            return self.not_applicable(str(reason))
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return self.not_applicable(NOTHING)
+        verdict: Verdict = "holds" if self.published.test(value) else "does not hold"
+        return self._finding(self._text(value), verdict, note=note)
+
+    def not_applicable(self, reason: str) -> Finding:
+        """Say that the store cannot tell, and why."""
+        return self._finding("–", "not applicable", reason)
+
+    def _finding(
+        self, measured: str, verdict: Verdict, reason: str = "", note: str = ""
+    ) -> Finding:
+        return Finding(
+            id=self.id,
+            statement=self.statement,
+            published=self._text(self.published.published),
+            measured=measured,
+            verdict=verdict,
+            reason=reason,
+            source=self.source,
+            kind=self.kind,
+            tolerance=self.published.tolerance,
+            note=note,
+        )
+
+    def _text(self, value: Any) -> str:
+        # A count under ".4g" would print as 1.235e+06.
+        return format(value, self.format) if isinstance(value, float) else str(value)
+
+
+def from_source(
+    source: str, *claims: Claim, scope: Scope | None = None, kind: Kind | None = None
+) -> tuple[Claim, ...]:
+    """Return claims, with the source, scope and kind of those that name none of their own.
+
+    Parameters
+    ----------
+    source
+        Paper and section.
+    claims
+        Claims, of which some may name a source, a scope, or another kind than "published" of their own.
+    scope, kind
+        Those of the claims that name none; None leaves the strict scope, and "published".
+    """
+    return tuple(
+        replace(
+            claim,
+            source=claim.source or source,
+            scope=scope if scope and claim.scope is _STRICT else claim.scope,
+            kind=kind if kind and claim.kind == "published" else claim.kind,
+        )
+        for claim in claims
+    )
+
+
+class Claims(list[Claim]):
+    """Claims of one source, each the function that measures it: the first paragraph of its docstring is what was said.
+
+    Parameters
+    ----------
+    source
+        Paper and section.
+    common
+        Scope and kind of those that name none of their own.
+
+    Examples
+    --------
+    >>> from borgtrace.question.criteria import above
+    >>> claims = Claims("Somebody, 2020")
+    >>> @claims.add("X-1", above(0.5))
+    ... def most(result: pa.Table) -> float:
+    ...     '''most are short'''
+    ...     return result["share"][0].as_py()
+    >>> print(claims[0].judge(pa.table({"share": [0.625]})))
+    X-1: most are short: published > 0.5, measured 0.625: holds
+    """
+
+    def __init__(self, source: str, **common: Any) -> None:
+        super().__init__()
+        self.common = {"source": source, **common}
+
+    def add(self, id: str, published: Criterion, **own: Any) -> Callable[[Measure], Measure]:
+        """Make a claim of a function.
+
+        Parameters
+        ----------
+        id, published
+            As of a :class:`Claim`.
+        own
+            Its format, and what differs from the others of its source.
+        """
+
+        def made(measure: Measure) -> Measure:
+            said = " ".join((measure.__doc__ or "").partition("\n\n")[0].split())
+            self.append(Claim(id, said, published, measure, **self.common | own))
+            return measure
+
+        return made
+
+
+def headline(findings: Iterable[Finding]) -> str:
+    """Return how many of the judged claims hold, kind by kind; what cannot be judged is in no number.
+
+    Examples
+    --------
+    >>> found = [Finding("", "", "", "", verdict) for verdict in ("holds", "does not hold", "not applicable")]
+    >>> headline([*found, replace(found[0], kind="criterion")])
+    '1 of 2 judged published claims holds; criteria: 1 of 1'
+    >>> headline(found[2:])
+    'none of the claims can be judged'
+    """
+    found = list(findings)
+    parts: list[str] = []
+    for kind, words in zip(KINDS, _WORDS, strict=True):
+        judged = [each for each in found if each.kind == kind and each.verdict != "not applicable"]
+        holding = sum(each.verdict == "holds" for each in judged)
+        if judged and not parts:
+            parts.append(
+                f"{holding} of {len(judged)} judged {words} {'holds' if holding == 1 else 'hold'}"
+            )
+        elif judged:
+            parts.append(f"{words}: {holding} of {len(judged)}")
+    return "; ".join(parts) or "none of the claims can be judged"
+
+
+def unjudged(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """Gather the claims that cannot be judged by their reason, the one that applies to most of them first."""
+    return by_reason((each.reason, each) for each in findings if each.verdict == "not applicable")
+
+
+def by_reason(refused: Iterable[tuple[str, Item]]) -> dict[str, list[Item]]:
+    """Gather what is refused by the reason, the one that applies to most first.
+
+    Examples
+    --------
+    >>> by_reason([("too short", 1), ("no usage", 2), ("no usage", 3)])
+    {'no usage': [2, 3], 'too short': [1]}
+    """
+    found: dict[str, list[Item]] = {}
+    for reason, item in refused:
+        found.setdefault(reason, []).append(item)
+    return dict(sorted(found.items(), key=lambda entry: -len(entry[1])))

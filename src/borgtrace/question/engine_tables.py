@@ -1,0 +1,220 @@
+"""The tables of a store on an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow as pa
+
+from borgtrace.engine import connect, guard, put_table, read_table, to_arrow
+from borgtrace.engine.dtypes import ibis_schema
+from borgtrace.errors import BorgtraceError, UsageError
+from borgtrace.lifecycle import DERIVED, Cache
+from borgtrace.question.result import Provenance
+from borgtrace.question.tables import Tables
+from borgtrace.schema import TABLES
+from borgtrace.store import Store
+from borgtrace.store import open as open_store
+from borgtrace.store.coverage import StoreCoverage, coverage
+
+_PER_INSTANCE = tuple(name for name, table in TABLES.items() if "instance_index" in table.names)
+# A predicate chooses other tasks of another parent, and all of them share the names of one connection.
+_SERIAL = count()
+
+
+class EngineTables(Tables):
+    """Tables with rows; derived ones are computed on first use and, for a store, kept beside it.
+
+    Parameters
+    ----------
+    tables
+        Ibis tables by name; a canonical table that is not among them is empty.
+    origin
+        What the rows come from: what the store says of itself, the engine, the predicate the tables were filtered by.
+    cache
+        Where derived tables are kept; in the engine's memory where None.
+    n_rows
+        Row counts that are known already.
+    traces
+        The store's access to per-task arrays, or None: the pool of a colocation study is gathered from them.
+    coverage
+        How much of the whole trace the tables hold; all of it where None.
+    sql
+        The store's guarded connection, where predicates are run whatever the engine: they may come from a stranger.
+        None runs them on one that holds nothing but the table of tasks.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, ibis.Table],
+        origin: Provenance | None = None,
+        *,
+        cache: Cache | None = None,
+        n_rows: Mapping[str, int] | None = None,
+        traces: Any = None,
+        coverage: StoreCoverage | None = None,
+        sql: Callable[[str], pa.Table] | None = None,
+    ) -> None:
+        self.origin = origin or Provenance()
+        known = self.origin
+        super().__init__(
+            known.generation, synthetic=known.is_synthetic, engine=known.engine, coverage=coverage
+        )
+        self.has_blocks = known.engine == "duckdb"
+        self._tables = dict(tables)
+        self._derived: dict[str, ibis.Table] = {}
+        self._n_rows = dict(n_rows or {})
+        self._cache = cache if cache is not None else Cache(None, "")
+        self.traces = traces
+        self._sql = sql or self._sql_over_tasks
+
+    @classmethod
+    def of(
+        cls,
+        store: Store | str | Path,
+        engine: str | None = None,
+        *,
+        where: str = "",
+        memory: str = "4GB",
+        threads: int | None = None,
+    ) -> EngineTables:
+        """Open the tables of a store on an engine.
+
+        Parameters
+        ----------
+        store
+            An open store or the path of one.
+        engine
+            ``"duckdb"`` (default), ``"local[n]"`` or ``"spark://host:port"``.
+        where
+            SQL predicate over ``tasks``: only the tasks that satisfy it, and what belongs to them.
+        memory, threads
+            Budget of the engine.
+        """
+        opened = open_store(store, memory=memory) if isinstance(store, str | Path) else store
+        url = engine or "duckdb"
+        con = connect(url, memory=memory, threads=threads)
+        # All Spark tables of a process live in one session: two stores must not share their names.
+        suffix = f"_{opened.digest[:16]}" if con.name == "pyspark" else ""
+        tables = {
+            name: read_table(
+                con, table, list(map(str, opened.layout.parts(name))), name=f"{name}{suffix}"
+            )
+            for name, table in TABLES.items()
+        }
+        known = opened.manifest
+        origin = Provenance(
+            str(opened.path),
+            opened.digest,
+            known.generation,
+            known.cell,
+            known.is_synthetic,
+            engine=url,
+        )
+        made = cls(
+            tables,
+            replace(origin, is_simulated=known.made == "simulated"),
+            # The manifest has counted the rows already: asking whether a table has any costs no scan.
+            n_rows=known.tables,
+            # What workers write to their own disks no other one sees.
+            cache=Cache(
+                None if suffix and opened.layout.is_remote else opened.layout.cache, opened.digest
+            ),
+            traces=opened.traces,
+            coverage=coverage(known),
+            sql=opened.sql,
+        )
+        made.targets = (known.synthetic or {}).get("targets", ())
+        return made.filter(where) if where else made
+
+    def canonical(self, name: str) -> ibis.Table:
+        """Return a table of the trace; one that was not given is empty."""
+        if name not in self._tables:
+            self._tables[name] = ibis.memtable(ibis_schema(TABLES[name]).to_pyarrow().empty_table())
+        return self._tables[name]
+
+    def derived(self, name: str) -> ibis.Table:
+        """Return a derived table, computed on first use."""
+        if name not in self._derived:
+            derived = DERIVED[name]
+            self._derived[name] = self._cache.keep(self[derived.reads], derived, self.dialect)
+        return self._derived[name]
+
+    def n_rows(self, name: str) -> int:
+        """Return the number of rows of a table, counting them on first use."""
+        if name not in self._n_rows:
+            self._n_rows[name] = to_arrow(self[name].aggregate(n=self[name].count()))["n"][
+                0
+            ].as_py()
+        return self._n_rows[name]
+
+    def fetch(self, expr: ibis.Table, stage: str | None = None) -> pa.Table:
+        """Run a relational stage and return its rows."""
+        return to_arrow(expr)
+
+    def filter(self, predicate: str) -> EngineTables:
+        """Keep the tasks that satisfy an SQL predicate over ``tasks``, and what belongs to them.
+
+        Raises
+        ------
+        UsageError
+            Where the predicate is not SQL over the columns of ``tasks``.
+        """
+        chosen = self._choose(predicate)
+        collections = chosen.select("collection_id").distinct()
+        tables = dict(self._tables)
+        # Tables of machines stay whole: a machine belongs to no task.
+        for name in (*_PER_INSTANCE, "collection_events"):
+            table = self.canonical(name)
+            if name == "collection_events":
+                tables[name] = table.semi_join(collections, "collection_id")
+            else:
+                tables[name] = table.semi_join(chosen, ["collection_id", "instance_index"])
+        # Derived tables and counts of the whole are none of its part; arrays of tasks know no predicate.
+        made = copy(self)
+        made._tables, made._derived, made._n_rows, made.traces = tables, {}, {}, None
+        made._cache = self._cache.narrowed(predicate)
+        before = self.origin.where
+        made.origin = replace(
+            self.origin, where=f"({before}) and ({predicate})" if before else predicate
+        )
+        return made
+
+    def interrupt(self) -> None:
+        """End the query that the embedded engine is running, from another thread; others hear of signals themselves."""
+        backend = self.canonical("tasks").get_backend()
+        if backend.name == "duckdb":
+            backend.con.interrupt()
+
+    def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
+        """Say what a result comes from.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the question, as they were used.
+        seconds
+            How long the answer took.
+        """
+        return replace(self.origin, parameters=dict(parameters), seconds=seconds)
+
+    def _choose(self, predicate: str) -> ibis.Table:
+        try:
+            ids = self._sql(
+                f"SELECT collection_id, instance_index FROM tasks WHERE {guard.condition(predicate)}"
+            )
+        except BorgtraceError as error:
+            what = f"not a predicate over tasks: {error.what}{f': {error.got}' * bool(error.got)}"
+            way_out = "see `borgtrace info STORE --schema` for its columns"
+            raise UsageError("--where", what, got=predicate, way_out=way_out) from error
+        # Held by the engine: every table is filtered by it.
+        return put_table(self.canonical("tasks").get_backend(), f"chosen_{next(_SERIAL)}", ids)
+
+    def _sql_over_tasks(self, query: str) -> pa.Table:
+        return guard.query(guard.open_tasks(to_arrow(self.canonical("tasks"))), query)

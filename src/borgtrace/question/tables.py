@@ -1,0 +1,145 @@
+"""What a question reads: canonical and derived tables by name."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from borgtrace.lifecycle import DERIVED
+from borgtrace.question.notapplicable import NotApplicable
+from borgtrace.schema import TABLES, Dialect, dialect
+from borgtrace.store.coverage import StoreCoverage, whole_trace
+
+
+class Tables(ABC):
+    """The canonical tables as attributes, beside the derived tables that questions share.
+
+    ``tables.instance_events`` … ``tables.tasks`` are Ibis tables; so are the derived
+    ``tables.instance_attempts``, ``collection_attempts``, ``instance_transitions``,
+    ``collection_transitions``, ``instance_occupancy`` and ``collection_occupancy``.
+
+    :class:`~borgtrace.question.engine_tables.EngineTables` hold rows on an engine,
+    :class:`~borgtrace.question.planned_tables.PlannedTables` none.
+
+    Parameters
+    ----------
+    generation
+        Name of the trace, as the store's manifest says it.
+    synthetic
+        Whether the trace is synthetic.
+    engine
+        Name of the engine.
+    coverage
+        How much of the whole trace the tables hold; all of it where None.
+
+    Attributes
+    ----------
+    targets
+        Fields of the targets of a synthetic trace that was made like another store; none where of published figures.
+    has_blocks
+        Whether rows are near enough to be handed to compiled code; otherwise the engine does all in SQL.
+    """
+
+    targets: Sequence[Sequence[Any]] = ()
+    has_blocks = False
+
+    def __init__(
+        self,
+        generation: str,
+        *,
+        synthetic: bool,
+        engine: str,
+        coverage: StoreCoverage | None = None,
+    ) -> None:
+        self.generation, self.synthetic, self.engine = generation, synthetic, engine
+        self.coverage = coverage or whole_trace(dialect(generation))
+
+    @property
+    def dialect(self) -> Dialect:
+        """The trace format of the rows: tiers, order of equal times, what is published."""
+        return self.coverage.dialect
+
+    def __getattr__(self, name: str) -> ir.Table:
+        if name in TABLES:
+            return self.canonical(name)
+        if name in DERIVED:
+            return self.derived(name)
+        # AttributeError, which hasattr() and copy() rely on when a name is missing.
+        raise AttributeError(f"no table {name}; there are {', '.join((*TABLES, *DERIVED))}")
+
+    def __getitem__(self, name: str) -> ir.Table:
+        """Return a table by its name; KeyError where there is none."""
+        try:
+            return self.__getattr__(name)
+        except AttributeError as error:
+            raise KeyError(str(error)) from None
+
+    @abstractmethod
+    def canonical(self, name: str) -> ir.Table:
+        """Return a table of the trace."""
+
+    @abstractmethod
+    def derived(self, name: str) -> ir.Table:
+        """Return a table that is computed from another on first use."""
+
+    @abstractmethod
+    def n_rows(self, name: str) -> int:
+        """Return the number of rows of a table."""
+
+    @abstractmethod
+    def fetch(self, expr: ir.Table, stage: str | None = None) -> pa.Table:
+        """Run a relational stage, called `stage` in a plan, and return its rows as an Arrow table.
+
+        Parameters
+        ----------
+        expr
+            A relational expression over these tables.
+        stage
+            Name of the stage; numbered where None.
+        """
+
+    def has(self, name: str) -> bool:
+        """Whether a table has any row."""
+        return self.n_rows(name) > 0
+
+    def require(self, *names: str) -> None:
+        """Raise :class:`NotApplicable` where one of the tables has no rows.
+
+        Parameters
+        ----------
+        names
+            Names of tables.
+
+        Raises
+        ------
+        NotApplicable
+            Where one of them has no rows.
+        """
+        for name in names:
+            NotApplicable.unless(self.has(name), f"the store holds no rows of {name}")
+
+    def require_published(self, what: str, *, column: str = "", event: str = "") -> None:
+        """Raise :class:`NotApplicable` where the trace format publishes no such column, or no such type of event.
+
+        Parameters
+        ----------
+        what
+            What is missing, for the reason.
+        column
+            Column that the trace format must fill; or
+        event
+            type of event that it must know.
+
+        Raises
+        ------
+        NotApplicable
+            Where it does not.
+        """
+        known = (
+            self.dialect.publishes(column)
+            if column
+            else event in self.dialect.codes["event_type"].values()
+        )
+        NotApplicable.unless(known, f"{self.dialect.trace} does not publish {what}")

@@ -1,0 +1,196 @@
+"""One suite for every recipe: a new one costs no new line here."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from borgtrace.question import EngineTables, Provenance, Recipe, Result, Tables, recipes
+from borgtrace.schema import TABLES
+
+EVERY = [pytest.param(recipe, id=name) for name, recipe in recipes().items()]
+WORKLOAD = [
+    pytest.param(recipe, id=name)
+    for name, recipe in recipes().items()
+    if recipe.module.startswith("borgtrace.analyses")
+]
+"""Those that read tables; what packs tasks has suites of its own."""
+WITH_CLAIMS = [param for param in WORKLOAD if param.values[0].claims]  # type: ignore[attr-defined]
+BRIEF = [
+    param
+    for param in WORKLOAD
+    if set(param.values[0].reads) <= {"instance_events", "collection_events"}  # type: ignore[attr-defined]
+    and param.id not in ("data_quality", "placement_limits")
+]
+"""Questions about events alone take a second each on Spark's local threads; the large suite takes all."""
+
+
+@pytest.mark.parametrize("recipe", EVERY)
+def test_declaration(recipe: Recipe) -> None:
+    assert (
+        recipe.question[-1] == "?" or recipe.question[-1].isalnum()
+    )  # a question, or a noun phrase
+    assert recipe.method
+    assert recipe.reference
+    assert set(recipe.reads) <= {*TABLES, "instance_attempts", "collection_attempts"}
+    for column in recipe.result.columns:
+        assert column.doc.endswith("."), column.name
+        assert column.unit, column.name
+    assert set(recipe.result.key) <= set(recipe.result.names)
+    assert all(claim.source or claim.statement for claim in recipe.claims)
+
+
+def test_claims_have_ids_of_their_own() -> None:
+    ids = [claim.id for recipe in recipes().values() for claim in recipe.claims]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("generation", ["2011", "2019"])
+@pytest.mark.parametrize("recipe", EVERY)
+def test_empty_store(recipe: Recipe, generation: str) -> None:
+    result = recipe.run(EngineTables({}, Provenance(generation=generation)))
+    assert result.not_applicable
+    assert {finding.verdict for finding in result.findings} <= {"not applicable"}
+
+
+@pytest.mark.parametrize("generation", ["2011", "2019"])
+@pytest.mark.parametrize("recipe", [param for param in WORKLOAD if param not in WITH_CLAIMS])
+def test_synthetic_store(recipe: Recipe, generation: str, duckdb_tables: dict[str, Tables]) -> None:
+    check(recipe.run(duckdb_tables[generation]))
+
+
+@pytest.mark.parametrize("generation", ["2011", "2019"])
+@pytest.mark.parametrize("recipe", WITH_CLAIMS)
+def test_synthetic_store_and_claims_say_which_tables_decide_them(
+    recipe: Recipe, generation: str, cells: dict[str, Path]
+) -> None:
+    # What a question reads beside its `reads` decides its claims too, unless these name their tables themselves.
+    tables = Watched.of(cells[generation] / "store")
+    tables.seen = set()
+    check(recipe.run(tables))
+    known = {
+        "instance_events" if name in ("tasks", "instance_attempts") else name
+        for name in recipe.reads
+    }
+    known = {"collection_events" if name == "collection_attempts" else name for name in known}
+    unsaid = tables.seen - known - {"tasks"}
+    assert not unsaid or all(claim.scope.tables for claim in recipe.claims), (
+        f"{recipe.name} reads {unsaid}"
+    )
+
+
+class Watched(EngineTables):
+    """Tables that note which of them are read."""
+
+    seen: set[str]
+
+    def canonical(self, name: str) -> Any:
+        self.seen.add(name)
+        return super().canonical(name)
+
+
+@pytest.mark.parametrize("recipe", WORKLOAD)
+def test_one_machine_for_one_hour(recipe: Recipe, tiny_tables: list[Tables]) -> None:
+    for tables in tiny_tables:
+        check(recipe.run(tables))
+
+
+@pytest.mark.parametrize("recipe", WORKLOAD)
+def test_without_usage(recipe: Recipe, without_usage: list[Tables]) -> None:
+    for tables in without_usage:
+        check(recipe.run(tables))
+
+
+def check(result: Result) -> None:
+    """Hold a result against what every result must be."""
+    assert len(result.findings) == len(result.recipe.claims)
+    assert result._repr_html_()
+    if result.not_applicable is not None:
+        assert result.table.num_rows == 0
+        return
+    for name in result.table.column_names:
+        values = result.table[name].to_pylist()
+        assert not any(isinstance(value, float) and not math.isfinite(value) for value in values), (
+            name
+        )
+    chart = result.plot()
+    if chart is not None:
+        assert json.loads(chart.to_json())["$schema"].startswith(
+            "https://vega.github.io/schema/vega-lite/"
+        )
+
+
+@pytest.mark.parametrize("generation", ["2019"])
+@pytest.mark.parametrize("recipe", WORKLOAD)
+def test_stages_compile_for_bigquery(recipe: Recipe, generation: str) -> None:
+    from borgtrace.engine.bigquery import compile_sql, parse
+
+    stages = recipe.stages(generation) or recipe.stages(
+        "2011"
+    )  # a question may be about one generation
+    assert stages
+    for stage in stages.values():
+        assert parse(compile_sql(stage))
+
+
+@pytest.mark.parametrize("recipe", BRIEF)
+def test_spark_agrees(
+    recipe: Recipe, duckdb_tables: dict[str, Tables], spark_tables: dict[str, Tables]
+) -> None:
+    agree(recipe, duckdb_tables["2011"], spark_tables["2011"])
+
+
+@pytest.mark.scale
+@pytest.mark.parametrize("generation", ["2011", "2019"])
+@pytest.mark.parametrize("recipe", WORKLOAD)
+def test_spark_agrees_on_everything(
+    recipe: Recipe,
+    generation: str,
+    duckdb_tables: dict[str, Tables],
+    spark_tables: dict[str, Tables],
+) -> None:
+    agree(recipe, duckdb_tables[generation], spark_tables[generation])
+
+
+def agree(recipe: Recipe, first: Tables, second: Tables) -> None:
+    """Integers and texts agree exactly, floats within 1e-9."""
+    one, other = recipe.run(first), recipe.run(second)
+    assert one.not_applicable == other.not_applicable
+    assert one.table.num_rows == other.table.num_rows
+    for left, right in zip(one.table.to_pylist(), other.table.to_pylist(), strict=True):
+        for name, value in left.items():
+            assert alike(value, right[name]), (name, left, right)
+
+
+def alike(left: Any, right: Any) -> bool:
+    if isinstance(left, float) and isinstance(right, float):
+        return math.isclose(left, right, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(left == right)
+
+
+@pytest.fixture(scope="session")
+def tiny_tables(tiny_cells: dict[str, Path]) -> list[Tables]:
+    return [EngineTables.of(cell / "store") for cell in tiny_cells.values()]
+
+
+@pytest.fixture(scope="session")
+def without_usage(cells: dict[str, Path]) -> Iterator[list[Tables]]:
+    from borgtrace.engine import connect, read_table
+
+    found = []
+    for generation, cell in cells.items():
+        con = connect(memory="500MB")
+        tables = {
+            name: read_table(
+                con, table, sorted(map(str, (cell / "store").glob(f"{name}/*.parquet")))
+            )
+            for name, table in TABLES.items()
+            if name != "instance_usage"
+        }
+        found.append(EngineTables(tables, Provenance(generation=generation)))
+    return found
