@@ -1,0 +1,48 @@
+"""Names and texts inside a query of DuckDB: the one place that quotes them.
+
+A name of a column or a table cannot be a parameter of a query, so it is written into the text, quoted.  Values are
+bound as parameters; only where DuckDB takes none (a view, an option of ``COPY``) are they written as literals.
+"""
+
+from functools import cache
+
+
+@cache
+def quoted(*parts: str) -> str:
+    """Quote an identifier of DuckDB, so that any text is a name and never SQL.
+
+    Parameters
+    ----------
+    parts
+        The name; several parts make a qualified one, such as a table and its column.
+
+    Examples
+    --------
+    >>> print(quoted("user"))
+    "user"
+    >>> print(quoted("tasks", 'a "strange" name'))
+    "tasks"."a ""strange"" name"
+    """
+    # Here and not above: the import takes a tenth of a second, which no --help should wait for.
+    from sqlglot import exp
+
+    return ".".join(exp.to_identifier(part, quoted=True).sql("duckdb") for part in parts)
+
+
+@cache
+def literal(text: str) -> str:
+    """Write a text as a literal of DuckDB, for the rare place where no parameter can be bound.
+
+    Parameters
+    ----------
+    text
+        Any text.
+
+    Examples
+    --------
+    >>> literal("it's")
+    "'it''s'"
+    """
+    from sqlglot import exp
+
+    return exp.Literal.string(text).sql("duckdb")
