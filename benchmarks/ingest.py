@@ -69,8 +69,8 @@ def limit(path: str, out: str) -> None:
 
 
 def borgtrace(path: str, out: str) -> None:
-    from borgtrace.ingest.recognition import classify
-    from borgtrace.ingest.staging import stage
+    from borgtrace.ingest.build.staging import stage
+    from borgtrace.ingest.find.recognition import classify
 
     entry = stage(classify(Path(path)), Path(out))
     assert entry.quarantined == 0, entry

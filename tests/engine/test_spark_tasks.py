@@ -26,8 +26,9 @@ from borgtrace.datasets import Selection, build
 from borgtrace.engine import SparkTasks, spark, tasks_on
 from borgtrace.engine.refusal import refusal
 from borgtrace.errors import EngineError, SourceError, UsageError
-from borgtrace.ingest import IngestOptions, clustering, ingest, staging
-from borgtrace.ingest.discovery import discover
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest.build import clustering, staging
+from borgtrace.ingest.find.discovery import discover
 from borgtrace.placement import parse_estimator
 from borgtrace.storage.local import place
 from borgtrace.store import Store

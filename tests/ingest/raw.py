@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from borgtrace.ingest.sources import Format, Source
+from borgtrace.ingest.files.sources import Format, Source
 from borgtrace.schema import Dialect
 from borgtrace.schema.dialects import GOOGLE_2011
 

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.ingest.conversion import open_rows
-from borgtrace.ingest.conversion_terms import Basis, Terms
-from borgtrace.ingest.converted_build import _count
-from borgtrace.ingest.converted_usage import are_cut_when_sorted, cut_windows, windows
-from borgtrace.ingest.scattered_rows import usual_step
-from borgtrace.ingest.staged_relation import StagedPart
+from borgtrace.ingest.build.converted_build import _count
+from borgtrace.ingest.convert.conversion import open_rows
+from borgtrace.ingest.convert.conversion_terms import Basis, Terms
+from borgtrace.ingest.convert.converted_usage import are_cut_when_sorted, cut_windows, windows
+from borgtrace.ingest.convert.scattered_rows import usual_step
+from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import DIALECTS
 from borgtrace.schema.dialects import Conversion
 from borgtrace.schema.dialects.declaration import declared_dialect

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from borgtrace.errors import SchemaError, SourceError
-from borgtrace.ingest.discovery import discover, origin, truth_about
-from borgtrace.ingest.pending import Pending, find_pending, staged_entries
-from borgtrace.ingest.recognition import _cell_of, _kind, _lines, _not_a_trace
-from borgtrace.ingest.schema_csv import read_schema_csv
-from borgtrace.ingest.sources import Source
-from borgtrace.ingest.staged import StagedPaths, write_entry
+from borgtrace.ingest.build.pending import Pending, find_pending, staged_entries
+from borgtrace.ingest.build.staged import StagedPaths, write_entry
+from borgtrace.ingest.files.sources import Source
+from borgtrace.ingest.find.discovery import discover, origin, truth_about
+from borgtrace.ingest.find.recognition import _cell_of, _kind, _lines, _not_a_trace
+from borgtrace.ingest.find.schema_csv import read_schema_csv
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
 from borgtrace.store.manifest import SourceEntry
 

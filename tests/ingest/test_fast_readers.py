@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.ingest import range_queries
-from borgtrace.ingest.json_lines import read_json_lines
-from borgtrace.ingest.parquet import read_parquet
-from borgtrace.ingest.raw_layout import NeedsValidation, raw_layout
-from borgtrace.ingest.sources import Source
-from borgtrace.ingest.text_fields import field_type
+from borgtrace.ingest.files.raw_layout import NeedsValidation, raw_layout
+from borgtrace.ingest.files.sources import Source
+from borgtrace.ingest.read import range_queries
+from borgtrace.ingest.read.json_lines import read_json_lines
+from borgtrace.ingest.read.parquet import read_parquet
+from borgtrace.ingest.read.text_fields import field_type
 from borgtrace.schema import DIALECTS
 from borgtrace.schema.dialects import GOOGLE_2019
 

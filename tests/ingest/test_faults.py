@@ -17,10 +17,11 @@ import pytest
 
 import borgtrace
 from borgtrace.errors import SourceError, StoreError
-from borgtrace.ingest import IngestOptions, ingest, ingestion, streams
-from borgtrace.ingest.recognition import classify
-from borgtrace.ingest.staging import stage
-from borgtrace.ingest.streams import open_stream
+from borgtrace.ingest import IngestOptions, ingest, ingestion
+from borgtrace.ingest.build.staging import stage
+from borgtrace.ingest.files import streams
+from borgtrace.ingest.files.streams import open_stream
+from borgtrace.ingest.find.recognition import classify
 from borgtrace.store.verify import verify
 from tests.ingest.raw import USAGE, usage_record, write_cell, write_part, write_records
 
@@ -153,7 +154,7 @@ def test_a_folder_without_permission_is_named():
         closed.mkdir(mode=0)
         script = (
             "import os, sys; from pathlib import Path\n"
-            "from borgtrace.ingest.discovery import discover\n"
+            "from borgtrace.ingest.find.discovery import discover\n"
             "os.seteuid(65534) if os.geteuid() == 0 else None\n"
             "found = discover([Path(sys.argv[1])])\n"
             "print(len(found.sources), *found.faults)"

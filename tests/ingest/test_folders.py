@@ -11,10 +11,10 @@ import pytest
 import borgtrace
 from borgtrace.errors import SourceError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.discovery import discover
+from borgtrace.ingest.build.staged_relation import number_parts
+from borgtrace.ingest.files.sources import Source, tell_apart
+from borgtrace.ingest.find.discovery import discover
 from borgtrace.ingest.ingest_plan import plan
-from borgtrace.ingest.sources import Source, tell_apart
-from borgtrace.ingest.staged_relation import number_parts
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.store.manifest import SourceEntry
 from borgtrace.store.verify import verify

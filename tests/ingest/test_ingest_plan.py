@@ -11,7 +11,7 @@ import pytest
 
 from borgtrace.cli._ingestion import _needs
 from borgtrace.ingest import ingest_plan
-from borgtrace.ingest.discovery import Discovery
+from borgtrace.ingest.find.discovery import Discovery
 from borgtrace.schema import DIALECTS
 from borgtrace.schema.dialects import GOOGLE_2019
 from borgtrace.storage import place

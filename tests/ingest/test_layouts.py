@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from borgtrace.ingest import delimited
-from borgtrace.ingest.raw_layout import Field, NeedsValidation, raw_layout
-from borgtrace.ingest.records import record_types
-from borgtrace.ingest.sources import Source
+from borgtrace.ingest.files.raw_layout import Field, NeedsValidation, raw_layout
+from borgtrace.ingest.files.sources import Source
+from borgtrace.ingest.read import delimited
+from borgtrace.ingest.read.records import record_types
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019, RawField
 from borgtrace.schema.dialects.declaration import declared_dialect
 

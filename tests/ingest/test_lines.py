@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.errors import SourceError
-from borgtrace.ingest import delimited, streams
-from borgtrace.ingest.raw_layout import NeedsValidation
-from borgtrace.ingest.sources import Source
+from borgtrace.ingest.files import streams
+from borgtrace.ingest.files.raw_layout import NeedsValidation
+from borgtrace.ingest.files.sources import Source
+from borgtrace.ingest.read import delimited
 from borgtrace.schema.dialects import GOOGLE_2011
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.ingest import number_reader
-from borgtrace.ingest.delimited import read_plain_numbers
-from borgtrace.ingest.number_reader import NotPlainNumbers, read_numbers
-from borgtrace.ingest.raw_layout import layout_of
-from borgtrace.ingest.recognition import classify
+from borgtrace.ingest.files.raw_layout import layout_of
+from borgtrace.ingest.find.recognition import classify
+from borgtrace.ingest.read import number_reader
+from borgtrace.ingest.read.delimited import read_plain_numbers
+from borgtrace.ingest.read.number_reader import NotPlainNumbers, read_numbers
 from tests.ingest import raw
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from borgtrace.ingest._number_parser import DECIMAL, INTEGER, PARSED, UNKNOWN, parse_numbers
+from borgtrace.ingest.read.number_parser import DECIMAL, INTEGER, PARSED, UNKNOWN, parse_numbers
 
 
 def parse(lines, kinds, *, padding=0):

@@ -19,10 +19,11 @@ import pytest
 
 import borgtrace
 from borgtrace.errors import SourceError
-from borgtrace.ingest import IngestOptions, ingest, streams
-from borgtrace.ingest.number_reader import NotPlainNumbers, read_numbers
-from borgtrace.ingest.recognition import classify
-from borgtrace.ingest.staging import stage
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest.build.staging import stage
+from borgtrace.ingest.files import streams
+from borgtrace.ingest.find.recognition import classify
+from borgtrace.ingest.read.number_reader import NotPlainNumbers, read_numbers
 from borgtrace.store.verify import verify
 from tests.ingest.raw import (
     USAGE,
@@ -192,7 +193,7 @@ def test_a_file_without_permission_is_named() -> None:
         bad.chmod(0)
         script = (
             "import os, sys; from pathlib import Path\n"
-            "from borgtrace.ingest.discovery import discover\n"
+            "from borgtrace.ingest.find.discovery import discover\n"
             "os.seteuid(65534) if os.geteuid() == 0 else None\n"
             "found = discover([Path(sys.argv[1])])\n"
             "print(len(found.sources), *found.faults)"

@@ -9,14 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.ingest import flattened, ingestion, staging
-from borgtrace.ingest.canonical import canonical_chunk
-from borgtrace.ingest.column_checks import breaks_a_rule, count_broken, count_out_of_order
-from borgtrace.ingest.discovery import origin
-from borgtrace.ingest.file_ranges import cut_ranges, range_condition
-from borgtrace.ingest.json_token_counts import PRESENT, tokens_of
-from borgtrace.ingest.nested_lists import unnest
-from borgtrace.ingest.raw_layout import NeedsValidation, raw_layout
+from borgtrace.ingest import ingestion
+from borgtrace.ingest.build import flattened, staging
+from borgtrace.ingest.build.file_ranges import cut_ranges, range_condition
+from borgtrace.ingest.convert.canonical import canonical_chunk
+from borgtrace.ingest.convert.column_checks import breaks_a_rule, count_broken, count_out_of_order
+from borgtrace.ingest.convert.nested_lists import unnest
+from borgtrace.ingest.files.raw_layout import NeedsValidation, raw_layout
+from borgtrace.ingest.find.discovery import origin
+from borgtrace.ingest.read.json_token_counts import PRESENT, tokens_of
 from borgtrace.schema import TABLES
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
 from borgtrace.schema.time import AFTER_TRACE

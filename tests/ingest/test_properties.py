@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.file_ranges import cut_ranges, range_condition
+from borgtrace.ingest.build.file_ranges import cut_ranges, range_condition
 from borgtrace.schema.time import AFTER_TRACE
 from tests.ingest.raw import write_part
 

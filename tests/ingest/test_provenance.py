@@ -11,15 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.errors import StoreError
-from borgtrace.ingest import IngestOptions, flattened, ingest, ingest_plan, plan, staging
-from borgtrace.ingest.canonical import canonical_chunk
-from borgtrace.ingest.discovery import discover
-from borgtrace.ingest.pending import find_pending
+from borgtrace.ingest import IngestOptions, ingest, ingest_plan, plan
+from borgtrace.ingest.build import flattened, staging
+from borgtrace.ingest.build.pending import find_pending
+from borgtrace.ingest.convert.canonical import canonical_chunk
+from borgtrace.ingest.files.raw_layout import Field, RawLayout
+from borgtrace.ingest.find.discovery import discover
+from borgtrace.ingest.find.recognition import classify
 from borgtrace.ingest.progress import Progress
-from borgtrace.ingest.raw_layout import Field, RawLayout
-from borgtrace.ingest.recognition import classify
+from borgtrace.ingest.read.text_fields import cross_tests
 from borgtrace.ingest.subset import subset
-from borgtrace.ingest.text_fields import cross_tests
 from borgtrace.schema import Column
 from borgtrace.schema.checks import Check
 from borgtrace.schema.dialects import GOOGLE_2011, RawField

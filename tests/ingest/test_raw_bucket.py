@@ -16,7 +16,8 @@ import borgtrace
 from borgtrace.cli import main
 from borgtrace.engine.spark import open_session
 from borgtrace.errors import BorgtraceError, SourceError, StoreError
-from borgtrace.ingest import IngestOptions, ingest, staging
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest.build import staging
 from borgtrace.storage import place, remote
 from borgtrace.synth import generate
 from tests.bucket import KEY, Bucket, known_to, serving

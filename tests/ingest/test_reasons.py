@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.recognition import classify
-from borgtrace.ingest.staging import stage
+from borgtrace.ingest.build.staging import stage
+from borgtrace.ingest.find.recognition import classify
 from borgtrace.schema.reasons import REASONS
 from tests.ingest.raw import (
     ATTRIBUTES,

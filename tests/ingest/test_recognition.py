@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.ingest.discovery import discover
-from borgtrace.ingest.flattened import record_of
-from borgtrace.ingest.recognition import classify
-from borgtrace.ingest.staged_relation import number_parts
+from borgtrace.ingest.build.flattened import record_of
+from borgtrace.ingest.build.staged_relation import number_parts
+from borgtrace.ingest.find.discovery import discover
+from borgtrace.ingest.find.recognition import classify
 from borgtrace.schema.dialects import KAGGLE_2019
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.manifest import SourceEntry

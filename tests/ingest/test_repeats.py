@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from borgtrace.ingest._task_statistics import repeating_runs
+from borgtrace.ingest.build.task_statistics import repeating_runs
 
 NAN = np.nan
 

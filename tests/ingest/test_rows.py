@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.ingest import clustering, usage_index
-from borgtrace.ingest.clustering import _diverse, cluster, parquet_writer, sorting_connection
-from borgtrace.ingest.column_checks import count_out_of_order
-from borgtrace.ingest.completion import _stays, count_rows
-from borgtrace.ingest.crosschecks import FILE
-from borgtrace.ingest.file_ranges import SortedFiles, cut_ranges, plan_files, range_condition
-from borgtrace.ingest.row_order import sorted_batches
-from borgtrace.ingest.sorted_tables import FileFacts, _span, whole_span
+from borgtrace.ingest.build import clustering, usage_index
+from borgtrace.ingest.build.clustering import _diverse, cluster, parquet_writer, sorting_connection
+from borgtrace.ingest.build.completion import _stays, count_rows
+from borgtrace.ingest.build.crosschecks import FILE
+from borgtrace.ingest.build.file_ranges import SortedFiles, cut_ranges, plan_files, range_condition
+from borgtrace.ingest.build.row_order import sorted_batches
+from borgtrace.ingest.build.sorted_tables import FileFacts, _span, whole_span
+from borgtrace.ingest.convert.column_checks import count_out_of_order
 from borgtrace.schema import TABLES
 from borgtrace.schema.time import AFTER_TRACE
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from borgtrace.errors import SourceError
-from borgtrace.ingest.own_data import find
-from borgtrace.ingest.sniffing import sniff
+from borgtrace.ingest.find.own_data import find
+from borgtrace.ingest.find.sniffing import sniff
 
 
 def draft(tmp_path: Path, text: str) -> tuple[dict[str, Any], dict[str, str]]:

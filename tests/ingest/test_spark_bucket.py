@@ -11,7 +11,8 @@ import pytest
 import borgtrace
 from borgtrace.engine.spark import open_session
 from borgtrace.errors import BorgtraceError, SourceError
-from borgtrace.ingest import IngestOptions, clustering, ingest, ingest_plan, ingestion, store_build
+from borgtrace.ingest import IngestOptions, ingest, ingest_plan, ingestion
+from borgtrace.ingest.build import clustering, store_build
 from borgtrace.storage import RemotePath, place, remove
 from borgtrace.synth import generate
 from tests.bucket import Bucket, known_to, serving

@@ -10,8 +10,8 @@ import pytest
 import borgtrace
 from borgtrace.errors import SourceError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.discovery import Discovery
-from borgtrace.ingest.identity import Identity, identify
+from borgtrace.ingest.build.identity import Identity, identify
+from borgtrace.ingest.find.discovery import Discovery
 from borgtrace.store.layout import Layout
 
 STAGE = IngestOptions(jobs=1, stage_only=True)

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.ingest import staged
-from borgtrace.ingest.raw_layout import raw_layout
-from borgtrace.ingest.sources import Source
-from borgtrace.ingest.staged import StagedOutput, StagedPaths, StagedWriter, make_entry
+from borgtrace.ingest.build import staged
+from borgtrace.ingest.build.staged import StagedOutput, StagedPaths, StagedWriter, make_entry
+from borgtrace.ingest.files.raw_layout import raw_layout
+from borgtrace.ingest.files.sources import Source
 from borgtrace.schema.dialects import GOOGLE_2011
 
 

@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.ingest import store_build
-from borgtrace.ingest.clustering import sorting_connection
-from borgtrace.ingest.completion import finish
-from borgtrace.ingest.converted_build import convert
-from borgtrace.ingest.identity import Identity
+from borgtrace.ingest.build import store_build
+from borgtrace.ingest.build.clustering import sorting_connection
+from borgtrace.ingest.build.completion import finish
+from borgtrace.ingest.build.converted_build import convert
+from borgtrace.ingest.build.identity import Identity
+from borgtrace.ingest.build.staged import StagedPaths
+from borgtrace.ingest.build.store_build import Inputs
 from borgtrace.ingest.progress import Progress
-from borgtrace.ingest.staged import StagedPaths
-from borgtrace.ingest.store_build import Inputs
 from borgtrace.schema import DIALECTS, TRACE_TABLES
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.store.layout import Layout, source_key

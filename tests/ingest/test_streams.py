@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from borgtrace.ingest.streams import plain_file
+from borgtrace.ingest.files.streams import plain_file
 from tests.ingest.raw import source_of
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.ingest.flattened import _choose, _literal, _whole, record_of
-from borgtrace.ingest.json_token_counts import tokens_in
-from borgtrace.ingest.own_data import parse_capacity, read_declaration
-from borgtrace.ingest.sources import Source
-from borgtrace.ingest.strange_text import is_strange
+from borgtrace.ingest.build.flattened import _choose, _literal, _whole, record_of
+from borgtrace.ingest.files.sources import Source
+from borgtrace.ingest.find.own_data import parse_capacity, read_declaration
+from borgtrace.ingest.read.json_token_counts import tokens_in
+from borgtrace.ingest.read.strange_text import is_strange
 from borgtrace.schema.dialects import KAGGLE_2019
 
 

@@ -12,7 +12,8 @@ import pytest
 
 import borgtrace
 from borgtrace.errors import QualityError, SourceError, StoreError
-from borgtrace.ingest import IngestOptions, clustering, ingest, staging
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest.build import clustering, staging
 from borgtrace.storage import locked
 from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import Layout
@@ -315,8 +316,8 @@ def test_2019_shards_in_parquet_and_json_give_the_same_rows(tmp_path):
         write_records(tmp_path / "json", "instance_events", events),
     ]
     (tmp_path / "parquet").mkdir()
-    from borgtrace.ingest.raw_layout import raw_layout
-    from borgtrace.ingest.records import record_types
+    from borgtrace.ingest.files.raw_layout import raw_layout
+    from borgtrace.ingest.read.records import record_types
     from borgtrace.schema.dialects import GOOGLE_2019
 
     for path in paths:

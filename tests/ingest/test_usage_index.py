@@ -7,7 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import borgtrace
-from borgtrace.ingest import IngestOptions, clustering, ingest, usage_index
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest.build import clustering, usage_index
 from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store.verify import verify
 from tests.ingest.raw import HASH, TABLES, write_part

@@ -9,7 +9,7 @@ import pytest
 from scripts.tables_page import main, tables_page
 
 from borgtrace.errors import SchemaError, UsageError
-from borgtrace.ingest.schema_csv import read_schema_csv
+from borgtrace.ingest.find.schema_csv import read_schema_csv
 from borgtrace.schema import DIALECTS, ENUMS, TABLES, Absent, Column, Table
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019, PUBLISHED
 from borgtrace.schema.dialects.rates import documented

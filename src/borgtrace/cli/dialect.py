@@ -17,7 +17,7 @@ def dialect(
 
     from borgtrace.cli._printing import print_json
     from borgtrace.errors import SourceError, UsageError
-    from borgtrace.ingest.sniffing import sniff
+    from borgtrace.ingest.find.sniffing import sniff
     from borgtrace.schema.dialects import DIALECTS
 
     if action == "list":

@@ -37,9 +37,9 @@ def ingest(
     from borgtrace.engine.memory import parse_memory
     from borgtrace.ingest import IngestOptions
     from borgtrace.ingest import ingest as run
+    from borgtrace.ingest.find.own_data import find
     from borgtrace.ingest.ingest_plan import plan
     from borgtrace.ingest.ingestion import available_cores, built_at
-    from borgtrace.ingest.own_data import find
     from borgtrace.storage import place
 
     # For its refusal only, before sources are looked for.

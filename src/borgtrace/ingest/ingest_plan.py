@@ -11,9 +11,9 @@ from pathlib import Path
 from isal import isal_zlib
 
 from borgtrace.errors import StoreError
-from borgtrace.ingest.discovery import Discovery
-from borgtrace.ingest.sources import Source
-from borgtrace.ingest.streams import DAMAGE
+from borgtrace.ingest.files.sources import Source
+from borgtrace.ingest.files.streams import DAMAGE
+from borgtrace.ingest.find.discovery import Discovery
 from borgtrace.schema.records import row_of
 from borgtrace.storage import RemotePath
 from borgtrace.store.parts import describe_numbers

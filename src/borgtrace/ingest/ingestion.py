@@ -9,15 +9,15 @@ from pathlib import Path
 
 from borgtrace.engine import SparkTasks
 from borgtrace.errors import BorgtraceError, QualityError, SourceError, StoreError, UsageError
-from borgtrace.ingest.discovery import Discovery
-from borgtrace.ingest.identity import forget, identify
+from borgtrace.ingest.build.identity import forget, identify
+from borgtrace.ingest.build.pending import Pending, find_pending, staged_entries
+from borgtrace.ingest.build.staging import DISK_FULL, disk_full, stage_all
+from borgtrace.ingest.build.store_build import Inputs, build
+from borgtrace.ingest.find.discovery import Discovery
+from borgtrace.ingest.find.own_data import Found, find, parse_capacity
 from borgtrace.ingest.ingest_plan import plan, require_disk
 from borgtrace.ingest.options import IngestOptions
-from borgtrace.ingest.own_data import Found, find, parse_capacity
-from borgtrace.ingest.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.progress import Progress
-from borgtrace.ingest.staging import DISK_FULL, disk_full, stage_all
-from borgtrace.ingest.store_build import Inputs, build
 from borgtrace.schema import dialect
 from borgtrace.storage import INCOMPLETE, RemotePath, locked, place, remove, upload, user_cache
 from borgtrace.store.coverage import DECLARED_WHOLE

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 
 from borgtrace.errors import StoreError, UsageError
-from borgtrace.ingest.clustering import cluster
-from borgtrace.ingest.completion import count_rows, finish, new_store
-from borgtrace.ingest.identity import Identity, agree, identity_of
+from borgtrace.ingest.build.clustering import cluster
+from borgtrace.ingest.build.completion import count_rows, finish, new_store
+from borgtrace.ingest.build.identity import Identity, agree, identity_of
+from borgtrace.ingest.build.staged_relation import moved_parts, number_parts, present_relation
+from borgtrace.ingest.build.store_build import conserve
 from borgtrace.ingest.progress import Progress
-from borgtrace.ingest.staged_relation import moved_parts, number_parts, present_relation
-from borgtrace.ingest.store_build import conserve
 from borgtrace.schema import TRACE_TABLES, Table
 from borgtrace.storage import place
 from borgtrace.storage.blocks import on_this_machine

@@ -8,8 +8,8 @@ import duckdb
 from borgtrace.engine import guard
 from borgtrace.engine.embedded import select_sql
 from borgtrace.errors import UsageError
-from borgtrace.ingest.clustering import cluster
-from borgtrace.ingest.completion import finish, new_store
+from borgtrace.ingest.build.clustering import cluster
+from borgtrace.ingest.build.completion import finish, new_store
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES
 from borgtrace.storage import place

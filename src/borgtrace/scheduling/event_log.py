@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from borgtrace._version import __version__
 from borgtrace.engine.embedded import select_sql
-from borgtrace.ingest.clustering import cluster
-from borgtrace.ingest.completion import finish, new_store
+from borgtrace.ingest.build.clustering import cluster
+from borgtrace.ingest.build.completion import finish, new_store
 from borgtrace.ingest.progress import Progress
 from borgtrace.kernels.arrays import Index
 from borgtrace.scheduling.machines import UNIT

@@ -1,7 +1,7 @@
 """What a row of a converted file is: usage, the life of a task, or a machine, in base units and with its own names.
 
-Files of these are staged row by row like those of Google's traces; `borgtrace.ingest.conversion` then makes canonical
-rows of all of them together, since ids, shares of a request and derived events need more than one row.
+Files of these are staged row by row like those of Google's traces; `borgtrace.ingest.convert.conversion` then makes
+canonical rows of all of them together, since ids, shares of a request and derived events need more than one row.
 """
 
 from collections.abc import Mapping

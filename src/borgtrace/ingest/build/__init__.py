@@ -1,0 +1,1 @@
+"""Columns → a store: staged file by file, sorted, indexed, checked and sealed."""

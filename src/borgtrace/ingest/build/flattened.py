@@ -1,0 +1,219 @@
+"""Staging a flattened file (the sample of 2019): each row joins one record of each of several tables.
+
+Its codes are trusted, its own labels are not.  What the join repeated is stored once and counted.
+"""
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import ExitStack
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from borgtrace.engine.embedded import without_bar
+from borgtrace.errors import UsageError
+from borgtrace.ingest.build.staged import StagedOutput, StagedPaths, make_entry
+from borgtrace.ingest.files.raw_layout import RawLayout, raw_layout
+from borgtrace.ingest.files.sources import Source
+from borgtrace.ingest.files.streams import open_lines
+from borgtrace.ingest.read.records import json_lines
+from borgtrace.ingest.read.validating_reader import validate
+from borgtrace.schema import RawTable
+from borgtrace.schema.dialects import Flattened
+from borgtrace.store.digest import file_digest
+from borgtrace.store.manifest import SourceEntry
+
+# What a printed dict or numpy list writes otherwise than JSON: a text, a missing value, 1. for 1.0, and no commas.
+_OTHERWISE = re.compile(
+    r"""'[^']*'|"[^"]*"|\bNone\b|\bnan\b|(?<=[0-9])\.(?=[\s,\]])|(?<=[0-9.e])\s+(?=[-+0-9.])|\}\s+\{"""
+)
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.0)?")
+
+
+def record_of(flattened: Flattened, raw: RawTable, row: Mapping[str, str]) -> str:
+    """Return the JSON of the record of `raw` that a flattened row carries.
+
+    What cannot be rewritten is left as it is: the checks then refuse it with a reason.
+
+    Parameters
+    ----------
+    flattened
+        How the file joins its tables.
+    raw
+        The raw table whose record is wanted.
+    row
+        Texts of a row by the names in the header.
+
+    Examples
+    --------
+    >>> from borgtrace.schema.dialects import KAGGLE_2019
+    >>> record_of(KAGGLE_2019.flattened, KAGGLE_2019.tables["collection_events"],
+    ...           {"time": "5", "collections_events_type": "3", "scheduler": "1.0"})
+    '{"time":"5","type":"3","scheduler":"1"}'
+    """
+    parts = []
+    for name in raw.names:
+        column = flattened.renamed.get((raw.name, name), name)
+        text = row.get(column) or ""
+        if text and name in flattened.literals:
+            parts.append(f'"{name}":{_literal(text)}')
+        elif text or column != name:
+            # A column that was renamed is always there: where it is empty, the row is refused.
+            parts.append(f'"{name}":{json.dumps(_whole(text))}')
+    return "{" + ",".join(parts) + "}"
+
+
+def _whole(text: str) -> str:
+    """Undo the ``.0`` that pandas gave to integer columns with missing values."""
+    return text.removesuffix(".0") if _NUMBER.fullmatch(text) else text
+
+
+def _literal(text: str) -> str:
+    """Turn a printed Python dict or numpy list into JSON.
+
+    A ``nan`` in a dict is a missing value.  In a list of percentiles it is no value: the row is refused, like every
+    list with a hole (none of 354,953 real rows has a ``nan`` there; a window without percentiles has an empty list).
+    """
+    return _OTHERWISE.sub(_in_json, text.strip())
+
+
+def _in_json(found: re.Match[str]) -> str:
+    text = found[0]
+    # Whole, so that "nan" in the middle of a hash stays what it is.
+    if text[0] in "'\"":
+        return json.dumps(text[1:-1])
+    return {"None": "null", "nan": "null", ".": ".0"}.get(text, "},{" if text[0] == "}" else ",")
+
+
+Row = dict[str, str]
+
+
+def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
+    """Check the flattened rows of one cell and write the rows of every table they join.
+
+    The ledger counts rows of the file: those of other cells as skipped, and rows of the counted table that the
+    join repeated as merged.
+
+    Parameters
+    ----------
+    source
+        The file, with the cell that was chosen.
+    paths
+        Where the staged files go.
+
+    Raises
+    ------
+    UsageError
+        When the file mixes cells and none, or an unknown one, was chosen.
+    """
+    flattened = source.dialect.flattened
+    assert flattened
+    # Before it is read, as in `staging`.
+    sha256 = file_digest(source.here)
+    every = _read(source)
+    cell = _choose(source, Counter(row.get(flattened.cell) or "" for row in every))
+    chosen = {
+        number: row for number, row in enumerate(every) if (row.get(flattened.cell) or "") == cell
+    }
+    layouts = {name: raw_layout(source.dialect, name) for name in source.dialect.tables}
+    right: dict[str, pa.Table] = {}
+    refused: dict[int, str] = {}
+    for name, layout in layouts.items():
+        right[name], wrong = _validate(flattened, layout, chosen)
+        # A row is refused whole, for the first reason found.
+        refused = {**wrong, **refused}
+    with ExitStack() as stack:
+        outputs = {
+            name: stack.enter_context(StagedOutput(paths, layout))
+            for name, layout in layouts.items()
+        }
+        for name, output in outputs.items():
+            output.write(_first_of_each(_without(right[name], refused), output.layout))
+        counted = outputs[flattened.table]
+        if refused:
+            counted.refuse(_quarantined(chosen, refused))
+    writers = [(o.layout.table.name, o.rows) for o in outputs.values() if o is not counted]
+    writers += [(inner.table.name, writer) for o in outputs.values() for inner, writer in o.lists]
+    return make_entry(
+        source,
+        counted,
+        sha256,
+        rows_in=len(every),
+        skipped=len(every) - len(chosen),
+        merged=len(chosen) - len(refused) - counted.rows.rows,
+        also={name: writer.rows for name, writer in writers},
+    )
+
+
+def _read(source: Source) -> list[Row]:
+    with open_lines(source) as stream:
+        # Bytes that are no UTF-8 are marked rather than fatal: the checks then refuse the row.
+        text = io.TextIOWrapper(io.BufferedReader(stream), "utf-8", "replace", newline="")  # type: ignore[type-var]
+        return list(csv.DictReader(text))
+
+
+def _choose(source: Source, cells: Counter[str]) -> str:
+    if source.cell in cells:
+        return source.cell
+    if not source.cell and len(cells) == 1:
+        return next(iter(cells))
+    known = ", ".join(f"{cell} ({number} rows)" for cell, number in sorted(cells.items()))
+    what, way_out = (
+        f"{source.path} mixes cells, and a store holds one",
+        f"choose one: --cell {min(cells)}",
+    )
+    raise UsageError(
+        "--cell", what, expected=f"one of {known}", got=source.cell or "none", way_out=way_out
+    )
+
+
+def _validate(
+    flattened: Flattened, layout: RawLayout, chosen: dict[int, Row]
+) -> tuple[pa.Table, dict[int, str]]:
+    """Return the records of one table that are right, and the reason of each row that is not."""
+    lines = {
+        "source_row": pa.array(chosen, pa.int64()),
+        "line": pa.array(
+            [record_of(flattened, layout.raw, row) for row in chosen.values()], pa.string()
+        ),
+    }
+    # As the record it was joined from, a row is judged by the same checks as Google's own shards.
+    ((rows, refused, _),) = validate([pa.table(lines)], layout, json_lines(layout))
+    columns = (refused.column(name).to_pylist() for name in ("source_row", "reason"))
+    return rows, dict(zip(*columns, strict=True))
+
+
+def _without(rows: pa.Table, refused: dict[int, str]) -> pa.Table:
+    is_refused = pc.is_in(rows.column("source_row"), pa.array(refused, pa.int64()))
+    return rows.filter(pc.invert(is_refused))
+
+
+def _first_of_each(rows: pa.Table, layout: RawLayout) -> pa.Table:
+    """Return the first of each set of rows with equal columns, in order."""
+    names = ", ".join(f'"{name}"' for name in layout.columns)
+    numbered = rows.select(layout.columns).append_column(
+        "n", pa.array(range(len(rows)), pa.int64())
+    )
+    # By all columns, lists and NULLs too, and by the first place, so that the order of the file is kept.
+    with without_bar(duckdb.connect(config={"threads": 1})) as connection:
+        connection.register("numbered", numbered)
+        found = connection.sql(
+            f"SELECT min(n) AS n FROM numbered GROUP BY {names} ORDER BY n"
+        ).to_arrow_table()
+    return rows.take(found.column("n"))
+
+
+def _quarantined(chosen: dict[int, Row], refused: dict[int, str]) -> pa.Table:
+    numbers = sorted(refused)
+    return pa.table(
+        {
+            "source_row": pa.array(numbers, pa.int64()),
+            "reason": [refused[number] for number in numbers],
+            "raw": [",".join(map(str, chosen[number].values())) for number in numbers],
+        }
+    )

@@ -1,0 +1,252 @@
+"""Writing one staged part: Parquet in ``.incomplete``, its ledger entry, then the rename."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from borgtrace.ingest.build.clustering import parquet_writer
+from borgtrace.ingest.build.row_order import sorted_batches
+from borgtrace.ingest.convert.column_checks import count_broken, count_out_of_order
+from borgtrace.ingest.convert.nested_lists import unnest
+from borgtrace.ingest.files.raw_layout import RawLayout
+from borgtrace.ingest.files.sources import Source
+from borgtrace.schema import TRACE_TABLES
+from borgtrace.schema.records import RECORDS
+from borgtrace.storage import incomplete_path, write_file
+from borgtrace.store.layout import source_key
+from borgtrace.store.manifest import SourceEntry, entry_from
+
+ROW_GROUP = 1 << 17
+"""Rows: DuckDB skips the rows of a group outside a range of collections, and larger groups take less disk."""
+LARGEST_RUN = 1 << 28
+"""Bytes of rows that are sorted together; a usage file of the 2011 trace takes as much."""
+UNSORTED_RUN = 1 << 25
+"""Bytes of rows that need no sort: their memory is soon used again, where new memory took a third of the time."""
+STAGED_TABLES = (*TRACE_TABLES, *RECORDS)
+"""Kinds of rows that files are staged as."""
+
+
+@dataclass
+class StagedWriter:
+    """Collects the rows of one raw file for one canonical table (and its quarantine).
+
+    Rows of collections are written in runs sorted by collection: what reads a range of collections skips the others
+    by the statistics of row groups, and within one.
+    """
+
+    path: Path
+    key: tuple[str, ...] = ()
+    rows: int = 0
+    columns: tuple[str, ...] = ()
+    _run: list[pa.Table] = field(default_factory=list, repr=False)
+    _writer: pq.ParquetWriter | None = field(default=None, repr=False)
+
+    @property
+    def unfinished(self) -> Path:
+        """The file while it is written; its name is this process's own, should two ever meet."""
+        return incomplete_path(self.path)
+
+    def write(self, table: pa.Table) -> None:
+        """Append rows; the first table fixes the columns."""
+        if self._writer is None:
+            self.columns = tuple(table.column_names)
+            # lz4, for what is read once: half the cost of zstd, and as small here.
+            self._writer = parquet_writer(
+                self.unfinished, table.schema, "lz4", write_statistics=["collection_id"]
+            )
+        self._run.append(table)
+        self.rows += table.num_rows
+        largest = LARGEST_RUN if "collection_id" in self.key[:1] else UNSORTED_RUN
+        if sum(part.nbytes for part in self._run) > largest:
+            self._write_run()
+
+    def _write_run(self) -> None:
+        rows, self._run = pa.concat_tables(self._run), []
+        if self._writer is None or not len(rows):
+            return
+        if "collection_id" not in self.key[:1]:
+            self._writer.write_table(rows, row_group_size=ROW_GROUP)
+            return
+        # Not by the whole key: collections are what is read, and clustering sorts anyway.
+        for batch in sorted_batches(rows, ("collection_id",), ROW_GROUP):
+            self._writer.write_batch(batch)
+
+    def finish(self) -> None:
+        """Close the file and give it its name; nothing where nothing was written."""
+        if self._writer is not None:
+            # Nothing is left where the last rows filled a run.
+            if self._run:
+                self._write_run()
+            self._writer.close()
+            self.unfinished.replace(self.path)
+
+    def abandon(self) -> None:
+        """Close and remove the unfinished file."""
+        if self._writer is not None:
+            self._writer.close()
+            self.unfinished.unlink(missing_ok=True)
+            self._writer, self.rows, self._run = None, 0, []
+
+
+@dataclass(frozen=True)
+class StagedPaths:
+    """Where the staged files of one source are: all names carry the source's digest."""
+
+    staging: Path
+    key: str
+
+    @classmethod
+    def of(cls, staging: Path, source: str) -> StagedPaths:
+        """Return those of the source of this name."""
+        return cls(staging, source_key(source))
+
+    def table(self, name: str) -> Path:
+        """Rows for a canonical table."""
+        return self.staging / name / f"{self.key}.parquet"
+
+    def quarantine(self, name: str) -> Path:
+        """Refused rows."""
+        return self.staging / "quarantine" / name / f"{self.key}.parquet"
+
+    @property
+    def entry(self) -> Path:
+        """The ledger entry; a source is staged when this exists."""
+        return self.staging / "ledger" / f"{self.key}.json"
+
+    def discard(self) -> None:
+        """Remove what is there of the source, also what a killed run left."""
+        # The entry first: without it a part counts as not staged, whatever else is still there.
+        self.entry.unlink(missing_ok=True)
+        for name in STAGED_TABLES:
+            self.table(name).unlink(missing_ok=True)
+            self.quarantine(name).unlink(missing_ok=True)
+
+
+class StagedOutput:
+    """Where the rows of one raw file go, what is refused, and what is counted on the way.
+
+    The files get their names when the ``with`` block ends, and are removed when it fails.
+    """
+
+    def __init__(self, paths: StagedPaths, layout: RawLayout) -> None:
+        self.layout = layout
+        self.rows = StagedWriter(paths.table(layout.table.name), layout.table.key)
+        self.lists = [
+            (inner, StagedWriter(paths.table(inner.table.name), inner.table.key))
+            for inner in layout.lists
+        ]
+        self.quarantine = StagedWriter(paths.quarantine(layout.table.name))
+        self._begin()
+
+    def _begin(self) -> None:
+        self.counters: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self._last_time = 0
+
+    @property
+    def writers(self) -> list[StagedWriter]:
+        """All writers."""
+        return [self.rows, *(writer for _, writer in self.lists), self.quarantine]
+
+    def write(self, rows: pa.Table) -> None:
+        """Store canonical rows, with the items of their lists; rows without a number are numbered on."""
+        if "source_row" not in rows.column_names:
+            # Fast readers refuse nothing, so the number of rows before is the number of the row.
+            rows = rows.append_column(
+                "source_row", pa.array(np.arange(self.rows.rows, self.rows.rows + len(rows)))
+            )
+        self.counters += count_broken(self.layout.table, rows)
+        self._count_order(rows)
+        for inner, writer in self.lists:
+            items = unnest(rows, inner)
+            # Few shards have any; a flattened file always leaves a table, so that all three of its records do.
+            if items.num_rows or self.layout.dialect.flattened:
+                writer.write(items)
+        self.rows.write(rows.drop([inner.raw.name for inner, _ in self.lists]))
+
+    def _count_order(self, rows: pa.Table) -> None:
+        # Rows of hash shards are in no order, so there is nothing to count.
+        time = self.layout.table.time
+        if self.layout.dialect.shards == "time" and time and rows.num_rows:
+            times = rows.column(time).to_numpy()
+            self.counters["time_out_of_order"] += count_out_of_order(times, self._last_time)
+            # Kept from chunk to chunk: where a file is cut into chunks must not change the count.
+            self._last_time = int(times[-1])
+
+    def refuse(self, rows: pa.Table) -> None:
+        """Put rows into quarantine: source_row, reason and raw text."""
+        self.quarantine.path.parent.mkdir(parents=True, exist_ok=True)
+        self.quarantine.write(rows)
+        self.refused.update(rows.column("reason").to_pylist())
+
+    def restart(self) -> None:
+        """Forget everything that was written."""
+        for writer in self.writers:
+            writer.abandon()
+        # What the fast reader counted goes too, or its rows would be counted twice.
+        self._begin()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, fault: object, *_: object) -> None:
+        # An interrupt too must leave no half-written part.
+        for writer in self.writers:
+            writer.abandon() if fault else writer.finish()
+
+
+def make_entry(
+    source: Source, output: StagedOutput, sha256: str, **more: int | dict[str, int]
+) -> SourceEntry:
+    """Make the ledger entry of a staged source; `more` replaces what a source with one row per row would say.
+
+    Parameters
+    ----------
+    source
+        The raw file.
+    output
+        What was written of it; finished.
+    sha256
+        Digest of the file, in hexadecimal.
+    more
+        Fields of the entry by name, instead of what follows from `output`.
+    """
+    facts: dict[str, Any] = {
+        "rows_in": output.rows.rows + output.refused.total(),
+        "also": {inner.table.name: writer.rows for inner, writer in output.lists},
+    }
+    return SourceEntry(
+        name=source.name,
+        file=source.path.name,
+        table=output.layout.table.name,
+        raw_table=source.table,
+        format=source.format,
+        size=source.size,
+        sha256=sha256,
+        version=source.version,
+        part=source.part,
+        parts=source.parts,
+        stored=output.rows.rows,
+        quarantined=output.refused.total(),
+        counters=dict(sorted((output.counters + output.refused).items())),
+        columns=output.rows.columns,
+        **{**facts, **more},
+    )
+
+
+def write_entry(path: Path, entry: SourceEntry) -> None:
+    """Write a ledger entry; with it the source counts as staged."""
+    write_file(path, json.dumps(asdict(entry), sort_keys=True))
+
+
+def read_entry(path: Path) -> SourceEntry:
+    """Read a ledger entry back."""
+    return entry_from(json.loads(path.read_text()))

@@ -1,0 +1,1 @@
+"""Raw files: their names, the layout of their rows, and their bytes."""

@@ -1,0 +1,160 @@
+"""How the rows of one raw file become canonical columns: derived from the dialect and the declared tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from borgtrace.ingest.files.sources import Source
+from borgtrace.schema import Column, Dialect, RawField, RawTable, Table
+from borgtrace.schema.dialects import Codes
+from borgtrace.schema.records import row_of
+
+MACHINE, DEDICATED = "machine_id", "is_on_dedicated_machine"
+
+
+class NeedsValidation(Exception):  # noqa: N818 - a signal between two readers, not an error of the user's
+    """The fast reader met something that only the validating reader can judge."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One raw field and the canonical column it fills."""
+
+    raw: RawField
+    column: Column
+    dialect: Dialect
+    place: int
+    """Its place in a row, from 1; without meaning where fields are known by name."""
+
+    @property
+    def name(self) -> str:
+        """Name of the canonical column."""
+        return self.column.name
+
+    @property
+    def is_mandatory(self) -> bool:
+        """Whether a row without a value is refused; empty text can be a value."""
+        return self.raw.is_mandatory and not self.raw.keeps_empty
+
+    @property
+    def none(self) -> tuple[int, ...]:
+        """Numbers that stand for "none"."""
+        return self.dialect.none.get(self.name, ())
+
+    @property
+    def codes(self) -> Codes:
+        """Names by code, of an enumeration."""
+        return self.dialect.codes.get(self.column.enum or "", {})
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether raw numbers have another unit, or another zero, than the column."""
+        return (self.raw.scale, self.raw.offset) != (1, 0)
+
+    @property
+    def is_dated(self) -> bool:
+        """Whether its times are dates as text."""
+        return bool(self.raw.zone)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is read as text, though its column holds numbers: dates, and words among numbers."""
+        return self.is_dated or bool(self.raw.words)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the codes of an enumeration are words."""
+        return isinstance(next(iter(self.codes), None), str)
+
+    @property
+    def null_codes(self) -> tuple[int, ...]:
+        """Codes that mean "nothing to say"."""
+        return self.dialect.null_codes.get(self.column.enum or "", ())
+
+    @property
+    def has_default(self) -> bool:
+        """Whether a value that is left out means the first code, or false (as protocol buffers do)."""
+        return (
+            not self.column.nullable
+            and not self.is_mandatory
+            and self.column.type in ("enum", "bool")
+        )
+
+
+@dataclass(frozen=True)
+class RawLayout:
+    """The fields of one raw table in the order of a file, and the lists that become rows of other tables."""
+
+    raw: RawTable
+    dialect: Dialect
+    fields: tuple[Field, ...]
+    width: int
+    """Fields of a row, those that fill no column among them."""
+    lists: tuple[RawLayout, ...] = ()
+
+    @property
+    def table(self) -> Table:
+        """What a row is: one of a canonical table, or one that is converted."""
+        return row_of(self.raw.table)
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether its rows are not canonical ones: such files may hold more than is declared, and use quotes."""
+        return self.dialect.conversion is not None
+
+    @property
+    def derives_dedicated(self) -> bool:
+        """Whether a machine number tells that an instance is on a dedicated machine."""
+        return self.dialect.dedicated_machine is not None and DEDICATED in self.table.names
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Canonical columns that a row fills, in order."""
+        names = [field.name for field in self.fields]
+        if self.derives_dedicated:
+            names.insert(names.index(MACHINE) + 1, DEDICATED)
+        return tuple(names)
+
+
+def layout_of(source: Source) -> RawLayout:
+    """Return the layout of a raw file."""
+    return raw_layout(source.dialect, source.table, source.order)
+
+
+@cache
+def raw_layout(dialect: Dialect, name: str, order: Sequence[str] = ()) -> RawLayout:
+    """Return the layout of a raw table.
+
+    Parameters
+    ----------
+    dialect, name
+        The dialect and the name of its raw table.
+    order
+        Names of the fields in the order of the file, where fields have places; else canonical order is taken.
+
+    Examples
+    --------
+    >>> from borgtrace.schema.dialects import GOOGLE_2019
+    >>> raw_layout(GOOGLE_2019, "machine_attributes").columns
+    ('time', 'machine_id', 'name', 'value', 'is_deleted')
+    """
+    raw = dialect.tables[name]
+    layout = _layout(dialect, raw, order)
+    return replace(layout, lists=tuple(_layout(dialect, inner) for inner in raw.lists))
+
+
+def _layout(dialect: Dialect, raw: RawTable, order: Sequence[str] = ()) -> RawLayout:
+    table = row_of(raw.table)
+    places = {
+        name: place for place, name in enumerate(order or (item.name for item in raw.fields), 1)
+    }
+    fields = [
+        Field(item, table.column(item.column), dialect, places[item.name])
+        for item in raw.fields
+        if item.column and item.name in places
+    ]
+    # Files with places in their own order; records in canonical order, so that all shards give the same columns.
+    fields.sort(key=lambda field: field.place if order else table.names.index(field.name))
+    return RawLayout(raw, dialect, tuple(fields), len(places))

@@ -1,0 +1,72 @@
+"""JSON lines: typed chunks from DuckDB's reader."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from borgtrace.ingest.files.raw_layout import NeedsValidation, RawLayout
+from borgtrace.ingest.files.sources import Source
+from borgtrace.ingest.files.streams import LONGEST_LINE, LineLengths, plain_file
+from borgtrace.ingest.read.json_token_counts import Tokens, tokens_in, tokens_of
+from borgtrace.ingest.read.records import read_flat, record_types
+from borgtrace.ingest.read.strange_text import is_strange
+
+_BLOCK = 1 << 19
+_QUOTED = re.compile(rb'"(?:start_)?time"\s*:\s*"')
+
+
+def read_json_lines(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
+    """Yield chunks of flat records.
+
+    Parameters
+    ----------
+    source
+        The file.
+    layout
+        What a record holds.
+
+    Raises
+    ------
+    NeedsValidation
+        Where a record cannot be read, or the file's tokens are not those of its values (known at the end only).
+    SourceError
+        Where the file cannot be read to its end.
+    """
+    columns = ", ".join(f"\"{name}\": '{kind}'" for name, kind in record_types(layout).items())
+    # DuckDB's own gzip reader is slower than ISA-L's, and does not verify checksums.
+    with plain_file(source) as path:
+        tokens = _count_tokens(path, source.path)
+        reader = (
+            f"read_json('{path}', format='newline_delimited', compression='uncompressed', hive_partitioning=false, "
+            f"maximum_object_size={LONGEST_LINE}, columns={{{columns}}})"
+        )
+        for flat in read_flat(reader, layout):
+            tokens -= tokens_of(flat)
+            yield flat
+    # Only at the end is it known whether DuckDB skipped or rounded anything on the way.
+    if tokens.any():
+        raise NeedsValidation
+
+
+def _count_tokens(path: Path, named: Path) -> Tokens:
+    """Count the tokens of a copy of the file `named`, or raise `NeedsValidation` where they cannot be relied on."""
+    last, lengths = b"\n", LineLengths(named)
+    with path.open("rb") as stream:
+        # Tokens tell only where integers are in quotes, as BigQuery writes them.
+        if not _QUOTED.search(stream.read(1 << 14)):
+            raise NeedsValidation
+        stream.seek(0)
+        tokens = tokens_in(b"")
+        # Whole lines, so that no word is cut in two.
+        while block := stream.read(_BLOCK) + stream.readline(LONGEST_LINE + 1):
+            lengths.look(block)
+            # What a string escapes, and 0x10, is read by DuckDB in a way of its own.
+            if b"\\" in block or is_strange(block):
+                raise NeedsValidation
+            tokens += tokens_in(block)
+            last = block[-1:]
+    # A last line without its newline is a line.
+    tokens[0] += last != b"\n"
+    return tokens
