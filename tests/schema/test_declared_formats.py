@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.schema.dialects import Absent, RawField
+from borgtrace.schema.dialects import Absent, Conversion, RawField
 from borgtrace.schema.dialects.declaration import declared_dialect
 
 GOOD: dict[str, Any] = {
@@ -52,18 +52,18 @@ def test_what_a_declaration_comes_to() -> None:
     made = declared_dialect(GOOD, FILE)
     assert {name: raw.fields for name, raw in made.tables.items()} == {
         "usage": (
-            RawField("pod", "task", True),
-            RawField("ts", "time", True, scale=1000.0),
+            RawField("pod", "task", is_mandatory=True),
+            RawField("ts", "time", is_mandatory=True, scale=1000.0),
             RawField("c", "instant_cpu", scale=0.001),
             RawField("m", "average_memory", scale=2.0**30),
         ),
         "tasks": (
-            RawField("id", "task", True),
+            RawField("id", "task", is_mandatory=True),
             RawField("asked", "submit", scale=1e6),
             RawField("how", "status"),
             RawField("r", "cpu_request"),
         ),
-        "machines": (RawField("node", "machine", True), RawField("kind", "platform")),
+        "machines": (RawField("node", "machine", is_mandatory=True), RawField("kind", "platform")),
     }
     assert made.codes == {
         "event_type": {"SUBMIT": "SUBMIT", "SCHEDULE": "SCHEDULE", "Succeeded": "FINISH"}
@@ -75,14 +75,12 @@ def test_what_a_declaration_comes_to() -> None:
         timedelta(0),
     )
     assert made.tiers == (("all", 0, 2_147_483_647),)
-    how = made.conversion
-    assert how is not None
-    assert (how.clock, how.step, how.label, how.window, how.of) == (
-        "relative",
-        300_000_000,
-        "start",
-        None,
-        {},
+    assert made.conversion == Conversion(
+        clock="relative",
+        step=300_000_000,
+        label="start",
+        window=None,
+        share_of={},
     )
 
 
@@ -132,18 +130,21 @@ def test_shares_counters_and_dates() -> None:
         FILE,
     )
     assert made.tables["usage"].fields == (
-        RawField("pod", "task", True),
-        RawField("ts", "time", True, zone="Europe/Berlin"),
+        RawField("pod", "task", is_mandatory=True),
+        RawField("ts", "time", is_mandatory=True, zone="Europe/Berlin"),
         RawField("te", "end", zone="UTC"),
         RawField("c", "counter_cpu", scale=0.001),
         RawField("m", "average_memory", scale=0.01),
     )
     assert made.tables["tasks"].fields[1] == RawField("r", "memory_request", scale=1e6)
-    how = made.conversion
-    assert how is not None
     # Dates are on one clock only; the ends of windows are given, so that no step is needed.
-    assert (how.clock, how.step, how.label, how.window) == ("epoch", None, "end", 600_000_000)
-    assert how.of == {"memory": "request"}
+    assert made.conversion == Conversion(
+        clock="epoch",
+        step=None,
+        label="end",
+        window=600_000_000,
+        share_of={"memory": "request"},
+    )
     assert made.codes == {"event_type": {"SUBMIT": "SUBMIT", "SCHEDULE": "SCHEDULE"}}
     assert made.none == {}
 

@@ -10,7 +10,7 @@ import pytest
 from borgtrace.errors import UsageError
 from borgtrace.schema import TABLES, TRACE_TABLES, Column, Table, evolution
 from borgtrace.schema.arrow import arrow_field, raw_schema
-from borgtrace.schema.checks import parse_check
+from borgtrace.schema.checks import code_at_most, mean_at_most, not_before
 from borgtrace.schema.dialects import (
     DECLARED,
     DIALECTS,
@@ -22,7 +22,7 @@ from borgtrace.schema.dialects import (
     declare,
     dialect,
 )
-from borgtrace.schema.dialects.rates import documented, rates
+from borgtrace.schema.dialects.trace_format import at_most, exactly, some_up_to
 from borgtrace.schema.evolution import column_number, held_names, incompatible_columns
 from borgtrace.schema.ranges import parse_numbers
 from borgtrace.schema.records import row_of
@@ -88,7 +88,7 @@ def test_nested_records_are_as_wide_as_they_are_published() -> None:
 
 def test_where_a_raw_table_publishes_a_column() -> None:
     inner = RawTable("item", "parts", (RawField("name", "name"),))
-    fields = (RawField("id", "id", True), RawField("r.x", "x"), RawField("r.y", ""))
+    fields = (RawField("id", "id", is_mandatory=True), RawField("r.x", "x"), RawField("r.y", ""))
     outer = RawTable("things", "wholes", fields, optional=1, lists=(inner,))
     asked = [
         ("wholes", "id"),
@@ -168,13 +168,25 @@ def test_what_to_cite() -> None:
 
 
 def test_rates_are_those_of_all_traces_and_of_one() -> None:
-    of_2011, of_2019 = rates("2011"), rates("2019")
-    assert set(of_2011) & set(of_2019)
-    assert set(of_2011) != set(of_2019)
-    assert (documented("..0.5"), documented("3"), documented("")) == ((0.0, 0.5), (3.0, 3.0), None)
-    low, high = documented("0+..0.5") or (0, 0)
-    assert 0 < low < 1e-300
-    assert high == 0.5
+    of_2011 = GOOGLE_2011.anomalies
+    of_2019 = GOOGLE_2019.anomalies
+    assert of_2011["after_trace"] == of_2019["after_trace"]
+    # What the format document says of 2011, and what nothing says of 2019.
+    assert of_2011["window_off_grid"].documented == (0.0, 0.0)
+    assert of_2019["window_off_grid"].documented is None
+    # The rate of one trace comes before that of all.
+    assert of_2011["mixed_requests"].expected == "305 of 3,574 in the first 12.5 h"
+    assert of_2019["mixed_requests"].expected == "not documented"
+    assert "fail_days" not in of_2019
+    assert of_2011["fail_days"].is_count
+
+
+def test_ranges_of_rates() -> None:
+    assert exactly(3) == (3.0, 3.0)
+    assert at_most(0.5) == (0.0, 0.5)
+    lowest, highest = some_up_to(0.5)
+    assert 0 < lowest < 1e-300
+    assert highest == 0.5
 
 
 def test_a_declared_format_is_known_by_its_name() -> None:
@@ -194,9 +206,26 @@ def test_a_declared_format_is_known_by_its_name() -> None:
 
 
 def test_rules_of_columns() -> None:
-    bound, other = parse_check("unknown_enum_code:3"), parse_check("end_before_start:start_time")
-    assert (bound.rule, bound.bound, bound.minus) == ("at_most", 3, "")
-    assert (other.rule, other.bound, other.minus) == ("at_least", 0, "start_time")
+    code = code_at_most(3)
+    assert (code.reason, code.rule, code.bound, code.minus) == (
+        "unknown_enum_code",
+        "at_most",
+        3,
+        "",
+    )
+    end = not_before("start_time")
+    assert (end.reason, end.rule, end.bound, end.minus) == (
+        "end_before_start",
+        "at_least",
+        0,
+        "start_time",
+    )
+    mean = mean_at_most("maximum_cpu")
+    assert (mean.reason, mean.reason_if_flag) == (
+        "mean_above_maximum",
+        "mean_above_summed_maximum",
+    )
+    assert (mean.flag, mean.minus, mean.bound) == ("aggregation_type", "maximum_cpu", 0)
 
 
 def test_the_number_of_a_column_is_64_bits_of_a_hash_of_its_first_name(

@@ -30,7 +30,7 @@ from borgtrace.analyses._histograms import period
 from borgtrace.analyses._windows import POSSIBLE, amount, int_sum, regular
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.question import Claim, Criterion, NotApplicable, Recipe, Row, Scope, Tables
-from borgtrace.schema.dialects.rates import REAL
+from borgtrace.schema.dialects.google import REAL_PARTS
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_START, WINDOW
 
 Shares = dict[str, tuple[ir.BooleanValue, ir.BooleanValue]]
@@ -264,7 +264,7 @@ def _claims(anomaly: Anomaly) -> Iterator[Claim]:
             ),
             measure,
             source=rate.source,
-            kind="criterion" if rate.source == REAL else "published",
+            kind="criterion" if rate.source == REAL_PARTS else "published",
             scope=Scope(traces=traces, tables=anomaly.tables),
         )
 

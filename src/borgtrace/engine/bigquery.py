@@ -22,6 +22,7 @@ from borgtrace.errors import UsageError
 from borgtrace.schema import TRACE_TABLES, Absent, Column, Table
 from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.dialects import GOOGLE_2019
+from borgtrace.schema.enums import EnumName
 
 PROJECT = "google.com:google-cluster-data"
 HOSTED = {name: table for name, table in TRACE_TABLES.items() if not table.is_of_cells}
@@ -234,7 +235,7 @@ def _path(source: str) -> str:
 
 def _named(column: Column, path: str) -> str:
     """Write a CASE that turns the code of an enumeration into its name."""
-    codes = GOOGLE_2019.codes[cast(str, column.enum)]
+    codes = GOOGLE_2019.codes[cast(EnumName, column.enum)]
     cases = " ".join(f"WHEN {code} THEN '{name}'" for code, name in codes.items())
     return f"CASE {path} {cases} END"
 

@@ -291,7 +291,7 @@ def columns_of(dialect: Dialect, what: str) -> list[str]:
     extended = (
         name
         for name in _EXTENDED
-        if all(dialect.tells(table, f"{name}_{kind}") for table, kind in told)
+        if all(dialect.can_fill(table, f"{name}_{kind}") for table, kind in told)
     )
     return [f"{name}_{what}" for name in ("cpu", "memory", *extended)]
 

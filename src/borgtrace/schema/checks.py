@@ -1,20 +1,20 @@
-"""Rules that the values of a column keep: declared once, from which every reader derives its tests."""
+"""Rules that the values of a column keep, declared once; every reader derives its tests from them.
 
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Literal, cast
+What a column's type says (an integer parses and fits, a code is known, an amount is finite, a list is as long as it
+must be) is not repeated as a check.
+"""
 
-from borgtrace.schema.data_files import read_rows
+from dataclasses import dataclass
+from typing import Literal
+
+from borgtrace.schema.time import AFTER_TRACE, WINDOW
 
 Rule = Literal["at_least", "at_most", "ascending", "not_empty"]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One rule and what a row that breaks it is called.
-
-    What a column's type says (an integer parses and fits, a code is known, an amount is finite, a list is as long as
-    it must be) is not repeated as a check.
+    """One rule, and the reason code of a row that breaks it.
 
     Parameters
     ----------
@@ -43,23 +43,49 @@ class Check:
     reason_if_flag: str = ""
 
 
-CHECKS: dict[str, Check] = {
-    row["reason"]: Check(**cast(Any, row | {"bound": int(row["bound"])}))
-    for row in read_rows(Path(__file__).with_name("checks.csv"))
-}
-"""Rules by reason, without the other column, or the bound, that a column adds."""
-NOT_NEGATIVE = (CHECKS["integer_out_of_range"], CHECKS["negative_resource"])
+INTEGER_NOT_NEGATIVE = Check("integer_out_of_range", "at_least")
+# A reason of its own: a negative amount is a fault of measuring, a negative id one of writing.
+AMOUNT_NOT_NEGATIVE = Check("negative_resource", "at_least")
+NOT_NEGATIVE = (INTEGER_NOT_NEGATIVE, AMOUNT_NOT_NEGATIVE)
 """Rules that unsigned numbers keep by themselves."""
 
+# The sentinel itself is the one value beyond the bound.
+NOT_AFTER_TRACE = Check("after_trace_time", "at_most", AFTER_TRACE - 1)
+CPU_AT_MOST_1 = Check("cpu_above_1", "at_most", 1)
+LIST_NOT_EMPTY = Check("percentiles_empty", "not_empty")
+LIST_ASCENDING = Check("percentiles_unordered", "ascending")
 
-def parse_check(text: str) -> Check:
-    """Read a rule of a column.
 
-    Examples
-    --------
-    >>> parse_check("window_over_300s:start_time").minus, parse_check("unknown_enum_code:3").bound
-    ('start_time', 3)
+def code_at_most(largest: int) -> Check:
+    """Check that a number which is a code is none beyond the largest one."""
+    return Check("unknown_enum_code", "at_most", largest)
+
+
+def not_before(start: str) -> Check:
+    """Check that a time is not before the one in the column `start`."""
+    return Check("end_before_start", "at_least", minus=start)
+
+
+def within_window_of(start: str) -> Check:
+    """Check that a time is at most 300 s after the one in the column `start`."""
+    return Check("window_over_300s", "at_most", WINDOW, minus=start)
+
+
+def sample_at_most(maximum: str) -> Check:
+    """Check that a sample does not exceed the column `maximum`."""
+    return Check("sample_out_of_range", "at_most", minus=maximum)
+
+
+def mean_at_most(maximum: str) -> Check:
+    """Check that a mean does not exceed the column `maximum`.
+
+    Where maxima are sums over sub-containers (2011's ``aggregation_type``) the maximum is no bound, so breaking the
+    rule is only information.
     """
-    reason, _, other = text.partition(":")
-    own: dict[str, Any] = {"bound": int(other)} if other.isdecimal() else {"minus": other}
-    return replace(CHECKS[reason], **own)
+    return Check(
+        "mean_above_maximum",
+        "at_most",
+        minus=maximum,
+        flag="aggregation_type",
+        reason_if_flag="mean_above_summed_maximum",
+    )

@@ -1,11 +1,12 @@
-"""What a table and a column are: frozen data, from which everything else is derived."""
+"""What a table and a column are: frozen data, from which readers, checks and docs are derived."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from borgtrace.schema.checks import Check
+from borgtrace.schema.enums import EnumName
 
 ColumnType = Literal[
     "int64",
@@ -20,6 +21,53 @@ ColumnType = Literal[
     "list<int64>",
 ]
 
+Unit = Literal[
+    # What has none, and what is a number by itself.
+    "",
+    "id",
+    "enum",
+    "1",
+    "count",
+    "rank",
+    "class",
+    "row",
+    # Times.
+    "us",
+    "s",
+    "h",
+    "d",
+    # Amounts of resources; a fraction is one of the largest machine.
+    "fraction",
+    "%",
+    "1/1000",
+    "cores",
+    "MHz",
+    "bytes",
+    "machines",
+    # Rates, and the square of a time.
+    "s/s",
+    "1/s",
+    "1/h",
+    "1/d",
+    "h²",
+]
+
+TableName = Literal[
+    "machine_events",
+    "machine_attributes",
+    "power_measurements",
+    "machine_power_domains",
+    "collection_events",
+    "instance_events",
+    "instance_constraints",
+    "instance_usage",
+    "tasks",
+]
+"""Tables of a store."""
+
+RecordName = Literal["usage_rows", "task_rows", "machine_rows"]
+"""Kinds of rows of formats that are converted (:mod:`borgtrace.schema.records`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -33,7 +81,7 @@ class Column:
     type
         One of :data:`ColumnType`; an ``enum`` is stored as its name.
     unit
-        ``"us"``, ``"s"``, ``"fraction"``, ``"1"`` …; ``"id"`` and ``"enum"`` for what has none.
+        One of :data:`Unit`; ``"id"`` and ``"enum"`` for what has none.
     doc
         One sentence.
     nullable
@@ -43,15 +91,16 @@ class Column:
     length
         Exact length of a list column, when it has one.
     checks
-        Rules its values keep, beyond what the type says; of raw files only.
+        Rules that its values in raw files keep, beyond what the type says.
     """
 
     name: str
     type: ColumnType
-    unit: str
+    unit: Unit
     doc: str
+    _: KW_ONLY
     nullable: bool = True
-    enum: str | None = None
+    enum: EnumName | None = None
     length: int | None = None
     checks: tuple[Check, ...] = ()
 
@@ -59,6 +108,17 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Table:
     """One table: what a row is, what identifies it, and its columns.
+
+    Parameters
+    ----------
+    name
+        Name of the table.
+    grain
+        What one row is: "one row per" and then this.
+    key
+        Columns that identify a row, and by which rows are sorted.
+    columns
+        All columns, in order.
 
     Examples
     --------
@@ -78,18 +138,21 @@ class Table:
 
     @property
     def is_about_machines(self) -> bool:
-        """Whether its rows are of machines alone: no task owns them, and all tasks need them."""
+        """Whether its rows describe machines only: no task owns them, and every task may need them."""
         return "collection_id" not in self.names
 
     @property
     def is_of_cells(self) -> bool:
-        """Whether its rows are of several cells, each of which names its own."""
+        """Whether its rows are of several cells, each row naming its own."""
         return "cell" in self.names
 
     @property
     def time(self) -> str | None:
         """The column that says when a row happened or began; None where rows hold at all times."""
-        return next((name for name in ("start_time", "time") if name in self.names), None)
+        for name in ("start_time", "time"):
+            if name in self.names:
+                return name
+        return None
 
     def column(self, name: str) -> Column:
         """Return the column called `name`; KeyError where there is none.

@@ -84,7 +84,9 @@ class Store:
         lacking = lacking_columns(
             store.layout, store.manifest.schema, store.manifest.format_version
         )
-        lacking = tuple(name for name in lacking if store.manifest.dialect.tells(*name.split(".")))
+        lacking = tuple(
+            name for name in lacking if store.manifest.dialect.can_fill(*name.split("."))
+        )
         if lacking:
             # stacklevel 3: the line that called the function `open`.
             warnings.warn(_notice(store, lacking), StoreNotice, stacklevel=3)

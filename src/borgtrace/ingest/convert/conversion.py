@@ -192,7 +192,7 @@ def _capacity(connection: duckdb.DuckDBPyConnection, terms: Terms, given: Capaci
 def _is_measured(terms: Terms, name: str) -> bool:
     """Whether a resource comes in cores or bytes, and not as a share of the largest machine."""
     amounts = [f"{kind}_{name}" for kind in ("average", "instant", "counter", "maximum")]
-    is_share = terms.conversion.of.get(name) in ("largest", "machine")
+    is_share = terms.conversion.share_of.get(name) in ("largest", "machine")
     asked = terms.has("task_rows", f"{name}_request")
     return asked or (not is_share and any(terms.has("usage_rows", amount) for amount in amounts))
 

@@ -31,5 +31,8 @@ def waits(terms: Terms) -> str:
     if not terms.has("task_rows", "job"):
         return "SELECT NULL AS collection_id, NULL AS start_after_collection_ids"
     return query_of(
-        "waits", pattern=terms.conversion.waits, collection=id_sql("w.task"), other=id_sql("n.task")
+        "waits",
+        pattern=terms.conversion.dependency_pattern,
+        collection=id_sql("w.task"),
+        other=id_sql("n.task"),
     )

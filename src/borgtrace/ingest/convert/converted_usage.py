@@ -98,7 +98,7 @@ def cut_windows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _share(terms: Terms, name: str) -> str:
     """SQL of an amount of usage as a fraction of the largest machine, with a place for what was measured."""
-    of = terms.conversion.of.get(name, "")
+    of = terms.conversion.share_of.get(name, "")
     if of == "clock":
         return terms.amount("{} / r.cpu_clock * r.cpu_request", name)
     if of == "request":
@@ -110,7 +110,7 @@ def _share(terms: Terms, name: str) -> str:
 
 
 def _joins(terms: Terms) -> str:
-    shares = set(terms.conversion.of.values())
+    shares = set(terms.conversion.share_of.values())
     needs = {
         "asked": bool({"request", "clock"} & shares),
         "held": "machine" in shares and terms.has("machine_rows"),

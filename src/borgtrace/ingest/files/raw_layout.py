@@ -46,7 +46,8 @@ class Field:
     @property
     def codes(self) -> Codes:
         """Names by code, of an enumeration."""
-        return self.dialect.codes.get(self.column.enum or "", {})
+        enum = self.column.enum
+        return self.dialect.codes.get(enum, {}) if enum else {}
 
     @property
     def is_scaled(self) -> bool:
@@ -71,7 +72,8 @@ class Field:
     @property
     def null_codes(self) -> tuple[int, ...]:
         """Codes that mean "nothing to say"."""
-        return self.dialect.null_codes.get(self.column.enum or "", ())
+        enum = self.column.enum
+        return self.dialect.null_codes.get(enum, ()) if enum else ()
 
     @property
     def has_default(self) -> bool:

@@ -1,32 +1,57 @@
-"""Trace formats, each one value: everything in which two traces differ is asked here."""
+"""Trace formats, one module each: everything in which two traces differ is asked here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import UsageError
+from borgtrace.schema.dialects import (
+    alibaba2018,
+    azure2019,
+    google2011,
+    google2019,
+    kaggle2019,
+    openb,
+    opendc,
+    powerdata2019,
+    prometheus,
+    swf,
+)
 from borgtrace.schema.dialects.declaration import declared_dialect
-from borgtrace.schema.dialects.format_files import read_formats
 from borgtrace.schema.dialects.raw import Absent, Flattened, RawField, RawTable
 from borgtrace.schema.dialects.trace_format import (
+    EVENTS_FROM_TIMES,
     Citation,
     Codes,
     Conversion,
     Dialect,
+    PriorityTier,
     Publication,
     Rate,
 )
 
-DIALECTS: dict[str, Dialect] = read_formats(Path(__file__).parent)
-"""Known trace formats by name: all files of this package, so that a new one is a new file."""
-GOOGLE_2011, GOOGLE_2019, KAGGLE_2019 = (DIALECTS[name] for name in ("2011", "2019", "kaggle-2019"))
-
-PUBLISHED: tuple[Dialect, ...] = tuple(
-    one for one in DIALECTS.values() if one.name == one.trace and one.conversion is None
+_MODULES = (
+    alibaba2018,
+    azure2019,
+    google2011,
+    google2019,
+    kaggle2019,
+    openb,
+    opendc,
+    powerdata2019,
+    prometheus,
+    swf,
 )
-"""Google's traces; what is flattened, or published beside one, is a part of it, and others are converted."""
+DIALECTS: dict[str, Dialect] = {module.DIALECT.name: module.DIALECT for module in _MODULES}
+"""Known trace formats, by name."""
+
+GOOGLE_2011 = google2011.DIALECT
+GOOGLE_2019 = google2019.DIALECT
+KAGGLE_2019 = kaggle2019.DIALECT
+
+PUBLISHED: tuple[Dialect, ...] = (GOOGLE_2011, GOOGLE_2019)
+"""Google's traces, whose tables the store has; what is flattened, or published beside one, is a part of it."""
 
 DECLARED: dict[str, Dialect] = {}
 """Formats of own data that were declared in this process: by files, or by stores that were made with them."""
@@ -64,7 +89,10 @@ def dialect(name: str) -> Dialect:
         return DECLARED[name]
     if name not in DIALECTS:
         raise UsageError(
-            "dialect", "no such trace format", expected=", ".join(DIALECTS), got=name or "none"
+            "dialect",
+            "no such trace format",
+            expected=", ".join(DIALECTS),
+            got=name or "none",
         )
     return DIALECTS[name]
 
@@ -72,22 +100,22 @@ def dialect(name: str) -> Dialect:
 __all__ = [
     "DECLARED",
     "DIALECTS",
+    "EVENTS_FROM_TIMES",
     "GOOGLE_2011",
     "GOOGLE_2019",
     "KAGGLE_2019",
     "PUBLISHED",
     "Absent",
     "Citation",
-]
-__all__ += [
     "Codes",
     "Conversion",
     "Dialect",
     "Flattened",
+    "PriorityTier",
     "Publication",
     "Rate",
     "RawField",
     "RawTable",
     "declare",
+    "dialect",
 ]
-__all__ += ["dialect"]

@@ -5,25 +5,43 @@ Code that must treat two traces differently asks the dialect; nothing else in th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from borgtrace.errors import UsageError
-from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.dialects.raw import Absent, Flattened, RawTable, Source
+from borgtrace.schema.enums import EnumName
 from borgtrace.schema.records import FILLS
 from borgtrace.schema.tables import TABLES, TRACE_TABLES
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, TRACE_START
 
-Tiers = tuple[tuple[str, int, int], ...]
-"""(tier, lowest, highest) priority, ascending."""
+FileFormat = Literal["csv", "json", "parquet", "kaggle", "prometheus", "swf"]
+"""How the files of a trace are written."""
 
 Codes = Mapping[Any, str]
 """Name by code: numbers, or the words that the files write."""
+
+EVENTS_FROM_TIMES: Codes = {"SUBMIT": "SUBMIT", "SCHEDULE": "SCHEDULE"}
+"""Events that a converted format gives as times of a row, not as words: part of its codes."""
+
+RELATIVE_ORIGIN = datetime(1970, 1, 1, tzinfo=UTC)
+"""What 600 s on a trace's clock means where its times are not those of a calendar."""
+
+
+class PriorityTier(NamedTuple):
+    """A tier, and the priorities that belong to it, both ends included."""
+
+    name: str
+    lowest: int
+    highest: int
+
+
+ALL_PRIORITIES = PriorityTier("all", 0, 2**31 - 1)
+"""The one tier of a format without priorities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +64,15 @@ class Rate:
     source
         Where that is written.
     documented
-        Lowest and highest share (or count, where `is_count`); None where only its existence is documented.
+        Lowest and highest share (or count, where `is_count`), such as `exactly`, `at_most` and `some_up_to` make it;
+        None where only its existence is documented.
+    is_count
+        Whether the rate is a number of cases rather than a share.
+
+    Examples
+    --------
+    >>> Rate("< 1 %", "the publisher's notes", documented=at_most(0.01)).documented
+    (0.0, 0.01)
     """
 
     expected: str
@@ -55,11 +81,33 @@ class Rate:
     is_count: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Publication:
-    """Where a trace is published: `bucket` and `path` are templates over cell, table, part, parts and format.
+def exactly(share: float) -> tuple[float, float]:
+    """Return the range of a rate that is documented as one number; a verdict allows a quarter of the rarer side."""
+    return float(share), float(share)
 
-    `sums` is the file that lists the SHA-256 of all others, where there is one.
+
+def at_most(share: float) -> tuple[float, float]:
+    """Return the range of a rate that is documented as an upper bound."""
+    return 0.0, float(share)
+
+
+def some_up_to(share: float) -> tuple[float, float]:
+    """Return the range of a rate of which it is only said that the anomaly occurs: more than none."""
+    return sys.float_info.min, float(share)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """Where a trace is published.
+
+    Parameters
+    ----------
+    host
+        Address of the server.
+    bucket, path
+        Templates over cell, table, part, parts and format.
+    sums
+        The file that lists the SHA-256 of all others, where there is one.
     """
 
     host: str
@@ -68,9 +116,9 @@ class Publication:
     sums: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
-    """How rows of a format that is not Google's become canonical ones, beside what its fields say.
+    """How rows of a format that is not Google's become rows of the store, beside what its fields say.
 
     Parameters
     ----------
@@ -84,21 +132,21 @@ class Conversion:
         Whether measurements keep to the step: else a window ends where the next one of its task begins.
     window
         Length of the slots that the measurements of a task are merged into, in µs; None where each stays as it is.
-    of
-        Of what usage of ``cpu`` and ``memory`` is a share: ``"request"``, ``"clock"`` (of the cores requested),
-        ``"machine"`` or ``"largest"`` (of the machines); else it is in cores and bytes.
+    share_of
+        What usage of ``cpu`` and ``memory`` is a share of: ``"request"``, ``"clock"`` (of the cores requested),
+        ``"machine"`` or ``"largest"`` (of the machines); resources that are not named are in cores and bytes.
     shares
         Resources whose requests and capacities are shares of the largest machine already.
-    waits
+    dependency_pattern
         Regular expression of the names of tasks that wait for others of their job: its groups are the number of the
         task, and those of the others.
     is_scattered
-        Whether files tell parts of a row: those of one task (at one time) and of one machine are put together.
+        Whether a row is spread over files: those of one task (at one time) and of one machine are put together.
     first, last
-        First and last instant of the trace on its own clock, in µs, where they are known: what starts at the one began
-        before it, what ends at the other went on.
+        First and last instant of the trace on its own clock, in µs, where they are known: what starts at `first` began
+        before it, what ends at `last` went on.
     is_cut
-        Whether the latest end that the files tell is that of the trace: what ends then went on.
+        Whether the latest end in the files is that of the trace: what ends then went on.
     """
 
     clock: Literal["epoch", "relative"] = "relative"
@@ -106,9 +154,9 @@ class Conversion:
     label: Literal["start", "end"] = "start"
     is_regular: bool = False
     window: int | None = None
-    of: Mapping[str, str] = field(default_factory=dict)
+    share_of: Mapping[str, str] = field(default_factory=dict)
     shares: tuple[str, ...] = ()
-    waits: str = ""
+    dependency_pattern: str = ""
     is_scattered: bool = False
     first: int | None = None
     last: int | None = None
@@ -116,22 +164,31 @@ class Conversion:
 
 
 # Compared by identity: so a dialect can be the key of a cache, which its mappings could not.
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Dialect:
-    """One trace format.
+    """One trace format: everything in which it differs from others.
+
+    The defaults are those of a format whose rows are converted, without priorities, cells or a bucket of its own. The
+    rules that values must keep are not part of a format but of the store's columns, so every format is checked in the
+    same way.
 
     Parameters
     ----------
     name
         What ``--generation``, ``--dialect`` and messages call it.
-    trace
-        The trace whose rows these are; what manifests say (the flattened sample of 2019 says ``"2019"``).
-    formats
-        Formats its files come in, the usual one first.
+    title
+        Its name for readers.
     tables
         Raw tables by name, the small ones first.
-    codes, null_codes
-        For each enumeration the name of each code, and the codes that mean "nothing to say" (NULL).
+    trace
+        The trace whose rows these are; what manifests say (the flattened sample of 2019 says ``"2019"``). By default
+        `name`.
+    formats
+        Formats its files come in, the usual one first.
+    codes
+        For each enumeration the name of each code. A converted format adds `EVENTS_FROM_TIMES` to its words.
+    null_codes
+        For each enumeration the codes that mean "nothing to say" (NULL).
     none
         Numbers that stand for "none" and become NULL, by column; where a column is mandatory its row is refused.
     dedicated_machine
@@ -143,7 +200,7 @@ class Dialect:
     shards
         Whether the parts of a table are cut by time or by a hash.
     tiers
-        Tiers of its priorities.
+        Tiers of its priorities, in ascending order.
     further_tiers
         Names of parts of these, which can be asked for: questions that divide all tasks do not know them.
     origin
@@ -155,46 +212,57 @@ class Dialect:
     anomalies
         Rates of its documented anomalies.
     has_equal_windows
-        Whether usage windows are all of one length (the last of a task aside); else weigh them by it.
+        Whether usage windows are all of one length (the last of a task aside); else they are weighted by it.
     flattened
         How rows of a file that joins several tables are taken apart, else None.
+    publication
+        Where its files are published, where they can be fetched.
     licence
         A sentence about the terms under which it is published; empty where nothing is known of them.
+    citations
+        What to cite where the trace is used.
     conversion
-        How rows become canonical, where its raw tables hold rows of `borgtrace.schema.records`; else None.
+        How rows become rows of the store, where its raw tables hold rows of `borgtrace.schema.records`; else None.
+
+    Examples
+    --------
+    >>> from borgtrace.schema.dialects import Conversion, RawField, RawTable
+    >>> nodes = RawTable("nodes", "machine_rows", (RawField("node", "machine", is_mandatory=True),))
+    >>> own = Dialect(name="own", title="Own trace", tables={"nodes": nodes}, conversion=Conversion())
+    >>> own.trace, own.source("machine_events", "machine_id")
+    ('own', 'nodes.node')
     """
 
     name: str
-    trace: str
     title: str
-    formats: tuple[str, ...]
     tables: Mapping[str, RawTable]
-    codes: Mapping[str, Codes]
-    tie_order: Literal["file", "life_cycle"]
-    shards: Literal["time", "hash"]
-    tiers: Tiers
-    origin: datetime
-    span: timedelta
-    time_zones: Mapping[str, str]
-    anomalies: Mapping[str, Rate]
-    publication: Publication | None
-    null_codes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    trace: str = ""
+    formats: tuple[FileFormat, ...] = ("csv",)
+    codes: Mapping[EnumName, Codes] = field(
+        default_factory=lambda: {"event_type": EVENTS_FROM_TIMES}
+    )
+    null_codes: Mapping[EnumName, tuple[int, ...]] = field(default_factory=dict)
     none: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    absent: Mapping[str, str] = field(default_factory=dict)
     dedicated_machine: int | None = None
+    absent: Mapping[str, str] = field(default_factory=dict)
+    tie_order: Literal["file", "life_cycle"] = "life_cycle"
+    shards: Literal["time", "hash"] = "hash"
+    tiers: tuple[PriorityTier, ...] = (ALL_PRIORITIES,)
+    further_tiers: tuple[PriorityTier, ...] = ()
+    origin: datetime = RELATIVE_ORIGIN
+    time_zones: Mapping[str, str] = field(default_factory=lambda: {"": "UTC"})
+    span: timedelta = timedelta(0)
+    anomalies: Mapping[str, Rate] = field(default_factory=dict)
     has_equal_windows: bool = False
     flattened: Flattened | None = None
+    publication: Publication | None = None
     licence: str = ""
-    further_tiers: Tiers = ()
+    citations: tuple[Citation, ...] = ()
     conversion: Conversion | None = None
 
-    @property
-    def citations(self) -> tuple[Citation, ...]:
-        """What to cite where the trace is used: the rows of ``citations.csv`` of it."""
-        rows = read_rows(Path(__file__).with_name("citations.csv"))
-        return tuple(
-            Citation(row["text"], row["address"]) for row in rows if row["trace"] == self.trace
-        )
+    def __post_init__(self) -> None:
+        if not self.trace:
+            object.__setattr__(self, "trace", self.name)
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -202,12 +270,12 @@ class Dialect:
         return tuple(cell for cell in self.time_zones if cell)
 
     def source(self, table: str, column: str) -> Source:
-        """Return where a column of a canonical table comes from, or why it comes from nowhere.
+        """Return where a column of a table of the store comes from, or why it comes from nowhere.
 
         Parameters
         ----------
         table
-            The canonical table.
+            The table of the store.
         column
             One of its columns.
 
@@ -223,24 +291,32 @@ class Dialect:
         """
         if table not in TRACE_TABLES:
             return Absent("derived at ingest")
-        wanted = [(table, column)]
-        if self.conversion:
-            wanted = [
-                (each.split(".")[0], each.split(".")[1])
-                for each in FILLS.get(table, {}).get(column, ())
-            ]
-        found = (raw.source(*each) for each in wanted for raw in self.tables.values())
-        return next(filter(None, found), Absent(self._why_absent(table, column)))
+        for raw_table, raw_column in self._columns_behind(table, column):
+            for raw in self.tables.values():
+                source = raw.source(raw_table, raw_column)
+                if source:
+                    return source
+        return Absent(self._why_absent(table, column))
+
+    def _columns_behind(self, table: str, column: str) -> list[tuple[str, str]]:
+        """Return the columns of raw tables, with their tables, that may give a column of the store."""
+        if self.conversion is None:
+            return [(table, column)]
+        columns = []
+        for name in FILLS.get(table, {}).get(column, ()):
+            record, _, record_column = name.partition(".")
+            columns.append((record, record_column))
+        return columns
 
     def publishes(self, column: str, table: str | None = None) -> bool:
-        """Return whether raw files hold a column of a canonical table (of any table, where None).
+        """Return whether raw files hold a column of a table of the store.
 
         Parameters
         ----------
         column
-            The canonical column.
+            The column.
         table
-            The canonical table; any table of the trace where None.
+            The table of the store; any table of the trace where None.
 
         Examples
         --------
@@ -255,30 +331,29 @@ class Dialect:
             if column in TABLES[name].names
         )
 
-    def tells(self, table: str, column: str) -> bool:
-        """Return whether a store of the trace can have values in a column; of a derived table, in what it is made of.
+    def can_fill(self, table: str, column: str) -> bool:
+        """Return whether a store of the trace can have values in a column.
 
         Parameters
         ----------
         table
-            Its table.
+            Its table; of a derived table, the tables that it is made of count.
         column
-            The canonical column.
+            The column.
 
         Examples
         --------
         >>> from borgtrace.schema.dialects import dialect
-        >>> [dialect("2011").tells("tasks", name) for name in ("disk_request", "gpu_request", "n_windows")]
+        >>> columns = ("disk_request", "gpu_request", "n_windows")
+        >>> [dialect("2011").can_fill("tasks", name) for name in columns]
         [True, False, True]
         """
-        tables = (
-            [table]
-            if table in TRACE_TABLES
-            else [each.name for each in TRACE_TABLES.values() if column in each.names]
-        )
-        return (
-            not tables or column in _DERIVED or any(self.publishes(column, name) for name in tables)
-        )
+        if column in _DERIVED:
+            return True
+        if table in TRACE_TABLES:
+            return self.publishes(column, table)
+        sources = [source.name for source in TRACE_TABLES.values() if column in source.names]
+        return not sources or any(self.publishes(column, name) for name in sources)
 
     def tier_of(self, priority: int) -> str:
         """Name the tier of a priority; KeyError outside the published range.

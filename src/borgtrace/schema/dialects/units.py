@@ -1,32 +1,81 @@
-"""Units that fields of converted files come in, each with what makes it a base unit and what it is a share of."""
+"""Units that amounts in raw files come in, with the factor that makes each a base unit (µs, cores or bytes)."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-Units = Mapping[str, tuple[float, str]]
-"""By name: the factor to the base unit (µs, cores, bytes), and what an amount is a share of (``""``: of nothing)."""
+MICROSECOND = 1.0
+MILLISECOND = 1e3
+SECOND = 1e6
+MILLICORE = 1e-3
+PERCENT = 0.01
+KB = 1000.0
+MIB = 1024.0**2
+GIB = 1024.0**3
 
-_SHARES: Units = {
-    f"{how}_of_{what}": (factor, what)
-    for how, factor in (("fraction", 1.0), ("percent", 0.01))
-    for what in ("request", "machine", "largest")
-}
-_BINARY: Units = {f"{prefix}iB": (1024.0**power, "") for power, prefix in enumerate("KMGT", 1)}
-_DECIMAL: Units = {f"{prefix}B": (1000.0**power, "") for power, prefix in enumerate("KMGT", 1)}
-TIMES: Units = {
-    "s": (1e6, ""),
-    "ms": (1e3, ""),
-    "us": (1.0, ""),
-    "ns": (1e-3, ""),
-    "h": (3.6e9, ""),
-    "d": (8.64e10, ""),
-}
+
+class RawUnit(NamedTuple):
+    """One unit.
+
+    Parameters
+    ----------
+    factor
+        What makes an amount one in the base unit.
+    share_of
+        What an amount is a share of: ``"request"``, ``"machine"`` or ``"largest"`` machine; empty where it is
+        absolute.
+    """
+
+    factor: float
+    share_of: str = ""
+
+
+Units = Mapping[str, RawUnit]
+"""Units by name."""
+
 ISO = "iso"
 """Dates and times as text."""
-CPU: Units = {
-    "cores": (1.0, ""),
-    "millicores": (1e-3, ""),
-    "percent_of_core": (0.01, ""),
-    **_SHARES,
+
+TIMES: Units = {
+    "s": RawUnit(SECOND),
+    "ms": RawUnit(MILLISECOND),
+    "us": RawUnit(MICROSECOND),
+    "ns": RawUnit(1e-3),
+    "h": RawUnit(3.6e9),
+    "d": RawUnit(8.64e10),
 }
-CPU_TIME: Units = {name: (factor / 1e6, "") for name, (factor, _) in TIMES.items() if name != "d"}
-MEMORY: Units = {"bytes": (1.0, ""), **_BINARY, **_DECIMAL, **_SHARES}
+
+CPU_TIME: Units = {
+    # Base unit: seconds of one core. Nobody counts them in days.
+    name: RawUnit(unit.factor / 1e6)
+    for name, unit in TIMES.items()
+    if name != "d"
+}
+
+SHARES: Units = {
+    "fraction_of_request": RawUnit(1.0, "request"),
+    "fraction_of_machine": RawUnit(1.0, "machine"),
+    "fraction_of_largest": RawUnit(1.0, "largest"),
+    "percent_of_request": RawUnit(PERCENT, "request"),
+    "percent_of_machine": RawUnit(PERCENT, "machine"),
+    "percent_of_largest": RawUnit(PERCENT, "largest"),
+}
+
+CPU: Units = {
+    "cores": RawUnit(1.0),
+    "millicores": RawUnit(MILLICORE),
+    "percent_of_core": RawUnit(PERCENT),
+    **SHARES,
+}
+
+MEMORY: Units = {
+    "bytes": RawUnit(1.0),
+    "KiB": RawUnit(1024.0),
+    "MiB": RawUnit(MIB),
+    "GiB": RawUnit(GIB),
+    "TiB": RawUnit(1024.0**4),
+    "KB": RawUnit(KB),
+    "MB": RawUnit(1000.0**2),
+    "GB": RawUnit(1000.0**3),
+    "TB": RawUnit(1000.0**4),
+    **SHARES,
+}

@@ -1,0 +1,58 @@
+"""Which columns of converted rows give a column of the store: the first that a format has is named."""
+
+from collections.abc import Mapping
+
+FILLS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "instance_usage": {
+        "start_time": ("usage_rows.time",),
+        "end_time": ("usage_rows.end", "usage_rows.length", "usage_rows.time"),
+        "collection_id": ("usage_rows.task",),
+        "instance_index": ("usage_rows.instance",),
+        "machine_id": ("usage_rows.machine",),
+        "average_cpu": (
+            "usage_rows.average_cpu",
+            "usage_rows.instant_cpu",
+            "usage_rows.counter_cpu",
+        ),
+        "sampled_cpu": ("usage_rows.instant_cpu",),
+        "maximum_cpu": ("usage_rows.maximum_cpu",),
+        "average_memory": ("usage_rows.average_memory", "usage_rows.instant_memory"),
+        "maximum_memory": ("usage_rows.maximum_memory",),
+        "cycles_per_instruction": ("usage_rows.cycles_per_instruction",),
+    },
+    "instance_events": {
+        "time": ("task_rows.submit", "task_rows.start", "task_rows.end"),
+        "type": ("task_rows.status",),
+        "collection_id": ("task_rows.task",),
+        "instance_index": ("task_rows.instance", "task_rows.instance_name"),
+        "machine_id": ("task_rows.machine",),
+        "priority": ("task_rows.priority",),
+        "user": ("task_rows.user",),
+        "cpu_request": ("task_rows.cpu_request",),
+        "memory_request": ("task_rows.memory_request",),
+        "gpu_request": ("task_rows.gpu_share", "task_rows.gpus"),
+    },
+    "collection_events": {
+        "time": ("task_rows.submit", "task_rows.start", "task_rows.end"),
+        "collection_logical_name": ("task_rows.app", "task_rows.job"),
+        "start_after_collection_ids": ("task_rows.job",),
+        "priority": ("task_rows.priority",),
+        "user": ("task_rows.user",),
+        "collection_id": ("task_rows.task", "usage_rows.task"),
+        "collection_name": ("task_rows.task", "usage_rows.task"),
+    },
+    "instance_constraints": {
+        "value": ("task_rows.gpu_model",),
+    },
+    "machine_events": {
+        "time": ("machine_rows.time",),
+        "machine_id": ("machine_rows.machine",),
+        "platform_id": ("machine_rows.platform",),
+        "cpu_capacity": ("machine_rows.cpu",),
+        "memory_capacity": ("machine_rows.memory",),
+        "gpu_capacity": ("machine_rows.gpus",),
+    },
+    "machine_attributes": {
+        "value": ("machine_rows.gpu_model", "machine_rows.machine"),
+    },
+}
