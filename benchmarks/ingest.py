@@ -210,7 +210,7 @@ def whole(paths: list[Path], folder: Path, memory: str, runs: int) -> None:
             continue
         shutil.rmtree(store, ignore_errors=True)
         before = time.perf_counter()
-        result = ingest(paths, store, IngestOptions(2, memory, stage_only=stage_only))
+        result = ingest(paths, store, IngestOptions(jobs=2, memory=memory, stage_only=stage_only))
         seconds[stage_only].append(time.perf_counter() - before)
     peak.done = True
     times = {kind: statistics.median(found) for kind, found in seconds.items()}

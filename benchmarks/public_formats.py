@@ -149,7 +149,7 @@ def run(way: str, folder: Path, out: Path) -> None:
     from borgtrace.ingest import IngestOptions, ingest
 
     capacity = "64cores,512GiB" if (folder / "vmtable.csv.gz").exists() else ""
-    ingest(paths, out, IngestOptions(2, stage_only=way == "stage", capacity=capacity))
+    ingest(paths, out, IngestOptions(jobs=2, stage_only=way == "stage", capacity=capacity))
 
 
 def cpu_of(way: str, folder: Path, out: Path) -> float:

@@ -24,8 +24,7 @@ from borgtrace.errors import (
 )
 
 if TYPE_CHECKING:
-    from borgtrace import colocation, datasets, overcommit, synth
-    from borgtrace.ingest import ingest
+    from borgtrace import colocation, datasets, ingest, overcommit, synth
     from borgtrace.interactive import Store, Trace, compare, open
 
 _LAZY = {

@@ -208,7 +208,7 @@ def test_only_a_full_disk_is_told_for_one(tmp_path, monkeypatch, number):
     def fail(*_):
         raise OSError(number, "as the system says")
 
-    monkeypatch.setattr(ingestion, "_ingest", fail)
+    monkeypatch.setattr(ingestion, "tidy", fail)
     with pytest.raises(OSError if number == errno.EIO else StoreError) as caught:
         ingest([], tmp_path / "store", ONE)
     way_out = "free some disk and run the same command again: staged files are kept"

@@ -14,7 +14,7 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.build.staged_relation import number_parts
 from borgtrace.ingest.files.sources import Source, tell_apart
 from borgtrace.ingest.find.discovery import discover
-from borgtrace.ingest.ingest_plan import plan
+from borgtrace.ingest.ingest_plan import estimate
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.store.manifest import SourceEntry
 from borgtrace.store.verify import verify
@@ -137,13 +137,13 @@ def test_folders_staged_one_by_one_while_raw_files_vanish(raw: Path, tmp_path: P
 
 
 def test_the_plan_names_the_folders(raw: Path, tmp_path: Path) -> None:
-    (_, usage) = plan(discover([raw]), tmp_path / "store", 1).tables
+    (_, usage) = estimate(discover([raw]), tmp_path / "store", 1).tables
     assert (usage.files, usage.parts) == (4, "0–1 of 500 in day1, day2")
     for day in (3, 4):
         _write(raw / f"day{day}", [day])
-    (_, usage) = plan(discover([raw]), tmp_path / "store", 1).tables
+    (_, usage) = estimate(discover([raw]), tmp_path / "store", 1).tables
     assert usage.parts == "0–1 of 500 in day1, day2, day3, …"
-    (_, usage) = plan(discover([raw / "day1"]), tmp_path / "store", 1).tables
+    (_, usage) = estimate(discover([raw / "day1"]), tmp_path / "store", 1).tables
     assert usage.parts == "0–1 of 500"
 
 

@@ -29,7 +29,7 @@ def test_the_time_of_a_plan_is_measured_on_the_largest_file(tmp_path, monkeypatc
         replace(source_of("small", "task_usage", 10), path=small),
         replace(source_of("large", "task_usage", large.stat().st_size), path=large),
     ]
-    planned = ingest_plan.plan(Discovery(sources), tmp_path, 2)
+    planned = ingest_plan.estimate(Discovery(sources), tmp_path, 2)
     bytes_ = large.stat().st_size + 10
     assert planned.seconds == pytest.approx(2.1 * 5.0 * 0.01 * bytes_ / large.stat().st_size / 2)
 
@@ -42,7 +42,7 @@ def test_files_from_a_mebibyte_tell_the_length_of_their_lines(tmp_path, size, ro
     packing = len(gzip.compress(bytes(size), compresslevel=0)) - size
     path.write_bytes(gzip.compress(b"\n" * 7 + bytes(size - packing - 7), compresslevel=0))
     assert path.stat().st_size == size
-    planned = ingest_plan.plan(
+    planned = ingest_plan.estimate(
         Discovery([replace(source_of("x", "task_usage", size), path=path)]), tmp_path, 1
     )
     assert planned.disk_needed == int(0.94 * size + 20 * rows)
@@ -58,7 +58,7 @@ def test_the_plan_of_two_tables(tmp_path, monkeypatch):
             source_of("part-00000-of-00001.csv.gz", "machine_events", 1_000),
         ]
     )
-    planned = ingest_plan.plan(found, tmp_path / "a" / "b", 3)
+    planned = ingest_plan.estimate(found, tmp_path / "a" / "b", 3)
     # 9,000 bytes of gzip in all; 8,000 of usage are 200 rows of 40 bytes, and 20 bytes of arrays each
     assert planned.disk_needed == int(0.94 * 9_000 + 20 * 200)
     assert planned.seconds == pytest.approx(2.1 * 9_000 / 36e6 / 3)
@@ -103,7 +103,7 @@ def test_of_a_bucket_nobody_knows_what_is_free(tmp_path):
         "json",
         cell="a",
     )
-    planned = ingest_plan.plan(Discovery([shard]), place("s3://cells/store"), 1)
+    planned = ingest_plan.estimate(Discovery([shard]), place("s3://cells/store"), 1)
     assert planned.disk_free is None
     ingest_plan.require_disk(planned, tmp_path)
     assert (
@@ -116,7 +116,7 @@ def test_columns_of_a_plan_are_canonical_and_published(tmp_path):
     shard = source_of(
         "machine_events-000000000000.json.gz", "machine_events", 1, GOOGLE_2019, "json", cell="a"
     )
-    (table,) = ingest_plan.plan(Discovery([shard]), tmp_path, 1).tables
+    (table,) = ingest_plan.estimate(Discovery([shard]), tmp_path, 1).tables
     assert table.columns == (
         "time",
         "machine_id",
@@ -131,5 +131,5 @@ def test_columns_of_a_plan_are_canonical_and_published(tmp_path):
 
 def test_a_file_of_several_tables_has_no_columns_of_its_own(tmp_path):
     flat = source_of("borg_traces_data.csv", "kaggle", 1, DIALECTS["kaggle-2019"], "kaggle")
-    (table,) = ingest_plan.plan(Discovery([flat]), tmp_path, 1).tables
+    (table,) = ingest_plan.estimate(Discovery([flat]), tmp_path, 1).tables
     assert (table.table, table.columns) == ("kaggle", ())

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.errors import StoreError
-from borgtrace.ingest import IngestOptions, ingest, ingest_plan, plan
+from borgtrace.ingest import IngestOptions, ingest, ingest_plan
 from borgtrace.ingest.build import flattened, staging
 from borgtrace.ingest.build.pending import find_pending
 from borgtrace.ingest.convert.canonical import canonical_chunk
@@ -66,7 +66,7 @@ def test_a_synthetic_trace_leaves_the_number_of_its_files(tmp_path):
 def test_a_store_is_declared_whole_at_any_ingest_and_stays_so(raw, tmp_path):
     store = tmp_path / "store"
     assert ingest([raw], store, ONE).manifest.notes == ()
-    whole = IngestOptions(jobs=1, is_whole=True)
+    whole = IngestOptions(jobs=1, whole=True)
     assert ingest([raw], store, whole).manifest.notes == (DECLARED_WHOLE,)
     more = write_part(tmp_path / "more", "task_usage", USAGE, 499)
     ingest([more], store, whole)
@@ -96,7 +96,7 @@ def test_nothing_new_needs_no_disk(raw, tmp_path, monkeypatch):
 def test_a_whole_ingest_takes_as_long_as_was_measured(tmp_path):
     path = write_part(tmp_path / "raw", "task_usage", USAGE)
     # 2.1 times the staging, which takes a second for 36 MB of gzip; two processes halve it
-    planned = plan(discover([path]), tmp_path / "store", 2)
+    planned = ingest_plan.estimate(discover([path]), tmp_path / "store", 2)
     assert planned.seconds == pytest.approx(2.1 * path.stat().st_size / 36e6 / 2)
 
 

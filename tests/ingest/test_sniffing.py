@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from borgtrace.errors import SourceError
-from borgtrace.ingest.find.own_data import find
+from borgtrace.ingest.find.raw_files import find_raw_files
 from borgtrace.ingest.find.sniffing import sniff
 
 
@@ -57,14 +57,14 @@ def test_times_are_guessed_by_their_size(
 def test_a_single_file_of_no_known_format_is_taken_for_usage(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text("pod,ts,cpu\nweb,0,1.5\nweb,300,2.5\nweb,600,1.5\n")
-    found = find([path])
+    found = find_raw_files([path])
     assert [(source.path, source.table) for source in found.discovery.sources] == [(path, "usage")]
     drawn = sniff(path)
     assert (found.declaration, found.guesses) == (drawn.declaration, drawn.guesses)
     with pytest.raises(SourceError):
-        find([path], may_guess=False)
+        find_raw_files([path], may_guess=False)
     with pytest.raises(SourceError):
-        find([tmp_path])
+        find_raw_files([tmp_path])
 
 
 @pytest.mark.parametrize(

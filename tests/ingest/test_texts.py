@@ -10,8 +10,9 @@ import pytest
 
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.build.flattened import _choose, _literal, _whole, record_of
+from borgtrace.ingest.convert.capacity import parse_capacity
 from borgtrace.ingest.files.sources import Source
-from borgtrace.ingest.find.own_data import parse_capacity, read_declaration
+from borgtrace.ingest.find.raw_files import read_declaration
 from borgtrace.ingest.read.json_token_counts import tokens_in
 from borgtrace.ingest.read.strange_text import is_strange
 from borgtrace.schema.dialects import KAGGLE_2019
@@ -51,7 +52,7 @@ def test_a_declaration_that_cannot_be_read(tmp_path: Path) -> None:
         "write a first draft: borgtrace dialect sniff FILE > own.toml"
     )
     (tmp_path / "own.toml").write_text("a =")
-    with pytest.raises(SourceError, match=r"own.toml: not TOML \(.*; mend the line"):
+    with pytest.raises(SourceError, match=r"own.toml: not TOML \(.*; correct the line"):
         read_declaration(tmp_path / "own.toml")
 
 

@@ -35,7 +35,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for table, lines in ROWS.items():
         (folder / "raw" / table).mkdir(parents=True)
         (folder / "raw" / table / "part-00000-of-00001.csv").write_text("\n".join(lines) + "\n")
-    borgtrace.ingest([folder / "raw"], folder / "store")
+    borgtrace.ingest.ingest([folder / "raw"], folder / "store")
     return folder / "store"
 
 
@@ -155,6 +155,8 @@ def test_ingest_is_called_as_often_as_one_likes(tmp_path: Path) -> None:
     # The second time the package is loaded, and its name stands for it.
     for name in ("first", "second"):
         assert (
-            borgtrace.ingest([tmp_path / "raw"], tmp_path / name).manifest.tables["machine_events"]
+            borgtrace.ingest.ingest([tmp_path / "raw"], tmp_path / name).manifest.tables[
+                "machine_events"
+            ]
             == 1
         )

@@ -78,7 +78,7 @@ def test_no_function_makes_a_folder_of_a_url(
     monkeypatch.chdir(tmp_path)
     url = "hdfs://b/x"
     for call in (
-        lambda: borgtrace.ingest([url], "store"),
+        lambda: borgtrace.ingest.ingest([url], "store"),
         lambda: borgtrace.datasets.open(url),
         lambda: borgtrace.synth.generate(url),
         lambda: write_file(Path(url), ""),

@@ -43,7 +43,7 @@ def export(
     from borgtrace.cli._console import steps
     from borgtrace.errors import check_names
     from borgtrace.export import LAYOUTS, JobsLayout, export_files, export_jobs
-    from borgtrace.ingest.find.own_data import parse_capacity
+    from borgtrace.ingest.convert.capacity import parse_capacity
     from borgtrace.ingest.subset import subset
     from borgtrace.schema.ranges import parse_words
     from borgtrace.storage import RemotePath, check_free

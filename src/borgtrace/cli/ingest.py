@@ -33,29 +33,28 @@ def ingest(
     """
     from borgtrace.cli import _ingestion
     from borgtrace.cli._console import talk
-    from borgtrace.engine import tasks_on
-    from borgtrace.engine.memory import parse_memory
-    from borgtrace.ingest import IngestOptions
-    from borgtrace.ingest import ingest as run
-    from borgtrace.ingest.find.own_data import find
-    from borgtrace.ingest.ingest_plan import plan
-    from borgtrace.ingest.ingestion import available_cores, built_at
-    from borgtrace.storage import place
+    from borgtrace.ingest import IngestOptions, prepare_ingest
 
-    # For its refusal only, before sources are looked for.
-    parse_memory(memory)
-    # Spark makes a store in the bucket that it is for.
-    where = place(store) if tasks_on(engine) else built_at(store)
-    planned = plan(find(sources, cell, dialect).discovery, where, jobs or available_cores())
-    if dry_run:
-        _ingestion.print_plan(planned, as_json=as_json)
-        return
     options = IngestOptions(
-        jobs, memory, strict, replace, stage_only, rebuild, cell, whole, dialect, capacity, engine
+        jobs=jobs,
+        memory=memory,
+        cell=cell,
+        strict=strict,
+        replace=replace,
+        stage_only=stage_only,
+        rebuild=rebuild,
+        whole=whole,
+        dialect=dialect,
+        capacity=capacity,
+        engine=engine,
     )
-    _ingestion.announce(planned)
+    prepared = prepare_ingest(sources, store, options)
+    if dry_run:
+        _ingestion.print_plan(prepared.plan, as_json=as_json)
+        return
+    _ingestion.announce(prepared.plan)
     with _ingestion.bars() as progress:
-        result = run(sources, store, options, progress)
+        result = prepared.run(progress)
     _ingestion.print_outcome(result, store, as_json=as_json)
     # Faulty files do not stop the others, so the account comes first and the exit code at the end.
     for fault in result.faults:

@@ -1,11 +1,11 @@
-"""What an ingest will take, said before anything is written."""
+"""What an ingest will take, estimated before anything is written."""
 
 import shutil
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from isal import isal_zlib
@@ -29,11 +29,11 @@ _ARRAY_BYTES_PER_ROW = 20
 _SECONDS_PER_BYTE = 1 / 36e6
 """CPU seconds to stage a byte of gzip CSV on the machine of ``benchmarks/RESULTS.md``, where there is no sample."""
 _STAGING = {"csv": 5.0, "json": 7.6}
-"""Staging a gzip file beside decompressing it, which depends less on the machine (same page)."""
+"""Time to stage a gzip file as a multiple of decompressing it, which depends less on the machine (same page)."""
 _SAMPLE = 4 << 20
 _SMALLEST_SAMPLE = 1 << 20
 _WHOLE_INGEST = 2.1
-"""A whole ingest beside its staging: 1.4 to 2.1 in the last runs of 12 M rows, 3.4 before (same page)."""
+"""Time of a whole ingest as a multiple of its staging: 1.4 to 2.1 in the last runs of 12 M rows (same page)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class IngestPlan:
     seconds: float
 
 
-def plan(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
+def estimate(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
     """Estimate what an ingest of `discovery` into `store` takes.
 
     Parameters
@@ -77,36 +77,39 @@ def plan(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
         Disk in bytes, time in seconds; both are estimates from the sizes of the files.  How much is free in a bucket
         nobody knows: None.
     """
-    groups: dict[str, list[Source]] = defaultdict(list)
+    sources_of_table: dict[str, list[Source]] = defaultdict(list)
     for source in discovery.sources:
-        groups[source.table].append(source)
-    gzip_size = sum(_gzip_size(source) for source in discovery.sources)
-    seconds, lines = _sample(discovery.sources)
-    per_byte = {name: lines.get(name, known) for name, known in _ROWS_PER_BYTE.items()}
-    rows = sum(_gzip_size(source) * per_byte.get(source.table, 0) for source in discovery.sources)
+        sources_of_table[source.table].append(source)
+    sample = _measure_sample(discovery.sources)
+    rows_per_byte = {
+        table: sample.lines_per_byte.get(table, usual) for table, usual in _ROWS_PER_BYTE.items()
+    }
+    gzip_bytes = 0.0
+    usage_rows = 0.0
+    for source in discovery.sources:
+        size = _gzip_size(source)
+        gzip_bytes += size
+        usage_rows += size * rows_per_byte.get(source.table, 0)
+    parquet_bytes = (_STAGED + _STORED) * gzip_bytes
     return IngestPlan(
-        discovery.generation,
-        discovery.cell,
-        tuple(_table_plan(name, groups[name]) for name in sorted(groups)),
-        int((_STAGED + _STORED) * gzip_size + _ARRAY_BYTES_PER_ROW * rows),
-        None if isinstance(store, RemotePath) else _free(store),
-        _WHOLE_INGEST * gzip_size * seconds / jobs,
+        generation=discovery.generation,
+        cell=discovery.cell,
+        tables=tuple(
+            _plan_table(name, sources_of_table[name]) for name in sorted(sources_of_table)
+        ),
+        disk_needed=int(parquet_bytes + _ARRAY_BYTES_PER_ROW * usage_rows),
+        disk_free=_free_disk(store),
+        seconds=_WHOLE_INGEST * gzip_bytes * sample.seconds_per_byte / jobs,
     )
 
 
-def _free(store: Path) -> int:
-    # The store's folder is not made for a plan; its file system is that of the nearest folder that exists.
-    existing = next(folder for folder in (store, *store.absolute().parents) if folder.exists())
-    return shutil.disk_usage(existing).free
-
-
-def require_disk(planned: IngestPlan, store: Path) -> None:
+def require_disk(plan: IngestPlan, store: Path) -> None:
     """Refuse to begin what cannot end: the disk is too small.
 
     Parameters
     ----------
-    planned
-        From `plan`.
+    plan
+        From `estimate`.
     store
         The store's folder, for the message.
 
@@ -115,64 +118,92 @@ def require_disk(planned: IngestPlan, store: Path) -> None:
     StoreError
         With both numbers.
     """
-    # What is there, of the store and waiting for it, is written once more beside itself.
-    needed = planned.disk_needed + sum(
-        path.stat().st_size for path in store.rglob("*") if path.is_file()
-    )
-    if planned.disk_free is not None and needed > planned.disk_free:
-        expected, got = f"about {needed / 1e9:.1f} GB", f"{planned.disk_free / 1e9:.1f} GB"
-        way_out = "free some, or ingest the trace part by part with --stage-only"
+    if plan.disk_free is None:
+        return
+    # The store, and what is staged for it, is written once more beside itself.
+    present = sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
+    needed = plan.disk_needed + present
+    if needed > plan.disk_free:
         raise StoreError(
-            str(store), "not enough free disk", expected=expected, got=got, way_out=way_out
+            str(store),
+            "not enough free disk",
+            expected=f"about {needed / 1e9:.1f} GB",
+            got=f"{plan.disk_free / 1e9:.1f} GB",
+            way_out="free some, or ingest the trace part by part with --stage-only",
         )
 
 
-def _table_plan(name: str, sources: list[Source]) -> TablePlan:
-    folders = sorted({source.folder for source in sources if source.folder})
-    beside = f" in {', '.join(folders[:3])}{', …' * (len(folders) > 3)}" if folders else ""
+def _free_disk(store: Path) -> int | None:
+    if isinstance(store, RemotePath):
+        return None
+    # The store's folder is not made for a plan; its file system is that of the nearest folder that exists.
+    folders = (store, *store.absolute().parents)
+    existing = next(folder for folder in folders if folder.exists())
+    return shutil.disk_usage(existing).free
+
+
+def _plan_table(name: str, sources: Sequence[Source]) -> TablePlan:
+    numbers = (source.part for source in sources)
+    n_parts = next((source.parts for source in sources if source.parts), None)
     return TablePlan(
-        name,
-        len(sources),
-        sum(source.size for source in sources),
-        describe_numbers(
-            (s.part for s in sources), next((s.parts for s in sources if s.parts), None)
-        )
-        + beside,
-        _columns(sources[0]),
+        table=name,
+        files=len(sources),
+        size=sum(source.size for source in sources),
+        parts=describe_numbers(numbers, n_parts) + _describe_folders(sources),
+        columns=_filled_columns(sources[0]),
     )
 
 
-def _sample(sources: Sequence[Source]) -> tuple[float, dict[str, float]]:
-    """Decompress the beginning of the largest file: seconds to stage a byte of gzip, and lines in one of its table."""
-    packed = [
-        one
-        for one in sources
-        if one.is_gzip and one.format in _STAGING and one.size >= _SMALLEST_SAMPLE
-    ]
-    # A file that cannot be read is for the ingest to name.
-    with suppress(OSError, ValueError, *DAMAGE):
-        largest = max(packed, key=lambda one: one.size)
-        with largest.path.open("rb") as file:
-            head = file.read(_SAMPLE)
-        started = time.perf_counter()
-        text = isal_zlib.decompressobj(wbits=31).decompress(head)
-        seconds = _STAGING[largest.format] * (time.perf_counter() - started) / len(head)
-        return seconds, {largest.table: text.count(b"\n") / len(head)}
-    return _SECONDS_PER_BYTE, {}
+def _describe_folders(sources: Sequence[Source]) -> str:
+    folders = sorted({source.folder for source in sources if source.folder})
+    if not folders:
+        return ""
+    more = ", …" if len(folders) > 3 else ""
+    return f" in {', '.join(folders[:3])}{more}"
 
 
-def _columns(source: Source) -> tuple[str, ...]:
+def _filled_columns(source: Source) -> tuple[str, ...]:
     """Return the canonical columns that a raw table fills, in published order where its fields have places."""
     raw = source.dialect.tables.get(source.table)
     if raw is None:
         return ()
-    filled = [field.column for field in raw.fields]
-    return tuple(
-        filled
-        if raw.is_positional
-        else (name for name in row_of(raw.table).names if name in filled)
-    )
+    filled = [item.column for item in raw.fields]
+    if raw.is_positional:
+        return tuple(filled)
+    return tuple(name for name in row_of(raw.table).names if name in filled)
 
 
 def _gzip_size(source: Source) -> float:
     return source.size if source.is_gzip else source.size / _UNPACKED[source.format]
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """How long a byte of gzip takes to stage, and how many lines it holds, by table."""
+
+    seconds_per_byte: float = _SECONDS_PER_BYTE
+    lines_per_byte: Mapping[str, float] = field(default_factory=dict)
+
+
+def _measure_sample(sources: Sequence[Source]) -> _Sample:
+    """Decompress the beginning of the largest file."""
+    packed = [
+        source
+        for source in sources
+        if source.is_gzip and source.format in _STAGING and source.size >= _SMALLEST_SAMPLE
+    ]
+    if not packed:
+        return _Sample()
+    largest = max(packed, key=lambda source: source.size)
+    # A file that cannot be read is for the ingest to name.
+    with suppress(OSError, ValueError, *DAMAGE):
+        with largest.path.open("rb") as file:
+            head = file.read(_SAMPLE)
+        started = time.perf_counter()
+        text = isal_zlib.decompressobj(wbits=31).decompress(head)
+        seconds = time.perf_counter() - started
+        return _Sample(
+            seconds_per_byte=_STAGING[largest.format] * seconds / len(head),
+            lines_per_byte={largest.table: text.count(b"\n") / len(head)},
+        )
+    return _Sample()

@@ -1,38 +1,50 @@
-"""An ingest from beginning to end: discover, plan, stage, cluster, index, put in place."""
+"""An ingest from beginning to end: find raw files, plan, stage, build, put in place."""
+
+from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from borgtrace.engine import SparkTasks
+from borgtrace.engine.memory import parse_memory
 from borgtrace.errors import BorgtraceError, QualityError, SourceError, StoreError, UsageError
-from borgtrace.ingest.build.identity import forget, identify
+from borgtrace.ingest.build.identity import Identity, forget, identify
+from borgtrace.ingest.build.leftovers import clear, tidy
 from borgtrace.ingest.build.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.build.staging import DISK_FULL, disk_full, stage_all
 from borgtrace.ingest.build.store_build import Inputs, build
+from borgtrace.ingest.convert.capacity import parse_capacity
 from borgtrace.ingest.find.discovery import Discovery
-from borgtrace.ingest.find.own_data import Found, find, parse_capacity
-from borgtrace.ingest.ingest_plan import plan, require_disk
+from borgtrace.ingest.find.raw_files import RawFiles, find_raw_files
+from borgtrace.ingest.ingest_plan import IngestPlan, estimate, require_disk
 from borgtrace.ingest.options import IngestOptions
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import dialect
-from borgtrace.storage import INCOMPLETE, RemotePath, locked, place, remove, upload, user_cache
+from borgtrace.storage import RemotePath, locked, place, remove, upload, user_cache
 from borgtrace.store.coverage import DECLARED_WHOLE
 from borgtrace.store.integrity import read_intact
 from borgtrace.store.layout import Layout, source_key
 from borgtrace.store.manifest import Manifest, SourceEntry, read_manifest
-from borgtrace.store.swap import finish_swap
 
 
 @dataclass(frozen=True)
 class IngestResult:
     """What an ingest did.
 
-    ``staged`` are the sources read now, ``known`` those that were in already, ``faults`` the files
-    that could not be used (the others were).  ``manifest`` is None after ``stage_only``.
+    Parameters
+    ----------
+    staged
+        The sources that were read now.
+    known
+        How many were in already.
+    faults
+        The files that could not be used; all others were.
+    manifest
+        Of the store; None after ``stage_only``.
     """
 
     staged: tuple[SourceEntry, ...]
@@ -58,7 +70,7 @@ def ingest(
     options
         See `IngestOptions`.
     progress
-        Told what is being done; see `borgtrace.ingest.progress`.
+        Receives progress; see `borgtrace.ingest.progress`.
 
     Returns
     -------
@@ -79,62 +91,96 @@ def ingest(
 
     Notes
     -----
-    Idempotent: the same files twice change nothing.  A killed ingest is taken up where it was.
+    Idempotent: the same files twice change nothing.  A killed ingest resumes where it was.
+    """
+    return prepare_ingest(sources, store, options).run(progress)
+
+
+def prepare_ingest(
+    sources: Sequence[str | Path], store: str | Path, options: IngestOptions | None = None
+) -> PreparedIngest:
+    """Find the raw files of an ingest, whose plan can then be read before it runs.
+
+    Parameters
+    ----------
+    sources, store, options
+        As for `ingest`.
+
+    Raises
+    ------
+    SourceError
+        When no file can be used, or generations or cells are mixed.
+    UsageError
+        An option makes no sense, or there is a store in the bucket already.
     """
     options = options or IngestOptions()
-    target, here = place(store), built_at(store)
-    # A bucket is all that workers of Spark share, and here they stand in folders of their own.
-    staging = target / "staging" if options.spark and isinstance(target, RemotePath) else None
-    result = _ingest_here(
-        sources, Layout(here.absolute() if options.spark else here, staging), options, progress
-    )
-    # Only staged: it goes there when it is sorted.
-    if isinstance(target, RemotePath) and result.manifest is not None:
-        upload(here, target)
-        remove(here)
-        remove(target / "staging")
-    # After the store is complete: strict tells a script that rows were refused, it does not throw the work away.
-    if options.strict and result.manifest is not None:
-        _be_strict(result.manifest, Layout(target))
-    return result
-
-
-def _ingest_here(
-    sources: Sequence[str | Path], layout: Layout, options: IngestOptions, progress: Progress | None
-) -> IngestResult:
-    # For its refusal, before sources are looked for.
+    target = place(store)
+    # For their refusals, before files are looked for.
+    built_at(target)
+    parse_memory(options.memory)
     parse_capacity(options.capacity)
-    found = Found(Discovery())
-    if sources:
-        places = [
-            place(source).absolute() if options.spark else place(source) for source in sources
-        ]
-        found = find(places, options.cell, options.dialect)
-    is_new = not layout.root.exists()
-    try:
-        with locked(layout.lock, layout.root):
-            return _ingest_or_leave_nothing(found, layout, options, progress or Progress())
-    except BorgtraceError:
-        if is_new:
-            # Only where it is empty: what was staged stays for the next run.
-            with suppress(OSError):
-                layout.root.rmdir()
-        raise
+    if not sources:
+        return PreparedIngest(RawFiles(Discovery()), target, options)
+    places = [place(source) for source in sources]
+    if options.spark:
+        # Workers run in folders of their own.
+        places = [path.absolute() for path in places]
+    raw_files = find_raw_files(places, options.cell, options.dialect)
+    return PreparedIngest(raw_files, target, options)
 
 
-def _ingest_or_leave_nothing(
-    found: Found, layout: Layout, options: IngestOptions, progress: Progress
-) -> IngestResult:
-    try:
-        return _ingest(found, layout, options, progress)
-    except OSError as error:
-        if error.errno in DISK_FULL:
-            raise disk_full(layout.root) from error
-        raise
-    except BorgtraceError:
-        if not staged_entries(layout.staging):
-            forget(layout)
-        raise
+@dataclass(frozen=True)
+class PreparedIngest:
+    """An ingest whose raw files are found, and which nobody has run yet.
+
+    Parameters
+    ----------
+    raw_files
+        The files, and how their format is known.
+    store
+        Where the store goes: a folder, or a place in a bucket.
+    options
+        See `IngestOptions`.
+    """
+
+    raw_files: RawFiles
+    store: Path
+    options: IngestOptions
+
+    @cached_property
+    def plan(self) -> IngestPlan:
+        """What the ingest will take; there must be raw files."""
+        # Spark makes a store in the bucket that it is for.
+        where = self.store if self.options.spark else built_at(self.store)
+        return estimate(self.raw_files.discovery, where, _n_jobs(self.options))
+
+    def run(self, progress: Progress | None = None) -> IngestResult:
+        """Run the ingest; see `ingest` for what it returns and raises.
+
+        Parameters
+        ----------
+        progress
+            Receives progress.
+        """
+        target = self.store
+        here = built_at(target)
+        staging = None
+        if self.options.spark:
+            here = here.absolute()
+            # A bucket is all that workers of Spark share.
+            staging = target / "staging" if isinstance(target, RemotePath) else None
+        layout = Layout(here, staging)
+        result = _run_under_lock(self, layout, progress or Progress())
+        if result.manifest is None:
+            return result
+        if isinstance(target, RemotePath):
+            upload(here, target)
+            remove(here)
+            remove(target / "staging")
+        # After the store is complete: strict reports that rows were refused, it does not throw the work away.
+        if self.options.strict:
+            _refuse_quarantined_rows(result.manifest, Layout(target))
+        return result
 
 
 def built_at(store: str | Path) -> Path:
@@ -149,133 +195,123 @@ def built_at(store: str | Path) -> Path:
     if not isinstance(target, RemotePath):
         return target
     if (target / "manifest.json").exists():
-        expected, way_out = (
-            "a place without one",
-            "name another place, or add to a store of this machine",
+        raise UsageError(
+            str(target),
+            "holds a store",
+            expected="a place without one",
+            way_out="name another place, or add to a store of this machine",
         )
-        raise UsageError(str(target), "holds a store", expected=expected, way_out=way_out)
     return user_cache() / "unpublished" / source_key(str(target))
 
 
 def available_cores() -> int:
     """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
-def _ingest(
-    given: Found, layout: Layout, options: IngestOptions, progress: Progress
-) -> IngestResult:
-    found = given.discovery
-    jobs = options.jobs or available_cores()
-    # Before the manifest is read: a swap that was cut off may still have to put it there.
-    _tidy(layout)
-    if options.rebuild:
-        _clear(layout)
-        remove(layout.staging)
-    held = _held(layout)
-    identity = identify(found, held, layout, given.declaration, parse_capacity(options.capacity))
-    pending = find_pending(
-        found.sources, held.sources if held else (), layout.staging, replace=options.replace
-    )
-    if pending.new:
-        # Before the first part: a later run with no sources learns from it whose rows are staged.
-        identity.write(layout)
-        # What tasks make in a bucket takes no disk here; converted formats are built here all the same.
-        made_here = dialect(identity.generation).conversion or not isinstance(
-            layout.staging, RemotePath
-        )
-        where = layout.root if made_here else layout.staging
-        require_disk(plan(Discovery(list(pending.new)), where, jobs), layout.root)
-    staged, faults = _stage(pending, layout, options.spark or jobs, progress)
-    faults = [*found.faults, *faults]
-    waiting = tuple(staged_entries(layout.staging))
-    if held is not None and isinstance(layout.staging, RemotePath):
-        # Parts stay in the bucket until the store is there: this one waits to be copied, or is made anew with more.
-        if all(entry in held.sources for entry in waiting):
-            waiting = ()
-        else:
-            _clear(layout)
-            held = None
-    if options.stage_only:
-        manifest = None
-    elif waiting:
-        manifest = _build(layout, Inputs(identity, held, waiting), options, jobs, progress)
-        if given.guesses:
-            manifest = replace(manifest, notes=(*manifest.notes, *given.guesses))
-            manifest.write(layout.manifest)
-    elif held is None:
-        # Nothing staged, nothing held: the fault of the first file is all there is to say.
-        raise faults[0]
-    else:
-        manifest = held
-    if options.is_whole and manifest is not None and DECLARED_WHOLE not in manifest.notes:
-        manifest = replace(manifest, notes=(*manifest.notes, DECLARED_WHOLE))
-        manifest.write(layout.manifest)
-    return IngestResult(tuple(staged), len(pending.known), tuple(faults), manifest)
+def _n_jobs(options: IngestOptions) -> int:
+    return options.jobs or available_cores()
 
 
-def _build(
-    layout: Layout, inputs: Inputs, options: IngestOptions, jobs: int, progress: Progress
-) -> Manifest:
+def _run_under_lock(prepared: PreparedIngest, layout: Layout, progress: Progress) -> IngestResult:
+    """Run an ingest alone; where it fails, leave no trace of a store that holds nothing."""
+    is_new = not layout.root.exists()
     try:
-        return build(layout, inputs, options.memory, jobs, progress, options.spark)
-    except UsageError:
-        # What was said of the files is wrong: they have to be read again when it is right.
-        for folder in (layout.staging, layout.unfinished, layout.spill):
-            remove(folder)
+        with locked(layout.lock, layout.root):
+            return _run_or_forget(prepared, layout, progress)
+    except BorgtraceError:
+        if is_new:
+            # Only where it is empty: what was staged stays for the next run.
+            with suppress(OSError):
+                layout.root.rmdir()
         raise
 
 
-def _tidy(layout: Layout) -> None:
-    """Finish what was cut off, a swap or the removal of a store, and remove what a killed ingest left unfinished."""
-    if _is_being_cleared(layout):
-        _clear(layout)
-    finish_swap(layout)
-    shutil.rmtree(layout.unfinished, ignore_errors=True)
-    shutil.rmtree(layout.spill, ignore_errors=True)
-    if isinstance(layout.staging, RemotePath):
-        # Copies of parts for a build that was cut off.
-        remove(layout.root / layout.staging.name)
-        return
-    # Parts whose ledger entry is missing stay: they are written again under the same name.
-    for path in layout.staging.rglob(f"*{INCOMPLETE}"):
-        path.unlink()
+def _run_or_forget(prepared: PreparedIngest, layout: Layout, progress: Progress) -> IngestResult:
+    try:
+        return _run(prepared, layout, progress)
+    except OSError as error:
+        if error.errno in DISK_FULL:
+            raise disk_full(layout.root) from error
+        raise
+    except BorgtraceError:
+        if not staged_entries(layout.staging):
+            forget(layout)
+        raise
 
 
-def _clear(layout: Layout) -> None:
-    """Remove a store of another version, but never a folder that is no store."""
-    if layout.manifest.exists() or layout.staging.exists() or _is_being_cleared(layout):
-        layout.discarded.mkdir(exist_ok=True)
-        # The manifest first: where it went tells a run that finds the rest that all of it is to go.  Staged parts last:
-        # as long as they are there the folder is that of a store.
-        for path in sorted(
-            layout.root.iterdir(),
-            key=lambda path: (path != layout.manifest, path == layout.staging),
-        ):
-            # This process holds the lock.
-            if path not in (layout.lock, layout.discarded):
-                path.rename(layout.discarded / path.name)
-        remove(layout.discarded)
+def _run(prepared: PreparedIngest, layout: Layout, progress: Progress) -> IngestResult:
+    options = prepared.options
+    raw_files = prepared.raw_files
+    discovery = raw_files.discovery
+    # Before the manifest is read: an interrupted swap may still have to put it there.
+    tidy(layout)
+    if options.rebuild:
+        clear(layout)
+        remove(layout.staging)
+    present = _present_manifest(layout)
+    identity = identify(
+        discovery,
+        present,
+        layout,
+        raw_files.declaration,
+        parse_capacity(options.capacity),
+    )
+    pending = find_pending(
+        discovery.sources,
+        present.sources if present else (),
+        layout.staging,
+        replace=options.replace,
+    )
+    if pending.new:
+        # Before the first part: a later run with no sources reads from it whose rows are staged.
+        identity.write(layout)
+        _require_disk_for(pending, identity, layout, options)
+    staged, staging_faults = _stage(pending, layout, options.spark or _n_jobs(options), progress)
+    faults = (*discovery.faults, *staging_faults)
+    manifest = None
+    if not options.stage_only:
+        manifest = _build_store(layout, identity, present, raw_files.guesses, options, progress)
+        if manifest is None:
+            # Nothing staged, nothing stored: the fault of the first file is all there is to say.
+            raise faults[0]
+        if options.whole and DECLARED_WHOLE not in manifest.notes:
+            manifest = _add_notes(layout, manifest, [DECLARED_WHOLE])
+    return IngestResult(tuple(staged), len(pending.known), faults, manifest)
 
 
-def _is_being_cleared(layout: Layout) -> bool:
-    return (layout.discarded / layout.manifest.name).exists()
-
-
-def _held(layout: Layout) -> Manifest | None:
+def _present_manifest(layout: Layout) -> Manifest | None:
+    """Return the manifest of the store, None where there is no store yet."""
     if layout.manifest.exists():
-        # Of a store that was made in a bucket only the manifest is here: its files are there already.
-        return (read_manifest if isinstance(layout.staging, RemotePath) else read_intact)(
-            layout.root
-        )
-    others = [path for path in layout.root.iterdir() if path not in (layout.lock, layout.staging)]
+        if isinstance(layout.staging, RemotePath):
+            # Of a store that was made in a bucket only the manifest is here: its files are there already.
+            return read_manifest(layout.root)
+        return read_intact(layout.root)
+    own = (layout.lock, layout.staging)
+    others = [path for path in layout.root.iterdir() if path not in own]
     if others:
-        what, expected = "the folder holds something else", "an empty folder or a store"
-        way_out = "choose another folder for --store"
         raise StoreError(
-            str(layout.root), what, expected=expected, got=others[0].name, way_out=way_out
+            str(layout.root),
+            "the folder holds something else",
+            expected="an empty folder or a store",
+            got=others[0].name,
+            way_out="choose another folder for --store",
         )
     return None
+
+
+def _require_disk_for(
+    pending: Pending, identity: Identity, layout: Layout, options: IngestOptions
+) -> None:
+    # What tasks make in a bucket takes no disk here; converted formats are built here all the same.
+    is_made_in_bucket = isinstance(layout.staging, RemotePath)
+    if dialect(identity.generation).conversion:
+        is_made_in_bucket = False
+    where = layout.staging if is_made_in_bucket else layout.root
+    planned = estimate(Discovery(list(pending.new)), where, _n_jobs(options))
+    require_disk(planned, layout.root)
 
 
 def _stage(
@@ -296,14 +332,49 @@ def _stage(
     return staged, faults
 
 
-def _be_strict(manifest: Manifest, layout: Layout) -> None:
+def _build_store(
+    layout: Layout,
+    identity: Identity,
+    present: Manifest | None,
+    guesses: Sequence[str],
+    options: IngestOptions,
+    progress: Progress,
+) -> Manifest | None:
+    """Build the next version of the store from what is staged; None where there is neither a store nor staged rows."""
+    waiting = tuple(staged_entries(layout.staging))
+    if present is not None and isinstance(layout.staging, RemotePath):
+        # Parts stay in the bucket until the store is there: this one only has to be copied, or is built anew with more.
+        if all(entry in present.sources for entry in waiting):
+            waiting = ()
+        else:
+            clear(layout)
+            present = None
+    if not waiting:
+        return present
+    inputs = Inputs(identity, present, waiting)
+    try:
+        manifest = build(layout, inputs, options.memory, _n_jobs(options), progress, options.spark)
+    except UsageError:
+        # An option about the files is wrong: they have to be read again when it is right.
+        for folder in (layout.staging, layout.unfinished, layout.spill):
+            remove(folder)
+        raise
+    return _add_notes(layout, manifest, guesses) if guesses else manifest
+
+
+def _add_notes(layout: Layout, manifest: Manifest, notes: Sequence[str]) -> Manifest:
+    manifest = replace(manifest, notes=(*manifest.notes, *notes))
+    manifest.write(layout.manifest)
+    return manifest
+
+
+def _refuse_quarantined_rows(manifest: Manifest, layout: Layout) -> None:
     refused = sum(entry.quarantined for entry in manifest.sources)
     if refused:
-        way_out = f"look at them: {layout.quarantine}, or omit --strict"
         raise QualityError(
             str(layout.root),
             "rows were refused",
             expected="none",
             got=f"{refused}",
-            way_out=way_out,
+            way_out=f"look at them: {layout.quarantine}, or omit --strict",
         )

@@ -1,13 +1,13 @@
-"""What an ingest can be told."""
+"""Options of an ingest."""
 
 from dataclasses import dataclass
 
 from borgtrace.engine import SparkTasks, tasks_on
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IngestOptions:
-    """Options of an ingest.
+    """Options of an ingest; ``borgtrace ingest`` has the same ones, under the same names.
 
     Parameters
     ----------
@@ -15,6 +15,8 @@ class IngestOptions:
         Worker processes that stage files; each is single-threaded.  None: one per core.  Spark has its own.
     memory
         What DuckDB may hold before it spills while it clusters.
+    cell
+        Cell of 2019 to take: files whose path says another are left out; 1 … 8 of the flattened sample.
     strict
         Fail when any row is refused or anything of severity data_loss or error is counted.
     replace
@@ -23,9 +25,7 @@ class IngestOptions:
         Stop after staging; a later ingest clusters what has accumulated.
     rebuild
         Throw away a store of another format version first.
-    cell
-        Cell of 2019 to take: files whose path says another are left out; 1 … 8 of the flattened sample.
-    is_whole
+    whole
         The store then holds all of its trace: declared where the number of files of a table is not published.
     dialect
         Name of a trace format, or path of a file that declares one; the files tell where it is empty.
@@ -38,12 +38,12 @@ class IngestOptions:
 
     jobs: int | None = None
     memory: str = "4GB"
+    cell: str = ""
     strict: bool = False
     replace: bool = False
     stage_only: bool = False
     rebuild: bool = False
-    cell: str = ""
-    is_whole: bool = False
+    whole: bool = False
     dialect: str = ""
     capacity: str = ""
     engine: str = "duckdb"

@@ -1,4 +1,4 @@
-"""Whose rows a store holds: one trace, also while they are only staged."""
+"""Which trace the rows of a store belong to, also while they are only staged."""
 
 import json
 from contextlib import suppress
@@ -8,23 +8,36 @@ from typing import Any
 
 from borgtrace.errors import SourceError, StoreError
 from borgtrace.ingest.build.pending import staged_entries
+from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.find.discovery import Discovery, origin
 from borgtrace.storage import write_file
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest
 
+_UNKNOWN_CAPACITY = Capacity()
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which trace rows belong to; kept beside staged parts, whose raw files may be deleted."""
+    """Which trace rows belong to; kept beside staged parts, whose raw files may be deleted.
+
+    Parameters
+    ----------
+    generation, cell
+        The trace, and its cell as far as it is known.
+    synthetic
+        Seed, version and parameters of a synthetic trace; None for a real one.
+    declaration
+        What a file for ``--dialect`` declares, where the format is one of own data.
+    capacity
+        Size of the largest machine, as far as the user gave it.
+    """
 
     generation: str
     cell: str
     synthetic: dict[str, Any] | None
     declaration: dict[str, Any] | None = None
-    """What a file for ``--dialect`` said, where the format is one of own data."""
-    capacity: tuple[float | None, float | None] = (None, None)
-    """Cores and bytes of the largest machine, as far as the user said them."""
+    capacity: Capacity = _UNKNOWN_CAPACITY
 
     def write(self, layout: Layout) -> None:
         """Leave the identity beside the staged parts."""
@@ -32,19 +45,19 @@ class Identity:
 
 
 def identify(
-    found: Discovery,
-    held: Manifest | None,
+    discovery: Discovery,
+    present: Manifest | None,
     layout: Layout,
     declaration: dict[str, Any] | None = None,
-    capacity: tuple[float | None, float | None] = (None, None),
+    capacity: Capacity = _UNKNOWN_CAPACITY,
 ) -> Identity:
     """Return which trace this ingest is about, and refuse to mix two.
 
     Parameters
     ----------
-    found
+    discovery
         The raw files of this ingest; may be none.
-    held
+    present
         The store's manifest, where there is one.
     layout
         The store, which may hold staged parts without a manifest.
@@ -58,24 +71,39 @@ def identify(
     SourceError
         There are neither sources nor staged parts.
     """
-    known = _known(held, layout)
-    # Nothing new to read: what was staged before is clustered, whose raw files may be gone.
-    if not found.sources:
-        if known is None or not (held or staged_entries(layout.staging)):
-            way_out = "name raw files: borgtrace ingest SRC --store …"
-            raise SourceError(str(layout.root), "nothing is staged here", way_out=way_out)
+    known = _known_identity(present, layout)
+    if not discovery.sources:
+        # Nothing new to read: what was staged before is clustered, whose raw files may be gone.
+        has_rows = present is not None or staged_entries(layout.staging)
+        if known is None or not has_rows:
+            raise SourceError(
+                str(layout.root),
+                "nothing is staged here",
+                way_out="name raw files: borgtrace ingest SRC --store …",
+            )
         return known
-    if held is not None and not held.sources:
-        what, expected = "no files can be added to part of a store", "a store of whole files"
-        got = held.notes[-1] if held.notes else "a store without a ledger"
-        way_out = "add them to the whole store, and take the subset again"
-        raise StoreError(str(layout.root), what, expected=expected, got=got, way_out=way_out)
-    new = Identity(found.generation, found.cell, found.synthetic, declaration, capacity)
-    return new if known is None else agree(layout.root, known, new, "ingest into a separate store")
+    if present is not None and not present.sources:
+        raise StoreError(
+            str(layout.root),
+            "no files can be added to part of a store",
+            expected="a store of whole files",
+            got=present.notes[-1] if present.notes else "a store without a ledger",
+            way_out="add them to the whole store, and take the subset again",
+        )
+    new = Identity(
+        discovery.generation,
+        discovery.cell,
+        discovery.synthetic,
+        declaration,
+        capacity,
+    )
+    if known is None:
+        return new
+    return agree(layout.root, known, new, "ingest into a separate store")
 
 
 def agree(place: Path, known: Identity, new: Identity, way_out: str) -> Identity:
-    """Return what two say together, and refuse rows of two traces.
+    """Return what two identities say together, and refuse rows of two traces.
 
     Parameters
     ----------
@@ -94,44 +122,54 @@ def agree(place: Path, known: Identity, new: Identity, way_out: str) -> Identity
     # Loose files do not say their cell; such sources are taken to be of the store's.
     cell = known.cell or new.cell
     # A real and a synthetic trace are never mixed, nor two seeds: no result could say what it is of.
-    for what, ours, theirs in (
+    compared = (
         ("generation", known.generation, new.generation),
         ("cell", cell, new.cell or cell),
         ("origin", origin(known.synthetic), origin(new.synthetic)),
-        ("capacity", _said(known.capacity), _said(new.capacity)),
-    ):
+        ("capacity", _describe_capacity(known.capacity), _describe_capacity(new.capacity)),
+    )
+    for aspect, ours, theirs in compared:
         if ours != theirs:
-            other, expected, got = (
-                f"the store holds another {what}",
-                ours or "none",
-                theirs or "none",
+            raise StoreError(
+                str(place),
+                f"the store holds another {aspect}",
+                expected=ours or "none",
+                got=theirs or "none",
+                way_out=way_out,
             )
-            raise StoreError(str(place), other, expected=expected, got=got, way_out=way_out)
     return replace(known, cell=cell)
 
 
-def _said(capacity: tuple[float | None, float | None]) -> str:
+def _describe_capacity(capacity: Capacity) -> str:
     return ", ".join(f"{amount:.15g}" for amount in capacity if amount is not None)
 
 
-def identity_of(held: Manifest) -> Identity:
+def identity_of(manifest: Manifest) -> Identity:
     """Return which trace the rows of a store belong to."""
-    capacity = (held.basis.get("said_cores"), held.basis.get("said_bytes"))
-    return Identity(held.generation, held.cell, held.synthetic, held.declaration or None, capacity)
+    basis = manifest.basis
+    return Identity(
+        manifest.generation,
+        manifest.cell,
+        manifest.synthetic,
+        manifest.declaration or None,
+        Capacity(basis.get("said_cores"), basis.get("said_bytes")),
+    )
 
 
-def _known(held: Manifest | None, layout: Layout) -> Identity | None:
-    if held is not None:
-        return identity_of(held)
+def _known_identity(present: Manifest | None, layout: Layout) -> Identity | None:
+    if present is not None:
+        return identity_of(present)
     path = _file(layout)
     if not path.exists():
         return None
-    said = json.loads(path.read_text())
-    return Identity(**{**said, "capacity": tuple(said.get("capacity", (None, None)))})
+    fields = json.loads(path.read_text())
+    # Earlier versions wrote no capacity.
+    capacity = Capacity(*fields.pop("capacity", ()))
+    return Identity(**fields, capacity=capacity)
 
 
 def forget(layout: Layout) -> None:
-    """Remove what says whose rows are staged where none are: it would bind the next run to a trace that is not there.
+    """Remove the identity of staged rows where there are none: it would bind the next run to a trace that is not there.
 
     Parameters
     ----------
@@ -139,7 +177,7 @@ def forget(layout: Layout) -> None:
         Of the store; its lock must be held.
     """
     _file(layout).unlink(missing_ok=True)
-    # Folders alone, and empty ones: the place may turn out to be somebody else's.
+    # Only empty folders: the place may turn out to be somebody else's.
     for folder in (*layout.staging.glob("*/"), layout.staging):
         with suppress(OSError):
             folder.rmdir()

@@ -47,42 +47,58 @@ def find_pending(
     SourceError
         When a source has changed since, unless `replace`, or two files claim to be the same part.
     """
-    held: dict[str, list[SourceEntry]] = defaultdict(list)
-    # What is staged comes first: it is newer than what the store holds under that name.
-    for entry in {entry.name: entry for entry in (*ledger, *staged_entries(staging))}.values():
-        held[_alone(entry)].append(entry)
-    same = {
-        one.path: next((entry for entry in held[_alone(one)] if _is_same(one, entry)), None)
-        for one in sources
-    }
-    taken = {entry.name for entry in same.values() if entry}
-    new: dict[str, list[Source]] = defaultdict(list)
-    for source in (one for one in sources if not same[one.path]):
-        entries, others = held[_alone(source)], new[_alone(source)]
+    # What is staged replaces what the store holds under the same name: it is newer.
+    entry_of_name = {entry.name: entry for entry in (*ledger, *staged_entries(staging))}
+    entries_alike: dict[str, list[SourceEntry]] = defaultdict(list)
+    for entry in entry_of_name.values():
+        entries_alike[_key_without_folder(entry)].append(entry)
+    known: list[Source] = []
+    unknown: list[Source] = []
+    names_taken: set[str] = set()
+    for source in sources:
+        same = _same_content(source, entries_alike[_key_without_folder(source)])
+        if same is None:
+            unknown.append(source)
+        else:
+            known.append(source)
+            names_taken.add(same.name)
+    new_alike: dict[str, list[Source]] = defaultdict(list)
+    for source in unknown:
+        key = _key_without_folder(source)
+        entries = entries_alike[key]
+        others = new_alike[key]
         # The same part given twice, by a copy in another folder, is no fault.
-        if any(one.size == source.size and _digest(one) == _digest(source) for one in others):
+        if any(_is_copy(other, source) for other in others):
             continue
-        named = _in_folder(source, entries, taken)
-        for one in others:
-            if source_key(one.name) == source_key(named.name):
-                raise _same_part_twice(one, source)
+        named = _with_folder(source, entries, names_taken)
+        for other in others:
+            if source_key(other.name) == source_key(named.name):
+                raise _same_part_twice(other, source)
         for entry in entries:
             if source_key(entry.name) == source_key(named.name):
                 if not replace:
                     raise _changed(source, entry)
                 StagedPaths.of(staging, entry.name).discard()
         others.append(named)
-    return Pending(tuple(chain(*new.values())), tuple(one for one in sources if same[one.path]))
+    return Pending(tuple(chain(*new_alike.values())), tuple(known))
 
 
-def _alone(item: Source | SourceEntry) -> str:
+def staged_entries(staging: Path) -> list[SourceEntry]:
+    """Return the ledger entries of all staged sources, by name."""
+    entries = [read_entry(path) for path in (staging / "ledger").glob("*.json")]
+    return sorted(entries, key=lambda entry: entry.name)
+
+
+def _key_without_folder(item: Source | SourceEntry) -> str:
     # As a file's name: those of two sources must not be one.
     return source_key(name_alone(item.name))
 
 
-def _in_folder(source: Source, entries: Sequence[SourceEntry], taken: Collection[str]) -> Source:
+def _with_folder(
+    source: Source, entries: Sequence[SourceEntry], names_taken: Collection[str]
+) -> Source:
     """Name the folder of a source: that of the entry which it is another version of, else one that no entry has."""
-    folders = [folder_of(entry.name) for entry in entries if entry.name not in taken]
+    folders = [folder_of(entry.name) for entry in entries if entry.name not in names_taken]
     # Not told apart, it is the one of that name, also where another file has that one's content.
     folders += [
         folder_of(entry.name) for entry in entries if folder_of(entry.name) == source.folder
@@ -96,20 +112,21 @@ def _in_folder(source: Source, entries: Sequence[SourceEntry], taken: Collection
     return dataclasses.replace(source, folder="/".join(source.folders[-depth:]))
 
 
-def staged_entries(staging: Path) -> list[SourceEntry]:
-    """Return the ledger entries of all staged sources, by name."""
-    return sorted(
-        (read_entry(path) for path in (staging / "ledger").glob("*.json")), key=lambda e: e.name
-    )
+def _same_content(source: Source, entries: Iterable[SourceEntry]) -> SourceEntry | None:
+    return next((entry for entry in entries if _has_content_of(source, entry)), None)
 
 
-def _is_same(source: Source, entry: SourceEntry) -> bool:
+def _has_content_of(source: Source, entry: SourceEntry) -> bool:
     # The size first: it costs nothing, and most changed files differ in it.
     if source.size != entry.size:
         return False
-    return (
-        bool(source.version and source.version == entry.version) or _digest(source) == entry.sha256
-    )
+    if source.version and source.version == entry.version:
+        return True
+    return _digest(source) == entry.sha256
+
+
+def _is_copy(source: Source, other: Source) -> bool:
+    return source.size == other.size and _digest(source) == _digest(other)
 
 
 def _digest(source: Source) -> str:
@@ -118,17 +135,23 @@ def _digest(source: Source) -> str:
 
 
 def _same_part_twice(first: Source, second: Source) -> SourceError:
-    what, expected = "two different files claim to be the same part", f"the content of {first.path}"
-    way_out = "ingest each into a separate store, or leave one out"
-    return SourceError(str(second.path), what, expected=expected, got="another", way_out=way_out)
+    return SourceError(
+        str(second.path),
+        "two different files claim to be the same part",
+        expected=f"the content of {first.path}",
+        got="another",
+        way_out="ingest each into a separate store, or leave one out",
+    )
 
 
 def _changed(source: Source, entry: SourceEntry) -> SourceError:
-    what, expected = (
-        "the source has changed since it was ingested",
-        f"{entry.size} bytes, sha256 {entry.sha256[:12]}…",
-    )
-    got, way_out = f"{source.size} bytes of other content", "accept the new content with --replace"
+    way_out = "accept the new content with --replace"
     if not folder_of(entry.name):
         way_out = f"if it is another part, name the folder above both; else {way_out}"
-    return SourceError(str(source.path), what, expected=expected, got=got, way_out=way_out)
+    return SourceError(
+        str(source.path),
+        "the source has changed since it was ingested",
+        expected=f"{entry.size} bytes, sha256 {entry.sha256[:12]}…",
+        got=f"{source.size} bytes of other content",
+        way_out=way_out,
+    )

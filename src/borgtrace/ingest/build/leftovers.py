@@ -1,0 +1,64 @@
+"""What a killed ingest left in the folder of a store, and how it is finished or removed."""
+
+import shutil
+from pathlib import Path
+
+from borgtrace.storage import INCOMPLETE, RemotePath, remove
+from borgtrace.store.layout import Layout
+from borgtrace.store.swap import finish_swap
+
+
+def tidy(layout: Layout) -> None:
+    """Finish an interrupted swap or removal of a store, and delete unfinished files.
+
+    Parameters
+    ----------
+    layout
+        Of the store; its lock must be held.
+    """
+    if _is_being_cleared(layout):
+        clear(layout)
+    finish_swap(layout)
+    shutil.rmtree(layout.unfinished, ignore_errors=True)
+    shutil.rmtree(layout.spill, ignore_errors=True)
+    if isinstance(layout.staging, RemotePath):
+        # Copies of parts for a build that was interrupted.
+        remove(layout.root / layout.staging.name)
+        return
+    # Parts whose ledger entry is missing stay: they are written again under the same name.
+    for path in layout.staging.rglob(f"*{INCOMPLETE}"):
+        path.unlink()
+
+
+def clear(layout: Layout) -> None:
+    """Remove a store of another version, but never a folder that is no store.
+
+    Parameters
+    ----------
+    layout
+        Of the store; its lock must be held.
+    """
+    is_store = layout.manifest.exists() or layout.staging.exists() or _is_being_cleared(layout)
+    if not is_store:
+        return
+    layout.discarded.mkdir(exist_ok=True)
+    for path in _in_order_of_removal(layout):
+        path.rename(layout.discarded / path.name)
+    remove(layout.discarded)
+
+
+def _in_order_of_removal(layout: Layout) -> list[Path]:
+    """Return what is in the folder of a store: the manifest first, staged parts last.
+
+    A manifest in the discarded folder tells the next run that all of the rest has to go too.  As long as staged parts
+    are there, the folder is recognized as a store.
+    """
+    # This process holds the lock.
+    kept = (layout.lock, layout.discarded)
+    paths = sorted(path for path in layout.root.iterdir() if path not in kept)
+    paths.sort(key=lambda path: (path != layout.manifest, path == layout.staging))
+    return paths
+
+
+def _is_being_cleared(layout: Layout) -> bool:
+    return (layout.discarded / layout.manifest.name).exists()

@@ -1,0 +1,66 @@
+"""The size of the largest machine, as a user writes it: ``8cores,32GiB``."""
+
+import re
+from typing import NamedTuple
+
+from borgtrace.errors import UsageError
+from borgtrace.schema.dialects.units import MEMORY
+
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
+
+
+class Capacity(NamedTuple):
+    """Cores and bytes of the largest machine, as far as they are known."""
+
+    cores: float | None = None
+    bytes: float | None = None
+
+
+def parse_capacity(text: str) -> Capacity:
+    """Read the size of the largest machine.
+
+    Parameters
+    ----------
+    text
+        Such as ``8cores``, ``8cores,32GiB``; empty where nothing is said.
+
+    Raises
+    ------
+    UsageError
+        It is neither.
+
+    Examples
+    --------
+    >>> parse_capacity("8cores,32GiB")
+    Capacity(cores=8.0, bytes=34359738368.0)
+    >>> parse_capacity("")
+    Capacity(cores=None, bytes=None)
+    """
+    amounts: dict[str, float] = {}
+    for part in text.split(","):
+        written = part.strip()
+        if not written:
+            continue
+        resource, amount = _parse_amount(written)
+        if amount <= 0 or resource in amounts:
+            raise UsageError(
+                "--capacity",
+                "not the size of a machine",
+                expected="such as 8cores,32GiB",
+                got=text,
+            )
+        amounts[resource] = amount
+    return Capacity(**amounts)
+
+
+def _parse_amount(text: str) -> tuple[str, float]:
+    """Return the resource and the amount of it; 0 where the text is no amount."""
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
+        return "bytes", 0.0
+    number = float(match[1])
+    unit = match[2]
+    if unit in ("core", "cores"):
+        return "cores", number
+    bytes_per_unit, _ = MEMORY.get(unit, (0.0, ""))
+    return "bytes", number * bytes_per_unit

@@ -1,0 +1,112 @@
+"""The raw files of an ingest, in a known format, a declared one, or (own data) a guessed one."""
+
+import errno
+import os
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from borgtrace.errors import SourceError, UsageError
+from borgtrace.ingest.find.discovery import Discovery, discover
+from borgtrace.ingest.find.sniffing import sniff
+from borgtrace.schema.dialects import declare, dialect
+from borgtrace.storage import place
+
+
+@dataclass(frozen=True)
+class RawFiles:
+    """Raw files, and how their format is known.
+
+    Parameters
+    ----------
+    discovery
+        The files, each with its format and table.
+    declaration
+        What a file declares of their format, or what was guessed of it; None for a known format.
+    guesses
+        What was guessed, in sentences.
+    """
+
+    discovery: Discovery
+    declaration: dict[str, Any] | None = None
+    guesses: tuple[str, ...] = field(default=())
+
+
+def find_raw_files(
+    places: Sequence[Path], cell: str = "", format: str = "", *, may_guess: bool = True
+) -> RawFiles:
+    """Find raw files, and recognize, read or guess their format.
+
+    Parameters
+    ----------
+    places
+        Files, or folders that are searched whole.
+    cell
+        As for `discover`.
+    format
+        Name of a format, or path or URL of a file that declares one; the files tell where it is empty.
+    may_guess
+        Whether a single file of no known format may be taken for usage by its columns.
+
+    Raises
+    ------
+    SourceError
+        As `discover`.
+    UsageError
+        The format is unknown or its declaration wrong.
+    """
+    if format.endswith(".toml"):
+        declaration = read_declaration(place(format))
+        declared_dialect = declare(declaration, format)
+        return RawFiles(discover(places, cell, declared_dialect), declaration)
+    if format:
+        return RawFiles(discover(places, cell, dialect(format)))
+    try:
+        return RawFiles(discover(places, cell))
+    except SourceError as not_a_trace:
+        is_one_file = len(places) == 1 and places[0].is_file()
+        if not (may_guess and is_one_file):
+            raise
+        return _guess_format(places[0], cell, not_a_trace)
+
+
+def _guess_format(path: Path, cell: str, not_a_trace: SourceError) -> RawFiles:
+    """Take a file of no known format for usage, as far as its columns say enough."""
+    try:
+        draft = sniff(path)
+    except SourceError:
+        # It is no table at all: what is wrong with it as a trace says more.
+        raise not_a_trace from None
+    try:
+        guessed_dialect = declare(draft.declaration, str(path))
+    except UsageError as open_question:
+        # There is no file yet in which to add what is left open.
+        raise UsageError(
+            open_question.where,
+            open_question.what,
+            expected=open_question.expected,
+            got=open_question.got,
+            way_out=f"borgtrace dialect sniff {path} > own.toml, {open_question.way_out}, "
+            "and --dialect own.toml",
+        ) from None
+    return RawFiles(discover([path], cell, guessed_dialect), draft.declaration, draft.guesses)
+
+
+def read_declaration(path: Path) -> dict[str, Any]:
+    """Read a file that declares a format.
+
+    Raises
+    ------
+    SourceError
+        It is not there, or not TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        reason = os.strerror(error.errno or errno.EIO).lower()
+        way_out = "write a first draft: borgtrace dialect sniff FILE > own.toml"
+        raise SourceError(str(path), reason, way_out=way_out) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SourceError(str(path), f"not TOML ({error})", way_out="correct the line") from error
