@@ -49,7 +49,8 @@ def main() -> None:
     chosen = parser.parse_args()
     options = Options(tasks=20_000, instances=chosen.instances)
     pool = synthetic_pool(options.tasks, seed=0)
-    plain, heavy = halves(pool, options), halves(heavy_tail(pool), options)
+    plain = halves(pool, options)
+    heavy = halves(heavy_tail(pool), options)
     learned = []
     for name, (judging, learning) in (("pool", plain), ("heavier tail", heavy)):
         learned = [learning.prepared(e, Cell(e)) for e in candidates(RHO)]
@@ -65,7 +66,16 @@ def main() -> None:
     if chosen.store:
         requests = Options(instances=chosen.instances, size=300)
         judging, _ = halves(Study.of_store(chosen.store).pool(requests), requests)
-        compare(chosen.store, judging, [Request(1.0), Request(1.5), Request(3.0), Convolution(RHO)])
+        compare(
+            chosen.store,
+            judging,
+            [
+                Request(1.0),
+                Request(1.5),
+                Request(3.0),
+                Convolution(RHO),
+            ],
+        )
 
 
 def compare(name: str, judging: Grid, tried: Sequence[Estimator], capacity: float = 1.0) -> None:

@@ -62,7 +62,8 @@ def machine(seed: int, slots: int, *, is_short: bool) -> Block:
             )
             lives.append((max(at, 0), min(at + length, slots)))
             at += length
-    task, slot = [], []
+    task = []
+    slot = []
     for number, (first, last) in enumerate(life for life in sorted(lives) if life[0] < life[1]):
         found = np.arange(first, last)
         found = found[draw.random(len(found)) > MISSING]
@@ -71,29 +72,41 @@ def machine(seed: int, slots: int, *, is_short: bool) -> Block:
             found = found[(found < first + 60) | (found > first + 60 + 6 * draw.integers(0, 2))]
         task.append(np.full(len(found), number))
         slot.append(found)
-    tasks, all_slots = np.concatenate(task), np.concatenate(slot).astype(np.int64)
+    tasks = np.concatenate(task)
+    all_slots = np.concatenate(slot).astype(np.int64)
     limits = draw.choice([0.0125, 0.025, 0.05, 0.1], tasks.max() + 1)[tasks]
     samples = Samples(
         tasks.astype(np.int64), all_slots, limits * draw.beta(2, 5, len(tasks)), limits
     )
-    n, known = len(tasks), np.ones(len(tasks), np.bool_)
-    priority, capacity = np.full(n, 200), np.ones(len(samples.slots))
+    n = len(tasks)
+    known = np.ones(len(tasks), np.bool_)
+    priority = np.full(n, 200)
+    capacity = np.ones(len(samples.slots))
     return Block(samples, known, priority, np.arange(tasks.max() + 1), slots, capacity)
 
 
 @numba.njit
 def plain_n_sigma(task, slot, usage, limit, order, offsets, n_tasks, history, warmup, n):
     """N-sigma with a ring of the last samples of each task, and the sums of each slot anew."""
-    used, limits = np.zeros((n_tasks, history)), np.zeros((n_tasks, history))
+    used = np.zeros((n_tasks, history))
+    limits = np.zeros((n_tasks, history))
     at = np.full((n_tasks, history), -history)
     peaks = np.empty(offsets.size - 1)
-    x, y, seen = np.empty(history), np.empty(history), np.empty(history)
+    x = np.empty(history)
+    y = np.empty(history)
+    seen = np.empty(history)
     for j in range(peaks.size):
-        x[:], y[:], seen[:] = 0.0, 0.0, 0.0
-        now, cold = 0.0, 0.0
+        x[:] = 0.0
+        y[:] = 0.0
+        seen[:] = 0.0
+        now = 0.0
+        cold = 0.0
         for i in order[offsets[j] : offsets[j + 1]]:
-            k, place = task[i], slot[i] % history
-            used[k, place], limits[k, place], at[k, place] = usage[i], limit[i], slot[i]
+            k = task[i]
+            place = slot[i] % history
+            used[k, place] = usage[i]
+            limits[k, place] = limit[i]
+            at[k, place] = slot[i]
             have = 0
             for a in range(history):
                 have += at[k, a] > slot[i] - history
@@ -106,7 +119,9 @@ def plain_n_sigma(task, slot, usage, limit, order, offsets, n_tasks, history, wa
                     x[a] += used[k, a]
                     y[a] += limits[k, a]
                     seen[a] = 1.0
-        m, total, squares = 0, 0.0, 0.0
+        m = 0
+        total = 0.0
+        squares = 0.0
         for a in range(history):
             if seen[a] > 0:
                 x[m] = x[a] / y[a] if y[a] > 0 else 0.0
@@ -123,7 +138,8 @@ def plain_n_sigma(task, slot, usage, limit, order, offsets, n_tasks, history, wa
 @numba.njit
 def plain_oracle(task, slot, usage, limit, order, offsets, judged, horizon):
     """The oracle with a row of sums for each slot."""
-    peaks, sums = np.empty(judged), np.empty(horizon)
+    peaks = np.empty(judged)
+    sums = np.empty(horizon)
     for j in range(judged):
         sums[:] = 0.0
         for i in order[offsets[j] : offsets[j + 1]]:
@@ -173,11 +189,9 @@ def compare(blocks: Sequence[Block]) -> None:
         for one, other in zip(ours(), plain(), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(ours()[0], python(), rtol=1e-12, atol=1e-12)
-        mine, theirs, slow = (
-            seconds(ours),
-            seconds(plain),
-            seconds(python, 1) * n / len(blocks[0].all),
-        )
+        mine = seconds(ours)
+        theirs = seconds(plain)
+        slow = seconds(python, 1) * n / len(blocks[0].all)
         print(
             f"  {name:12} {n / mine / 1e6:7.1f} M/s, plain loop {n / theirs / 1e6:7.1f} M/s: × {theirs / mine:.2f}; "
             f"lean Python {n / slow / 1e3:.1f} k/s: × {slow / mine:,.0f}"
@@ -204,7 +218,8 @@ def whole(cells: Sequence[int]) -> None:
             ingest([root / "raw"], root / "store", IngestOptions(jobs=1))
             store = borgtrace.open(root / "store")
             tables = EngineTables.of(store)
-            attempts, rows = tables.instance_attempts, store.manifest.tables["instance_usage"]
+            attempts = tables.instance_attempts
+            rows = store.manifest.tables["instance_usage"]
             begin = time.process_time()
             usual = METRICS["average_cpu"], METRICS["average_memory"]
             machine_usage(store, tables.instance_events, attempts, *usual)
@@ -250,7 +265,8 @@ def main() -> None:
 
 def table(blocks: Sequence[Block]) -> None:
     """Print the rate of each policy of the table and of judging them."""
-    n, found = sum(len(block.all) for block in blocks), []
+    n = sum(len(block.all) for block in blocks)
+    found = []
     for text in POLICIES:
         policy = parse_policy(text)
         policy.predict(blocks[0])

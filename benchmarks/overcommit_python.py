@@ -90,18 +90,23 @@ class GoogleNSigma:
     """
 
     def __init__(self, n: float, history: int, warmup: int) -> None:
-        self.n, self.history, self.warmup = n, history, warmup
+        self.n = n
+        self.history = history
+        self.warmup = warmup
         self.warm: dict[str, Vm] = {}
         self.cold: dict[str, Vm] = {}
         self.limits: dict[str, float] = {}
 
     def run(self, stream: list[dict]) -> list[float]:
         """Return the prediction of each slot."""
-        results, running, now = [], [], stream[0]["simulated_time"]
+        results = []
+        running = []
+        now = stream[0]["simulated_time"]
         for record in [*stream, {"simulated_time": math.inf}]:
             if record["simulated_time"] > now:
                 results.append(self.told(running))
-                running, now = [], record["simulated_time"]
+                running = []
+                now = record["simulated_time"]
             running.append(record)
         return [result["predicted_peak"] for result in results]
 
@@ -148,7 +153,9 @@ class GoogleNSigma:
         """Return the prediction for the warm tasks."""
         ratios = []
         for k in range(self.history):
-            used, limit, n_vms = 0.0, 0.0, 0
+            used = 0.0
+            limit = 0.0
+            n_vms = 0
             for vm in vms:
                 if k < len(vm.state.usage):
                     used += vm.state.usage[k]
@@ -165,7 +172,8 @@ class GoogleNSigma:
 def python_oracle(block: Block, horizon: int) -> list[float]:
     """The oracle over snapshots of dictionaries, as Google's simulator computes it."""
     every = block.all
-    order, offsets = every.columns.order, every.columns.offsets
+    order = every.columns.order
+    offsets = every.columns.offsets
     snapshots = [
         {
             int(every.task[i]): (float(every.usage[i]), float(every.limit[i]))
@@ -178,7 +186,8 @@ def python_oracle(block: Block, horizon: int) -> list[float]:
     for j, slot in enumerate(slots):
         if slot + horizon > block.n_slots - 1:
             break
-        peak, k = 0.0, j + 1
+        peak = 0.0
+        k = j + 1
         while k < len(slots) and slots[k] <= slot + horizon:
             later = snapshots[k]
             peak = max(

@@ -10,7 +10,13 @@ from tests.analyses.tiny import tiny
 
 ENDS = ("EVICT", "FAIL", "FINISH", "KILL", "LOST")
 UPDATES = ("UPDATE_PENDING", "UPDATE_RUNNING")
-STEP = {"SUBMIT": 0, "QUEUE": 1, "ENABLE": 1, "SCHEDULE": 2, **dict.fromkeys(ENDS, 3)}
+STEP = {
+    "SUBMIT": 0,
+    "QUEUE": 1,
+    "ENABLE": 1,
+    "SCHEDULE": 2,
+    **dict.fromkeys(ENDS, 3),
+}
 
 
 def life(
@@ -60,7 +66,13 @@ def attempts_of(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if back:
             if found and found[-1]["left_time"] is None:
                 found[-1]["left_time"] = event["time"]
-            found.append({"begin_time": event["time"], "left_time": None, "end_type": None})
+            found.append(
+                {
+                    "begin_time": event["time"],
+                    "left_time": None,
+                    "end_type": None,
+                }
+            )
         one = found[-1]
         if step == 3:
             one |= {

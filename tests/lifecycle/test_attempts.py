@@ -30,7 +30,11 @@ def test_a_plain_life() -> None:
 def test_machine_and_requests_come_from_the_schedule_row() -> None:
     events = life("SUBMIT 5 SCHEDULE 7 KILL 9")
     events[0] |= {"cpu_request": 0.5, "priority": 4}
-    events[1] |= {"cpu_request": 0.25, "machine_id": 77, "priority": 2}
+    events[1] |= {
+        "cpu_request": 0.25,
+        "machine_id": 77,
+        "priority": 2,
+    }
     (one,) = rows(tables(events).instance_attempts, "attempt")
     assert (one["cpu_request"], one["machine_id"], one["priority"]) == (0.25, 77, 2)
 

@@ -42,13 +42,25 @@ Row = tuple[int, int, int, float, float, float, float]
 
 
 def event(
-    time: int, job: int, machine: int | str, kind: int, cpu: float, memory: float, priority: int = 9
+    time: int,
+    job: int,
+    machine: int | str,
+    kind: int,
+    cpu: float,
+    memory: float,
+    priority: int = 9,
 ) -> str:
     return f"{time * S},,{job},0,{machine},{kind},bob,2,{priority},{cpu},{memory},0.001,0"
 
 
 def window(
-    start: float, end: float, job: int, machine: int, cpu: float, memory: float, peak: float
+    start: float,
+    end: float,
+    job: int,
+    machine: int,
+    cpu: float,
+    memory: float,
+    peak: float,
 ) -> str:
     times = f"{round(start * S)},{round(end * S)}"
     return f"{times},{job},0,{machine},{cpu},{memory},0.07,,,{memory},,,{peak},,2.5,0.01,1,0,{cpu}"
@@ -154,7 +166,8 @@ def test_a_task_may_have_a_limit_of_one_resource_alone(tmp_path: Path) -> None:
 
 
 def test_a_window_of_a_day_is_believed_and_a_longer_one_has_no_end(tmp_path: Path) -> None:
-    day, events = 24 * 3600, [event(600, 1, 7, 1, 0.5, 0.25)]
+    day = 24 * 3600
+    events = [event(600, 1, 7, 1, 0.5, 0.25)]
     whole = window(600, 600 + day, 1, 7, 0.25, 0, 0)
     usage = usage_of(tmp_path / "day", {"task_events": events, "task_usage": [whole]})
     assert [row[2:4] for row in rows_of(usage)] == [(slot, 0.25) for slot in range(288)]
@@ -165,7 +178,12 @@ def test_a_window_of_a_day_is_believed_and_a_longer_one_has_no_end(tmp_path: Pat
 
 
 def test_a_term_without_a_priority_has_minus_one(tmp_path: Path) -> None:
-    known = {"collection_id": 3, "type": "SUBMIT", "cpu_request": 0.5, "memory_request": 0.25}
+    known = {
+        "collection_id": 3,
+        "type": "SUBMIT",
+        "cpu_request": 0.5,
+        "memory_request": 0.25,
+    }
     events = [known | {"time": 1, "priority": None}, known | {"time": 2, "priority": 0}]
     store = cast(Store, SimpleNamespace(task_rows=lambda keys: keys[:, 0]))
     tables = tiny("2011", instance_events=events)
@@ -245,13 +263,15 @@ def test_whole_windows_belong_to_the_slot_of_their_start(tmp_path: Path) -> None
 
 def random_cell(seed: int) -> dict[str, list[str]]:
     draw = random.Random(seed)
-    events, usage = [], []
+    events = []
+    usage = []
     for job in range(1, 9):
         limit = draw.choice([0.0, 0.25, 0.5])
         events.append((600, event(600, job, "", 0, limit, limit)))
         at = 600 + draw.randrange(4) * 150
         for _ in range(draw.randrange(1, 4)):
-            machine, end = draw.randrange(3), at + draw.randrange(1, 12) * 150
+            machine = draw.randrange(3)
+            end = at + draw.randrange(1, 12) * 150
             events.append((at, event(at, job, machine, 1, limit, limit)))
             start = at
             while start < end:
@@ -281,7 +301,8 @@ def restated(raw: Mapping[str, Sequence[str]]) -> list[Row]:
     last = max(int(line.split(",")[1]) for line in raw["task_usage"]) // S
     for line in raw["task_events"]:
         time, _, job, _, machine, kind, *_ = line.split(",")
-        at, task = int(time) // S, int(job)
+        at = int(time) // S
+        task = int(job)
         limits[task].append((at, float(line.split(",")[9])))
         if kind == "1":
             running[task] = (int(machine), at)
@@ -354,13 +375,19 @@ def test_only_what_is_read_is_kept(tmp_path: Path) -> None:
     steps: list[tuple[str, int, int]] = []
     usage = usage_of(tmp_path, CELL, report=lambda *step: steps.append(step))
     kept = {path.name for path in usage.folder.iterdir() if not path.name.startswith(".")}
-    assert kept == {"facts.json", "index.npy", "rows-00000", "terms"}
+    assert kept == {
+        "facts.json",
+        "index.npy",
+        "rows-00000",
+        "terms",
+    }
     assert steps == [("dealing usage to machines", 0, 7), ("sorting machines", 0, 1)]
 
 
 def test_windows_may_come_in_pieces_of_any_size(tmp_path: Path) -> None:
     usage = usage_of(tmp_path, CELL)
-    expected, stream = rows_of(usage), Store.stream
+    expected = rows_of(usage)
+    stream = Store.stream
     for batch, chunk in product((1, 2, 100), (1, 3, 7, 100)):
         steps = list[int]()
 

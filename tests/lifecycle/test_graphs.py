@@ -8,9 +8,27 @@ from borgtrace.lifecycle import GRAPHS, is_legal
 @pytest.mark.parametrize(
     ("before", "after", "legal_in"),
     [
-        (None, "SUBMIT", {"document_2011", "borg_paper", "zhu", "document_2019"}),
+        (
+            None,
+            "SUBMIT",
+            {
+                "document_2011",
+                "borg_paper",
+                "zhu",
+                "document_2019",
+            },
+        ),
         (None, "SCHEDULE", set()),
-        ("SUBMIT", "SCHEDULE", {"document_2011", "borg_paper", "zhu", "document_2019"}),
+        (
+            "SUBMIT",
+            "SCHEDULE",
+            {
+                "document_2011",
+                "borg_paper",
+                "zhu",
+                "document_2019",
+            },
+        ),
         ("SUBMIT", "EVICT", {"zhu"}),
         ("SUBMIT", "SUBMIT", set()),
         ("SUBMIT", "FINISH", set()),
@@ -18,8 +36,26 @@ from borgtrace.lifecycle import GRAPHS, is_legal
         ("QUEUE", "ENABLE", {"document_2019"}),
         ("QUEUE", "SCHEDULE", set()),
         ("EVICT", "SCHEDULE", {"borg_paper"}),
-        ("FINISH", "SUBMIT", {"document_2011", "borg_paper", "zhu", "document_2019"}),
-        ("UPDATE_RUNNING", "KILL", {"document_2011", "borg_paper", "zhu", "document_2019"}),
+        (
+            "FINISH",
+            "SUBMIT",
+            {
+                "document_2011",
+                "borg_paper",
+                "zhu",
+                "document_2019",
+            },
+        ),
+        (
+            "UPDATE_RUNNING",
+            "KILL",
+            {
+                "document_2011",
+                "borg_paper",
+                "zhu",
+                "document_2019",
+            },
+        ),
     ],
 )
 def test_arrows(before: str | None, after: str, legal_in: set[str]) -> None:

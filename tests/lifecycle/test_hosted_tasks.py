@@ -21,8 +21,19 @@ from tests.analyses.tiny import tiny
 def test_a_window_without_a_value_or_an_end_has_no_weight(
     end: int, cpu: float | None, seconds: float, weighted: float
 ) -> None:
-    first = {"start_time": 5, "end_time": 8, "average_cpu": 0.125}
-    windows = [first, {"start_time": 10, "end_time": end, "average_cpu": cpu}]
+    first = {
+        "start_time": 5,
+        "end_time": 8,
+        "average_cpu": 0.125,
+    }
+    windows = [
+        first,
+        {
+            "start_time": 10,
+            "end_time": end,
+            "average_cpu": cpu,
+        },
+    ]
     given = tiny("2019", instance_usage=windows, instance_events=[], collection_events=[])
     made = tasks(given.instance_usage, given.instance_events, given.collection_events, GOOGLE_2019)
     (row,) = made.to_pyarrow().to_pylist()
@@ -34,7 +45,13 @@ def test_a_window_without_a_value_or_an_end_has_no_weight(
 def test_a_microsecond_has_a_mean_over_time_and_no_known_time_has_none(
     end: int, weighted: float | None
 ) -> None:
-    windows = [{"start_time": 5, "end_time": end, "average_cpu": 0.125}]
+    windows = [
+        {
+            "start_time": 5,
+            "end_time": end,
+            "average_cpu": 0.125,
+        }
+    ]
     given = tiny("2019", instance_usage=windows, instance_events=[], collection_events=[])
     made = tasks(given.instance_usage, given.instance_events, given.collection_events, GOOGLE_2019)
     (row,) = made.to_pyarrow().to_pylist()
@@ -43,7 +60,13 @@ def test_a_microsecond_has_a_mean_over_time_and_no_known_time_has_none(
 
 def _row(**tables: Any) -> dict[str, Any]:
     given = tiny(
-        "2019", **{"instance_usage": [], "instance_events": [], "collection_events": []} | tables
+        "2019",
+        **{
+            "instance_usage": [],
+            "instance_events": [],
+            "collection_events": [],
+        }
+        | tables,
     )
     made = tasks(given.instance_usage, given.instance_events, given.collection_events, GOOGLE_2019)
     (row,) = made.to_pyarrow().to_pylist()
@@ -60,7 +83,14 @@ def test_windows_are_counted_with_the_gaps_between_them_and_their_largest_value(
         (1000, 1100, 0.0),
     ]
     row = _row(
-        instance_usage=[{"start_time": a, "end_time": b, "average_cpu": cpu} for a, b, cpu in times]
+        instance_usage=[
+            {
+                "start_time": a,
+                "end_time": b,
+                "average_cpu": cpu,
+            }
+            for a, b, cpu in times
+        ]
     )
     assert [row[name] for name in ("n_windows", "n_gaps", "first_time", "last_time")] == [
         5,
@@ -79,11 +109,23 @@ def test_events_tell_the_span_and_what_the_last_schedule_says_else_any_event() -
         ("SCHEDULE", {"cpu_request": 0.25, "memory_request": 0.125}),
         # A SCHEDULE that says nothing of CPU leaves what the one before said.
         ("SCHEDULE", {"memory_request": 0.0625}),
-        ("UPDATE_RUNNING", {"cpu_request": 0.75, "memory_request": 0.75, "user": "anna"}),
+        (
+            "UPDATE_RUNNING",
+            {
+                "cpu_request": 0.75,
+                "memory_request": 0.75,
+                "user": "anna",
+            },
+        ),
     ]
     row = _row(
         instance_events=[
-            {"time": 10 + n, "type": kind, **more} for n, (kind, more) in enumerate(said)
+            {
+                "time": 10 + n,
+                "type": kind,
+                **more,
+            }
+            for n, (kind, more) in enumerate(said)
         ]
     )
     assert [row[name] for name in ("first_time", "last_time", "n_windows", "n_schedule")] == [

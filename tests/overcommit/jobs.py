@@ -21,7 +21,8 @@ def samples_of(
     """Rows are job, slot, task and value; every task requests .5 core or 1 GB."""
     job, slot, task, value = (np.array(column) for column in zip(*sorted(rows), strict=True))
     request, size = (0.5, 64.0) if resource == "cpu" else (1e9, 256e9)
-    requests, serve = np.full(len(job), request), np.full(len(job), is_serving)
+    requests = np.full(len(job), request)
+    serve = np.full(len(job), is_serving)
     return JobSamples(job, task, slot, value.astype(float), requests, serve, resource, size)
 
 
@@ -53,10 +54,12 @@ def exponential(first: float, ratio: float = 1.05) -> Callable[[float], float]:
 def percentile(
     seen: Sequence[Sample], share: float, half_life: float, edge: Callable[[float], float]
 ) -> float:
-    now, weights = seen[-1][0], defaultdict(float)
+    now = seen[-1][0]
+    weights = defaultdict(float)
     for slot, value, weight in seen:
         weights[edge(value)] += weight * 2.0 ** ((slot - now) / half_life)
-    total, threshold = 0.0, share * sum(weights.values())
+    total = 0.0
+    threshold = share * sum(weights.values())
     for upper in sorted(weights):
         total += weights[upper]
         if total >= threshold * (1 - 1e-12):

@@ -20,7 +20,8 @@ class Machine:
     def __init__(
         self, samples: dict[int, dict[int, tuple[float | None, float]]], n_slots: int
     ) -> None:
-        self.samples, self.n_slots = samples, n_slots
+        self.samples = samples
+        self.n_slots = n_slots
 
     def block(self, priority: dict[int, int] | None = None) -> Block:
         rows = sorted(
@@ -145,7 +146,8 @@ def gpa(machine: Machine, rho: float, history: int, warmup: int) -> list[float]:
 
     def peak(_: int, warm: dict[int, History]) -> float:
         used = [[usage for _, usage, _ in rows] for rows in warm.values()]
-        mean, variance = sum(map(statistics.fmean, used)), sum(map(statistics.pvariance, used))
+        mean = sum(map(statistics.fmean, used))
+        variance = sum(map(statistics.pvariance, used))
         return min(mean + z * math.sqrt(variance), machine.limit_of(warm))
 
     return machine.predicted(warmup, history, peak)
@@ -202,18 +204,23 @@ def saddlepoint(machine: Machine, rho: float, history: int, warmup: int) -> list
 
         def root(theta: float) -> float:
             k, mean, variance = at(theta)
-            w, u = math.sqrt(max(2 * (theta * mean - k), 0.0)), theta * math.sqrt(variance)
+            w = math.sqrt(max(2 * (theta * mean - k), 0.0))
+            u = theta * math.sqrt(variance)
             return w + math.log(u / w) / w if w > 0 and u > 0 else -math.inf
 
         def searched() -> float:
             _, mean, variance = at(0.0)
             if variance == 0:
                 return mean
-            low, high, last = 0.0, 1 / math.sqrt(variance), -math.inf
+            low = 0.0
+            high = 1 / math.sqrt(variance)
+            last = -math.inf
             while (found := root(high)) < z:
                 if found <= last:
                     return sum(map(max, used))
-                low, high, last = high, 2 * high, found
+                low = high
+                high = 2 * high
+                last = found
             if found <= last:
                 return sum(map(max, used))
             for _ in range(200):
@@ -274,7 +281,8 @@ def katalyst_hourly(
     """Jobs by task: hour in which a slot ended, and the highest usage of a task in it; capacity 1, defaults of CPU."""
     peaks = []
     for slot in sorted(machine.samples):
-        now, hours = (slot + 1) // 12, [0.0] * 24
+        now = (slot + 1) // 12
+        hours = [0.0] * 24
         for task, (_, limit) in machine.samples[slot].items():
             rows = [(hour, used) for hour, used in jobs.get(task, []) if now - 168 <= hour < now]
             for k in range(24):
@@ -283,7 +291,8 @@ def katalyst_hourly(
                     hours[k] += limit
                 elif values:
                     hours[k] += statistics.fmean(values) + n * statistics.pstdev(values)
-        used, requested = max(hours), sum(limit for _, limit in machine.samples[slot].values())
+        used = max(hours)
+        requested = sum(limit for _, limit in machine.samples[slot].values())
         load = max(min(used / requested, 1.0), 0.4) if requested > 0 else 1.0
         peaks.append(requested / max((0.6 - used) / load + requested, 1.0))
     return peaks

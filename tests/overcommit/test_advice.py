@@ -26,7 +26,8 @@ def machine(seed: int, days: int, spread: float = 0.15) -> Block:
     for slot in range(1, n_slots):
         noise[:, slot] = 0.9 * noise[:, slot - 1] + np.sqrt(1 - 0.81) * shocks[:, slot]
     usage = np.clip(0.04 * clock * (1 + noise), 0, 0.1).ravel()
-    task, slot = np.repeat(np.arange(20), n_slots), np.tile(np.arange(n_slots), 20)
+    task = np.repeat(np.arange(20), n_slots)
+    slot = np.tile(np.arange(n_slots), 20)
     samples = Samples(task, slot, usage, np.full(len(task), 0.1))
     known = np.ones(len(task), np.bool_)
     return Block(
@@ -38,7 +39,8 @@ def by_hand(instants: int) -> tuple[list[Policy], np.ndarray]:
     """Two machines, three policies, four days of as many instants."""
     policies = [parse_policy(text) for text in ("limit", "borg:phi=0.9", "borg:phi=0.5")]
     found = np.zeros((2, 3, 4, 4))
-    found[..., 0], found[..., 2] = instants, 100
+    found[..., 0] = instants
+    found[..., 2] = 100
     for k, phi in enumerate((1.0, 0.9, 0.5)):
         found[:, k, :, 3] = 100 * phi
     return policies, found
@@ -48,7 +50,8 @@ def test_a_walk_by_hand() -> None:
     """The horizon is an hour, so that a day is known late; 3,600 instants are 300 trials, just enough for 1 %."""
     policies, found = by_hand(1_800)
     # The second policy fails on day 1, and from then on no interval of it is within 1 %; the third fails always.
-    found[0, 1, 1, 1], found[:, 2, :, 1] = 360, 900
+    found[0, 1, 1, 1] = 360
+    found[:, 2, :, 1] = 900
     rows = walk(found, policies, 12, 0.01)
     # Day 2 knows day 0 alone: the instants of day 1 reach into it.
     assert [(row["day"], row["policy"], row["rate"], row["is_kept"]) for row in rows] == [
@@ -101,7 +104,8 @@ def test_a_day_without_instants_teaches_nothing_and_is_not_judged() -> None:
 
 def test_the_advice_on_a_store(tmp_path: Path) -> None:
     """A task of limit .5 uses .1 in ten slots of the first day, and .4 in three of the third."""
-    second, day = 10**6, 86_400
+    second = 10**6
+    day = 86_400
     begins = [600 + 300 * slot for slot in range(10)] + [
         600 + 2 * day + 300 * slot for slot in range(3)
     ]

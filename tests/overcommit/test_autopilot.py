@@ -84,7 +84,12 @@ def test_what_autopilots_paper_leaves_open_is_a_parameter() -> None:
     )
     # Above .9 of the machine, 9e8, 10 % are enough, but never less in all than 1.15 · 9e8.
     assert limits("autopilot-max:large=0.9") == pytest.approx(
-        [1.15 * 8e8, 1.1 * 16e8, 1.1 * 16e8, 1.1 * 16e8]
+        [
+            1.15 * 8e8,
+            1.1 * 16e8,
+            1.1 * 16e8,
+            1.1 * 16e8,
+        ]
     )
     assert limits("autopilot-max:large=0.78")[0] == pytest.approx(1.15 * 7.8e8)
     assert limits("autopilot-max:large=0.8")[0] == pytest.approx(1.15 * 8e8)
@@ -109,21 +114,31 @@ def test_a_large_statistic_has_the_margin_of_large_ones() -> None:
 
 
 def test_the_hour_ends_after_twelve_slots() -> None:
-    job, slot = np.zeros(4, np.int64), np.array([0, 5, 11, 12])
+    job = np.zeros(4, np.int64)
+    slot = np.array([0, 5, 11, 12])
     assert moving_maximum(job, slot, np.array([3.0, 1.0, 2.0, 1.0]), 12).tolist() == [3, 3, 3, 2]
 
 
 def argmin(
-    rows: list[tuple[int, float]], overrun: float, underrun: float, change: float, model: float
+    rows: list[tuple[int, float]],
+    overrun: float,
+    underrun: float,
+    change: float,
+    model: float,
 ) -> list[float]:
     """Slots and values of one job; what holds after each slot."""
-    edge, rate = exponential(0.01), 1 - 2 ** (-1 / 144)
+    edge = exponential(0.01)
+    rate = 1 - 2 ** (-1 / 144)
     edges = [0.01 * (1.05 ** (k + 1) - 1) / 0.05 for k in range(180)]
     models = [(d, margin) for d in (1 - 2 ** (-1 / 24), rate) for margin in (0.0, 0.15)]
     over = [[0.0] * len(edges) for _ in models]
     under = [[0.0] * len(edges) for _ in models]
-    costs, limits, raw = [0.0] * 4, [math.nan] * 4, [-1] * 4
-    best, limit, found = -1, math.nan, []
+    costs = [0.0] * 4
+    limits = [math.nan] * 4
+    raw = [-1] * 4
+    best = -1
+    limit = math.nan
+    found = []
     for slot in sorted({at for at, _ in rows}):
         values = [
             edges.index(min(edges, key=lambda e, v=v: abs(e - edge(v))))

@@ -70,12 +70,23 @@ def test_the_row_of_a_recommender_by_hand(monkeypatch: pytest.MonkeyPatch) -> No
     store = cast(Store, None)
     row = table._rows(store, [Recommender.parsed("request")], {"cpu": 2.0})[0]
     assert (row["tasks"], row["jobs"], row["machines"]) == ("all", 2, pytest.approx(0.9 / 2 / 52))
-    days = Tally([np.zeros(1)], [np.arange(101)], jobs=1, samples=1, task_days=1)
+    days = Tally(
+        [np.zeros(1)],
+        [np.arange(101)],
+        jobs=1,
+        samples=1,
+        task_days=1,
+    )
     assert table._row(days, 1.0, 1)["changes_p99"] == 99
 
 
 def test_a_recommender_is_asked_for_known_resources() -> None:
-    asked = {"recommenders": ("vpa",), "resources": ("disk",), "cores": 1.0, "gib": 1.0}
+    asked = {
+        "recommenders": ("vpa",),
+        "resources": ("disk",),
+        "cores": 1.0,
+        "gib": 1.0,
+    }
     with pytest.raises(UsageError) as caught:
         table.RECOMMENDERS.asked(asked)
     assert str(caught.value) == "--resource: unknown name: expected cpu or memory, got disk"

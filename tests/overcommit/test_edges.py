@@ -22,7 +22,13 @@ STORE = cast(Any, SimpleNamespace(manifest=SimpleNamespace(dialect=dialect("2011
 MACHINES = Capacities(
     np.array([3, 3, 3, 5, 7]),
     np.array(
-        [0, TRACE_START + 2 * WINDOW, TRACE_START + 4 * WINDOW, TRACE_START + 2 * WINDOW - 1, 0]
+        [
+            0,
+            TRACE_START + 2 * WINDOW,
+            TRACE_START + 4 * WINDOW,
+            TRACE_START + 2 * WINDOW - 1,
+            0,
+        ]
     ),
     np.array([0.5, 1.0, NAN, 0.25, NAN]),
     np.array([0.25, 0.5, NAN, 0.125, NAN]),
@@ -70,7 +76,14 @@ def test_a_change_after_the_trace_is_of_no_slot() -> None:
         ({"target": 0.0}, "--target: not a rate: expected above 0 and below 1, got 0"),
         ({"target": 1.0}, "--target: not a rate: expected above 0 and below 1, got 1"),
         ({"machines": -1}, r"--machines: negative: expected 0 \(all\) or more, got -1"),
-        ({"horizon": WINDOW, "machines": 0, "target": 0.999}, ""),
+        (
+            {
+                "horizon": WINDOW,
+                "machines": 0,
+                "target": 0.999,
+            },
+            "",
+        ),
     ],
 )
 def test_settings_that_are_refused(given: dict[str, Any], message: str) -> None:
@@ -143,7 +156,13 @@ def test_a_row_of_a_back_test() -> None:
     )
     # 24 of unused machines of a half over 12 slots; changes 0, 0, 2 and 6: the 99th percentile lies .97 of the way up.
     assert _row(tally, 0.5, 12) == {
-        **{"jobs": 3, "job_days": 4, "slack_mean": 0.5, "slack_median": 0.5, "machines": 4.0},
+        **{
+            "jobs": 3,
+            "job_days": 4,
+            "slack_mean": 0.5,
+            "slack_median": 0.5,
+            "machines": 4.0,
+        },
         **{
             "short": 0.25,
             "short_task_days": 0.125,

@@ -66,7 +66,8 @@ def test_the_quantile_by_hand() -> None:
             self, task: np.ndarray, slot: np.ndarray, usage: np.ndarray
         ) -> tuple[np.ndarray, np.ndarray]:
             mean, deviation = np.full((2, len(task), 2), np.nan)
-            mean[:2], deviation[:2] = [[0.1, 0.3], [0.2, 0.1]], [[0.05, 0.0], [0.12, 0.0]]
+            mean[:2] = [[0.1, 0.3], [0.2, 0.1]]
+            deviation[:2] = [[0.05, 0.0], [0.12, 0.0]]
             return mean, deviation
 
     z = NormalDist().inv_cdf(0.95)
@@ -105,7 +106,8 @@ def test_the_future_changes_no_prediction(name: str) -> None:
     policy = parse_policy(f"forecast:by={name},rho=0.02")
     found = policy.predict(block(usage)).peak
     for cut in (48, 50, 97, 191, 192, 300, 399):
-        planted, ended = usage.copy(), usage.copy()
+        planted = usage.copy()
+        ended = usage.copy()
         planted[:, cut:] = 0.9 - 0.1 * np.arange(6)[:, None]
         ended[::2, cut:] = np.nan
         for other in (planted, ended, usage[:, :cut]):

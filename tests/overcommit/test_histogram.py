@@ -22,7 +22,8 @@ class Histogram:
     state: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        self.weights, self.state = np.zeros(self.buckets.n), np.zeros(4)
+        self.weights = np.zeros(self.buckets.n)
+        self.state = np.zeros(4)
         clear(self.weights, self.state)
 
     def add(self, value: float, weight: float = 1.0, time: float = 0.0) -> None:
@@ -113,7 +114,8 @@ def test_merging_histograms_of_different_ages() -> None:
 
 def test_merging_after_the_reference_was_moved() -> None:
     """101 half-lives apart: the younger one's reference is later, and the older one weighs nothing."""
-    one, other = Histogram(TEN, 1.0), Histogram(TEN, 1.0)
+    one = Histogram(TEN, 1.0)
+    other = Histogram(TEN, 1.0)
     one.add(5, 1, BEGIN)
     other.add(5, 1, BEGIN)
     other.add(1, 1, BEGIN + 101)
@@ -157,7 +159,8 @@ def test_buckets_reach_the_highest_value_and_one_more(highest: float, ratio: flo
 
 def test_a_merged_histogram_spans_both() -> None:
     for low, high in ((1, 8), (8, 1)):
-        one, other = Histogram(TEN), Histogram(TEN)
+        one = Histogram(TEN)
+        other = Histogram(TEN)
         one.add(low)
         other.add(high)
         one.merge(other)

@@ -48,7 +48,8 @@ def percentile(samples: list[tuple[int, float]], now: int) -> float:
     by_edge: dict[float, float] = {}
     for slot, value in samples:
         by_edge[edge(value)] = by_edge.get(edge(value), 0.0) + 2.0 ** ((slot - now) / 144)
-    total, threshold = 0.0, 0.95 * sum(by_edge.values())
+    total = 0.0
+    threshold = 0.95 * sum(by_edge.values())
     for upper in sorted(by_edge):
         total += by_edge[upper]
         if total >= threshold:
@@ -62,7 +63,8 @@ def koordinator(machine: Machine, cores: float) -> list[float]:
     first: dict[int, int] = {}
     for slot in sorted(machine.samples):
         now = machine.samples[slot]
-        by_task, used = 0.0, [usage for usage, _ in now.values() if usage is not None]
+        by_task = 0.0
+        used = [usage for usage, _ in now.values() if usage is not None]
         for task, (usage, limit) in now.items():
             if usage is not None:
                 first.setdefault(task, slot)
@@ -112,7 +114,8 @@ def test_units_are_cores_and_bytes() -> None:
 
 def test_the_last_term_of_an_explanation_is_the_prediction() -> None:
     for text in ("koordinator-batch", "koordinator-prod:cores=64", "katalyst-realtime"):
-        policy, block = parse_policy(text), random_machine(1).block()
+        policy = parse_policy(text)
+        block = random_machine(1).block()
         assert isinstance(policy, NodePolicy)
         name, values = list(policy.terms(block).items())[-1]
         assert name == "predicted peak"

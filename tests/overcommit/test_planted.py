@@ -29,7 +29,15 @@ def peaks(policy: str) -> list[float]:
 def test_the_history_of_a_task_survives_a_missing_slot() -> None:
     # In slot 6 the history of 25 minutes reaches back to slot 2: (.4 + .2 + .1) has three samples, mean .2333 of .25.
     assert peaks("average:warmup=10m") == pytest.approx(
-        [0.5, 0.15, 0.7 / 3, 0.9 / 4 + 1.0, 1.0 / 5, 0.25, 0.0]
+        [
+            0.5,
+            0.15,
+            0.7 / 3,
+            0.9 / 4 + 1.0,
+            1.0 / 5,
+            0.25,
+            0.0,
+        ]
     )
     assert peaks("max:warmup=10m") == pytest.approx([0.5, 0.2, 0.4, 0.4 + 1.0, 0.4, 0.25, 0.0])
 
@@ -62,7 +70,14 @@ def test_the_oracle_caps_by_the_limit_of_now_and_sees_who_returns() -> None:
 
 
 def test_who_comes_when_another_leaves_is_not_there_before() -> None:
-    block = Machine({0: {0: (0.1, 0.5)}, 1: {0: (0.1, 0.5)}, 2: {1: (0.3, 0.5)}}, 3).block()
+    block = Machine(
+        {
+            0: {0: (0.1, 0.5)},
+            1: {0: (0.1, 0.5)},
+            2: {1: (0.3, 0.5)},
+        },
+        3,
+    ).block()
     assert oracle(block.all, 2, 3).tolist() == [0.1]
 
 

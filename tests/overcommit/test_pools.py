@@ -45,7 +45,8 @@ def pool(cell: dict[int, list[tuple[int, float]]], owner: list[int], *, accumula
 def test_online_gpa_equals_its_definition(prior: int) -> None:
     n_priors = 0
     for seed in range(4):
-        machine, draw = random_machine(seed), random.Random(seed)
+        machine = random_machine(seed)
+        draw = random.Random(seed)
         # Tasks 0 to 5 have a name; some names are used in some hours, before and after what is predicted.
         names = {task: draw.choice("ab") for task in range(6)}
         used = {
@@ -81,7 +82,11 @@ def test_katalysts_hours_equal_their_definition() -> None:
         1: [(hour, 0.1) for hour in range(1, 40)],
     }
     block = replace(machine.block(), pools={"jobs": pool(jobs, [0, 0, 1, 2], accumulated=False)})
-    by_task = {0: jobs[0], 1: jobs[0], 2: jobs[1]}
+    by_task = {
+        0: jobs[0],
+        1: jobs[0],
+        2: jobs[1],
+    }
     for n in (0.0, 3.0):
         found = parse_policy(f"katalyst-hourly:n={n}").predict(block).peak
         np.testing.assert_allclose(
@@ -100,7 +105,14 @@ def test_a_job_is_young_until_its_hours_are_a_day_apart() -> None:
 
 def test_a_task_without_a_prior_is_cold_until_it_is_warm() -> None:
     nothing = Pool(np.array([-1]), np.empty(0, np.int64), Moments(*np.empty((3, 0))))
-    machine = Machine({0: {0: (0.1, 0.5)}, 1: {0: (None, 0.5)}, 2: {0: (0.1, 0.5)}}, 3)
+    machine = Machine(
+        {
+            0: {0: (0.1, 0.5)},
+            1: {0: (None, 0.5)},
+            2: {0: (0.1, 0.5)},
+        },
+        3,
+    )
     found = parse_policy("online-gpa:warmup=10m").predict(
         replace(machine.block(), pools={"names": nothing})
     )
@@ -118,7 +130,8 @@ def test_an_hour_before_the_trace_is_not_one_of_another_job() -> None:
 @pytest.fixture
 def cell(tmp_path: Path) -> Path:
     """Jobs 1 (two tasks) and 2 of user u, name n; job 3 of another user with the same name."""
-    usage, events = [], []
+    usage = []
+    events = []
 
     def window(job: int, task: int, begin: int, value: float) -> None:
         usage.append(
@@ -159,7 +172,12 @@ def test_pools_of_a_store(cell: Path) -> None:
     # Job 1: the highest task is .5 and then .125 in the first hour, .5 in the second.
     hours = jobs.last_hours(np.arange(4), np.full(4, 2), 2)
     assert hours.n.tolist() == [[2, 1], [2, 1], [0, 1], [1, 0]]
-    assert hours.mean.tolist() == [[0.3125, 0.5], [0.3125, 0.5], [0, 0.25], [0.375, 0]]
+    assert hours.mean.tolist() == [
+        [0.3125, 0.5],
+        [0.3125, 0.5],
+        [0, 0.25],
+        [0.375, 0],
+    ]
     assert hours.squares[0].tolist() == [2 * 0.1875**2, 0]
     names = POOLS["names"](opened, find_metric("average_cpu"))
     assert names.owner[0] == names.owner[1] == names.owner[2] != names.owner[3]

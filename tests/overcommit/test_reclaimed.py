@@ -47,7 +47,17 @@ judge = partial(priced, horizon=1, predictions=(), lowest=PRODUCTION)
 
 def test_a_machine_by_hand() -> None:
     """Production of limit .8 uses .2, and .6 in slot 3: it reserves .8, .5, .35, .275 and then .6."""
-    production = (PRODUCTION, 0.8, {0: 0.2, 1: 0.2, 2: 0.2, 3: 0.6, 4: 0.6})
+    production = (
+        PRODUCTION,
+        0.8,
+        {
+            0: 0.2,
+            1: 0.2,
+            2: 0.2,
+            3: 0.6,
+            4: 0.6,
+        },
+    )
     low = (0, 0.2, dict.fromkeys(range(5), 0.2))
     high = (1, 0.5, dict.fromkeys(range(1, 5), 0.5))
     found = judge(machine([production, low, high], 5), policies=(Limit(), EAGER))
@@ -60,11 +70,18 @@ def test_a_machine_by_hand() -> None:
 
 def test_what_comes_first_and_what_goes_first() -> None:
     """Of two with one priority the one longer there is admitted; where production grows, the youngest goes."""
-    production = (PRODUCTION, 0.7, {0: 0.0, 1: 0.0, 2: 0.7, 3: 0.7})
-    first, second = (
-        (0, 0.3, dict.fromkeys(range(4), 0.0)),
-        (0, 0.3, dict.fromkeys(range(1, 4), 0.0)),
+    production = (
+        PRODUCTION,
+        0.7,
+        {
+            0: 0.0,
+            1: 0.0,
+            2: 0.7,
+            3: 0.7,
+        },
     )
+    first = (0, 0.3, dict.fromkeys(range(4), 0.0))
+    second = (0, 0.3, dict.fromkeys(range(1, 4), 0.0))
     found = judge(machine([second, first, production], 4), policies=(EAGER,))[0]
     # Slot 0: reserved .7, the first enters.  Slot 1: .35, the second too.  Slot 2: .175.  Slot 3: .7, one must go.
     assert found[6:] == pytest.approx([0.3 * (1 + 2 + 2 + 1), 6, 1])
@@ -94,13 +111,16 @@ def plain(tasks: list[Task], n_slots: int, policy: Policy) -> list[float]:
     for slot in range(n_slots):
         there = {k for k, (_, _, usage) in enumerate(tasks) if slot in usage}
         if not there:
-            reserved, inside, since = {}, set(), {}
+            reserved = {}
+            inside = set()
+            since = {}
             continue
         high = {k for k in there if tasks[k][0] >= PRODUCTION}
         in_force = {k: min(tasks[k][1], reserved.get(k, tasks[k][1])) for k in high}
         since = {k: since.get(k, slot) for k in there - high}
         inside &= there
-        before, room = set(inside), 1.0 - sum(in_force.values())
+        before = set(inside)
+        room = 1.0 - sum(in_force.values())
         usage = {k: tasks[k][1] if (value := tasks[k][2][slot]) is None else value for k in there}
         gone = 0
 
@@ -156,7 +176,10 @@ def test_rows_are_the_sums_of_machines() -> None:
     found = np.zeros((2, len(POLICIES), 9))
     found[:, :, :4] = 10, 5, 4, 4
     found[:, :, 5:8] = 3, 1, 5
-    found[:, 1, 3], found[:, 1, 4], found[:, 1, 6], found[:, 1, 8] = 2, 1, 2, 1
+    found[:, 1, 3] = 2
+    found[:, 1, 4] = 1
+    found[:, 1, 6] = 2
+    found[:, 1, 8] = 1
     limit, first, *_ = trade_off(found, "cpu")
     assert (limit["policy"], limit["saved"], limit["reclaimed"], limit["admitted"]) == (
         "limit",
@@ -174,7 +197,20 @@ def test_rows_are_the_sums_of_machines() -> None:
 
 def test_the_reservation_is_a_policy_of_the_table() -> None:
     """Limit .8, usage .2: .5 after the first slot, as by hand; a new task is reserved its limit."""
-    block = machine([(PRODUCTION, 0.8, {0: 0.2, 1: 0.2, 3: 0.9})], 4)
+    block = machine(
+        [
+            (
+                PRODUCTION,
+                0.8,
+                {
+                    0: 0.2,
+                    1: 0.2,
+                    3: 0.9,
+                },
+            )
+        ],
+        4,
+    )
     policy = parse_policy("reservation:margin=0,half_life=5m")
     assert policy.predict(block).peak == pytest.approx([0.5, 0.35, 0.8])
 

@@ -85,7 +85,12 @@ def test_katalysts_memory_is_the_peak_of_each_hour_once_it_has_ended() -> None:
     ]
     found = KINDS["katalyst"]().recommend(samples_of(rows, "memory"))
     edge = exponential(1e7)
-    peaks = [(11, 1e8, 1.0), (23, 4e8, 1.0), (311, 3e8, 1.0), (312, 1e8, 1.0)]
+    peaks = [
+        (11, 1e8, 1.0),
+        (23, 4e8, 1.0),
+        (311, 3e8, 1.0),
+        (312, 1e8, 1.0),
+    ]
     # A day after the first sample is first reached by the hour that ends with slot 311.
     expected = (
         [math.nan] * 6
@@ -127,7 +132,12 @@ def test_crane_forgets_after_seven_days() -> None:
 def test_hpa_by_hand() -> None:
     # Two tasks of .5 core. Load .8 of 1: m/m* = 1. Then 1.2: 1.5, so three replicas. Then 1.3 of 1.5: 1.083 is within
     # the tolerance. Then .3: .25, so one; another job begins with its one task, and one replica is the least.
-    values = [(0, 0.4), (1, 0.6), (2, 0.65), (3, 0.15)]
+    values = [
+        (0, 0.4),
+        (1, 0.6),
+        (2, 0.65),
+        (3, 0.15),
+    ]
     rows = [(0, slot, task, value) for slot, value in values for task in (0, 1)] + [
         (1, 0, 5, 0.1),
         (1, 9, 5, 0.0),

@@ -16,7 +16,8 @@ from borgtrace.scheduling import COMPACT, SIMULATE
 from borgtrace.scheduling.plan import parse_plan
 from tests.cli.test_compact import MACHINES, store, task
 
-SECOND, SLOT = 10**6, 300 * 10**6
+SECOND = 10**6
+SLOT = 300 * 10**6
 POLICIES = (
     "max:warmup=5m",
     "average:warmup=5m",
@@ -26,7 +27,8 @@ POLICIES = (
 
 
 def used(job: int, machine: int, slot: int, usage: float) -> str:
-    begin, zeros = 600 + 300 * slot, ",".join("0" * 12)
+    begin = 600 + 300 * slot
+    zeros = ",".join("0" * 12)
     return f"{begin}000000,{begin + 300}000000,{job},0,{machine},{usage},{usage},{zeros},0"
 
 
@@ -109,7 +111,8 @@ def test_the_tasks_of_a_machine_add_up_to_what_is_predicted_for_it(
         opened, EngineTables.of(opened), Setting(), lambda step, done, total: None
     )
     for text in POLICIES:
-        values, policy = found(path, text, 600 * SECOND + 8 * SLOT), parse_policy(text)
+        values = found(path, text, 600 * SECOND + 8 * SLOT)
+        policy = parse_policy(text)
         for place, machine in enumerate(machines.usage.machines.tolist()):
             block = machines.block(place, "cpu").capped()
             peak = (
@@ -130,7 +133,16 @@ def used_last(usage: list[str], job: int) -> bool:
     )
 
 
-@pytest.mark.parametrize("policy", ["nsigma", "gpa:rho=0.01", "limit", "max+average", "wrong"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "nsigma",
+        "gpa:rho=0.01",
+        "limit",
+        "max+average",
+        "wrong",
+    ],
+)
 def test_only_policies_of_single_tasks(policy: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_plan(f"overcommit:{policy}")
@@ -171,13 +183,20 @@ def test_compaction_by_what_a_policy_predicts(tmp_path: Path) -> None:
     later = [used(job, (job + 1) // 2, 1, 0.5) for job in priorities]
     end = ["1500000000,,8,0,4,4,u,1,0,0.5,0.5,0,0"]
     path = store(
-        tmp_path, machine_events=MACHINES, task_events=events + end, task_usage=usage + later
+        tmp_path,
+        machine_events=MACHINES,
+        task_events=events + end,
+        task_usage=usage + later,
     )
 
     def machines(plan: str, at: int) -> list[float]:
         names = ("limits", "planned", "reclaimed")
         rows = COMPACT.run(
-            path, at=at * SECOND, what_ifs=names, plan=plan, seeds=2
+            path,
+            at=at * SECOND,
+            what_ifs=names,
+            plan=plan,
+            seeds=2,
         ).table.to_pylist()
         return [row["machines"] for row in rows]
 

@@ -99,7 +99,8 @@ def plain_scores(
     judged = machine.judged(horizon)
     for j, slot in enumerate(judged):
         futures = machine.futures(slot, horizon)
-        top, peak = max(futures), peaks[j]
+        top = max(futures)
+        peak = peaks[j]
         short = top > peak + 1e-9 * top
         found["violations"] += short
         found["severity"] += (top - peak) / top if short else 0.0
@@ -126,7 +127,12 @@ def plain_scores(
 
 
 def test_metrics_equal_their_definitions() -> None:
-    names = ["limit", "borg:phi=0.4", "average:warmup=5m", "nsigma:n=1,history=50m,warmup=5m"]
+    names = [
+        "limit",
+        "borg:phi=0.4",
+        "average:warmup=5m",
+        "nsigma:n=1,history=50m,warmup=5m",
+    ]
     n_violations = 0
     for seed in range(5):
         machine = random_machine(seed)
@@ -149,7 +155,8 @@ def as_in_googles_simulator(machine: Machine) -> tuple[Machine, Machine]:
     split: dict[int, dict[int, tuple[float | None, float]]] = {}
     lives: dict[int, int] = {}
     for step, slot in enumerate(sorted(machine.samples)):
-        steps[step], split[step] = machine.samples[slot], {}
+        steps[step] = machine.samples[slot]
+        split[step] = {}
         for task, sample in machine.samples[slot].items():
             if step == 0 or task not in steps[step - 1]:
                 lives[task] = lives.get(task, -1) + 1

@@ -22,7 +22,12 @@ from borgtrace.question import NotApplicable
 from borgtrace.schema.dialects import dialect as find_dialect
 from tests.overcommit.plain import Machine
 
-ALL = {"resource": "cpu", "tasks": "all", "shape": "all", "horizon": 12}
+ALL = {
+    "resource": "cpu",
+    "tasks": "all",
+    "shape": "all",
+    "horizon": 12,
+}
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,8 @@ def test_a_ratio_without_an_interval_or_without_anything() -> None:
 
 
 def test_policies_of_high_priority_are_judged_on_that_alone() -> None:
-    limit, batch = parse_policy("limit"), parse_policy("koordinator-batch")
+    limit = parse_policy("limit")
+    batch = parse_policy("koordinator-batch")
     assert _by_tasks(("all", "high"), [limit, batch]) == {"all": [limit], "high": [limit, batch]}
     assert _by_tasks(("all",), [limit, batch]) == {"all": [limit], "high": [batch]}
     assert _by_tasks(("all",), [batch]) == {"high": [batch]}
@@ -96,7 +102,9 @@ def test_machines_without_judged_slots_do_not_count() -> None:
 
 def test_a_single_violation_has_a_severity() -> None:
     found = scores((10, 1, 0.5, 0.25))
-    found["severity"], found["excess"], found["over"] = 0.25, 0.125, 1
+    found["severity"] = 0.25
+    found["excess"] = 0.125
+    found["over"] = 1
     (row,) = rows_of(found, [parse_policy("limit")], ALL)
     assert (row["severity_given"], row["excess"], row["savings"], row["usable"]) == (
         0.25,
@@ -110,13 +118,11 @@ def test_a_single_violation_has_a_severity() -> None:
 
 def test_shares_of_samples_and_days() -> None:
     found = scores((10, 1, 10, 5), (10, 3, 10, 7))
-    found["samples"], found["cold"], found["kills"], found["pairs"], found["changes"] = (
-        [[6], [10]],
-        [[1], [3]],
-        2,
-        9,
-        3,
-    )
+    found["samples"] = [[6], [10]]
+    found["cold"] = [[1], [3]]
+    found["kills"] = 2
+    found["pairs"] = 9
+    found["changes"] = 3
     (row,) = rows_of(found, [parse_policy("limit")], {**ALL, "resource": "memory"})
     assert (row["cold"], row["kills"], row["changes"]) == (4 / 16, 288 * 4 / 16, 288 * 6 / 18)
 
@@ -146,11 +152,26 @@ def test_the_priorities_of_a_choice_of_tasks(
 
 
 def test_a_block_of_priorities_has_both_ends() -> None:
-    block = Machine({0: dict.fromkeys(range(4), (0.1, 0.5))}, 1).block({0: 1, 1: 2, 2: 8, 3: 9})
+    block = Machine({0: dict.fromkeys(range(4), (0.1, 0.5))}, 1).block(
+        {
+            0: 1,
+            1: 2,
+            2: 8,
+            3: 9,
+        }
+    )
     assert block.of_priorities(2, 8).all.task.tolist() == [1, 2]
 
 
-@pytest.mark.parametrize("policy", ["nsigma", "machine-percentile", "task-percentile", "gpa"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "nsigma",
+        "machine-percentile",
+        "task-percentile",
+        "gpa",
+    ],
+)
 def test_samples_are_cold_until_a_task_is_warm(policy: str) -> None:
     # One task is there for five slots, another for two: three samples make it warm.
     rows = {slot: {0: (0.1, 0.5)} | ({1: (0.1, 0.25)} if slot < 2 else {}) for slot in range(5)}
@@ -198,7 +219,8 @@ def test_a_replay_says_how_many_machines_are_done() -> None:
 
 
 def test_the_last_metric_that_is_named_of_a_resource_is_taken() -> None:
-    setting, google = Setting(metrics=("average_cpu", "maximum_cpu")), find_dialect("2011")
+    setting = Setting(metrics=("average_cpu", "maximum_cpu"))
+    google = find_dialect("2011")
     assert [setting.metric(google, name).name for name in ("cpu", "memory")] == [
         "maximum_cpu",
         "average_memory",
@@ -240,16 +262,41 @@ def test_claims_read_their_policy_on_all_tasks_and_machines() -> None:
     usable, clipped = REPLAY.claims
     paper = "nsigma:n=5,history=2h,warmup=2h"
     other = paper + "+" + parse_policy("task-percentile").label
-    base = {"tasks": "all", "shape": "all", "resource": "cpu", "usable": 9.0, "clipped": 9.0}
+    base = {
+        "tasks": "all",
+        "shape": "all",
+        "resource": "cpu",
+        "usable": 9.0,
+        "clipped": 9.0,
+    }
     rows = [
         *(
-            {**base, "policy": policy, **change}
+            {
+                **base,
+                "policy": policy,
+                **change,
+            }
             for policy in (paper, other)
             for change in ({"tasks": "high"}, {"shape": "x"})
         ),
-        *({**base, "policy": policy, "resource": "memory"} for policy in (paper, other)),
-        {**base, "policy": paper, "clipped": 0.94},
-        {**base, "policy": other, "usable": 0.12},
+        *(
+            {
+                **base,
+                "policy": policy,
+                "resource": "memory",
+            }
+            for policy in (paper, other)
+        ),
+        {
+            **base,
+            "policy": paper,
+            "clipped": 0.94,
+        },
+        {
+            **base,
+            "policy": other,
+            "usable": 0.12,
+        },
     ]
     assert (
         usable.measure(pa.Table.from_pylist(rows)),

@@ -99,10 +99,8 @@ def test_vpas_updater_adds_up_what_changes() -> None:
     updater = KINDS["vpa-updater"]()
     for one, other in ((cpu, memory), (memory, cpu)):
         assert np.isnan(updater.recommend(one)).all()
-        found, target = (
-            updater.recommend(replace(one, beside=(other,))),
-            KINDS["vpa"]().recommend(one),
-        )
+        found = updater.recommend(replace(one, beside=(other,)))
+        target = KINDS["vpa"]().recommend(one)
         # .12 in all, after 12 h.
         assert np.isnan(found[one.slot < 144]).all()
         np.testing.assert_allclose(found[one.slot >= 144], target[-1])

@@ -21,11 +21,17 @@ from borgtrace.placement.types import slack_kernel
 
 Numbers = Sequence[float]
 # Of σ, the tail of a Gaussian beyond: Q(2.5), Q(2.8) and Q(2).
-Q25, Q28, Q2 = 0.00620967, 0.00255513, 0.0227501
+Q25 = 0.00620967
+Q28 = 0.00255513
+Q2 = 0.0227501
 
 
 def room(
-    kind: type[Estimator], state: Numbers, item: Numbers, capacity: float, *parameters: float
+    kind: type[Estimator],
+    state: Numbers,
+    item: Numbers,
+    capacity: float,
+    *parameters: float,
 ) -> float:
     rows = (
         np.array(values, np.float64)
@@ -64,7 +70,8 @@ def test_hoeffding() -> None:
 def test_bernstein_takes_the_higher_peak(peaks: tuple[float, float]) -> None:
     # LM/3 = 1.5 · .5 / 3 = .25.
     expected = 2 - 0.3 - (0.25 + math.sqrt(0.25**2 + 2 * 1.5 * 0.03))
-    state, item = (0.1, 0.02, peaks[0], 9), (0.2, 0.01, peaks[1], 9)
+    state = (0.1, 0.02, peaks[0], 9)
+    item = (0.2, 0.01, peaks[1], 9)
     assert room(Bernstein, state, item, 2.0, 1.5) == pytest.approx(expected)
     assert joined(Bernstein, state[:3], item[:3]) == pytest.approx([0.3, 0.03, 0.5])
 
@@ -89,7 +96,8 @@ def test_chernoff_takes_the_lowest_exponent() -> None:
 
 
 def test_peaks_that_fit_together_pass_chernoff() -> None:
-    state, item = (9, 0.3, 0.5), (9, 0.2, 0.6)
+    state = (9, 0.3, 0.5)
+    item = (9, 0.2, 0.6)
     # exp(−.9) is above the target at a capacity of .5; peaks of .25 and .25 reach it, .25 and .5 exceed it.
     assert chernoff((*state, 0.25), (*item, 0.25), 0.5) == 0.1
     assert chernoff((*state, 0.25), (*item, 0.5), 0.5) == pytest.approx(0.1 - math.exp(-0.9))
@@ -98,7 +106,8 @@ def test_peaks_that_fit_together_pass_chernoff() -> None:
 
 
 def test_covariances_add_to_the_variance() -> None:
-    state, item = [0.2, 0.01, 0.004, 0.1, -0.1, 0.2], [0.1, 0.02, 0.0, 0.05, 0.05, 0.1]
+    state = [0.2, 0.01, 0.004, 0.1, -0.1, 0.2]
+    item = [0.1, 0.02, 0.0, 0.05, 0.05, 0.1]
     # Σ of products .02 over three moments, twice.
     together = 0.004 + 2 * 0.02 / 3
 
@@ -121,7 +130,8 @@ def test_covariances_add_to_the_variance() -> None:
 
 
 # Cumulants of a sum of mean .3, deviation .2, skewness .5 and excess 1, in two parts.
-STATE, ITEM = (0.2, 0.01, 0.001, 0.0010), (0.1, 0.03, 0.003, 0.0006)
+STATE = (0.2, 0.01, 0.001, 0.0010)
+ITEM = (0.1, 0.03, 0.003, 0.0006)
 
 
 def cornish_fisher(capacity: float, peaks: Numbers, z: float = 2.0) -> float:
@@ -141,7 +151,8 @@ def test_the_cornish_fisher_quantile_of_a_sum() -> None:
 
 def test_where_cornish_fisher_is_no_quantile_peaks_decide() -> None:
     # A third cumulant of .016 is a skewness of 2, with an excess of 0.
-    state, item = (0.2, 0.01, 0.006, 0.0, 0.4, 9), (0.1, 0.03, 0.01, 0.0, 0.5, 9)
+    state = (0.2, 0.01, 0.006, 0.0, 0.4, 9)
+    item = (0.1, 0.03, 0.01, 0.0, 0.5, 9)
     assert room(CornishFisher, state, item, 1.0, 2.0) == pytest.approx(0.1)
     assert room(
         CornishFisher, (0.2, 0, 0, 0, 9, 9), (0.1, 0, 0, 0, 9, 9), 1.0, 2.0
@@ -192,7 +203,12 @@ def test_an_observation_has_values_of_tasks(shape: tuple[int, ...]) -> None:
 
 def test_percentiles_are_linear_between_values() -> None:
     seen = Observation(np.float32([[3, 0, 2, 1], [4, 4, 4, 4]]))
-    expected = {0: 0, 50: 1.5, 90: 2.7, 100: 3}
+    expected = {
+        0: 0,
+        50: 1.5,
+        90: 2.7,
+        100: 3,
+    }
     assert {level: seen.percentile(level).tolist() for level in expected} == {
         level: pytest.approx([value, 4]) for level, value in expected.items()
     }

@@ -29,7 +29,8 @@ def fitted(*sizes: float) -> Fitted:
 
 
 def test_the_scarcer_of_two_resources_counts_and_both_join() -> None:
-    state, item = np.array([1.0, 2.0, 0.25, 0.5]), np.array([0.125, 0.25, 0.5, 0.125])
+    state = np.array([1.0, 2.0, 0.25, 0.5])
+    item = np.array([0.125, 0.25, 0.5, 0.125])
     none = np.empty(0)
     # CPU leaves 1 − .75, memory 1 − .625.
     assert BOTH.room(state, item, np.ones(2), none) == 0.25
@@ -56,11 +57,17 @@ def test_a_group_shares_no_machine_whatever_its_number() -> None:
 
 @pytest.mark.parametrize(
     ("packer", "expected"),
-    [(BEST_FIT, 2), (FIRST_FIT, 1), (packers()["worst-fit"], 1), (packers()["dot-product"], 1)],
+    [
+        (BEST_FIT, 2),
+        (FIRST_FIT, 1),
+        (packers()["worst-fit"], 1),
+        (packers()["dot-product"], 1),
+    ],
 )
 def test_one_item_goes_to_a_machine_that_is_not_barred(packer: Packer, expected: int) -> None:
     # Room of 1, .75, .25 and 0 beyond an item of .25; the first is barred.
-    states, item = column(0.0, 0.25, 0.5, 0.75), np.array([0.25])
+    states = column(0.0, 0.25, 0.5, 0.75)
+    item = np.array([0.25])
     barred = np.array([1, 0, 0, 1])
     capacities = column(1.25, 1.25, 1.0, 1.0)
     assert choose(TEST, packer, states, item, capacities, np.empty(0), barred) == expected
@@ -101,7 +108,12 @@ def test_states_are_summed_up_anew() -> None:
 
 
 def filled(
-    sizes: list[float], bins: list[int], m: int, *, groups: list[int] | None = None, most: int = 5
+    sizes: list[float],
+    bins: list[int],
+    m: int,
+    *,
+    groups: list[int] | None = None,
+    most: int = 5,
 ) -> list[int]:
     """Bins after the last one was filled up to a capacity of 1, and how many moved."""
     found = np.array(bins)

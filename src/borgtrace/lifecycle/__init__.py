@@ -7,4 +7,11 @@ from borgtrace.lifecycle.cache import Cache, code_version, hold
 from borgtrace.lifecycle.derived import DERIVED
 from borgtrace.lifecycle.graphs import GRAPHS, is_legal
 
-__all__ = ["DERIVED", "GRAPHS", "Cache", "code_version", "hold", "is_legal"]
+__all__ = [
+    "DERIVED",
+    "GRAPHS",
+    "Cache",
+    "code_version",
+    "hold",
+    "is_legal",
+]

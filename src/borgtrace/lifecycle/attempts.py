@@ -87,7 +87,8 @@ def _number(steps: ibis.Table, key: Sequence[str], order: Sequence[str]) -> ibis
 
 
 def _summarise(steps: ibis.Table, key: Sequence[str], carried: Sequence[str]) -> ibis.Table:
-    is_end, is_schedule = steps.step >= _FIRST_END, steps.step == _SCHEDULE
+    is_end = steps.step >= _FIRST_END
+    is_schedule = steps.step == _SCHEDULE
     # A step that leads back while this attempt has no end: its end is lost.
     is_cut = ~is_end & _leads_back(steps.step, steps.step_after)
     values = {

@@ -74,12 +74,14 @@ def what_it_reads(sql: str) -> str:
     >>> print(what_it_reads("SELECT MAX(`time`) AS t FROM `instance_events` AS e"))
     -- reads instance_events: 8 bytes a row, of cell a about 13.7 GB
     """
-    lines, total = [], 0
+    lines = []
+    total = 0
     for name, columns in _columns_read(sql).items():
         if name not in HOSTED:
             lines.append(f"-- reads {name}, made before")
             continue
-        width, rows = bytes_of(HOSTED[name], columns), ROWS_OF_A.get(name, 0)
+        width = bytes_of(HOSTED[name], columns)
+        rows = ROWS_OF_A.get(name, 0)
         total += width * rows
         known = f", of cell a about {width * rows / 1e9:.3g} GB" if rows else ""
         lines.append(f"-- reads {name}: {width} bytes a row{known}")

@@ -53,7 +53,10 @@ def tasks(
 def _of_usage(usage: ibis.Table) -> ibis.Table:
     """Return what the windows of each task tell."""
     before = ibis.window(
-        group_by=list(_TASK), order_by="start_time", preceding=(None, 1), following=None
+        group_by=list(_TASK),
+        order_by="start_time",
+        preceding=(None, 1),
+        following=None,
     )
     # A window that ends after the trace has no known length.
     length = (usage.end_time == AFTER_TRACE).ifelse(0, usage.end_time - usage.start_time)

@@ -37,7 +37,8 @@ def occupancy(attempts: ibis.Table) -> ibis.Table:
         waiting_from=waiting_from,
         held_until=held_until,
     )
-    waits, runs = placed.waiting_from.notnull(), placed.schedule_time.notnull()
+    waits = placed.waiting_from.notnull()
+    runs = placed.schedule_time.notnull()
     changes = ibis.union(
         _change(placed.filter(waits), "waiting_from", pending=1),
         # What was never seen waiting is not taken off the pending, which else would fall below the truth for ever.

@@ -38,7 +38,8 @@ def pieces(events: ir.Table, size: int = PIECE) -> list[ir.Table]:
     [3, 2]
     """
     counted = to_arrow(events.group_by("collection_id").aggregate(n=events.count()))
-    ids, n = counted["collection_id"].to_numpy(), counted["n"].to_numpy()
+    ids = counted["collection_id"].to_numpy()
+    n = counted["n"].to_numpy()
     # An engine returns groups in any order.
     by_id = np.argsort(ids)
     cuts = _cuts(ids[by_id].tolist(), n[by_id].tolist(), size)
@@ -52,7 +53,8 @@ def pieces(events: ir.Table, size: int = PIECE) -> list[ir.Table]:
 
 def _cuts(ids: list[int], n: list[int], size: int) -> list[int]:
     """Return the ids at which pieces after the first begin."""
-    cuts, filled = [], 0
+    cuts = []
+    filled = 0
     for id_, number in zip(ids, n, strict=True):
         if filled >= size:
             cuts.append(id_)

@@ -21,4 +21,11 @@ __all__ = [
     "Prediction",
     "Replay",
 ]
-__all__ += ["Samples", "Setting", "explained", "open_cell", "oracle", "parse_policy"]
+__all__ += [
+    "Samples",
+    "Setting",
+    "explained",
+    "open_cell",
+    "oracle",
+    "parse_policy",
+]

@@ -155,8 +155,15 @@ class Block:
             return self
         part = self.all.take(chosen)
         capacity = self.capacity[np.searchsorted(self.all.slots, part.slots)]
-        known, priority = self.is_known[chosen], self.priority[chosen]
-        return replace(self, all=part, is_known=known, priority=priority, capacity=capacity)
+        known = self.is_known[chosen]
+        priority = self.priority[chosen]
+        return replace(
+            self,
+            all=part,
+            is_known=known,
+            priority=priority,
+            capacity=capacity,
+        )
 
     def of_priorities(self, lowest: int, highest: int) -> Block:
         """Return the block of the tasks within two priorities, both included."""

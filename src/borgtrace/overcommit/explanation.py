@@ -18,7 +18,12 @@ from borgtrace.store import Store
 
 
 def explained(
-    store: Store, setting: Setting, machine: int, time: int, report: Report, forecasts: Forecasts
+    store: Store,
+    setting: Setting,
+    machine: int,
+    time: int,
+    report: Report,
+    forecasts: Forecasts,
 ) -> list[dict[str, Any]]:
     """Return a row for each policy, resource and term: what it was at the end of the slot of a time.
 
@@ -58,14 +63,23 @@ def explained(
                 )
             terms = _terms(cell, policy, block, setting.horizon // WINDOW, int(slot))
             rows += [
-                {"resource": resource, "policy": policy.label, "term": name, "value": value}
+                {
+                    "resource": resource,
+                    "policy": policy.label,
+                    "term": name,
+                    "value": value,
+                }
                 for name, value in terms
             ]
     return rows
 
 
 def _terms(
-    cell: Cell, policy: Policy, block: Block, horizon: int, slot: int
+    cell: Cell,
+    policy: Policy,
+    block: Block,
+    horizon: int,
+    slot: int,
 ) -> list[tuple[str, float | None]]:
     seen = cell.seen(block)
     at = int(np.searchsorted(block.all.slots, slot))

@@ -85,7 +85,10 @@ def upper(bucket: int, buckets: Buckets) -> float:
 def clear(weights: Numbers, state: Numbers) -> None:
     """Empty a histogram."""
     weights[:] = 0.0
-    state[_TOTAL], state[_REFERENCE], state[_FIRST], state[_LAST] = 0.0, _NEVER, weights.size - 1, 0
+    state[_TOTAL] = 0.0
+    state[_REFERENCE] = _NEVER
+    state[_FIRST] = weights.size - 1
+    state[_LAST] = 0
 
 
 @compiled()
@@ -110,7 +113,12 @@ def _narrow(weights: Numbers, state: Numbers) -> None:
 
 @compiled()
 def subtract(
-    weights: Numbers, state: Numbers, bucket: int, weight: float, time: float, half_life: float
+    weights: Numbers,
+    state: Numbers,
+    bucket: int,
+    weight: float,
+    time: float,
+    half_life: float,
 ) -> None:
     """Take a sample back that was added with the same arguments; a rest that is nearly nothing goes with it."""
     weight *= 2.0 ** ((time - state[_REFERENCE]) / half_life)
@@ -123,7 +131,12 @@ def subtract(
 
 @compiled()
 def add(
-    weights: Numbers, state: Numbers, bucket: int, weight: float, time: float, half_life: float
+    weights: Numbers,
+    state: Numbers,
+    bucket: int,
+    weight: float,
+    time: float,
+    half_life: float,
 ) -> None:
     """Add a sample.
 
@@ -159,10 +172,12 @@ def percentile(weights: Numbers, state: Numbers, share: float, buckets: Buckets)
     buckets
         Its buckets.
     """
-    bucket, last = int(state[_FIRST]), int(state[_LAST])
+    bucket = int(state[_FIRST])
+    last = int(state[_LAST])
     if weights[bucket] < EPSILON:
         return 0.0
-    threshold, total = share * state[_TOTAL], 0.0
+    threshold = share * state[_TOTAL]
+    total = 0.0
     while bucket < last:
         total += weights[bucket]
         if total >= threshold:
@@ -201,7 +216,9 @@ def rolling(
     history
         Slots after which a sample is taken back; infinite where none is.
     """
-    weights, state, oldest = np.zeros(buckets.n), np.zeros(4), 0
+    weights = np.zeros(buckets.n)
+    state = np.zeros(4)
+    oldest = 0
     out = np.empty(owner.size)
     for i in range(owner.size):
         if i == 0 or owner[i] != owner[i - 1]:
@@ -249,7 +266,11 @@ class Shape:
     history: float = FOREVER
 
     def after(
-        self, owner: Index, time: Index, value: Numbers, weight: Numbers | float = 1.0
+        self,
+        owner: Index,
+        time: Index,
+        value: Numbers,
+        weight: Numbers | float = 1.0,
     ) -> Numbers:
         """Return the percentile with its margin after each sample: float64 (n,).
 

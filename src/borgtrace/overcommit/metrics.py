@@ -61,8 +61,11 @@ def scores(block: Block, horizon: int, predictions: Sequence[Prediction]) -> npt
     predicted = np.stack([each.peak for each in predictions])
     found, over, excess = judge(block.all, horizon, block.n_slots, predicted)
     n = len(found)
-    peaks, limits, capacity = predicted[:, :n], block.limits[:n], block.capacity[:n]
-    limited, has_capacity = limits > 0, capacity > 0
+    peaks = predicted[:, :n]
+    limits = block.limits[:n]
+    capacity = block.capacity[:n]
+    limited = limits > 0
+    has_capacity = capacity > 0
     adjoin = np.diff(block.all.slots[:n]) == 1
     short = is_short(found, peaks)
     severity = np.where(short, (found - peaks) / np.where(short, found, 1.0), 0.0)
@@ -71,16 +74,22 @@ def scores(block: Block, horizon: int, predictions: Sequence[Prediction]) -> npt
         + (SEVERITIES + 1) * np.arange(len(peaks))[:, None]
     )
     out = np.zeros(len(predictions), SCORE)
-    out["instants"], out["limited"], out["limit"] = n, limited.sum(), limits.sum()
-    out["samples"], out["pairs"] = len(block.known), adjoin.sum()
-    out["violations"], out["severity"] = short.sum(axis=1), severity.sum(axis=1)
+    out["instants"] = n
+    out["limited"] = limited.sum()
+    out["limit"] = limits.sum()
+    out["samples"] = len(block.known)
+    out["pairs"] = adjoin.sum()
+    out["violations"] = short.sum(axis=1)
+    out["severity"] = severity.sum(axis=1)
     out["severities"] = np.bincount(thousandths.ravel(), minlength=out["severities"].size).reshape(
         len(peaks), -1
     )
     out["saved"] = ((limits - peaks)[:, limited] / limits[limited]).sum(axis=1)
-    out["peak"], out["clipped"] = peaks.sum(axis=1), (peaks >= limits * (1 - SLACK)).sum(axis=1)
+    out["peak"] = peaks.sum(axis=1)
+    out["clipped"] = (peaks >= limits * (1 - SLACK)).sum(axis=1)
     out["changes"] = ((np.abs(np.diff(peaks)) > CHANGE * peaks[:, :-1]) & adjoin).sum(axis=1)
-    out["overload"], out["over"] = over.sum(axis=1) / horizon, over[:, has_capacity].sum(axis=1)
+    out["overload"] = over.sum(axis=1) / horizon
+    out["over"] = over[:, has_capacity].sum(axis=1)
     out["excess"] = (excess[:, has_capacity] / capacity[has_capacity]).sum(axis=1)
     out["cold"] = [each.n_cold for each in predictions]
     # CPU is throttled where usage exceeds the prediction; memory cannot be taken back.
@@ -109,10 +118,14 @@ def kills(columns: Columns, priority: Index, peaks: Numbers) -> Index:
     peaks
         Of each judged slot as policies predict it: (policies, judged).
     """
-    usage, offsets, ends = columns.usage, columns.offsets, columns.run_ends
+    usage = columns.usage
+    offsets = columns.offsets
+    ends = columns.run_ends
     killed = np.zeros(peaks.shape[0], np.int64)
     for j in range(peaks.shape[1]):
-        present, total, least = columns.order[offsets[j] : offsets[j + 1]], 0.0, peaks[:, j].min()
+        present = columns.order[offsets[j] : offsets[j + 1]]
+        total = 0.0
+        least = peaks[:, j].min()
         for i in present:
             if ends[i] > i:
                 total += usage[i + 1]
@@ -124,7 +137,8 @@ def kills(columns: Columns, priority: Index, peaks: Numbers) -> Index:
         later = later[np.argsort(-usage[later], kind="mergesort")]
         ordered = usage[later[np.argsort(priority[later], kind="mergesort")]]
         for p in range(killed.size):
-            excess, deaths = total * (1 - SLACK) - peaks[p, j], 0
+            excess = total * (1 - SLACK) - peaks[p, j]
+            deaths = 0
             while excess > 0 and deaths < ordered.size:
                 excess -= ordered[deaths]
                 deaths += 1

@@ -51,16 +51,16 @@ def _judge(
 ) -> None:
     # Of each slot, what the tasks of now use in it.  It holds from slot to slot, up to `reach`, until a task that will
     # return leaves, or a limit changes: then all is added up anew, for a difference of sums would not be exact.
-    task, slot, offsets, horizon, reach, n_lasting = (
-        columns.task,
-        columns.slot,
-        columns.offsets,
-        above.size,
-        -1,
-        0,
-    )
+    task = columns.task
+    slot = columns.slot
+    offsets = columns.offsets
+    horizon = above.size
+    reach = -1
+    n_lasting = 0
     for j in range(peaks.size):
-        now, present, n_kept = columns.slots[j], columns.order[offsets[j] : offsets[j + 1]], 0
+        now = columns.slots[j]
+        present = columns.order[offsets[j] : offsets[j + 1]]
+        n_kept = 0
         for i in present:
             n_kept += _is_kept(i, columns)
         is_anew = n_kept < n_lasting or now + horizon > reach
@@ -125,10 +125,9 @@ def judge(
     """
     judged = int(np.searchsorted(samples.slots, n_slots - horizon))
     peaks = np.empty(judged)
-    over, excess = (
-        np.zeros((len(predictions), judged), np.int64),
-        np.zeros((len(predictions), judged)),
-    )
-    sums, above = np.zeros(samples.slots.max(initial=0) + 2 * horizon + 1), np.empty(horizon)
+    over = np.zeros((len(predictions), judged), np.int64)
+    excess = np.zeros((len(predictions), judged))
+    sums = np.zeros(samples.slots.max(initial=0) + 2 * horizon + 1)
+    above = np.empty(horizon)
     _judge(samples.columns, sums, above, np.ascontiguousarray(predictions), peaks, over, excess)
     return peaks, over, excess

@@ -3,7 +3,8 @@
 from borgtrace.errors import UsageError
 from borgtrace.schema import Dialect
 
-LOWEST, HIGHEST = -1, 2**31
+LOWEST = -1
+HIGHEST = 2**31
 """Bounds of all priorities; −1 stands for none known."""
 
 

@@ -44,7 +44,14 @@ class Capacities:
         events = tables.machine_events
         columns = ("machine_id", "time", "type", "cpu_capacity", "memory_capacity")
         rows = tables.fetch(
-            events.order_by(["machine_id", "time", "source_part", "source_row"]).select(*columns)
+            events.order_by(
+                [
+                    "machine_id",
+                    "time",
+                    "source_part",
+                    "source_row",
+                ]
+            ).select(*columns)
         )
         away = rows["type"].to_numpy() == "REMOVE"
         found = (rows[f"{name}_capacity"].to_numpy().astype(np.float64) for name in RESOURCES)
@@ -108,22 +115,26 @@ class Cell:
         resource
             ``"cpu"`` or ``"memory"``.
         """
-        rows, terms = self.usage.rows(place), self.usage.terms
+        rows = self.usage.rows(place)
+        terms = self.usage.terms
         # A term lasts for many rows: what is said of it is read once, and repeated.
         first = np.append(0, np.flatnonzero(rows["term"][1:] != rows["term"][:-1]) + 1)
-        held, n = terms[rows["term"][first]], np.diff(np.append(first, len(rows)))
+        held = terms[rows["term"][first]]
+        n = np.diff(np.append(first, len(rows)))
         # What has no limit cannot be overcommitted.
         has_limit = ~np.isnan(held[resource])
-        kept, held, n = np.repeat(has_limit, n), held[has_limit], n[has_limit]
+        kept = np.repeat(has_limit, n)
+        held = held[has_limit]
+        n = n[has_limit]
         identity, task = np.unique(held["task"].astype(np.int64), return_inverse=True)
-        value, slot = rows[resource][kept].astype(np.float64), rows["slot"][kept].astype(np.int64)
-        is_known, limit = ~np.isnan(value), np.repeat(held[resource].astype(np.float64), n)
+        value = rows[resource][kept].astype(np.float64)
+        slot = rows["slot"][kept].astype(np.int64)
+        is_known = ~np.isnan(value)
+        limit = np.repeat(held[resource].astype(np.float64), n)
         every = Samples(np.repeat(task, n), slot, np.where(is_known, value, 0.0), limit)
         capacity = self.capacities.at(int(self.usage.machines[place]), every.slots, resource)
-        priority, n_slots = (
-            np.repeat(held["priority"].astype(np.int64), n),
-            int(self.usage.facts["n_slots"]),
-        )
+        priority = np.repeat(held["priority"].astype(np.int64), n)
+        n_slots = int(self.usage.facts["n_slots"])
         given = every, is_known, priority, identity, n_slots, capacity, resource
         block = Block(*given, self.pools.get(resource, {}))
         return block.without_gaps() if self.is_literal else block

@@ -29,7 +29,11 @@ def parse_task_policy(text: str) -> TaskPolicy:
         check_names("", [text.partition(":")[0]], names, "no policy that predicts single tasks")
         policy: TaskPolicy = TaskPolicy.parsed(text)
     except UsageError as error:
-        given = {"expected": error.expected, "got": error.got or text, "way_out": error.way_out}
+        given = {
+            "expected": error.expected,
+            "got": error.got or text,
+            "way_out": error.way_out,
+        }
         raise UsageError("--plan overcommit", error.what, **given) from None
     return policy
 
@@ -56,17 +60,20 @@ def reservations(store: Store, tables: Tables, policy: TaskPolicy, until: int | 
         store, tables, Setting(policies=(policy.label,)), lambda step, done, total: None
     )
     keys = store.layout.tasks(["collection_id", "instance_index"])
-    found, latest = np.full((2, keys.num_rows), np.nan), np.full((2, keys.num_rows), -1)
+    found = np.full((2, keys.num_rows), np.nan)
+    latest = np.full((2, keys.num_rows), -1)
     end = cell.usage.facts["n_slots"] if until is None else (until - TRACE_START) // WINDOW
     for place in range(len(cell.usage.machines)):
         for resource, values, slots in zip(RESOURCES, found, latest, strict=True):
             block = cell.block(place, resource).capped()
             seen = block.known.take(block.known.slot < end)
             is_last = np.append(np.diff(seen.task) != 0, True)[: len(seen)]
-            task, slot = block.identity[seen.task[is_last]], seen.slot[is_last]
+            task = block.identity[seen.task[is_last]]
+            slot = seen.slot[is_last]
             # On the machine where it was last.
             is_newer = slot > slots[task]
-            task, slots[task[is_newer]] = task[is_newer], slot[is_newer]
+            task = task[is_newer]
+            slots[task[is_newer]] = slot[is_newer]
             values[task] = policy.of_each(seen)[0][is_last][is_newer]
     for resource, values in zip(RESOURCES, found, strict=True):
         keys = keys.append_column(resource, pa.array(values))

@@ -66,7 +66,8 @@ class Rule(ABC):
             holds, expected = self.ranges.get(item.name, _ANY)
             value = getattr(self, item.name)
             if not holds(value):
-                what, got = f"{item.name} out of range", _text(item.name, value)
+                what = f"{item.name} out of range"
+                got = _text(item.name, value)
                 raise UsageError(self.option, what, expected=expected, got=got)
 
     @property

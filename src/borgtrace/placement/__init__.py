@@ -29,7 +29,15 @@ __all__ = [
     "Estimator",
     "Fitted",
 ]
-__all__ += ["Gpa", "MultiResource", "Observation", "Packer", "Packing", "Percentile", "Request"]
+__all__ += [
+    "Gpa",
+    "MultiResource",
+    "Observation",
+    "Packer",
+    "Packing",
+    "Percentile",
+    "Request",
+]
 __all__ += [
     "estimators",
     "fit",

@@ -44,7 +44,12 @@ def fit_bin(room: float, variance: float, target: float) -> float:
 
 @compiled()
 def gaussian_best_fit(
-    mean: Numbers, variance: Numbers, capacity: float, target: float, z: float, bins: Index
+    mean: Numbers,
+    variance: Numbers,
+    capacity: float,
+    target: float,
+    z: float,
+    bins: Index,
 ) -> int:
     """Place every item into the bin with the least non-negative FitBin, else into a new one.
 
@@ -67,11 +72,14 @@ def gaussian_best_fit(
         Number of bins.
     """
     # A bin per item is the worst case; entries from m on are not written yet.
-    total, spread, m = np.empty(mean.size), np.empty(mean.size), 0
+    total = np.empty(mean.size)
+    spread = np.empty(mean.size)
+    m = 0
     # −1 stands for no shortcut: with z below 0 a machine may hold more than its capacity on average.
     border = z * z * _SURE if z > 0 else -1.0
     for i in range(mean.size):
-        best, least = -1, np.inf
+        best = -1
+        least = np.inf
         for b in range(m):
             room = capacity - total[b] - mean[i]  # in the order of the estimator's own test
             together = spread[b] + variance[i]
@@ -81,13 +89,15 @@ def gaussian_best_fit(
             left = fit_bin(room, together, target)
             # Strictly less: of equals the bin opened first wins, as in the general loop.
             if 0 <= left < least:
-                best, least = b, left
+                best = b
+                least = left
         if best < 0:
             if fit_bin(capacity - mean[i], variance[i], target) < 0:
                 bins[i] = -1
                 continue
             best = m
-            total[m], spread[m] = 0.0, 0.0
+            total[m] = 0.0
+            spread[m] = 0.0
             m += 1
         total[best] += mean[i]
         spread[best] += variance[i]

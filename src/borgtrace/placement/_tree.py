@@ -19,7 +19,13 @@ _MARGIN = 1e-9  # far above the rounding of the bounds, far below any usage
 
 
 @compiled(inline=True)
-def _cannot_fit(node: Numbers, mean: float, variance: float, z: float, limit: float) -> bool:
+def _cannot_fit(
+    node: Numbers,
+    mean: float,
+    variance: float,
+    z: float,
+    limit: float,
+) -> bool:
     """Whether every bin below `node` would exceed `limit` with the item.
 
     √(v + x) − √v falls with v, so size + z(√(v_max + x) − √v_max) bounds from below for z ≥ 0; for z < 0 (targets
@@ -37,7 +43,8 @@ def _cannot_fit(node: Numbers, mean: float, variance: float, z: float, limit: fl
 @compiled(inline=True)
 def _summarize(tree: Numbers, node: int) -> None:
     """Set the bounds of a node from those of its children."""
-    left, right = tree[2 * node], tree[2 * node + 1]
+    left = tree[2 * node]
+    right = tree[2 * node + 1]
     for k in range(3):
         tree[node, k] = min(left[k], right[k])
     tree[node, 3] = max(left[3], right[3])
@@ -103,7 +110,12 @@ def _doubled(tree: Numbers, leaves: int) -> Numbers:
 
 @compiled()
 def gaussian_first_fit(
-    mean: Numbers, variance: Numbers, capacity: float, target: float, z: float, bins: Index
+    mean: Numbers,
+    variance: Numbers,
+    capacity: float,
+    target: float,
+    z: float,
+    bins: Index,
 ) -> int:
     """Place every item into the first bin where it fits, else into a new one; O(log bins) per item, about.
 
@@ -126,7 +138,8 @@ def gaussian_first_fit(
         Number of bins.
     """
     # Doubled when full: the number of bins is unknown, and a leaf per task would mostly go unused.
-    leaves, m = 64, 0
+    leaves = 64
+    m = 0
     # Children of node k are 2k and 2k + 1, bin b is leaf leaves + b.  Columns: least mean, least variance, least
     # size, largest variance.  An infinite mean keeps bins that are not open from being found.
     tree = np.empty((2 * leaves, 4))
@@ -142,7 +155,8 @@ def gaussian_first_fit(
                 tree = _doubled(tree, leaves)
                 leaves *= 2
             leaf = leaves + m
-            tree[leaf, 0], tree[leaf, 1] = 0.0, 0.0
+            tree[leaf, 0] = 0.0
+            tree[leaf, 1] = 0.0
             m += 1
         tree[leaf, 0] += mean[i]
         tree[leaf, 1] += variance[i]

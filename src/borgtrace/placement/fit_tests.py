@@ -14,8 +14,11 @@ from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.placement.types import ADD_TYPE, SLACK_TYPE, Add, Row, Slack
 
-SLACK, ADD = types.FunctionType(SLACK_TYPE), types.FunctionType(ADD_TYPE)
-ROWS, ROW, INDEX = types.float64[:, ::1], types.float64[::1], types.int64[::1]
+SLACK = types.FunctionType(SLACK_TYPE)
+ADD = types.FunctionType(ADD_TYPE)
+ROWS = types.float64[:, ::1]
+ROW = types.float64[::1]
+INDEX = types.int64[::1]
 WHOLE: Index = np.empty(0, np.int64)
 """No cuts: one test over whole rows."""
 
@@ -40,7 +43,9 @@ def room_for(slack, other, cuts, state, item, capacity, parameters):  # type: ig
     """
     if cuts.size == 0:
         return slack(state, item, capacity, parameters)
-    low, end, n = cuts[0], cuts[1], cuts[2]
+    low = cuts[0]
+    end = cuts[1]
+    n = cuts[2]
     room = slack(state[low:end], item[low:end], capacity[:1], parameters[:n])
     # The sign decides: where the first test fails, the second one need not be paid for.
     if room < 0:
@@ -65,7 +70,8 @@ def join(add, other, cuts, state, item):  # type: ignore[no-untyped-def]
     if cuts.size == 0:
         add(state, item)
         return
-    low, end = cuts[0], cuts[1]
+    low = cuts[0]
+    end = cuts[1]
     for k in range(low):
         state[k] += item[k]
     add(state[low:end], item[low:end])
@@ -111,7 +117,13 @@ class FitTest:
         """Arguments of a kernel that lets items join (after those of :attr:`slacks`)."""
         return self.add, self.other_add or self.add
 
-    def room(self, state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+    def room(
+        self,
+        state: Row,
+        item: Row,
+        capacity: Row,
+        parameters: Row,
+    ) -> float:
         """Room left if the item joined; negative: it does not fit.
 
         Parameters

@@ -82,7 +82,8 @@ def fit(estimator: Estimator, observed: Observation, capacity: float = 1.0) -> F
     items = np.ascontiguousarray(estimator.items(observed, capacity), np.float64)
     # A NaN fails every comparison: the task would count as unplaceable without a word.
     if not np.isfinite(items).all():
-        where, what = f"estimator {estimator.label}", "its numbers are not finite for some tasks"
+        where = f"estimator {estimator.label}"
+        what = "its numbers are not finite for some tasks"
         raise UsageError(
             where, what, expected="finite usage", way_out="drop tasks with missing samples first"
         )

@@ -80,7 +80,8 @@ def _chosen(
     slack, other, cuts, score, stops, states, m, item, capacities, parameters, barred, mark
 ):  # type: ignore[no-untyped-def]
     """The bin an item goes to among the first m (those barred under `mark` excepted), or −1."""
-    best, best_score = -1, -np.inf
+    best = -1
+    best_score = -np.inf
     for b in range(m):
         # Barred by the number of the item: nothing needs to be cleared before the next one.
         if barred[b] == mark:
@@ -92,7 +93,8 @@ def _chosen(
             preference = score(states[b], item, capacities[b], room)
             # `best < 0` first: a bin that fits is taken even if its score is NaN.  Ties stay with the bin opened first.
             if best < 0 or preference > best_score:
-                best, best_score = b, preference
+                best = b
+                best_score = preference
     return best
 
 
@@ -136,9 +138,11 @@ def _place(  # type: ignore[no-untyped-def]
     opened = np.empty((machines.size, capacities.shape[1]))
     is_open = np.zeros(capacities.shape[0], np.bool_)
     # `barred` holds, per bin, the last item that must not join it; n entries, because there is at most a bin per item.
-    previous, barred = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    previous = np.full(n, -1, np.int64)
+    barred = np.full(n, -1, np.int64)
     last_of_group = np.full(groups.max() + 2 if n else 1, -1, np.int64)
-    m, used = 0, 0
+    m = 0
+    used = 0
     for i in range(n):
         _bar(i, groups, last_of_group, previous, bins, barred)
         best = _chosen(
@@ -152,7 +156,8 @@ def _place(  # type: ignore[no-untyped-def]
                 continue
             best = m
             machines[m] = machine
-            states[m], opened[m] = empty, capacities[machine]
+            states[m] = empty
+            opened[m] = capacities[machine]
             is_open[machine] = True
             m += 1
             # Moves forwards only: however often machines are opened, the inventory is walked once.
@@ -186,8 +191,10 @@ def place(
     machines
         int64 (m,): the machine behind each bin.
     """
-    n, test = len(fitted.items), fitted.estimator.test
-    bins, machines = np.full(n, -1, np.int64), np.full(min(n, len(capacities)), -1, np.int64)
+    n = len(fitted.items)
+    test = fitted.estimator.test
+    bins = np.full(n, -1, np.int64)
+    machines = np.full(min(n, len(capacities)), -1, np.int64)
     m = _place(
         *(
             *test.slacks,

@@ -102,7 +102,8 @@ def pack_fitted(
     packer, inventory, groups
         As for :func:`pack`.
     """
-    n, estimator = len(fitted.items), fitted.estimator
+    n = len(fitted.items)
+    estimator = fitted.estimator
     # The common case, and the one of a million tasks; both kernels give the packing of the general loop.
     # Subclasses too: the calibrated GPA differs in the target it hands over, not in the test.
     if isinstance(estimator, Gpa) and inventory is None and groups is None:
@@ -157,7 +158,8 @@ def rebalanced(
     if len(packing.rows) < 2:
         return packing
     # A copy, because the grid shares one placement between a rebalanced and a plain cell.
-    bins, test = packing.bins.copy(), fitted.estimator.test
+    bins = packing.bins.copy()
+    test = fitted.estimator.test
     moved = fill_last_bin(
         *(
             *test.slacks,
@@ -245,7 +247,8 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
         raise UsageError(
             f"estimator {estimator.label}", "predicts no probability of overflow", way_out=way_out
         )
-    test, parameters = estimator.test, fitted.parameters
+    test = estimator.test
+    parameters = fitted.parameters
     # The room for a task that uses nothing is what the machine as it stands has left.
     idle = Observation(np.zeros((1, 1), np.float32))
     described = estimator.items(idle, fitted.capacity)[0]
@@ -253,7 +256,8 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
     nothing = np.zeros(fitted.items.shape[1])
     nothing[: len(described)] = described
     # In the order of arrival, as when they were placed, so the states are those of the packing bit for bit.
-    members, m = np.argsort(packing.bins, kind="stable"), len(packing.rows)
+    members = np.argsort(packing.bins, kind="stable")
+    m = len(packing.rows)
     offsets = np.searchsorted(packing.bins[members], np.arange(m + 1))
     states = np.empty((m, len(nothing)))
     sum_up(
@@ -305,11 +309,13 @@ def fill_last_bin(  # type: ignore[no-untyped-def]
         Failed moves after which it stops.
     """
     # Only the last bin is ever tested, so this one state is all that is kept.
-    n, target = items.shape[0], m - 1
+    n = items.shape[0]
+    target = m - 1
     state = empty.copy()
     # Groups are dense from 0; the largest is −1 where no task has one, and an empty array has no largest.
     is_barred = np.zeros(groups.max() + 2 if n else 1, np.bool_)
-    first, following = np.full(m, -1, np.int64), np.full(n, -1, np.int64)
+    first = np.full(m, -1, np.int64)
+    following = np.full(n, -1, np.int64)
     # Linked lists from the back, so that each bin's list runs in the order of arrival.
     for i in range(n - 1, -1, -1):
         if bins[i] >= 0:
@@ -322,7 +328,10 @@ def fill_last_bin(  # type: ignore[no-untyped-def]
             is_barred[groups[i]] = True
         i = following[i]
     # `idle` counts emptied bins met in a row: after a whole round of them nothing is left to move.
-    moved, failures, b, idle = 0, 0, 0, 0
+    moved = 0
+    failures = 0
+    b = 0
+    idle = 0
     while failures < max_failures and idle < target:
         i = first[b]
         if i < 0:

@@ -10,7 +10,15 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.time import HOUR, TRACE_START, WINDOW
 
 Records = npt.NDArray[np.void]
-ROW = np.dtype([("machine", "i8"), ("term", "u4"), ("slot", "i4"), ("cpu", "f4"), ("memory", "f4")])
+ROW = np.dtype(
+    [
+        ("machine", "i8"),
+        ("term", "u4"),
+        ("slot", "i4"),
+        ("cpu", "f4"),
+        ("memory", "f4"),
+    ]
+)
 """What a task used on a machine in a slot; NaN where nothing was measured though its events say that it ran."""
 N_COUNTS = 4
 DEALT, WITHOUT_MACHINE, WITHOUT_LIMIT, WITHOUT_END = range(N_COUNTS)
@@ -106,12 +114,17 @@ def deal(
     -------
     int64 (`N_COUNTS`,)
     """
-    start, end, machine = windows.start, windows.end, windows.machine
+    start = windows.start
+    end = windows.end
+    machine = windows.machine
     is_peak, is_whole, n_slots = manner
     counts = np.zeros(N_COUNTS, np.int64)
-    n, touched, on = 0, np.full(n_slots, -1, np.int64), np.full(n_slots, -1, np.int64)
+    n = 0
+    touched = np.full(n_slots, -1, np.int64)
+    on = np.full(n_slots, -1, np.int64)
     for task in range(starts.window.size - 1):
-        terms, no_terms = starts.term[task], starts.term[task + 1]
+        terms = starts.term[task]
+        no_terms = starts.term[task + 1]
         for i in range(starts.window[task], starts.window[task + 1]):
             refusal = _refusal(machine[i], terms == no_terms, end[i] - start[i])
             if refusal:
@@ -123,24 +136,30 @@ def deal(
                     begin = _START + slot * _SLOT
                     share = (min(end[i], begin + _SLOT) - max(start[i], begin)) / _SLOT
                     if n < rows.size:
-                        row, cpu, memory = rows[n], windows.cpu[i], windows.memory[i]
-                        row["machine"], row["slot"] = machine[i], slot
+                        row = rows[n]
+                        cpu = windows.cpu[i]
+                        memory = windows.memory[i]
+                        row["machine"] = machine[i]
+                        row["slot"] = slot
                         row["term"] = _term(term_time, terms, no_terms, slot)
                         row["cpu"] = cpu if is_peak[0] else cpu * share
                         row["memory"] = memory if is_peak[1] else memory * share
-                    touched[slot], on[slot] = task, machine[i]
+                    touched[slot] = task
+                    on[slot] = machine[i]
                     n += 1
         if is_whole or terms == no_terms:
             continue
         for stay in stays[starts.stay[task] : starts.stay[task + 1]]:
-            low, high = (stay["start"] - _START) // _SLOT, (stay["end"] - _START - 1) // _SLOT
+            low = (stay["start"] - _START) // _SLOT
+            high = (stay["end"] - _START - 1) // _SLOT
             for slot in range(max(low, 0), min(high + 1, n_slots)):
                 # Where a window was on two machines in a slot, a second row of nothing is added, which is nothing.
                 if touched[slot] == task and on[slot] == stay["machine"]:
                     continue
                 if n < rows.size:
                     row = rows[n]
-                    row["machine"], row["slot"] = stay["machine"], slot
+                    row["machine"] = stay["machine"]
+                    row["slot"] = slot
                     row["term"] = _term(term_time, terms, no_terms, slot)
                     row["cpu"] = row["memory"] = np.nan
                 n += 1

@@ -26,7 +26,14 @@ from borgtrace.storage import write_file
 from borgtrace.store import Store
 from borgtrace.store.kept import kept_folder, version_of
 
-CELL = np.dtype([("term", "u4"), ("slot", "i4"), ("cpu", "f4"), ("memory", "f4")])
+CELL = np.dtype(
+    [
+        ("term", "u4"),
+        ("slot", "i4"),
+        ("cpu", "f4"),
+        ("memory", "f4"),
+    ]
+)
 """A row of a machine, in the order of tasks and slots."""
 Rows = npt.NDArray[np.void]
 Report = Callable[[str, int, int], None]
@@ -34,7 +41,8 @@ _CHUNK = 1 << 20
 """Windows that are dealt at a time."""
 _SORTING = 5
 """A bucket of n bytes takes so many times n while it is sorted."""
-_BITS_OF_SLOT, _BITS_OF_TERM = 18, 29
+_BITS_OF_SLOT = 18
+_BITS_OF_TERM = 29
 """Of a sorting key: slots for two years, half a thousand million terms; the rest tells 65,536 machines apart."""
 
 
@@ -85,7 +93,14 @@ class MachineUsage:
         return self._open[bucket][entry["first"] : entry["first"] + entry["n"]]
 
 
-_INDEX = np.dtype([("machine", "i8"), ("bucket", "i4"), ("first", "i8"), ("n", "i8")])
+_INDEX = np.dtype(
+    [
+        ("machine", "i8"),
+        ("bucket", "i4"),
+        ("first", "i8"),
+        ("n", "i8"),
+    ]
+)
 
 
 def _mapped(path: Path, dtype: np.dtype[np.void]) -> Rows:
@@ -179,11 +194,10 @@ class _Dealer:
         slots = ("slots of 5 minutes", self.manner.n_slots, _BITS_OF_SLOT)
         for name, n, bits in (slots, ("terms of tasks", len(self.terms), _BITS_OF_TERM)):
             if n >= 1 << bits:
-                where, what = str(self.store.path), f"too many {name} to sort usage by machine"
-                expected, way_out = (
-                    f"fewer than {1 << bits:,}",
-                    "make a part of the store: borgtrace subset",
-                )
+                where = str(self.store.path)
+                what = f"too many {name} to sort usage by machine"
+                expected = f"fewer than {1 << bits:,}"
+                way_out = "make a part of the store: borgtrace subset"
                 raise UsageError(where, what, expected=expected, got=f"{n:,}", way_out=way_out)
 
     @cached_property
@@ -238,7 +252,8 @@ class _Dealer:
                 for metric in self.metrics
             ),
         )
-        offsets, lives = self.store.offsets[part], self.stay_start[part]
+        offsets = self.store.offsets[part]
+        lives = self.stay_start[part]
         stays = _writable(self.stays[lives[0] : lives[-1]], STAY)
         starts = Starts(offsets - offsets[0], self.term_start[part], lives - lives[0])
         given = windows, starts, self.term_time, stays, self.manner
@@ -257,7 +272,8 @@ class _Dealer:
             lengths = np.bincount(number, minlength=len(ids))
             ends = np.append(0, np.cumsum(lengths))
             entries = np.zeros(len(ids), _INDEX)
-            entries["machine"], entries["bucket"] = ids, bucket
+            entries["machine"] = ids
+            entries["bucket"] = bucket
             with (self.folder / f"rows-{bucket:05d}").open("wb") as file:
                 # Some machines at a time: memory that is used again need not be cleared by the system again.
                 for low, high in spans(lengths, _CHUNK):
@@ -278,7 +294,8 @@ class _Dealer:
         order = np.argsort(key, kind="stable")
         first = np.flatnonzero(np.diff(key[order], prepend=-1))
         cells = np.empty(len(first), CELL)
-        cells["term"], cells["slot"] = rows["term"][order[first]], rows["slot"][order[first]]
+        cells["term"] = rows["term"][order[first]]
+        cells["slot"] = rows["slot"][order[first]]
         for name, is_peak in zip(("cpu", "memory"), self.manner.is_peak, strict=True):
             cells[name] = _combined(rows[name][order], first, is_peak)
         return cells, machine[order[first]]
@@ -313,13 +330,12 @@ def _writable(values: npt.NDArray[Any], kind: npt.DTypeLike) -> npt.NDArray[Any]
 
 def _slots(store: Store) -> int:
     """Return the number of slots up to the last window whose end is known."""
-    starts, seconds = store.array("start_time"), store.array("duration")
+    starts = store.array("start_time")
+    seconds = store.array("duration")
     last = 0
     for at in range(0, len(starts), _CHUNK):
-        begin, length = (
-            starts[at : at + _CHUNK].astype(np.int64),
-            np.asarray(seconds[at : at + _CHUNK], np.float64),
-        )
+        begin = starts[at : at + _CHUNK].astype(np.int64)
+        length = np.asarray(seconds[at : at + _CHUNK], np.float64)
         known = length * SECOND <= dealing.LONGEST
         last = max(last, math.ceil((begin + length)[known].max(initial=0.0)))
     return max(0, -(-(last * SECOND - TRACE_START) // WINDOW))
@@ -332,7 +348,9 @@ def _chunks(store: Store, metrics: tuple[Metric, Metric]) -> Iterator[tuple[Inde
     outside = f"if(alloc_collection_id IS NULL, coalesce(machine_id, {NO_MACHINE}), {NO_MACHINE}) AS machine_id"
     # Without ORDER BY: rows come in the order of the files, which is that of the tasks.
     batches = store.stream(f"SELECT {', '.join(wanted)}, {outside} FROM instance_usage")
-    offsets, held, task = store.offsets, batches.schema.empty_table(), 0
+    offsets = store.offsets
+    held = batches.schema.empty_table()
+    task = 0
     for batch in batches:
         held = pa.concat_tables([held, pa.Table.from_batches([batch])])
         if held.num_rows < _CHUNK:
@@ -342,6 +360,7 @@ def _chunks(store: Store, metrics: tuple[Metric, Metric]) -> Iterator[tuple[Inde
         if ready > task:
             n = int(offsets[ready] - offsets[task])
             yield np.array([task, ready]), held.slice(0, n)
-            held, task = held.slice(n), ready
+            held = held.slice(n)
+            task = ready
     if task < len(offsets) - 1:
         yield np.array([task, len(offsets) - 1]), held

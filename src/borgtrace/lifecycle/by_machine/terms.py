@@ -17,10 +17,23 @@ from borgtrace.store import Store
 
 KEY = ("collection_id", "instance_index")
 TERM = np.dtype(
-    [("task", "u4"), ("time", "i8"), ("cpu", "f4"), ("memory", "f4"), ("priority", "i2")]
+    [
+        ("task", "u4"),
+        ("time", "i8"),
+        ("cpu", "f4"),
+        ("memory", "f4"),
+        ("priority", "i2"),
+    ]
 )
 """What is promised to a task from `time` (µs) on: limits as fractions of the largest machine."""
-STAY = np.dtype([("task", "u4"), ("machine", "i8"), ("start", "i8"), ("end", "i8")])
+STAY = np.dtype(
+    [
+        ("task", "u4"),
+        ("machine", "i8"),
+        ("start", "i8"),
+        ("end", "i8"),
+    ]
+)
 """From when to when (µs) a task was on a machine."""
 
 
@@ -62,7 +75,8 @@ def write_terms(
 
 def _terms(store: Store, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
     terms = np.empty(batch.num_rows, TERM)
-    terms["task"], terms["time"] = _tasks(store, batch), batch["time"].to_numpy()
+    terms["task"] = _tasks(store, batch)
+    terms["time"] = batch["time"].to_numpy()
     for name in ("cpu", "memory"):
         terms[name] = batch[f"{name}_request"].to_numpy(zero_copy_only=False)
     terms["priority"] = batch["priority"].fill_null(-1).to_numpy()
@@ -99,7 +113,8 @@ def write_stays(store: Store, attempts: ir.Table, path: Path) -> npt.NDArray[np.
 
 def _stays(store: Store, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
     stays = np.empty(batch.num_rows, STAY)
-    stays["task"], stays["machine"] = _tasks(store, batch), batch["machine_id"].to_numpy()
+    stays["task"] = _tasks(store, batch)
+    stays["machine"] = batch["machine_id"].to_numpy()
     stays["start"] = batch["schedule_time"].to_numpy()
     stays["end"] = batch["left_time"].fill_null(AFTER_TRACE).to_numpy()
     return stays

@@ -19,4 +19,10 @@ __all__ = [
     "OnlineGpa",
     "Policy",
 ]
-__all__ += ["Prediction", "Reservation", "Saddlepoint", "TaskPercentile", "parse_policy"]
+__all__ += [
+    "Prediction",
+    "Reservation",
+    "Saddlepoint",
+    "TaskPercentile",
+    "parse_policy",
+]

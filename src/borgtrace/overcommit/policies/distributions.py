@@ -62,24 +62,29 @@ class Saddlepoint(QuantilePolicy):
 def _convolved(known: Columns, low: Index, warm: Flags, rho: float) -> Numbers:
     peaks = np.zeros(known.offsets.size - 1)
     for j in range(peaks.size):
-        present, most = known.order[known.offsets[j] : known.offsets[j + 1]], 0.0
+        present = known.order[known.offsets[j] : known.offsets[j + 1]]
+        most = 0.0
         for i in present:
             most += known.limit[i] * warm[i]
         if most == 0:
             continue
-        mass, top = np.zeros(CELLS + 1), 0
+        mass = np.zeros(CELLS + 1)
+        top = 0
         mass[0] = 1.0
         for i in present:
             if warm[i]:
                 own = _shared(known.usage[low[i] : i + 1], most / CELLS)
-                joined, last = np.zeros(CELLS + 1), 0
+                joined = np.zeros(CELLS + 1)
+                last = 0
                 for cell in range(CELLS + 1):
                     if own[cell] > 0:
                         # What lies beyond the grid is in no cell: it stays on the side of the overflow.
                         last = min(cell + top, CELLS)
                         add_run(mass[: last + 1 - cell], 1.0, own[cell], joined[cell:])
-                mass, top = joined, last
-        step, below = 0, mass[0]
+                mass = joined
+                top = last
+        step = 0
+        below = mass[0]
         while below < 1 - rho - _ROUNDING and step < CELLS:
             step += 1
             below += mass[step]
@@ -127,7 +132,10 @@ def _saddles(known: Columns, low: Index, warm: Flags, target: float) -> Numbers:
 @compiled()
 def _searched(theta: float, target: float, present: _Present) -> float:
     """Return K′ where r* is the target, from a first θ on: r* of a Gaussian sum is θσ, so it is near."""
-    a, below, r, peak = 0.0, -target, -math.inf, 0.0
+    a = 0.0
+    below = -target
+    r = -math.inf
+    peak = 0.0
     # θ doubles until r* is large enough, or falls, for K″ vanishes.
     while r < target:
         before = r
@@ -135,8 +143,12 @@ def _searched(theta: float, target: float, present: _Present) -> float:
         if r <= before:
             return float(present.highest.sum())
         if r < target:
-            a, below, theta = theta, r - target, 2 * theta
-    b, above, side = theta, r - target, 0
+            a = theta
+            below = r - target
+            theta = 2 * theta
+    b = theta
+    above = r - target
+    side = 0
     # False position, whose stale end counts half (Illinois).
     for _ in range(_ROUNDS):
         if abs(r - target) < _ROUNDING:
@@ -144,9 +156,15 @@ def _searched(theta: float, target: float, present: _Present) -> float:
         theta = (a * above - b * below) / (above - below)
         r, peak = _root(theta, present)
         if r < target:
-            a, below, above, side = theta, r - target, above * (0.5 if side < 0 else 1.0), -1
+            a = theta
+            below = r - target
+            above = above * (0.5 if side < 0 else 1.0)
+            side = -1
         else:
-            b, above, below, side = theta, r - target, below * (0.5 if side > 0 else 1.0), 1
+            b = theta
+            above = r - target
+            below = below * (0.5 if side > 0 else 1.0)
+            side = 1
     return peak
 
 
@@ -154,17 +172,23 @@ def _searched(theta: float, target: float, present: _Present) -> float:
 def _root(theta: float, present: _Present) -> tuple[float, float]:
     """Return r* and K′ at some θ > 0; r* is −∞ where the sum hardly varies any more."""
     k, mean, variance = _at(theta, present)
-    w, u = math.sqrt(max(2 * (theta * mean - k), 0.0)), theta * math.sqrt(variance)
+    w = math.sqrt(max(2 * (theta * mean - k), 0.0))
+    u = theta * math.sqrt(variance)
     return (w + math.log(u / w) / w if w > 0 and u > 0 else -math.inf), mean
 
 
 @compiled()
 def _at(theta: float, present: _Present) -> tuple[float, float, float]:
     """Return K, K′ and K″ of the sum of the present tasks at some θ ≥ 0."""
-    k, mean, variance = 0.0, 0.0, 0.0
+    k = 0.0
+    mean = 0.0
+    variance = 0.0
     for p in range(present.now.size):
         # Relative to the highest sample, so that no exponential exceeds 1, whatever θ.
-        top, total, first, second = present.highest[p], 0.0, 0.0, 0.0
+        top = present.highest[p]
+        total = 0.0
+        first = 0.0
+        second = 0.0
         history = present.usage[present.low[p] : present.now[p] + 1]
         for value in history:
             weight = math.exp(theta * (value - top))

@@ -120,7 +120,11 @@ def with_limits(samples: Samples, warm: Flags, peaks: Numbers) -> Numbers:
 
 
 def gaussian(
-    samples: Samples, warm: Flags, mean: Numbers, variance: Numbers, rho: float
+    samples: Samples,
+    warm: Flags,
+    mean: Numbers,
+    variance: Numbers,
+    rho: float,
 ) -> Numbers:
     """Return what a Gaussian with the summed moments of the warm tasks exceeds with probability ρ: (m,).
 
@@ -139,7 +143,11 @@ def gaussian(
 
 @compiled()
 def decayed_moments(
-    task: Index, slot: Index, usage: Numbers, is_known: Flags, half_life: float
+    task: Index,
+    slot: Index,
+    usage: Numbers,
+    is_known: Flags,
+    half_life: float,
 ) -> Numbers:
     """Return what is known of each task after each sample, with weights that halve with every half-life.
 
@@ -181,26 +189,30 @@ def window_moments(low: Index, usage: Numbers) -> tuple[Numbers, Numbers]:
     usage
         Shape (n,).
     """
-    mean, variance = np.empty(low.size), np.empty(low.size)
+    mean = np.empty(low.size)
+    variance = np.empty(low.size)
     # A window has two parts, `middle` is the last sample of the older one, whose moments are known from each sample on;
     # both are joined (Chan et al., 1983), for a difference of running sums would lose the variance of steady tasks.
-    older, older_squares, middle, newer, squares = (
-        np.zeros(low.size),
-        np.zeros(low.size),
-        -1,
-        0.0,
-        0.0,
-    )
+    older = np.zeros(low.size)
+    older_squares = np.zeros(low.size)
+    middle = -1
+    newer = 0.0
+    squares = 0.0
     for i in range(low.size):
         first = low[i]
         if first > middle:
-            newer, squares, middle = 0.0, 0.0, i - 1
+            newer = 0.0
+            squares = 0.0
+            middle = i - 1
             for k in range(middle, first - 1, -1):
                 newer, squares = _with_sample(newer, squares, usage[k], i - k)
-                older[k], older_squares[k] = newer, squares
-            newer, squares = 0.0, 0.0
+                older[k] = newer
+                older_squares[k] = squares
+            newer = 0.0
+            squares = 0.0
         newer, squares = _with_sample(newer, squares, usage[i], i - middle)
-        apart, share = newer - older[first], (i - middle) / (i - first + 1)
+        apart = newer - older[first]
+        share = (i - middle) / (i - first + 1)
         mean[i] = older[first] + apart * share
         variance[i] = (older_squares[first] + squares + apart**2 * share * (middle - first + 1)) / (
             i - first + 1

@@ -108,7 +108,8 @@ class KoordinatorProd(NodePolicy):
 
     def terms(self, block: Block) -> Mapping[str, Numbers]:
         """Return both predictors and the request."""
-        shape, size = KOORDINATOR[block.resource], unit(block.resource, self.cores, self.gib)
+        shape = KOORDINATOR[block.resource]
+        size = unit(block.resource, self.cores, self.gib)
         known = block.known
 
         def peaks(owner: Index, slot: Index, usage: Numbers) -> Numbers:
@@ -157,7 +158,8 @@ class KatalystRealtime(NodePolicy):
 
     def terms(self, block: Block) -> Mapping[str, Numbers]:
         """Return the terms of the ratio."""
-        target, least = getattr(self, block.resource), getattr(self, f"{block.resource}_load")
+        target = getattr(self, block.resource)
+        least = getattr(self, f"{block.resource}_load")
         used = self.used(block)
         requested = block.limits
         load = np.divide(used, requested, out=np.ones_like(used), where=requested > 0)
@@ -204,7 +206,8 @@ class KatalystHourly(KatalystRealtime):
     def used(self, block: Block) -> Numbers:
         """Return the largest of the sums of 24 hours."""
         every = block.all
-        place, hour = block.identity[every.task], (every.slot + 1) // SLOTS_PER_HOUR
+        place = block.identity[every.task]
+        hour = (every.slot + 1) // SLOTS_PER_HOUR
         # A task is asked for once an hour, not in every slot.
         asked, again = np.unique(np.stack([place, hour]), axis=1, return_inverse=True)
         found = block.pools["jobs"].last_hours(asked[0], asked[1], 7 * 24)

@@ -22,7 +22,8 @@ class _MachinePolicy(Policy):
     warmup: int
 
     def _predict(self, block: Block, is_percentile: bool, level: float) -> Prediction:
-        known, low = block.known.columns, block.known.low(self.history)
+        known = block.known.columns
+        low = block.known.low(self.history)
         warm = is_warm(block.known, self.history, self.warmup)
         kept = np.zeros(len(warm), np.bool_)
         kept[1:] = warm[1:] & warm[:-1] & (known.run_ends[:-1] > np.arange(len(warm) - 1))
@@ -111,17 +112,27 @@ def machine_peaks(
         and the peaks.  The first three hold from slot to slot until one of these tasks is gone: then all is added up
         anew, for a difference of sums would not be exact.
     """
-    offsets, ends, n_warm = known.offsets, known.run_ends, 0
-    used, limits, seen, x, peaks = room[0], room[1], room[2], room[3], room[4]
+    offsets = known.offsets
+    ends = known.run_ends
+    n_warm = 0
+    used = room[0]
+    limits = room[1]
+    seen = room[2]
+    x = room[3]
+    peaks = room[4]
     for j in range(known.slots.size):
-        present, end, n_kept = known.order[offsets[j] : offsets[j + 1]], known.slots[j] + 1, 0
+        present = known.order[offsets[j] : offsets[j + 1]]
+        end = known.slots[j] + 1
+        n_kept = 0
         begin = max(end - history, 0)
         for i in present:
             n_kept += kept[i]
         is_anew = n_kept < n_warm
         if is_anew:
             room[:3, begin:end] = 0.0
-        now, cold, n_warm = 0.0, 0.0, 0
+        now = 0.0
+        cold = 0.0
+        n_warm = 0
         for i in present:
             if not warm[i]:
                 cold += known.limit[i]
@@ -135,7 +146,8 @@ def machine_peaks(
                 continue
             k = low[i]
             while k <= i:
-                last, at = min(ends[k], i), known.slot[k]
+                last = min(ends[k], i)
+                at = known.slot[k]
                 add_run(known.usage[k : last + 1], np.inf, 1.0, used[at:])
                 add_run(known.limit[k : last + 1], np.inf, 1.0, limits[at:])
                 seen[at : at + last + 1 - k] = 1.0
@@ -152,7 +164,8 @@ def machine_peaks(
 def _statistic(x: Numbers, is_percentile: bool, level: float) -> float:
     if is_percentile:
         return percentile_of(x, level)
-    mean, squares = x.sum() / x.size, 0.0
+    mean = x.sum() / x.size
+    squares = 0.0
     for value in x:
         squares += (value - mean) ** 2
     return mean + level * np.sqrt(squares / max(x.size - 1, 1))

@@ -122,7 +122,9 @@ def moving_maximum(owner: Index, slot: Index, value: Numbers, length: int) -> Nu
     """Return the largest value of each owner's last `length` slots, that of the sample included."""
     out = np.empty(owner.size)
     # Candidates, oldest first, each larger than all after it: a sample enters and leaves once.
-    kept, first, last = np.empty(owner.size, np.int64), 0, 0
+    kept = np.empty(owner.size, np.int64)
+    first = 0
+    last = 0
     for i in range(owner.size):
         if i == 0 or owner[i] != owner[i - 1]:
             first = last
@@ -142,7 +144,8 @@ def percentile_of(values: Numbers, share: float) -> float:
     if (values.size - 1) * share < values.size - 2:
         values.sort()
         return _read(values, values.size, share)
-    first, second = -np.inf, -np.inf
+    first = -np.inf
+    second = -np.inf
     for value in values:
         first, second = max(first, value), max(second, min(first, value))
     return (
@@ -162,7 +165,11 @@ def _read(values: Numbers, n: int, share: float) -> float:
 
 @compiled(makes_arrays=False)
 def rolling_percentile(
-    low: Index, values: Numbers, share: float, kept: Numbers, out: Numbers
+    low: Index,
+    values: Numbers,
+    share: float,
+    kept: Numbers,
+    out: Numbers,
 ) -> None:
     """Write the percentile of each sample's history, from ``low[i]`` to i.
 
@@ -182,17 +189,20 @@ def rolling_percentile(
     The history is kept sorted: a sample costs two searches and shifts of at most its length.  A percentile between
     the two largest values is found by looking at all.
     """
-    n, first = 0, 0
+    n = 0
+    first = 0
     for i in range(low.size):
         if (i - low[i]) * share >= i - low[i] - 1:
             out[i] = percentile_of(values[low[i] : i + 1], share)
             continue
         if first + n <= low[i]:
-            n, first = 0, low[i]
+            n = 0
+            first = low[i]
         while first < low[i]:
             # The oldest leaves.
             _shift_down(kept[np.searchsorted(kept[:n], values[first]) : n])
-            n, first = n - 1, first + 1
+            n = n - 1
+            first = first + 1
         while first + n <= i:
             at = np.searchsorted(kept[:n], values[first + n])
             _shift_up(kept[at : n + 1])
@@ -247,7 +257,12 @@ class Reservation(Ever):
 
 @compiled()
 def reservations(
-    task: Index, slot: Index, usage: Numbers, limit: Numbers, margin: float, half_life: int
+    task: Index,
+    slot: Index,
+    usage: Numbers,
+    limit: Numbers,
+    margin: float,
+    half_life: int,
 ) -> Numbers:
     """Return the reservation of each task at the end of each of its slots, at most the limit: float64 (n,).
 
@@ -264,6 +279,7 @@ def reservations(
     kept = 0.5 ** (1.0 / half_life)
     for i in range(task.size):
         goes_on = i > 0 and task[i] == task[i - 1] and slot[i] == slot[i - 1] + 1
-        before, target = out[i - 1] if goes_on else limit[i], usage[i] * (1.0 + margin)
+        before = out[i - 1] if goes_on else limit[i]
+        target = usage[i] * (1.0 + margin)
         out[i] = min(limit[i], max(target, target + (before - target) * kept))
     return out

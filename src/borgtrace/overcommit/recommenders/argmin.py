@@ -51,7 +51,14 @@ class AutopilotArgmin(Recommender):
 
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the limit of the best model after each slot."""
-        weights = np.array([self.overrun, self.underrun, self.change, self.model])
+        weights = np.array(
+            [
+                self.overrun,
+                self.underrun,
+                self.change,
+                self.model,
+            ]
+        )
         return _limits(
             samples.job, samples.slot, samples.value, weights, MODELS, VPA_BUCKETS[samples.resource]
         )
@@ -59,28 +66,42 @@ class AutopilotArgmin(Recommender):
 
 @compiled()
 def _limits(
-    job: Index, slot: Index, value: Numbers, weights: Numbers, models: Numbers, buckets: Buckets
+    job: Index,
+    slot: Index,
+    value: Numbers,
+    weights: Numbers,
+    models: Numbers,
+    buckets: Buckets,
 ) -> Numbers:
     n = buckets.n
     edges = np.array([upper(k, buckets) for k in range(n)])
-    over, under, costs = (
-        np.zeros((len(models), n)),
-        np.zeros((len(models), n)),
-        np.zeros(len(models)),
-    )
-    taken, limits = np.zeros(len(models), np.int64), np.zeros(len(models))
-    share, out = np.zeros(n), np.empty(job.size)
-    chosen, limit, begin = -1, 0.0, 0
+    over = np.zeros((len(models), n))
+    under = np.zeros((len(models), n))
+    costs = np.zeros(len(models))
+    taken = np.zeros(len(models), np.int64)
+    limits = np.zeros(len(models))
+    share = np.zeros(n)
+    out = np.empty(job.size)
+    chosen = -1
+    limit = 0.0
+    begin = 0
     for i in range(job.size):
         if i == 0 or job[i] != job[i - 1]:
-            over[:], under[:], costs[:], taken[:], chosen, limit = 0.0, 0.0, 0.0, -1, -1, 0.0
+            over[:] = 0.0
+            under[:] = 0.0
+            costs[:] = 0.0
+            taken[:] = -1
+            chosen = -1
+            limit = 0.0
         if i == 0 or job[i] != job[i - 1] or slot[i] != slot[i - 1]:
-            share[:], begin = 0.0, i
+            share[:] = 0.0
+            begin = i
         share[find(value[i], buckets)] += 1.0
         # A slot is learned once all of its samples are here; until then nothing is asked.
         if i + 1 == job.size or job[i + 1] != job[i] or slot[i + 1] != slot[i]:
             upto = np.cumsum(share) / (i + 1 - begin)
-            best, least = 0, np.inf
+            best = 0
+            least = np.inf
             for m in range(len(models)):
                 over[m] += models[m, 0] * (1.0 - upto - over[m])
                 under[m] += models[m, 0] * (upto - share / (i + 1 - begin) - under[m])
@@ -88,7 +109,8 @@ def _limits(
                 moved = cost + weights[2]
                 if taken[m] >= 0:
                     moved[taken[m]] -= weights[2]
-                before, taken[m] = limits[m] if taken[m] >= 0 else -1.0, np.argmin(moved)
+                before = limits[m] if taken[m] >= 0 else -1.0
+                taken[m] = np.argmin(moved)
                 limits[m] = edges[taken[m]] * (1.0 + models[m, 1])
                 now = cost[find(limits[m], buckets)] + weights[2] * (
                     limits[m] != before and before >= 0
@@ -96,7 +118,9 @@ def _limits(
                 costs[m] += RATE * (now - costs[m])
                 total = costs[m] + weights[3] * (m != chosen) + weights[2] * (limits[m] != limit)
                 if total < least:
-                    best, least = m, total
-            chosen, limit = best, limits[best]
+                    best = m
+                    least = total
+            chosen = best
+            limit = limits[best]
         out[i] = limit
     return out

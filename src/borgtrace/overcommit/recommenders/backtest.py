@@ -76,14 +76,23 @@ def _percentile_95(group: Index, value: Numbers, first: Index) -> Numbers:
     sizes = np.diff(np.append(first, len(value)))
     position = (sizes - 1) * 0.95
     below = position.astype(np.int64)
-    low, high = ordered[first + below], ordered[first + np.minimum(below + 1, sizes - 1)]
+    low = ordered[first + below]
+    high = ordered[first + np.minimum(below + 1, sizes - 1)]
     return low + (high - low) * (position - below)
 
 
-def _changes(job: Index, slot: Index, recommended: Numbers, job_day: Index, first: Index) -> Index:
+def _changes(
+    job: Index,
+    slot: Index,
+    recommended: Numbers,
+    job_day: Index,
+    first: Index,
+) -> Index:
     """Count per job-day how often the recommendation after a slot differs from that after the slot before."""
     last = np.append((np.diff(slot) != 0) | (np.diff(job) != 0), True)
-    after, jobs, days = np.nan_to_num(recommended[last]), job[last], job_day[last]
+    after = np.nan_to_num(recommended[last])
+    jobs = job[last]
+    days = job_day[last]
     moved = np.abs(np.diff(after)) > _MOVED * np.maximum(after[1:], after[:-1])
     # The first recommendation of a job changes its request, and is no change of a recommendation.
     moved &= (jobs[1:] == jobs[:-1]) & (after[:-1] > 0)

@@ -52,7 +52,12 @@ class Hpa(Recommender):
 
 @compiled()
 def replicas(
-    job: Index, n: Index, load: Numbers, request: Numbers, target: float, tolerance: float
+    job: Index,
+    n: Index,
+    load: Numbers,
+    request: Numbers,
+    target: float,
+    tolerance: float,
 ) -> Numbers:
     """Return the replicas that are wanted after each slot of each job: float64 (slots,), whole and at least 1.
 

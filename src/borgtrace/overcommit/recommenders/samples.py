@@ -91,7 +91,12 @@ def job_samples(store: Store, resource: str, unit: float) -> Iterator[JobSamples
     unit
         Cores, or bytes, of the largest machine.
     """
-    names = ["collection_id", "collection_type", "priority", f"{resource}_request"]
+    names = [
+        "collection_id",
+        "collection_type",
+        "priority",
+        f"{resource}_request",
+    ]
     tasks = store.layout.tasks(names)
     collection = tasks["collection_id"].to_numpy()
     number = np.cumsum(np.diff(collection, prepend=collection[:1]) != 0)
@@ -100,15 +105,21 @@ def job_samples(store: Store, resource: str, unit: float) -> Iterator[JobSamples
     request = tasks[names[-1]].to_numpy().astype(np.float64) * unit
     lowest = serving(store.manifest.dialect)
     for first, last in _ranges(store, collection):
-        low, high = int(store.offsets[first]), int(store.offsets[last])
+        low = int(store.offsets[first])
+        high = int(store.offsets[last])
         value = np.asarray(store.array(COLUMNS[resource])[low:high], np.float64) * unit
         task = np.repeat(np.arange(first, last), np.diff(store.offsets[first : last + 1]))
         start = np.asarray(store.array("start_time")[low:high], np.int64) * SECOND
         kept = is_job[task] & ~np.isnan(value) & ~np.isnan(request[task]) & (start >= TRACE_START)
-        task, slot, value = task[kept], (start[kept] - TRACE_START) // WINDOW, value[kept]
+        task = task[kept]
+        slot = (start[kept] - TRACE_START) // WINDOW
+        value = value[kept]
         job = number[task]
         order = np.lexsort((task, slot, job))
-        job, task, slot, value = job[order], task[order], slot[order], value[order]
+        job = job[order]
+        task = task[order]
+        slot = slot[order]
+        value = value[order]
         is_serving = np.nan_to_num(priority[task], nan=LOWEST) >= lowest
         yield JobSamples(job, task, slot, value, request[task], is_serving, resource, unit)
 

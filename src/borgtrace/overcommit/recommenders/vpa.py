@@ -113,12 +113,17 @@ def bounded(samples: JobSamples, found: Numbers) -> Numbers:
 @compiled()
 def _updated(job: Index, moments: Index, known: Numbers, patience: int) -> Numbers:
     """Return the limit of the first resource that is applied after each moment; NaN where none is."""
-    out, limits = np.full(job.size, np.nan), np.empty(len(known))
-    since, now = 0, np.nan
+    out = np.full(job.size, np.nan)
+    limits = np.empty(len(known))
+    since = 0
+    now = np.nan
     for i in range(job.size):
         if i == 0 or job[i] != job[i - 1]:
-            limits[:], since, now = np.nan, moments[i], np.nan
-        is_outside, change = False, 0.0
+            limits[:] = np.nan
+            since = moments[i]
+            now = np.nan
+        is_outside = False
+        change = 0.0
         for r in range(len(known)):
             target, low, high, request = known[r, :, i]
             if not target > 0:
@@ -128,14 +133,22 @@ def _updated(job: Index, moments: Index, known: Numbers, patience: int) -> Numbe
             is_outside |= limits[r] < low or limits[r] > high
             change += abs(limits[r] - target) / limits[r] if limits[r] > 0 else 0.0
         if is_outside or (moments[i] - since >= patience and change >= _CHANGE):
-            limits[:], since, now = known[:, 0, i], moments[i], known[0, 0, i]
+            limits[:] = known[:, 0, i]
+            since = moments[i]
+            now = known[0, 0, i]
         out[i] = now
     return out
 
 
 @compiled()
 def daily_peaks(
-    job: Index, task: Index, slot: Index, value: Numbers, day: float, share: float, buckets: Buckets
+    job: Index,
+    task: Index,
+    slot: Index,
+    value: Numbers,
+    day: float,
+    share: float,
+    buckets: Buckets,
 ) -> Numbers:
     """Return a percentile of the tasks' daily peaks after each sample, float64 (n,).
 
@@ -152,9 +165,12 @@ def daily_peaks(
     buckets
         Of the histogram of a job.
     """
-    weights, state, out = np.zeros(buckets.n), np.zeros(4), np.empty(job.size)
+    weights = np.zeros(buckets.n)
+    state = np.zeros(4)
+    out = np.empty(job.size)
     n_tasks = task.max() + 1 if task.size else 0
-    end, peak = np.full(n_tasks, -1.0), np.zeros(n_tasks)
+    end = np.full(n_tasks, -1.0)
+    peak = np.zeros(n_tasks)
     for i in range(job.size):
         if i == 0 or job[i] != job[i - 1]:
             clear(weights, state)

@@ -30,22 +30,31 @@ def moments(values: Values, out: Numbers) -> None:
     """
     n, k = values.shape
     for i in range(n):
-        total, low, high = 0.0, values[i, 0], values[i, 0]
+        total = 0.0
+        low = values[i, 0]
+        high = values[i, 0]
         for t in range(k):
             value = values[i, t]
             total += value
-            low, high = min(low, value), max(high, value)
+            low = min(low, value)
+            high = max(high, value)
         mean = total / k
         # A second pass over deviations: E[x²] − μ² would cancel for tasks that hardly vary.
-        second, third, fourth = 0.0, 0.0, 0.0
+        second = 0.0
+        third = 0.0
+        fourth = 0.0
         for t in range(k):
             deviation = values[i, t] - mean
             square = deviation * deviation
             second += square
             third += square * deviation
             fourth += square * square
-        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = mean, second / k, third / k, fourth / k
-        out[i, 4], out[i, 5] = low, high
+        out[i, 0] = mean
+        out[i, 1] = second / k
+        out[i, 2] = third / k
+        out[i, 3] = fourth / k
+        out[i, 4] = low
+        out[i, 5] = high
 
 
 @compiled()
@@ -77,18 +86,21 @@ def histograms(values: Values, step: float, out: Numbers) -> None:
             if share < 1e-3:
                 share = 0.0
             elif share > 1 - 1e-3:
-                share, cell = 0.0, cell + 1
+                share = 0.0
+                cell = cell + 1
             if cell < cells:
                 out[i, 2 + cell] += 1 - share
             if share > 0 and cell + 1 < cells:
                 out[i, 3 + cell] += share
         # Convolutions run from the first to the last occupied cell, often a few of two thousand.
-        low, high = 0, cells - 1
+        low = 0
+        high = cells - 1
         while low < cells - 1 and out[i, 2 + low] == 0:
             low += 1
         while high > low and out[i, 2 + high] == 0:
             high -= 1
-        out[i, 0], out[i, 1] = low, high
+        out[i, 0] = low
+        out[i, 1] = high
         for cell in range(low, high + 1):
             out[i, 2 + cell] /= k
 
@@ -109,16 +121,20 @@ def cumulant_functions(histogram: Numbers, step: float, angles: Numbers, out: Nu
     out
         float64 (n, ≥ 3a).
     """
-    n, cells = histogram.shape[0], histogram.shape[1] - 2
+    n = histogram.shape[0]
+    cells = histogram.shape[1] - 2
     for i in range(n):
-        low, high = int(histogram[i, 0]), int(histogram[i, 1])
+        low = int(histogram[i, 0])
+        high = int(histogram[i, 1])
         beyond = 1.0
         for cell in range(low, high + 1):
             beyond -= histogram[i, 2 + cell]
         # Below 1e-9 it is rounding of the sum, not usage beyond the grid.
         top = cells if beyond > 1e-9 else high
         for a in range(angles.size):
-            zeroth, first, second = 0.0, 0.0, 0.0
+            zeroth = 0.0
+            first = 0.0
+            second = 0.0
             for cell in range(low, high + 1):
                 mass = histogram[i, 2 + cell]
                 if mass > 0:

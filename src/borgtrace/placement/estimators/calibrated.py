@@ -11,7 +11,8 @@ from borgtrace.placement.estimators.estimator import Estimator, Qualities
 from borgtrace.placement.estimators.gpa import Gpa
 
 # Each round keeps one of eleven steps: ln(2·10¹³) ÷ 11⁴ = 0.002.
-ROUNDS, RUNGS = 4, 12
+ROUNDS = 4
+RUNGS = 12
 """Refinements of the search, and targets tried in each: the target is found to within 0.2 %."""
 
 
@@ -57,7 +58,8 @@ class CalibratedGpa(Gpa):
             It was not prepared: with the target to be kept it would be plain GPA under another name.
         """
         if self.told is None:
-            where, way_out = f"estimator {self.label}", f"or use gpa:{self.parameter:g}"
+            where = f"estimator {self.label}"
+            way_out = f"or use gpa:{self.parameter:g}"
             expected = "prepared() with held-out tasks first"
             raise UsageError(
                 where, "has not learned its target", expected=expected, way_out=way_out
@@ -96,12 +98,14 @@ def told_target(wanted: float, qualities: Callable[[list[float]], list[float]]) 
     """
     # In logarithms: a heavy tail may need a target many powers of ten below the one wanted.
     # Up to twice the target: where GPA is too careful, it may be told a laxer one.
-    low, high = np.log(wanted * 1e-13), np.log(min(2 * wanted, 0.999))
+    low = np.log(wanted * 1e-13)
+    high = np.log(min(2 * wanted, 0.999))
     for _ in range(ROUNDS):
         ladder = np.linspace(low, high, RUNGS)
         kept = [q <= wanted for q in qualities(np.exp(ladder).tolist())]
         # The last rung that keeps it, although a lower one may fail: packings are discrete, so q is not quite monotone.
         # Where none keeps it, the strictest is told.
         last = max((rung for rung in range(RUNGS) if kept[rung]), default=0)
-        low, high = ladder[last], ladder[min(last + 1, RUNGS - 1)]
+        low = ladder[last]
+        high = ladder[min(last + 1, RUNGS - 1)]
     return float(np.exp(low))

@@ -24,11 +24,15 @@ def convolution_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> 
     # Capacity ÷ step is whole up to rounding, and int() would make 1,999 of 1999.9999.  A machine smaller than the
     # largest one ends within the grid.
     limit = min(int(capacity[0] / parameters[1] + 1e-3), state.size - 4)
-    low, high = int(item[1]), min(int(item[2]), limit)
+    low = int(item[1])
+    high = min(int(item[2]), limit)
     if low > limit or state[3 + limit - low] < 1 - target - _ROUNDING:
         return target - 1  # the machine would overflow even if the item took its least usage
     # Four sums: each addition would wait for the one before, and without fastmath the compiler may not split it.
-    below, below2, below3, below4 = 0.0, 0.0, 0.0, 0.0
+    below = 0.0
+    below2 = 0.0
+    below3 = 0.0
+    below4 = 0.0
     x = low
     while x + 3 <= high:
         below += item[3 + x] * state[3 + limit - x]
@@ -52,7 +56,8 @@ def convolve(state: Row, item: Row) -> None:
     for x in range(int(item[1]), int(item[2]) + 1):
         mass = item[3 + x]
         if mass > 0:
-            source, target = state[3 : 3 + cells - x], joined[x:]
+            source = state[3 : 3 + cells - x]
+            target = joined[x:]
             for s in range(source.size):
                 target[s] += mass * source[s]
     state[0] += item[0]

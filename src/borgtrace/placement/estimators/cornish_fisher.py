@@ -48,7 +48,8 @@ def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) 
     variance = state[1] + item[1]
     if variance <= 0:
         return room
-    z, deviation = parameters[0], math.sqrt(variance)
+    z = parameters[0]
+    deviation = math.sqrt(variance)
     # Cumulants add up, shapes do not: division by σ³ and σ⁴ comes last.
     skewness = (state[2] + item[2]) / (variance * deviation)
     excess = (state[3] + item[3]) / (variance * variance)
@@ -94,7 +95,15 @@ class CornishFisher(TargetEstimator):
         """First four cumulants and highest usage of each task."""
         mean, variance, third, fourth, _, peak = observed.moments.T
         # The fourth central moment does not add up over tasks; less 3σ⁴ it does.
-        return np.column_stack([mean, variance, third, fourth - 3 * variance**2, peak])
+        return np.column_stack(
+            [
+                mean,
+                variance,
+                third,
+                fourth - 3 * variance**2,
+                peak,
+            ]
+        )
 
     def parameters(self, capacity: float) -> Numbers:
         """The Gaussian quantile of the target."""

@@ -74,5 +74,10 @@ class CovarianceGpa(TargetEstimator):
         series = observed.series.astype(np.float64)
         # Centred here, once, so that products of series are covariances.
         return np.column_stack(
-            [observed.mean, observed.variance, nothing, series - series.mean(axis=1, keepdims=True)]
+            [
+                observed.mean,
+                observed.variance,
+                nothing,
+                series - series.mean(axis=1, keepdims=True),
+            ]
         )

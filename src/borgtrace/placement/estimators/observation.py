@@ -55,14 +55,13 @@ class Observation:
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] == 0:
-            expected, got = "shape (tasks, observations)", str(self.values.shape)
+            expected = "shape (tasks, observations)"
+            got = str(self.values.shape)
             raise UsageError("observation", "no observed values", expected=expected, got=got)
         # `not … >= 0` refuses NaN, which `< 0` lets pass; `initial` lets no tasks at all pass.
         if not np.isfinite(self.values.max(initial=0)) or not self.values.min(initial=0) >= 0:
-            what, got = (
-                "usage is negative or not a number",
-                f"{self.values.min()} … {self.values.max()}",
-            )
+            what = "usage is negative or not a number"
+            got = f"{self.values.min()} … {self.values.max()}"
             way_out = "drop tasks with missing samples first"
             raise UsageError("observation", what, expected="values ≥ 0", got=got, way_out=way_out)
 

@@ -20,7 +20,9 @@ def nested_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float
     Rows are μ and σ² by hour, of all tasks, then of those of the stricter classes …; parameters are the number of hours
     and the targets in that order.
     """
-    hours, at, least = int(parameters[0]), 0, 1.0
+    hours = int(parameters[0])
+    at = 0
+    least = 1.0
     for k in range(1, len(parameters)):
         total = 0.0
         for _ in range(hours):

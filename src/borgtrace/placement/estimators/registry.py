@@ -41,13 +41,15 @@ def parse_estimator(text: str) -> Estimator:
     name, _, number = text.partition(":")
     kinds = estimators()
     if name not in kinds:
-        expected, way_out = f"one of {', '.join(kinds)}", "write name:parameter, such as gpa:0.001"
+        expected = f"one of {', '.join(kinds)}"
+        way_out = "write name:parameter, such as gpa:0.001"
         raise UsageError(
             "estimator", "unknown name", expected=expected, got=name or "nothing", way_out=way_out
         )
     try:
         parameter = float(number)
     except ValueError:
-        where, expected = f"estimator {name}", f"{name}:{kinds[name].symbol}"
+        where = f"estimator {name}"
+        expected = f"{name}:{kinds[name].symbol}"
         raise UsageError(where, "parameter is not a number", expected=expected, got=text) from None
     return kinds[name](parameter)

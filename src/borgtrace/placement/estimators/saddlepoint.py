@@ -23,7 +23,8 @@ def _tail(state: Row, item: Row, capacity: float, parameters: Row) -> float:
     # then every θ.
     last = parameters.size - 2
     # K′(0) is the mean.  Above the capacity there is no positive saddle; the Gaussian tail is near there.
-    excess, variance = state[2] + item[2] - capacity, state[3] + item[3]
+    excess = state[2] + item[2] - capacity
+    variance = state[3] + item[3]
     if excess >= 0:
         return 1 - 0.5 * math.erfc(excess / math.sqrt(2 * variance)) if variance > 0 else 1.0
     # Tasks that hardly vary do not reach the capacity within the grid: Chernoff's bound at its end stays safe.
@@ -31,7 +32,8 @@ def _tail(state: Row, item: Row, capacity: float, parameters: Row) -> float:
         k = state[1 + 3 * last] + item[1 + 3 * last]
         return math.exp(min(0.0, k - parameters[1 + last] * capacity))
     # K is convex, so K′ grows with θ.
-    left, right = 0, last
+    left = 0
+    right = last
     while right - left > 1:
         middle = (left + right) // 2
         if state[2 + 3 * middle] + item[2 + 3 * middle] <= capacity:
@@ -39,12 +41,15 @@ def _tail(state: Row, item: Row, capacity: float, parameters: Row) -> float:
         else:
             right = middle
     width = parameters[1 + right] - parameters[1 + left]
-    f0, f1 = state[2 + 3 * left] + item[2 + 3 * left], state[2 + 3 * right] + item[2 + 3 * right]
+    f0 = state[2 + 3 * left] + item[2 + 3 * left]
+    f1 = state[2 + 3 * right] + item[2 + 3 * right]
     d0 = width * (state[3 + 3 * left] + item[3 + 3 * left])
     d1 = width * (state[3 + 3 * right] + item[3 + 3 * right])
     # Hermite: values and slopes at both ends, in t from 0 to 1.
-    c2, c3 = 3 * (f1 - f0) - 2 * d0 - d1, 2 * (f0 - f1) + d0 + d1
-    low, high = 0.0, 1.0
+    c2 = 3 * (f1 - f0) - 2 * d0 - d1
+    c3 = 2 * (f0 - f1) + d0 + d1
+    low = 0.0
+    high = 1.0
     # Bisection cannot leave the cell; 40 halvings place t to 1e-12, far within the error of the cubic.
     for _ in range(40):
         t = 0.5 * (low + high)

@@ -17,9 +17,11 @@ from borgtrace.placement.types import Row, slack_kernel
 @slack_kernel
 def vector_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """The smallest FitBin of all resources, as a share of its target; rows are μ of each, then σ² of each."""
-    least, n = 1.0, capacity.size
+    least = 1.0
+    n = capacity.size
     for k in range(n):
-        room, variance = capacity[k] - state[k] - item[k], state[n + k] + item[n + k]
+        room = capacity[k] - state[k] - item[k]
+        variance = state[n + k] + item[n + k]
         least = min(least, fit_bin(room, variance, parameters[k]) / parameters[k])
     return least
 
