@@ -30,9 +30,9 @@ from borgtrace.colocation.experiments import (
 )
 from borgtrace.colocation.instances import Instance, Instances
 from borgtrace.colocation.study import Options, Study
-from borgtrace.placement._tree import gaussian_first_fit
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.fitting import Fitted
+from borgtrace.placement.gaussian_first_fit import gaussian_first_fit
 from borgtrace.placement.machines import place
 from borgtrace.placement.packers import FIRST_FIT
 

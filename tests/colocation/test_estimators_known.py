@@ -9,12 +9,12 @@ import pytest
 from scipy.stats import norm
 
 from borgtrace.errors import UsageError
-from borgtrace.placement.estimators._features import histograms
 from borgtrace.placement.estimators.bounds import Bernstein, Chernoff, Hoeffding
 from borgtrace.placement.estimators.calibrated import CalibratedGpa
 from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.cornish_fisher import CornishFisher, is_monotone
 from borgtrace.placement.estimators.covariance import CovarianceGpa
+from borgtrace.placement.estimators.features import histograms
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.observation import CELLS, Observation
 from borgtrace.placement.estimators.saddlepoint import Saddlepoint

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from borgtrace.placement._gaussian import gaussian_best_fit
-from borgtrace.placement._tree import gaussian_first_fit
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.fitting import Fitted, fit
+from borgtrace.placement.gaussian_best_fit import gaussian_best_fit
+from borgtrace.placement.gaussian_first_fit import gaussian_first_fit
 from borgtrace.placement.machines import place
 from borgtrace.placement.packers import BEST_FIT, FIRST_FIT
 from borgtrace.placement.packing import CAPACITY_RTOL, pack_fitted, predicted_overflow

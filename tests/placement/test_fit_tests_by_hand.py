@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from borgtrace.placement.estimators._features import angles
 from borgtrace.placement.estimators.bounds import Bernstein, Chernoff, Hoeffding
 from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.cornish_fisher import CornishFisher
 from borgtrace.placement.estimators.covariance import CovarianceGpa
 from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.features import angles
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.sizes import Average

@@ -28,8 +28,6 @@ __all__ = [
     "CovarianceGpa",
     "Estimator",
     "Fitted",
-]
-__all__ += [
     "Gpa",
     "MultiResource",
     "Observation",
@@ -37,8 +35,6 @@ __all__ += [
     "Packing",
     "Percentile",
     "Request",
-]
-__all__ += [
     "estimators",
     "fit",
     "pack",
@@ -46,5 +42,7 @@ __all__ += [
     "packers",
     "parse_estimator",
     "parse_packer",
+    "predicted_overflow",
+    "rebalanced",
+    "require_capacity",
 ]
-__all__ += ["predicted_overflow", "rebalanced", "require_capacity"]

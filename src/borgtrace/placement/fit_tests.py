@@ -1,7 +1,7 @@
 """A fit test as the packing kernels take it: one test over whole rows, or two, each over its part of the rows.
 
-Compiled functions cannot be put together at run time without compiling again, half a second for each pair; so a
-pair stays two functions, and `CUTS` say which part of a row each of them gets.
+Combining two compiled functions at run time would compile again, half a second for each pair.  So a pair stays two
+functions, and the *cuts* say which part of a row each of them gets.
 """
 
 from dataclasses import dataclass, field
@@ -19,18 +19,18 @@ ADD = types.FunctionType(ADD_TYPE)
 ROWS = types.float64[:, ::1]
 ROW = types.float64[::1]
 INDEX = types.int64[::1]
-WHOLE: Index = np.empty(0, np.int64)
-"""No cuts: one test over whole rows."""
+NO_CUTS: Index = np.empty(0, np.int64)
+"""One test over whole rows."""
 
 
 def packing_kernel(signature: Any) -> Any:
-    """Compile a kernel that takes functions, once, for any of them."""
+    """Return a decorator that compiles a kernel which takes functions: once, whichever they are."""
     return compiled(signature, divides_by_zero=True)
 
 
 @packing_kernel(types.float64(SLACK, SLACK, INDEX, ROW, ROW, ROW, ROW))
 def room_for(slack, other, cuts, state, item, capacity, parameters):  # type: ignore[no-untyped-def]
-    """Room left if the item joined: of the only test, or the smaller one of both.
+    """Return the room left if the item joined: that of the only test, or the smaller of both.
 
     Parameters
     ----------
@@ -47,16 +47,17 @@ def room_for(slack, other, cuts, state, item, capacity, parameters):  # type: ig
     end = cuts[1]
     n = cuts[2]
     room = slack(state[low:end], item[low:end], capacity[:1], parameters[:n])
-    # The sign decides: where the first test fails, the second one need not be paid for.
+    # Only the sign matters where a test fails: skip the second one.
     if room < 0:
         return room
+    other_room = other(state[end:], item[end:], capacity[1:], parameters[n:])
     # The scarcer resource counts, so Best Fit compares machines by what will run out first.
-    return min(room, other(state[end:], item[end:], capacity[1:], parameters[n:]))
+    return min(room, other_room)
 
 
 @packing_kernel(types.void(ADD, ADD, INDEX, ROW, ROW))
 def join(add, other, cuts, state, item):  # type: ignore[no-untyped-def]
-    """The item joins, for every test; what lies before the first cut adds up.
+    """Let the item join, for every test; columns before the first cut add up.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def join(add, other, cuts, state, item):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, eq=False)
 class FitTest:
-    """The functions of one test, or of two.
+    """The compiled functions of one test, or of two.
 
     Attributes
     ----------
@@ -93,8 +94,8 @@ class FitTest:
     Examples
     --------
     >>> from borgtrace.placement.types import add_sums, slack_kernel
-    >>> left = slack_kernel(lambda state, item, capacity, parameters: capacity[0] - state[0] - item[0], cached=False)
-    >>> both = FitTest(left, add_sums, left, add_sums, np.array([0, 1, 0]))
+    >>> size = slack_kernel(lambda state, item, capacity, parameters: capacity[0] - state[0] - item[0], cached=False)
+    >>> both = FitTest(size, add_sums, size, add_sums, np.array([0, 1, 0]))
     >>> row = np.array([0.25, 0.5])
     >>> both.room(row, row, np.ones(2), np.empty(0))  # 1 − ½ and 1 − 1
     0.0
@@ -104,12 +105,12 @@ class FitTest:
     add: Add
     other_slack: Slack | None = None
     other_add: Add | None = None
-    cuts: Index = field(default_factory=lambda: WHOLE)
+    cuts: Index = field(default_factory=lambda: NO_CUTS)
 
     @property
     def slacks(self) -> tuple[Slack, Slack, Index]:
         """Arguments of a kernel that tests."""
-        # A kernel takes two functions always; without cuts it never calls the second.
+        # A kernel always takes two functions; without cuts it never calls the second.
         return self.slack, self.other_slack or self.slack, self.cuts
 
     @property
@@ -124,7 +125,7 @@ class FitTest:
         capacity: Row,
         parameters: Row,
     ) -> float:
-        """Room left if the item joined; negative: it does not fit.
+        """Return the room left if the item joined; negative where it does not fit.
 
         Parameters
         ----------
@@ -133,12 +134,13 @@ class FitTest:
         capacity, parameters
             One number per resource; what both tests were given.
         """
-        if not self.cuts.size:  # far cheaper than handing functions over
+        # Far cheaper than passing functions to a kernel.
+        if not self.cuts.size:
             return self.slack(state, item, capacity, parameters)
         return float(room_for(*self.slacks, state, item, capacity, parameters))
 
     def join(self, state: Row, item: Row) -> None:
-        """The item joins, in place.
+        """Let the item join, in place.
 
         Parameters
         ----------

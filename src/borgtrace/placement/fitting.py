@@ -1,4 +1,4 @@
-"""What an estimator made of some tasks: all that packing needs to know of them."""
+"""Tasks as an estimator describes them: all that packing needs to know of them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from borgtrace.placement.estimators.observation import Observation
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """An estimator that has looked at its tasks: what the packing kernels need of it.
+    """An estimator with the tasks it has described, as the packing kernels need them.
 
     Attributes
     ----------
     items
         float64 (n, w): one row per task.
     capacity
-        Of the largest machine, for which the items were made.
+        Of the largest machine, for which the items were computed.
     """
 
     estimator: Estimator
@@ -30,17 +30,17 @@ class Fitted:
 
     @property
     def empty(self) -> Numbers:
-        """State of a machine without tasks."""
+        """The state of a machine without tasks."""
         return self.estimator.empty(self.items)
 
     @property
     def parameters(self) -> Numbers:
-        """What the estimator hands to its fit test."""
+        """The numbers that the estimator passes to its fit test."""
         return np.asarray(self.estimator.parameters(self.capacity), np.float64)
 
 
 def require_capacity(name: str, capacity: float) -> None:
-    """Refuse what no machine can have as its capacity.
+    """Refuse a capacity that no machine can have.
 
     Parameters
     ----------
@@ -55,9 +55,8 @@ def require_capacity(name: str, capacity: float) -> None:
         It is not positive and finite.
     """
     if not 0 < capacity < np.inf:
-        raise UsageError(
-            name, "not the capacity of a machine", expected="a number above 0", got=f"{capacity:g}"
-        )
+        problem = "not the capacity of a machine"
+        raise UsageError(name, problem, expected="a number above 0", got=f"{capacity:g}")
 
 
 def fit(estimator: Estimator, observed: Observation, capacity: float = 1.0) -> Fitted:
@@ -80,11 +79,12 @@ def fit(estimator: Estimator, observed: Observation, capacity: float = 1.0) -> F
     require_capacity("capacity", capacity)
     # Kernels are compiled for contiguous float64 rows only.
     items = np.ascontiguousarray(estimator.items(observed, capacity), np.float64)
-    # A NaN fails every comparison: the task would count as unplaceable without a word.
+    # A NaN fails every comparison: the task would silently count as unplaceable.
     if not np.isfinite(items).all():
-        where = f"estimator {estimator.label}"
-        what = "its numbers are not finite for some tasks"
         raise UsageError(
-            where, what, expected="finite usage", way_out="drop tasks with missing samples first"
+            f"estimator {estimator.label}",
+            "its numbers are not finite for some tasks",
+            expected="finite usage",
+            way_out="drop tasks with missing samples first",
         )
     return Fitted(estimator, items, capacity)

@@ -1,4 +1,4 @@
-"""Bin packing with any fit test: place items in their order.
+"""Bin packing with any fit test: items are placed in their order.
 
 After Janus & Rzadca (SoCC'17), Algorithm 1 and §5.1.  A *machine* is a line of the inventory (a capacity);
 a *bin* is a machine in use; bins are numbered in the order they were opened.
@@ -27,62 +27,97 @@ _SCORE = types.FunctionType(SCORE_TYPE)
 
 
 @packing_kernel(types.void(types.int64, INDEX, INDEX, INDEX, INDEX, INDEX))
-def _bar(i, groups, last_of_group, previous, bins, barred):  # type: ignore[no-untyped-def]
+def _bar_bins_of_group(i, groups, last_of_group, previous, bins, barred):  # type: ignore[no-untyped-def]
     """Bar the bins that hold a task of item i's group, for item i (no group: −1)."""
-    if groups[i] < 0:
+    group = groups[i]
+    if group < 0:
         return
     # A list per group through `previous`, the latest item first; items without a bin stay in it.
-    j = last_of_group[groups[i]]
+    j = last_of_group[group]
     previous[i] = j
-    last_of_group[groups[i]] = i
+    last_of_group[group] = i
     while j >= 0:
         if bins[j] >= 0:
             barred[bins[j]] = i
         j = previous[j]
 
 
-@packing_kernel(
-    types.int64(SLACK, SLACK, INDEX, types.int64, ROW, ROW, ROWS, ROW, types.boolean[::1])
+_NEXT_MACHINE = types.int64(
+    SLACK,
+    SLACK,
+    INDEX,
+    types.int64,
+    ROW,
+    ROW,
+    ROWS,
+    ROW,
+    types.boolean[::1],
 )
-def _opened(slack, other, cuts, used, item, empty, capacities, parameters, is_open):  # type: ignore[no-untyped-def]
-    """First machine not in use where `item` fits alone, or −1."""
-    # Machines before `used` are all open.
+
+
+@packing_kernel(_NEXT_MACHINE)
+def _find_next_machine(  # type: ignore[no-untyped-def]
+    slack,
+    other,
+    cuts,
+    n_open,
+    item,
+    empty,
+    capacities,
+    parameters,
+    is_open,
+):
+    """Return the first machine not in use where `item` fits alone, or −1; those before `n_open` are all open."""
     too_small = -1
-    for machine in range(used, capacities.shape[0]):
+    for machine in range(n_open, capacities.shape[0]):
         if is_open[machine]:
             continue
         # Inventories hold long runs of equal machines: one answer serves them all.
         if too_small >= 0 and (capacities[machine] == capacities[too_small]).all():
             continue
-        if room_for(slack, other, cuts, empty, item, capacities[machine], parameters) >= 0:
+        capacity = capacities[machine]
+        room = room_for(slack, other, cuts, empty, item, capacity, parameters)
+        if room >= 0:
             return machine
         too_small = machine
     return -1
 
 
-@packing_kernel(
-    types.int64(
-        SLACK,
-        SLACK,
-        INDEX,
-        _SCORE,
-        types.boolean,
-        ROWS,
-        types.int64,
-        ROW,
-        ROWS,
-        ROW,
-        INDEX,
-        types.int64,
-    )
+_CHOOSE = types.int64(
+    SLACK,
+    SLACK,
+    INDEX,
+    _SCORE,
+    types.boolean,
+    ROWS,
+    types.int64,
+    ROW,
+    ROWS,
+    ROW,
+    INDEX,
+    types.int64,
 )
-def _chosen(
-    slack, other, cuts, score, stops, states, m, item, capacities, parameters, barred, mark
-):  # type: ignore[no-untyped-def]
-    """The bin an item goes to among the first m (those barred under `mark` excepted), or −1."""
+
+
+@packing_kernel(_CHOOSE)
+def _choose_bin(  # type: ignore[no-untyped-def]
+    slack,
+    other,
+    cuts,
+    score,
+    stops,
+    states,
+    n_bins,
+    item,
+    capacities,
+    parameters,
+    barred,
+    mark,
+):
+    """Return the bin an item goes to among the first `n_bins` (except those barred under `mark`), or −1."""
     best = -1
     best_score = -np.inf
-    for b in range(m):
+    for b in range(n_bins):
         # Barred by the number of the item: nothing needs to be cleared before the next one.
         if barred[b] == mark:
             continue
@@ -98,24 +133,25 @@ def _chosen(
     return best
 
 
-@packing_kernel(
-    types.int64(
-        SLACK,
-        SLACK,
-        INDEX,
-        ADD,
-        ADD,
-        _SCORE,
-        types.boolean,
-        ROWS,
-        ROW,
-        ROWS,
-        ROW,
-        INDEX,
-        INDEX,
-        INDEX,
-    )
+_PLACE = types.int64(
+    SLACK,
+    SLACK,
+    INDEX,
+    ADD,
+    ADD,
+    _SCORE,
+    types.boolean,
+    ROWS,
+    ROW,
+    ROWS,
+    ROW,
+    INDEX,
+    INDEX,
+    INDEX,
 )
+
+
+@packing_kernel(_PLACE)
 def _place(  # type: ignore[no-untyped-def]
     slack,
     other,
@@ -133,39 +169,59 @@ def _place(  # type: ignore[no-untyped-def]
     machines,
 ):
     n = items.shape[0]
-    # Rows from m on are garbage; row b of `states` and of `opened` belongs to bin b.
+    # Row b of both belongs to bin b; rows from n_bins on are garbage.
     states = np.empty((machines.size, items.shape[1]))
-    opened = np.empty((machines.size, capacities.shape[1]))
+    bin_capacities = np.empty((machines.size, capacities.shape[1]))
     is_open = np.zeros(capacities.shape[0], np.bool_)
     # `barred` holds, per bin, the last item that must not join it; n entries, because there is at most a bin per item.
     previous = np.full(n, -1, np.int64)
     barred = np.full(n, -1, np.int64)
     last_of_group = np.full(groups.max() + 2 if n else 1, -1, np.int64)
-    m = 0
-    used = 0
+    n_bins = 0
+    n_open = 0
     for i in range(n):
-        _bar(i, groups, last_of_group, previous, bins, barred)
-        best = _chosen(
-            slack, other, cuts, score, stops, states, m, items[i], opened, parameters, barred, i
+        item = items[i]
+        _bar_bins_of_group(i, groups, last_of_group, previous, bins, barred)
+        best = _choose_bin(
+            slack,
+            other,
+            cuts,
+            score,
+            stops,
+            states,
+            n_bins,
+            item,
+            bin_capacities,
+            parameters,
+            barred,
+            i,
         )
         if best < 0:
-            machine = _opened(
-                slack, other, cuts, used, items[i], empty, capacities, parameters, is_open
+            machine = _find_next_machine(
+                slack,
+                other,
+                cuts,
+                n_open,
+                item,
+                empty,
+                capacities,
+                parameters,
+                is_open,
             )
             if machine < 0:
                 continue
-            best = m
-            machines[m] = machine
-            states[m] = empty
-            opened[m] = capacities[machine]
+            best = n_bins
+            machines[best] = machine
+            states[best] = empty
+            bin_capacities[best] = capacities[machine]
             is_open[machine] = True
-            m += 1
-            # Moves forwards only: however often machines are opened, the inventory is walked once.
-            while used < capacities.shape[0] and is_open[used]:
-                used += 1
-        join(add, other_add, cuts, states[best], items[i])
+            n_bins += 1
+            # Only moves forward: however often machines are opened, the inventory is walked once.
+            while n_open < capacities.shape[0] and is_open[n_open]:
+                n_open += 1
+        join(add, other_add, cuts, states[best], item)
         bins[i] = best
-    return m
+    return n_bins
 
 
 def place(
@@ -176,7 +232,7 @@ def place(
     Parameters
     ----------
     fitted
-        The items, in the order of arrival, and when they fit.
+        The items, in the order of arrival, and their fit test.
     packer
         Which bin; among equal scores the one opened first.
     capacities
@@ -193,26 +249,37 @@ def place(
     """
     n = len(fitted.items)
     test = fitted.estimator.test
+    slack, other, cuts = test.slacks
+    add, other_add = test.adds
     bins = np.full(n, -1, np.int64)
     machines = np.full(min(n, len(capacities)), -1, np.int64)
-    m = _place(
-        *(
-            *test.slacks,
-            *test.adds,
-            packer.score,
-            packer.stops,
-            fitted.items,
-            fitted.empty,
-            capacities,
-        ),
-        *(fitted.parameters, np.full(n, -1) if groups is None else groups, bins, machines),
+    n_bins = _place(
+        slack,
+        other,
+        cuts,
+        add,
+        other_add,
+        packer.score,
+        packer.stops,
+        fitted.items,
+        fitted.empty,
+        capacities,
+        fitted.parameters,
+        groups_or_none(groups, n),
+        bins,
+        machines,
     )
-    return bins, machines[:m]
+    return bins, machines[:n_bins]
+
+
+def groups_or_none(groups: Index | None, n: int) -> Index:
+    """Return the group of each of n items, −1 for all where there are no groups."""
+    return np.full(n, -1) if groups is None else groups
 
 
 @packing_kernel(types.void(ADD, ADD, INDEX, ROWS, INDEX, INDEX, INDEX, ROW, ROWS))
 def sum_up(add, other_add, cuts, items, members, offsets, machines, empty, states):  # type: ignore[no-untyped-def]
-    """Write anew the states of `machines`; machine k holds ``members[offsets[k]:offsets[k + 1]]``, in their order.
+    """Recompute the states of `machines`; machine k holds ``members[offsets[k]:offsets[k + 1]]``, in their order.
 
     Parameters
     ----------
@@ -247,14 +314,14 @@ def choose(
     parameters: Row,
     barred: Index,
 ) -> int:
-    """The machine one item goes to, as in :func:`place`, or −1; `barred` holds 1 for machines left out.
+    """Return the machine that one item goes to, as in :func:`place`, or −1; `barred` holds 1 for machines left out.
 
     Parameters
     ----------
     test, packer
-        When it fits, and where it goes then.
+        Whether it fits, and where it goes.
     parameters
-        Handed to the test.
+        Passed to the test.
     states, capacities
         float64 (m, w) and (m, resources): the machines.
     item
@@ -262,18 +329,19 @@ def choose(
     barred
         int64 (m,).
     """
-    chosen = _chosen(
-        *(
-            *test.slacks,
-            packer.score,
-            packer.stops,
-            states,
-            len(states),
-            item,
-            capacities,
-            parameters,
-            barred,
-            1,
-        )
+    slack, other, cuts = test.slacks
+    chosen = _choose_bin(
+        slack,
+        other,
+        cuts,
+        packer.score,
+        packer.stops,
+        states,
+        len(states),
+        item,
+        capacities,
+        parameters,
+        barred,
+        1,
     )
     return int(chosen)

@@ -1,6 +1,6 @@
 """Packers: which of the machines where a task fits it goes to.
 
-To add one, write its score and add a line to `_ALL`.
+To add one, write its score and a line of `PACKERS`.
 """
 
 from __future__ import annotations
@@ -12,27 +12,26 @@ from borgtrace.placement.types import Row, Score, score_kernel
 
 
 @score_kernel
-# First Fit stops before it scores; a kernel takes a function all the same.
 def no_preference(state: Row, item: Row, capacity: Row, slack: float) -> float:
-    """All machines alike."""
+    """Score all machines alike: First Fit stops before it scores, but a kernel always takes a function."""
     return 0.0
 
 
 @score_kernel
 def least_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
-    """The smallest non-negative slack (for GPA: the smallest positive FitBin)."""
+    """Prefer the smallest non-negative slack (for GPA: the smallest positive FitBin)."""
     return -slack
 
 
 @score_kernel
 def most_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
-    """The largest slack."""
+    """Prefer the largest slack."""
     return slack
 
 
 @score_kernel
 def aligned_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
-    """Σ over resources of (mean load of the task) × (capacity less mean load), in shares of the capacity.
+    """Return Σ over resources of (mean load of the task) × (capacity less mean load), in shares of the capacity.
 
     After Panigrahy et al., "Heuristics for Vector Bin Packing" (2011).  Needs rows that start with the mean load
     of each resource; with one resource it is Worst Fit by mean load.
@@ -40,7 +39,8 @@ def aligned_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
     total = 0.0
     for resource in range(capacity.size):
         # In shares of the capacity: CPU and memory have different units, and their products are added.
-        room = 1 - (state[resource] + item[resource]) / capacity[resource]
+        load = state[resource] + item[resource]
+        room = 1 - load / capacity[resource]
         total += item[resource] / capacity[resource] * room
     return total
 
@@ -54,9 +54,9 @@ class Packer:
     name, about
         How users call it, and what it does.
     score
-        Higher is better; ties go to the machine opened first.
+        Compiled; higher is better, and ties go to the machine opened first.
     stops
-        Take the first that fits, without scoring.
+        Whether to take the first machine that fits, without scoring.
     """
 
     name: str
@@ -67,34 +67,37 @@ class Packer:
 
 BEST_FIT = Packer("best-fit", "the machine left with the least room", least_room)
 FIRST_FIT = Packer("first-fit", "the first machine where the task fits", stops=True)
-_ALL = (
+PACKERS = [
     BEST_FIT,
     FIRST_FIT,
     Packer("worst-fit", "the machine left with the most room", most_room),
     Packer("dot-product", "the machine whose free resources match the task's needs", aligned_room),
-)
+]
+"""All packers."""
 
 
 def packers() -> dict[str, Packer]:
-    """All packers by name, sorted.
+    """Return all packers by name, sorted.
 
     Examples
     --------
     >>> packers()["first-fit"].stops
     True
     """
-    return {packer.name: packer for packer in sorted(_ALL, key=lambda packer: packer.name)}
+    by_name = {packer.name: packer for packer in PACKERS}
+    return dict(sorted(by_name.items()))
 
 
 def parse_packer(name: str) -> Packer:
-    """The packer called `name`.
+    """Return the packer called `name`.
 
     Raises
     ------
     UsageError
-        There is none.
+        No packer has that name.
     """
     known = packers()
     if name not in known:
-        raise UsageError("packer", "unknown name", expected=f"one of {', '.join(known)}", got=name)
+        expected = f"one of {', '.join(known)}"
+        raise UsageError("packer", "unknown name", expected=expected, got=name)
     return known[name]

@@ -1,7 +1,6 @@
 """Packing tasks onto machines: estimator × packer × rebalancing (Janus & Rzadca, SoCC'17, §4 and §5).
 
-A machine takes 1 + 2⁻²³ of its capacity, because usages are float32, and six tenths plus four tenths must fit into
-one.
+A machine takes 1 + 2⁻²³ of its capacity: usages are float32, and six tenths plus four tenths must fit into one.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from scipy.special import ndtri
 
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.placement._gaussian import gaussian_best_fit
-from borgtrace.placement._tree import gaussian_first_fit
+from borgtrace.kernels.compiled import compiled
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.observation import Observation
@@ -31,7 +29,9 @@ from borgtrace.placement.fit_tests import (
     room_for,
 )
 from borgtrace.placement.fitting import Fitted, fit
-from borgtrace.placement.machines import place, sum_up
+from borgtrace.placement.gaussian_best_fit import gaussian_best_fit
+from borgtrace.placement.gaussian_first_fit import gaussian_first_fit
+from borgtrace.placement.machines import groups_or_none, place, sum_up
 from borgtrace.placement.packers import BEST_FIT, Packer
 
 MAX_FAILURES = 5
@@ -102,18 +102,17 @@ def pack_fitted(
     packer, inventory, groups
         As for :func:`pack`.
     """
-    n = len(fitted.items)
     estimator = fitted.estimator
     # The common case, and the one of a million tasks; both kernels give the packing of the general loop.
-    # Subclasses too: the calibrated GPA differs in the target it hands over, not in the test.
+    # Subclasses too: the calibrated GPA differs in the target that it passes, not in the test.
     if isinstance(estimator, Gpa) and inventory is None and groups is None:
         if packer.stops:
-            return _gaussian(fitted, gaussian_first_fit)
+            return _pack_gaussian(fitted, gaussian_first_fit)
         if packer is BEST_FIT:
-            return _gaussian(fitted, gaussian_best_fit)
+            return _pack_gaussian(fitted, gaussian_best_fit)
     if inventory is None:
         # At most one machine per task is ever opened.
-        rows = np.tile(estimator.row(fitted.capacity), (n, 1))
+        rows = np.tile(estimator.row(fitted.capacity), (len(fitted.items), 1))
     else:
         rows = np.asarray(inventory, np.float64).reshape(len(inventory), -1)
     # For the test alone: the packing below keeps the true capacities, by which it is judged.
@@ -121,15 +120,15 @@ def pack_fitted(
     return Packing(bins, rows[machines], machines)
 
 
-def _gaussian(fitted: Fitted, place_all: Callable[..., int]) -> Packing:
-    """First or Best Fit by the Gaussian test in a kernel of its own: the same packing, many times faster."""
+def _pack_gaussian(fitted: Fitted, place_all: Callable[..., int]) -> Packing:
+    """Pack by First or Best Fit with a kernel of the Gaussian test: the same packing, many times faster."""
     mean, variance = np.ascontiguousarray(fitted.items.T)
     bins = np.empty(len(mean), np.int64)
+    capacity = fitted.capacity * CAPACITY_RTOL
     target = float(fitted.parameters[0])
-    m = place_all(
-        mean, variance, fitted.capacity * CAPACITY_RTOL, target, -float(ndtri(target)), bins
-    )
-    return Packing(bins, np.full((m, 1), fitted.capacity), np.arange(m))
+    z = -float(ndtri(target))
+    n_bins = place_all(mean, variance, capacity, target, z, bins)
+    return Packing(bins, np.full((n_bins, 1), fitted.capacity), np.arange(n_bins))
 
 
 def rebalanced(
@@ -149,7 +148,7 @@ def rebalanced(
     packing
         Left as it is.
     fitted
-        What the packing was made from.
+        What the packing was computed from.
     groups
         As for :func:`pack`.
     max_failures
@@ -157,24 +156,25 @@ def rebalanced(
     """
     if len(packing.rows) < 2:
         return packing
-    # A copy, because the grid shares one placement between a rebalanced and a plain cell.
+    # A copy: a packing is shared between runs with and without rebalancing.
     bins = packing.bins.copy()
     test = fitted.estimator.test
+    slack, other, cuts = test.slacks
+    add, other_add = test.adds
     moved = fill_last_bin(
-        *(
-            *test.slacks,
-            *test.adds,
-            fitted.items,
-            fitted.empty,
-            packing.rows[-1] * CAPACITY_RTOL,
-            fitted.parameters,
-        ),
-        *(
-            np.full(len(bins), -1) if groups is None else groups,
-            bins,
-            len(packing.rows),
-            max_failures,
-        ),
+        slack,
+        other,
+        cuts,
+        add,
+        other_add,
+        fitted.items,
+        fitted.empty,
+        packing.rows[-1] * CAPACITY_RTOL,
+        fitted.parameters,
+        groups_or_none(groups, len(bins)),
+        bins,
+        len(packing.rows),
+        max_failures,
     )
     return Packing(bins, packing.rows, packing.machines, moved)
 
@@ -216,7 +216,8 @@ def pack(
     """
     if inventory is not None:
         # Items are described on the scale of the largest machine, where the grids of histograms end.
-        capacity = float(np.max(np.asarray(inventory).reshape(len(inventory), -1)[:, 0], initial=0))
+        cpu = np.asarray(inventory).reshape(len(inventory), -1)[:, 0]
+        capacity = float(np.max(cpu, initial=0))
     fitted = fit(estimator, observed, capacity)
     packing = pack_fitted(fitted, packer=packer, inventory=inventory, groups=groups)
     if not rebalancing:
@@ -225,7 +226,7 @@ def pack(
 
 
 def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
-    """Probability of overflow the estimator itself predicts for each bin, float64 (m,).
+    """Return the probability of overflow that the estimator itself predicts for each bin, float64 (m,).
 
     The sum over the finished bins ÷ m is the q that the estimator promises.
 
@@ -234,7 +235,7 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
     packing
         A finished packing.
     fitted
-        What it was made from.
+        What it was computed from.
 
     Raises
     ------
@@ -243,37 +244,87 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
     """
     estimator = fitted.estimator
     if not estimator.predicts:
-        way_out = "use an estimator that does, such as convolution"
-        raise UsageError(
-            f"estimator {estimator.label}", "predicts no probability of overflow", way_out=way_out
-        )
+        problem = "predicts no probability of overflow"
+        hint = "use an estimator that does, such as convolution"
+        raise UsageError(f"estimator {estimator.label}", problem, way_out=hint)
     test = estimator.test
     parameters = fitted.parameters
+    states = _states_of_bins(packing, fitted)
     # The room for a task that uses nothing is what the machine as it stands has left.
-    idle = Observation(np.zeros((1, 1), np.float32))
-    described = estimator.items(idle, fitted.capacity)[0]
-    # The tasks may come with more than was made up here, such as series: of those an idle task has zeros.
-    nothing = np.zeros(fitted.items.shape[1])
-    nothing[: len(described)] = described
+    idle = _idle_task(fitted)
+    capacities = packing.rows * CAPACITY_RTOL
+    rooms = [
+        test.room(state, idle, capacity, parameters)
+        for state, capacity in zip(states, capacities, strict=True)
+    ]
+    # A slack is the target less the probability; subtracting it may round past 0 or 1.
+    return np.clip(parameters[0] - np.array(rooms), 0.0, 1.0)
+
+
+def _idle_task(fitted: Fitted) -> Numbers:
+    """Return the row of a task that uses nothing."""
+    observed = Observation(np.zeros((1, 1), np.float32))
+    described = fitted.estimator.items(observed, fitted.capacity)[0]
+    # The tasks may come with more than is made up here, such as series: of those an idle task has zeros.
+    row = np.zeros(fitted.items.shape[1])
+    row[: len(described)] = described
+    return row
+
+
+def _states_of_bins(packing: Packing, fitted: Fitted) -> Numbers:
+    """Return the state of each finished bin, float64 (m, w)."""
     # In the order of arrival, as when they were placed, so the states are those of the packing bit for bit.
     members = np.argsort(packing.bins, kind="stable")
-    m = len(packing.rows)
-    offsets = np.searchsorted(packing.bins[members], np.arange(m + 1))
-    states = np.empty((m, len(nothing)))
+    n_bins = len(packing.rows)
+    offsets = np.searchsorted(packing.bins[members], np.arange(n_bins + 1))
+    states = np.empty((n_bins, fitted.items.shape[1]))
+    test = fitted.estimator.test
+    add, other_add = test.adds
     sum_up(
-        *test.adds, test.cuts, fitted.items, members, offsets, np.arange(m), fitted.empty, states
+        add,
+        other_add,
+        test.cuts,
+        fitted.items,
+        members,
+        offsets,
+        np.arange(n_bins),
+        fitted.empty,
+        states,
     )
-    capacities = packing.rows * CAPACITY_RTOL
-    rooms = np.array([test.room(states[b], nothing, capacities[b], parameters) for b in range(m)])
-    # A slack is the target less the probability; taking it back may round past 0 or 1.
-    return np.clip(parameters[0] - rooms, 0.0, 1.0)
+    return states
 
 
-@packing_kernel(
-    types.int64(
-        SLACK, SLACK, INDEX, ADD, ADD, ROWS, ROW, ROW, ROW, INDEX, INDEX, types.int64, types.int64
-    )
+@compiled()
+def _lists_of_bins(bins: Index, n_bins: int) -> tuple[Index, Index]:
+    """Return the first task of each bin, and the task after each in its bin, in the order of arrival; −1: none."""
+    first = np.full(n_bins, -1, np.int64)
+    following = np.full(bins.size, -1, np.int64)
+    # From the back, so that each bin's list runs in the order of arrival.
+    for i in range(bins.size - 1, -1, -1):
+        if bins[i] >= 0:
+            following[i] = first[bins[i]]
+            first[bins[i]] = i
+    return first, following
+
+
+_FILL_LAST_BIN = types.int64(
+    SLACK,
+    SLACK,
+    INDEX,
+    ADD,
+    ADD,
+    ROWS,
+    ROW,
+    ROW,
+    ROW,
+    INDEX,
+    INDEX,
+    types.int64,
+    types.int64,
 )
+
+
+@packing_kernel(_FILL_LAST_BIN)
 def fill_last_bin(  # type: ignore[no-untyped-def]
     slack,
     other,
@@ -286,7 +337,7 @@ def fill_last_bin(  # type: ignore[no-untyped-def]
     parameters,
     groups,
     bins,
-    m,
+    n_bins,
     max_failures,
 ):
     """Move first tasks of the other bins, round robin, into the last bin, in place; return how many moved.
@@ -296,59 +347,55 @@ def fill_last_bin(  # type: ignore[no-untyped-def]
     slack, other, cuts, add, other_add
         From a :class:`~borgtrace.placement.fit_tests.FitTest`.
     items, empty, parameters
-        float64 (n, w), in the order of arrival; state of an empty machine; handed to the test.
+        float64 (n, w), in the order of arrival; state of an empty machine; passed to the test.
     capacity
         float64 (resources,): of the last bin.
     groups
         int64 (n,): as for :func:`borgtrace.placement.machines.place`.
     bins
         int64 (n,): from :func:`borgtrace.placement.machines.place`; changed in place.
-    m
+    n_bins
         The number of bins opened, at least two.
     max_failures
         Failed moves after which it stops.
     """
-    # Only the last bin is ever tested, so this one state is all that is kept.
+    # Only the last bin is ever tested, so only its state is kept.
     n = items.shape[0]
-    target = m - 1
+    last = n_bins - 1
     state = empty.copy()
     # Groups are dense from 0; the largest is −1 where no task has one, and an empty array has no largest.
     is_barred = np.zeros(groups.max() + 2 if n else 1, np.bool_)
-    first = np.full(m, -1, np.int64)
-    following = np.full(n, -1, np.int64)
-    # Linked lists from the back, so that each bin's list runs in the order of arrival.
-    for i in range(n - 1, -1, -1):
-        if bins[i] >= 0:
-            following[i] = first[bins[i]]
-            first[bins[i]] = i
-    i = first[target]
+    first, following = _lists_of_bins(bins, n_bins)
+    i = first[last]
     while i >= 0:
         join(add, other_add, cuts, state, items[i])
         if groups[i] >= 0:
             is_barred[groups[i]] = True
         i = following[i]
-    # `idle` counts emptied bins met in a row: after a whole round of them nothing is left to move.
-    moved = 0
-    failures = 0
+    n_moved = 0
+    n_failures = 0
     b = 0
-    idle = 0
-    while failures < max_failures and idle < target:
+    # Empty bins met in a row: after a whole round of them nothing is left to move.
+    n_empty = 0
+    while n_failures < max_failures and n_empty < last:
         i = first[b]
         if i < 0:
-            idle += 1
+            n_empty += 1
         else:
-            idle = 0
+            n_empty = 0
             # A task whose group is already there counts as a failed move, like one that does not fit.
-            is_free = groups[i] < 0 or not is_barred[groups[i]]
-            if is_free and room_for(slack, other, cuts, state, items[i], capacity, parameters) >= 0:
+            fits = groups[i] < 0 or not is_barred[groups[i]]
+            if fits:
+                fits = room_for(slack, other, cuts, state, items[i], capacity, parameters) >= 0
+            if fits:
                 join(add, other_add, cuts, state, items[i])
                 if groups[i] >= 0:
                     is_barred[groups[i]] = True
-                bins[i] = target
+                bins[i] = last
                 # Only after a move: the paper tries a bin's *first* task, so one that failed is tried again next round.
                 first[b] = following[i]
-                moved += 1
+                n_moved += 1
             else:
-                failures += 1
-        b = b + 1 if b + 1 < target else 0
-    return moved
+                n_failures += 1
+        b = b + 1 if b + 1 < last else 0
+    return n_moved

@@ -1,7 +1,7 @@
 """The three small functions a packing is made of, and how they are compiled.
 
 An estimator describes a task by a row of numbers (its *item*) and a machine by a row of the same width
-(its *state*); two compiled functions say what happens when they meet, and a packer may add a third:
+(its *state*).  Two compiled functions say what happens when they meet, and a packer may add a third:
 
 - ``slack(state, item, capacity, parameters)``: room left if the item joined; negative: it does not fit;
 - ``add(state, item)``: the item joins, in place;
@@ -9,8 +9,8 @@ An estimator describes a task by a row of numbers (its *item*) and a machine by 
 
 A capacity is a row too, one number per resource, CPU first.
 
-They have fixed signatures, so the packing kernels take them as first-class arguments: compiled once, whatever
-the estimator, at two nanoseconds a call.
+Their signatures are fixed, so the packing kernels take them as arguments: the kernels are compiled once, whatever
+the estimator, and a call takes two nanoseconds.
 """
 
 from collections.abc import Callable
@@ -28,11 +28,11 @@ class Slack(Protocol):
     """Type of a fit test."""
 
     def __call__(self, state: Row, item: Row, capacity: Row, parameters: Row, /) -> float:
-        """Room left if the item joined."""
+        """Return the room left if the item joined."""
 
 
 class Add(Protocol):
-    """Type of what happens when an item joins."""
+    """Type of how an item joins."""
 
     def __call__(self, state: Row, item: Row, /) -> None:
         """Change the state in place."""
@@ -42,10 +42,10 @@ class Score(Protocol):
     """Type of a preference among machines."""
 
     def __call__(self, state: Row, item: Row, capacity: Row, slack: float, /) -> float:
-        """Higher is better."""
+        """Return the score of a machine where the item fits; higher is better."""
 
 
-# Contiguous rows only: lines of a table, and the slices that `cuts` take of them, always are.
+# Contiguous rows only: rows of a table, and the slices that cuts take of them, always are.
 _ROW = types.float64[::1]
 SLACK_TYPE = types.float64(_ROW, _ROW, _ROW, _ROW)
 ADD_TYPE = types.void(_ROW, _ROW)
@@ -79,8 +79,23 @@ def _compiled(signature: Any, function: Callable[..., Any], cached: bool) -> Any
     return compiled(signature, divides_by_zero=True, cached=cached)(function)
 
 
+@compiled(inline=True)
+def sum_with(state: Row, item: Row, column: int) -> float:
+    """Return a number of the machine with the item, where it adds up over tasks."""
+    return state[column] + item[column]
+
+
+@compiled(inline=True)
+def room_above(state: Row, item: Row, column: int, capacity: float) -> float:
+    """Return the capacity left above a number of the machine with the item.
+
+    In this order of subtractions everywhere: kernels that give the same packing must agree to the last bit.
+    """
+    return capacity - state[column] - item[column]
+
+
 @add_kernel
 def add_sums(state: Row, item: Row) -> None:
-    """Join by adding up: the default, for items whose numbers are sums over the tasks."""
+    """Let an item join by adding up: the default, for rows of sums over the tasks."""
     for k in range(state.size):
         state[k] += item[k]

@@ -5,18 +5,30 @@ import math
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.placement.estimators._features import angles
 from borgtrace.placement.estimators.estimator import TargetEstimator
+from borgtrace.placement.estimators.features import angles
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.types import Row, add_kernel, slack_kernel
+from borgtrace.placement.types import Row, add_kernel, room_above, slack_kernel, sum_with
+
+# Columns of a row; Hoeffding's has the squared range where Bernstein's has the variance and the peak.
+_MEAN = 0
+_SQUARED_RANGE = 1
+_VARIANCE = 1
+_PEAK_ABOVE_MEAN = 2
+
+
+def log_of_inverse(target: float) -> Numbers:
+    """Return ln(1/ρ) as parameters of a test: the logarithm once per packing, not once per test of a machine."""
+    return np.array([-np.log(target)])
 
 
 @slack_kernel
 def hoeffding_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """Capacity less mean less √(½ ln(1/ρ) Σ range²); rows are μ, Σ range², `parameters` holds ln(1/ρ)."""
+    """Return the capacity less mean less √(½ ln(1/ρ) Σ range²); rows are μ, Σ range², `parameters` holds ln(1/ρ)."""
+    squared_range = sum_with(state, item, _SQUARED_RANGE)
     # The t at which exp(−2t² / Σ range²) equals ρ.
-    margin = math.sqrt(0.5 * parameters[0] * (state[1] + item[1]))
-    return capacity[0] - state[0] - item[0] - margin
+    margin = math.sqrt(0.5 * parameters[0] * squared_range)
+    return room_above(state, item, _MEAN, capacity[0]) - margin
 
 
 class Hoeffding(TargetEstimator):
@@ -36,32 +48,34 @@ class Hoeffding(TargetEstimator):
     slack = staticmethod(hoeffding_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """Mean and squared range of each task."""
-        low, high = observed.moments[:, 4:].T
-        return np.column_stack([observed.mean, (high - low) ** 2])
+        """Return mean and squared range of each task."""
+        squared_range = (observed.peak - observed.minimum) ** 2
+        return np.column_stack([observed.mean, squared_range])
 
     def parameters(self, capacity: float) -> Numbers:
-        """ln(1/ρ)."""
-        # The logarithm once per packing, not once per test of a machine.
-        return np.array([-np.log(self.parameter)])
+        """Return ln(1/ρ)."""
+        return log_of_inverse(self.parameter)
 
 
 @slack_kernel
 def bernstein_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """Capacity less mean less the t at which Bernstein's bound equals ρ; rows are μ, σ², M, `parameters` ln(1/ρ)."""
+    """Return the capacity less mean less the t at which Bernstein's bound is ρ; rows are μ, σ², M."""
+    log = parameters[0]
+    variance = sum_with(state, item, _VARIANCE)
+    peak = max(state[_PEAK_ABOVE_MEAN], item[_PEAK_ABOVE_MEAN])
     # The root t of t² = 2L(σ² + Mt/3), L = ln(1/ρ): LM/3 + √((LM/3)² + 2Lσ²).
-    third = parameters[0] * max(state[2], item[2]) / 3
-    margin = third + math.sqrt(third * third + 2 * parameters[0] * (state[1] + item[1]))
-    return capacity[0] - state[0] - item[0] - margin
+    third = log * peak / 3
+    margin = third + math.sqrt(third * third + 2 * log * variance)
+    return room_above(state, item, _MEAN, capacity[0]) - margin
 
 
 @add_kernel
 def add_with_peak(state: Row, item: Row) -> None:
     """Add means and variances; keep the highest peak."""
-    state[0] += item[0]
-    state[1] += item[1]
+    state[_MEAN] += item[_MEAN]
+    state[_VARIANCE] += item[_VARIANCE]
     # M bounds every task of the machine, so it does not add up.
-    state[2] = max(state[2], item[2])
+    state[_PEAK_ABOVE_MEAN] = max(state[_PEAK_ABOVE_MEAN], item[_PEAK_ABOVE_MEAN])
 
 
 class Bernstein(TargetEstimator):
@@ -81,27 +95,32 @@ class Bernstein(TargetEstimator):
     add = staticmethod(add_with_peak)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """Mean, variance and peak above the mean of each task."""
-        return np.column_stack(
-            [observed.mean, observed.variance, observed.moments[:, 5] - observed.mean]
-        )
+        """Return mean, variance and peak above the mean of each task."""
+        peak_above_mean = observed.peak - observed.mean
+        return np.column_stack([observed.mean, observed.variance, peak_above_mean])
 
     def parameters(self, capacity: float) -> Numbers:
-        """ln(1/ρ)."""
-        return np.array([-np.log(self.parameter)])
+        """Return ln(1/ρ)."""
+        return log_of_inverse(self.parameter)
 
 
 @slack_kernel
 def chernoff_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """ρ less the lowest of exp(K(θ) − θc); rows are μ, K at every θ and peak, `parameters` holds ρ and every θ."""
-    # At θ = 0 the bound is exp(0) = 1, whatever the tasks.  Column a of a row is K at `parameters[a]`: what stands
-    # before are the mean and ρ.
+    """Return ρ less the lowest of exp(K(θ) − θc).
+
+    Rows are μ, K at every θ and the peak; `parameters` holds ρ and every θ.
+    """
+    target = parameters[0]
+    # At θ = 0 the bound is exp(0) = 1, whatever the tasks.  Column a of a row is K at `parameters[a]`: column 0 holds
+    # the mean there and ρ here.
     lowest = 0.0
     for a in range(1, parameters.size):
-        lowest = min(lowest, state[a] + item[a] - parameters[a] * capacity[0])
-    slack = parameters[0] - math.exp(lowest)
+        exponent = sum_with(state, item, a) - parameters[a] * capacity[0]
+        lowest = min(lowest, exponent)
+    slack = target - math.exp(lowest)
     # On a grid that ends, the bound never gets far below 1 for tasks that hardly vary: they cannot exceed their peaks.
-    return parameters[0] if slack < 0 and state[-1] + item[-1] <= capacity[0] else slack
+    peaks_fit = state[-1] + item[-1] <= capacity[0]
+    return target if slack < 0 and peaks_fit else slack
 
 
 class Chernoff(TargetEstimator):
@@ -121,12 +140,11 @@ class Chernoff(TargetEstimator):
     slack = staticmethod(chernoff_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """Mean, K(θ) at every θ of the grid, and the highest usage seen."""
+        """Return mean, K(θ) at every θ of the grid, and the highest usage seen."""
         # K alone of K, K′, K″: the bound needs no derivative.
-        return np.column_stack(
-            [observed.mean, observed.cumulant_functions(capacity)[:, ::3], observed.moments[:, 5]]
-        )
+        k = observed.cumulant_functions(capacity)[:, ::3]
+        return np.column_stack([observed.mean, k, observed.peak])
 
     def parameters(self, capacity: float) -> Numbers:
-        """ρ and the grid of θ."""
+        """Return ρ and the grid of θ."""
         return np.concatenate([[self.parameter], angles(capacity)])

@@ -10,15 +10,17 @@ from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement.estimators.estimator import Estimator, Qualities
 from borgtrace.placement.estimators.gpa import Gpa
 
-# Each round keeps one of eleven steps: ln(2·10¹³) ÷ 11⁴ = 0.002.
 ROUNDS = 4
 RUNGS = 12
-"""Refinements of the search, and targets tried in each: the target is found to within 0.2 %."""
+"""Refinements of the search, and targets tried in each: the target is found to within 0.2 %.
+
+Each round keeps one of eleven steps: ln(2·10¹³) ÷ 11⁴ = 0.002.
+"""
 
 
 @dataclass(frozen=True)
 class CalibratedGpa(Gpa):
-    """Gaussian Percentile Approximation, told a stricter target than the one it has to keep.
+    """Gaussian Percentile Approximation, run with a stricter target than the one it has to keep.
 
     GPA exceeds strict targets because sums of bursty tasks are skewed.  On held-out tasks the excess can be measured,
     and the target lowered until the measured overflow is the one wanted.  Not for a workload that differs from the
@@ -27,7 +29,7 @@ class CalibratedGpa(Gpa):
     Attributes
     ----------
     told
-        The target the Gaussian test is run with; None until :meth:`prepared`.
+        The target that the Gaussian test runs with; None until :meth:`prepared`.
 
     Where it is wrong
     -----------------
@@ -46,11 +48,11 @@ class CalibratedGpa(Gpa):
 
     name = "gpa-calibrated"
     about = "GPA with its target set on held-out tasks"
-    # Its slack is taken from the target it is told, which is no longer a probability it believes in.
+    # Its slack is relative to the told target, which is no longer a probability it predicts.
     predicts = False
 
     def parameters(self, capacity: float) -> Numbers:
-        """The target the Gaussian test is run with.
+        """Return the target that the Gaussian test runs with.
 
         Raises
         ------
@@ -58,28 +60,30 @@ class CalibratedGpa(Gpa):
             It was not prepared: with the target to be kept it would be plain GPA under another name.
         """
         if self.told is None:
-            where = f"estimator {self.label}"
-            way_out = f"or use gpa:{self.parameter:g}"
-            expected = "prepared() with held-out tasks first"
             raise UsageError(
-                where, "has not learned its target", expected=expected, way_out=way_out
+                f"estimator {self.label}",
+                "has not learned its target",
+                expected="prepared() with held-out tasks first",
+                way_out=f"or use gpa:{self.parameter:g}",
             )
         return np.array([self.told])
 
     @property
     def used(self) -> float:
-        """The target that was told, once there is one."""
+        """The told target, once there is one."""
         return self.parameter if self.told is None else self.told
 
     def prepared(self, qualities: Qualities) -> Estimator:
-        """Search the target on held-out tasks."""
-        return replace(
-            self, told=told_target(self.parameter, lambda told: qualities([Gpa(t) for t in told]))
-        )
+        """Return the estimator with the target found on held-out tasks."""
+
+        def qualities_of_targets(targets: list[float]) -> list[float]:
+            return qualities([Gpa(target) for target in targets])
+
+        return replace(self, told=told_target(self.parameter, qualities_of_targets))
 
 
 def told_target(wanted: float, qualities: Callable[[list[float]], list[float]]) -> float:
-    """Find the largest target at which GPA's measured overflow is at most `wanted`.
+    """Return the largest target at which GPA's measured overflow is at most `wanted`.
 
     The overflow is a step function of the target (packings are discrete) that grows with it; the search refines a
     ladder of targets four times, down to a tiny part of `wanted` where it must.
@@ -97,15 +101,16 @@ def told_target(wanted: float, qualities: Callable[[list[float]], list[float]]) 
     0.00062
     """
     # In logarithms: a heavy tail may need a target many powers of ten below the one wanted.
-    # Up to twice the target: where GPA is too careful, it may be told a laxer one.
     low = np.log(wanted * 1e-13)
+    # Up to twice the target: where GPA is too careful, a laxer one may do.
     high = np.log(min(2 * wanted, 0.999))
     for _ in range(ROUNDS):
         ladder = np.linspace(low, high, RUNGS)
-        kept = [q <= wanted for q in qualities(np.exp(ladder).tolist())]
-        # The last rung that keeps it, although a lower one may fail: packings are discrete, so q is not quite monotone.
-        # Where none keeps it, the strictest is told.
-        last = max((rung for rung in range(RUNGS) if kept[rung]), default=0)
+        measured = qualities(np.exp(ladder).tolist())
+        rungs_within = [rung for rung, quality in enumerate(measured) if quality <= wanted]
+        # The last rung within the target, although a lower one may fail: packings are discrete, so q is not quite
+        # monotone.  Where none is within, the strictest.
+        last = max(rungs_within, default=0)
         low = ladder[last]
         high = ladder[min(last + 1, RUNGS - 1)]
     return float(np.exp(low))

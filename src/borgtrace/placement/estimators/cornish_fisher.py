@@ -1,4 +1,4 @@
-"""Gaussian quantile corrected for skewness and kurtosis of the sum (Cornish & Fisher)."""
+"""Gaussian quantile corrected for the skewness and kurtosis of the sum (Cornish & Fisher)."""
 
 import math
 
@@ -9,7 +9,10 @@ from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.placement.estimators.estimator import TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.types import Row, slack_kernel
+from borgtrace.placement.types import Row, room_above, slack_kernel, sum_with
+
+# Columns of a row: the first four cumulants, and the highest usage seen.
+_MEAN, _VARIANCE, _THIRD, _FOURTH, _PEAK = range(5)
 
 
 @compiled(inline=True)
@@ -33,30 +36,33 @@ def is_monotone(skewness: float, excess: float, z: float) -> bool:
     b = skewness / 3
     c = 1 - excess / 8 + 5 * skewness * skewness / 36
     least = a * z * z - abs(b) * z + c
-    if a > 0 and abs(b) < 2 * a * z:
+    has_minimum_inside = a > 0 and abs(b) < 2 * a * z
+    if has_minimum_inside:
         least = c - b * b / (4 * a)
     return least >= 0
 
 
 @slack_kernel
 def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """Capacity less the corrected quantile of the sum; rows are four cumulants and the peak, `parameters` holds z.
+    """Return the capacity less the corrected quantile of the sum; `parameters` holds z.
 
     Tasks whose peaks fit always fit; where the expansion is no quantile function, only they do.
     """
-    room = capacity[0] - state[0] - item[0]
-    variance = state[1] + item[1]
+    room = room_above(state, item, _MEAN, capacity[0])
+    variance = sum_with(state, item, _VARIANCE)
     if variance <= 0:
         return room
     z = parameters[0]
     deviation = math.sqrt(variance)
+    third = sum_with(state, item, _THIRD)
+    fourth = sum_with(state, item, _FOURTH)
     # Cumulants add up, shapes do not: division by σ³ and σ⁴ comes last.
-    skewness = (state[2] + item[2]) / (variance * deviation)
-    excess = (state[3] + item[3]) / (variance * variance)
+    skewness = third / (variance * deviation)
+    excess = fourth / (variance * variance)
     # What the peaks allow never overflows: it counts too where the quantile is laxer at a stricter target.
-    peaks = capacity[0] - state[4] - item[4]
+    room_above_peaks = room_above(state, item, _PEAK, capacity[0])
     if not is_monotone(skewness, excess, abs(z)):
-        return peaks
+        return room_above_peaks
     quantile = (
         z
         + (z * z - 1) * skewness / 6
@@ -64,7 +70,7 @@ def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) 
         - (2 * z**3 - 5 * z) * skewness * skewness / 36
     )
     slack = room - deviation * quantile
-    return max(slack, peaks) if slack < 0 else slack
+    return max(slack, room_above_peaks) if slack < 0 else slack
 
 
 class CornishFisher(TargetEstimator):
@@ -92,19 +98,12 @@ class CornishFisher(TargetEstimator):
     slack = staticmethod(cornish_fisher_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """First four cumulants and highest usage of each task."""
+        """Return the first four cumulants and the highest usage of each task."""
         mean, variance, third, fourth, _, peak = observed.moments.T
         # The fourth central moment does not add up over tasks; less 3σ⁴ it does.
-        return np.column_stack(
-            [
-                mean,
-                variance,
-                third,
-                fourth - 3 * variance**2,
-                peak,
-            ]
-        )
+        fourth_cumulant = fourth - 3 * variance**2
+        return np.column_stack([mean, variance, third, fourth_cumulant, peak])
 
     def parameters(self, capacity: float) -> Numbers:
-        """The Gaussian quantile of the target."""
+        """Return the Gaussian quantile of the target."""
         return np.array([-ndtri(self.parameter)])

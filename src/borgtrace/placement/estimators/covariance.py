@@ -2,47 +2,55 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers
+from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.gaussian import fit_bin
 from borgtrace.placement.estimators.estimator import TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.types import Row, add_kernel, slack_kernel
+from borgtrace.placement.types import Row, add_kernel, room_above, slack_kernel, sum_with
+
+# Columns of a row: Σμ, Σσ², Σ of covariances, then the series.
+_MEAN, _VARIANCE, _COVARIANCE, _SERIES = range(4)
+
+
+@compiled(inline=True)
+def _twice_the_covariance(state: Row, item: Row) -> float:
+    """Return 2 cov of the machine and the item.
+
+    One dot product whatever the number of tasks: the machine's series is the sum of theirs, and so are covariances.
+    """
+    products = 0.0
+    for t in range(_SERIES, state.size):
+        products += state[t] * item[t]
+    # Without series a row ends at three numbers, and the covariance is 0 ÷ 1.
+    n_moments = max(state.size - _SERIES, 1)
+    return 2 * products / n_moments
 
 
 @slack_kernel
 def covariance_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """ρ less the Gaussian tail with the covariance of the machine and the item; rows are μ, Σσ², Σ cov, series.
+    """Return ρ less the Gaussian tail with the covariance of the machine and the item.
 
-    Covariances that add up to less than nothing are not believed: among many machines the packer would pick those whose
-    tasks only seemed to take turns.
+    A negative sum of covariances is not believed: among many machines the packer would pick those whose tasks only
+    seemed to take turns.
     """
-    room = capacity[0] - state[0] - item[0]
-    # One dot product whatever the number of tasks: the machine's series is the sum of theirs, and so are covariances.
-    together = 0.0
-    for t in range(3, state.size):
-        together += state[t] * item[t]
-    independent = state[1] + item[1]
-    # Without series a row ends at three numbers, and the covariance is 0 ÷ 1.
-    variance = independent + max(state[2] + 2 * together / max(state.size - 3, 1), 0.0)
-    if variance <= 0:
-        return parameters[0] if room >= 0 else parameters[0] - 1
-    return parameters[0] - 0.5 * math.erfc(room / math.sqrt(2 * variance))
+    room = room_above(state, item, _MEAN, capacity[0])
+    independent = sum_with(state, item, _VARIANCE)
+    covariance = state[_COVARIANCE] + _twice_the_covariance(state, item)
+    variance = independent + max(covariance, 0.0)
+    return fit_bin(room, variance, parameters[0])
 
 
 @add_kernel
 def add_with_covariance(state: Row, item: Row) -> None:
-    """Add means, variances and series; the covariances between the machine and the item join the third number."""
-    # Before the series are added: a task has no covariance with itself, its variance is in column 1 already.
-    together = 0.0
-    for t in range(3, state.size):
-        together += state[t] * item[t]
-    state[2] += 2 * together / max(state.size - 3, 1)
-    state[0] += item[0]
-    state[1] += item[1]
-    for t in range(3, state.size):
+    """Add means, variances and series; covariances between the machine and the item join the third number."""
+    # Before the series are added: a task has no covariance with itself, its variance is already in its column.
+    state[_COVARIANCE] += _twice_the_covariance(state, item)
+    state[_MEAN] += item[_MEAN]
+    state[_VARIANCE] += item[_VARIANCE]
+    for t in range(_SERIES, state.size):
         state[t] += item[t]
 
 
@@ -67,17 +75,11 @@ class CovarianceGpa(TargetEstimator):
     add = staticmethod(add_with_covariance)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """Mean, variance, 0, and the series less its mean."""
-        nothing = np.zeros((len(observed), 1))
-        if observed.series is None:
-            return np.column_stack([observed.mean, observed.variance, nothing])
-        series = observed.series.astype(np.float64)
-        # Centred here, once, so that products of series are covariances.
-        return np.column_stack(
-            [
-                observed.mean,
-                observed.variance,
-                nothing,
-                series - series.mean(axis=1, keepdims=True),
-            ]
-        )
+        """Return mean, variance, 0, and the series less its mean."""
+        covariance = np.zeros(len(observed))
+        columns = [observed.mean, observed.variance, covariance]
+        if observed.series is not None:
+            series = observed.series.astype(np.float64)
+            # Centered here, once, so that products of series are covariances.
+            columns.append(series - series.mean(axis=1, keepdims=True))
+        return np.column_stack(columns)

@@ -1,4 +1,4 @@
-"""What an estimator is: a fit test for tasks that share a machine, in one small class."""
+"""The base class of estimators: a fit test for tasks that share a machine, in one small class."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from borgtrace.placement.fit_tests import FitTest
 from borgtrace.placement.types import Add, Slack, add_sums
 
 Qualities = Callable[[Sequence["Estimator"]], list[float]]
-KINDS: dict[str, type[Estimator]] = {}
-"""Listed estimators by name, as far as their modules have been imported."""
+"""Measures the overflow that each of some estimators causes on held-out tasks."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,8 @@ class Estimator(ABC):
 
     A subclass says in its class attributes what its one parameter means, turns observed tasks into *items*
     (rows of numbers) and names the compiled fit test over them.  By convention the first number of an item
-    is its expected load, in capacity units.
+    is its expected load, in capacity units.  Users can name it once it is listed in
+    :mod:`borgtrace.placement.estimators.registry`.
 
     Attributes
     ----------
@@ -43,9 +43,7 @@ class Estimator(ABC):
     predicts
         Whether ``slack`` is the target less the predicted probability of overflow.
     needs_more
-        Whether it shows its worth only with more than observed values: requests, series, classes.
-    is_listed
-        Whether users can ask for it by name: not where it is made of other estimators.
+        Whether it is useful only with more than observed values: requests, series, classes.
     slack, add
         See :mod:`borgtrace.placement.types`.
     """
@@ -62,26 +60,18 @@ class Estimator(ABC):
     targets: ClassVar[bool] = False
     predicts: ClassVar[bool] = False
     needs_more: ClassVar[bool] = False
-    is_listed: ClassVar[bool] = True
     slack: ClassVar[Slack]
     # staticmethod, because Numba's functions bind to an instance as methods do.
     add: ClassVar[Add] = staticmethod(add_sums)
 
-    def __init_subclass__(cls) -> None:
-        """List every class with a name of its own."""
-        # A name of its own: bases have none, and a subclass that only inherits one would be the second of that name.
-        if "name" in cls.__dict__ and cls.is_listed:
-            if cls.name in KINDS:
-                raise ValueError(f"two estimators are called {cls.name}")
-            KINDS[cls.name] = cls
-
     def __post_init__(self) -> None:
-        is_top = self.includes_high and self.parameter == self.high
-        # Asked this way round, so that NaN, for which no comparison holds, is refused.
-        if not (self.low < self.parameter < self.high or is_top):
+        is_highest = self.includes_high and self.parameter == self.high
+        # Negated, so that NaN, for which no comparison holds, is refused.
+        if not (self.low < self.parameter < self.high or is_highest):
             allowed = f"a number above {self.low:g}"
             if np.isfinite(self.high):
-                allowed += f" and {'at most' if self.includes_high else 'below'} {self.high:g}"
+                bound = "at most" if self.includes_high else "below"
+                allowed += f" and {bound} {self.high:g}"
             raise UsageError(
                 f"{self.name}: {self.symbol}",
                 "out of range",
@@ -107,7 +97,7 @@ class Estimator(ABC):
         """
 
     def parameters(self, capacity: float) -> Numbers:
-        """Numbers handed to `slack` at every call; `capacity` as in :meth:`items`."""
+        """Return the numbers passed to `slack` at every call; `capacity` as in :meth:`items`."""
         return np.array([self.parameter])
 
     @property
@@ -116,31 +106,33 @@ class Estimator(ABC):
         return FitTest(self.slack, self.add)
 
     def row(self, capacity: float) -> Numbers:
-        """Capacities of a machine per resource: here the CPU alone."""
+        """Return the capacities of a machine by resource: here the CPU alone."""
         return np.array([capacity])
 
     def empty(self, items: Numbers) -> Numbers:
-        """State of a machine without tasks, float64 (w,)."""
+        """Return the state of a machine without tasks, float64 (w,)."""
         return np.zeros(items.shape[1])
 
     def prepared(self, qualities: Qualities) -> Estimator:
-        """Learn from held-out tasks, where `qualities` measures the overflow of estimators; default: nothing."""
+        """Return the estimator after learning from held-out tasks; by default it learns nothing."""
         return self
 
     @property
     def used(self) -> float:
-        """The parameter its test is run with, which one that learns may set otherwise."""
+        """The parameter that its test runs with, which an estimator that learns may change."""
         return self.parameter
 
     @property
     def label(self) -> str:
         """Name and parameter, as charts show them: ``gpa 0.001``."""
-        told = "" if self.used == self.parameter else f" (told {self.used:.3g})"
-        return f"{self.name} {self.parameter:g}{told}"
+        label = f"{self.name} {self.parameter:g}"
+        if self.used == self.parameter:
+            return label
+        return f"{label} (told {self.used:.3g})"
 
     @classmethod
     def family(cls) -> list[Self]:
-        """The estimator at each parameter of the paper's experiments."""
+        """Return the estimator at each parameter of the paper's experiments."""
         return [cls(parameter) for parameter in cls.paper]
 
 

@@ -7,17 +7,21 @@ from typing import ClassVar
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.placement._gaussian import fit_bin
+from borgtrace.kernels.gaussian import fit_bin
 from borgtrace.placement.estimators.estimator import TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.types import Row, slack_kernel
+from borgtrace.placement.types import Row, room_above, slack_kernel, sum_with
+
+_MEAN, _VARIANCE = range(2)
 
 
 @slack_kernel
 def gaussian_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """FitBin of the paper: ρ − (1 − Φ((c − μ) / σ)) of the machine with the item; rows are μ, σ²."""
+    """Return the paper's FitBin, ρ − (1 − Φ((c − μ) / σ)), of the machine with the item; rows are μ, σ²."""
     # The order of subtractions is that of the fast kernels, which must agree to the last bit.
-    return fit_bin(capacity[0] - state[0] - item[0], state[1] + item[1], parameters[0])
+    room = room_above(state, item, _MEAN, capacity[0])
+    variance = sum_with(state, item, _VARIANCE)
+    return fit_bin(room, variance, parameters[0])
 
 
 class Gpa(TargetEstimator):
@@ -47,5 +51,5 @@ class Gpa(TargetEstimator):
     slack = staticmethod(gaussian_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """Mean and variance of each task."""
+        """Return mean and variance of each task."""
         return np.column_stack([observed.mean, observed.variance])

@@ -40,11 +40,10 @@ class MultiResource(Estimator):
     name = "multi-resource"
     symbol = "ρ"
     about = "one test for CPU and one for memory"
-    is_listed = False
 
     @classmethod
     def of(cls, cpu: Estimator, memory: Estimator, memory_capacity: float = 1.0) -> MultiResource:
-        """Put two tests together.
+        """Combine two tests.
 
         Parameters
         ----------
@@ -57,53 +56,56 @@ class MultiResource(Estimator):
 
     @property
     def test(self) -> FitTest:
-        """Both tests, each on its part of a row; the loads lie before."""
-        cuts = np.array([LOADS, self._end, len(self.cpu.parameters(1.0))])
-        return FitTest(self.cpu.slack, self.cpu.add, self.memory.slack, self.memory.add, cuts)
+        """Both tests, each on its part of a row, which begins with the loads."""
+        n_cpu_parameters = len(self.cpu.parameters(1.0))
+        return FitTest(
+            slack=self.cpu.slack,
+            add=self.cpu.add,
+            other_slack=self.memory.slack,
+            other_add=self.memory.add,
+            cuts=np.array([LOADS, self._end, n_cpu_parameters]),
+        )
 
     @property
     def _end(self) -> int:
         """Where the CPU's part of a row ends."""
-        # The width of a row is known only to the test, so it is asked about a task made up.
-        one = Observation(np.zeros((1, 1), np.float32))
-        return LOADS + self.cpu.items(one, 1.0).shape[1]
+        # Only the test knows the width of its rows: describe a made-up task.
+        idle_task = Observation(np.zeros((1, 1), np.float32))
+        return LOADS + self.cpu.items(idle_task, 1.0).shape[1]
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """Both loads, then what each test says of the task.
+        """Return both loads, then each test's description of the task.
 
         Raises
         ------
         UsageError
             No memory was observed.
         """
-        if observed.memory is None:
-            way_out = "build the pool from a store that has memory"
-            raise UsageError("estimator multi-resource", "no memory was observed", way_out=way_out)
-        loads = [observed.mean, observed.memory.mean]
-        tests = [
-            self.cpu.items(observed, capacity),
-            self.memory.items(observed.memory, self.memory_capacity),
-        ]
-        return np.column_stack(loads + tests)
+        memory = observed.memory
+        if memory is None:
+            hint = "build the pool from a store that has memory"
+            raise UsageError("estimator multi-resource", "no memory was observed", way_out=hint)
+        cpu_items = self.cpu.items(observed, capacity)
+        memory_items = self.memory.items(memory, self.memory_capacity)
+        return np.column_stack([observed.mean, memory.mean, cpu_items, memory_items])
 
     def parameters(self, capacity: float) -> Numbers:
-        """The parameters of both tests."""
-        both = (self.cpu.parameters(capacity), self.memory.parameters(self.memory_capacity))
-        return np.concatenate(both).astype(np.float64)
+        """Return the parameters of both tests."""
+        cpu_parameters = self.cpu.parameters(capacity)
+        memory_parameters = self.memory.parameters(self.memory_capacity)
+        return np.concatenate([cpu_parameters, memory_parameters]).astype(np.float64)
 
     def row(self, capacity: float) -> Numbers:
-        """CPU and memory capacity."""
+        """Return CPU and memory capacity."""
         return np.array([capacity, self.memory_capacity])
 
     def empty(self, items: Numbers) -> Numbers:
-        """A machine without tasks, for both tests."""
+        """Return the state of a machine without tasks, for both tests."""
         end = self._end
-        parts = (
-            np.zeros(LOADS),
-            self.cpu.empty(items[:, LOADS:end]),
-            self.memory.empty(items[:, end:]),
-        )
-        return np.concatenate(parts)
+        loads = np.zeros(LOADS)
+        cpu_state = self.cpu.empty(items[:, LOADS:end])
+        memory_state = self.memory.empty(items[:, end:])
+        return np.concatenate([loads, cpu_state, memory_state])
 
     @property
     def label(self) -> str:

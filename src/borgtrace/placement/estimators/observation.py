@@ -1,4 +1,4 @@
-"""What an estimator may look at: the observed values of some tasks, and what is derived from them once."""
+"""The input of estimators: observed values of some tasks, and what is derived from them once."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Numbers, Values
-from borgtrace.placement.estimators._features import (
-    ANGLES,
+from borgtrace.placement.estimators.features import (
+    CELL_ZERO,
+    MAXIMUM,
+    MEAN,
+    MINIMUM,
+    N_ANGLES,
+    N_MOMENTS,
+    VARIANCE,
     angles,
     cumulant_functions,
     histograms,
@@ -58,19 +64,24 @@ class Observation:
             expected = "shape (tasks, observations)"
             got = str(self.values.shape)
             raise UsageError("observation", "no observed values", expected=expected, got=got)
-        # `not … >= 0` refuses NaN, which `< 0` lets pass; `initial` lets no tasks at all pass.
-        if not np.isfinite(self.values.max(initial=0)) or not self.values.min(initial=0) >= 0:
-            what = "usage is negative or not a number"
-            got = f"{self.values.min()} … {self.values.max()}"
-            way_out = "drop tasks with missing samples first"
-            raise UsageError("observation", what, expected="values ≥ 0", got=got, way_out=way_out)
+        # `initial`: there may be no tasks.  `>= 0` refuses NaN, which `< 0` would accept.
+        is_finite = np.isfinite(self.values.max(initial=0))
+        is_positive = self.values.min(initial=0) >= 0
+        if not (is_finite and is_positive):
+            raise UsageError(
+                "observation",
+                "usage is negative or not a number",
+                expected="values ≥ 0",
+                got=f"{self.values.min()} … {self.values.max()}",
+                way_out="drop tasks with missing samples first",
+            )
 
     def __len__(self) -> int:
         return len(self.values)
 
     def with_more(self, **known: Any) -> Observation:
-        """The same values with `memory`, `series` or `request`; what was derived is shared."""
-        # `replace` starts anew; what was derived from the same values takes seconds and holds for both.
+        """Return the same values with `memory`, `series` or `request`; what was derived from the values is shared."""
+        # `replace` would derive it again, which takes seconds.
         more = replace(self, **known)
         vars(more).update(vars(self) | known)
         return more
@@ -78,25 +89,35 @@ class Observation:
     @cached_property
     def moments(self) -> Numbers:
         """float64 (n, 6): mean, central moments 2–4 (ddof 0), minimum, maximum."""
-        out = np.empty((len(self.values), 6))
-        # The first columns of all realizations are not contiguous, and a strided kernel would be compiled beside.
+        out = np.empty((len(self.values), N_MOMENTS))
+        # The values may be columns of a larger array, for which Numba would compile a strided kernel as well.
         moments(np.ascontiguousarray(self.values), out)
         return out
 
     @property
     def mean(self) -> Numbers:
         """Mean of each task, (n,)."""
-        return self.moments[:, 0]
+        return self.moments[:, MEAN]
 
     @property
     def variance(self) -> Numbers:
         """Variance (ddof 0) of each task, (n,)."""
-        return self.moments[:, 1]
+        return self.moments[:, VARIANCE]
 
     @property
     def std(self) -> Numbers:
         """Standard deviation (ddof 0) of each task, (n,)."""
-        return np.sqrt(self.moments[:, 1])
+        return np.sqrt(self.variance)
+
+    @property
+    def minimum(self) -> Numbers:
+        """Lowest observed value of each task, (n,)."""
+        return self.moments[:, MINIMUM]
+
+    @property
+    def peak(self) -> Numbers:
+        """Highest observed value of each task, (n,)."""
+        return self.moments[:, MAXIMUM]
 
     @cached_property
     def sorted_values(self) -> Values:
@@ -104,27 +125,30 @@ class Observation:
         return np.sort(self.values, axis=1)
 
     def percentile(self, level: float) -> Numbers:
-        """Percentile of each task with linear interpolation (NumPy's default), (n,)."""
+        """Return a percentile of each task with linear interpolation (NumPy's default), (n,)."""
         # From rows sorted once: the paper takes six percentiles of the same tasks; np.percentile would sort each time.
-        position = (self.values.shape[1] - 1) * level / 100
+        last = self.values.shape[1] - 1
+        position = last * level / 100
         below = int(position)
-        above = min(below + 1, self.values.shape[1] - 1)
+        above = min(below + 1, last)
         low = self.sorted_values[:, below].astype(np.float64)
-        return low + (self.sorted_values[:, above] - low) * (position - below)
+        high = self.sorted_values[:, above]
+        return low + (high - low) * (position - below)
 
     def histograms(self, capacity: float) -> Numbers:
-        """Histogram of each task on a grid of `CELLS` steps up to `capacity`; see the kernel."""
+        """Return the histogram of each task on a grid of `CELLS` steps up to `capacity`; see the kernel."""
         if capacity not in self._histograms:
             # Cells 0 … CELLS, and before them the first and the last occupied one.
-            out = np.empty((len(self.values), CELLS + 3))
+            out = np.empty((len(self.values), CELL_ZERO + CELLS + 1))
             histograms(np.ascontiguousarray(self.values), capacity / CELLS, out)
             self._histograms[capacity] = out
         return self._histograms[capacity]
 
     def cumulant_functions(self, capacity: float) -> Numbers:
-        """K(θ), K′(θ), K″(θ) of each task at every θ of the grid, from its histogram: float64 (n, 3·`ANGLES`)."""
+        """Return K(θ), K′(θ), K″(θ) of each task at every θ of the grid, from its histogram: (n, 3·`N_ANGLES`)."""
         if capacity not in self._functions:
-            out = np.empty((len(self.values), 3 * ANGLES))
-            cumulant_functions(self.histograms(capacity), capacity / CELLS, angles(capacity), out)
+            out = np.empty((len(self.values), 3 * N_ANGLES))
+            step = capacity / CELLS
+            cumulant_functions(self.histograms(capacity), step, angles(capacity), out)
             self._functions[capacity] = out
         return self._functions[capacity]

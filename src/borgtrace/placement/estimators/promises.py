@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.gaussian import gaussian_tail
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.types import Row, slack_kernel
+from borgtrace.placement.types import Row, room_above, slack_kernel, sum_with
 
 
 @slack_kernel
 def nested_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """The smallest relative slack of all promises.
+    """Return the smallest relative slack of all promises.
 
     Rows are μ and σ² by hour, of all tasks, then of those of the stricter classes …; parameters are the number of hours
     and the targets in that order.
     """
-    hours = int(parameters[0])
-    at = 0
+    n_hours = int(parameters[0])
+    mean = 0
     least = 1.0
-    for k in range(1, len(parameters)):
+    for target in parameters[1:]:
         total = 0.0
-        for _ in range(hours):
-            room = capacity[0] - state[at] - item[at]
-            variance = state[at + 1] + item[at + 1]
-            at += 2
+        for _ in range(n_hours):
+            variance_column = mean + 1
+            room = room_above(state, item, mean, capacity[0])
+            variance = sum_with(state, item, variance_column)
+            mean += 2
             if variance > 0:
-                total += 0.5 * math.erfc(room / math.sqrt(2 * variance))
+                total += gaussian_tail(room, variance)
             elif room < 0:
                 total += 1.0
         # Relative to its own target, else the lax promise would drown the strict one.
-        least = min(least, 1 - total / hours / parameters[k])
+        least = min(least, 1 - total / n_hours / target)
     return least
 
 
@@ -69,16 +70,18 @@ class Promises(Estimator):
     symbol = "ρ"
     about = "GPA, a target for each class of service, moments by the hour of the day"
     high = 1.0
-    # Made of moments and classes, which no name and number can say.
-    is_listed = False
     slack = staticmethod(nested_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """Mean and variance by hour, once for each class that the task belongs to or precedes."""
-        both = np.stack([self.mean, self.variance], axis=2).reshape(len(self.rank), -1)
-        counts = self.rank[:, None] >= np.arange(len(self.targets_by_class))
-        return np.asarray((counts[:, :, None] * both[:, None, :]).reshape(len(both), -1))
+        """Return mean and variance by hour, once for each class that the task belongs to or precedes."""
+        n_tasks = len(self.rank)
+        moments = np.stack([self.mean, self.variance], axis=2).reshape(n_tasks, -1)
+        classes = np.arange(len(self.targets_by_class))
+        counts = self.rank[:, None] >= classes
+        by_class = counts[:, :, None] * moments[:, None, :]
+        return np.asarray(by_class.reshape(n_tasks, -1))
 
     def parameters(self, capacity: float) -> Numbers:
-        """The number of hours and the targets, the laxest first."""
-        return np.array([self.mean.shape[1], *self.targets_by_class])
+        """Return the number of hours and the targets, the laxest first."""
+        n_hours = self.mean.shape[1]
+        return np.array([n_hours, *self.targets_by_class])

@@ -1,31 +1,50 @@
-"""The list of estimators: the named classes of all modules of this package."""
+"""The list of estimators that users can name, and how a name with its parameter is read."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
-from pkgutil import iter_modules
-
 from borgtrace.errors import UsageError
-from borgtrace.placement.estimators.estimator import KINDS, Estimator
+from borgtrace.placement.estimators.bounds import Bernstein, Chernoff, Hoeffding
+from borgtrace.placement.estimators.calibrated import CalibratedGpa
+from borgtrace.placement.estimators.convolution import Convolution
+from borgtrace.placement.estimators.cornish_fisher import CornishFisher
+from borgtrace.placement.estimators.covariance import CovarianceGpa
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.saddlepoint import Saddlepoint
+from borgtrace.placement.estimators.sizes import Average, Cantelli, Percentile, Request
+
+ESTIMATORS: list[type[Estimator]] = [
+    Average,
+    Bernstein,
+    CalibratedGpa,
+    Cantelli,
+    Chernoff,
+    Convolution,
+    CornishFisher,
+    CovarianceGpa,
+    Gpa,
+    Hoeffding,
+    Percentile,
+    Request,
+    Saddlepoint,
+]
+"""Estimators of one parameter; those that are made of other estimators, or of moments, are not listed."""
 
 
 def estimators() -> dict[str, type[Estimator]]:
-    """All estimator classes by name, sorted by name.
+    """Return the estimator classes by name, sorted by name.
 
     Examples
     --------
     >>> estimators()["gpa"].symbol
     'ρ'
     """
-    # By folder, not by a list: a new estimator is one new file, whose class lists itself.
-    for module in iter_modules([str(Path(__file__).parent)]):
-        import_module(f"{__package__}.{module.name}")
-    return dict(sorted(KINDS.items()))
+    by_name = {kind.name: kind for kind in ESTIMATORS}
+    return dict(sorted(by_name.items()))
 
 
 def parse_estimator(text: str) -> Estimator:
-    """Make an estimator from ``name:parameter``, as users write it.
+    """Return the estimator that a user writes as ``name:parameter``.
 
     Examples
     --------
@@ -41,15 +60,18 @@ def parse_estimator(text: str) -> Estimator:
     name, _, number = text.partition(":")
     kinds = estimators()
     if name not in kinds:
-        expected = f"one of {', '.join(kinds)}"
-        way_out = "write name:parameter, such as gpa:0.001"
         raise UsageError(
-            "estimator", "unknown name", expected=expected, got=name or "nothing", way_out=way_out
+            "estimator",
+            "unknown name",
+            expected=f"one of {', '.join(kinds)}",
+            got=name or "nothing",
+            way_out="write name:parameter, such as gpa:0.001",
         )
+    kind = kinds[name]
     try:
         parameter = float(number)
     except ValueError:
-        where = f"estimator {name}"
-        expected = f"{name}:{kinds[name].symbol}"
-        raise UsageError(where, "parameter is not a number", expected=expected, got=text) from None
-    return kinds[name](parameter)
+        problem = "parameter is not a number"
+        expected = f"{name}:{kind.symbol}"
+        raise UsageError(f"estimator {name}", problem, expected=expected, got=text) from None
+    return kind(parameter)

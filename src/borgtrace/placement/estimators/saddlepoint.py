@@ -1,84 +1,123 @@
 """Tail of the sum by the saddlepoint approximation of Lugannani & Rice."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.placement.estimators._features import angles
+from borgtrace.kernels.gaussian import gaussian_tail
+from borgtrace.kernels.saddlepoint import lugannani_rice_tail, saddle_root
 from borgtrace.placement.estimators.estimator import TargetEstimator
+from borgtrace.placement.estimators.features import angles
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.types import Row, slack_kernel
+from borgtrace.placement.types import Row, slack_kernel, sum_with
+
+# A row is the mean, then K, K′, K″ for each θ, and last the peak.  Parameters are ρ, then every θ.
+_TARGET = 0
+_FIRST_ANGLE = 1
+_ROUNDS = 40
+"""Halvings that place the saddle within a cell of the grid to 1e-12, far within the error of the cubic."""
+
+
+class _Cumulants(NamedTuple):
+    """K, K′ and K″ of a sum of tasks at one θ."""
+
+    k: float
+    mean: float
+    variance: float
+
+
+@compiled(inline=True)
+def _cumulants(state: Row, item: Row, a: int) -> _Cumulants:
+    """Return the cumulants of the machine with the item at θ number a."""
+    k = 1 + 3 * a
+    mean = k + 1
+    variance = k + 2
+    return _Cumulants(
+        sum_with(state, item, k),
+        sum_with(state, item, mean),
+        sum_with(state, item, variance),
+    )
 
 
 @compiled()
 def _tail(state: Row, item: Row, capacity: float, parameters: Row) -> float:
-    """P(S > c) after Lugannani & Rice.
+    """Return P(S > c) after Lugannani & Rice.
 
     K′ is kept on a grid of θ and interpolated by a cubic that also matches K″; the saddle K′(θ) = c is found by
     bisection, K by integrating the cubic.
     """
-    # A row is the mean, then K, K′, K″ for each θ: columns 1 + 3a, 2 + 3a, 3 + 3a; last the peak.  Parameters are ρ,
-    # then every θ.
-    last = parameters.size - 2
-    # K′(0) is the mean.  Above the capacity there is no positive saddle; the Gaussian tail is near there.
-    excess = state[2] + item[2] - capacity
-    variance = state[3] + item[3]
+    theta_of = parameters[_FIRST_ANGLE:]
+    last = theta_of.size - 1
+    # K′(0) is the mean.  Above the capacity there is no positive saddle; the Gaussian tail is close there.
+    at_zero = _cumulants(state, item, 0)
+    excess = at_zero.mean - capacity
     if excess >= 0:
-        return 1 - 0.5 * math.erfc(excess / math.sqrt(2 * variance)) if variance > 0 else 1.0
+        return 1 - gaussian_tail(excess, at_zero.variance) if at_zero.variance > 0 else 1.0
     # Tasks that hardly vary do not reach the capacity within the grid: Chernoff's bound at its end stays safe.
-    if state[2 + 3 * last] + item[2 + 3 * last] <= capacity:
-        k = state[1 + 3 * last] + item[1 + 3 * last]
-        return math.exp(min(0.0, k - parameters[1 + last] * capacity))
-    # K is convex, so K′ grows with θ.
+    at_end = _cumulants(state, item, last)
+    if at_end.mean <= capacity:
+        return math.exp(min(0.0, at_end.k - theta_of[last] * capacity))
+    left = _cell_of_saddle(state, item, capacity, last)
+    right = left + 1
+    width = theta_of[right] - theta_of[left]
+    begin = _cumulants(state, item, left)
+    end = _cumulants(state, item, right)
+    # Hermite: values and slopes of K′ at both ends, in t from 0 to 1.
+    f0 = begin.mean
+    f1 = end.mean
+    d0 = width * begin.variance
+    d1 = width * end.variance
+    c2 = 3 * (f1 - f0) - 2 * d0 - d1
+    c3 = 2 * (f0 - f1) + d0 + d1
+    t = _saddle_in_cell(f0, d0, c2, c3, capacity)
+    theta = theta_of[left] + t * width
+    # K is the integral of the same cubic: interpolated on its own it would not match K′, and w² is a small difference.
+    slope = d0 / 2 + t * (c2 / 3 + t * c3 / 4)
+    area = t * (f0 + t * slope)
+    k = begin.k + width * area
+    curvature = (d0 + t * (2 * c2 + t * 3 * c3)) / width
+    return lugannani_rice_tail(saddle_root(theta, capacity, k), theta, curvature)
+
+
+@compiled(inline=True)
+def _cell_of_saddle(state: Row, item: Row, capacity: float, last: int) -> int:
+    """Return the last θ whose K′ is within the capacity: K is convex, so K′ grows with θ."""
     left = 0
     right = last
     while right - left > 1:
         middle = (left + right) // 2
-        if state[2 + 3 * middle] + item[2 + 3 * middle] <= capacity:
+        if _cumulants(state, item, middle).mean <= capacity:
             left = middle
         else:
             right = middle
-    width = parameters[1 + right] - parameters[1 + left]
-    f0 = state[2 + 3 * left] + item[2 + 3 * left]
-    f1 = state[2 + 3 * right] + item[2 + 3 * right]
-    d0 = width * (state[3 + 3 * left] + item[3 + 3 * left])
-    d1 = width * (state[3 + 3 * right] + item[3 + 3 * right])
-    # Hermite: values and slopes at both ends, in t from 0 to 1.
-    c2 = 3 * (f1 - f0) - 2 * d0 - d1
-    c3 = 2 * (f0 - f1) + d0 + d1
+    return left
+
+
+@compiled(inline=True)
+def _saddle_in_cell(f0: float, d0: float, c2: float, c3: float, capacity: float) -> float:
+    """Return where the cubic f0 + d0·t + c2·t² + c3·t³ meets the capacity; bisection cannot leave the cell."""
     low = 0.0
     high = 1.0
-    # Bisection cannot leave the cell; 40 halvings place t to 1e-12, far within the error of the cubic.
-    for _ in range(40):
+    for _ in range(_ROUNDS):
         t = 0.5 * (low + high)
         if f0 + t * (d0 + t * (c2 + t * c3)) <= capacity:
             low = t
         else:
             high = t
-    t = 0.5 * (low + high)
-    theta = parameters[1 + left] + t * width
-    # K is the integral of the same cubic: interpolated on its own it would not match K′, and w² is a small difference.
-    area = t * (f0 + t * (d0 / 2 + t * (c2 / 3 + t * c3 / 4)))
-    k = state[1 + 3 * left] + item[1 + 3 * left] + width * area
-    curvature = (d0 + t * (2 * c2 + t * 3 * c3)) / width
-    w = math.sqrt(max(2 * (theta * capacity - k), 0.0))
-    tail = 0.5 * math.erfc(w / math.sqrt(2.0))
-    # Near the mean 1/u − 1/w is the difference of two huge numbers; no target in use lies there.
-    if w > 1e-3 and curvature > 0:
-        density = math.exp(-0.5 * w * w) / math.sqrt(2 * math.pi)
-        tail += density * (1 / (theta * math.sqrt(curvature)) - 1 / w)
-    # An expansion, not a distribution: it may leave 0 … 1.
-    return min(max(tail, 0.0), 1.0)
+    return 0.5 * (low + high)
 
 
 @slack_kernel
 def saddlepoint_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """ρ less the Lugannani–Rice tail; ρ where even the tasks' peaks together stay within the capacity."""
-    slack = parameters[0] - _tail(state, item, capacity[0], parameters)
+    """Return ρ less the Lugannani–Rice tail; ρ where even the tasks' peaks together stay within the capacity."""
+    target = parameters[_TARGET]
+    slack = target - _tail(state, item, capacity[0], parameters)
     # Constant tasks vary on the grid, by less than half a cell, and their exact sum would be refused for it.
-    return parameters[0] if slack < 0 and state[-1] + item[-1] <= capacity[0] else slack
+    peaks_fit = state[-1] + item[-1] <= capacity[0]
+    return target if slack < 0 and peaks_fit else slack
 
 
 class Saddlepoint(TargetEstimator):
@@ -100,11 +139,10 @@ class Saddlepoint(TargetEstimator):
     slack = staticmethod(saddlepoint_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """Mean, K(θ), K′(θ), K″(θ) at every θ of the grid, and the highest usage seen."""
-        return np.column_stack(
-            [observed.mean, observed.cumulant_functions(capacity), observed.moments[:, 5]]
-        )
+        """Return mean, K(θ), K′(θ), K″(θ) at every θ of the grid, and the highest usage seen."""
+        functions = observed.cumulant_functions(capacity)
+        return np.column_stack([observed.mean, functions, observed.peak])
 
     def parameters(self, capacity: float) -> Numbers:
-        """ρ and the grid of θ."""
+        """Return ρ and the grid of θ."""
         return np.concatenate([[self.parameter], angles(capacity)])

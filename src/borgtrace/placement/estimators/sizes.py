@@ -10,26 +10,26 @@ from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.types import Row, slack_kernel
+from borgtrace.placement.types import Row, room_above, slack_kernel
 
 
 @slack_kernel
 def size_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """Capacity left when the item has joined."""
-    return capacity[0] - state[0] - item[0]
+    """Return the capacity left once the item has joined."""
+    return room_above(state, item, 0, capacity[0])
 
 
 class SizeEstimator(Estimator):
-    """Base of the estimators that give every task a size; a subclass says which."""
+    """Base of the estimators that give every task a size; a subclass defines it."""
 
     slack = staticmethod(size_slack)
 
     @abstractmethod
     def sizes(self, observed: Observation) -> Numbers:
-        """Size of each task, float64 (n,), in capacity units."""
+        """Return the size of each task, float64 (n,), in capacity units."""
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """The size of each task."""
+        """Return the size of each task."""
         return self.sizes(observed)[:, None].copy()
 
 
@@ -53,7 +53,7 @@ class Average(SizeEstimator):
     paper = (1.0, 1.25, 2.0)
 
     def sizes(self, observed: Observation) -> Numbers:
-        """f·μ of each task."""
+        """Return f·μ of each task."""
         return self.parameter * observed.mean
 
 
@@ -80,7 +80,7 @@ class Cantelli(SizeEstimator):
     paper = (4.4, 1.7, 1.0)
 
     def sizes(self, observed: Observation) -> Numbers:
-        """μ + bσ of each task."""
+        """Return μ + bσ of each task."""
         return observed.mean + self.parameter * observed.std
 
 
@@ -106,7 +106,7 @@ class Percentile(SizeEstimator):
     paper = (50, 70, 90, 95, 99, 100)
 
     def sizes(self, observed: Observation) -> Numbers:
-        """The percentile of each task."""
+        """Return the percentile of each task."""
         return observed.percentile(self.parameter)
 
 
@@ -133,7 +133,7 @@ class Request(SizeEstimator):
     needs_more = True
 
     def sizes(self, observed: Observation) -> Numbers:
-        """Request ÷ o of each task.
+        """Return request ÷ o of each task.
 
         Raises
         ------
@@ -141,8 +141,8 @@ class Request(SizeEstimator):
             No requests are known.
         """
         if observed.request is None:
-            way_out = "use a store or a pool file with requests, or another estimator"
-            raise UsageError("estimator request", "no requests are known", way_out=way_out)
-        # The highest usage is the least careful size that was never exceeded so far.
+            hint = "use a store or a pool file with requests, or another estimator"
+            raise UsageError("estimator request", "no requests are known", way_out=hint)
+        # The highest usage is the smallest size that was never exceeded so far.
         is_known = np.isfinite(observed.request)
-        return np.where(is_known, observed.request / self.parameter, observed.moments[:, 5])
+        return np.where(is_known, observed.request / self.parameter, observed.peak)

@@ -8,21 +8,23 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.placement._gaussian import fit_bin
+from borgtrace.kernels.gaussian import fit_bin
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.types import Row, slack_kernel
+from borgtrace.placement.types import Row, room_above, slack_kernel, sum_with
 
 
 @slack_kernel
 def vector_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """The smallest FitBin of all resources, as a share of its target; rows are μ of each, then σ² of each."""
+    """Return the smallest FitBin of all resources, as a share of its target; rows are μ of each, then σ² of each."""
     least = 1.0
-    n = capacity.size
-    for k in range(n):
-        room = capacity[k] - state[k] - item[k]
-        variance = state[n + k] + item[n + k]
-        least = min(least, fit_bin(room, variance, parameters[k]) / parameters[k])
+    n_resources = capacity.size
+    for mean in range(n_resources):
+        variance_column = n_resources + mean
+        target = parameters[mean]
+        room = room_above(state, item, mean, capacity[mean])
+        variance = sum_with(state, item, variance_column)
+        least = min(least, fit_bin(room, variance, target) / target)
     return least
 
 
@@ -49,13 +51,11 @@ class VectorGpa(Estimator):
     symbol = "ρ"
     about = "GPA for each resource, some of them hard limits"
     high = 1.0
-    # Made of moments, which no name and number can say.
-    is_listed = False
     slack = staticmethod(vector_slack)
 
     @classmethod
     def of(cls, rho: float, varying: Sequence[Observation], hard: Sequence[Numbers]) -> VectorGpa:
-        """Put resources together.
+        """Combine resources.
 
         Parameters
         ----------
@@ -66,20 +66,22 @@ class VectorGpa(Estimator):
         hard
             float64 (n,) each: what a task may take at most of those that may not.
         """
-        still = [np.zeros(len(limit)) for limit in hard]
-        means, variances = (
-            [getattr(one, name) for one in varying] for name in ("mean", "variance")
-        )
-        return cls(rho, np.column_stack([*means, *hard]), np.column_stack([*variances, *still]))
+        means = [observed.mean for observed in varying]
+        variances = [observed.variance for observed in varying]
+        for limit in hard:
+            means.append(limit)
+            variances.append(np.zeros(len(limit)))
+        return cls(rho, np.column_stack(means), np.column_stack(variances))
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """The means of all resources, which packers compare, then the variances."""
+        """Return the means of all resources, which packers compare, then the variances."""
         return np.hstack([self.mean, self.variance])
 
     def parameters(self, capacity: float) -> Numbers:
-        """The target of each resource."""
+        """Return the target of each resource."""
         return np.full(self.mean.shape[1], self.parameter)
 
     def row(self, capacity: float) -> Numbers:
-        """The CPU's capacity, and the largest machine's of all others."""
-        return np.array([capacity, *np.ones(self.mean.shape[1] - 1)])
+        """Return the CPU's capacity, and the largest machine's of all others."""
+        n_others = self.mean.shape[1] - 1
+        return np.array([capacity, *np.ones(n_others)])

@@ -1,4 +1,4 @@
-"""What estimators read off a task's observed values: moments, quantiles, histograms, generating functions."""
+"""What estimators derive from a task's observed values: moments, histograms, cumulant-generating functions."""
 
 import math
 
@@ -6,15 +6,26 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.convolution import position_on_grid
 
-ANGLES = 26
+MEAN, VARIANCE, THIRD, FOURTH, MINIMUM, MAXIMUM = range(6)
+N_MOMENTS = 6
+"""Columns of :func:`moments`: the mean, central moments, and the extremes."""
+FIRST_CELL, LAST_CELL, CELL_ZERO = range(3)
+"""Columns of :func:`histograms`: first and last occupied cell, then the probability of each cell."""
+N_ANGLES = 26
 """θ = 0 and 25 steps of a third up to 512 ÷ capacity: a deviation of 1 % of the capacity has its saddle inside."""
+_SAME_CELL = 1e-3
+"""A float32 usage misses its cell by rounding: constant tasks would get two cells, and a variance."""
+_NO_MASS = 1e-9
+"""Mass below this is rounding of a sum, not usage beyond the grid."""
 
 
 def angles(capacity: float) -> Numbers:
-    """θ = 0 and a geometric grid from 0.5 to 512 over the capacity, where generating functions are kept: (ANGLES,)."""
+    """Return θ = 0 and a geometric grid from 0.5 to 512 over the capacity, for generating functions: (N_ANGLES,)."""
     # Geometric, because the saddle of a Gaussian sum is z/σ: 310 for σ = 1 % of the capacity at ρ = .001.
-    return np.concatenate([[0.0], np.geomspace(0.5, 512.0, ANGLES - 1)]) / capacity
+    steps = np.geomspace(0.5, 512.0, N_ANGLES - 1)
+    return np.concatenate([[0.0], steps]) / capacity
 
 
 @compiled()
@@ -26,7 +37,7 @@ def moments(values: Values, out: Numbers) -> None:
     values
         float32 (n, k), k ≥ 1; sums are taken in float64, in two passes.
     out
-        float64 (n, 6).
+        float64 (n, `N_MOMENTS`).
     """
     n, k = values.shape
     for i in range(n):
@@ -49,12 +60,12 @@ def moments(values: Values, out: Numbers) -> None:
             second += square
             third += square * deviation
             fourth += square * square
-        out[i, 0] = mean
-        out[i, 1] = second / k
-        out[i, 2] = third / k
-        out[i, 3] = fourth / k
-        out[i, 4] = low
-        out[i, 5] = high
+        out[i, MEAN] = mean
+        out[i, VARIANCE] = second / k
+        out[i, THIRD] = third / k
+        out[i, FOURTH] = fourth / k
+        out[i, MINIMUM] = low
+        out[i, MAXIMUM] = high
 
 
 @compiled()
@@ -75,34 +86,27 @@ def histograms(values: Values, step: float, out: Numbers) -> None:
         float64 (n, 2 + cells), overwritten.
     """
     n, k = values.shape
-    cells = out.shape[1] - 2
+    n_cells = out.shape[1] - CELL_ZERO
     for i in range(n):
         out[i] = 0.0
+        mass = out[i, CELL_ZERO:]
         for t in range(k):
-            position = values[i, t] / step
-            cell = int(position)
-            share = position - cell
-            # A float32 usage misses its cell by rounding: constant tasks would get two cells, and a variance.
-            if share < 1e-3:
-                share = 0.0
-            elif share > 1 - 1e-3:
-                share = 0.0
-                cell = cell + 1
-            if cell < cells:
-                out[i, 2 + cell] += 1 - share
-            if share > 0 and cell + 1 < cells:
-                out[i, 3 + cell] += share
+            cell, share = position_on_grid(values[i, t], step, _SAME_CELL)
+            if cell < n_cells:
+                mass[cell] += 1 - share
+            if share > 0 and cell + 1 < n_cells:
+                mass[cell + 1] += share
         # Convolutions run from the first to the last occupied cell, often a few of two thousand.
         low = 0
-        high = cells - 1
-        while low < cells - 1 and out[i, 2 + low] == 0:
+        while low < n_cells - 1 and mass[low] == 0:
             low += 1
-        while high > low and out[i, 2 + high] == 0:
+        high = n_cells - 1
+        while high > low and mass[high] == 0:
             high -= 1
-        out[i, 0] = low
-        out[i, 1] = high
+        out[i, FIRST_CELL] = low
+        out[i, LAST_CELL] = high
         for cell in range(low, high + 1):
-            out[i, 2 + cell] /= k
+            mass[cell] /= k
 
 
 @compiled()
@@ -122,33 +126,35 @@ def cumulant_functions(histogram: Numbers, step: float, angles: Numbers, out: Nu
         float64 (n, ≥ 3a).
     """
     n = histogram.shape[0]
-    cells = histogram.shape[1] - 2
+    n_cells = histogram.shape[1] - CELL_ZERO
     for i in range(n):
-        low = int(histogram[i, 0])
-        high = int(histogram[i, 1])
+        low = int(histogram[i, FIRST_CELL])
+        high = int(histogram[i, LAST_CELL])
+        mass_of_cell = histogram[i, CELL_ZERO:]
         beyond = 1.0
         for cell in range(low, high + 1):
-            beyond -= histogram[i, 2 + cell]
-        # Below 1e-9 it is rounding of the sum, not usage beyond the grid.
-        top = cells if beyond > 1e-9 else high
+            beyond -= mass_of_cell[cell]
+        top = n_cells if beyond > _NO_MASS else high
         for a in range(angles.size):
+            theta = angles[a]
             zeroth = 0.0
             first = 0.0
             second = 0.0
             for cell in range(low, high + 1):
-                mass = histogram[i, 2 + cell]
+                mass = mass_of_cell[cell]
                 if mass > 0:
                     # Relative to the highest cell, so that no exponential exceeds 1, whatever θ.
-                    weight = mass * math.exp(angles[a] * (cell - top) * step)
+                    weight = mass * math.exp(theta * (cell - top) * step)
                     zeroth += weight
                     first += weight * cell * step
                     second += weight * (cell * step) ** 2
-            if top == cells:
+            if top == n_cells:
                 zeroth += beyond
-                first += beyond * cells * step
-                second += beyond * (cells * step) ** 2
+                first += beyond * n_cells * step
+                second += beyond * (n_cells * step) ** 2
             mean = first / zeroth
-            out[i, 3 * a] = angles[a] * top * step + math.log(zeroth)
-            out[i, 3 * a + 1] = mean
             # A variance, but as a difference it may round below 0 where one cell has nearly all the weight.
-            out[i, 3 * a + 2] = max(second / zeroth - mean * mean, 0.0)
+            variance = max(second / zeroth - mean * mean, 0.0)
+            out[i, 3 * a] = theta * top * step + math.log(zeroth)
+            out[i, 3 * a + 1] = mean
+            out[i, 3 * a + 2] = variance
