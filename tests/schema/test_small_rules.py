@@ -23,7 +23,7 @@ from borgtrace.schema.dialects import (
     dialect,
 )
 from borgtrace.schema.dialects.trace_format import at_most, exactly, some_up_to
-from borgtrace.schema.evolution import column_number, held_names, incompatible_columns
+from borgtrace.schema.evolution import column_number, incompatible_columns, names_in_files
 from borgtrace.schema.ranges import parse_numbers
 from borgtrace.schema.records import row_of
 from borgtrace.schema.time import parse_time, write_time
@@ -245,7 +245,7 @@ def test_files_hold_a_column_under_its_last_name(monkeypatch: pytest.MonkeyPatch
         ({"b", "first"}, "b"),
         (set(), None),
     ):
-        assert held_names(PAIR, held) == {"a": None, "b": name}
+        assert names_in_files(PAIR, held) == {"a": None, "b": name}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.schema import Table
-from borgtrace.schema.evolution import held_names
+from borgtrace.schema.evolution import names_in_files
 from borgtrace.storage import place, readable
 
 _WORDS = {pa.float32(): "float32", pa.float64(): "float64", pa.large_string(): "string"}
@@ -43,7 +43,7 @@ def stored_names(table: Table, paths: Sequence[str | Path]) -> dict[str, str | N
     paths
         Parquet files of the table, at least one.
     """
-    return held_names(table, stored_types(paths[0]))
+    return names_in_files(table, stored_types(paths[0]))
 
 
 def _word(type_: pa.DataType) -> str:

@@ -1,4 +1,4 @@
-"""Tables, columns, enumerations, units, time and reasons: data only, no input or output."""
+"""Tables, columns, enumerations, trace formats, time and reason codes: data only, no input or output."""
 
 from borgtrace.schema.dialects import DIALECTS, Absent, Dialect, RawField, RawTable, dialect
 from borgtrace.schema.enums import ENUMS, TERMINAL_EVENTS, UPDATE_EVENTS
@@ -19,8 +19,6 @@ __all__ = [
     "TABLES",
     "TERMINAL_EVENTS",
     "TRACE_TABLES",
-]
-__all__ += [
     "UPDATE_EVENTS",
     "Absent",
     "Column",
@@ -29,5 +27,5 @@ __all__ += [
     "RawTable",
     "Table",
     "dialect",
+    "with_percentiles",
 ]
-__all__ += ["with_percentiles"]

@@ -1,6 +1,7 @@
-"""Files of data that stand beside the code: tables of rows, and paragraphs of lines; lines with # are comments.
+"""Read data files that stand beside the code: tables of rows, and paragraphs of lines.
 
-Read with paths and no package resources, because every command reads some of them when it starts.
+Lines that begin with # are comments. Files are read by path rather than as package resources, because every command
+reads some of them when it starts.
 """
 
 import csv
@@ -13,8 +14,9 @@ def read_rows(file: Path) -> list[dict[str, str]]:
 
 
 def read_paragraphs(file: Path) -> list[list[str]]:
-    """Return the paragraphs of a file, which empty lines divide: the lines of each."""
-    return [paragraph.splitlines() for paragraph in "\n".join(_lines(file)).strip().split("\n\n")]
+    """Return the lines of each paragraph of a file; empty lines stand between paragraphs."""
+    text = "\n".join(_lines(file)).strip()
+    return [paragraph.splitlines() for paragraph in text.split("\n\n")]
 
 
 def _lines(file: Path) -> list[str]:

@@ -1,6 +1,6 @@
-"""How tables change from one release to the next, and what stays the same: names, numbers, a digest of the schema.
+"""How tables may change from one release to the next, and what stays the same: numbers of columns, the digest.
 
-A column may be added (older stores read it as NULL) or renamed (write its old name down here).  A column that is
+A column may be added (older stores read it as NULL) or renamed (its old name goes into `RENAMED`). A column that is
 removed or gets another type makes older stores unreadable: they have to be ingested again.
 """
 
@@ -27,7 +27,7 @@ def all_names(table: str, column: str) -> tuple[str, ...]:
 
 
 def column_number(table: str, column: str) -> int:
-    """Return the number that identifies a column for ever: 64 bits of a hash of its table and first name.
+    """Return the number that always identifies a column: 64 bits of a hash of its table and first name.
 
     Derived rather than listed: a new column needs no second place, and can never take another's number.
 
@@ -43,37 +43,39 @@ def column_number(table: str, column: str) -> int:
     >>> column_number("tasks", "user") == column_number("instance_events", "user")
     False
     """
-    # The first name: a column that is renamed keeps its number, and stores keep their digests.
-    text = f"{table}.{all_names(table, column)[0]}"
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+    # A column that is renamed keeps its number, and stores keep their digests.
+    first_name = all_names(table, column)[0]
+    digest = hashlib.blake2b(f"{table}.{first_name}".encode(), digest_size=8)
+    return int.from_bytes(digest.digest(), "big")
 
 
-def held_names(table: Table, held: Collection[str]) -> dict[str, str | None]:
-    """Return what files with the columns `held` call each declared column; None where they lack it.
+def names_in_files(table: Table, stored: Collection[str]) -> dict[str, str | None]:
+    """Return what stored files call each declared column; None where they lack it.
 
     Parameters
     ----------
     table
         What this version declares.
-    held
+    stored
         Names of the columns in the files.
 
     Examples
     --------
     >>> from borgtrace.schema import TABLES
-    >>> held_names(TABLES["tasks"], {"user"})["user"], held_names(TABLES["tasks"], {"user"})["seconds"]
+    >>> names = names_in_files(TABLES["tasks"], {"user"})
+    >>> names["user"], names["seconds"]
     ('user', None)
     """
-    names = {
-        column: [name for name in all_names(table.name, column) if name in held]
-        for column in table.names
-    }
-    # The present name, where files hold several.
-    return {column: found[-1] if found else None for column, found in names.items()}
+    names_by_column: dict[str, str | None] = {}
+    for column in table.names:
+        names = [name for name in all_names(table.name, column) if name in stored]
+        # The present name, where files hold several.
+        names_by_column[column] = names[-1] if names else None
+    return names_by_column
 
 
 def incompatible_columns(
-    table: Table, held: Mapping[str, str], *, is_newer: bool = False
+    table: Table, stored: Mapping[str, str], *, is_newer: bool = False
 ) -> list[str]:
     """Say which columns keep a stored table from being read by this version, and why.
 
@@ -81,35 +83,37 @@ def incompatible_columns(
     ----------
     table
         What this version declares.
-    held
+    stored
         Columns of the stored files with their types.
     is_newer
         Whether a later version wrote them: then columns unknown here are no fault.
     """
-    names = held_names(table, held)
+    names = names_in_files(table, stored)
+    # A missing column is a fault only in the key: others read as NULL.
     faults = [f"{table.name}.{column} is missing" for column in table.key if names[column] is None]
-    # A column that is lacking is no fault, unless it is one of the key: it reads as NULL.
     for column in table.columns:
-        stored = names[column.name]
-        if stored is not None and held[stored] != (declared := _stored_type(column)):
-            faults.append(f"{table.name}.{stored} is {held[stored]}, not {declared}")
-    # Unknown to us, but of an earlier version: it was removed, and dropping what it holds must not happen silently.
+        name = names[column.name]
+        if name is None:
+            continue
+        declared = _stored_type(column)
+        if stored[name] != declared:
+            faults.append(f"{table.name}.{name} is {stored[name]}, not {declared}")
+    # An earlier version had these columns: what they hold must not be dropped silently.
     if not is_newer:
-        unknown = [name for name in held if name not in names.values()]
+        unknown = [name for name in stored if name not in names.values()]
         faults += [f"{table.name}.{name} is no longer a column" for name in unknown]
     return faults
 
 
 def schema_digest(tables: Iterable[Table]) -> str:
     """Return the SHA-256 of all tables' columns: their numbers and types, in any order and under any name."""
-    numbered = sorted(
-        (column_number(table.name, column.name), _stored_type(column))
-        for table in tables
-        for column in table.columns
-    )
-    return hashlib.sha256(repr(numbered).encode()).hexdigest()
+    columns = []
+    for table in tables:
+        for column in table.columns:
+            columns.append((column_number(table.name, column.name), _stored_type(column)))
+    return hashlib.sha256(repr(sorted(columns)).encode()).hexdigest()
 
 
 def _stored_type(column: Column) -> str:
-    # An enumeration is stored by name: to gain a name does not change its column.
+    # An enumeration is stored by name: a new name does not change its column.
     return "string" if column.type == "enum" else column.type

@@ -1,4 +1,4 @@
-"""The grammar of lists and ranges of numbers, the same in every option; times are in :mod:`borgtrace.schema.time`.
+"""Read lists and ranges of numbers, in the same grammar for every option; :mod:`borgtrace.schema.time` reads times.
 
 ::
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from borgtrace.errors import UsageError
 
 # 19 digits are those of the largest int64.
-_ITEM = re.compile(r"(\d{1,19})(-(\d{1,19})?)?")
+_ITEM = re.compile(r"(?P<first>\d{1,19})(?P<is_range>-(?P<last>\d{1,19})?)?")
 _ALLOWED = "numbers and ranges such as 5, 0-9,12 or 500-, or all"
 _MOST_LISTED = 1_000_000
 """A typing error such as ``1-9999999999`` must end in a message, not in a full memory."""
@@ -35,12 +35,9 @@ class Numbers:
 
     def numbers(self, end: int) -> Iterator[int]:
         """Yield the numbers below `end`, in order."""
-        # Lazily: an open range below a large end is not spelled out.
-        return (
-            n
-            for first, last in self.ranges
-            for n in range(first, end if last is None else min(last + 1, end))
-        )
+        for first, last in self.ranges:
+            stop = end if last is None else min(last + 1, end)
+            yield from range(first, stop)
 
 
 ALL = Numbers()
@@ -63,9 +60,8 @@ def parse_numbers(text: str, where: str = "numbers") -> Numbers:
     """
     if text.strip().lower() == "all":
         return ALL
-    return Numbers(
-        tuple(_merged(sorted(_range(word.strip(), text, where) for word in text.split(","))))
-    )
+    ranges = [_range(word.strip(), text, where) for word in text.split(",")]
+    return Numbers(tuple(_merged(sorted(ranges))))
 
 
 def list_numbers(text: str, where: str = "numbers") -> tuple[int, ...]:
@@ -90,14 +86,17 @@ def list_numbers(text: str, where: str = "numbers") -> tuple[int, ...]:
     """
     if not text.strip():
         return ()
-    wanted = parse_numbers(text, where)
-    if any(last is None or last - first >= _MOST_LISTED for first, last in wanted.ranges):
-        raise UsageError(
-            where, "the range is too long", expected="ranges of at most 1,000,000 numbers", got=text
-        )
-    return tuple(
-        n for first, last in wanted.ranges if last is not None for n in range(first, last + 1)
-    )
+    numbers: list[int] = []
+    for first, last in parse_numbers(text, where).ranges:
+        if last is None or last - first >= _MOST_LISTED:
+            raise UsageError(
+                where,
+                "the range is too long",
+                expected="ranges of at most 1,000,000 numbers",
+                got=text,
+            )
+        numbers += range(first, last + 1)
+    return tuple(numbers)
 
 
 def parse_words(text: str) -> tuple[str, ...]:
@@ -108,23 +107,34 @@ def parse_words(text: str) -> tuple[str, ...]:
     >>> parse_words("cpu, memory,")
     ('cpu', 'memory')
     """
-    return tuple(word.strip() for word in text.split(",") if word.strip())
+    words = (word.strip() for word in text.split(","))
+    return tuple(word for word in words if word)
 
 
 def _range(word: str, text: str, where: str) -> tuple[int, float]:
     """Return (first, last); an open end is infinite here, so that ranges can be compared."""
     match = _ITEM.fullmatch(word)
     if match:
-        first = int(match[1])
-        last = first if not match[2] else int(match[3]) if match[3] else float("inf")
+        first = int(match["first"])
+        last = _last(match, first)
         if first <= last:
             return first, last
     raise UsageError(
-        where, "not a list of numbers", expected=_ALLOWED, got=text.strip() or "nothing"
+        where,
+        "not a list of numbers",
+        expected=_ALLOWED,
+        got=text.strip() or "nothing",
     )
 
 
+def _last(match: re.Match[str], first: int) -> float:
+    if not match["is_range"]:
+        return first
+    return int(match["last"]) if match["last"] else float("inf")
+
+
 def _merged(ranges: list[tuple[int, float]]) -> Iterator[tuple[int, int | None]]:
+    """Join sorted ranges that overlap or touch."""
     first, last = ranges[0]
     for low, high in ranges[1:]:
         # Neighbors merge too: 0-2,3-5 is 0-5.

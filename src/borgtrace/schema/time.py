@@ -1,6 +1,6 @@
 """The trace's clock: int64 microseconds, 600 s before the trace is time zero.
 
-Source: 2011 format document ("Time").  What instant that is, and where a cell lives, is the dialect's.
+Source: 2011 format document ("Time"). Which instant that is, and in which time zone a cell lies, the dialect says.
 """
 
 import re
@@ -41,7 +41,7 @@ _TIME = "µs, or amounts such as 600s, 1h30m or 2d"
 
 
 def parse_time(text: str, where: str = "time") -> int:
-    """Return the trace time in µs that `text` means: ``5h``, ``1h30m``, ``2d3h``, or µs without a unit.
+    """Return a trace time in µs, written as ``5h``, ``1h30m``, ``2d3h``, or as µs without a unit.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def parse_time(text: str, where: str = "time") -> int:
     Raises
     ------
     UsageError
-        When it is neither.
+        The text is none of these.
 
     Examples
     --------
@@ -63,12 +63,14 @@ def parse_time(text: str, where: str = "time") -> int:
     stripped = text.strip()
     if stripped.isdecimal():
         return int(stripped)
-    # What the pattern leaves over decides: "5h x" and "h5" are refused, "1h 30m" is not.
-    found = _AMOUNT.findall(stripped)
-    if not found or _AMOUNT.sub("", stripped).strip():
+    amounts = _AMOUNT.findall(stripped)
+    # Nothing may be left over: "5h x" and "h5" are refused, "1h 30m" is not.
+    rest = _AMOUNT.sub("", stripped).strip()
+    if not amounts or rest:
         raise UsageError(where, "not a time", expected=_TIME, got=repr(text))
+    microseconds = sum(float(number) * _UNITS[unit] for number, unit in amounts)
     # 8.2s is 8199999.999999999 µs as a double, which int() would cut to one less.
-    return round(sum(float(number) * _UNITS[unit] for number, unit in found))
+    return round(microseconds)
 
 
 def write_time(time: int) -> str:
@@ -76,13 +78,14 @@ def write_time(time: int) -> str:
 
     Examples
     --------
-    >>> write_time(5 * MINUTE), write_time(90 * MINUTE), write_time(2 * DAY), write_time(1_500_000), write_time(0)
-    ('5m', '1h30m', '2d', '1s500ms', '0us')
+    >>> [write_time(time) for time in (5 * MINUTE, 90 * MINUTE, 2 * DAY, 1_500_000, 0)]
+    ['5m', '1h30m', '2d', '1s500ms', '0us']
     """
     text = ""
     for unit in ("d", "h", "m", "s", "ms", "us"):
         amount, time = divmod(time, _UNITS[unit])
-        text += f"{amount}{unit}" if amount else ""
+        if amount:
+            text += f"{amount}{unit}"
     return text or "0us"
 
 
@@ -105,17 +108,26 @@ def parse_span(text: str, where: str = "time") -> tuple[int, int]:
     --------
     >>> parse_span("1h30m..2h")
     (5400000000, 7200000000)
-    >>> parse_span("600s..") == (600 * SECOND, AFTER_TRACE), parse_span("..2d") == (BEFORE_TRACE, 2 * DAY)
-    (True, True)
+    >>> parse_span("600s..") == (600 * SECOND, AFTER_TRACE)
+    True
+    >>> parse_span("..2d") == (BEFORE_TRACE, 2 * DAY)
+    True
     """
     first, dots, last = text.partition("..")
     if not dots:
-        expected = "A..B, such as 600s..24h, 1h30m.. or ..2d"
-        raise UsageError(where, "not a time range", expected=expected, got=repr(text))
+        raise UsageError(
+            where,
+            "not a time range",
+            expected="A..B, such as 600s..24h, 1h30m.. or ..2d",
+            got=repr(text),
+        )
     start = parse_time(first, where) if first.strip() else BEFORE_TRACE
     end = parse_time(last, where) if last.strip() else AFTER_TRACE
     if start >= end:
         raise UsageError(
-            where, "the end is not after the start", expected="A..B with A < B", got=repr(text)
+            where,
+            "the end is not after the start",
+            expected="A..B with A < B",
+            got=repr(text),
         )
     return start, end

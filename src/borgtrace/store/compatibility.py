@@ -8,7 +8,7 @@ import pyarrow as pa
 from borgtrace.engine.stored import stored_types
 from borgtrace.errors import StoreError
 from borgtrace.schema import TABLES, Table
-from borgtrace.schema.evolution import held_names, incompatible_columns, schema_digest
+from borgtrace.schema.evolution import incompatible_columns, names_in_files, schema_digest
 from borgtrace.storage import RemotePath
 from borgtrace.store.layout import FORMAT_VERSION, Layout
 
@@ -39,7 +39,7 @@ def lacking_columns(layout: Layout, schema: str, format_version: str) -> tuple[s
             raise unreadable(layout.root, "its tables are those of another version", got, expected)
         lacking += [
             f"{table.name}.{name}"
-            for name, stored in held_names(table, types).items()
+            for name, stored in names_in_files(table, types).items()
             if stored is None
         ]
     return tuple(lacking)
