@@ -75,7 +75,7 @@ def serving(root: Path, name: str, patch: pytest.MonkeyPatch) -> Iterator[Bucket
     patch.setenv("AWS_ACCESS_KEY_ID", KEY)
     patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     patch.setenv("AWS_REGION", "us-east-1")
-    remote._bucket.cache_clear()
+    remote.open_file_system.cache_clear()
     try:
         yield bucket
     finally:

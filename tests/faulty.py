@@ -143,7 +143,7 @@ def behind_proxy(patch: pytest.MonkeyPatch, *, is_patient: bool = True) -> Itera
     Thread(target=listening.serve_forever, daemon=True).start()
     address = f"127.0.0.1:{listening.server_port}"
     patch.setenv("AWS_ENDPOINT_URL", f"http://{address}")
-    remote._bucket.cache_clear()
+    remote.open_file_system.cache_clear()
     if not is_patient:
         from pyarrow.fs import AwsStandardS3RetryStrategy, S3FileSystem
 
@@ -151,7 +151,7 @@ def behind_proxy(patch: pytest.MonkeyPatch, *, is_patient: bool = True) -> Itera
         system = S3FileSystem(
             retry_strategy=once, endpoint_override=address, scheme="http", region="us-east-1"
         )
-        patch.setattr(remote, "_bucket", lambda url: (system, url.removeprefix("s3://")))
+        patch.setattr(remote, "open_file_system", lambda url: (system, url.removeprefix("s3://")))
     try:
         yield proxy
     finally:

@@ -30,7 +30,7 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.build import clustering, staging
 from borgtrace.ingest.find.discovery import discover
 from borgtrace.placement import parse_estimator
-from borgtrace.storage.local import place
+from borgtrace.storage.paths import as_path
 from borgtrace.store import Store
 from borgtrace.store.manifest import SourceEntry
 from borgtrace.store.verify import verify
@@ -399,6 +399,6 @@ def test_a_store_goes_to_workers_under_a_name_that_they_understand(
     assert (sent.path, sent.digest, sent.memory) == (here / "store", store.digest, store.memory)
     # A URL is the same everywhere.
     assert (
-        str(pickle.loads(pickle.dumps(Store(place("s3://b/store"), store.manifest))).path)
+        str(pickle.loads(pickle.dumps(Store(as_path("s3://b/store"), store.manifest))).path)
         == "s3://b/store"
     )

@@ -16,7 +16,7 @@ from tests.bucket import Bucket, serving
 from borgtrace.cli import main
 from borgtrace.errors import StoreError
 from borgtrace.fetch import Ledger, Session, bucket, fetch_files, ledger, make_plan
-from borgtrace.storage import place
+from borgtrace.storage import as_path
 
 RAW = "s3://cells/raw"
 CELL = bucket("2019", "a")
@@ -66,7 +66,7 @@ def test_files_go_there_once(
     )
     assert held(there) == files
     assert waiting(tmp_path) == []
-    assert set(Ledger.read(place(FOLDER)).entries) == set(PATHS)
+    assert set(Ledger.read(as_path(FOLDER)).entries) == set(PATHS)
     assert run(server) == 0
     assert server.body_bytes.total() == sum(map(len, files.values()))
     # One that somebody removed, and one that is not what was put there.
@@ -97,7 +97,9 @@ def test_a_bucket_that_refuses_ends_it_in_one_line_and_what_arrived_goes_on_late
     files = archives(PATHS[:1])
     server = serve(files)
     with Session(1) as session:
-        plan = make_plan(session, CELL, place(RAW), tables=["instance_usage"], base_url=server.url)
+        plan = make_plan(
+            session, CELL, as_path(RAW), tables=["instance_usage"], base_url=server.url
+        )
         there.key = "another"
         with pytest.raises(StoreError) as caught:
             list(fetch_files(session, plan))
@@ -131,13 +133,13 @@ def test_a_kill_before_a_file_or_its_entry_is_there_loses_nothing(
         subprocess.run(command, env=os.environ, capture_output=True, check=False).returncode
         == -signal.SIGKILL
     )
-    assert len(Ledger.read(place(FOLDER)).entries) == 2
+    assert len(Ledger.read(as_path(FOLDER)).entries) == 2
     assert len(held(there)) == (2 if moment == "upload" else 3)
     server.body_bytes.clear()
     assert run(server) == 0
     assert held(there) == files
     assert waiting(tmp_path) == []
-    assert len(Ledger.read(place(FOLDER)).entries) == 4
+    assert len(Ledger.read(as_path(FOLDER)).entries) == 4
     assert set(server.body_bytes) == {PATHS[3]}
 
 

@@ -14,7 +14,7 @@ from borgtrace.ingest import ingest_plan
 from borgtrace.ingest.find.discovery import Discovery
 from borgtrace.schema import DIALECTS
 from borgtrace.schema.dialects import GOOGLE_2019
-from borgtrace.storage import place
+from borgtrace.storage import as_path
 from tests.ingest.raw import source_of
 
 
@@ -103,7 +103,7 @@ def test_of_a_bucket_nobody_knows_what_is_free(tmp_path):
         "json",
         cell="a",
     )
-    planned = ingest_plan.estimate(Discovery([shard]), place("s3://cells/store"), 1)
+    planned = ingest_plan.estimate(Discovery([shard]), as_path("s3://cells/store"), 1)
     assert planned.disk_free is None
     ingest_plan.require_disk(planned, tmp_path)
     assert (

@@ -18,7 +18,7 @@ from borgtrace.engine.spark import open_session
 from borgtrace.errors import BorgtraceError, SourceError, StoreError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.build import staging
-from borgtrace.storage import place, remote
+from borgtrace.storage import as_path, remote
 from borgtrace.synth import generate
 from tests.bucket import KEY, Bucket, known_to, serving
 from tests.ingest.own_data import AVERAGES
@@ -308,7 +308,7 @@ def test_a_file_that_was_replaced_after_it_was_ingested_is_refused_by_its_name(
         bucket.root / "raw", "machine_events", [*MACHINES, MACHINES[0].replace(",5,", ",6,")]
     )
     url = f"{RAW}/machine_events/part-00000-of-00500.csv.gz"
-    now = place(url).stat().st_size
+    now = as_path(url).stat().st_size
     was = f"expected {before} bytes, sha256 {held.sources[0].sha256[:12]}…, got {now} bytes of other content"
     way_out = "if it is another part, name the folder above both; else accept the new content with --replace"
     error = refused(RAW, store=store)
@@ -344,9 +344,9 @@ def test_a_file_that_changes_after_it_was_listed_is_refused_and_the_others_stay_
         if change == "replaced":
             path.write_bytes(gzip.compress(b"other"))
 
-    from borgtrace.storage.blocks import Blocks
+    from borgtrace.storage.sparse_copy import SparseCopy
 
-    stage, whole = staging.stage, Blocks.whole
+    stage, whole = staging.stage, SparseCopy.whole
 
     def before_staging(source, folder):  # type: ignore[no-untyped-def]
         if source.table == "task_usage":
@@ -362,7 +362,7 @@ def test_a_file_that_changes_after_it_was_listed_is_refused_and_the_others_stay_
         if moment == "listed":
             patch.setattr(staging, "stage", before_staging)
         else:
-            patch.setattr(Blocks, "whole", before_reading)
+            patch.setattr(SparseCopy, "whole", before_reading)
         error = refused(RAW, store=store)
     assert (type(error), str(error)) == (StoreError, f"{RAW}/{name}: the file {what}; {AGAIN}")
     path.write_bytes(content)
@@ -421,7 +421,7 @@ def test_a_server_that_goes_away_keeps_what_was_staged(
         f"{RAW}/task_usage/part-00000-of-00500.csv.gz: access denied: got ACCESS_DENIED; "
     )
     bucket.key = KEY
-    remote._bucket.cache_clear()
+    remote.open_file_system.cache_clear()
     assert ingest([RAW], store, ONE).known == 5
 
 

@@ -13,7 +13,7 @@ from borgtrace.engine.spark import open_session
 from borgtrace.errors import BorgtraceError, SourceError
 from borgtrace.ingest import IngestOptions, ingest, ingest_plan, ingestion
 from borgtrace.ingest.build import clustering, store_build
-from borgtrace.storage import RemotePath, place, remove
+from borgtrace.storage import RemotePath, as_path, remove
 from borgtrace.synth import generate
 from tests.bucket import Bucket, known_to, serving
 from tests.ingest.raw import EVENTS, USAGE, write_part
@@ -207,9 +207,9 @@ def test_files_and_folders_of_a_bucket_are_removed(bucket: Bucket) -> None:
         path = bucket.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
-    remove(place("s3://cells/a/b/1"))
+    remove(as_path("s3://cells/a/b/1"))
     assert sorted(path.name for path in bucket.root.rglob("*") if path.is_file()) == ["2", "c"]
-    remove(place("s3://cells/a/b"))
-    remove(place("s3://cells/none"))
+    remove(as_path("s3://cells/a/b"))
+    remove(as_path("s3://cells/none"))
     assert sorted(path.name for path in bucket.root.rglob("*") if path.is_file()) == ["c"]
-    assert isinstance(place("s3://cells/a"), RemotePath)
+    assert isinstance(as_path("s3://cells/a"), RemotePath)

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from borgtrace.errors import StoreError, UsageError
-from borgtrace.storage import RemotePath, place, remote
-from borgtrace.storage.remote import unchanged
+from borgtrace.storage import RemotePath, as_path, remote
+from borgtrace.storage.remote import expect_unchanged
 from tests.bucket import KEY, SECRET, Bucket
 
 WHERE = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
@@ -31,7 +31,7 @@ def test_a_url_of_a_bucket_is_a_remote_path_which_shows_as_it_was_written(
     text: str, shown: str
 ) -> None:
     for given in (text, Path(text)):
-        found = place(given)
+        found = as_path(given)
         assert (type(found), str(found)) == (RemotePath, shown)
         assert str(found / "tasks") == f"{shown}/tasks"
         assert pickle.loads(pickle.dumps(found)) == found
@@ -48,9 +48,9 @@ def test_a_bucket_of_google_that_cannot_be_reached_is_waited_for_for_seconds(
 
     monkeypatch.setattr("pyarrow.fs.FileSystem", SimpleNamespace(from_uri=from_uri))
     for scheme in ("gs", "s3", "abfs"):
-        remote._bucket.cache_clear()
-        assert place(f"{scheme}://b/store").located == (None, "b/store")  # type: ignore[attr-defined]
-    remote._bucket.cache_clear()
+        remote.open_file_system.cache_clear()
+        assert as_path(f"{scheme}://b/store").located == (None, "b/store")  # type: ignore[attr-defined]
+    remote.open_file_system.cache_clear()
     assert asked == ["gs://b?retry_limit_seconds=20", "s3://b", "abfs://b"]
 
 
@@ -59,12 +59,12 @@ def test_a_bucket_of_google_that_cannot_be_reached_is_waited_for_for_seconds(
     [("file:///d/x", "/d/x"), ("d/x", "d/x"), ("/d/x", "/d/x"), ("c:/x", "c:/x"), ("./s3", "s3")],
 )
 def test_any_other_place_is_a_path_of_this_machine(text: str, path: str) -> None:
-    assert (type(place(text)), str(place(text))) == (PosixPath, path)
+    assert (type(as_path(text)), str(as_path(text))) == (PosixPath, path)
 
 
 def test_a_url_that_holds_a_password_is_refused_without_repeating_it() -> None:
     with pytest.raises(UsageError) as caught:
-        place(f"s3://{KEY}:{SECRET}@b/store")
+        as_path(f"s3://{KEY}:{SECRET}@b/store")
     assert (
         str(caught.value)
         == f"s3://…: the URL holds credentials; leave them to the environment: {WHERE}"
@@ -75,7 +75,7 @@ def test_what_is_in_a_bucket_is_found_and_read(bucket: Bucket) -> None:
     (bucket.root / "store" / "tasks").mkdir(parents=True)
     (bucket.root / "store" / "a.json").write_text("ä")
     (bucket.root / "store" / "tasks" / "b.parquet").write_bytes(b"12345")
-    store = place(f"{bucket.url}/store")
+    store = as_path(f"{bucket.url}/store")
     assert [(store / name).exists() for name in ("a.json", "tasks", "none")] == [True, True, False]
     assert (store / "a.json").read_text() == "ä"
     with (store / "tasks" / "b.parquet").open("rb") as file:
@@ -100,14 +100,14 @@ def test_a_whole_folder_takes_one_request(bucket: Bucket) -> None:
     for number in range(20):
         (bucket.root / "store" / f"t{number}").mkdir(parents=True)
         (bucket.root / "store" / f"t{number}" / "x").write_bytes(b"")
-    assert len(list(place(f"{bucket.url}/store").glob("*/x"))) == 20
+    assert len(list(as_path(f"{bucket.url}/store").glob("*/x"))) == 20
     assert len(bucket.requests) == 1
 
 
 def test_an_empty_bucket_is_no_missing_one(bucket: Bucket) -> None:
-    assert list(place(f"{bucket.url}/none").glob("*")) == []
+    assert list(as_path(f"{bucket.url}/none").glob("*")) == []
     with pytest.raises(StoreError) as caught:
-        list(place("s3://nobody/none").glob("*"))
+        list(as_path("s3://nobody/none").glob("*"))
     way_out = "check its name, and AWS_ENDPOINT_URL"
     assert (
         str(caught.value)
@@ -123,7 +123,7 @@ def test_a_refusal_names_the_place_and_no_key(bucket: Bucket) -> None:
         lambda path: path.open(),
     ):
         with pytest.raises(StoreError) as caught:
-            ask(place(f"{bucket.url}/store"))
+            ask(as_path(f"{bucket.url}/store"))
         way_out = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to an account that may do this"
         assert str(caught.value) == f"s3://cells/store: access denied: got ACCESS_DENIED; {way_out}"
         assert KEY not in str(caught.value)
@@ -133,11 +133,11 @@ def test_a_refusal_names_the_place_and_no_key(bucket: Bucket) -> None:
 def test_what_changes_while_it_is_read_is_refused_whatever_else_was_found(
     fault: Exception | None, bucket: Bucket
 ) -> None:
-    folder = place(bucket.url)
+    folder = as_path(bucket.url)
     assert isinstance(folder, RemotePath)
 
     def read(*, is_changing: bool) -> None:
-        with unchanged(folder):
+        with expect_unchanged(folder):
             if is_changing:
                 (bucket.root / "a").write_bytes(b"1")
             if fault:

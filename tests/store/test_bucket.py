@@ -15,7 +15,7 @@ from borgtrace.datasets import Options, Selection, build
 from borgtrace.errors import BorgtraceError, StoreError
 from borgtrace.ingest.subset import subset
 from borgtrace.question import EngineTables, find_recipe
-from borgtrace.storage import blocks, place
+from borgtrace.storage import as_path, sparse_copy
 from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.integrity import read_intact
@@ -59,7 +59,7 @@ def test_an_open_store_gives_a_trace_for_one_round_of_bytes_and_one_look(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As long as the header, so that the six rows of each array are a block of their own.
-    monkeypatch.setattr(blocks, "BLOCK", 128)
+    monkeypatch.setattr(sparse_copy, "BLOCK", 128)
     store = borgtrace.open(URL)
     assert len(store.offsets) == 5
     bucket.requests.clear()
@@ -79,10 +79,10 @@ def test_no_array_is_read_to_open_a_store(bucket: Bucket) -> None:
 
 
 def test_a_store_in_a_bucket_is_verified(bucket: Bucket) -> None:
-    assert [check.found for check in verify(place(URL)) if not check.holds] == []
+    assert [check.found for check in verify(as_path(URL)) if not check.holds] == []
     array = bucket.root / "store" / "traces" / "average_cpu.npy"
     array.write_bytes(array.read_bytes()[:-4] + b"abcd")
-    failed = {check.name for check in verify(place(URL)) if not check.holds}
+    failed = {check.name for check in verify(as_path(URL)) if not check.holds}
     assert failed == {"files", "arrays"}
 
 

@@ -11,7 +11,7 @@ import pytest
 import borgtrace
 from borgtrace.cli import main
 from borgtrace.errors import StoreError
-from borgtrace.storage import RemotePath, place, remote, upload
+from borgtrace.storage import RemotePath, as_path, remote, upload
 from borgtrace.store.columns import DEFAULT_COLUMNS
 from tests.node_servers import azurite, s3rver, started
 
@@ -25,7 +25,7 @@ AZURITE_KEY = (
 
 
 def put(store: Path, url: str) -> None:
-    out = place(url)
+    out = as_path(url)
     assert isinstance(out, RemotePath)
     upload(store, out)
 
@@ -55,12 +55,12 @@ def s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with started(*s3rver(tmp_path / "s3")) as address:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{address}")
         yield
-    remote._bucket.cache_clear()
+    remote.open_file_system.cache_clear()
 
 
 def key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", name)
-    remote._bucket.cache_clear()
+    remote.open_file_system.cache_clear()
 
 
 def test_a_key_that_the_server_does_not_know_is_refused_and_the_right_one_is_let_in(

@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 from borgtrace._version import __version__
 from borgtrace.cli._options import declared, said_of
 from borgtrace.errors import BorgtraceError, StoreError, UsageError
-from borgtrace.storage import NOT_WRITABLE, RemotePath, local, place, unchanged
+from borgtrace.storage import NOT_WRITABLE, RemotePath, as_local_path, as_path, expect_unchanged
 
 # What DuckDB calls faults of a query and of the machine; what else it says of a query may come from a damaged file.
 _NO_DAMAGE = (
@@ -136,7 +136,7 @@ def ending_well(
             with ExitStack() as stack:
                 for name, remote in _take_urls(options, (*reads, *writes)):
                     if name in reads:
-                        stack.enter_context(unchanged(remote))
+                        stack.enter_context(expect_unchanged(remote))
                 function(*arguments, **options)
             # Here, where a closed pipe is caught; at exit Python would complain about it.
             sys.stdout.flush()
@@ -165,7 +165,7 @@ def _take_urls(options: dict[str, Any], urls: Sequence[str]) -> list[tuple[str, 
     # Here, for all commands: before one says that there is no such file, or makes a folder of the URL's name.
     found: list[tuple[str, Path]] = []
     for name, value in options.items():
-        taken = place if name in urls else local
+        taken = as_path if name in urls else as_local_path
         if isinstance(value, Path):
             options[name] = taken(value)
             found.append((name, options[name]))

@@ -21,7 +21,7 @@ from borgtrace.colocation.pool import LEVELS, PER_TASK, REQUESTS, Pool, Step
 from borgtrace.errors import SourceError
 from borgtrace.kernels.arrays import Index
 from borgtrace.schema.dialects import dialect
-from borgtrace.storage import local, replacing
+from borgtrace.storage import as_local_path, replacing
 from borgtrace.store.coverage import Coverage, StoreCoverage
 
 _KEY = b"borgtrace.pool"
@@ -82,7 +82,7 @@ def read_pool(path: str | Path) -> Pool:
         The file is not there, is not Parquet, or a column is missing, ragged, negative or not a number; or the windows
         of a task are not in time order.
     """
-    columns = _Columns(_open(local(path)), str(path))
+    columns = _Columns(_open(as_local_path(path)), str(path))
     about = json.loads((columns.table.schema.metadata or {}).get(_KEY, b"{}"))
     known: dict[str, Any] = {"source": Path(path).name} | {
         name: about[name] for name in _ABOUT if name in about

@@ -29,7 +29,7 @@ from borgtrace.engine import SparkTasks
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.kernels.runs import spans
-from borgtrace.storage import RemotePath, check_free, new_folder, place, replacing
+from borgtrace.storage import RemotePath, as_path, check_free, new_folder, replacing
 from borgtrace.store import Store
 
 Item = TypeVar("Item")
@@ -134,7 +134,7 @@ def build(
     StoreError
         Another process is writing to `out`.
     """
-    out, options = place(out), options or Options()
+    out, options = as_path(out), options or Options()
     # A digest of the store's digest and all options.  The version of this package is no part of it.
     if metadata.identity_of(out) == options.identity(store.manifest.digest):
         return BuildResult.of(out, False, metadata.read(out))

@@ -16,7 +16,7 @@ from borgtrace.datasets.batches import Batch, ahead, batch_of, batches_of, check
 from borgtrace.datasets.metadata import Metadata, read
 from borgtrace.datasets.trace_files import TraceFiles
 from borgtrace.errors import BorgtraceError, UsageError, did_you_mean
-from borgtrace.storage import local
+from borgtrace.storage import as_local_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,4 +202,4 @@ def open(path: Path | str) -> Dataset:
     StoreError
         There is none, or it is damaged or of another format version.
     """
-    return Dataset(Path(path), read(local(path)))
+    return Dataset(Path(path), read(as_local_path(path)))

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from borgtrace.storage.remote import RemotePath, told
+from borgtrace.storage.remote import RemotePath, translate_bucket_errors
 
 
 class BucketSource(DataSource):
@@ -54,7 +54,7 @@ class _Reader(DataSourceReader):
             [field.with_name(name) for field, name in zip(self.schema, self.stored, strict=True)]
         )
         columns = dict(zip(self.schema.names, map(ds.field, self.stored), strict=True))
-        with told(place):
+        with translate_bucket_errors(place):
             system, path = place.located
             file = ds.ParquetFileFormat().make_fragment(path, system)
             some = file.subset(row_group_ids=list(range(piece, file.num_row_groups, self.pieces)))

@@ -22,7 +22,7 @@ from borgtrace.errors import EngineError
 from borgtrace.schema import Table
 from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.sql import literals
-from borgtrace.storage import RemotePath, place
+from borgtrace.storage import RemotePath, as_path
 
 _SERIAL = itertools.count()
 SQL_TYPES = {row["type"]: row["sql"] for row in read_rows(Path(__file__).with_name("types.csv"))}
@@ -140,7 +140,7 @@ def add_view(
     kind
         ``TEMP VIEW`` or ``VIEW``.
     """
-    rows, remote = "", [path for path in map(place, paths) if isinstance(path, RemotePath)]
+    rows, remote = "", [path for path in map(as_path, paths) if isinstance(path, RemotePath)]
     if remote:
         from pyarrow.dataset import dataset
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.schema import Table
 from borgtrace.schema.evolution import names_in_files
-from borgtrace.storage import place, readable
+from borgtrace.storage import as_path, readable
 
 _WORDS = {pa.float32(): "float32", pa.float64(): "float64", pa.large_string(): "string"}
 """Column types for which Arrow has another word."""
@@ -28,7 +28,7 @@ def footers(paths: Iterable[Path]) -> list[pq.FileMetaData]:
 
 def stored_types(path: str | Path) -> dict[str, str]:
     """Return the columns of a Parquet file with their types as tables declare them; an enum is a string."""
-    return {field.name: _word(field.type) for field in pq.read_schema(readable(place(path)))}
+    return {field.name: _word(field.type) for field in pq.read_schema(readable(as_path(path)))}
 
 
 def stored_names(table: Table, paths: Sequence[str | Path]) -> dict[str, str | None]:

@@ -13,7 +13,7 @@ from typing import IO, Literal, Self
 from borgtrace.errors import UsageError
 from borgtrace.fetch.version import Version
 from borgtrace.storage import RemotePath, upload, user_cache, write_file
-from borgtrace.storage.remote import key
+from borgtrace.storage.remote import short_digest
 
 LEDGER = ".fetch.jsonl"
 _ONE = Lock()
@@ -133,7 +133,11 @@ def deliver(arrived: Path, path: str, entry: Entry, folder: RemotePath) -> None:
 
 def arrivals(folder: Path) -> Path:
     """Return where files of a folder arrive: there, or for a folder of a bucket in one of the user's cache."""
-    return user_cache() / "fetch" / key(str(folder)) if isinstance(folder, RemotePath) else folder
+    return (
+        user_cache() / "fetch" / short_digest(str(folder))
+        if isinstance(folder, RemotePath)
+        else folder
+    )
 
 
 def _line(path: str, entry: Entry) -> bytes:

@@ -13,7 +13,7 @@ from borgtrace.fetch.ledger import Ledger, arrivals
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.version import Version
 from borgtrace.schema.ranges import Numbers, parse_numbers
-from borgtrace.storage import INCOMPLETE, RemotePath, place
+from borgtrace.storage import INCOMPLETE, RemotePath, as_path
 
 _NO_END = 10**12
 _END_OF_TABLE = 2
@@ -156,7 +156,7 @@ def make_plan(
                 (file for file in found if isinstance(file, RemoteFile)), key=lambda file: file.part
             )
         )
-        folder = place(dest) / bucket.name
+        folder = as_path(dest) / bucket.name
         ledger = Ledger.read(folder)
         # At a time: of a bucket each is a request.
         here = pool.map(lambda file: is_here(file, folder, ledger, store), files)

@@ -24,7 +24,7 @@ from borgtrace.ingest.ingest_plan import IngestPlan, estimate, require_disk
 from borgtrace.ingest.options import IngestOptions
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import dialect
-from borgtrace.storage import RemotePath, locked, place, remove, upload, user_cache
+from borgtrace.storage import RemotePath, as_path, locked, remove, upload, user_cache
 from borgtrace.store.coverage import DECLARED_WHOLE
 from borgtrace.store.integrity import read_intact
 from borgtrace.store.layout import Layout, source_key
@@ -114,14 +114,14 @@ def prepare_ingest(
         An option makes no sense, or there is a store in the bucket already.
     """
     options = options or IngestOptions()
-    target = place(store)
+    target = as_path(store)
     # For their refusals, before files are looked for.
     built_at(target)
     parse_memory(options.memory)
     parse_capacity(options.capacity)
     if not sources:
         return PreparedIngest(RawFiles(Discovery()), target, options)
-    places = [place(source) for source in sources]
+    places = [as_path(source) for source in sources]
     if options.spark:
         # Workers run in folders of their own.
         places = [path.absolute() for path in places]
@@ -191,7 +191,7 @@ def built_at(store: str | Path) -> Path:
     UsageError
         There is a store in the bucket: only one of this machine can be added to.
     """
-    target = place(store)
+    target = as_path(store)
     if not isinstance(target, RemotePath):
         return target
     if (target / "manifest.json").exists():

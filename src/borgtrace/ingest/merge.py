@@ -14,8 +14,8 @@ from borgtrace.ingest.build.staged_relation import moved_parts, number_parts, pr
 from borgtrace.ingest.build.store_build import conserve
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TRACE_TABLES, Table
-from borgtrace.storage import place
-from borgtrace.storage.blocks import on_this_machine
+from borgtrace.storage import as_path
+from borgtrace.storage.sparse_copy import local_copies
 from borgtrace.store.integrity import check_unchanged, read_intact
 from borgtrace.store.layout import Layout, name_alone
 from borgtrace.store.manifest import Manifest, SourceEntry
@@ -67,7 +67,7 @@ def merge(
             expected="two stores or more, then OUT",
             got=str(len(stores)),
         )
-    held = {Layout(root): read_intact(root) for root in map(place, stores)}
+    held = {Layout(root): read_intact(root) for root in map(as_path, stores)}
     identity, kept = _agreed(held), _kept(held)
     entries = tuple(
         sorted((entry for part in kept.values() for entry in part), key=lambda entry: entry.name)
@@ -86,7 +86,7 @@ def merge(
             files[name] = (
                 cluster(connection, table, relation, work / name, told) if relation else []
             )
-        conserve(place(out), entries, {name: count_rows(paths) for name, paths in files.items()})
+        conserve(as_path(out), entries, {name: count_rows(paths) for name, paths in files.items()})
         facts = finish(connection, files, first.dialect, work, report)
         notes = tuple(dict.fromkeys(note for manifest in held.values() for note in manifest.notes))
         zone = first.dialect.time_zone(identity.cell)
@@ -149,7 +149,7 @@ def _copy_refused(layout: Layout, kept: Sequence[SourceEntry], target: Layout) -
         if entry.quarantined:
             path = target.refused(entry.table, entry.name)
             path.parent.mkdir(parents=True, exist_ok=True)
-            (refused,) = on_this_machine([layout.refused(entry.table, entry.name)])
+            (refused,) = local_copies([layout.refused(entry.table, entry.name)])
             shutil.copy2(refused, path)
 
 

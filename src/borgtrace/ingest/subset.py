@@ -12,7 +12,7 @@ from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.completion import finish, new_store
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES
-from borgtrace.storage import place
+from borgtrace.storage import as_path
 from borgtrace.store import Manifest, Store
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.integrity import check_unchanged, read_intact
@@ -55,13 +55,15 @@ def subset(
     StoreError
         When `store` is not a finished store, or a file of it has changed since it was written.
     """
-    held = read_intact(place(store))
+    held = read_intact(as_path(store))
     terms = cut.terms(held.dialect)
     if not terms and not cut.time:
         way_out = "such as --jobs, --tier or --time: borgtrace subset --help"
         raise UsageError("subset", "no criterion", expected="one or more", way_out=way_out)
     with new_store(out, memory, threads) as (connection, work):
-        manifest = _copy(connection, Layout(place(store)), held, cut, work, progress or Progress())
+        manifest = _copy(
+            connection, Layout(as_path(store)), held, cut, work, progress or Progress()
+        )
         manifest.write(Layout(work).manifest)
     return manifest
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from borgtrace.errors import BorgtraceError
-from borgtrace.storage import place, write_file
+from borgtrace.storage import as_path, write_file
 
 if TYPE_CHECKING:
     from borgtrace.question import Question, Tables
@@ -81,7 +81,7 @@ def write(
     tables = EngineTables.of(store, engine, memory=memory)
     # All answers before the page: contents, counts of verdicts and cited papers stand at its head.
     sections = list(_answers(chosen, tables, progress))
-    path = place(path)
+    path = as_path(path)
     page = report_html(store.manifest, store.path.name, sections, theme=theme, width=width).encode()
     write_file(path, page)
     n_charts = sum(item.figure is not None for item in sections)

@@ -11,7 +11,7 @@ from borgtrace.report.page import render
 from borgtrace.report.task_life import Life, chart, read_life, times
 from borgtrace.report.values import ShownTable, cell, instant, shown_table
 from borgtrace.schema import TABLES, Column
-from borgtrace.storage import local, write_file
+from borgtrace.storage import as_local_path, write_file
 from borgtrace.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def write(store: Store, collection_id: int, instance_index: int, path: str | Pat
         tables=tables(life),
         span=span(store.manifest, life),
     )
-    path = local(path)
+    path = as_local_path(path)
     write_file(path, html)
     return path
 

@@ -1,10 +1,10 @@
-"""Paths, files and folders: how anything of borgtrace is put on disk whole or not at all."""
+"""Paths, files and folders, local or in a bucket: whatever is written appears whole or not at all."""
 
 from borgtrace.storage.folder import check_free, is_writable, new_folder, replacing_once
-from borgtrace.storage.local import BUCKETS, local, place, user_cache
 from borgtrace.storage.lock import locked
 from borgtrace.storage.outputs import download, upload, uploading
-from borgtrace.storage.remote import RemotePath, readable, told, unchanged
+from borgtrace.storage.paths import BUCKETS, as_local_path, as_path, user_cache
+from borgtrace.storage.remote import RemotePath, expect_unchanged, readable, translate_bucket_errors
 from borgtrace.storage.replacing import (
     INCOMPLETE,
     NOT_WRITABLE,
@@ -19,24 +19,20 @@ __all__ = [
     "INCOMPLETE",
     "NOT_WRITABLE",
     "RemotePath",
+    "as_local_path",
+    "as_path",
     "check_free",
     "download",
+    "expect_unchanged",
     "incomplete_path",
-]
-__all__ += [
     "is_writable",
-    "local",
     "locked",
     "new_folder",
-    "place",
     "readable",
     "remove",
     "replacing",
-]
-__all__ += [
     "replacing_once",
-    "told",
-    "unchanged",
+    "translate_bucket_errors",
     "upload",
     "uploading",
     "user_cache",

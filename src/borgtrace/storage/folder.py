@@ -1,4 +1,4 @@
-"""One folder, built once: locked while it is built, renamed when it is whole, never reused half-built."""
+"""Build a folder once: locked while it is built, renamed when it is whole, never reused half-built."""
 
 import errno
 import glob
@@ -18,7 +18,7 @@ from borgtrace.storage.replacing import INCOMPLETE, remove, replacing
 def new_folder(out: Path, *, replaces: bool = False) -> Iterator[Path]:
     """Yield an empty folder beside `out` that is renamed to `out` when the block ends without an error.
 
-    What a killed process left is removed first, and so is this folder if the block fails.
+    What a killed process left behind is removed first; if the block fails, this folder is removed too.
 
     Parameters
     ----------
@@ -42,12 +42,12 @@ def new_folder(out: Path, *, replaces: bool = False) -> Iterator[Path]:
         return
     # The lock lies beside, not inside: the folder must be empty to be renamed over.
     with locked(out.with_name(f".{out.name}.lock"), out):
-        # Under the lock, so that two processes cannot both find the place free.
+        # Under the lock: two processes cannot both find the place free.
         if not replaces:
             check_free(out)
-        # Nobody else writes here now: what is unfinished is left over.  Names may hold brackets, hence the escape.
-        for left in out.parent.glob(f"{glob.escape(out.name)}.*{INCOMPLETE}"):
-            remove(left)
+        # Nobody else writes here now: unfinished folders are left over. Names may hold brackets, hence the escape.
+        for leftover in out.parent.glob(f"{glob.escape(out.name)}.*{INCOMPLETE}"):
+            remove(leftover)
         with replacing(out) as incomplete:
             incomplete.mkdir()
             yield incomplete
@@ -57,7 +57,7 @@ def new_folder(out: Path, *, replaces: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def replacing_once(path: Path) -> Iterator[Path]:
-    """Yield where to write as :func:`replacing` does; where another process was first, what it wrote stays.
+    """Yield a path to write to as :func:`replacing` does; where another process was first, its result stays.
 
     For folders whose content is the same whoever makes them.
     """
@@ -80,12 +80,12 @@ def check_free(out: Path) -> None:
     if out.is_dir() and not any(out.iterdir()):
         return
     if out.exists():
-        entries = list(out.glob("*"))
+        n_entries = len(list(out.glob("*")))
         raise UsageError(
             str(out),
             "holds something else",
             expected="a new folder",
-            got=f"{len(entries)} entries" if entries else "a file",
+            got=f"{n_entries} entries" if n_entries else "a file",
             way_out="name another folder, or remove this one",
         )
 
@@ -94,6 +94,7 @@ def is_writable(folder: Path) -> bool:
     """Make a folder unless it is there, and return whether this user may write into it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a read-only store, or a home that does not exist
+    # A read-only store, or a home that does not exist.
+    except OSError:
         return False
     return os.access(folder, os.W_OK)

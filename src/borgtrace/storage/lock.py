@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from borgtrace.errors import StoreError
-from borgtrace.storage.local import local
+from borgtrace.storage.paths import as_local_path
 
 
 @contextmanager
@@ -26,20 +26,20 @@ def locked(lock: Path, place: Path) -> Iterator[None]:
     StoreError
         At once, when another process holds it.
     """
-    local(lock).parent.mkdir(parents=True, exist_ok=True)
-    descriptor = _hold(lock, place)
+    as_local_path(lock).parent.mkdir(parents=True, exist_ok=True)
+    descriptor = _open_locked(lock, place)
     try:
-        # A killed holder leaves its number behind, which may be longer than ours.
+        # A killed holder leaves its process number behind, which may be longer than ours.
         os.ftruncate(descriptor, 0)
         os.write(descriptor, str(os.getpid()).encode())
         yield
     finally:
-        # Removed while still held: whoever opens the file in between finds in `_is_current` that it is gone.
+        # Removed while still held: another process that opened it meanwhile sees in `_is_current` that it is gone.
         lock.unlink(missing_ok=True)
         os.close(descriptor)
 
 
-def _hold(lock: Path, place: Path) -> int:
+def _open_locked(lock: Path, place: Path) -> int:
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
         try:

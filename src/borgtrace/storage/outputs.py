@@ -1,7 +1,7 @@
-"""Outputs in a bucket: made on this machine, then copied there, last what says that they are whole.
+"""Outputs in a bucket: made on this machine, then copied there, the file that completes them last.
 
-A bucket has no rename, so a reader may meet half of a folder; it is told by the file that comes last.  Arrow offers no
-conditional put: of two that write to one place at a time the later one wins.
+A bucket has no rename, so a reader may see half of a folder; the file that comes last tells that it is whole. Arrow
+offers no conditional put: of two processes that write to one place at a time the later one wins.
 """
 
 import shutil
@@ -12,18 +12,24 @@ from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from borgtrace.storage.remote import RemotePath, told
+from borgtrace.storage.remote import RemotePath, translate_bucket_errors
 
-_TURNS = {"truth.json": -1, "manifest.json": 1, "meta.json": 2, "index.csv": 3}
-"""Without the first, files of a synthetic trace look like Google's; without the last ones a store, a dataset and an
-export are none."""
-_FILES = 8
-_PIECE = 1 << 23
+_TURNS = {
+    # Without it, files of a synthetic trace look like Google's.
+    "truth.json": -1,
+    # Without these a store, a dataset and an export are none.
+    "manifest.json": 1,
+    "meta.json": 2,
+    "index.csv": 3,
+}
+"""Files that are copied before or after all others, whose turn is 0."""
+_UPLOADS_AT_ONCE = 8
+_CHUNK = 1 << 23
 
 
 @contextmanager
 def uploading(out: RemotePath) -> Iterator[Path]:
-    """Yield a place of this machine; what was written there is copied to `out` when the block ends without an error."""
+    """Yield a local path; what was written there is copied to `out` when the block ends without an error."""
     with TemporaryDirectory(prefix="borgtrace-") as folder:
         draft = Path(folder) / out.name
         yield draft
@@ -49,13 +55,13 @@ def upload(source: Path, out: RemotePath) -> None:
         _put(source, out)
         return
     names = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
-    with ThreadPoolExecutor(_FILES) as pool:
-        for _, together in groupby(sorted(names, key=_turn), _turn):
-            list(pool.map(lambda name: _put(source / name, out / name), together))
+    with ThreadPoolExecutor(_UPLOADS_AT_ONCE) as pool:
+        for _, names_of_turn in groupby(sorted(names, key=_turn), _turn):
+            list(pool.map(lambda name: _put(source / name, out / name), names_of_turn))
 
 
 def download(source: RemotePath, out: Path) -> None:
-    """Copy all files of a folder of a bucket into a folder of this machine; where there is none, nothing.
+    """Copy all files of a folder of a bucket into a folder of this machine; nothing where there is no such folder.
 
     Raises
     ------
@@ -64,13 +70,17 @@ def download(source: RemotePath, out: Path) -> None:
     """
     from pyarrow.fs import LocalFileSystem, copy_files
 
-    if source.exists():
-        out.mkdir(parents=True, exist_ok=True)
-        system, path = source.located
-        with told(source):
-            copy_files(
-                path, str(out), source_filesystem=system, destination_filesystem=LocalFileSystem()
-            )
+    if not source.exists():
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    system, path = source.located
+    with translate_bucket_errors(source):
+        copy_files(
+            path,
+            str(out),
+            source_filesystem=system,
+            destination_filesystem=LocalFileSystem(),
+        )
 
 
 def _turn(name: Path) -> int:
@@ -79,10 +89,10 @@ def _turn(name: Path) -> int:
 
 def _put(source: Path, out: RemotePath) -> None:
     system, path = out.located
-    # As it is: by the name `.gz` Arrow would compress what is compressed.
+    # Without compression: by the name `.gz` Arrow would compress what is compressed already.
     with (
-        told(out),
+        translate_bucket_errors(out),
         source.open("rb") as file,
         system.open_output_stream(path, compression=None) as copy,
     ):
-        shutil.copyfileobj(file, copy, _PIECE)
+        shutil.copyfileobj(file, copy, _CHUNK)

@@ -1,7 +1,7 @@
-"""Files of a bucket as paths: what `pathlib` offers of files that are read, over pyarrow.fs.
+"""Files of a bucket as paths: what `pathlib` offers for files that are read, over pyarrow.fs.
 
-Which account reads is for the usual environment to say (``AWS_ACCESS_KEY_ID``, ``AWS_PROFILE``, ``AWS_ENDPOINT_URL``;
-the default credentials of Google and Azure): a URL names a place, and is printed.
+Credentials come from the usual environment variables (``AWS_ACCESS_KEY_ID``, ``AWS_PROFILE``, ``AWS_ENDPOINT_URL``; the
+default credentials of Google and Azure): a URL only names a place, and may be printed.
 """
 
 import errno
@@ -12,32 +12,58 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path, PosixPath, PurePosixPath
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from borgtrace.errors import StoreError, first_line
 
-# At least two letters: a single one is a drive of Windows.  One slash: a `Path` keeps no second one.
+# At least two letters: a single one is a drive of Windows. One slash: a `Path` keeps no second one.
 SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
+
 _KEYS = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, to an account that may do this"
 _AZURE = "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run az login"
 _LATER = "run the command again later"
+
+
+class Fault(NamedTuple):
+    """What went wrong in a bucket, and what the user can do."""
+
+    what: str
+    way_out: str
+
+
 _FAULTS = {
-    "NO_SUCH_BUCKET": ("there is no such bucket", "check its name, and AWS_ENDPOINT_URL"),
-    "ACCESS_DENIED": ("access denied", _KEYS),
-    "INVALID_ACCESS_KEY_ID": ("access denied", _KEYS),
-    "SIGNATURE_DOES_NOT_MATCH": ("access denied", _KEYS),
-    "NETWORK_CONNECTION": ("it cannot be reached", "check the network, and AWS_ENDPOINT_URL"),
-    "ContainerNotFound": ("there is no such container", "check its name and the account"),
-    "Auth": ("access denied", _AZURE),
-    "SLOW_DOWN": ("the server is busy", _LATER),
-    "INTERNAL_FAILURE": ("the server fails", _LATER),
-    "HTTP status 5": ("the server fails", _LATER),
-    "": ("it cannot be read", "check its name, the account and the network"),
+    "NO_SUCH_BUCKET": Fault("there is no such bucket", "check its name, and AWS_ENDPOINT_URL"),
+    "ACCESS_DENIED": Fault("access denied", _KEYS),
+    "INVALID_ACCESS_KEY_ID": Fault("access denied", _KEYS),
+    "SIGNATURE_DOES_NOT_MATCH": Fault("access denied", _KEYS),
+    "NETWORK_CONNECTION": Fault("it cannot be reached", "check the network, and AWS_ENDPOINT_URL"),
+    "ContainerNotFound": Fault("there is no such container", "check its name and the account"),
+    "Auth": Fault("access denied", _AZURE),
+    "SLOW_DOWN": Fault("the server is busy", _LATER),
+    "INTERNAL_FAILURE": Fault("the server fails", _LATER),
+    "HTTP status 5": Fault("the server fails", _LATER),
+    "": Fault("it cannot be read", "check its name, the account and the network"),
 }
+"""Faults by the beginning of the code that a server or Arrow gives; the empty one begins every code."""
+
+
+class FileHead(NamedTuple):
+    """Size of a file, its first bytes, and what identifies its version."""
+
+    size: int
+    content: bytes
+    version: str
+
+
+class ListedEntry(NamedTuple):
+    """Size of a file (None for a folder), and its time of change in ns."""
+
+    size: int | None
+    mtime_ns: int
 
 
 class RemotePath(PosixPath):
-    """A file or folder of a bucket, which is read; see :mod:`borgtrace.storage.outputs` for what is written there."""
+    """A file or folder of a bucket, for reading; :mod:`borgtrace.storage.outputs` writes there."""
 
     __slots__ = ()
 
@@ -47,9 +73,9 @@ class RemotePath(PosixPath):
     @property
     def located(self) -> tuple[Any, str]:
         """The file system of the bucket, and the path in it."""
-        with told(self):
-            system, base = _bucket(f"{self.parts[0]}//{self.parts[1]}")
-        # Of Azure the base ends with a slash.
+        with translate_bucket_errors(self):
+            system, base = open_file_system(f"{self.parts[0]}//{self.parts[1]}")
+        # Azure's base ends with a slash.
         return system, "/".join([base.rstrip("/"), *self.parts[2:]])
 
     @property
@@ -67,7 +93,7 @@ class RemotePath(PosixPath):
 
     def _info(self) -> Any:
         system, path = self.located
-        with told(self):
+        with translate_bucket_errors(self):
             return system.get_file_info(path)
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
@@ -78,68 +104,71 @@ class RemotePath(PosixPath):
         FileNotFoundError
             There is no such file.
         """
-        found = self._info()
-        if not found.is_file:
+        info = self._info()
+        if not info.is_file:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
-        return os.stat_result((0,) * 6 + (found.size, 0, 0, 0), {"st_mtime_ns": found.mtime_ns})
+        fields = (0, 0, 0, 0, 0, 0, info.size, 0, 0, 0)
+        return os.stat_result(fields, {"st_mtime_ns": info.mtime_ns})
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
         """Do nothing: a bucket has no folders of their own."""
 
     def resolve(self, strict: bool = False) -> Self:
-        """Return the path: nothing leads elsewhere in a bucket."""
+        """Return the path itself: a bucket has no links."""
         return self
 
     def absolute(self) -> Self:
-        """Return itself: a URL names the same everywhere."""
+        """Return the path itself: a URL names the same everywhere."""
         return self
 
     def unlink(self, missing_ok: bool = False) -> None:
         """Remove the file, or the folder with all that is in it, if it is there."""
-        (system, path), inside = (
-            self.located,
-            [one for one, (size, _) in self.listing().items() if size is not None],
-        )
+        system, path = self.located
+        files = [entry for entry, about in self.listing().items() if about.size is not None]
         try:
-            with told(self):
-                (system.delete_dir if inside else system.delete_file)(path)
+            with translate_bucket_errors(self):
+                if files:
+                    system.delete_dir(path)
+                else:
+                    system.delete_file(path)
         except (StoreError, FileNotFoundError):
             # A server may refuse to remove many at once, or the marker that Arrow puts in place of an empty folder.
-            for one in inside:
-                one.unlink()
+            for file in files:
+                file.unlink()
             if self.exists():
                 raise
 
     def open(self, *_: Any, **__: Any) -> Any:
         """Open the file for reading bytes, at any place."""
         system, path = self.located
-        with told(self):
+        with translate_bucket_errors(self):
             return system.open_input_file(path)
 
-    def head(self, length: int = 0) -> tuple[int, bytes, str]:
+    def head(self, length: int = 0) -> FileHead:
         """Return the size of the file, its first bytes and its version: one request, or two.
 
         Raises
         ------
         StoreError
-            There is no such file any more, or it cannot be read.
+            The file is gone, or cannot be read.
         """
         try:
-            with told(self), self.open() as file:
-                return file.size(), file.read(length), version_of(self, file)
+            with translate_bucket_errors(self), self.open() as file:
+                return FileHead(file.size(), file.read(length), version_of(self, file))
         except FileNotFoundError as error:
-            what, way_out = "the file was removed while it was read", "run the command again"
-            raise StoreError(str(self), what, way_out=way_out) from error
+            raise StoreError(
+                str(self),
+                "the file was removed while it was read",
+                way_out="run the command again",
+            ) from error
 
     def read_text(self, *_: Any, **__: Any) -> str:
         """Return all bytes, which are UTF-8."""
-        with told(self), self.open() as file:
+        with translate_bucket_errors(self), self.open() as file:
             return file.read().decode()
 
-    def listing(self) -> dict[Self, tuple[int | None, int]]:
-        """Return size and time of change of all that is in a folder and in its folders: a request for each thousand.
-
-        Folders have no size.
+    def listing(self) -> dict[Self, ListedEntry]:
+        """Return size and time of change of all entries of a folder and of its folders: a request for each thousand.
 
         Raises
         ------
@@ -150,94 +179,103 @@ class RemotePath(PosixPath):
 
         system, path = self.located
         try:
-            with told(self):
-                found = system.get_file_info(FileSelector(path, recursive=True))
-        # A bucket without files of such names; one that is not there has an error of its own.
+            with translate_bucket_errors(self):
+                infos = system.get_file_info(FileSelector(path, recursive=True))
+        # The bucket has no files of such names; a bucket that does not exist raises another error.
         except FileNotFoundError:
             return {}
-        return {
-            self / PurePosixPath(each.path).relative_to(path): (each.size, each.mtime_ns)
-            for each in found
-        }
+        entries = {}
+        for info in infos:
+            name = PurePosixPath(info.path).relative_to(path)
+            entries[self / name] = ListedEntry(info.size, info.mtime_ns)
+        return entries
 
     def glob(self, pattern: str, **_: Any) -> Iterator[Self]:  # type: ignore[override]
-        """Yield what a pattern without ``**`` finds in a folder."""
+        """Yield the entries of a folder that match a pattern without ``**``."""
         depth = len(self.parts) + pattern.count("/") + 1
-        yield from (
-            path for path in self.listing() if len(path.parts) == depth and path.match(pattern)
-        )
+        for path in self.listing():
+            if len(path.parts) == depth and path.match(pattern):
+                yield path
 
 
 def version_of(path: RemotePath, file: Any) -> str:
-    """Return what tells this version of an open file from others: a digest of its URL, size, time and ETag."""
-    return key(repr((str(path), file.size(), *sorted(file.metadata().items()))))
+    """Return what identifies this version of an open file: a digest of its URL, size, time and ETag."""
+    return short_digest(repr((str(path), file.size(), *sorted(file.metadata().items()))))
 
 
-def key(text: str) -> str:
-    """Return a short digest of a text, which can be a name."""
+def short_digest(text: str) -> str:
+    """Return a short digest of a text, which can be a file name."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def readable(path: Path) -> Any:
-    """Return what Arrow reads: the path, or the opened file of a bucket, for whose URL it would make another client."""
+    """Return what Arrow reads: the path, or an opened file of a bucket, since Arrow makes a new client for each URL."""
     return path.open() if isinstance(path, RemotePath) else path
 
 
 @cache
-def _bucket(url: str) -> tuple[Any, str]:
-    # Inside: a command on files of this machine does not need it.
+def open_file_system(url: str) -> tuple[Any, str]:
+    """Return Arrow's file system of a bucket, and the bucket's path in it."""
+    # Imported late: a command on files of this machine does not need it.
     from pyarrow.fs import FileSystem
 
-    # Arrow asks Google again for a quarter of an hour, where there is no network; Amazon for seconds.
-    return FileSystem.from_uri(f"{url}?retry_limit_seconds=20" if url.startswith("gs:") else url)
+    # Without a network, Arrow retries for a quarter of an hour with Google; with Amazon for seconds.
+    is_google = url.startswith("gs:")
+    return FileSystem.from_uri(f"{url}?retry_limit_seconds=20" if is_google else url)
 
 
 @contextmanager
-def told(place: Path) -> Iterator[None]:
+def translate_bucket_errors(place: Path) -> Iterator[None]:
     """Turn what a library says of a bucket into one line that names the place and the way out.
 
     Raises
     ------
     StoreError
-        No such bucket, no access, no network.  DuckDB repeats in errors of its own what Arrow says.
+        No such bucket, no access, no network. DuckDB repeats Arrow's errors in errors of its own.
     """
     try:
         yield
     except Exception as error:
-        if (code := _code(error)) is None:
+        code = _bucket_code(error)
+        if code is None:
             raise
-        what, way_out = next(said for known, said in _FAULTS.items() if code.startswith(known))
-        raise StoreError(str(place), what, got=code, way_out=way_out) from error
+        fault = next(fault for start, fault in _FAULTS.items() if code.startswith(start))
+        raise StoreError(str(place), fault.what, got=code, way_out=fault.way_out) from error
 
 
-def _code(error: Exception) -> str | None:
-    """Return what a server or Arrow says of a bucket; None for any other error."""
-    # The code alone: what a server says may repeat parts of the request.  A HEAD has a status in its place.
-    if found := re.search(
-        r"A(?:WS|zure) Error:? (?:UNKNOWN \(|\[)?(HTTP status \d+|\w*)", str(error)
-    ):
-        return found[1] or "NETWORK_CONNECTION"
-    # With a number it is about a file of this machine, or one that is not there.
-    is_of_arrow = type(error).__name__ == "ArrowException" or (
-        isinstance(error, OSError) and error.errno is None
+def _bucket_code(error: Exception) -> str | None:
+    """Return the code of a server, or what Arrow says of a bucket; None for any other error."""
+    # The code alone: what a server says may repeat parts of the request. A HEAD has a status in its place.
+    match = re.search(
+        r"A(?:WS|zure) Error:? (?:UNKNOWN \(|\[)?(HTTP status \d+|\w*)",
+        str(error),
     )
-    return first_line(error)[:60] if is_of_arrow else None
+    if match:
+        return match[1] or "NETWORK_CONNECTION"
+    # An OSError with a number is about a file of this machine, or one that does not exist.
+    is_unnumbered = isinstance(error, OSError) and error.errno is None
+    if is_unnumbered or type(error).__name__ == "ArrowException":
+        return first_line(error)[:60]
+    return None
 
 
 @contextmanager
-def unchanged(place: RemotePath) -> Iterator[None]:
-    """Refuse what was read of a folder of a bucket in which anything has changed meanwhile.
+def expect_unchanged(place: RemotePath) -> Iterator[None]:
+    """Refuse what was read from a folder of a bucket in which anything has changed meanwhile.
 
     Raises
     ------
     StoreError
-        In place of any other error: files of two versions read as damaged ones.  Or the bucket cannot be read.
+        In place of any other error: a mixture of two versions looks like a damaged file. Or the bucket cannot be read.
     """
     before = place.listing()
     try:
-        with told(place):
+        with translate_bucket_errors(place):
             yield
     finally:
         if place.listing() != before:
-            way_out = "run the command again when nobody writes there"
-            raise StoreError(str(place), "the bucket has changed meanwhile", way_out=way_out)
+            raise StoreError(
+                str(place),
+                "the bucket has changed meanwhile",
+                way_out="run the command again when nobody writes there",
+            )

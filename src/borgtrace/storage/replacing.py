@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from borgtrace.storage.local import local
 from borgtrace.storage.outputs import uploading
+from borgtrace.storage.paths import as_local_path
 from borgtrace.storage.remote import RemotePath
 
 INCOMPLETE = ".incomplete"
-"""Ending of everything that is not finished; nobody reads such a file, and whoever finds one may remove it."""
+"""Suffix of everything that is not finished: nobody reads such a file, and any process may remove it."""
 
 NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
-"""What an operating system says where nothing may be written: no permission, or a read-only file system."""
+"""Errors of the operating system where nothing may be written: no permission, or a read-only file system."""
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield where to write; what was written there gets the name `path` when the block ends without an error.
+    """Yield a path to write to; what was written there gets the name `path` when the block ends without an error.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def replacing(path: Path) -> Iterator[Path]:
         with uploading(path) as draft:
             yield draft
         return
-    local(path).parent.mkdir(parents=True, exist_ok=True)
+    as_local_path(path).parent.mkdir(parents=True, exist_ok=True)
     draft = incomplete_path(path)
-    # Process numbers come round: a draft of this name is from a process that died.
+    # Process numbers are reused: a draft of this name is from a process that died.
     remove(draft)
     try:
         yield draft
-        # One step for files and for a folder over nothing or over an empty folder; it may not cross file systems,
-        # which is why the draft lies beside its target.
+        # One step for files, and for a folder over nothing or over an empty folder. It cannot cross file systems:
+        # so the draft lies beside its target.
         draft.replace(path)
     # An interrupt from the keyboard too must leave nothing behind.
     except BaseException:
@@ -76,15 +76,16 @@ def write_file(path: Path, content: bytes | str) -> None:
     content
         All of it.
     """
+    data = content.encode() if isinstance(content, str) else content
     with replacing(path) as draft:
-        draft.write_bytes(content.encode() if isinstance(content, str) else content)
+        draft.write_bytes(data)
 
 
 def incomplete_path(path: Path) -> Path:
     """Return the name of `path` while it is written.
 
-    It holds the number of the process: two that write the same file, or the workers that outlive a killed process,
-    never write into each other's.
+    It contains the process number: two processes that write the same file, or workers that outlive a killed process,
+    never write into each other's draft.
     """
     return path.with_name(f"{path.name}.{os.getpid()}{INCOMPLETE}")
 

@@ -15,7 +15,7 @@ from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import PERCENTILES, TABLES
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 from borgtrace.storage import NOT_WRITABLE, RemotePath, readable, replacing, write_file
-from borgtrace.storage.blocks import Blocks
+from borgtrace.storage.sparse_copy import SparseCopy
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import Layout
@@ -39,11 +39,11 @@ def load_array(layout: Layout, column: str, rows: int) -> np.ndarray:
     """Map the array of a trace column; of a bucket it is copied first.  See :func:`open_array`."""
     array, blocks = open_array(layout, column, rows)
     if blocks:
-        blocks.whole()
+        blocks.fetch_whole()
     return array
 
 
-def open_array(layout: Layout, column: str, rows: int) -> tuple[np.ndarray, Blocks | None]:
+def open_array(layout: Layout, column: str, rows: int) -> tuple[np.ndarray, SparseCopy | None]:
     """Map the array of a trace column, and return also what fetches its bytes, where it is in a bucket.
 
     Parameters
@@ -64,7 +64,7 @@ def open_array(layout: Layout, column: str, rows: int) -> tuple[np.ndarray, Bloc
     blocks = None
     try:
         if isinstance(path, RemotePath):
-            blocks = Blocks(path)
+            blocks = SparseCopy(path)
             blocks.fetch(np.zeros(1, np.int64), np.ones(1, np.int64))
             path = blocks.path
         # An empty array cannot be mapped.

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES
 from borgtrace.storage import readable
-from borgtrace.storage.blocks import on_this_machine
+from borgtrace.storage.sparse_copy import local_copies
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.digest import file_digests
 from borgtrace.store.layout import Layout
@@ -123,7 +123,7 @@ def check_unchanged(
     """
     named = {path.relative_to(layout.root).as_posix(): path for path in paths}
     listed = [name for name in named if name in manifest.files]
-    copies = on_this_machine([named[name] for name in listed])
+    copies = local_copies([named[name] for name in listed])
     found = file_digests(dict(zip(listed, copies, strict=True)), threads)
     for name in sorted(found):
         if found[name] != manifest.files[name]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.storage import INCOMPLETE, RemotePath, user_cache
-from borgtrace.storage.blocks import on_this_machine
+from borgtrace.storage.sparse_copy import local_copies
 
 FORMAT_VERSION = "1.1"
 """Major.minor of the store's layout; another major version is refused.  1.1: content digests."""
@@ -67,7 +67,7 @@ class Layout:
 
     def here(self, name: str) -> list[Path]:
         """Files of a table as files of this machine: those of a bucket are copied, once."""
-        return on_this_machine(self.parts(name))
+        return local_copies(self.parts(name))
 
     def tasks(self, columns: Sequence[str]) -> pa.Table:
         """Read columns of the table ``tasks``."""

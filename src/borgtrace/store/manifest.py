@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from borgtrace.errors import StoreError, UsageError, first_line
 from borgtrace.schema import TABLES, Dialect, dialect
 from borgtrace.schema.dialects import declare
-from borgtrace.storage import place, write_file
+from borgtrace.storage import as_path, write_file
 from borgtrace.store.compatibility import lacking_columns, unreadable
 from borgtrace.store.layout import FORMAT_VERSION, Layout
 
@@ -197,7 +197,7 @@ def read_manifest(root: Path) -> Manifest:
     StoreError
         When there is no store, it is half-built, damaged, or of a version that cannot be read.
     """
-    layout = Layout(place(root))
+    layout = Layout(as_path(root))
     try:
         data = json.loads(layout.manifest.read_text())
         return _from_json(layout.root, data)

@@ -13,7 +13,7 @@ import numpy as np
 
 from borgtrace.errors import StoreNotice, UsageError
 from borgtrace.schema import TABLES
-from borgtrace.storage import place, told
+from borgtrace.storage import as_path, translate_bucket_errors
 from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.compatibility import lacking_columns
 from borgtrace.store.integrity import read_intact
@@ -79,7 +79,7 @@ class Store:
     @classmethod
     def open(cls, path: str | Path, *, memory: str = "4GB") -> Self:
         """Open a store of this class; see :func:`borgtrace.store.open`."""
-        root = place(path)
+        root = as_path(path)
         store = cls(root, read_intact(root), memory)
         lacking = lacking_columns(
             store.layout, store.manifest.schema, store.manifest.format_version
@@ -152,7 +152,7 @@ class Store:
         """
         from borgtrace.engine.guard import query as guarded
 
-        with told(self.path):
+        with translate_bucket_errors(self.path):
             return guarded(self._connection, query, timeout, parameters)
 
     def stream(

@@ -15,7 +15,7 @@ from borgtrace.errors import UsageError, first_line
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.schema import with_percentiles
-from borgtrace.storage.blocks import Blocks, fetch_all
+from borgtrace.storage.sparse_copy import SparseCopy, fetch_all
 from borgtrace.store.columns import DEFAULT_COLUMNS, TRACE_COLUMNS, add_array, open_array
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.layout import Layout
@@ -182,7 +182,7 @@ class TraceReader:
             raise unreadable(
                 layout.root, "the index of tasks is damaged", "rows that do not follow each other"
             )
-        self._blocks: dict[str, Blocks] = {}
+        self._blocks: dict[str, SparseCopy] = {}
         if layout.is_remote:
             with ThreadPoolExecutor(len(DEFAULT_COLUMNS)) as pool:
                 list(pool.map(self._column, DEFAULT_COLUMNS))

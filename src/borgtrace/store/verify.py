@@ -14,7 +14,7 @@ from borgtrace.engine.stored import stored_names, stored_types
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import incompatible_columns
-from borgtrace.storage import place, readable
+from borgtrace.storage import as_path, readable
 from borgtrace.store.columns import DEFAULT_COLUMNS, TRACE_COLUMNS, column_blocks, load_array
 from borgtrace.store.compatibility import is_newer, unreadable
 from borgtrace.store.content import table_digest
@@ -70,7 +70,7 @@ def verify(
     A damaged file can make the library that parses it end the process: so digests are compared first.  A store of
     format 1.0 has none of single files: its one digest, over all of them, is compared, and the rest is read anyway.
     """
-    manifest, layout = read_manifest(root), Layout(place(root))
+    manifest, layout = read_manifest(root), Layout(as_path(root))
     progress("files")
     changed: list[str] = []
     checks = [_check("files", partial(_files, manifest, layout, threads, changed))]

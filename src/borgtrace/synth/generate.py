@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from borgtrace.schema.time import HOUR
-from borgtrace.storage import new_folder, place
+from borgtrace.storage import as_path, new_folder
 from borgtrace.synth.event_log import TraceSegment
 from borgtrace.synth.fault_injection import FaultInjector
 from borgtrace.synth.ground_truth import GroundTruth
@@ -107,7 +107,7 @@ def generate(
         *(generation, machines, hours, seed, cell, tables, jobs, anomalies, file_format, parts),
         *(shared_factor, constrained, like),
     )
-    target = place(out)
+    target = as_path(out)
     # Before any folder is made: a refused request leaves nothing behind.
     check_output(target)
     with new_folder(target.absolute()) as work:

@@ -20,7 +20,7 @@ from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.schema.sql import literals
 from borgtrace.schema.time import TRACE_START
-from borgtrace.storage import check_free, new_folder, place
+from borgtrace.storage import as_path, check_free, new_folder
 from borgtrace.store import Store
 
 CLOCK = 1000
@@ -70,7 +70,7 @@ def export_files(
     UsageError
         The size of the largest machine is not known, or its trace has no raw files.
     """
-    out = place(out)
+    out = as_path(out)
     check_free(out)
     queries, head = (
         (raw_queries(store), "") if layout == "raw" else _simulated(store, layout, capacity)

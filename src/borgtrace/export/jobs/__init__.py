@@ -13,7 +13,7 @@ from borgtrace.engine.processes import map_processes
 from borgtrace.export.jobs.file_rows import FileRows
 from borgtrace.export.jobs.files import write_files
 from borgtrace.export.jobs.layout import DEFAULT_COLUMNS, JobsLayout
-from borgtrace.storage import check_free, new_folder, place
+from borgtrace.storage import as_path, check_free, new_folder
 from borgtrace.store import Store
 
 __all__ = ["DEFAULT_COLUMNS", "ExportResult", "JobsLayout", "export_jobs"]
@@ -69,7 +69,7 @@ def export_jobs(
     StoreError
         Another process is writing to `out`, or a worker was killed.
     """
-    out, layout, report = place(out), layout or JobsLayout(), progress or (lambda *_: None)
+    out, layout, report = as_path(out), layout or JobsLayout(), progress or (lambda *_: None)
     rows = store.usage_rows()
     check_free(out)
     with new_folder(out) as folder:

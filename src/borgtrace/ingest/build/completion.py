@@ -20,7 +20,7 @@ from borgtrace.ingest.build.sorted_tables import FileFacts, SortedTables, whole_
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.evolution import schema_digest
-from borgtrace.storage import new_folder, place
+from borgtrace.storage import as_path, new_folder
 from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.content import digest_of_sums, store_digest
 from borgtrace.store.digest import file_digests
@@ -49,7 +49,7 @@ def new_store(
     UsageError
         When `out` holds something.
     """
-    with new_folder(place(out)) as work:
+    with new_folder(as_path(out)) as work:
         spill = Layout(work).spill
         with sorting_connection(memory, threads, spill) as connection:
             yield connection, work

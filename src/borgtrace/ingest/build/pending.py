@@ -10,7 +10,7 @@ from pathlib import Path
 from borgtrace.errors import SourceError
 from borgtrace.ingest.build.staged import StagedPaths, read_entry
 from borgtrace.ingest.files.sources import Source
-from borgtrace.storage.blocks import fetched
+from borgtrace.storage.sparse_copy import local_copy
 from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import folder_of, name_alone, source_key
 from borgtrace.store.manifest import SourceEntry
@@ -130,7 +130,7 @@ def _is_copy(source: Source, other: Source) -> bool:
 
 
 def _digest(source: Source) -> str:
-    with fetched(source.path, source.version) as copy:
+    with local_copy(source.path, source.version) as copy:
         return file_digest(copy)
 
 

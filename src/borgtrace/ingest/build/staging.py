@@ -38,7 +38,7 @@ from borgtrace.ingest.read.range_queries import sample_blocks
 from borgtrace.ingest.read.records import json_lines
 from borgtrace.ingest.read.validating_reader import LineFormat, line_blocks, validate
 from borgtrace.storage import RemotePath, uploading
-from borgtrace.storage.blocks import fetched
+from borgtrace.storage.sparse_copy import local_copy
 from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import SourceEntry
 
@@ -88,7 +88,7 @@ def stage(source: Source, staging: Path) -> SourceEntry:
     pa.set_cpu_count(1)
     # For a bucket the files are made on this machine, and copied when they are whole.
     place = uploading(staging) if isinstance(staging, RemotePath) else nullcontext(staging)
-    with place as folder, fetched(source.path, source.version) as copy:
+    with place as folder, local_copy(source.path, source.version) as copy:
         made, here = StagedPaths.of(folder, source.name), replace(source, copy=copy)
         # Files of the same name from a run that was killed, maybe of other content: not each of them is written again.
         made.discard()

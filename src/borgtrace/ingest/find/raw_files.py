@@ -12,7 +12,7 @@ from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.find.discovery import Discovery, discover
 from borgtrace.ingest.find.sniffing import sniff
 from borgtrace.schema.dialects import declare, dialect
-from borgtrace.storage import place
+from borgtrace.storage import as_path
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def find_raw_files(
         The format is unknown or its declaration wrong.
     """
     if format.endswith(".toml"):
-        declaration = read_declaration(place(format))
+        declaration = read_declaration(as_path(format))
         declared_dialect = declare(declaration, format)
         return RawFiles(discover(places, cell, declared_dialect), declaration)
     if format:

@@ -18,7 +18,7 @@ from borgtrace.errors import SourceError, first_line
 from borgtrace.schema.dialects.units import ISO
 from borgtrace.schema.sql import literal
 from borgtrace.schema.time import write_time
-from borgtrace.storage.blocks import on_this_machine
+from borgtrace.storage.sparse_copy import local_copies
 
 _NAMES: Mapping[str, Mapping[str, str]] = tomllib.loads(
     Path(__file__).with_name("sniffing.toml").read_text("utf-8")
@@ -105,7 +105,7 @@ def sniff(path: Path) -> Draft:
 
 
 def _reader(path: Path) -> str:
-    named = literal(*on_this_machine([path]))
+    named = literal(*local_copies([path]))
     with path.open("rb") as file:
         head = file.read(4)
     if head == b"PAR1":

@@ -9,7 +9,7 @@ import pytest
 import borgtrace
 from borgtrace.cli import main
 from borgtrace.errors import UsageError
-from borgtrace.storage import local, write_file
+from borgtrace.storage import as_local_path, write_file
 
 REFUSAL = (
     "a URL: expected a file or folder of this machine; copy it here first, or mount the bucket"
@@ -20,7 +20,7 @@ REFUSAL = (
     "place", ["store", "/data/a:b/store", "./s3", "a: b/c", "c:/store", "time=00:10/part"]
 )
 def test_a_path_is_a_path(place: str) -> None:
-    assert local(place) == Path(place)
+    assert as_local_path(place) == Path(place)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_path_is_a_path(place: str) -> None:
 def test_a_url_is_refused_by_its_name(url: str) -> None:
     for place in (url, Path(url)):
         with pytest.raises(UsageError) as caught:
-            local(place)
+            as_local_path(place)
         assert str(caught.value) in (
             f"{url}: {REFUSAL}",
             f"{url.replace(':///', '://')}: {REFUSAL}",
@@ -38,7 +38,7 @@ def test_a_url_is_refused_by_its_name(url: str) -> None:
 
 def test_only_the_scheme_of_a_url_gets_its_second_slash_back() -> None:
     with pytest.raises(UsageError) as caught:
-        local(Path("s3://b/gs://c"))
+        as_local_path(Path("s3://b/gs://c"))
     assert str(caught.value) == f"s3://b/gs:/c: {REFUSAL}"
 
 

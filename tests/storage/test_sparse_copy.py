@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from borgtrace.errors import StoreError
-from borgtrace.storage import RemotePath, blocks, place
-from borgtrace.storage.blocks import Blocks, fetch_all, on_this_machine
+from borgtrace.storage import RemotePath, as_path, sparse_copy
+from borgtrace.storage.sparse_copy import SparseCopy, fetch_all, local_copies
 from tests.bucket import Bucket
 
 CONTENT = np.random.default_rng(0).bytes(1000)
@@ -18,11 +18,11 @@ CONTENT = np.random.default_rng(0).bytes(1000)
 @pytest.fixture
 def remote(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> RemotePath:
     """A file of four blocks, the last one of 232 bytes; two blocks to a request."""
-    monkeypatch.setattr(blocks, "BLOCK", 256)
-    monkeypatch.setattr(blocks, "_PIECE", 512)
-    monkeypatch.setattr(blocks, "_GAP", 1)
+    monkeypatch.setattr(sparse_copy, "BLOCK", 256)
+    monkeypatch.setattr(sparse_copy, "LARGEST_REQUEST", 512)
+    monkeypatch.setattr(sparse_copy, "LARGEST_GAP", 1)
     (bucket.root / "x.npy").write_bytes(CONTENT)
-    path = place(f"{bucket.url}/x.npy")
+    path = as_path(f"{bucket.url}/x.npy")
     assert isinstance(path, RemotePath)
     return path
 
@@ -33,7 +33,7 @@ def ranges(bucket: Bucket) -> list[str]:
     return found
 
 
-def fetch(copy: Blocks, *spans: tuple[int, int]) -> None:
+def fetch(copy: SparseCopy, *spans: tuple[int, int]) -> None:
     starts, stops = np.array(spans).T
     copy.fetch(starts, stops)
 
@@ -41,7 +41,7 @@ def fetch(copy: Blocks, *spans: tuple[int, int]) -> None:
 def test_blocks_that_a_span_touches_are_fetched_and_no_others(
     remote: RemotePath, bucket: Bucket
 ) -> None:
-    copy = Blocks(remote)
+    copy = SparseCopy(remote)
     fetch(copy, (255, 256))
     assert ranges(bucket) == ["bytes=0-255"]
     # From the last byte of a block to the first of the next; then a block that is here beside one that is not.
@@ -55,31 +55,31 @@ def test_blocks_that_a_span_touches_are_fetched_and_no_others(
 
 
 def test_empty_spans_fetch_nothing(remote: RemotePath, bucket: Bucket) -> None:
-    copy = Blocks(remote)
+    copy = SparseCopy(remote)
     bucket.requests.clear()
     fetch(copy, (300, 300), (0, 0), (1000, 1000))
     assert bucket.requests == []
 
 
 def test_many_spans_share_blocks_and_long_runs_are_cut(remote: RemotePath, bucket: Bucket) -> None:
-    copy = Blocks(remote)
+    copy = SparseCopy(remote)
     fetch(copy, (0, 1), (10, 20), (900, 901))
     assert ranges(bucket) == ["bytes=0-255", "bytes=768-999"]
-    assert Blocks(remote).whole().read_bytes() == CONTENT
+    assert SparseCopy(remote).fetch_whole().read_bytes() == CONTENT
     assert ranges(bucket) == ["bytes=256-767"]
 
 
 def test_a_block_between_two_comes_with_them_unless_there_are_more(
     remote: RemotePath, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "_PIECE", 2048)
-    copy = Blocks(remote)
-    # Blocks 0 and 3: two lie between.
+    monkeypatch.setattr(sparse_copy, "LARGEST_REQUEST", 2048)
+    copy = SparseCopy(remote)
+    # SparseCopy 0 and 3: two lie between.
     fetch(copy, (0, 1), (900, 901))
     assert ranges(bucket) == ["bytes=0-255", "bytes=768-999"]
     (bucket.root / "y.npy").write_bytes(CONTENT)
-    copy = Blocks(RemotePath(f"{bucket.url}/y.npy"))
-    # Blocks 0 and 2: one lies between, which is here from then on.
+    copy = SparseCopy(RemotePath(f"{bucket.url}/y.npy"))
+    # SparseCopy 0 and 2: one lies between, which is here from then on.
     fetch(copy, (0, 1), (513, 514))
     assert ranges(bucket) == ["bytes=0-767"]
     fetch(copy, (256, 512))
@@ -90,25 +90,25 @@ def test_a_block_between_two_comes_with_them_unless_there_are_more(
 def test_a_round_is_the_bytes_and_one_look_whether_they_are_still_those(
     remote: RemotePath, bucket: Bucket
 ) -> None:
-    copy = Blocks(remote)
+    copy = SparseCopy(remote)
     bucket.requests.clear()
     fetch_all([(copy, np.array([0]), np.array([1]))])
     assert bucket.asked("x.npy") == ["GET", "HEAD"]
 
 
 def test_what_was_fetched_is_there_for_the_next_process(remote: RemotePath, bucket: Bucket) -> None:
-    (here,) = on_this_machine([remote])
+    (here,) = local_copies([remote])
     bucket.requests.clear()
-    assert on_this_machine([remote, Path("other")]) == [here, Path("other")]
+    assert local_copies([remote, Path("other")]) == [here, Path("other")]
     assert bucket.asked("x.npy") == ["HEAD"]
 
 
 def test_another_version_is_another_copy_and_the_earlier_one_goes(
     remote: RemotePath, bucket: Bucket
 ) -> None:
-    (before,) = on_this_machine([remote])
+    (before,) = local_copies([remote])
     (bucket.root / "x.npy").write_bytes(CONTENT[::-1])
-    (after,) = on_this_machine([remote])
+    (after,) = local_copies([remote])
     assert after.read_bytes() == CONTENT[::-1]
     assert not before.exists()
 
@@ -116,11 +116,11 @@ def test_another_version_is_another_copy_and_the_earlier_one_goes(
 def test_a_file_that_changes_while_it_is_read_is_refused_and_not_kept(
     remote: RemotePath, bucket: Bucket
 ) -> None:
-    copy = Blocks(remote)
+    copy = SparseCopy(remote)
     (bucket.root / "x.npy").write_bytes(CONTENT[::-1])
     for _ in range(2):
         with pytest.raises(StoreError) as caught:
-            copy.whole()
+            copy.fetch_whole()
         assert (
             str(caught.value)
             == f"{remote}: the file has changed while it was read; run the command again"
@@ -129,4 +129,4 @@ def test_a_file_that_changes_while_it_is_read_is_refused_and_not_kept(
 
 def test_an_empty_file_is_copied_too(remote: RemotePath, bucket: Bucket) -> None:
     (bucket.root / "x.npy").write_bytes(b"")
-    assert Blocks(remote).whole().read_bytes() == b""
+    assert SparseCopy(remote).fetch_whole().read_bytes() == b""

@@ -1,0 +1,76 @@
+"""Texts as paths: of this machine, or of a bucket where that is possible; any other URL is refused."""
+
+import os
+import re
+from pathlib import Path
+
+from borgtrace.errors import UsageError
+from borgtrace.storage.remote import SCHEME, RemotePath
+
+BUCKETS = ("s3://", "gs://", "abfs://", "abfss://")
+"""How URLs of buckets begin."""
+
+
+def as_local_path(text: str | Path) -> Path:
+    """Return a path of this machine.
+
+    Raises
+    ------
+    UsageError
+        For a URL, of any scheme.
+
+    Examples
+    --------
+    >>> as_local_path("cell/store").parts
+    ('cell', 'store')
+    >>> as_local_path(Path("gs://bucket/store"))
+    Traceback (most recent call last):
+    borgtrace.errors.UsageError: gs://bucket/store: a URL: expected a file or folder of this machine; copy it here \
+first, or mount the bucket
+    """
+    if SCHEME.match(str(text)):
+        raise UsageError(
+            SCHEME.sub(r"\1://", str(text)),
+            "a URL",
+            expected="a file or folder of this machine",
+            way_out="copy it here first, or mount the bucket",
+        )
+    return Path(text)
+
+
+def as_path(text: str | Path) -> Path:
+    """Return a path of this machine or of a bucket.
+
+    Raises
+    ------
+    UsageError
+        For a URL of another kind, or one that holds a password.
+
+    Examples
+    --------
+    >>> str(as_path(Path("s3://bucket/store")) / "manifest.json")
+    's3://bucket/store/manifest.json'
+    >>> str(as_path("file:///data/store"))
+    '/data/store'
+    """
+    url = SCHEME.sub(lambda match: f"{match[1].lower()}://", str(text))
+    if url.startswith("file:"):
+        return Path(url.removeprefix("file:/"))
+    if not url.startswith(BUCKETS):
+        return as_local_path(text)
+    if re.match("[a-z0-9]+://[^@/]*:[^/]*@", url):
+        scheme = url.partition("/")[0]
+        raise UsageError(
+            f"{scheme}//…",
+            "the URL holds credentials",
+            way_out="leave them to the environment: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        )
+    return RemotePath(url)
+
+
+def user_cache() -> Path:
+    """Return the folder for what can be computed again, as the user's environment names it; it need not exist."""
+    # Not `Path.home()`, which raises where there is none: without a home directory we do not cache.
+    home = Path(os.environ.get("HOME") or os.devnull)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    return cache / "borgtrace"
