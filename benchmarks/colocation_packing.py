@@ -20,7 +20,7 @@ from scipy.special import ndtri
 from scipy.stats import norm
 
 from borgtrace.colocation import synthetic_pool
-from borgtrace.colocation.experiments import (
+from borgtrace.colocation.experiments.packing import (
     packing_averages,
     packing_base,
     packing_capacities,
@@ -65,7 +65,7 @@ def figures(instances: int) -> None:
     options = Options(tasks=TASKS, realizations=REALIZATIONS, instances=instances, size=SIZE)
     start = time.perf_counter()
     tables.grid(options).outcomes(cells)
-    findings = [f for m in FIGURES for f in m.EXPERIMENT.run(tables, instances=instances).findings]
+    findings = [f for m in FIGURES for f in m.QUESTION.run(tables, instances=instances).findings]
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     drawn = Instances(tables.pool(options), SIZE, REALIZATIONS, instances, 0)
@@ -166,7 +166,7 @@ def million(_: int) -> None:
 def promise(instances: int) -> None:
     tables = Study(synthetic_pool(TASKS, seed=0))
     start = time.perf_counter()
-    result = packing_rare_events.EXPERIMENT.run(tables, instances=instances)
+    result = packing_rare_events.QUESTION.run(tables, instances=instances)
     print(f"rho = .001, {instances} instances, {time.perf_counter() - start:.0f} s")
     print(
         "  pool          estimator       rebal  machines  unplaced   q/rho  +-      predicted/rho  GPA at the same q"

@@ -24,8 +24,8 @@ from scipy import stats
 from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import add_samples
-from borgtrace.colocation.experiments.percentile_error import EXPERIMENT as FIGURE_6
-from borgtrace.colocation.experiments.sum_normality import EXPERIMENT as TABLE_1
+from borgtrace.colocation.experiments.sums.percentile_error import QUESTION as FIGURE_6
+from borgtrace.colocation.experiments.sums.sum_normality import QUESTION as TABLE_1
 from borgtrace.colocation.sample_sums import LEVELS, SIZES, judge_samples
 from borgtrace.colocation.study import Study
 

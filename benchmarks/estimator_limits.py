@@ -15,13 +15,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from borgtrace.colocation import Cell, Grid, Study, heavy_tail, synthetic_pool
-from borgtrace.colocation.experiments._outcomes import (
+from borgtrace.colocation.experiments.packing.packing_rare_events import candidates
+from borgtrace.colocation.experiments.shared.outcomes import (
     OUTCOMES,
     paper_estimators,
     summaries,
     to_table,
 )
-from borgtrace.colocation.experiments.packing_rare_events import candidates
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.quality import quality
 from borgtrace.colocation.study import Options, halves

@@ -56,10 +56,13 @@ def ingest_(raw: Path, store: Path) -> dict[str, tuple[float, float]]:
 
 
 def questions(raw: Path, store: Path) -> dict[str, tuple[float, float]]:
-    from borgtrace.question import EngineTables, Recipe, recipes
+    from borgtrace.catalog import questions
+    from borgtrace.question import EngineTables, Question
 
     tables = EngineTables.of(store, memory=MEMORY, threads=CORES)
-    asked = {name: question for name, question in recipes().items() if isinstance(question, Recipe)}
+    asked = {
+        name: question for name, question in questions().items() if isinstance(question, Question)
+    }
     return {name: cost(partial(recipe.run, tables)) for name, recipe in asked.items()}
 
 

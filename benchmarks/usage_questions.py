@@ -15,9 +15,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from borgtrace.catalog import find
 from borgtrace.engine.embedded import raw_connection
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.question import EngineTables, find_recipe
+from borgtrace.question import EngineTables
 from borgtrace.synth import generate
 
 MEMORY, THREADS = "4GB", 2
@@ -116,7 +117,7 @@ def main() -> None:
         )
         print("|---|--:|--:|--:|--:|--:|")
         for name in QUESTIONS:
-            recipe = find_recipe(name)
+            recipe = find(name)
             first, second = (clock(lambda t=t: recipe.run(t)) for t in (small, large))  # noqa: B023
             ratio = f"{second / peer(name):.2f}" if name in SQL else "–"
             print(

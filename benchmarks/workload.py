@@ -21,11 +21,12 @@ from pathlib import Path
 
 import duckdb
 
+from borgtrace.catalog import find
 from borgtrace.engine import connect, read_table
 from borgtrace.engine.embedded import raw_connection
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle import Cache
-from borgtrace.question import EngineTables, Tables, find_recipe
+from borgtrace.question import EngineTables, Tables
 from borgtrace.schema import TABLES
 from borgtrace.synth import generate
 
@@ -95,7 +96,7 @@ def both_seconds(events: Path, folder: Path) -> dict[str, tuple[float, float]]:
         theirs = timed(lambda name=name: keep(sql, name, folder))  # type: ignore[misc]
         seconds[name] = timed(lambda name=name: tables[name]), theirs  # type: ignore[misc]
     for name in QUESTIONS:
-        recipe, query = find_recipe(name), (SQL / f"{name}.sql").read_text()
+        recipe, query = find(name), (SQL / f"{name}.sql").read_text()
         pairs = [
             (timed(lambda: recipe.run(tables)), timed(lambda: sql.sql(query).to_arrow_table()))  # noqa: B023
             for _ in range(REPETITIONS)

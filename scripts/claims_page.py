@@ -11,7 +11,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from borgtrace.question import Scope, recipes
+from borgtrace.catalog import questions
+from borgtrace.question import Scope
 from borgtrace.schema.time import DAY, HOUR
 
 MEASURED = Path(__file__).parents[1] / "docs" / "measured"
@@ -54,7 +55,7 @@ def page(stores: dict[str, Path]) -> str:
     """Return the list as Markdown."""
     found = {name: outcomes(path) for name, path in stores.items()}
     claims = [
-        (question.name, claim) for question in recipes().values() for claim in question.claims
+        (question.name, claim) for question in questions().values() for claim in question.claims
     ]
     kinds = Counter(claim.kind for _, claim in claims)
     lines = [

@@ -12,7 +12,7 @@ import argparse
 import re
 from pathlib import Path
 
-from borgtrace.question import recipes
+from borgtrace.catalog import questions
 
 _GEOMETRY = re.compile(r'\b(?:d|transform|x|y|x1|x2|y1|y2|width|height)="[^"]*"')
 _DIGITS = re.compile(r"(\.\d\d)\d+")
@@ -29,7 +29,7 @@ def main() -> None:
     options.charts.mkdir(parents=True, exist_ok=True)
     for old in options.charts.glob("*.svg"):
         old.unlink()
-    for name, recipe in recipes().items():
+    for name, recipe in questions().items():
         drawn = options.answers / f"{name}.svg"
         if drawn.exists() and options.without not in recipe.reads:
             (options.charts / drawn.name).write_text(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from borgtrace.question import Question, recipes
+from borgtrace.catalog import questions
+from borgtrace.question import Question
 from generate.text import plain
 
 CHARTS = Path(__file__).parent.parent / "assets" / "charts"
@@ -29,7 +30,7 @@ all on one page, where each can be downloaded with its data. A picture leads to 
 def page() -> str:
     """Return the page."""
     blocks, topic = [INTRO.strip()], ""
-    for recipe in recipes().values():
+    for recipe in questions().values():
         drawn = pictures(recipe, "", links=True)
         if not drawn:
             continue

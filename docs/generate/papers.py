@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from borgtrace.question import recipes
+from borgtrace.catalog import questions
 from borgtrace.question.claims import Claim
 from borgtrace.question.criteria import with_tolerance
 from generate.recipes import address
@@ -45,7 +45,7 @@ def page() -> str:
     """Return the page."""
     measured = [_measured(name) for name in ("synthetic", "real-parts")]
     sections: dict[str, list[list[str]]] = {title: [] for title in (*WORKS.values(), COUNTED, OWN)}
-    for name, recipe in recipes().items():
+    for name, recipe in questions().items():
         for claim in recipe.claims:
             found = [_found(rows.get((name, claim.id))) for rows in measured]
             link = f"[{name}]({address(recipe)})"
@@ -65,7 +65,7 @@ def page() -> str:
         f"## {title}\n\n{table(heads, sorted(rows))}" for title, rows in sections.items() if rows
     ]
     claims = sum(map(len, sections.values()))
-    return "\n".join([INTRO, f"{claims} claims of {len(recipes())} recipes.\n", *parts])
+    return "\n".join([INTRO, f"{claims} claims of {len(questions())} recipes.\n", *parts])
 
 
 def _sentence(claim: Claim) -> str:

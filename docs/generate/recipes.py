@@ -6,7 +6,8 @@ import inspect
 import re
 from functools import cache
 
-from borgtrace.question import Claim, Question, recipes
+from borgtrace.catalog import questions
+from borgtrace.question import Claim, Question
 from borgtrace.question.criteria import with_tolerance
 from generate import gallery
 from generate.text import plain, table
@@ -25,7 +26,7 @@ as "not applicable" if the store cannot tell. Times among the parameters may be 
 def topics() -> dict[str, list[Question]]:
     """Return the questions by topic, in the order of the report."""
     found: dict[str, list[Question]] = {}
-    for recipe in recipes().values():
+    for recipe in questions().values():
         found.setdefault(recipe.topic, []).append(recipe)
     return found
 

@@ -99,28 +99,29 @@ class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
 
     def plot(self) -> Chart:
         """Draw CPU usage over time: the mean of each window and its one sampled second."""
-        import pyarrow as pa
+        import altair as alt
 
-        from borgtrace.question.charts import Plot, line
-        from borgtrace.schema import Column, Table
+        from borgtrace.question import charts
 
-        hours = np.asarray(self["start_time"], float) * SECOND / HOUR
-        rows = {
-            "hour": np.tile(hours, 2),
-            "cpu": np.concatenate([self["average_cpu"], self["sampled_cpu"]]).astype(float),
-            "series": np.repeat(["mean of the window", "one second of it"], len(hours)),
-        }
-        columns = (
-            Column("hour", "float64", "h", "Hour of the trace."),
-            Column("cpu", "float64", "fraction", "CPU."),
-            Column("series", "string", "", "Mean of the window, or its sampled second."),
-        )
-        declared = Table("trace", "window", ("hour",), columns)
+        rows = []
+        for column, series in (
+            ("average_cpu", "mean of the window"),
+            ("sampled_cpu", "one second of it"),
+        ):
+            for start, cpu in zip(self["start_time"], self[column], strict=True):
+                rows.append(
+                    {"hour": float(start) * SECOND / HOUR, "cpu": float(cpu), "series": series}
+                )
         title = f"Task {self.collection_id}-{self.instance_index}"
         return (
-            Plot(pa.table(rows), declared, x="hour", y="cpu", color="series")
-            .add(line())
-            .draw(title)
+            charts.base(rows, title)
+            .mark_line()
+            .encode(
+                x=alt.X("hour:Q", title="hour of the trace (h)"),
+                y=alt.Y("cpu:Q", title="CPU"),
+                color=alt.Color("series:N", title="series"),
+                tooltip=charts.tooltips(rows),
+            )
         )
 
 
@@ -160,7 +161,7 @@ class Store(StoredTables):
         Parameters
         ----------
         question
-            Its name; ``borgtrace.question.recipes()`` has all of them.
+            Its name; ``borgtrace.catalog.names()`` has all of them.
         where
             SQL predicate that selects tasks.
         engine
@@ -173,16 +174,18 @@ class Store(StoredTables):
         UsageError
             For an unknown question or parameter, or a predicate that is none.
         """
-        from borgtrace.question import EngineTables, find_recipe
+        from borgtrace.catalog import find
+        from borgtrace.question import EngineTables
         from borgtrace.schema.time import parse_time
 
-        recipe = find_recipe(question)
-        for name, unit in recipe.time_units.items():
-            if isinstance(value := parameters.get(name), str):
-                parameters[name] = type(recipe.parameters[name])(parse_time(value, name) / unit)
-        return recipe.run(
-            EngineTables.of(self.path, engine, where=where, memory=self.memory), **parameters
-        )
+        asked = find(question)
+        for name, unit in asked.time_units.items():
+            value = parameters.get(name)
+            if isinstance(value, str):
+                kind = type(asked.parameters[name])
+                parameters[name] = kind(parse_time(value, name) / unit)
+        tables = EngineTables.of(self.path, engine, where=where, memory=self.memory)
+        return asked.run(tables, **parameters)
 
     def report(self, out: str | Path, questions: Sequence[str] = ()) -> Summary:
         """Write one self-contained page with the answers to some questions, or to all.

@@ -6,8 +6,8 @@ import ibis
 import pyarrow as pa
 import pytest
 
-from borgtrace.analyses import hourly_change, window_change
-from borgtrace.analyses._relative_change import by_resource
+from borgtrace.analyses.changes import hourly_change, window_change
+from borgtrace.analyses.changes.relative_change import by_resource
 from tests.analyses.tiny import answer, tiny, window
 
 USAGE = [
@@ -29,7 +29,7 @@ def curves(rows: list[dict[str, object]]) -> dict[tuple[object, ...], tuple[obje
 
 
 def test_three_levels() -> None:
-    found = curves(answer(window_change.RECIPE, tiny(instance_usage=USAGE)))
+    found = curves(answer(window_change.QUESTION, tiny(instance_usage=USAGE)))
     # Cell, slots 0 to 3: CPU .5, .625, .125, .25 → 25 %, 80 %, 100 %.
     assert {key: value for key, value in found.items() if key[:2] == ("cell", "cpu")} == {
         ("cell", "cpu", 25): (1, 600),
@@ -50,14 +50,14 @@ def test_three_levels() -> None:
     assert found["task", "memory", 0] == (1, 600)
     finding = {
         finding.id: finding
-        for finding in window_change.RECIPE.run(tiny(instance_usage=USAGE)).findings
+        for finding in window_change.QUESTION.run(tiny(instance_usage=USAGE)).findings
     }
     assert finding["S4-fig10-cpu"].measured == "0"
     assert float(finding["S4-measure1-task"].measured) == pytest.approx(1 / 3, abs=1e-4)
 
 
 def test_one_slot_has_no_change() -> None:
-    result = window_change.RECIPE.run(tiny(instance_usage=USAGE[:1]))
+    result = window_change.QUESTION.run(tiny(instance_usage=USAGE[:1]))
     assert result.table.num_rows == 0
     assert [finding.reason for finding in result.findings] == ["no two consecutive periods"] * 3
 
@@ -76,13 +76,13 @@ def test_hours_weigh_by_the_time_measured() -> None:
         instance_usage=usage,
         tasks=[{"collection_id": 1, "priority": 9}, {"collection_id": 2, "priority": 2}],
     )
-    rows = answer(hourly_change.RECIPE, tables)
+    rows = answer(hourly_change.QUESTION, tables)
     assert {(row["tier"], row["resource"], row["percent"], row["seconds"]) for row in rows} == {
         ("production", "cpu", 20, 750),
         ("other", "cpu", 13, 600),
         ("production", "memory", 0, 750),
     }
-    finding = hourly_change.RECIPE.run(tables).findings[0]
+    finding = hourly_change.QUESTION.run(tables).findings[0]
     assert float(finding.measured) == pytest.approx(600 / 1350, rel=1e-3)
 
 

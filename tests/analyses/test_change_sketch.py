@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from borgtrace.analyses import change_sketch
-from borgtrace.analyses.change_sketch import ZERO_BUCKET, locate, middle, rank
+from borgtrace.analyses.changes import change_sketch
+from borgtrace.analyses.changes.change_sketch import ZERO_BUCKET, locate, middle, rank
 from tests.analyses.tiny import answer, tiny, window
 
 
@@ -45,7 +45,7 @@ def test_quantiles_of_one_task() -> None:
     tables = tiny(instance_usage=[window(1, 300 * k, value) for k, value in enumerate(cpu)])
     rows = {
         row["quantile"]: row
-        for row in answer(change_sketch.RECIPE, tables)
+        for row in answer(change_sketch.QUESTION, tables)
         if (row["level"], row["resource"]) == ("task", "cpu")
     }
     # Six changes in order: 0, .2, .25, 1, 1, ∞; the quantile q is number ⌈6 q⌉.
@@ -62,11 +62,11 @@ def test_quantiles_of_one_task() -> None:
     assert rows[0.5]["sketched"] == pytest.approx(0.25, rel=0.01)
     assert rows[0.5]["n_changes"] == 6
     assert rows[0.5]["n_buckets"] == 5
-    finding = change_sketch.RECIPE.run(tables).findings[0]
+    finding = change_sketch.QUESTION.run(tables).findings[0]
     assert finding.verdict == "holds"
 
 
 def test_one_window_is_too_short() -> None:
-    result = change_sketch.RECIPE.run(tiny(instance_usage=[window(1, 0, 0.5)]))
+    result = change_sketch.QUESTION.run(tiny(instance_usage=[window(1, 0, 0.5)]))
     assert result.not_applicable == "no two consecutive windows"
     assert math.isfinite(result.provenance.seconds)

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from borgtrace.analyses import submissions
+from borgtrace.analyses.submissions import submissions
+from borgtrace.catalog import find
 from borgtrace.engine.embedded import raw_connection
-from borgtrace.question import find_recipe
 from borgtrace.schema import Table
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.time import HOUR
@@ -22,7 +22,7 @@ Rows = list[dict[str, Any]]
 
 
 def drawn(name: str, rows: Rows) -> dict[str, Any]:
-    spec: dict[str, Any] = find_recipe(name).plot(pa.Table.from_pylist(rows)).to_dict()
+    spec: dict[str, Any] = find(name).plot(pa.Table.from_pylist(rows)).to_dict()
     return spec
 
 
@@ -142,7 +142,7 @@ def test_curves_of_change_run_from_none_to_twice(name: str, by: str) -> None:
 def test_the_list_of_charts_names_questions_and_their_columns() -> None:
     listed = tomllib.loads((files("borgtrace.analyses") / "charts.toml").read_text("utf-8"))
     for name, said in listed.items():
-        recipe = find_recipe(name)
+        recipe = find(name)
         assert recipe.module == f"borgtrace.analyses.{name}"
         queries = [each["rows"] for each in (said, *said.get("panels", ())) if "rows" in each]
         found = {column for query in queries for column in _found(recipe.result, query)}

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from borgtrace.catalog import find, questions
 from borgtrace.engine.embedded import ask
-from borgtrace.question import NotApplicable, Scope, find_recipe, recipes
+from borgtrace.question import NotApplicable, Scope
 from borgtrace.question.claims import Finding
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.time import DAY
@@ -20,7 +21,7 @@ Rows = list[dict[str, Any]]
 
 def finding(recipe: str, id_: str, rows: Rows) -> Finding:
     """Judge one claim on an answer."""
-    (claim,) = (claim for claim in find_recipe(recipe).claims if claim.id == id_)
+    (claim,) = (claim for claim in find(recipe).claims if claim.id == id_)
     return claim.judge(pa.Table.from_pylist(rows))
 
 
@@ -233,7 +234,7 @@ def test_the_published_totals_are_those_of_the_paper() -> None:
     ]
     verdicts = {
         claim.id: claim.judge(pa.Table.from_pylist(rows)).verdict
-        for claim in find_recipe("task_totals").claims
+        for claim in find("task_totals").claims
         if claim.id.startswith(("S4-total", "S4-weight", "KOR-total"))
     }
     assert verdicts == {
@@ -253,7 +254,7 @@ def test_the_published_totals_are_those_of_the_paper() -> None:
 def test_every_claim_says_what_makes_it_true() -> None:
     claims = [
         claim
-        for claim in find_recipe("run_times").claims
+        for claim in find("run_times").claims
         if claim.id in ("S4-8s", "S4-shortest", "S4-longest")
     ]
     assert [(c.kind, c.published.published, c.published.tolerance) for c in claims] == [
@@ -266,7 +267,7 @@ def test_every_claim_says_what_makes_it_true() -> None:
 def test_every_claim_of_the_workload_names_source_and_trace() -> None:
     claims = [
         claim
-        for recipe in recipes().values()
+        for recipe in questions().values()
         if recipe.module.startswith("borgtrace.analyses")
         for claim in recipe.claims
     ]
@@ -285,10 +286,10 @@ def test_the_list_of_claims_names_questions_and_what_they_measure() -> None:
     for question, said in listed.items():
         claims = {id_: own for id_, own in said.items() if isinstance(own, dict)}
         # A question may have made others of its own before these.
-        assert [claim.id for claim in find_recipe(question).claims][-len(claims) :] == list(claims)
+        assert [claim.id for claim in find(question).claims][-len(claims) :] == list(claims)
         assert set(said) - set(claims) <= {"source", "kind", "scope", "why"}
         assert set().union(*claims.values()) <= facts
-        empty = arrow_schema(find_recipe(question).result).empty_table()
+        empty = arrow_schema(find(question).result).empty_table()
         for measure in (own["measure"] for own in claims.values()):
             if isinstance(measure, str):
                 # A query that names no column of the answer fails.
@@ -304,12 +305,12 @@ def test_the_list_of_claims_names_experiments() -> None:
     del listed["scopes"]
     for experiment, said in listed.items():
         claims = {id_: own for id_, own in said.items() if isinstance(own, dict)}
-        assert [claim.id for claim in find_recipe(experiment).claims] == list(claims)
+        assert [claim.id for claim in find(experiment).claims] == list(claims)
         assert set(said) - set(claims) <= {"source", "kind", "scope", "why"}
         assert set().union(*claims.values()) <= {
             *("statement", "source", "kind", "scope", "criterion", "measure", "why", "format")
         }
-        empty = arrow_schema(find_recipe(experiment).result).empty_table()
+        empty = arrow_schema(find(experiment).result).empty_table()
         for measure in (own["measure"] for own in claims.values()):
             assert (
                 len(ask(empty, measure)) <= 1 if isinstance(measure, str) else "function" in measure
@@ -317,13 +318,13 @@ def test_the_list_of_claims_names_experiments() -> None:
 
 
 def test_no_way_of_packing_is_no_proof_that_none_is_best() -> None:
-    (claim,) = (claim for claim in find_recipe("packing_base").claims if claim.id == "S1-dominance")
+    (claim,) = (claim for claim in find("packing_base").claims if claim.id == "S1-dominance")
     with pytest.raises(NotApplicable):
-        claim.measure(arrow_schema(find_recipe("packing_base").result).empty_table())
+        claim.measure(arrow_schema(find("packing_base").result).empty_table())
 
 
 def test_what_is_listed_under_a_question_holds_for_its_claims_that_say_nothing_else() -> None:
-    first, *_, last = find_recipe("machine_shapes").claims
+    first, *_, last = find("machine_shapes").claims
     assert (first.source, first.kind, first.scope.traces) == (
         "Reiss et al., SoCC'12, Table 1",
         "published",

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from borgtrace.analyses import data_quality
-from borgtrace.analyses._anomalies import tolerance, verdict
+from borgtrace.analyses.quality import data_quality
+from borgtrace.analyses.quality.anomalies import tolerance, verdict
 from borgtrace.schema.dialects import GOOGLE_2011, Rate
 from tests.analyses.tiny import answer, at, tiny, window
 
@@ -57,7 +57,7 @@ TABLES: dict[str, list[dict[str, Any]]] = {
 def found(
     generation: str = "2011", **tables: list[dict[str, Any]]
 ) -> dict[str, tuple[int, int, str]]:
-    rows = answer(data_quality.RECIPE, tiny(generation, **tables))
+    rows = answer(data_quality.QUESTION, tiny(generation, **tables))
     return {row["anomaly"]: (row["n"], row["of"], row["verdict"]) for row in rows}
 
 
@@ -148,7 +148,9 @@ def test_verdicts(code: str, n: int, of: int, expected: str) -> None:
 
 
 def test_claims_say_what_was_found() -> None:
-    findings = {finding.id: finding for finding in data_quality.RECIPE.run(tiny(**TABLES)).findings}
+    findings = {
+        finding.id: finding for finding in data_quality.QUESTION.run(tiny(**TABLES)).findings
+    }
     assert findings["QUALITY-machine_missing"].measured == "25.0000% (1 of 4, differs)"
     assert findings["QUALITY-machine_missing"].verdict == "does not hold"
     assert findings["QUALITY-fail_days"].reason == "the trace has events on fewer than 14 days"
@@ -159,7 +161,7 @@ def test_a_trace_is_judged_by_its_own_rates() -> None:
     # 29 % of the windows of 2019 have no CPI, 14 to 53 % of those of 2011: of 100 windows none has one.
     usage = [window(1, 300 * n, 0.5) for n in range(100)]
     old, new = (
-        {f.id: f for f in data_quality.RECIPE.run(tiny(trace, instance_usage=usage)).findings}
+        {f.id: f for f in data_quality.QUESTION.run(tiny(trace, instance_usage=usage)).findings}
         for trace in ("2011", "2019")
     )
     assert old["QUALITY-cpi_null-2011"].verdict == "does not hold"
@@ -176,7 +178,7 @@ def test_a_trace_is_judged_by_its_own_rates() -> None:
 
 def test_nothing_at_all() -> None:
     assert (
-        data_quality.RECIPE.run(tiny()).not_applicable == "the store holds no events and no usage"
+        data_quality.QUESTION.run(tiny()).not_applicable == "the store holds no events and no usage"
     )
 
 
@@ -289,7 +291,7 @@ def test_a_day_stands_out_of_two_weeks_and_of_no_less(days: int, expected: tuple
 
 
 def test_a_claim_knows_its_tables_and_its_kind() -> None:
-    claims = {claim.id: claim for claim in data_quality.RECIPE.claims}
+    claims = {claim.id: claim for claim in data_quality.QUESTION.claims}
     windows = claims["QUALITY-window_off_grid"]
     assert (windows.kind, windows.scope.tables) == ("published", ("instance_usage",))
     # Counted over the real files, not published.

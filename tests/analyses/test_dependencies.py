@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from borgtrace.analyses import (
+from borgtrace.analyses.dependencies import (
     alloc_sets,
     parents,
     placement_limits,
@@ -16,11 +16,11 @@ from borgtrace.analyses import (
     start_after,
     vertical_scaling,
 )
-from borgtrace.analyses.start_after import depths
+from borgtrace.analyses.dependencies.start_after import depths
 from tests.analyses.tiny import answer, at, tiny, window
 
 RECIPES = [
-    module.RECIPE
+    module.QUESTION
     for module in (alloc_sets, parents, queueing, schedulers, start_after, vertical_scaling)
 ]
 
@@ -50,7 +50,7 @@ def test_jobs_that_end_with_their_parent() -> None:
     ]
     rows = {
         (row["has_parent"], row["end_type"]): (row["n_jobs"], row["n_after_parent"])
-        for row in answer(parents.RECIPE, tiny("2019", collection_events=events))
+        for row in answer(parents.QUESTION, tiny("2019", collection_events=events))
     }
     assert rows == {
         (False, "FINISH"): (1, 0),
@@ -58,7 +58,7 @@ def test_jobs_that_end_with_their_parent() -> None:
         (True, "FINISH"): (1, 0),
         (True, "NONE"): (1, 0),
     }
-    finding = parents.RECIPE.run(tiny("2019", collection_events=events)).findings[0]
+    finding = parents.QUESTION.run(tiny("2019", collection_events=events)).findings[0]
     assert float(finding.measured) == pytest.approx(2 / 3, rel=1e-3)
 
 
@@ -70,7 +70,7 @@ def test_chains() -> None:
         *life(4, 300, None, "", start_after_collection_ids=[3, 77]),  # 77 is not in the trace
         *life(5, 300, None, "", start_after_collection_ids=[]),
     ]
-    assert answer(start_after.RECIPE, tiny("2019", collection_events=events)) == [
+    assert answer(start_after.QUESTION, tiny("2019", collection_events=events)) == [
         {"depth": 1, "n_collections": 1, "n_kept": 1, "n_broken": 0, "n_unknown": 0},
         {"depth": 2, "n_collections": 1, "n_kept": 0, "n_broken": 1, "n_unknown": 0},
         {"depth": 3, "n_collections": 1, "n_kept": 0, "n_broken": 0, "n_unknown": 1},
@@ -95,12 +95,12 @@ def test_queue_and_schedulers() -> None:
         *life(3, 0, 5, "KILL", scheduler="DEFAULT"),
     ]
     tables = tiny("2019", collection_events=events)
-    rows = answer(queueing.RECIPE, tables)
+    rows = answer(queueing.QUESTION, tables)
     assert [(row["scheduler"], row["tier"], row["at_most"], row["share"]) for row in rows] == [
         ("BATCH", "beb", 1, 0.5),
         ("BATCH", "beb", 4, 1.0),
     ]
-    assert answer(schedulers.RECIPE, tables) == [
+    assert answer(schedulers.QUESTION, tables) == [
         {
             "scheduler": "BATCH",
             "tier": "beb",
@@ -118,7 +118,7 @@ def test_queue_and_schedulers() -> None:
             "n_finished": 0,
         },
     ]
-    assert queueing.RECIPE.run(tables).findings[0].verdict == "holds"
+    assert queueing.QUESTION.run(tables).findings[0].verdict == "holds"
 
 
 def test_vertical_scaling() -> None:
@@ -141,7 +141,7 @@ def test_vertical_scaling() -> None:
         ],
         tasks=[{"collection_id": 1, "cpu_request": 0.5}, {"collection_id": 2, "cpu_request": 0.25}],
     )
-    rows = {row.pop("setting"): row for row in answer(vertical_scaling.RECIPE, tables)}
+    rows = {row.pop("setting"): row for row in answer(vertical_scaling.QUESTION, tables)}
     assert rows == {
         "OFF": {
             "n_jobs": 1,
@@ -165,7 +165,7 @@ def test_vertical_scaling() -> None:
             "median_slack": None,
         },
     }
-    finding = vertical_scaling.RECIPE.run(tables).findings[0]
+    finding = vertical_scaling.QUESTION.run(tables).findings[0]
     assert (finding.measured, finding.verdict) == ("0.6667", "holds")
 
 
@@ -193,7 +193,7 @@ def test_alloc_sets() -> None:
             {"collection_id": 2, "memory_request": 0.5},
         ],
     )
-    shares = {row["quantity"]: row["share"] for row in answer(alloc_sets.RECIPE, tables)}
+    shares = {row["quantity"]: row["share"] for row in answer(alloc_sets.QUESTION, tables)}
     assert shares == {
         "collections": pytest.approx(1 / 3),
         "jobs_inside": 0.5,
@@ -240,7 +240,7 @@ def test_placement_limits() -> None:
             *life(2, 5, None, "", machine_id=1, instance_index=1),
         ],
     )
-    rows = {row.pop("kind"): row for row in answer(placement_limits.RECIPE, tables)}
+    rows = {row.pop("kind"): row for row in answer(placement_limits.QUESTION, tables)}
     assert rows == {
         "max_per_machine": {
             "n_collections": 1,
@@ -272,9 +272,9 @@ def test_different_machines_of_2011() -> None:
             *life(2, 0, None, "", machine_id=1, instance_index=1),
         ],
     )
-    (row,) = answer(placement_limits.RECIPE, tables)
+    (row,) = answer(placement_limits.QUESTION, tables)
     assert (row["kind"], row["n_starts"], row["n_broken"]) == ("different_machine", 3, 1)
-    findings = {finding.id: finding for finding in placement_limits.RECIPE.run(tables).findings}
+    findings = {finding.id: finding for finding in placement_limits.QUESTION.run(tables).findings}
     assert findings["LIMIT-different_machine"].verdict == "does not hold"
     assert findings["LIMIT-max_per_switch"].reason == "is about 2019, the store holds 2011"
 

@@ -8,9 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.analyses import _fidelity as weighted
-from borgtrace.analyses import fidelity
-from borgtrace.analyses._fidelity import (
+from borgtrace.analyses.fidelity import fidelity
+from borgtrace.analyses.fidelity import weighted_measures as weighted
+from borgtrace.analyses.fidelity.event_measures import event_measures, read_events
+from borgtrace.analyses.fidelity.fidelity import RECIPE
+from borgtrace.analyses.fidelity.weighted_measures import (
     Units,
     ended_within,
     hill,
@@ -20,8 +22,6 @@ from borgtrace.analyses._fidelity import (
     times,
     top_share,
 )
-from borgtrace.analyses._fidelity_events import event_measures, read_events
-from borgtrace.analyses.fidelity import RECIPE
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 from tests.analyses.tiny import at, tiny
 

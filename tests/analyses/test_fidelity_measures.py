@@ -10,18 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.analyses import _fidelity_usage
-from borgtrace.analyses._fidelity import (
-    Measures,
-    Units,
-    ended_within,
-    hill,
-    moment,
-    rank_slope,
-    words,
-)
-from borgtrace.analyses._fidelity_events import event_measures, read_events
-from borgtrace.analyses._fidelity_usage import (
+from borgtrace.analyses.fidelity import usage_measures
+from borgtrace.analyses.fidelity.event_measures import event_measures, read_events
+from borgtrace.analyses.fidelity.usage_measures import (
     _correlation,
     _logs,
     _mean,
@@ -29,6 +20,15 @@ from borgtrace.analyses._fidelity_usage import (
     _within_window,
     row_measures,
     usage_measures,
+)
+from borgtrace.analyses.fidelity.weighted_measures import (
+    Measures,
+    Units,
+    ended_within,
+    hill,
+    moment,
+    rank_slope,
+    words,
 )
 from borgtrace.schema.time import BEFORE_TRACE
 from tests.analyses.tiny import at, tiny, window
@@ -437,7 +437,7 @@ def test_rows_of_2019_beside_the_requests_of_their_tasks() -> None:
 
 
 def test_a_part_of_many_rows_is_taken_by_job_and_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_fidelity_usage, "MOST_SAMPLED", 2)
+    monkeypatch.setattr(usage_measures_module, "MOST_SAMPLED", 2)
     # Four rows, of which two are looked at: the trace begins in window 2, so that those of job 1 in odd ones are even.
     usage = [
         window(1, 300 * k, cpu, 0.05, maximum_cpu=cpu) for k, cpu in enumerate((0.1, 0.2, 0.3, 0.4))

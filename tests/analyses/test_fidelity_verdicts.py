@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from borgtrace.analyses.fidelity import LESS, _row
+from borgtrace.analyses.fidelity.fidelity import LESS, _row
 from borgtrace.synth.targets import Target
 
 

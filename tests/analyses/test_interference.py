@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from borgtrace.analyses import interference, over_request
+from borgtrace.analyses.interference import interference, over_request
 from tests.analyses.tiny import answer, tiny, window
 
 MACHINE = [{"time": 0, "machine_id": 1, "type": "ADD", "cpu_capacity": 0.5, "memory_capacity": 0.5}]
@@ -22,7 +22,7 @@ def test_cpi_by_tasks_and_by_cpu() -> None:
     )
     rows = {
         (row["metric"], row["condition"], row["bin"]): row
-        for row in answer(interference.RECIPE, tables)
+        for row in answer(interference.QUESTION, tables)
     }
     assert set(rows) == {
         ("cpi", "tasks", 1),
@@ -36,7 +36,7 @@ def test_cpi_by_tasks_and_by_cpu() -> None:
     assert (crowded["seconds"], crowded["mean"], crowded["deviation"]) == (600, 2.25, 0.75)
     assert rows["cpi", "tasks", 1]["mean"] == 1.0
     # Slope 1.25 per task over a mean of (1 + 2 · 2.25)/3.
-    finding = interference.RECIPE.run(tables).findings[0]
+    finding = interference.QUESTION.run(tables).findings[0]
     assert float(finding.measured) == pytest.approx(1.25 / (5.5 / 3), rel=1e-3)
     assert finding.verdict == "does not hold"
 
@@ -45,7 +45,7 @@ def test_a_slot_of_unknown_cpu_counts_by_its_tasks_alone() -> None:
     tables = tiny(
         machine_events=MACHINE, instance_usage=[window(1, 0, None, cycles_per_instruction=1.0)]
     )
-    rows = answer(interference.RECIPE, tables)
+    rows = answer(interference.QUESTION, tables)
     assert [(row["condition"], row["bin"], row["seconds"]) for row in rows] == [("tasks", 1, 300)]
 
 
@@ -63,7 +63,7 @@ def test_tasks_over_their_request() -> None:
             {"collection_id": 3, "priority": 9, "cpu_request": 0.0},
         ],
     )
-    rows = {row["resource"]: row for row in answer(over_request.RECIPE, tables)}
+    rows = {row["resource"]: row for row in answer(over_request.QUESTION, tables)}
     assert rows["cpu"] == {
         "tier": "production",
         "resource": "cpu",

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from borgtrace.analyses import job_delay, job_memory, job_sizes
+from borgtrace.analyses.jobs import job_delay, job_sizes
+from borgtrace.analyses.usage import job_memory
 from tests.analyses.tiny import Row, answer, arrow, at, tiny, window
 
 
@@ -47,7 +48,7 @@ def _cell() -> dict[str, list[Row]]:
 
 
 def test_a_job_waits_from_ready_to_its_first_running_task() -> None:
-    rows = answer(job_delay.RECIPE, tiny("2019", **_cell()))
+    rows = answer(job_delay.QUESTION, tiny("2019", **_cell()))
     medians = {
         row["tier"]: (row["seconds"], row["mean"], row["n"])
         for row in rows
@@ -55,14 +56,14 @@ def test_a_job_waits_from_ready_to_its_first_running_task() -> None:
     }
     # 10 s (70 − 60) and 2.5 s; the median of the two lies between.
     assert medians == {"all": (6.25, 6.25, 2), "beb": (10.0, 10.0, 1), "production": (2.5, 2.5, 1)}
-    (claim,) = job_delay.RECIPE.claims
-    assert claim.measure(job_delay.RECIPE.run(tiny("2019", **_cell())).table) == -7.5
+    (claim,) = job_delay.QUESTION.claims
+    assert claim.measure(job_delay.QUESTION.run(tiny("2019", **_cell())).table) == -7.5
 
 
 def test_jobs_of_2011_are_ready_when_they_are_submitted() -> None:
     events = [_event(1, 5, "SUBMIT"), _event(1, 6, "SCHEDULE")]
     tasks = [_event(1, 5, "SUBMIT", priority=0), _event(1, 7.25, "SCHEDULE", priority=0)]
-    rows = answer(job_delay.RECIPE, tiny("2011", collection_events=events, instance_events=tasks))
+    rows = answer(job_delay.QUESTION, tiny("2011", collection_events=events, instance_events=tasks))
     assert {(row["tier"], row["seconds"]) for row in rows} == {("all", 2.25), ("free", 2.25)}
 
 
@@ -71,7 +72,8 @@ def test_no_job_that_starts_is_a_reason() -> None:
         "2019", collection_events=[_event(1, 5, "ENABLE")], instance_events=[_event(1, 5, "SUBMIT")]
     )
     assert (
-        job_delay.RECIPE.run(tables).not_applicable == "no job gets ready and runs within the trace"
+        job_delay.QUESTION.run(tables).not_applicable
+        == "no job gets ready and runs within the trace"
     )
 
 
@@ -90,12 +92,12 @@ def test_memory_by_buckets_of_cpu() -> None:
         window(6, 0, 1.0, 0.75, length=4 * hour),
     ]
     tables = tiny(instance_usage=usage)
-    rows = answer(job_memory.RECIPE, tables)
+    rows = answer(job_memory.QUESTION, tables)
     assert [tuple(row.values()) for row in rows] == [(0, 2, 0.25), (1, 3, 0.75), (4, 1, 3.0)]
     # Means 5/3 and 4/3; Σ xy − n·x̄·ȳ = 12.75 − 20/3, over √(26/3 · (9.625 − 16/3)).
     expected = (12.75 - 20 / 3) / np.sqrt(26 / 3 * (9.625 - 16 / 3))
-    (claim,) = job_memory.RECIPE.claims
-    assert claim.measure(job_memory.RECIPE.run(tables).table) == pytest.approx(expected)
+    (claim,) = job_memory.QUESTION.claims
+    assert claim.measure(job_memory.QUESTION.run(tables).table) == pytest.approx(expected)
 
 
 def test_pandas_finds_the_same_medians() -> None:
@@ -113,7 +115,7 @@ def test_pandas_finds_the_same_medians() -> None:
     expected: pd.DataFrame = jobs.groupby(np.floor(jobs.average_cpu))["average_memory"].agg(
         ["size", "median"]
     )
-    rows = answer(job_memory.RECIPE, tiny(instance_usage=usage))
+    rows = answer(job_memory.QUESTION, tiny(instance_usage=usage))
     assert [row["bucket"] for row in rows] == expected.index.tolist()
     assert [row["n_jobs"] for row in rows] == expected["size"].tolist()
     np.testing.assert_allclose([row["memory"] for row in rows], expected["median"], rtol=1e-5)
@@ -129,7 +131,7 @@ def test_tasks_of_a_job_by_tier() -> None:
     events += [_event(2, 2, "SCHEDULE", priority=110), _event(2, 3, "EVICT", priority=110)]
     events += [_event(2, 4, "SUBMIT", priority=110), _event(4, 1, "SUBMIT", priority=200)]
     events += [_event(9, 1, "SUBMIT", priority=200, collection_type="ALLOC_SET")]
-    rows = answer(job_sizes.RECIPE, tiny("2019", instance_events=events))
+    rows = answer(job_sizes.QUESTION, tiny("2019", instance_events=events))
     found = {(row["tier"], row["percent"]): row["n_tasks"] for row in rows}
     # The median of 1, 1, 2, 4; the 80th percentile of 1, 2, 4 lies at 1.6: 2 + .6 · 2.
     assert (found["all", 50.0], found["all", 100.0], found["beb", 50.0]) == (1.5, 4.0, 2.0)

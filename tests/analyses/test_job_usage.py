@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from borgtrace.analyses import job_usage, jobs_per_owner, tails
-from borgtrace.analyses.job_usage import rows_of
+from borgtrace.analyses.jobs import jobs_per_owner, tails
+from borgtrace.analyses.usage import job_usage
+from borgtrace.analyses.usage.job_usage import rows_of
 from borgtrace.question import EngineTables
 from borgtrace.schema.time import HOUR, TRACE_START
 from tests.analyses.tiny import answer, arrow, at, tiny, window
@@ -76,7 +77,7 @@ def test_jobs_made_by_hand() -> None:
             {**window(1, 0, 9.0, 9.0), "start_time": 0, "end_time": at(0)},
         ],
     )
-    rows = answer(job_usage.RECIPE, tables)
+    rows = answer(job_usage.QUESTION, tables)
     cpu = _by_top(rows)
     assert [(top, row["n_jobs"], row["least"], row["share"]) for top, row in cpu.items()] == [
         (0.0, 0, None, 0.0),
@@ -108,21 +109,21 @@ def test_a_sample_of_the_jobs_is_refused_and_other_subsets_are_not() -> None:
     rows = [window(1, 0, 1.0, 0.5)]
     tables = tiny(instance_usage=rows)
     tables.coverage = replace(tables.coverage, is_subset=True)
-    assert answer(job_usage.RECIPE, tables)
+    assert answer(job_usage.QUESTION, tables)
     tables.coverage = replace(tables.coverage, is_sample=True)
-    result = job_usage.RECIPE.run(tables)
+    result = job_usage.QUESTION.run(tables)
     assert result.not_applicable == "needs all jobs: a sample of them has other shares"
     owned = tiny(
         collection_events=[
             {"collection_id": 1, "collection_type": "JOB", "type": "SUBMIT", "user": "u"}
         ]
     )
-    assert answer(jobs_per_owner.RECIPE, owned)
+    assert answer(jobs_per_owner.QUESTION, owned)
     owned.coverage = replace(owned.coverage, is_sample=True)
-    refusal = jobs_per_owner.RECIPE.run(owned).not_applicable
+    refusal = jobs_per_owner.QUESTION.run(owned).not_applicable
     assert refusal == "needs all jobs: a sample of them has other shares"
     idle: EngineTables = tiny(instance_usage=[window(1, 0, 0.0, 0.0)])  # type: ignore[assignment]
-    assert job_usage.RECIPE.run(idle).not_applicable == "no job used anything"
+    assert job_usage.QUESTION.run(idle).not_applicable == "no job used anything"
 
 
 def test_a_sample_of_the_jobs_has_no_tail_of_jobs_per_owner() -> None:
@@ -138,12 +139,12 @@ def test_a_sample_of_the_jobs_has_no_tail_of_jobs_per_owner() -> None:
         for index in range(10 * job + 10)
     ]
     tables = tiny(collection_events=jobs, instance_events=tasks)
-    assert {row["quantity"] for row in answer(tails.RECIPE, tables)} == {
+    assert {row["quantity"] for row in answer(tails.QUESTION, tables)} == {
         "tasks per job",
         "jobs per user",
     }
     tables.coverage = replace(tables.coverage, is_sample=True)
-    assert [row["quantity"] for row in answer(tails.RECIPE, tables)] == ["tasks per job"]
+    assert [row["quantity"] for row in answer(tails.QUESTION, tables)] == ["tasks per job"]
 
 
 def test_pandas_finds_the_same() -> None:
@@ -165,7 +166,7 @@ def test_pandas_finds_the_same() -> None:
     for resource in ("cpu", "memory"):
         used = (frame[f"average_{resource}"].fillna(0) * hours).groupby(frame.collection_id).sum()
         used = used.sort_values(ascending=False)
-        found = _by_top(answer(job_usage.RECIPE, tiny(instance_usage=rows)), resource)
+        found = _by_top(answer(job_usage.QUESTION, tiny(instance_usage=rows)), resource)
         assert found[0.0]["squared_cv"] == pytest.approx(
             used.var(ddof=0) / used.mean() ** 2, rel=1e-5
         )

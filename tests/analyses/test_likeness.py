@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 
 import borgtrace
-from borgtrace.analyses._likeness import _class, _kinds, _life, curve, merged_ends
-from borgtrace.analyses.likeness import _arrivals, _names, _ranks, fit
+from borgtrace.analyses.fidelity.likeness import _arrivals, _names, _ranks, fit
+from borgtrace.analyses.fidelity.task_distributions import _class, _kinds, _life, curve, merged_ends
+from borgtrace.catalog import find
 from borgtrace.cli import main
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.question import find_recipe
 from borgtrace.synth import generate
 from borgtrace.synth.classes import CLASSES, TaskClass
 from borgtrace.synth.draws import QuantileCurve
@@ -100,7 +100,7 @@ def twin(planted: Path, found: Likeness, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_the_report_judges_a_twin_by_the_store(twin: Path, found: Likeness) -> None:
-    rows = find_recipe("fidelity").run(twin, resamples=100).table.to_pylist()
+    rows = find("fidelity").run(twin, resamples=100).table.to_pylist()
     assert {(row["measure"], row["tier"]) for row in rows} == {
         (t.measure, t.tier) for t in found.targets
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from borgtrace.analyses import machine_utilization
+from borgtrace.analyses.usage import machine_utilization
 from tests.analyses.tiny import answer, at, tiny, window
 
 MACHINES = [
@@ -33,7 +33,8 @@ def test_slots_of_two_machines() -> None:
         ],
     )
     rows = {
-        (row["resource"], row["percent"]): row for row in answer(machine_utilization.RECIPE, tables)
+        (row["resource"], row["percent"]): row
+        for row in answer(machine_utilization.QUESTION, tables)
     }
     # Slot 0: (0.125·300 + 0.125·150)/300 = 0.1875 of 0.5 → 37.5 %; slot 2: 0.5 of 1.0 → 50 %.
     assert {key: row["n_slots"] for key, row in rows.items() if key[0] == "cpu"} == {
@@ -48,13 +49,15 @@ def test_slots_of_two_machines() -> None:
         ("memory", 151): 1,
     }
     assert rows["cpu", 38]["share"] == pytest.approx(0.8)
-    finding = machine_utilization.RECIPE.run(tables).findings[0]
+    finding = machine_utilization.QUESTION.run(tables).findings[0]
     assert (finding.measured, finding.verdict) == ("0", "holds")
 
 
 def test_usage_outside_the_trace_alone_is_not_applicable() -> None:
     before = {**window(1, 0, 0.125, 0.25), "start_time": 0, "end_time": at(0)}
-    result = machine_utilization.RECIPE.run(tiny(machine_events=MACHINES, instance_usage=[before]))
+    result = machine_utilization.QUESTION.run(
+        tiny(machine_events=MACHINES, instance_usage=[before])
+    )
     assert result.not_applicable == "no usage inside the trace, or no machine of known capacity"
 
 

@@ -12,19 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from borgtrace.analyses import (
-    _window_blocks,
-    change_sketch,
-    jobs_per_owner,
-    load_and_times,
-    moving_averages,
-    queue_length,
-    reservation,
-    sampling_period,
-    window_change,
-)
-from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
-from borgtrace.analyses._reservation_policies import (
+from borgtrace.analyses.changes import change_sketch, window_change
+from borgtrace.analyses.jobs import jobs_per_owner
+from borgtrace.analyses.queue import queue_length
+from borgtrace.analyses.reservations import reservation, sampling_period
+from borgtrace.analyses.reservations.reservation_policies import (
     LIMITED,
     N_SUMS,
     OVERLOAD,
@@ -33,8 +25,10 @@ from borgtrace.analyses._reservation_policies import (
     USED,
     VIOLATED,
 )
-from borgtrace.analyses._trend import _ranks as ranks_of
-from borgtrace.analyses._trend import rank_correlation, slope
+from borgtrace.analyses.shared.power_law import continuous_exponent, discrete_exponent
+from borgtrace.analyses.shared.trends import _ranks as ranks_of
+from borgtrace.analyses.shared.trends import rank_correlation, slope
+from borgtrace.analyses.waits import load_and_times, moving_averages
 from borgtrace.errors import UsageError
 from borgtrace.question import NotApplicable
 from borgtrace.schema.time import DAY, WINDOW
@@ -249,15 +243,13 @@ TASKS = [
     "question", [reservation, sampling_period], ids=["reservation", "sampling_period"]
 )
 def test_the_number_of_blocks_does_not_show(question: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = question.RECIPE.run(tiny(instance_usage=USAGE, tasks=TASKS))
+    whole = question.QUESTION.run(tiny(instance_usage=USAGE, tasks=TASKS))
     seen = []
-    kept = _window_blocks.add
-    monkeypatch.setattr(
-        _window_blocks, "add", lambda one, other: seen.append(1) or kept(one, other)
-    )
+    kept = window_blocks.add
+    monkeypatch.setattr(window_blocks, "add", lambda one, other: seen.append(1) or kept(one, other))
     # Eight windows, three to a block: three blocks, added twice.
-    monkeypatch.setattr(_window_blocks, "ROWS_PER_BLOCK", 3)
-    parts = question.RECIPE.run(tiny(instance_usage=USAGE, tasks=TASKS))
+    monkeypatch.setattr(window_blocks, "ROWS_PER_BLOCK", 3)
+    parts = question.QUESTION.run(tiny(instance_usage=USAGE, tasks=TASKS))
     assert parts.table.num_rows
     assert parts.table.equals(whole.table)
     # A reservation is learned from first, and then replayed.
@@ -265,12 +257,12 @@ def test_the_number_of_blocks_does_not_show(question: Any, monkeypatch: pytest.M
 
 
 def test_a_block_holds_whole_collections_of_one_range(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_window_blocks, "ROWS_PER_BLOCK", 4)
+    monkeypatch.setattr(window_blocks, "ROWS_PER_BLOCK", 4)
     # Two of two windows fill a block; one of five is not cut, and takes the next one along.
     sizes = {7: 2, 9: 2, 11: 5, 20: 1}
     usage = [window(task, 300 * k, 0.5, 0.5) for task, n in sizes.items() for k in range(n)]
     tables = tiny(instance_usage=usage)
-    found = list(_window_blocks._ranges(tables))
+    found = list(window_blocks._ranges(tables))
     assert found == [[7, 9], [11, 20]]
 
 
@@ -289,12 +281,12 @@ def test_blocks_give_the_changes_that_sql_gives(
         for k in range(30)
         if rng.random() < 0.8
     ]
-    monkeypatch.setattr(_window_blocks, "ROWS_PER_BLOCK", 50)
+    monkeypatch.setattr(window_blocks, "ROWS_PER_BLOCK", 50)
     compiled, sql = tiny(instance_usage=usage), tiny(instance_usage=usage)
     sql.has_blocks = False
-    found = question.RECIPE.run(compiled).table
+    found = question.QUESTION.run(compiled).table
     assert found.num_rows > 20
-    assert found.equals(question.RECIPE.run(sql).table)
+    assert found.equals(question.QUESTION.run(sql).table)
 
 
 def test_what_is_said_of_a_task_stands_beside_each_of_its_windows() -> None:
@@ -302,7 +294,7 @@ def test_what_is_said_of_a_task_stands_beside_each_of_its_windows() -> None:
         "instance_usage", [window(task, start, 0.5) for task, start in ((8, 300), (7, 0), (8, 0))]
     )
     tasks = pa.table({"collection_id": [9, 8], "instance_index": [0, 0], "tier": [1, 2]})
-    found = _window_blocks._attached(usage, tasks)
+    found = window_blocks._attached(usage, tasks)
     assert found["collection_id"].to_pylist() == [7, 8, 8]
     assert found["start_time"].to_pylist() == [at(0), at(0), at(300)]
     # No event names task 7.
@@ -426,8 +418,8 @@ def test_workers_add_up_to_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(spark, "spark_session", session)
     monkeypatch.setattr(spark, "frame_to_arrow", pa.concat_tables)
-    expected = reservation.RECIPE.run(tables).table
+    expected = reservation.QUESTION.run(tables).table
     tables.engine = "local[2]"
-    assert reservation.RECIPE.run(tables).table.equals(expected)
+    assert reservation.QUESTION.run(tables).table.equals(expected)
     # Three jobs are dealt to three workers, however small the store is.
     assert set(blocks) == {3}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from borgtrace.question import find_recipe
+from borgtrace.catalog import find
 from borgtrace.question.constraints import meets
 from borgtrace.schema.time import DAY, SECOND, TRACE_START
 from tests.analyses.tiny import answer, at, tiny
@@ -102,7 +102,7 @@ CELL = {
 
 
 def test_share_of_eligible_machines() -> None:
-    first, second = answer(find_recipe("eligible_machines"), tiny("2019", **CELL))
+    first, second = answer(find("eligible_machines"), tiny("2019", **CELL))
     assert (first["day"], first["n_submitted"], first["n_constrained"], first["n_machines"]) == (
         0,
         3,
@@ -124,7 +124,7 @@ def test_alloc_sets_alone_submit_no_task() -> None:
         "instance_events": [{**event(1, "SUBMIT", at(1)), "collection_type": "ALLOC_SET"}],
     }
     assert (
-        find_recipe("eligible_machines").run(tiny("2019", **alone)).not_applicable
+        find("eligible_machines").run(tiny("2019", **alone)).not_applicable
         == "no task is submitted"
     )
 
@@ -132,7 +132,7 @@ def test_alloc_sets_alone_submit_no_task() -> None:
 def test_waits_by_share_of_eligible_machines() -> None:
     found = {
         row["share_below"]: row
-        for row in answer(find_recipe("delay_by_eligibility"), tiny("2019", **CELL))
+        for row in answer(find("delay_by_eligibility"), tiny("2019", **CELL))
     }
     assert {band: (row["n"], row["mean"]) for band, row in found.items()} == {
         0.01: (1, 1.0),
@@ -149,9 +149,9 @@ def test_an_attribute_counts_at_the_instant_and_not_at_the_end_of_the_day() -> N
         "instance_events": [event(5, "SUBMIT", DAY_2 - SECOND), event(5, "SCHEDULE", DAY_2 + 2)],
     }
     later["instance_constraints"] = [constraint(5, "disk", "PRESENT", None, DAY_2 - SECOND)]
-    (row,) = answer(find_recipe("eligible_machines"), tiny("2019", **later))
+    (row,) = answer(find("eligible_machines"), tiny("2019", **later))
     assert (row["day"], row["n_machines"], row["share_p50"]) == (1, 3, 0.25)
-    (wait,) = answer(find_recipe("delay_by_eligibility"), tiny("2019", **later))
+    (wait,) = answer(find("delay_by_eligibility"), tiny("2019", **later))
     # To the microsecond: 1 s and 2 µs.
     assert (wait["share_below"], wait["mean"], wait["wait_p50"]) == (0.3, 1.000002, 1.000002)
 
@@ -180,7 +180,7 @@ def test_starts_on_machines_that_meet_the_constraints() -> None:
             constraint(6, "disk", "NOT_PRESENT", None, at(1)),
         ],
     }
-    (row,) = answer(find_recipe("eligible_starts"), tiny("2019", **starts))
+    (row,) = answer(find("eligible_starts"), tiny("2019", **starts))
     assert row == {"tier": "free", "n_starts": 5, "n_broken": 3}
 
 
@@ -200,7 +200,7 @@ def test_the_last_demand_before_the_start_rules() -> None:
             constraint(1, "disk", "PRESENT", None, at(4)),
         ],
     }
-    (row,) = answer(find_recipe("eligible_starts"), tiny("2019", **starts))
+    (row,) = answer(find("eligible_starts"), tiny("2019", **starts))
     assert (row["n_starts"], row["n_broken"]) == (1, 0)
 
 
@@ -223,5 +223,5 @@ def test_a_demand_rules_its_own_attempt_from_its_very_microsecond() -> None:
             constraint(2, "disk", "NOT_PRESENT", None, at(3)),
         ],
     }
-    (row,) = answer(find_recipe("eligible_starts"), tiny("2019", **starts))
+    (row,) = answer(find("eligible_starts"), tiny("2019", **starts))
     assert (row["n_starts"], row["n_broken"]) == (2, 1)

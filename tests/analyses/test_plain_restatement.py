@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from borgtrace.question import EngineTables, Tables, find_recipe
+from borgtrace.catalog import find
+from borgtrace.question import EngineTables, Tables
 
 START, NEVER = 600_000_000, 2**63 - 1
 SUBMIT, SCHEDULE, EVICT, FINISH, UPDATES = 0, 1, 2, 4, (7, 8)
@@ -82,7 +83,7 @@ def tables(real_store: Path) -> Tables:
 
 
 def answer(name: str, tables: Tables) -> Rows:
-    rows: Rows = find_recipe(name).run(tables).table.to_pylist()
+    rows: Rows = find(name).run(tables).table.to_pylist()
     return rows
 
 
@@ -182,10 +183,10 @@ def test_weights(followed: Followed, tables: Tables) -> None:
     )
     names = {"n_evict": EVICT, "n_fail": 3, "n_finish": FINISH, "n_kill": 5, "n_lost": 6}
     assert {name: row[name] for name in names} == {name: ends[kind] for name, kind in names.items()}
-    result = find_recipe("task_totals").run(tables)
+    result = find("task_totals").run(tables)
     measured = {
         claim.id: claim.measure(result.table)
-        for claim in result.recipe.claims
+        for claim in result.question.claims
         if "weight" in claim.id
     }
     assert measured == {

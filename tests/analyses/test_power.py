@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from borgtrace.catalog import find
 from borgtrace.ingest import IngestOptions, IngestResult, ingest
-from borgtrace.question import EngineTables, find_recipe
+from borgtrace.question import EngineTables
 from borgtrace.synth import generate
 
 START, WINDOW, HOUR, DAY = 600_000_000, 300_000_000, 3_600_000_000, 86_400_000_000
@@ -66,7 +67,7 @@ class Cell:
         self.tables = EngineTables.of(folder / "store")
 
     def ask(self, name: str, **params: Any) -> pd.DataFrame:
-        result = find_recipe(name).run(self.tables, **params)
+        result = find(name).run(self.tables, **params)
         assert result.not_applicable is None, result.not_applicable
         return result.table.to_pandas()
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from borgtrace.question import EngineTables, Finding, Tables, find_recipe
+from borgtrace.catalog import find
+from borgtrace.question import EngineTables, Finding, Tables
 
 
 @pytest.fixture(scope="module")
@@ -16,14 +17,14 @@ def tables(real_store: Path) -> Tables:
 
 
 def rows(name: str, tables: Tables, **parameters: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = find_recipe(name).run(tables, **parameters).table.to_pylist()
+    found: list[dict[str, Any]] = find(name).run(tables, **parameters).table.to_pylist()
     return found
 
 
 def judged(name: str, tables: Tables) -> dict[str, Finding]:
     """Return the findings on the parts at hand, whatever the scope of a claim."""
-    result = find_recipe(name).run(tables)
-    return {claim.id: claim.judge(result.table) for claim in result.recipe.claims}
+    result = find(name).run(tables)
+    return {claim.id: claim.judge(result.table) for claim in result.question.claims}
 
 
 def test_the_machine_table_exactly(tables: Tables) -> None:
@@ -51,7 +52,7 @@ def test_the_machine_table_exactly(tables: Tables) -> None:
 
 def test_the_machine_claim_holds(tables: Tables) -> None:
     # The one table of which every row is here: its claims are judged, and those of other traces are not.
-    findings = find_recipe("machine_shapes").run(tables).findings
+    findings = find("machine_shapes").run(tables).findings
     assert {finding.id: finding.verdict for finding in findings} == {
         "R12-table1": "holds",
         "G11-machines": "holds",

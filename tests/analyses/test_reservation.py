@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from borgtrace.analyses import reservation
+from borgtrace.analyses.reservations import reservation
 from borgtrace.question import Tables
 from tests.analyses.tiny import answer, tiny, window
 
@@ -16,7 +16,7 @@ APART = {"instance_usage": [*USAGE, window(2, 0, 0.25)], "tasks": TASKS}  # task
 
 
 def row(tables: Tables, policy: str, setting: float, **params: Any) -> dict[str, Any]:
-    rows = answer(reservation.RECIPE, tables, **params)
+    rows = answer(reservation.QUESTION, tables, **params)
     (found,) = [
         row
         for row in rows
@@ -76,7 +76,9 @@ def test_never_more_than_the_limit() -> None:
 
 
 def test_front() -> None:
-    rows = [found for found in answer(reservation.RECIPE, tiny(**APART)) if found["tier"] == "all"]
+    rows = [
+        found for found in answer(reservation.QUESTION, tiny(**APART)) if found["tier"] == "all"
+    ]
     front = {(found["policy"], found["setting"]) for found in rows if found["is_on_front"]}
     # Without violations the margin of 25 % reclaims most; any smaller one is violated.
     assert ("quantile", 0.9) in front
@@ -86,18 +88,18 @@ def test_front() -> None:
 
 
 def test_rows_in_any_order() -> None:
-    expected = reservation.RECIPE.run(tiny(**APART)).table
+    expected = reservation.QUESTION.run(tiny(**APART)).table
     shuffled = {**APART, "instance_usage": APART["instance_usage"][::-1]}
-    assert reservation.RECIPE.run(tiny(**shuffled)).table.equals(expected)
+    assert reservation.QUESTION.run(tiny(**shuffled)).table.equals(expected)
 
 
 def test_without_requests_it_says_so() -> None:
-    result = reservation.RECIPE.run(tiny(instance_usage=USAGE, tasks=[{"collection_id": 1}]))
+    result = reservation.QUESTION.run(tiny(instance_usage=USAGE, tasks=[{"collection_id": 1}]))
     assert result.not_applicable == "no task has both usage and a request"
 
 
 def test_a_request_too_small_to_count_has_no_part_that_could_be_reclaimed() -> None:
     tasks = [{"collection_id": 1, "priority": 9, "cpu_request": 2.0**-22}]
-    assert reservation.RECIPE.run(tiny(instance_usage=USAGE, tasks=tasks)).not_applicable
+    assert reservation.QUESTION.run(tiny(instance_usage=USAGE, tasks=tasks)).not_applicable
     tasks[0]["cpu_request"] = 2.0**-21
     assert row(tiny(instance_usage=USAGE, tasks=tasks), "limit", 0.0)["reclaimed"] == 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from borgtrace.analyses import sampling_period
+from borgtrace.analyses.reservations import sampling_period
 from tests.analyses.tiny import answer, tiny, window
 
 CPU = (0.5, 0.625, 0.5, 0.75)
@@ -28,7 +28,7 @@ def margins(rows: list[dict[str, Any]], demand: str, period: int) -> dict[float,
 
 
 def test_margins_of_two_periods() -> None:
-    rows = answer(sampling_period.RECIPE, tiny(**TABLES), periods=(1, 2))
+    rows = answer(sampling_period.QUESTION, tiny(**TABLES), periods=(1, 2))
     # 5 minutes: needed 25 %, 0, 50 %.  10 minutes: .5625 before .5 and .75: 0 and 33.3 %.
     assert margins(rows, "window", 300) == {0.1: 0.5, 0.05: 0.5, 0.01: 0.5, 0.001: 0.5}
     assert margins(rows, "window", 600) == {0.1: 0.34, 0.05: 0.34, 0.01: 0.34, 0.001: 0.34}
@@ -52,7 +52,7 @@ def test_percentiles_of_2019() -> None:
         instance_usage=[usage, broken],
         tasks=[{"collection_id": 1, "priority": 200, "seconds": 600.0}],
     )
-    rows = answer(sampling_period.RECIPE, tables, periods=(1,))
+    rows = answer(sampling_period.QUESTION, tables, periods=(1,))
     assert margins(rows, "second", 0) == {0.1: 0.0, 0.05: 0.5, 0.01: 0.5, 0.001: 1.0}
     assert margins(rows, "second", 300) == {}
     assert margins(rows, "window", 300)[0.001] == 0.0
@@ -60,7 +60,7 @@ def test_percentiles_of_2019() -> None:
 
 def test_a_gap_breaks_the_chain() -> None:
     usage = [window(1, 0, 0.25), window(1, 600, 0.5), window(2, 900, 0.5)]
-    result = sampling_period.RECIPE.run(
+    result = sampling_period.QUESTION.run(
         tiny(instance_usage=usage, tasks=TABLES["tasks"]), periods=(1,)
     )
     assert result.not_applicable == "no task was measured in two neighboring periods"
@@ -69,6 +69,6 @@ def test_a_gap_breaks_the_chain() -> None:
 def test_from_nothing_no_margin_suffices() -> None:
     usage = [window(1, 0, 0.0), window(1, 300, 0.5)]
     rows = answer(
-        sampling_period.RECIPE, tiny(instance_usage=usage, tasks=TABLES["tasks"]), periods=(1,)
+        sampling_period.QUESTION, tiny(instance_usage=usage, tasks=TABLES["tasks"]), periods=(1,)
     )
     assert set(margins(rows, "window", 300).values()) == {None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from borgtrace.analyses import cpu_by_duration, peak_to_request, trace_lengths
+from borgtrace.analyses.usage import cpu_by_duration, peak_to_request, trace_lengths
 from tests.analyses.tiny import answer, tiny, window
 
 
@@ -30,7 +30,7 @@ def test_peaks() -> None:
     )
     rows = {
         (row["resource"], row["bin"]): (row["n_tasks"], row["n_within"])
-        for row in answer(peak_to_request.RECIPE, tables)
+        for row in answer(peak_to_request.QUESTION, tables)
     }
     assert rows == {
         ("cpu", 0): (1, 1),
@@ -39,7 +39,7 @@ def test_peaks() -> None:
         ("memory", 19): (1, 1),
         ("memory", 10): (1, 0),
     }
-    findings = {finding.id: finding for finding in peak_to_request.RECIPE.run(tables).findings}
+    findings = {finding.id: finding for finding in peak_to_request.QUESTION.run(tables).findings}
     assert findings["KOR-mean-cpu"].measured == "0.025"
     assert findings["KOR-first-bin-memory"].measured == "0"
 
@@ -82,7 +82,7 @@ def test_cpu_time_by_duration() -> None:
     )
     rows = {
         (row["tier"], row["at_most"]): (row["n_tasks"], row["cpu_seconds"])
-        for row in answer(cpu_by_duration.RECIPE, tables)
+        for row in answer(cpu_by_duration.QUESTION, tables)
     }
     assert rows == {
         ("free", 60): (1, 30.0),
@@ -90,7 +90,7 @@ def test_cpu_time_by_duration() -> None:
         ("production", 122880): (1, 21600.0),
         ("unknown", 1966080): (1, 0.0),
     }
-    findings = {finding.id: finding for finding in cpu_by_duration.RECIPE.run(tables).findings}
+    findings = {finding.id: finding for finding in cpu_by_duration.QUESTION.run(tables).findings}
     assert float(findings["S4-fig11"].measured) == pytest.approx(91 / 21691, rel=1e-3)
     assert findings["S4-fig11"].verdict == "holds"
 
@@ -107,7 +107,7 @@ def test_lengths_of_traces() -> None:
     )
     rows = [
         (row["length"], row["longest"], row["n_tasks"], row["n_windows"])
-        for row in answer(trace_lengths.RECIPE, tables)
+        for row in answer(trace_lengths.QUESTION, tables)
     ]
     assert rows == [
         (1, 1, 1, 1),
@@ -120,5 +120,5 @@ def test_lengths_of_traces() -> None:
         (128, 255, 1, 128),
         (256, 511, 1, 300),
     ]
-    findings = {finding.id: finding for finding in trace_lengths.RECIPE.run(tables).findings}
+    findings = {finding.id: finding for finding in trace_lengths.QUESTION.run(tables).findings}
     assert (findings["S0-5-50"].measured, findings["S0-5-50"].verdict) == ("0.2", "does not hold")

@@ -11,34 +11,32 @@ import ibis
 import pyarrow as pa
 import pytest
 
-from borgtrace.analyses import (
+from borgtrace.analyses.changes import change_sketch, hourly_change, window_change
+from borgtrace.analyses.dependencies import (
     alloc_sets,
-    change_sketch,
-    cpu_by_duration,
-    data_quality,
-    hourly_change,
-    interference,
-    machine_utilization,
-    over_request,
     parents,
-    peak_to_request,
     placement_limits,
     queueing,
-    reservation,
-    sampling_period,
     schedulers,
     start_after,
-    task_totals,
+    vertical_scaling,
+)
+from borgtrace.analyses.interference import interference, over_request
+from borgtrace.analyses.quality import data_quality
+from borgtrace.analyses.reservations import reservation, sampling_period
+from borgtrace.analyses.submissions import task_totals
+from borgtrace.analyses.usage import (
+    cpu_by_duration,
+    machine_utilization,
+    peak_to_request,
     trace_lengths,
     utilization,
-    vertical_scaling,
-    window_change,
 )
-from borgtrace.question import Recipe, Tables
+from borgtrace.question import Question, Tables
 from tests.analyses.tiny import at, on, tiny, window
 
-RECIPES: tuple[Recipe, ...] = tuple(
-    module.RECIPE
+RECIPES: tuple[Question, ...] = tuple(
+    module.QUESTION
     for module in (
         alloc_sets,
         change_sketch,
@@ -199,7 +197,7 @@ IN_WORKERS = ("sampling_period",)
         for recipe in RECIPES
     ],
 )
-def test_spark_gives_the_same_answer(recipe: Recipe, engines: tuple[Tables, Tables]) -> None:
+def test_spark_gives_the_same_answer(recipe: Question, engines: tuple[Tables, Tables]) -> None:
     here, there = (recipe.run(tables) for tables in engines)
     assert here.not_applicable == there.not_applicable
     assert close(here.table, there.table)
@@ -208,7 +206,7 @@ def test_spark_gives_the_same_answer(recipe: Recipe, engines: tuple[Tables, Tabl
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
-def test_rows_in_any_order_give_the_same_bytes(recipe: Recipe, generation: str) -> None:
+def test_rows_in_any_order_give_the_same_bytes(recipe: Question, generation: str) -> None:
     tables = cell(generation)
     for rows in tables.values():
         for number, row in enumerate(rows):
@@ -229,7 +227,7 @@ def test_rows_in_any_order_give_the_same_bytes(recipe: Recipe, generation: str) 
     ids=["nothing", "no usage", "usage alone"],
 )
 def test_a_poor_store_is_answered_or_not_applicable(
-    recipe: Recipe, generation: str, kept: tuple[str, ...]
+    recipe: Question, generation: str, kept: tuple[str, ...]
 ) -> None:
     tables = cell(generation)
     result = recipe.run(tiny(generation, **{name: tables[name] for name in kept}))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from borgtrace.analyses.utilization import allocation_changes
-from borgtrace.question import EngineTables, Tables, find_recipe
+from borgtrace.analyses.usage.utilization import allocation_changes
+from borgtrace.catalog import find
+from borgtrace.question import EngineTables, Tables
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def test_requests_at_time_0(tables: Tables, tier: str, cpu: float, memory: float
 
 
 def test_cpu_is_overcommitted(tables: Tables) -> None:
-    result = find_recipe("utilization").run(tables)
+    result = find("utilization").run(tables)
     rows = [row for row in result.table.to_pylist() if row["hour"] == 0]
     assert {row["tier"] for row in rows} == {"free", "other", "production"}
     assert rows[0]["cpu_capacity"] == pytest.approx(CPU_CAPACITY, rel=1e-3)
@@ -53,9 +54,7 @@ def test_cpu_is_overcommitted(tables: Tables) -> None:
 
 
 def test_anomalies_of_the_real_parts(tables: Tables) -> None:
-    rows = {
-        row["anomaly"]: row for row in find_recipe("data_quality").run(tables).table.to_pylist()
-    }
+    rows = {row["anomaly"]: row for row in find("data_quality").run(tables).table.to_pylist()}
     assert (rows["capacity_missing"]["n"], rows["capacity_missing"]["of"]) == (32, 21443)
     assert (
         rows["missing_creation_no_request"]["n"] == rows["missing_creation_no_request"]["of"] == 291
@@ -76,6 +75,6 @@ def test_anomalies_of_the_real_parts(tables: Tables) -> None:
 
 
 def test_one_window_of_usage_has_no_change(tables: Tables) -> None:
-    assert find_recipe("change_sketch").run(tables).not_applicable == "no two consecutive windows"
-    rows = find_recipe("trace_lengths").run(tables).table.to_pylist()
+    assert find("change_sketch").run(tables).not_applicable == "no two consecutive windows"
+    rows = find("trace_lengths").run(tables).table.to_pylist()
     assert [(row["length"], row["n_tasks"]) for row in rows] == [(1, 676)]

@@ -13,8 +13,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from borgtrace.catalog import find
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.question import EngineTables, find_recipe
+from borgtrace.question import EngineTables
 from borgtrace.synth import generate
 
 
@@ -29,7 +30,7 @@ class Cell:
         self.tables = EngineTables.of(folder / "store")
 
     def ask(self, name: str) -> list[dict[str, Any]]:
-        result = find_recipe(name).run(self.tables)
+        result = find(name).run(self.tables)
         assert result.not_applicable is None, result.not_applicable
         rows: list[dict[str, Any]] = result.table.to_pylist()
         return rows

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from borgtrace.analyses import alloc_sets, utilization
-from borgtrace.analyses._step_functions import capacity_changes
+from borgtrace.analyses.dependencies import alloc_sets
+from borgtrace.analyses.shared.step_functions import capacity_changes
+from borgtrace.analyses.usage import utilization
 from tests.analyses.tiny import answer, at, tiny, window
 
 MACHINES = [
@@ -37,7 +38,7 @@ def test_two_tiers_over_one_and_a_half_hours() -> None:
         ],
         tasks=[{"collection_id": 1, "priority": 9}, {"collection_id": 2, "priority": 0}],
     )
-    rows = {(row["tier"], row["hour"]): row for row in answer(utilization.RECIPE, tables)}
+    rows = {(row["tier"], row["hour"]): row for row in answer(utilization.QUESTION, tables)}
     assert set(rows) == {(tier, hour) for tier in ("free", "production") for hour in (0, 1)}
     first = rows["production", 0]
     assert first["cpu_used"] == pytest.approx((0.5 * 300 + 0.25 * 150) / 3600, rel=1e-12)
@@ -64,7 +65,7 @@ def test_small_usage_keeps_six_digits() -> None:
         ],
         tasks=[{"collection_id": 1, "priority": 9}],
     )
-    (found,) = answer(utilization.RECIPE, tables)
+    (found,) = answer(utilization.QUESTION, tables)
     assert found["cpu_used"] == pytest.approx(0.00013, rel=1e-5)
 
 
@@ -104,7 +105,7 @@ def test_what_runs_in_an_alloc_set_counts_once() -> None:
             {"collection_id": 1, "priority": 103},
         ],
     )
-    rows = {row["tier"]: row for row in answer(utilization.RECIPE, tables)}
+    rows = {row["tier"]: row for row in answer(utilization.QUESTION, tables)}
     assert rows["beb"]["cpu_used"] == 0.125
     assert rows["production"]["cpu_used"] == 0.375
     assert rows["beb"]["cpu_allocated"] == 0.25
@@ -121,7 +122,7 @@ def test_claims_without_production_are_not_applicable() -> None:
         ],
         tasks=[{"collection_id": 1, "priority": 0}],
     )
-    findings = {finding.id: finding for finding in utilization.RECIPE.run(tables).findings}
+    findings = {finding.id: finding for finding in utilization.QUESTION.run(tables).findings}
     assert findings["S4-fig9-use"].verdict == "not applicable"
     assert findings["S4-fig9-use"].reason == "production is allocated no CPU"
     assert findings["S4-fig9-share-cpu"].verdict == "does not hold"
@@ -143,7 +144,7 @@ def test_an_update_changes_what_is_held_until_the_end() -> None:
         ],
         tasks=[{"collection_id": 1, "priority": 9}],
     )
-    (row,) = answer(utilization.RECIPE, tables)
+    (row,) = answer(utilization.QUESTION, tables)
     assert row["cpu_allocated"] == (0.25 + 0.75 + 0.5 + 0.125) / 4
     assert row["memory_allocated"] == (0.5 + 0.5 + 0.25 + 0.125) / 4
 
@@ -160,7 +161,7 @@ def test_requests_are_not_rounded_as_float32() -> None:
         ],
         tasks=[{"collection_id": 1, "priority": 9}],
     )
-    (row,) = answer(utilization.RECIPE, tables)
+    (row,) = answer(utilization.QUESTION, tables)
     assert (row["cpu_allocated"], row["memory_allocated"]) == (request, request)
 
 
@@ -183,7 +184,7 @@ def test_requests_of_alloc_sets_are_not_rounded_as_float32() -> None:
         ],
         tasks=[{"collection_id": 7, "priority": 200, "collection_type": "ALLOC_SET"}],
     )
-    rows = {row["quantity"]: row for row in answer(alloc_sets.RECIPE, tables)}
+    rows = {row["quantity"]: row for row in answer(alloc_sets.QUESTION, tables)}
     assert (rows["cpu_allocated"]["n"], rows["memory_allocated"]["n"]) == (0, 1024)
 
 
@@ -221,7 +222,7 @@ def test_a_tier_without_a_running_attempt_is_allocated_nothing() -> None:
         ],
         tasks=[{"collection_id": 1, "priority": 9}, {"collection_id": 2, "priority": 0}],
     )
-    rows = {row["tier"]: row for row in answer(utilization.RECIPE, tables)}
+    rows = {row["tier"]: row for row in answer(utilization.QUESTION, tables)}
     names = ("cpu_used", "cpu_allocated", "memory_used", "memory_allocated")
     assert [rows["free"][name] for name in names] == [0.25, 0.0, 0.125, 0.0]
     assert [rows["production"][name] for name in names] == [0.5, 0.25, 0.25, 0.5]

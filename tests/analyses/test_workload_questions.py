@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from borgtrace.analyses import load_and_times
-from borgtrace.analyses._power_law import discrete_exponent
-from borgtrace.analyses._quantiles import quantiles
-from borgtrace.analyses._trend import rank_correlation, slope
+from borgtrace.analyses.shared.power_law import discrete_exponent
+from borgtrace.analyses.shared.quantiles import quantiles
+from borgtrace.analyses.shared.trends import rank_correlation, slope
+from borgtrace.analyses.waits import load_and_times
+from borgtrace.catalog import find
 from borgtrace.errors import UsageError
-from borgtrace.question import NotApplicable, Result, find_recipe
+from borgtrace.question import NotApplicable, Result
 from borgtrace.schema.time import DAY, HOUR, SECOND, TRACE_START
 from tests.analyses.tiny import answer, at, tiny
 
@@ -40,7 +41,7 @@ def events(*tasks: list[Event]) -> list[Event]:
 
 
 def run(name: str, rows: list[Event], **parameters: Any) -> list[dict[str, Any]]:
-    return answer(find_recipe(name), tiny(instance_events=rows), **parameters)
+    return answer(find(name), tiny(instance_events=rows), **parameters)
 
 
 SHORT = events(
@@ -223,7 +224,7 @@ def test_jobs_that_crash() -> None:
 
 
 def judged(name: str, **tables: list[Event]) -> Result:
-    return find_recipe(name).run(tiny(**tables))
+    return find(name).run(tiny(**tables))
 
 
 def test_a_queue_that_grows_and_one_that_does_not() -> None:
@@ -280,9 +281,9 @@ def test_jobs_per_hour_and_between_jobs() -> None:
         *job(4, ("SUBMIT", 7300)),
     ]
     assert [
-        row["n_jobs"] for row in answer(find_recipe("job_arrivals"), tiny(collection_events=rows))
+        row["n_jobs"] for row in answer(find("job_arrivals"), tiny(collection_events=rows))
     ] == [2, 1]
-    gaps = answer(find_recipe("job_interarrivals"), tiny(collection_events=rows))
+    gaps = answer(find("job_interarrivals"), tiny(collection_events=rows))
     assert (gaps[-1]["seconds"], gaps[0]["n"], gaps[0]["mean"]) == (
         3999.0,
         3,
@@ -292,7 +293,7 @@ def test_jobs_per_hour_and_between_jobs() -> None:
 
 def test_owners() -> None:
     rows = [job(n, ("SUBMIT", n), user="a" if n < 3 else "b")[0] for n in range(4)]
-    found = answer(find_recipe("jobs_per_owner"), tiny(collection_events=rows))
+    found = answer(find("jobs_per_owner"), tiny(collection_events=rows))
     assert [(row["kind"], row["rank"], row["n_jobs"], row["share"]) for row in found] == [
         ("user", 1, 3, 0.75),
         ("user", 2, 1, 1.0),
@@ -361,7 +362,7 @@ def test_a_tail_is_not_looked_for_beyond_an_exponent_of_ten() -> None:
     [("hazards", "no task ever runs"), ("run_times", "no attempt starts within the trace")],
 )
 def test_without_a_start_there_is_no_run(question: str, reason: str) -> None:
-    found = find_recipe(question).run(tiny(instance_events=task(0, ("SUBMIT", 1), ("KILL", 2))))
+    found = find(question).run(tiny(instance_events=task(0, ("SUBMIT", 1), ("KILL", 2))))
     assert found.not_applicable == reason
 
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from borgtrace.catalog import find
 from borgtrace.engine import connect, read_table
-from borgtrace.question import EngineTables, Provenance, Tables, find_recipe
+from borgtrace.question import EngineTables, Provenance, Tables
 from borgtrace.schema import TABLES
 
 LIFE_CYCLE = (
@@ -66,7 +67,7 @@ def truth(cell: Path) -> dict[str, Any]:
 
 
 def rows(name: str, tables: Tables) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = find_recipe(name).run(tables).table.to_pylist()
+    found: list[dict[str, Any]] = find(name).run(tables).table.to_pylist()
     return found
 
 
@@ -150,7 +151,7 @@ def test_answers_do_not_depend_on_row_order_or_files(
 ) -> None:
     others = shuffled(cell, tmp_path, tables.generation, 3)
     for name in LIFE_CYCLE:
-        recipe = find_recipe(name)
+        recipe = find(name)
         one, other = recipe.run(tables), recipe.run(others)
         assert one.table.equals(other.table), name
         # Measured on the rows alone: the tables made here have no manifest, so that scopes would differ.

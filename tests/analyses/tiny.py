@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.engine import connect, read_table
-from borgtrace.question import EngineTables, Provenance, Recipe, Tables
+from borgtrace.question import EngineTables, Provenance, Question, Tables
 from borgtrace.schema import TABLES
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.time import SECOND, TRACE_START
@@ -63,7 +63,7 @@ def on(url: str, generation: str, **tables: Sequence[Row]) -> Tables:
     return EngineTables(read, Provenance(generation=generation, engine=url))
 
 
-def answer(recipe: Recipe, tables: Tables, **params: Any) -> list[dict[str, Any]]:
+def answer(recipe: Question, tables: Tables, **params: Any) -> list[dict[str, Any]]:
     """Return the rows of a recipe's answer, which must be applicable."""
     result = recipe.run(tables, **params)
     assert result.not_applicable is None, result.not_applicable

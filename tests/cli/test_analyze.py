@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 import sqlglot
 
+from borgtrace.catalog import questions
 from borgtrace.cli import main
-from borgtrace.question import recipes
 from tests.analyses.tiny import tiny
 
 
@@ -165,10 +165,10 @@ def test_parameters_and_a_predicate(store: Path, capsys: pytest.CaptureFixture[s
 def test_settings_follow_the_grammar_of_options(
     recipe: str, setting: str, expected: dict[str, object]
 ) -> None:
+    from borgtrace.catalog import find
     from borgtrace.cli._answers import parse_settings
-    from borgtrace.question import find_recipe
 
-    found = parse_settings([setting], [find_recipe(recipe)])
+    found = parse_settings([setting], [find(recipe)])
     assert found == expected
     assert [type(value) for value in found.values()] == [type(value) for value in expected.values()]
 
@@ -205,7 +205,7 @@ def test_the_list_needs_no_store(capsys: pytest.CaptureFixture[str]) -> None:
             for line in capsys.readouterr().out.splitlines()
             if not line.startswith(" ")
         ]
-        assert listed == (arguments[:-1] or list(recipes()))
+        assert listed == (arguments[:-1] or list(questions()))
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,8 @@ def test_a_generation_is_refused_before_a_store_is_fitted(
 ) -> None:
     begun: list[object] = []
     monkeypatch.setattr(
-        "borgtrace.analyses.likeness.fit", lambda *given: begun.append(given) or Mock(note="fitted")
+        "borgtrace.analyses.fidelity.likeness.fit",
+        lambda *given: begun.append(given) or Mock(note="fitted"),
     )
     assert run("synth", tmp_path / "twin", "--like", store, "--generation", "2012") == 2
     assert (

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import typer
+from borgtrace.question.result import Provenance
 
 from borgtrace import __version__
 from borgtrace.cli import (
@@ -39,7 +40,6 @@ from borgtrace.errors import EngineError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle import DERIVED
 from borgtrace.question import Finding
-from borgtrace.question.result import Provenance
 from borgtrace.store import open as open_store
 from tests.ingest.raw import write_cell
 
@@ -454,7 +454,7 @@ def test_a_trace_that_cannot_be_measured_says_why(
     nothing = SimpleNamespace(table=pa.table({}), not_applicable="no usage")
     monkeypatch.setattr("borgtrace.ingest.ingest", lambda *_: None)
     monkeypatch.setattr(
-        "borgtrace.question.find_recipe", lambda name: SimpleNamespace(run=lambda store: nothing)
+        "borgtrace.question.find", lambda name: SimpleNamespace(run=lambda store: nothing)
     )
     synth.print_check(tmp_path, as_json=True)
     out, err = capsys.readouterr()

@@ -29,5 +29,5 @@ def refused(reason: str) -> Any:
 
 
 def measured(module: Any, id_: str, result: pa.Table) -> Any:
-    claims: tuple[Claim, ...] = module.EXPERIMENT.claims
+    claims: tuple[Claim, ...] = module.QUESTION.claims
     return next(claim for claim in claims if claim.id == id_).measure(result)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation import Study, synthetic_pool
-from borgtrace.colocation.experiments.packing_advice import EXPERIMENT, advice, advised, factor
+from borgtrace.colocation.experiments.beyond.packing_advice import QUESTION, advice, advised, factor
 from borgtrace.colocation.instances import Instances
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.raw_series import busiest_span
@@ -73,7 +73,7 @@ def cell(shared: float) -> pa.Table:
     """Six days of 600 tasks that share a part of their variance, and what is advised for 100 of them."""
     pool = synthetic_pool(600, seed=2, shared_factor=shared, hours=144)
     options = {"realizations": 200, "instances": 3, "size": SIZE, "target": TARGET, "hours": 144}
-    return EXPERIMENT.run(Study(pool), **options).table
+    return QUESTION.run(Study(pool), **options).table
 
 
 def row_of(result: pa.Table, estimator: str, parameter: float) -> dict[str, Any]:
@@ -137,9 +137,7 @@ def test_every_factor_up_to_the_one_given_keeps_the_target_and_the_next_does_not
 
 def test_without_a_clock_draws_alone_judge_and_other_tasks_choose() -> None:
     pool = replace(synthetic_pool(250, seed=6), start=None, seconds=None)
-    found = EXPERIMENT.run(
-        Study(pool), realizations=400, instances=2, size=SIZE, target=TARGET
-    ).table
+    found = QUESTION.run(Study(pool), realizations=400, instances=2, size=SIZE, target=TARGET).table
     row = advised(found)
     assert (row["q_series"], row["q_series_high"], row["block_hours"]) == (None, None, None)
     assert row["scope"] == (
@@ -150,7 +148,7 @@ def test_without_a_clock_draws_alone_judge_and_other_tasks_choose() -> None:
 
 
 def test_hours_that_are_too_short_give_no_advice_but_the_nearest() -> None:
-    found = EXPERIMENT.run(
+    found = QUESTION.run(
         Study(on_clock(np.full((40, 24), 0.05))),
         realizations=400,
         instances=2,
@@ -175,7 +173,7 @@ def test_hours_that_are_too_short_give_no_advice_but_the_nearest() -> None:
 
 def shown(estimator: str, parameter: float, **more: Any) -> dict[str, Any]:
     """A row of the result, by hand."""
-    row: dict[str, Any] = dict.fromkeys(EXPERIMENT.result.names) | {
+    row: dict[str, Any] = dict.fromkeys(QUESTION.result.names) | {
         "estimator": estimator,
         "parameter": parameter,
         "n_unplaceable": 0.0,
@@ -252,13 +250,13 @@ def test_the_sentence_where_nothing_keeps_the_target() -> None:
         "No overcommit factor: packing by requests is not known to keep the target."
     )
     assert (
-        advice(pa.table({name: [] for name in EXPERIMENT.result.names}))
+        advice(pa.table({name: [] for name in QUESTION.result.names}))
         == "No advice: nothing was packed."
     )
 
 
 def test_the_chart_carries_the_sentence() -> None:
-    result = EXPERIMENT.run(
+    result = QUESTION.run(
         Study(synthetic_pool(60, seed=3, hours=24)),
         realizations=100,
         instances=2,

@@ -11,7 +11,7 @@ import pytest
 
 from borgtrace.colocation import Study
 from borgtrace.colocation.cluster import SlotCounts
-from borgtrace.colocation.experiments import packing_online
+from borgtrace.colocation.experiments.beyond import packing_online
 from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured
 from tests.colocation.test_packing_past import on_clock

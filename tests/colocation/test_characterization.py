@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from borgtrace.colocation import find_experiments, synthetic_pool
-from borgtrace.colocation.experiments.deviation_regression import regression
-from borgtrace.colocation.experiments.relative_difference import SIZES, differences
-from borgtrace.colocation.experiments.usage_shapes import histograms
-from borgtrace.colocation.experiments.usage_stationarity import rejections
+from borgtrace.catalog import experiments
+from borgtrace.colocation import synthetic_pool
+from borgtrace.colocation.experiments.usage.deviation_regression import regression
+from borgtrace.colocation.experiments.usage.relative_difference import SIZES, differences
+from borgtrace.colocation.experiments.usage.usage_shapes import histograms
+from borgtrace.colocation.experiments.usage.usage_stationarity import rejections
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.study import Options, Study
 from borgtrace.errors import UsageError
@@ -30,7 +31,7 @@ MODULES = (
     "sum_normality",
     "percentile_error",
 )
-EXPERIMENTS = find_experiments()
+EXPERIMENTS = experiments()
 SMALL = {"realizations": 400, "samples": 40, "seed": 3}
 
 
@@ -209,7 +210,7 @@ def test_published_rates_compare_with_the_papers_number_of_realizations(
     realizations: int, verdicts: set[str], pool: Pool
 ) -> None:
     result = EXPERIMENTS["sum_normality"].run(Study(pool), realizations=realizations, samples=4)
-    found = {claim.id: claim.judge(result.table).verdict for claim in result.recipe.claims}
+    found = {claim.id: claim.judge(result.table).verdict for claim in result.question.claims}
     assert {
         verdict for name, verdict in found.items() if name.startswith("S1-table1-10-")
     } <= verdicts

@@ -7,12 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation.experiments import (
-    _charts,
-    packing_averages,
-    packing_base,
-    relative_difference,
-)
+from borgtrace.colocation.experiments.packing import packing_averages, packing_base
+from borgtrace.colocation.experiments.usage import relative_difference
 from borgtrace.question.charts import axis
 from tests.colocation.test_figures import base, marks
 
@@ -154,7 +150,9 @@ def line_rows() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("facets", "width"), [({}, 460), ({"column": "panel"}, 230)])
 def test_a_line_and_its_points_for_each_estimator(facets: dict[str, str], width: int) -> None:
-    spec = _charts.overflow_lines(line_rows(), axis("capacity", "capacity"), **facets).to_dict()
+    spec = overflow_charts.overflow_lines(
+        line_rows(), axis("capacity", "capacity"), **facets
+    ).to_dict()
     size = spec["spec"] if facets else spec
     assert (size["width"], size["height"]) == (width, 320)
     assert ("facet" in spec) is bool(facets)
@@ -181,7 +179,7 @@ def test_a_line_and_its_points_for_each_estimator(facets: dict[str, str], width:
 
 def test_whiskers_are_the_outer_percentiles() -> None:
     row = {"n_samples": 10, "p5": 0.1, "p25": 0.2, "median": 0.3, "p75": 0.4, "p95": 0.5}
-    spec = relative_difference.EXPERIMENT.plot(pa.Table.from_pylist([row])).to_dict()
+    spec = relative_difference.QUESTION.plot(pa.Table.from_pylist([row])).to_dict()
     layers = marks(spec)
     assert [
         (
@@ -207,20 +205,24 @@ def test_whiskers_are_the_outer_percentiles() -> None:
 
 
 def test_numbers_of_draws_that_saw_none_are_the_smallest_and_the_largest() -> None:
-    rows = _charts.with_floor([{"q": 0.0, "trials": n} for n in (30_000, 2_000, 50_000, 40_000)])
+    rows = overflow_charts.with_floor(
+        [{"q": 0.0, "trials": n} for n in (30_000, 2_000, 50_000, 40_000)]
+    )
     assert {row["seen"] for row in rows} == {"none in 2,000 to 50,000 draws"}
 
 
 def test_one_machine_has_a_draw_for_each_trial() -> None:
     one = {"instance": [0], "n_tasks": [5], "m_abs": [1], "trials": [300], "clairvoyance": [1.0]}
-    assert _charts.scale_of(pa.table(one)).startswith("1 instances of 5 tasks with 300 draws each")
+    assert overflow_charts.scale_of(pa.table(one)).startswith(
+        "1 instances of 5 tasks with 300 draws each"
+    )
 
 
 def test_none_of_no_draws_is_half_an_overflow() -> None:
     # An instance without machines has no draws.
-    (row,) = _charts.with_floor([{"q": 0.0, "trials": 0}])
+    (row,) = overflow_charts.with_floor([{"q": 0.0, "trials": 0}])
     assert (row["shown_q"], row["seen"]) == (0.5, "none in 0 draws")
-    seen = _charts.with_floor([{"q": 0.25, "trials": 1}, {"q": 0.0, "trials": 1}])
+    seen = overflow_charts.with_floor([{"q": 0.25, "trials": 1}, {"q": 0.0, "trials": 1}])
     assert [(row["shown_q"], row["seen"]) for row in seen] == [
         (0.25, "seen"),
         (0.5, "none in 1 draws"),
@@ -244,7 +246,7 @@ def test_the_scale_beside_the_papers(instances: int, tasks: int, draws: int, not
     ]
     rows += [known | {"instance": 0, "n_tasks": 1, "trials": 90_000, "clairvoyance": 0.5}]
     said = f"{instances} instances of {tasks:,} tasks with {draws:,} draws each ({note})"
-    assert _charts.scale_of(pa.Table.from_pylist(rows)) == said
+    assert overflow_charts.scale_of(pa.Table.from_pylist(rows)) == said
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from borgtrace.colocation import advice
 from borgtrace.colocation.advice import Plan, advise, candidates, overlap
 from borgtrace.colocation.classes import Classes, parse_promises, with_priors
-from borgtrace.colocation.experiments import packing_advice
+from borgtrace.colocation.experiments.beyond import packing_advice
 from borgtrace.colocation.intervals import Blocks, Interval
 from borgtrace.colocation.study import Options
 from borgtrace.errors import UsageError

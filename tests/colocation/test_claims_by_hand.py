@@ -12,24 +12,22 @@ import pytest
 from borgtrace.colocation import Study
 from borgtrace.colocation._normality import CRITICAL
 from borgtrace.colocation.advice import _saved
-from borgtrace.colocation.experiments import (
-    _charts,
-    colocation_preparation,
-    packing_averages,
-    packing_base,
-    packing_capacities,
+from borgtrace.colocation.experiments.beyond import (
     packing_machines,
     packing_online,
     packing_promises,
-    packing_rare_events,
     packing_replay,
-    percentile_error,
-    relative_difference,
-    sum_examples,
-    sum_normality,
     task_correlation,
 )
-from borgtrace.colocation.experiments._outcomes import to_table
+from borgtrace.colocation.experiments.packing import (
+    packing_averages,
+    packing_base,
+    packing_capacities,
+    packing_rare_events,
+)
+from borgtrace.colocation.experiments.shared.outcomes import to_table
+from borgtrace.colocation.experiments.sums import percentile_error, sum_examples, sum_normality
+from borgtrace.colocation.experiments.usage import colocation_preparation, relative_difference
 from borgtrace.colocation.grid import Grid
 from borgtrace.colocation.pool import Step
 from borgtrace.placement import Observation
@@ -47,7 +45,7 @@ def test_shares_and_counts_of_the_preparation() -> None:
     )
     pool = SimpleNamespace(pool=lambda options: SimpleNamespace(steps=steps))
     answer = colocation_preparation.compute(cast(Study, pool), cast(Any, None))
-    result = table_of(answer, colocation_preparation.EXPERIMENT.result)
+    result = table_of(answer, colocation_preparation.QUESTION.result)
     assert result["step"].to_pylist() == [1, 2, 3]
     assert measured(colocation_preparation, "S1-zero", result) == 0.01
     assert measured(colocation_preparation, "S1-short-tasks", result) == 285 / 297
@@ -72,7 +70,7 @@ def test_overflow_over_capacities() -> None:
     rows += [
         outcome("average:1.25", 0, 10, n, capacity=c) for c, n in ((0.5, 300), (1.0, 60), (5.0, 30))
     ]
-    result = to_table(rows, packing_capacities.EXPERIMENT.result)
+    result = to_table(rows, packing_capacities.QUESTION.result)
     # 15 ÷ 1,000 of .01; at .001 the promise is broken eightfold, which does not count.
     assert measured(packing_capacities, "S1-capacity-gpa", result) == pytest.approx(1.5)
     assert measured(packing_capacities, "S1-capacity-trend", result) == pytest.approx(4)
@@ -91,7 +89,7 @@ def test_convolution_beside_its_promise() -> None:
     )
     assert measured(packing_rare_events, "promise-plain-pool", result) == pytest.approx(1.02)
     assert measured(packing_rare_events, "promise-rebalanced-pool", result) == pytest.approx(0.8)
-    claims = {claim.id: claim for claim in packing_rare_events.EXPERIMENT.claims}
+    claims = {claim.id: claim for claim in packing_rare_events.QUESTION.claims}
     for q, verdict in (
         (0.84, "does not hold"),
         (0.86, "holds"),
@@ -209,7 +207,7 @@ def test_hours_of_the_day_repeat_after_24(monkeypatch: pytest.MonkeyPatch) -> No
         priority=np.zeros(8, int),
         generation="2011",
     )
-    packing_promises.EXPERIMENT.run(Study(pool), size=8, instances=1, hours=72)
+    packing_promises.QUESTION.run(Study(pool), size=8, instances=1, hours=72)
     # Two days are learned: each hour has twelve slots of both.
     assert np.bincount(hours[-1]).tolist() == [24] * 24
 
@@ -217,7 +215,7 @@ def test_hours_of_the_day_repeat_after_24(monkeypatch: pytest.MonkeyPatch) -> No
 def test_an_instance_without_machines_says_nothing_of_the_draws() -> None:
     known = {"instance": [0, 1], "n_tasks": [80, 80], "clairvoyance": [1.0, 1.0]}
     table = pa.table({**known, "m_abs": [4, 0], "trials": [800, 0]})
-    assert _charts.scale_of(table).startswith("2 instances of 80 tasks with 200 draws each")
+    assert overflow_charts.scale_of(table).startswith("2 instances of 80 tasks with 200 draws each")
     outcomes = [SimpleNamespace(trials=0, overflows=0)]
     assert (
         Grid.mean_quality(

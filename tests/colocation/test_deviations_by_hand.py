@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation.experiments import (
+from borgtrace.colocation.experiments.usage import (
     colocation_preparation,
     deviation_regression,
     relative_difference,
@@ -117,7 +117,7 @@ def test_a_cell_as_it_is_drawn() -> None:
         "slope": 0.5,
         "intercept": 0.25,
     }
-    drawn = deviation_regression.EXPERIMENT.plot(
+    drawn = deviation_regression.QUESTION.plot(
         pa.Table.from_pylist([row, row | {"slope": None}])
     ).to_dict()
     found, unknown = drawn["hconcat"][0]["data"]["values"]
@@ -149,7 +149,7 @@ def test_steps_that_a_pool_does_not_record() -> None:
     )
     pool = SimpleNamespace(steps=steps)
     answer = colocation_preparation.compute(study_of(pool), options())
-    table = table_of(answer, colocation_preparation.EXPERIMENT.result)
+    table = table_of(answer, colocation_preparation.QUESTION.result)
     rows = [
         (row["step"], row["name"], row["unit"], row["n_touched"], row["n_before"])
         for row in table.to_pylist()

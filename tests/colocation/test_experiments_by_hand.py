@@ -10,19 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation.experiments import (
-    _outcomes,
-    packing_advice,
-    packing_clairvoyance,
-    packing_rare_events,
-    packing_replay,
-    percentile_error,
-    sum_examples,
-    usage_stationarity,
-)
-from borgtrace.colocation.experiments._outcomes import _mean, to_table
-from borgtrace.colocation.experiments.packing_rebalancing import falls
-from borgtrace.colocation.experiments.task_correlation import _rows, pairs_of
+from borgtrace.colocation.experiments.beyond import packing_advice, packing_replay
+from borgtrace.colocation.experiments.beyond.task_correlation import _rows, pairs_of
+from borgtrace.colocation.experiments.packing import packing_clairvoyance, packing_rare_events
+from borgtrace.colocation.experiments.packing.packing_rebalancing import falls
+from borgtrace.colocation.experiments.shared.outcomes import _mean, to_table
+from borgtrace.colocation.experiments.sums import percentile_error, sum_examples
+from borgtrace.colocation.experiments.usage import usage_stationarity
 from borgtrace.placement import Gpa
 from borgtrace.question import NotApplicable
 from tests.colocation.test_claims_by_hand import measured
@@ -66,7 +60,7 @@ def test_one_window_is_as_defined_and_one_as_printed() -> None:
     assert rows == [
         {"spacing": 12, "length": length, "n_tasks": 2, "rejected": 0.5} for length in (12, 11)
     ]
-    assert [claim.id for claim in usage_stationarity.EXPERIMENT.claims] == [
+    assert [claim.id for claim in usage_stationarity.QUESTION.claims] == [
         f"S1-ks-{spacing}-{length}" for spacing in (12, 24, 36) for length in (spacing, spacing - 1)
     ]
 
@@ -76,7 +70,7 @@ def test_one_window_is_as_defined_and_one_as_printed() -> None:
 )
 def test_about_a_third_is_a_fifth_to_two_fifths(share: float, holds: bool) -> None:
     table = pa.table({"spacing": [12], "length": [12], "n_tasks": [100], "rejected": [share]})
-    assert (usage_stationarity.EXPERIMENT.claims[0].judge(table).verdict == "holds") is holds
+    assert (usage_stationarity.QUESTION.claims[0].judge(table).verdict == "holds") is holds
 
 
 def test_the_distribution_of_correlations() -> None:
@@ -163,14 +157,14 @@ def test_an_overflow_that_is_not_known_well_enough_is_not_compared() -> None:
 
 def test_none_seen_where_three_were_to_be_expected_refutes(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"q": 0.0, "trials": 3000}
-    monkeypatch.setattr(_outcomes, "find", lambda result, **cell: [row])
-    assert _outcomes.rare(pa.table({}), 0.001) == 0.0
+    monkeypatch.setattr(outcomes, "find", lambda result, **cell: [row])
+    assert outcomes.rare(pa.table({}), 0.001) == 0.0
     row["trials"] = 2999
     with pytest.raises(NotApplicable) as caught:
-        _outcomes.rare(pa.table({}), 0.001)
+        outcomes.rare(pa.table({}), 0.001)
     assert str(caught.value) == "none seen in 3.0e+03 draws, 3.0 expected"
     row["q"] = 0.5
-    assert _outcomes.rare(pa.table({}), 0.001) == 0.5
+    assert outcomes.rare(pa.table({}), 0.001) == 0.5
 
 
 def test_a_share_of_what_was_promised() -> None:
@@ -195,7 +189,7 @@ def test_what_a_look_at_one_in_a_hundred_costs() -> None:
             for share, counted in ((1.0, every), (0.01, few))
             for parameter, overflows in counted.items()
         ]
-        return to_table(rows, packing_clairvoyance.EXPERIMENT.result)
+        return to_table(rows, packing_clairvoyance.QUESTION.result)
 
     # .12 ÷ .1 and .01 ÷ .02.
     found = looked({0.1: 100, 0.01: 20, 0.001: 1000}, {0.1: 120, 0.01: 10, 0.001: 9})
@@ -230,7 +224,7 @@ def test_the_spread_of_fifty_tasks_over_that_of_ten() -> None:
         )
     ]
     spread = next(
-        claim for claim in percentile_error.EXPERIMENT.claims if claim.id == "S1-fig6-spread"
+        claim for claim in percentile_error.QUESTION.claims if claim.id == "S1-fig6-spread"
     )
     assert spread.measure(pa.Table.from_pylist(rows)) == 0.25
 

@@ -8,15 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation.experiments import (
-    deviation_regression,
+from borgtrace.colocation.experiments.packing import (
     packing_averages,
     packing_base,
     packing_capacities,
-    percentile_error,
 )
-from borgtrace.colocation.experiments._charts import scale_of, with_floor
-from borgtrace.colocation.experiments._outcomes import to_table
+from borgtrace.colocation.experiments.shared.outcomes import to_table
+from borgtrace.colocation.experiments.shared.overflow_charts import scale_of, with_floor
+from borgtrace.colocation.experiments.sums import percentile_error
+from borgtrace.colocation.experiments.usage import deviation_regression
 from borgtrace.colocation.grid import Cell, Outcome
 from borgtrace.placement import parse_estimator
 from borgtrace.question import NotApplicable
@@ -63,7 +63,7 @@ def base() -> pa.Table:
     ]
     return to_table(
         [*found, outcome("cantelli:1", 0, 30, 1), outcome("cantelli:1", 1, 31, 0)],
-        packing_base.EXPERIMENT.result,
+        packing_base.QUESTION.result,
     )
 
 
@@ -118,7 +118,7 @@ def test_figure_10_has_a_panel_per_estimator_and_data_and_the_targets_of_gpa() -
         for d in ("inst", "avg")
         for f in (0.8, 1.0)
     ]
-    spec = packing_averages.plot(to_table(ways, packing_averages.EXPERIMENT.result)).to_dict()
+    spec = packing_averages.plot(to_table(ways, packing_averages.QUESTION.result)).to_dict()
     rows = spec["data"]["values"]
     assert (spec["facet"]["row"]["field"], spec["facet"]["column"]["field"]) == (
         "data",
@@ -141,7 +141,7 @@ def test_figure_11_shows_both_without_and_with_rebalancing() -> None:
         for c in (0.5, 5.0)
         for r in (False, True)
     ]
-    spec = packing_capacities.plot(to_table(ways, packing_capacities.EXPERIMENT.result)).to_dict()
+    spec = packing_capacities.plot(to_table(ways, packing_capacities.QUESTION.result)).to_dict()
     assert {row["rebalancing"] for row in spec["data"]["values"]} == {
         "rebalanced",
         "not rebalanced",
@@ -172,7 +172,7 @@ def test_figure_3c_is_the_tasks_of_the_seconds_less_those_of_the_averages() -> N
         "deviation_cell": [0, 0, 0, 1],
     }
     line = {"n_tasks": [3, 4, 3, 5], "slope": [0.3] * 4, "intercept": [0.0] * 4}
-    first, second = deviation_regression.EXPERIMENT.plot(pa.table({**cells, **line})).to_dict()[
+    first, second = deviation_regression.QUESTION.plot(pa.table({**cells, **line})).to_dict()[
         "hconcat"
     ]
     # three tasks in the first cell of both: no difference, and nothing to draw
@@ -210,7 +210,7 @@ def test_figure_6_is_a_violin_per_size_whose_density_is_that_of_the_errors() -> 
         common | {"p95": 0.3, "cell": k, "low": k / 10, "high": (k + 1) / 10, "density": d}
         for k, d in enumerate((5.0, 0.0, 2.5))
     ]
-    shown = percentile_error.EXPERIMENT.plot(pa.Table.from_pylist(made)).to_dict()["data"]["values"]
+    shown = percentile_error.QUESTION.plot(pa.Table.from_pylist(made)).to_dict()["data"]["values"]
     # sizes stand at 0, 1, 2, 3: a violin about 1, .45 wide on both sides where it is widest
     assert [(row["left"], row["right"]) for row in shown] == [(0.55, 1.45), (1, 1), (0.775, 1.225)]
     assert [row["error"] for row in shown] == pytest.approx([0.05, 0.15, 0.25])
@@ -221,8 +221,8 @@ def test_the_maximum_of_averages_is_judged_by_what_machines_are_filled_to() -> N
     ways = [
         outcome("percentile:100", 0, 40, n, data="avg", fill=f) for f, n in ((0.8, 0), (1.0, 2))
     ]
-    result = to_table(ways, packing_averages.EXPERIMENT.result)
-    claims = {claim.id: claim for claim in packing_averages.EXPERIMENT.claims}
+    result = to_table(ways, packing_averages.QUESTION.result)
+    claims = {claim.id: claim for claim in packing_averages.QUESTION.claims}
     assert claims["S1-avg-maximum-1"].measure(result) == 2 / 4_000
     assert (claims["S1-avg-maximum-1"].kind, claims["S1-avg-maximum-1"].scope.traces) == (
         "published",

@@ -10,27 +10,26 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation import Study
-from borgtrace.colocation.experiments import (
-    _outcomes,
+from borgtrace.colocation.experiments.packing import (
     packing_averages,
     packing_base,
     packing_capacities,
     packing_rare_events,
 )
-from borgtrace.colocation.experiments._outcomes import to_table
+from borgtrace.colocation.experiments.shared.outcomes import to_table
 from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured
 from tests.colocation.test_figures import outcome
 
 
 def base(*outcomes: Any) -> pa.Table:
-    return to_table(outcomes, packing_base.EXPERIMENT.result)
+    return to_table(outcomes, packing_base.QUESTION.result)
 
 
 def test_a_summary_is_a_mean_over_instances() -> None:
     # 10 machines and 20 over a bound of 10, of 100 draws each.
     table = base(outcome("gpa:0.01", 0, 10, 10), outcome("gpa:0.01", 1, 20, 80))
-    (row,) = _outcomes.find(table)
+    (row,) = outcomes.find(table)
     expected = {
         "m_abs": 15,
         "m_abs_median": 15,
@@ -51,12 +50,12 @@ def test_a_summary_is_a_mean_over_instances() -> None:
     assert {name: row[name] for name in [*expected, *more]} == pytest.approx(expected | more)
     assert (row["label"], row["q_error"]) == ("gpa 0.01", pytest.approx(0.015 / math.sqrt(2)))
     with pytest.raises(NotApplicable) as caught:
-        _outcomes.find(table, estimator="average")
+        outcomes.find(table, estimator="average")
     assert str(caught.value) == "not among the cells that were run"
 
 
 def test_without_machines_nothing_overflows() -> None:
-    assert _outcomes.find(base(outcome("gpa:0.01", 0, 0, 0)))[0]["q"] == 0.0
+    assert outcomes.find(base(outcome("gpa:0.01", 0, 0, 0)))[0]["q"] == 0.0
 
 
 def test_an_experiment_of_the_grid_packs_ten_instances_in_its_ways() -> None:
@@ -67,7 +66,7 @@ def test_an_experiment_of_the_grid_packs_ten_instances_in_its_ways() -> None:
         return [outcome("gpa:0.01", 0, 10, 5)]
 
     study = cast(Study, SimpleNamespace(grid=lambda options: SimpleNamespace(outcomes=outcomes)))
-    experiment = packing_base.EXPERIMENT
+    experiment = packing_base.QUESTION
     (row,) = experiment.compute(study, cast(Any, None)).to_pylist()
     assert asked == packing_base.cells()
     assert (row["estimator"], row["parameter"], row["m_abs"], row["q"], row["packer"]) == (
@@ -150,7 +149,7 @@ def test_log_q_falls_on_a_line_of_m() -> None:
 
 
 def averages(*outcomes: Any) -> pa.Table:
-    return to_table(outcomes, packing_averages.EXPERIMENT.result)
+    return to_table(outcomes, packing_averages.QUESTION.result)
 
 
 def test_the_gain_is_a_geometric_mean_of_filled_machines() -> None:
@@ -181,7 +180,7 @@ def test_the_gain_is_a_geometric_mean_of_filled_machines() -> None:
 
 
 def capacities(*outcomes: Any) -> pa.Table:
-    return to_table(outcomes, packing_capacities.EXPERIMENT.result)
+    return to_table(outcomes, packing_capacities.QUESTION.result)
 
 
 def test_q_over_capacities() -> None:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation import Study
-from borgtrace.colocation.experiments import packing_machines, packing_rare_events
+from borgtrace.colocation.experiments.beyond import packing_machines
+from borgtrace.colocation.experiments.packing import packing_rare_events
 from borgtrace.colocation.grid import Cell
 from borgtrace.placement import Gpa, Observation
 

@@ -8,19 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation.experiments import (
-    _answers,
+from borgtrace.colocation.experiments.beyond import packing_machines, packing_memory, packing_replay
+from borgtrace.colocation.experiments.packing import (
     packing_averages,
     packing_base,
     packing_capacities,
     packing_clairvoyance,
-    packing_machines,
-    packing_memory,
     packing_rare_events,
     packing_rebalancing,
-    packing_replay,
-    usage_stationarity,
 )
+from borgtrace.colocation.experiments.usage import usage_stationarity
 from borgtrace.colocation.grid import Cell
 from borgtrace.placement import Gpa, Packing
 from borgtrace.question import NotApplicable
@@ -156,15 +153,15 @@ def test_a_ratio_needs_something_to_compare_with(found: dict[str, int], reason: 
     ],
 )
 def test_numbers_match_to_nine_digits(found: Any, wanted: Any, is_same: bool) -> None:
-    assert _answers._same(found, wanted) is is_same
+    assert answers._same(found, wanted) is is_same
 
 
 def test_rows_by_their_values() -> None:
     table = rows(way=["a", "a", "b"], q=[0.1, 0.2, 0.1], n=[1, 3, 8])
-    assert [row["n"] for row in _answers.rows_where(table, way="a")] == [1, 3]
-    assert [row["n"] for row in _answers.rows_where(table, way="a", q=0.2)] == [3]
+    assert [row["n"] for row in answers.rows_where(table, way="a")] == [1, 3]
+    assert [row["n"] for row in answers.rows_where(table, way="a", q=0.2)] == [3]
     with pytest.raises(NotApplicable) as caught:
-        _answers.rows_where(table, "not here", way="c")
+        answers.rows_where(table, "not here", way="c")
     assert str(caught.value) == "not here"
 
 
@@ -174,7 +171,7 @@ def test_a_mean_over_another_is_of_all_instances() -> None:
 
 
 def test_percentiles_of_a_box() -> None:
-    found = _answers.spread(np.arange(101.0))
+    found = answers.spread(np.arange(101.0))
     assert found == {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
 
 
@@ -185,7 +182,7 @@ def test_packings_judged_by_two_kinds_of_usage() -> None:
         "high": np.float32([[0.75, 0.5, 0.5], [0.5, 0.5, 0.75]]),
         "low": np.zeros((2, 4), np.float32),
     }
-    assert list(_answers.replayed([together, apart], usage)) == [
+    assert list(answers.replayed([together, apart], usage)) == [
         (0, {"judged_on": "high", "m_abs": 1, "overflows": 2, "trials": 3}),
         (1, {"judged_on": "high", "m_abs": 2, "overflows": 0, "trials": 6}),
         (0, {"judged_on": "low", "m_abs": 1, "overflows": 0, "trials": 4}),
@@ -197,5 +194,5 @@ def test_rejections_by_spacing_and_length() -> None:
     table = pa.table(
         {"spacing": [12, 12, 24], "length": [12, 11, 24], "rejected": [0.25, 0.5, 0.75]}
     )
-    claims = {claim.id: claim.measure(table) for claim in usage_stationarity.EXPERIMENT.claims[:3]}
+    claims = {claim.id: claim.measure(table) for claim in usage_stationarity.QUESTION.claims[:3]}
     assert claims == {"S1-ks-12-12": 0.25, "S1-ks-12-11": 0.5, "S1-ks-24-24": 0.75}

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from borgtrace.colocation import find_experiments, synthetic_pool
-from borgtrace.colocation.experiments import packing_base, packing_rebalancing
-from borgtrace.colocation.experiments._outcomes import find, to_table
+from borgtrace.catalog import experiments
+from borgtrace.colocation import synthetic_pool
+from borgtrace.colocation.experiments.packing import packing_base, packing_rebalancing
+from borgtrace.colocation.experiments.shared.outcomes import find, to_table
 from borgtrace.colocation.grid import Cell, Outcome
 from borgtrace.colocation.study import Study
 from borgtrace.errors import UsageError
@@ -19,7 +20,7 @@ from borgtrace.placement.estimators.registry import parse_estimator
 from borgtrace.question import NotApplicable
 from tests.colocation.test_characterization import MODULES as CHARACTERIZATION
 
-EXPERIMENTS = [name for name in find_experiments() if name not in CHARACTERIZATION]
+EXPERIMENTS = [name for name in experiments() if name not in CHARACTERIZATION]
 SMALL = {"realizations": 200, "instances": 2, "size": 60, "hours": 4}
 
 
@@ -43,7 +44,7 @@ def tables() -> Study:
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_it_runs_draws_and_holds_no_nan(name, tables):
-    recipe = find_experiments()[name]
+    recipe = experiments()[name]
     options = {key: v for key, v in SMALL.items() if key in recipe.parameters}
     if name == "packing_online":
         options = {"tasks": 60}
@@ -62,7 +63,7 @@ def test_it_runs_draws_and_holds_no_nan(name, tables):
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_it_is_deterministic(name, tables):
-    recipe = find_experiments()[name]
+    recipe = experiments()[name]
     options = {key: v for key, v in SMALL.items() if key in recipe.parameters}
     if name == "packing_online":
         options = {"tasks": 40}
@@ -75,23 +76,23 @@ def test_it_is_deterministic(name, tables):
 )
 def test_it_says_what_a_bare_pool_cannot_answer(name):
     bare = replace(synthetic_pool(30, seed=1), start=None, seconds=None, memory=None)
-    result = find_experiments()[name].run(Study(bare))
+    result = experiments()[name].run(Study(bare))
     assert result.not_applicable in ("no memory was observed", "the pool has no time stamps")
     assert all(finding.verdict == "not applicable" for finding in result.findings)
 
 
 def test_too_few_realizations(tables):
     with pytest.raises(UsageError) as caught:
-        packing_base.EXPERIMENT.run(tables, realizations=99)
+        packing_base.QUESTION.run(tables, realizations=99)
     assert str(caught.value) == "--realizations: too few: expected at least 100, got 99"
     with pytest.raises(UsageError) as caught:
-        find_experiments()["packing_advice"].run(tables, target=1.0)
+        experiments()["packing_advice"].run(tables, target=1.0)
     assert str(caught.value) == "target: not a probability: expected above 0 and below 1, got 1"
 
 
 def test_the_promise_names_the_target_that_was_told(tables):
     options = {"realizations": 200, "instances": 2, "size": 60, "target": 0.01}
-    result = find_experiments()["packing_rare_events"].run(tables, **options).table
+    result = experiments()["packing_rare_events"].run(tables, **options).table
     used = {(row["estimator"], row["pool"]): row["used"] for row in result.to_pylist()}
     calibrated = [told for (name, _), told in used.items() if name == "gpa-calibrated"]
     # Two pools are two calibrations, each of a target found between 1e-13 and 2 times the one to be kept.
@@ -121,7 +122,7 @@ def test_summaries_weigh_machines_and_average_instances():
             outcome("gpa:0.1", 1, 18, 9),
             outcome("average:1", 0, 10, 400),
         ],
-        packing_base.EXPERIMENT.result,
+        packing_base.QUESTION.result,
     )
     (way,) = find(result, estimator="gpa", parameter=0.1)
     assert (way["m"], way["q"], way["m_abs_median"]) == (1.5, 21 / 3_000, 15)
@@ -138,8 +139,8 @@ def test_claims_on_known_results():
         outcome("gpa:0.001", 0, 47, 5),
         outcome("gpa:0.001", 0, 47, 5, packer="first-fit"),
     ]
-    result = to_table(rows, packing_base.EXPERIMENT.result)
-    claims = {claim.id: claim for claim in packing_base.EXPERIMENT.claims}
+    result = to_table(rows, packing_base.QUESTION.result)
+    claims = {claim.id: claim for claim in packing_base.QUESTION.claims}
     assert claims["S1-ff-bf"].measure(result) == 2
     assert claims["S1-dominance"].measure(result) == "none"
     # log q at m = 2.8, 3.5, 4.7: ln(.3571), ln(.1), ln(.00106)
@@ -147,7 +148,7 @@ def test_claims_on_known_results():
     assert claims["S1-linear"].measure(result) == pytest.approx(np.corrcoef(m, q)[0, 1] ** 2)
     best = to_table(
         [outcome("gpa:0.1", 0, 10, 1), outcome("average:2", 0, 11, 2)],
-        packing_base.EXPERIMENT.result,
+        packing_base.QUESTION.result,
     )
     assert claims["S1-dominance"].measure(best) == "gpa 0.1"
 
@@ -161,6 +162,6 @@ def test_the_fall_by_rebalancing():
         outcome("average:1", 0, 10, 200, is_rebalanced=False),
         outcome("average:1", 0, 10, 190),
     ]
-    result = to_table(rows, packing_rebalancing.EXPERIMENT.result)
-    (claim,) = packing_rebalancing.EXPERIMENT.claims
+    result = to_table(rows, packing_rebalancing.QUESTION.result)
+    (claim,) = packing_rebalancing.QUESTION.claims
     assert claim.measure(result) == pytest.approx((0.1 + 0.05) / 2)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation import instances, synthetic_pool
-from borgtrace.colocation.experiments import packing_memory
-from borgtrace.colocation.experiments._outcomes import paper_estimators
+from borgtrace.colocation.experiments.beyond import packing_memory
+from borgtrace.colocation.experiments.shared.outcomes import paper_estimators
 from borgtrace.colocation.grid import Cell, Grid, judge_instance
 from borgtrace.colocation.instances import Instance, Instances, split
 from borgtrace.colocation.pool import Pool

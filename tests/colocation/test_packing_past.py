@@ -7,7 +7,7 @@ import pytest
 
 from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation.cluster import simulate
-from borgtrace.colocation.experiments import (
+from borgtrace.colocation.experiments.beyond import (
     packing_correlated,
     packing_machines,
     packing_memory,
@@ -33,7 +33,7 @@ from borgtrace.question import NotApplicable, Result
 
 def verdicts(result: Result) -> dict[str, str]:
     """Judge all claims, whatever their scope: the pools here are small, and made to decide them."""
-    return {claim.id: claim.judge(result.table).verdict for claim in result.recipe.claims}
+    return {claim.id: claim.judge(result.table).verdict for claim in result.question.claims}
 
 
 def on_clock(
@@ -128,7 +128,7 @@ def test_disk_is_packed_by_the_request_where_the_store_has_it():
     found = {}
     for name, disk in {"asked": [0.5, 0.5, np.nan, 0.75], "unknown": [np.nan] * 4}.items():
         pool = on_clock(values, memory=memory, disk_request=np.float32(disk))
-        rows = packing_memory.EXPERIMENT.run(Study(pool), **options).table.to_pylist()
+        rows = packing_memory.QUESTION.run(Study(pool), **options).table.to_pylist()
         found[name] = {
             (row["resources"], row["m_abs"]) for row in rows if row["cpu"] == "vector-gpa 0.001"
         }
@@ -167,7 +167,7 @@ def test_machines_are_drawn_by_their_number():
 def test_any_mix_of_machines():
     pool = on_clock(np.full((6, 30), 0.3))
     options = {"realizations": 100, "instances": 1, "size": 6}
-    small = packing_machines.EXPERIMENT.run(Study(pool), mix="0.5:1:1", **options).table.to_pylist()
+    small = packing_machines.QUESTION.run(Study(pool), mix="0.5:1:1", **options).table.to_pylist()
     assert {row["capacity"] / row["n_machines"] for row in small} == {0.5}
     assert {
         (row["estimator"], row["n_machines"])
@@ -177,7 +177,7 @@ def test_any_mix_of_machines():
         ("percentile 100", 6)  # .3 + .3 does not fit into .5
     }
     with pytest.raises(UsageError) as caught:
-        packing_machines.EXPERIMENT.run(Study(pool), mix="1:1:2,0.5:0", **options)
+        packing_machines.QUESTION.run(Study(pool), mix="1:1:2,0.5:0", **options)
     assert str(caught.value) == (
         "mix: not a kind of machine: expected CPU:MEMORY:NUMBER, all above 0, got 0.5:0; try 1:1:2,0.5:0.25:6"
     )
@@ -187,7 +187,7 @@ def test_any_mix_of_machines():
 
 
 def test_measured_correlation_within_and_across_jobs():
-    result = task_correlation.EXPERIMENT.run(Study(bursts(30, 8)))
+    result = task_correlation.QUESTION.run(Study(bursts(30, 8)))
     found = {row["scope"]: row["mean"] for row in result.table.to_pylist()}
     assert found["within"] > 0.95
     assert abs(found["across"]) < 0.02
@@ -198,7 +198,7 @@ def test_measured_correlation_within_and_across_jobs():
 
 
 def test_covariance_and_keeping_jobs_apart_help_where_jobs_peak_together():
-    result = packing_correlated.EXPERIMENT.run(Study(bursts(40, 6, seed=2)), instances=3)
+    result = packing_correlated.QUESTION.run(Study(bursts(40, 6, seed=2)), instances=3)
     assert verdicts(result) == {
         "correlated-independence": "does not hold",
         "correlated-apart": "holds",
@@ -263,7 +263,7 @@ def test_shuffling_keeps_each_tasks_values():
 
 
 def test_replay_tells_drift_from_simultaneity():
-    together = packing_replay.EXPERIMENT.run(Study(bursts(40, 6)), instances=2, realizations=2_000)
+    together = packing_replay.QUESTION.run(Study(bursts(40, 6)), instances=2, realizations=2_000)
     found = verdicts(together)
     assert (found["replay-drift"], found["replay-together"]) == ("holds", "does not hold")
 
@@ -337,22 +337,22 @@ def test_what_retries_cost_by_hand():
     """Two attempts of an hour at .5, the first made again, and an hour of .25 that was not."""
     values = np.repeat(np.float32([[0.5], [0.5], [0.25]]), 12, axis=1)
     pool = on_clock(values, start=[0, 12, 12], retried=np.array([1, 0, 0]))
-    rows = packing_online.EXPERIMENT.run(Study(pool)).table.to_pylist()
+    rows = packing_online.QUESTION.run(Study(pool)).table.to_pylist()
     hours = {row["hour"]: (row["cpu_hours"], row["retried_cpu_hours"]) for row in rows}
     assert hours == {0: (0.5, 0.5), 1: (0.75, 0.0)}
-    plain = packing_online.EXPERIMENT.run(Study(on_clock(values, start=[0, 12, 12]))).table
+    plain = packing_online.QUESTION.run(Study(on_clock(values, start=[0, 12, 12]))).table
     assert set(plain["retried_cpu_hours"].to_pylist()) == {0.0}
 
 
 def test_given_tasks_are_prepared_already():
     with pytest.raises(UsageError) as caught:
-        packing_online.EXPERIMENT.run(Study(on_clock(np.full((2, 15), 0.4))), include="short")
+        packing_online.QUESTION.run(Study(on_clock(np.full((2, 15), 0.4))), include="short")
     assert (
         str(caught.value)
         == "--include: the tasks are prepared already: expected a store, got planted"
     )
     with pytest.raises(UsageError, match="--include"):
-        packing_online.EXPERIMENT.run(Study(on_clock(np.full((2, 15), 0.4))), include="long")
+        packing_online.QUESTION.run(Study(on_clock(np.full((2, 15), 0.4))), include="long")
 
 
 def test_online_lists_what_fits_nowhere_and_is_deterministic():

@@ -10,7 +10,7 @@ import pytest
 
 from borgtrace.colocation import Options, Study
 from borgtrace.colocation.classes import Classes, parse_promises, with_priors
-from borgtrace.colocation.experiments import packing_promises
+from borgtrace.colocation.experiments.beyond import packing_promises
 from borgtrace.errors import UsageError
 from borgtrace.placement import Observation, pack
 from borgtrace.placement.estimators.promises import Promises, nested_slack
@@ -97,7 +97,7 @@ def _answer(values: np.ndarray, priority: np.ndarray, promises: str) -> pa.Table
     pool = on_clock(values, priority=priority, generation="2011")
     options = Options(size=len(values), instances=1, hours=values.shape[1] // 12, promises=promises)
     return table_of(
-        packing_promises.compute(Study(pool), options), packing_promises.EXPERIMENT.result
+        packing_promises.compute(Study(pool), options), packing_promises.QUESTION.result
     )
 
 
@@ -115,9 +115,9 @@ def test_classes_keep_their_promises_on_later_hours_of_a_daily_rhythm_and_gpa_do
     # All hours alike: the rhythm that all tasks share looks like the noise of each, and every peak overflows.
     assert rows["classes", "free"]["q"] > 2 * 0.1
     assert rows["gpa, the strictest for all", "free"]["q"] > 10 * 0.01
-    assert packing_promises.EXPERIMENT.claims[0].judge(found).verdict == "holds"
+    assert packing_promises.QUESTION.claims[0].judge(found).verdict == "holds"
     machines = {way: rows[way, "free"]["m_abs"] for way in packing_promises.WAYS}
-    assert packing_promises.EXPERIMENT.claims[1].judge(found).measured == format(
+    assert packing_promises.QUESTION.claims[1].judge(found).measured == format(
         machines["classes"] / machines["gpa, the strictest for all"], ".4g"
     )
 
@@ -134,7 +134,7 @@ def test_without_a_rhythm_gpa_keeps_its_promise_and_classes_take_fewer_machines(
     apart = rows["separate machines", "free"]
     assert apart["m_abs"] >= rows["classes", "free"]["m_abs"]
     assert apart["q"] <= 1.1 * 0.1
-    assert packing_promises.EXPERIMENT.claims[2].judge(found).verdict == "holds"
+    assert packing_promises.QUESTION.claims[2].judge(found).verdict == "holds"
 
 
 def test_less_than_two_days_have_no_hours_of_the_day() -> None:
@@ -143,7 +143,7 @@ def test_less_than_two_days_have_no_hours_of_the_day() -> None:
     assert set(found["way"].to_pylist()) == set(packing_promises.WAYS[:3])
     assert set(found["hours"].to_pylist()) == {12.0}
     assert (
-        packing_promises.EXPERIMENT.claims[0].judge(found).reason
+        packing_promises.QUESTION.claims[0].judge(found).reason
         == "the tasks run for less than two days"
     )
 

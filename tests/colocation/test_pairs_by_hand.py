@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from borgtrace.colocation.experiments import task_correlation
+from borgtrace.colocation.experiments.beyond import task_correlation
 from tests.colocation.answers import options, refused, study_of
 from tests.colocation.test_packing_past import on_clock
 

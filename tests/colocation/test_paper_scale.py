@@ -9,21 +9,21 @@ import sys
 import pytest
 
 from borgtrace.colocation import synthetic_pool
-from borgtrace.colocation.experiments import (
+from borgtrace.colocation.experiments.packing import (
     packing_averages,
     packing_base,
     packing_rare_events,
     packing_rebalancing,
 )
-from borgtrace.colocation.experiments._outcomes import find
+from borgtrace.colocation.experiments.shared.outcomes import find
 from borgtrace.colocation.study import Study
 
 SCRIPT = """
 import json, resource
-from borgtrace.colocation.experiments.percentile_error import EXPERIMENT as FIGURE_6
+from borgtrace.colocation.experiments.sums.percentile_error import QUESTION as FIGURE_6
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.study import Study
-from borgtrace.colocation.experiments.sum_normality import EXPERIMENT as TABLE_1
+from borgtrace.colocation.experiments.sums.sum_normality import QUESTION as TABLE_1
 tables = Study(synthetic_pool(100_000, seed=0))
 rows = [recipe.run(tables, samples=2000).table.to_pylist() for recipe in (TABLE_1, FIGURE_6)]
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
@@ -58,7 +58,7 @@ def calibrated() -> Study:
 
 @pytest.mark.scale
 def test_the_packings_of_the_paper(calibrated: Study) -> None:
-    base = packing_base.EXPERIMENT.run(calibrated, instances=50).table
+    base = packing_base.QUESTION.run(calibrated, instances=50).table
     cell = {"packer": "best-fit"}
     assert find(base, estimator="average", parameter=1.0, **cell)[0]["m_abs"] == pytest.approx(
         28, abs=0.5
@@ -86,17 +86,17 @@ def test_the_packings_of_the_paper(calibrated: Study) -> None:
         assert (
             q / 5 <= find(base, estimator=estimator, parameter=parameter, **cell)[0]["q"] <= q * 5
         )
-    (claim,) = packing_rebalancing.EXPERIMENT.claims
+    (claim,) = packing_rebalancing.QUESTION.claims
     assert (
         0.04
-        <= claim.measure(packing_rebalancing.EXPERIMENT.run(calibrated, instances=50).table)
+        <= claim.measure(packing_rebalancing.QUESTION.run(calibrated, instances=50).table)
         <= 0.09
     )
 
 
 @pytest.mark.scale
 def test_the_maximum_of_averages_at_both_bin_sizes(calibrated: Study) -> None:
-    table = packing_averages.EXPERIMENT.run(calibrated, instances=50).table
+    table = packing_averages.QUESTION.run(calibrated, instances=50).table
     for fill, published in ((0.8, 3e-7), (1.0, 5e-5)):
         (q,) = (
             row["q"]
@@ -107,7 +107,7 @@ def test_the_maximum_of_averages_at_both_bin_sizes(calibrated: Study) -> None:
 
 @pytest.mark.scale
 def test_the_promise_of_99_9_percent(calibrated: Study) -> None:
-    result = packing_rare_events.EXPERIMENT.run(calibrated, instances=30).table
+    result = packing_rare_events.QUESTION.run(calibrated, instances=30).table
     rows = {
         (r["pool"], r["is_rebalanced"]): r
         for r in result.to_pylist()

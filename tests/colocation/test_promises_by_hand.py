@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation import Study
-from borgtrace.colocation.experiments import packing_memory, packing_promises
+from borgtrace.colocation.experiments.beyond import packing_memory, packing_promises
 from borgtrace.placement import Observation, Packing
 from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured

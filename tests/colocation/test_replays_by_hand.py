@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.colocation.experiments import packing_correlated, packing_rebalancing, packing_replay
+from borgtrace.colocation.experiments.beyond import packing_correlated, packing_replay
+from borgtrace.colocation.experiments.packing import packing_rebalancing
 from borgtrace.placement import Observation
 from tests.colocation.answers import measured, options, refused, study_of
 from tests.colocation.test_packing_past import on_clock

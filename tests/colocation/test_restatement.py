@@ -8,7 +8,7 @@ from scipy import stats
 
 from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation._samples import draw_subsets
-from borgtrace.colocation.experiments.percentile_error import errors
+from borgtrace.colocation.experiments.sums.percentile_error import errors
 from borgtrace.colocation.sample_sums import judge_samples
 
 SEED, SAMPLES, REALIZATIONS = 11, 20, 3000

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from borgtrace.colocation import Pool, Study, find_experiments
-from borgtrace.colocation.experiments import usage_deviation
+from borgtrace.catalog import experiments
+from borgtrace.colocation import Pool, Study
+from borgtrace.colocation.experiments.usage import usage_deviation
 from borgtrace.schema.dialects import dialect
 from borgtrace.store.coverage import Coverage, whole_trace
 
@@ -25,9 +26,7 @@ def pool(tasks: int, generation: str = "2011") -> Pool:
 
 
 def outcomes(study: Study, **options: int) -> set[str]:
-    return {
-        finding.outcome for finding in usage_deviation.EXPERIMENT.run(study, **options).findings
-    }
+    return {finding.outcome for finding in usage_deviation.QUESTION.run(study, **options).findings}
 
 
 def test_a_pool_that_is_given_is_whole_and_needs_enough_tasks() -> None:
@@ -58,7 +57,7 @@ def test_a_pool_made_from_a_part_of_a_store_is_a_part() -> None:
 
 
 def test_every_claim_says_who_vouches_for_it() -> None:
-    for experiment in find_experiments().values():
+    for experiment in experiments().values():
         for claim in experiment.claims:
             is_of_the_paper = claim.source.startswith("Janus & Rzadca")
             assert (claim.kind == "criterion") != is_of_the_paper, claim.id

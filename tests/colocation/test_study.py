@@ -9,14 +9,12 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from borgtrace.colocation import Options, Study, find_experiments
+from borgtrace.catalog import experiments
+from borgtrace.colocation import Options, Study
 from borgtrace.colocation.experiment import run_cells
-from borgtrace.colocation.experiments import (
-    packing_averages,
-    packing_base,
-    packing_online,
-    usage_changes,
-)
+from borgtrace.colocation.experiments.beyond import packing_online
+from borgtrace.colocation.experiments.packing import packing_averages, packing_base
+from borgtrace.colocation.experiments.usage import usage_changes
 from borgtrace.colocation.grid import Cell, Grid, Outcome, _alike, _n_seen, judge_instance
 from borgtrace.colocation.instances import Instances
 from borgtrace.colocation.study import LEAST, GivenTasks, halves, instances_of
@@ -287,7 +285,7 @@ class Grids:
 def test_experiments_on_the_grid_run_in_one_pass() -> None:
     study, chosen = (
         Grids(),
-        [packing_base.EXPERIMENT, usage_changes.EXPERIMENT, packing_averages.EXPERIMENT],
+        [packing_base.QUESTION, usage_changes.QUESTION, packing_averages.QUESTION],
     )
     run_cells(cast(Study, study), chosen, {"size": 7, "hours": 3})
     assert study.cells == packing_base.cells() + packing_averages.cells()
@@ -296,7 +294,7 @@ def test_experiments_on_the_grid_run_in_one_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    "chosen", [[packing_base.EXPERIMENT], [packing_base.EXPERIMENT, usage_changes.EXPERIMENT], []]
+    "chosen", [[packing_base.QUESTION], [packing_base.QUESTION, usage_changes.QUESTION], []]
 )
 def test_one_experiment_runs_on_its_own(chosen: list[Any]) -> None:
     study = Grids()
@@ -305,22 +303,22 @@ def test_one_experiment_runs_on_its_own(chosen: list[Any]) -> None:
 
 
 def test_what_cannot_be_asked_is_left_to_each_experiment() -> None:
-    both = [packing_base.EXPERIMENT, packing_averages.EXPERIMENT]
+    both = [packing_base.QUESTION, packing_averages.QUESTION]
     run_cells(cast(Study, Grids(NotApplicable("no long task"))), both, {})
     with pytest.raises(ValueError, match="a bug"):
         run_cells(cast(Study, Grids(ValueError("a bug"))), both, {})
 
 
 def test_options_of_an_experiment_and_their_defaults() -> None:
-    online = packing_online.EXPERIMENT
+    online = packing_online.QUESTION
     assert dict(online.parameters) == {"tasks": 2_000, "capacity": 1.0, "include": "", "seed": 0}
-    assert dict(usage_changes.EXPERIMENT.parameters) == {
+    assert dict(usage_changes.QUESTION.parameters) == {
         "tasks": 100_000,
         "size": 1_000,
         "hours": 72,
         "seed": 0,
     }
-    found = find_experiments()
+    found = experiments()
     assert found["packing_online"] is online
     assert set(found) >= {"packing_base", "usage_changes"}
     assert "arrivals" not in found
@@ -328,8 +326,8 @@ def test_options_of_an_experiment_and_their_defaults() -> None:
 
 def test_the_subject_of_an_experiment_is_a_study() -> None:
     study = Study(POOL)
-    assert packing_base.EXPERIMENT.subject(study) is study
-    made = packing_base.EXPERIMENT.subject(POOL)
+    assert packing_base.QUESTION.subject(study) is study
+    made = packing_base.QUESTION.subject(POOL)
     assert isinstance(made.source, GivenTasks)
     assert made.source.whole is POOL
 

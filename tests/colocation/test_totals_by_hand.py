@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation import Study
-from borgtrace.colocation.experiments import percentile_error, sum_examples, sum_normality
+from borgtrace.colocation.experiments.sums import percentile_error, sum_examples, sum_normality
 from borgtrace.colocation.sample_sums import SampleSums, sample_sums
 from borgtrace.engine.embedded import ask
 from tests.colocation.answers import measured, options, refused, study_of

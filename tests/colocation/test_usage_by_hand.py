@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation import Study
-from borgtrace.colocation.experiments import (
+from borgtrace.colocation.experiments.usage import (
     usage_changes,
     usage_deviation,
     usage_shapes,
     usage_stationarity,
 )
-from borgtrace.colocation.experiments.usage_changes import SIGNIFICANCE, changes
+from borgtrace.colocation.experiments.usage.usage_changes import SIGNIFICANCE, changes
 from borgtrace.question import NotApplicable
 from tests.colocation.test_claims_by_hand import measured
 from tests.colocation.test_packing_past import on_clock
@@ -248,7 +248,7 @@ def test_the_median_deviation_is_the_51st_of_the_quantiles() -> None:
     assert measured(usage_deviation, "S1-fig2", rising) == 25
     # 2 and more of 0 … 102.
     assert measured(usage_deviation, "S1-fig2-everywhere", rising) == 101 / 103
-    finding = usage_deviation.EXPERIMENT.claims[0].judge(table([1.0] * n, [0.0] * n))
+    finding = usage_deviation.QUESTION.claims[0].judge(table([1.0] * n, [0.0] * n))
     assert finding.reason == "nothing to measure it on"
 
 

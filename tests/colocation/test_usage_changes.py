@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation import Study
-from borgtrace.colocation.experiments import usage_changes
-from borgtrace.colocation.experiments.usage_changes import changes
+from borgtrace.colocation.experiments.usage import usage_changes
+from borgtrace.colocation.experiments.usage.usage_changes import changes
 
 from .test_packing_past import on_clock
 
@@ -68,7 +68,7 @@ def test_what_never_changes_changes_in_no_way() -> None:
 
 def test_shares_of_a_pool() -> None:
     planted = np.concatenate([_noise(200) + PLANTED["daily"], _noise(200)[::-1] + PLANTED["trend"]])
-    result = usage_changes.EXPERIMENT.run(Study(on_clock(planted)), size=100)
+    result = usage_changes.QUESTION.run(Study(on_clock(planted)), size=100)
     rows = {row["kind"]: row for row in result.table.to_pylist()}
     assert set(rows) == {"level shift", "trend", "daily", "bursty", "none"}
     assert {(row["n_tasks"], row["hours"]) for row in rows.values()} == {(400, 72.0)}
@@ -78,9 +78,9 @@ def test_shares_of_a_pool() -> None:
 
 
 def test_under_two_days_there_is_no_rhythm_and_under_half_a_day_nothing() -> None:
-    short = usage_changes.EXPERIMENT.run(Study(on_clock(_noise(40, 47 * 12))), size=10, hours=47)
+    short = usage_changes.QUESTION.run(Study(on_clock(_noise(40, 47 * 12))), size=10, hours=47)
     assert set(short.table["kind"].to_pylist()) == {"level shift", "trend", "bursty", "none"}
-    least = usage_changes.EXPERIMENT.run(Study(on_clock(_noise(40, 12 * 12))), size=10, hours=12)
+    least = usage_changes.QUESTION.run(Study(on_clock(_noise(40, 12 * 12))), size=10, hours=12)
     assert set(least.table["hours"].to_pylist()) == {12.0}
-    fewer = usage_changes.EXPERIMENT.run(Study(on_clock(_noise(40, 11 * 12))), size=10, hours=11)
+    fewer = usage_changes.QUESTION.run(Study(on_clock(_noise(40, 11 * 12))), size=10, hours=11)
     assert fewer.not_applicable == "no task runs for 12 hours"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation import preparation
-from borgtrace.colocation.experiments import usage_deviation
+from borgtrace.colocation.experiments.usage import usage_deviation
 from borgtrace.colocation.pool import Step
 from borgtrace.colocation.pool_file import _Columns
 from borgtrace.colocation.windows import (
@@ -237,7 +237,7 @@ def test_a_failure_after_the_trace_ends_no_attempt() -> None:
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 def test_the_stages_of_the_preparation_have_names(generation: str) -> None:
     assert list(preparation.stages(generation)) == ["steps", "eligible"]
-    assert list(usage_deviation.EXPERIMENT.stages(generation)) == ["steps", "eligible"]
+    assert list(usage_deviation.QUESTION.stages(generation)) == ["steps", "eligible"]
 
 
 def test_codes_are_by_the_order_of_names() -> None:

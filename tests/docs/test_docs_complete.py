@@ -60,10 +60,10 @@ def test_every_public_module_of_the_command_line_is_a_command():
 
 
 def test_every_recipe_has_a_question_a_method_and_documented_columns(pages):
-    from borgtrace.question import recipes
+    from borgtrace.catalog import questions
 
     text = "".join(page for path, page in pages.items() if path.startswith("questions/"))
-    for name, recipe in recipes().items():
+    for name, recipe in questions().items():
         assert f"\n## {name} " in text
         assert f"#{name}) | `{name}` |" in pages["reference/recipes.md"], name
         assert recipe.question.endswith("?"), name
@@ -73,10 +73,10 @@ def test_every_recipe_has_a_question_a_method_and_documented_columns(pages):
 
 
 def test_every_claim_has_a_statement_a_number_and_a_source(pages):
-    from borgtrace.question import recipes
+    from borgtrace.catalog import questions
 
     seen = set()
-    for recipe in recipes().values():
+    for recipe in questions().values():
         for claim in recipe.claims:
             assert claim.id not in seen, f"{claim.id} twice"
             seen.add(claim.id)
@@ -88,11 +88,11 @@ def test_every_claim_has_a_statement_a_number_and_a_source(pages):
 @pytest.mark.parametrize("store", ["synthetic", "real-parts"])
 def test_what_was_measured_belongs_to_claims_that_exist(store, docs):
     """A new claim is shown as not measured yet, so that it needs no data from outside; ``make measured`` adds it."""
-    from borgtrace.question import recipes
+    from borgtrace.catalog import questions
 
     with (docs / "measured" / f"{store}.csv").open(newline="") as file:
         measured = {(row["recipe"], row["id"]) for row in csv.DictReader(file)}
-    claims = {(name, claim.id) for name, recipe in recipes().items() for claim in recipe.claims}
+    claims = {(name, claim.id) for name, recipe in questions().items() for claim in recipe.claims}
     assert measured <= claims, "renamed or removed: run make measured"
     assert len(measured) > 100
 

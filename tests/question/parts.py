@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from borgtrace.catalog import questions
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.subset import subset
-from borgtrace.question import EngineTables, Question, Recipe, recipes
+from borgtrace.question import EngineTables, Question
 from borgtrace.schema.time import HOUR, TRACE_START
 from borgtrace.store.criteria import Criteria
 from borgtrace.synth import generate
@@ -103,7 +104,7 @@ class Cell:
         """Return what is said of a claim on the whole trace; only its question is computed, once."""
         if claim not in self._said:
             question = next(
-                one for one in recipes().values() if claim in {each.id for each in one.claims}
+                one for one in questions().values() if claim in {each.id for each in one.claims}
             )
             self._said.update(of_question(question, self._opened))
         return self._said[claim]
@@ -146,7 +147,7 @@ def verdicts(tables: EngineTables) -> Verdicts:
     """Return what is said of every claim about a store: its verdict, with the reason where it is not judged."""
     return {
         claim: said
-        for question in recipes().values()
+        for question in questions().values()
         for claim, said in of_question(question, tables)
     }
 
@@ -160,7 +161,7 @@ def of_question(question: Question, tables: EngineTables) -> Iterator[tuple[str,
     # A claim that its scope refuses is not measured: a question of which none can be judged need not be computed.
     if all(reason for _, reason in asked):
         yield from ((claim.id, f"not applicable: {reason}") for claim, reason in asked)
-    elif isinstance(question, Recipe):
+    elif isinstance(question, Question):
         yield from (
             (finding.id, f"{finding.verdict}: {finding.reason}")
             for finding in question.run(tables).findings

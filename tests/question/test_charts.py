@@ -7,6 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from borgtrace.question.charts.channels import SPARE_COLOURS
+from borgtrace.question.charts.listed import listed_chart
+from borgtrace.question.charts.plot import axis_title
 
 from borgtrace.question.charts import (
     Plot,
@@ -30,9 +33,6 @@ from borgtrace.question.charts import (
     tick,
     when,
 )
-from borgtrace.question.charts.channels import SPARE_COLOURS
-from borgtrace.question.charts.listed import listed_chart
-from borgtrace.question.charts.plot import axis_title
 from borgtrace.schema import Column, Table
 
 DECLARED = Table(

@@ -9,7 +9,7 @@ from borgtrace.question import (
     Claim,
     EngineTables,
     NotApplicable,
-    Recipe,
+    Question,
     Scope,
     from_source,
     unjudged,
@@ -69,14 +69,14 @@ def test_a_source_gives_its_scope_and_kind_to_claims_that_have_none() -> None:
     assert [(each.kind, each.scope) for each in from_source("", plain)] == [("published", Scope())]
 
 
-def question(*claims: Claim) -> Recipe:
+def question(*claims: Claim) -> Question:
     def compute(tables: EngineTables, *, step: int = 60, seed: int = 0) -> list[dict[str, int]]:
         return [{"n": 5}]
 
     result = Table(
         "small", "store", ("n",), (Column("n", "int64", "count", "A number.", nullable=False),)
     )
-    return Recipe(result, compute, lambda result: None, claims, reads=("tasks",))
+    return Question(result, compute, lambda result: None, claims, reads=("tasks",))
 
 
 def judged(coverage: StoreCoverage, *claims: Claim, **params: int) -> list[tuple[str, str, str]]:

@@ -14,19 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from borgtrace.question import Tables, recipes
+from borgtrace.catalog import questions
+from borgtrace.question import Tables
 from tests.question.test_contract import WORKLOAD, alike
 
 pytestmark = pytest.mark.scale
 
 _ASK = """
 import json, sys
-from borgtrace.question import EngineTables, find_recipe
+from borgtrace.catalog import find
+from borgtrace.question import EngineTables
 url, store, *names = sys.argv[1:]
 tables = EngineTables.of(store, url, memory="900MB")
 answers = {}
 for name in names:
-    result = find_recipe(name).run(tables)
+    result = find(name).run(tables)
     answers[name] = {"not_applicable": result.not_applicable, "rows": result.table.to_pylist()}
 print("ANSWERS" + json.dumps(answers))
 """
@@ -134,7 +136,7 @@ def agree_on(names: Sequence[str], url: str, store: str, tables: Tables) -> None
     assert asked.returncode == 0, asked.stderr[-3000:]
     answers = json.loads(asked.stdout.rpartition("ANSWERS")[2])
     for name in names:
-        expected = recipes()[name].run(tables)
+        expected = questions()[name].run(tables)
         rows = json.loads(json.dumps(expected.table.to_pylist()))
         assert answers[name]["not_applicable"] == expected.not_applicable, name
         assert len(answers[name]["rows"]) == len(rows), name

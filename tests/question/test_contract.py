@@ -10,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from borgtrace.question import EngineTables, Provenance, Recipe, Result, Tables, recipes
+from borgtrace.catalog import questions
+from borgtrace.question import EngineTables, Provenance, Question, Result, Tables
 from borgtrace.schema import TABLES
 
-EVERY = [pytest.param(recipe, id=name) for name, recipe in recipes().items()]
+EVERY = [pytest.param(recipe, id=name) for name, recipe in questions().items()]
 WORKLOAD = [
     pytest.param(recipe, id=name)
-    for name, recipe in recipes().items()
+    for name, recipe in questions().items()
     if recipe.module.startswith("borgtrace.analyses")
 ]
 """Those that read tables; what packs tasks has suites of its own."""
@@ -31,7 +32,7 @@ BRIEF = [
 
 
 @pytest.mark.parametrize("recipe", EVERY)
-def test_declaration(recipe: Recipe) -> None:
+def test_declaration(recipe: Question) -> None:
     assert (
         recipe.question[-1] == "?" or recipe.question[-1].isalnum()
     )  # a question, or a noun phrase
@@ -46,13 +47,13 @@ def test_declaration(recipe: Recipe) -> None:
 
 
 def test_claims_have_ids_of_their_own() -> None:
-    ids = [claim.id for recipe in recipes().values() for claim in recipe.claims]
+    ids = [claim.id for recipe in questions().values() for claim in recipe.claims]
     assert len(ids) == len(set(ids))
 
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 @pytest.mark.parametrize("recipe", EVERY)
-def test_empty_store(recipe: Recipe, generation: str) -> None:
+def test_empty_store(recipe: Question, generation: str) -> None:
     result = recipe.run(EngineTables({}, Provenance(generation=generation)))
     assert result.not_applicable
     assert {finding.verdict for finding in result.findings} <= {"not applicable"}
@@ -60,14 +61,16 @@ def test_empty_store(recipe: Recipe, generation: str) -> None:
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 @pytest.mark.parametrize("recipe", [param for param in WORKLOAD if param not in WITH_CLAIMS])
-def test_synthetic_store(recipe: Recipe, generation: str, duckdb_tables: dict[str, Tables]) -> None:
+def test_synthetic_store(
+    recipe: Question, generation: str, duckdb_tables: dict[str, Tables]
+) -> None:
     check(recipe.run(duckdb_tables[generation]))
 
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 @pytest.mark.parametrize("recipe", WITH_CLAIMS)
 def test_synthetic_store_and_claims_say_which_tables_decide_them(
-    recipe: Recipe, generation: str, cells: dict[str, Path]
+    recipe: Question, generation: str, cells: dict[str, Path]
 ) -> None:
     # What a question reads beside its `reads` decides its claims too, unless these name their tables themselves.
     tables = Watched.of(cells[generation] / "store")
@@ -95,20 +98,20 @@ class Watched(EngineTables):
 
 
 @pytest.mark.parametrize("recipe", WORKLOAD)
-def test_one_machine_for_one_hour(recipe: Recipe, tiny_tables: list[Tables]) -> None:
+def test_one_machine_for_one_hour(recipe: Question, tiny_tables: list[Tables]) -> None:
     for tables in tiny_tables:
         check(recipe.run(tables))
 
 
 @pytest.mark.parametrize("recipe", WORKLOAD)
-def test_without_usage(recipe: Recipe, without_usage: list[Tables]) -> None:
+def test_without_usage(recipe: Question, without_usage: list[Tables]) -> None:
     for tables in without_usage:
         check(recipe.run(tables))
 
 
 def check(result: Result) -> None:
     """Hold a result against what every result must be."""
-    assert len(result.findings) == len(result.recipe.claims)
+    assert len(result.findings) == len(result.question.claims)
     assert result._repr_html_()
     if result.not_applicable is not None:
         assert result.table.num_rows == 0
@@ -127,7 +130,7 @@ def check(result: Result) -> None:
 
 @pytest.mark.parametrize("generation", ["2019"])
 @pytest.mark.parametrize("recipe", WORKLOAD)
-def test_stages_compile_for_bigquery(recipe: Recipe, generation: str) -> None:
+def test_stages_compile_for_bigquery(recipe: Question, generation: str) -> None:
     from borgtrace.engine.bigquery import compile_sql, parse
 
     stages = recipe.stages(generation) or recipe.stages(
@@ -140,7 +143,7 @@ def test_stages_compile_for_bigquery(recipe: Recipe, generation: str) -> None:
 
 @pytest.mark.parametrize("recipe", BRIEF)
 def test_spark_agrees(
-    recipe: Recipe, duckdb_tables: dict[str, Tables], spark_tables: dict[str, Tables]
+    recipe: Question, duckdb_tables: dict[str, Tables], spark_tables: dict[str, Tables]
 ) -> None:
     agree(recipe, duckdb_tables["2011"], spark_tables["2011"])
 
@@ -149,7 +152,7 @@ def test_spark_agrees(
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 @pytest.mark.parametrize("recipe", WORKLOAD)
 def test_spark_agrees_on_everything(
-    recipe: Recipe,
+    recipe: Question,
     generation: str,
     duckdb_tables: dict[str, Tables],
     spark_tables: dict[str, Tables],
@@ -157,7 +160,7 @@ def test_spark_agrees_on_everything(
     agree(recipe, duckdb_tables[generation], spark_tables[generation])
 
 
-def agree(recipe: Recipe, first: Tables, second: Tables) -> None:
+def agree(recipe: Question, first: Tables, second: Tables) -> None:
     """Integers and texts agree exactly, floats within 1e-9."""
     one, other = recipe.run(first), recipe.run(second)
     assert one.not_applicable == other.not_applicable

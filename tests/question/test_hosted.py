@@ -13,12 +13,13 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from borgtrace.catalog import questions
 from borgtrace.engine.bigquery import HOSTED, bytes_of, compile_sql, parse, view_sql
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle import DERIVED
 from borgtrace.lifecycle.hosted import all_views_sql, tasks_sql, what_it_reads
-from borgtrace.question import EngineTables, Provenance, Recipe, Tables, recipes
+from borgtrace.question import EngineTables, Provenance, Question, Tables
 from borgtrace.schema import TABLES, Table
 from borgtrace.synth import generate
 
@@ -40,7 +41,7 @@ BRIEF = (
 )
 WORKLOAD = [
     pytest.param(recipe, id=name, marks=[] if name in BRIEF else [pytest.mark.scale])
-    for name, recipe in recipes().items()
+    for name, recipe in questions().items()
     if recipe.module.startswith("borgtrace.analyses")
 ]
 
@@ -126,7 +127,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, Tables]:
 
 @pytest.mark.parametrize("recipe", WORKLOAD)
 def test_the_statements_of_a_question_give_its_answer(
-    recipe: Recipe, both: tuple[Tables, Tables]
+    recipe: Question, both: tuple[Tables, Tables]
 ) -> None:
     one, other = (recipe.run(tables) for tables in both)
     assert one.not_applicable == other.not_applicable
@@ -156,7 +157,7 @@ def test_tasks_are_those_of_the_store(both: tuple[Tables, Tables]) -> None:
 
 @pytest.mark.parametrize("name", ["delay_by_eligibility", "sampling_period"])
 def test_printed_statements_name_views_alone(name: str) -> None:
-    for stage in recipes()[name].stages("2019").values():
+    for stage in questions()[name].stages("2019").values():
         tree = parse(compile_sql(stage))
         known = {*TABLES, *DERIVED, *(cte.alias for cte in tree.find_all(exp.CTE))}
         assert {table.name for table in tree.find_all(exp.Table)} <= known

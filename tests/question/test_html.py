@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from borgtrace.question import find_recipe
+from borgtrace.catalog import find
 from tests.analyses.tiny import at, tiny
 
 EVIL = "<img src=x onerror=alert(1)>&"
@@ -14,7 +14,7 @@ TEXT = "&lt;img src=x onerror=alert(1)&gt;&amp;"
 
 
 def test_values_of_a_result_are_escaped() -> None:
-    result = find_recipe("machine_attributes").run(
+    result = find("machine_attributes").run(
         tiny(
             machine_attributes=[
                 {"machine_id": 1, "time": at(0), "name": EVIL, "value": "1", "is_deleted": False}
@@ -27,7 +27,7 @@ def test_values_of_a_result_are_escaped() -> None:
 
 
 def test_names_reasons_findings_and_the_place_of_the_store_are_escaped() -> None:
-    result = find_recipe("machine_removals").run(
+    result = find("machine_removals").run(
         tiny(machine_events=[{"machine_id": 1, "time": 0, "type": "ADD"}])
     )
     finding = replace(
@@ -55,7 +55,7 @@ def test_names_reasons_findings_and_the_place_of_the_store_are_escaped() -> None
 
 
 def test_missing_values_and_long_tables_say_so() -> None:
-    result = find_recipe("machine_removals").run(
+    result = find("machine_removals").run(
         tiny(machine_events=[{"machine_id": 1, "time": 0, "type": "ADD"}])
     )
     ten = replace(result, table=pa.table({"n": [*range(9), None]}), findings=())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from borgtrace.question import Claim, Recipe, Scope, find_recipe
+from borgtrace.catalog import find
+from borgtrace.question import Claim, Scope
 from borgtrace.question.criteria import equals
 from borgtrace.question.reach import Reach, reaches, tables_read
 from borgtrace.schema import Column, Table
@@ -20,7 +21,7 @@ def question(*scopes, reads=("instance_events",)):
         Claim(f"X-{i}", "holds", equals(1), lambda _: 1, scope=scope)
         for i, scope in enumerate(scopes)
     )
-    return Recipe(
+    return Question(
         RESULT, lambda tables: pa.table({"n": [1]}), lambda result: None, claims, reads=reads
     )
 
@@ -53,7 +54,7 @@ def test_the_shortest_table_decides_the_span():
 
 
 def test_machines_come_whole_with_the_first_part():
-    found = reaches([find_recipe("machine_shapes")], dialect("2011"), {"machine_events": 1}, 1)
+    found = reaches([find("machine_shapes")], dialect("2011"), {"machine_events": 1}, 1)
     assert found == [Reach(1, 696 * HOUR, 5)]
 
 
@@ -85,4 +86,4 @@ def test_shards_of_2019_cover_the_month_but_hold_no_whole_task(parts, claims):
     ],
 )
 def test_the_tables_that_questions_read(names, tables):
-    assert tables_read([find_recipe(name) for name in names]) == tables
+    assert tables_read([find(name) for name in names]) == tables

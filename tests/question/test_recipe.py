@@ -10,8 +10,10 @@ from types import SimpleNamespace
 import ibis.expr.types as ir
 import pyarrow as pa
 import pytest
+from borgtrace.question.registry import collect, modules
 
 import borgtrace
+from borgtrace.catalog import find
 from borgtrace.engine import to_arrow
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
@@ -20,15 +22,13 @@ from borgtrace.question import (
     Claim,
     EngineTables,
     NotApplicable,
-    Recipe,
+    Question,
     Scope,
     Tables,
-    find_recipe,
     with_subjects,
 )
 from borgtrace.question.criteria import below
 from borgtrace.question.planned_tables import PlannedTables
-from borgtrace.question.registry import collect, modules
 from borgtrace.schema import Column, Table
 from tests.analyses.tiny import tiny
 from tests.ingest.raw import write_cell
@@ -116,7 +116,7 @@ def test_an_unknown_parameter_lists_the_known_ones() -> None:
 )
 def test_an_unknown_name_is_answered_with_the_nearest(name: str, near: str) -> None:
     with pytest.raises(UsageError) as caught:
-        find_recipe(name)
+        find(name)
     assert (
         str(caught.value)
         == f"NAME: no such question: got {name}; {near}every name: borgtrace analyze --list"
@@ -186,13 +186,15 @@ def test_packages_that_are_not_there_hold_no_recipe() -> None:
 
 def test_a_question_enters_only_its_own_module() -> None:
     script = (
-        "import sys; from borgtrace.question import find_recipe; find_recipe('machine_shapes');"
+        "import sys; from borgtrace.question import find; find('machine_shapes');"
         "print(*(name for name in sys.modules if name.startswith(('borgtrace.analyses.', 'borgtrace.colocation'))))"
     )
     found = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert [name for name in found if "._" not in name] == ["borgtrace.analyses.machine_shapes"]
+    assert [name for name in found if "._" not in name] == [
+        "borgtrace.analyses.machines.machine_shapes"
+    ]
 
 
 def test_a_recipe_with_a_type_is_found(tmp_path, monkeypatch) -> None:
@@ -200,10 +202,10 @@ def test_a_recipe_with_a_type_is_found(tmp_path, monkeypatch) -> None:
     (tmp_path / "asked" / "__init__.py").touch()
     (tmp_path / "asked" / "alloc_sets.py").write_text(
         '"""Is it found?"""\n'
-        "from borgtrace.analyses.alloc_sets import RECIPE as KNOWN, compute\n"
+        "from borgtrace.analyses.dependencies.alloc_sets import RECIPE as KNOWN, compute\n"
         "from borgtrace.question import Recipe\n"
         "def plot(result): ...\n"
-        "RECIPE: Recipe = Recipe(KNOWN.result, compute, plot)\n"
+        "RECIPE: Question = Recipe(KNOWN.result, compute, plot)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     assert [one.module for one in collect(("asked",)).values()] == ["asked.alloc_sets"]
@@ -281,13 +283,13 @@ def test_only_the_embedded_engine_is_interrupted(engine: str, n: int) -> None:
 
 def test_parameters_that_are_times_name_their_unit() -> None:
     # In µs: a microsecond, a second; what is no time has none.
-    assert find_recipe("queue_length").time_units == {"step": 1}
-    assert find_recipe("parents").time_units == {"delay": 1_000_000}
+    assert find("queue_length").time_units == {"step": 1}
+    assert find("parents").time_units == {"delay": 1_000_000}
     assert RECIPE.time_units == {}
 
 
 def test_questions_of_one_kind_share_their_subject() -> None:
-    class Other(Recipe):
+    class Other(Question):
         """A kind of its own, which is asked of something else."""
 
         def subject(self, tables: object) -> object:

@@ -17,7 +17,7 @@ from typing import Any
 import altair as alt
 import pyarrow as pa
 
-from borgtrace.question import Claim, NotApplicable, Recipe, Tables
+from borgtrace.question import Claim, NotApplicable, Tables
 from borgtrace.question.criteria import above, below, equals
 from borgtrace.schema import Column, Table
 

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 
 from borgtrace import report
+from borgtrace.catalog import find
 from borgtrace.errors import EngineError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.question import Finding, Result, find_recipe
+from borgtrace.question import Finding, Result
 from borgtrace.report.overview import LEVEL_NAMES, Fact, facts, levels, surprises
 from borgtrace.report.page import render, report_html
 from borgtrace.report.sections import Section, refused
@@ -44,12 +45,12 @@ def answered(name: str, rows: list[dict[str, Any]], findings: tuple[Finding, ...
     result = SimpleNamespace(
         table=pa.Table.from_pylist(rows), not_applicable=None, findings=findings
     )
-    return Section(find_recipe(name), "", cast("Result", result))
+    return Section(find(name), "", cast("Result", result))
 
 
 def not_applicable(name: str, reason: str) -> Section:
     result = SimpleNamespace(table=pa.table({}), not_applicable=reason, findings=())
-    return Section(find_recipe(name), "", cast("Result", result))
+    return Section(find(name), "", cast("Result", result))
 
 
 def line(name: str, sections: list[Section], **changes: Any) -> Fact:
@@ -283,9 +284,7 @@ def test_a_question_that_is_not_answered_says_why() -> None:
     )
     # All of the usage is there: more of it is no way out.
     assert line("advice", [not_applicable("packing_advice", reason)]).unknown == "unknown"
-    fact = line(
-        "queue", [refused(find_recipe("queue_length"), EngineError("query", "memory exhausted"))]
-    )
+    fact = line("queue", [refused(find("queue_length"), EngineError("query", "memory exhausted"))])
     assert (fact.unknown, fact.reason) == ("unknown", "Not answered: query: memory exhausted")
     fact = line("queue", [])
     assert (fact.anchor, fact.unknown, fact.reason) == (

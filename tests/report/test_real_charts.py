@@ -14,8 +14,8 @@ import pytest
 
 import borgtrace
 from borgtrace import report
+from borgtrace.catalog import questions
 from borgtrace.cli import main
-from borgtrace.question import recipes
 from borgtrace.store import Store
 
 from .test_browser import BOXES, CONTRAST, drawn
@@ -60,7 +60,7 @@ def _look_at(browser: Browser, summary: report.Summary) -> None:
 
 
 def test_questions_about_the_trace(browser: Browser, store: Store, tmp_path: Path) -> None:
-    names = [name for name in recipes() if not name.startswith(COSTLY)]
+    names = [name for name in questions() if not name.startswith(COSTLY)]
     summary = report.write(store, tmp_path / "report.html", names)
     assert summary.n_questions == len(names)
     assert summary.n_charts > 25

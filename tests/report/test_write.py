@@ -8,14 +8,14 @@ import pytest
 
 from borgtrace import report
 from borgtrace.errors import EngineError, UsageError
-from borgtrace.question import Recipe
+from borgtrace.question import Question
 from borgtrace.store import Store
 
 from . import recipes
 
 
 @pytest.fixture(autouse=True)
-def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Recipe]:
+def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Question]:
     """The test recipes instead of all real ones."""
     known = {recipe.name: recipe for recipe in recipes.RECIPES[1:3]}
     monkeypatch.setattr("borgtrace.question.recipes", lambda: known)
@@ -48,7 +48,7 @@ def test_unknown_question(tiny_store: Store, tmp_path: Path) -> None:
 
 
 def test_one_refusal_does_not_stop_the_others(
-    tiny_store: Store, tmp_path: Path, registry: dict[str, Recipe]
+    tiny_store: Store, tmp_path: Path, registry: dict[str, Question]
 ) -> None:
     def refuse(tables: object) -> None:
         raise EngineError("query", "memory exhausted")

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import borgtrace
+from borgtrace.catalog import find
 from borgtrace.cli import main
 from borgtrace.datasets import Options, Selection, build
 from borgtrace.errors import BorgtraceError, StoreError
 from borgtrace.ingest.subset import subset
-from borgtrace.question import EngineTables, find_recipe
+from borgtrace.question import EngineTables
 from borgtrace.storage import as_path, sparse_copy
 from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.criteria import Criteria
@@ -89,7 +90,7 @@ def test_a_store_in_a_bucket_is_verified(bucket: Bucket) -> None:
 def test_questions_are_answered_and_derived_tables_kept_on_this_machine(
     bucket: Bucket, small: Path
 ) -> None:
-    answers = [find_recipe("run_times").run(EngineTables.of(store)).table for store in (URL, small)]
+    answers = [find("run_times").run(EngineTables.of(store)).table for store in (URL, small)]
     assert answers[0].equals(answers[1])
     assert not (bucket.root / "store" / "cache").exists()
 

@@ -17,11 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import borgtrace
+from borgtrace.catalog import find
 from borgtrace.cli import main
 from borgtrace.errors import StoreError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.subset import subset
-from borgtrace.question import EngineTables, find_recipe
+from borgtrace.question import EngineTables
 from borgtrace.store import integrity
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.digest import file_digest
@@ -60,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_part(made / "later", "task_usage", [usage(10, 0, 5, "0.25")], 7)
     ingest([made / "raw"], made / "store", ONE)
     borgtrace.open(made / "store").array("maximum_cpu")
-    find_recipe("transitions").run(EngineTables.of(made / "store"))
+    find("transitions").run(EngineTables.of(made / "store"))
     assert list((made / "store" / "cache").rglob("*.parquet"))
     return made
 

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import borgtrace
-from borgtrace.question import EngineTables, find_recipe
+from borgtrace.catalog import find
+from borgtrace.question import EngineTables
 from borgtrace.synth.fault_rates import NO_FAULTS, PUBLISHED
 from tests.synth.conftest import Trace
 from tests.synth.reading import read_rows
@@ -92,9 +93,7 @@ def test_attempts_that_finish_unscheduled_are_the_planted_ones(often: Trace) -> 
 
 
 def test_data_quality_counts_them(often: Trace) -> None:
-    rows = {
-        row["anomaly"]: row for row in find_recipe("data_quality").run(often.path).table.to_pylist()
-    }
+    rows = {row["anomaly"]: row for row in find("data_quality").run(often.path).table.to_pylist()}
     assert rows["schedule_missing"]["n"] == len(places(often, "finished_without_schedule"))
     assert rows["missing_info_is_update"]["n"] == len(places(often, "made_up_events"))
     assert rows["missing_info_is_update"]["verdict"] == "as documented"

@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import borgtrace
+from borgtrace.catalog import find
 from borgtrace.cli import main
 from borgtrace.errors import BorgtraceError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.question import EngineTables, Tables, find_recipe
+from borgtrace.question import EngineTables, Tables
 from borgtrace.store.verify import verify
 from tests.analyses.tiny import tiny
 from tests.triples.triple import FOLDER, Section, Triple, expected, triples, value, write
@@ -146,7 +147,7 @@ def _recipe(made: Made, triple: Triple, steps: tuple[Section, ...], arguments: s
     head, _, kept = arguments.rstrip("]").partition("[")
     name, *given = shlex.split(head)
     params = {key: value(text) for key, text in (part.split("=", 1) for part in given)}
-    result = find_recipe(name).run(made.tables(triple, steps), **params)
+    result = find(name).run(made.tables(triple, steps), **params)
     assert result.not_applicable is None, result.not_applicable
     keep = dict(part.split("=", 1) for part in shlex.split(kept))
     return [
@@ -161,12 +162,12 @@ def _same(found: Any, text: str) -> bool:
 
 
 def _claims(made: Made, triple: Triple, steps: tuple[Section, ...], name: str) -> Rows:
-    findings = find_recipe(name).run(made.tables(triple, steps)).findings
+    findings = find(name).run(made.tables(triple, steps)).findings
     return [{"id": f.id, "measured": f.measured, "verdict": f.verdict} for f in findings]
 
 
 def _applies(made: Made, triple: Triple, steps: tuple[Section, ...], name: str) -> Rows:
-    return [{"applies": find_recipe(name).run(made.tables(triple, steps)).not_applicable is None}]
+    return [{"applies": find(name).run(made.tables(triple, steps)).not_applicable is None}]
 
 
 def _table(made: Made, triple: Triple, steps: tuple[Section, ...], name: str) -> Rows:

@@ -27,7 +27,7 @@ from borgtrace.store import Store
 
 _ROWS = 40
 """Rows of a single answer on a terminal; files and pipes get all."""
-# The columns of claims.csv: names of fields of a finding, behind that of its recipe.
+# The columns of claims.csv: names of fields of a finding, behind that of its question.
 _CLAIM_COLUMNS = (
     *(
         "recipe",
@@ -57,7 +57,9 @@ def parse_settings(settings: Sequence[str], chosen: Sequence[Question]) -> dict[
     """
     # One value serves all chosen questions that have the parameter; each then picks what is its own.
     known = {
-        name: (default, recipe) for recipe in chosen for name, default in recipe.parameters.items()
+        name: (default, question)
+        for question in chosen
+        for name, default in question.parameters.items()
     }
     found: dict[str, Any] = {}
     for setting in settings:
@@ -69,8 +71,8 @@ def parse_settings(settings: Sequence[str], chosen: Sequence[Question]) -> dict[
                 else "none: no question here has one"
             )
             raise UsageError("--set", "no such parameter", expected=expected, got=setting)
-        default, recipe = known[name]
-        found[name] = _parse(f"--set {name}", text, default, recipe.time_units.get(name))
+        default, question = known[name]
+        found[name] = _parse(f"--set {name}", text, default, question.time_units.get(name))
     return found
 
 
@@ -95,14 +97,14 @@ def _parse(where: str, text: str, default: Any, time_unit: int | None) -> Any:
 
 def print_list(chosen: Sequence[Question], *, has_set: bool) -> None:
     """Print names and questions, and where the command has ``--set`` the parameters with their defaults."""
-    width = max(len(recipe.name) for recipe in chosen)
-    for recipe in chosen:
-        print(f"{recipe.name:<{width}}  {recipe.question}")
-        if has_set and recipe.parameters:
-            units = recipe.time_units
+    width = max(len(question.name) for question in chosen)
+    for question in chosen:
+        print(f"{question.name:<{width}}  {question.title}")
+        if has_set and question.parameters:
+            units = question.time_units
             values = (
                 f"{name}={_setting(value, units.get(name))}"
-                for name, value in recipe.parameters.items()
+                for name, value in question.parameters.items()
             )
             print(f"{'':<{width}}  --set {', '.join(values)}")
 
@@ -131,21 +133,21 @@ def print_sql(chosen: Sequence[Question], parameters: Mapping[str, Any]) -> None
 
     print(_FIRST_LINES)
     printed: set[str] = set()
-    for recipe in chosen:
-        for name, stage in recipe.stages("2019", **_own(recipe, parameters)).items():
+    for question in chosen:
+        for name, stage in question.stages("2019", **_own(question, parameters)).items():
             # Several questions share what is derived; BigQuery refuses a second table of the same name.
             if name in printed:
                 continue
             sql = compile_sql(stage)
             head = (
-                f"CREATE TEMP TABLE {name} AS" if name in DERIVED else f"-- {recipe.name}: {name}"
+                f"CREATE TEMP TABLE {name} AS" if name in DERIVED else f"-- {question.name}: {name}"
             )
             print(f"{what_it_reads(sql)}\n{head}\n{sql};\n")
             printed.update({name} & {*DERIVED})
 
 
-def _own(recipe: Question, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in parameters.items() if name in recipe.parameters}
+def _own(question: Question, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name in question.parameters}
 
 
 def check_png(png: bool, out: Path | None) -> None:
@@ -205,9 +207,9 @@ def run(chosen: Sequence[Question], tables: Any, parameters: Mapping[str, Any]) 
         Values that were set; each question takes its own.
     """
     with steps() as report:
-        for number, (recipe, subject) in enumerate(with_subjects(chosen, tables)):
-            report(recipe.name, number, len(chosen))
-            result = recipe.run(subject, **_own(recipe, parameters))
+        for number, (question, subject) in enumerate(with_subjects(chosen, tables)):
+            report(question.name, number, len(chosen))
+            result = question.run(subject, **_own(question, parameters))
             say(result)
             yield result
 
@@ -240,7 +242,7 @@ def say(result: Result) -> None:
     """Tell how many rows an answer has, or why there are none."""
     rows = f"{result.table.num_rows:,} rows"
     outcome = f"not applicable: {result.not_applicable}" if result.not_applicable else rows
-    talk.print(f"{result.recipe.name}: {outcome} ({result.provenance.seconds:.1f} s)")
+    talk.print(f"{result.question.name}: {outcome} ({result.provenance.seconds:.1f} s)")
 
 
 def _print_one(result: Result) -> None:
@@ -262,7 +264,7 @@ def _print_claims(results: Sequence[Result]) -> None:
     """Print the claims that are judged; the reasons of the others follow as talk."""
     names = ("recipe", "id", "published", "tolerance", "measured", "verdict")
     rows = [
-        {"recipe": result.recipe.name, **asdict(finding)}
+        {"recipe": result.question.name, **asdict(finding)}
         for result in results
         for finding in result.findings
         if finding.verdict != "not applicable"
@@ -288,7 +290,7 @@ def write(result: Result, out: Path, *, png: bool) -> None:
     # Only here: a command that writes no files need not load the renderer.
     import vl_convert
 
-    name = result.recipe.name
+    name = result.question.name
     with replacing(out / f"{name}.parquet") as draft:
         pyarrow.parquet.write_table(_described(result), draft, compression="zstd")
     with replacing(out / f"{name}.csv") as draft:
@@ -315,27 +317,27 @@ def _described(result: Result) -> Any:
 
 
 def claims_csv(results: Iterable[Result]) -> str:
-    """Return claims as CSV, a row for each: recipe, id, kind and the other columns of a finding."""
+    """Return claims as CSV, a row for each: question, id, kind and the other columns of a finding."""
     text = StringIO()
     writer = csv.DictWriter(text, _CLAIM_COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for result in results:
         writer.writerows(
-            {"recipe": result.recipe.name, **asdict(finding)} for finding in result.findings
+            {"recipe": result.question.name, **asdict(finding)} for finding in result.findings
         )
     return text.getvalue()
 
 
 def sentence(result: Result) -> str | None:
     """Return the answer in words; None where it has none."""
-    made = result.recipe.sentence
+    made = result.question.sentence
     return made(result.table) if made and result.not_applicable is None else None
 
 
 def _facts(result: Result) -> dict[str, Any]:
     return {
-        "recipe": result.recipe.name,
-        "question": result.recipe.question,
+        "recipe": result.question.name,
+        "question": result.question.title,
         "not_applicable": result.not_applicable,
         "sentence": sentence(result),
         "rows": result.table.to_pylist(),

@@ -8,18 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from borgtrace.catalog import experiments
 from borgtrace.cli import _answers
-from borgtrace.colocation import (
-    Options,
-    Study,
-    find_experiments,
-    prepare_pool,
-    read_pool,
-    synthetic_pool,
-)
+from borgtrace.colocation import Options, Study, prepare_pool, read_pool, synthetic_pool
 from borgtrace.colocation import write_pool as write
 from borgtrace.colocation.classes import parse_promises
-from borgtrace.colocation.experiment import run_cells
+from borgtrace.colocation.experiment import Experiment, run_cells
 from borgtrace.colocation.from_moments import Moments, read_moments
 from borgtrace.engine import tasks_on
 from borgtrace.errors import StoreError, UsageError, check_names
@@ -245,11 +239,12 @@ def run(
     # What was not given is left to each experiment's own default.
     parameters = {name: value for name, value in given.items() if value is not None}
     Options(**parameters)  # refuses values outside their range before anything runs
-    known = find_experiments()
+    known = experiments()
     check_names("--experiment", names, known)
     chosen = [known[name] for name in dict.fromkeys(names or known)]
     # All cells first, in one pass over the instances: experiments share them and find the outcomes kept.
-    run_cells(study, chosen, parameters)
+    gridded = [experiment for experiment in chosen if isinstance(experiment, Experiment)]
+    run_cells(study, gridded, parameters)
     results = _answers.publish(
         _answers.run(chosen, study, parameters), out=out, png=png, as_json=as_json
     )

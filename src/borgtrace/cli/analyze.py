@@ -26,12 +26,13 @@ def analyze(
 
     Example: borgtrace analyze cell-2011 transitions queue_length --out answers
     """
+    from borgtrace.catalog import find, questions
+    from borgtrace.catalog import names as names_of_all
     from borgtrace.cli import _answers
     from borgtrace.cli._options import seconds_of
     from borgtrace.engine.stoppable import within
     from borgtrace.errors import UsageError
-    from borgtrace.question import EngineTables, find_recipe, recipes
-    from borgtrace.question.registry import names as names_of_all
+    from borgtrace.question import EngineTables
 
     if (
         store is not None
@@ -45,7 +46,7 @@ def analyze(
         # Without a store, the first name stands in its place.
         given.insert(0, str(store))
     # Each once: a name given twice would write the same files twice.
-    chosen = [find_recipe(name) for name in dict.fromkeys(given or recipes())]
+    chosen = [find(name) for name in dict.fromkeys(given or questions())]
     if list_names:
         _answers.print_list(chosen, has_set=True)
         return

@@ -44,12 +44,12 @@ def colocate(
 
     Example: borgtrace colocate cell-2011 --experiment packing_base --instances 10, or --engine spark://host:7077
     """
+    from borgtrace.catalog import experiments
     from borgtrace.cli import _answers, _experiments
-    from borgtrace.colocation import find_experiments
     from borgtrace.colocation.study import PAPER_SCALE
 
     if list_names:
-        _answers.print_list(list(find_experiments().values()), has_set=False)
+        _answers.print_list(list(experiments().values()), has_set=False)
         return
     if list_estimators:
         _experiments.print_estimators()

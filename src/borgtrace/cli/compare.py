@@ -22,16 +22,17 @@ def compare(
     import pyarrow.csv
 
     import borgtrace
+    from borgtrace.catalog import find
     from borgtrace.cli import _answers
     from borgtrace.cli._grid import Column, print_grid
     from borgtrace.cli._printing import number, print_json
     from borgtrace.errors import UsageError
-    from borgtrace.question import EngineTables, find_recipe
+    from borgtrace.question import EngineTables
     from borgtrace.question.comparison import aligned, crossings, distances
     from borgtrace.schema.ranges import parse_words
     from borgtrace.storage import replacing, write_file
 
-    chosen = [find_recipe(name) for name in dict.fromkeys(parse_words(questions))]
+    chosen = [find(name) for name in dict.fromkeys(parse_words(questions))]
     labels = _labels(stores)
     if len(labels) < 2:
         raise UsageError(
@@ -52,11 +53,12 @@ def compare(
             dict(zip(answered, row, strict=True)) for row in zip(*answered.values(), strict=True)
         ]
         tables = {
-            recipe.name: aligned(results) for recipe, results in zip(chosen, answers, strict=True)
+            question.name: aligned(results)
+            for question, results in zip(chosen, answers, strict=True)
         }
         crossed = {
-            f"{recipe.name}-crossings": crossings(found)
-            for recipe, found in zip(chosen, answers, strict=True)
+            f"{question.name}-crossings": crossings(found)
+            for question, found in zip(chosen, answers, strict=True)
         }
         tables |= {name: table for name, table in crossed.items() if table.num_rows}
         tables["distances"] = found

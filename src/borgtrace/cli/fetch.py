@@ -52,10 +52,10 @@ def fetch(
     wanted = fetching.bucket(generation, cell, raw_format)
     selection, asked = list(parse_words(tables)), []
     if questions:
-        from borgtrace.question import find_recipe
+        from borgtrace.catalog import find
         from borgtrace.question.reach import tables_read
 
-        asked = [find_recipe(name) for name in parse_words(questions)]
+        asked = [find(name) for name in parse_words(questions)]
         selection += tables_read(asked)
     selection = wanted.select_tables(selection)
     with fetching.Session(jobs, backoff=fetching.Backoff(seed=seed)) as session:

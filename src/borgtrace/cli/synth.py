@@ -55,7 +55,7 @@ def synth(
 def _fit(store: Path, generation: str) -> Any:
     """Fit the generator to a store, and say what of it is in the trace."""
     import borgtrace
-    from borgtrace.analyses.likeness import fit
+    from borgtrace.analyses.fidelity.likeness import fit
     from borgtrace.cli._console import talk
     from borgtrace.synth.options import Options
 
@@ -103,9 +103,9 @@ def print_check(out: Path, *, as_json: bool) -> None:
     UsageError
         When `out` is not a synthetic trace.
     """
+    from borgtrace.catalog import find
     from borgtrace.errors import UsageError
     from borgtrace.ingest import IngestOptions, ingest
-    from borgtrace.question import find_recipe
     from borgtrace.storage import RemotePath
     from borgtrace.synth.targets import TARGETS, TARGETS_2019
 
@@ -117,7 +117,7 @@ def print_check(out: Path, *, as_json: bool) -> None:
     with tempfile.TemporaryDirectory(dir=near) as folder:
         store = Path(folder) / "store"
         ingest([out], store, IngestOptions())
-        result = find_recipe("fidelity").run(store)
+        result = find("fidelity").run(store)
     # In the order of the list of targets, where related ones are neighbors.
     places = {
         (target.measure, target.tier): place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from borgtrace.colocation.experiment import Experiment, find_experiments
+from borgtrace.colocation.experiment import Experiment
 from borgtrace.colocation.from_moments import fits, overflow_probability, pack
 from borgtrace.colocation.grid import Cell, Grid
 from borgtrace.colocation.instances import Instances
@@ -12,14 +12,6 @@ from borgtrace.colocation.preparation import prepare_pool
 from borgtrace.colocation.study import Options, Study
 from borgtrace.colocation.synthetic import synthetic_pool
 
-TOPICS = {
-    0: "Colocation: usage in single seconds",
-    206: "Colocation: sums of tasks",
-    320: "Colocation: packing machines",
-    380: "Colocation: memory, unequal machines, tasks that peak together, and the advice",
-}
-"""Headings on pages; an experiment stands under the last whose number its `order` reaches."""
-
 __all__ = [
     "Cell",
     "Experiment",
@@ -28,7 +20,6 @@ __all__ = [
     "Options",
     "Pool",
     "Study",
-    "find_experiments",
     "fits",
 ]
 __all__ += [

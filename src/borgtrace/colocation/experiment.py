@@ -11,7 +11,7 @@ from borgtrace.colocation.grid import Cell
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.preparation import stages
 from borgtrace.colocation.study import Options, Study
-from borgtrace.question import NotApplicable, Question, Result, recipes
+from borgtrace.question import NotApplicable, Question, Result
 
 POOL = ("tasks", "seed")
 """Options of an experiment that looks at the pool alone."""
@@ -23,10 +23,7 @@ SUMS = ("tasks", "realizations", "samples", "seed", "instantaneous")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment(Question):
-    """A question about tasks that share machines, answered by a study.
-
-    ``compute(study, options)`` returns the result as an Arrow table; see :class:`~borgtrace.question.Question` for
-    the other fields.
+    """A question about tasks that share machines, answered by a study: ``compute(study, options)``.
 
     Attributes
     ----------
@@ -38,8 +35,8 @@ class Experiment(Question):
         The ways of packing it runs on the common grid, or None where it has a design of its own.
     """
 
-    reads: tuple[str, ...] = ("tasks", "instance_usage")
-    options: tuple[str, ...] = POOL
+    reads: Sequence[str] = ("tasks", "instance_usage")
+    options: Sequence[str] = POOL
     defaults: Mapping[str, Any] = field(default_factory=dict)
     cells: Callable[[], Sequence[Cell]] | None = None
 
@@ -48,13 +45,20 @@ class Experiment(Question):
         """Options with their defaults."""
         return {name: self.defaults.get(name, getattr(Options, name)) for name in self.options}
 
+    @property
+    def time_units(self) -> Mapping[str, int]:
+        """No unit: no option is a time on the trace's clock."""
+        return {}
+
     def subject(self, tables: Any) -> Study:
         """Return the study of a store, of its tables, or of a pool; a study is its own."""
         if isinstance(tables, Study):
             return tables
-        return Study(tables) if isinstance(tables, Pool) else Study.of_store(tables)
+        if isinstance(tables, Pool):
+            return Study(tables)
+        return Study.of_store(tables)
 
-    def run(self, store: Any, engine: str | None = None, **params: Any) -> Result:
+    def run(self, store: Any, engine: str | None = None, **parameters: Any) -> Result:
         """Run the experiment.
 
         Parameters
@@ -63,7 +67,7 @@ class Experiment(Question):
             A :class:`Study` (which several experiments may share), a :class:`Pool`, a store or its tables.
         engine
             Where relational work runs; only for a store.
-        params
+        parameters
             Options of the experiment.
 
         Raises
@@ -71,20 +75,19 @@ class Experiment(Question):
         UsageError
             For an option the experiment does not have, or a value outside its range.
         """
-        parameters = self.settings(params)
-        options = Options(**parameters)
+        values = self.with_defaults(parameters)
+        options = Options(**values)
         study = self.subject(store) if engine is None else Study.of_store(store, engine)
-        compute, coverage = partial(self.compute, study, options), partial(study.coverage, options)
-        return Result.of(self, study.source, parameters, compute, coverage)
+        return self.result(
+            study.source,
+            values,
+            partial(self.compute, study, options),
+            partial(study.coverage, options),
+        )
 
-    def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
+    def stages(self, generation: str = "2011", /, **parameters: Any) -> dict[str, Any]:
         """Return the relational stages that prepare the pool; all the rest is arithmetic on arrays."""
         return stages(generation)
-
-
-def find_experiments() -> dict[str, Experiment]:
-    """Return the experiments by name, in their order."""
-    return {name: found for name, found in recipes().items() if isinstance(found, Experiment)}
 
 
 def run_cells(study: Study, chosen: Sequence[Experiment], given: Mapping[str, Any]) -> None:

@@ -123,7 +123,8 @@ def pyramid(store: Store, report: Report = lambda step, done, total: None) -> Py
 
 def _build(store: Store, folder: Path, report: Report) -> None:
     # Here: Ibis takes half a second to import, and a pyramid that is there is read without it.
-    from borgtrace.analyses import machine_utilization, queue_length, utilization
+    from borgtrace.analyses.queue import queue_length
+    from borgtrace.analyses.usage import machine_utilization, utilization
     from borgtrace.question import EngineTables
     from borgtrace.schema.time import WINDOW
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import joblib
 
@@ -76,12 +76,11 @@ class Backtest(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestQuestion(StoreQuestion):
-    """Base of the questions that train forecasters."""
+    """A question that trains forecasters: ``compute(store, tables, options, report)``."""
 
-    reads: tuple[str, ...] = ("instance_usage",)
+    options: type[Any] = Setting
+    reads: Sequence[str] = ("instance_usage",)
     unit: str = "rows"
-
-    setting = Setting
 
 
 def backtests(store: Store, resource: str, setting: Setting, report: Report) -> Iterator[Backtest]:

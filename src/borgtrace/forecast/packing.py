@@ -5,50 +5,93 @@ forecaster tells for the next hour: over the slots of it, the mean of the means,
 them. ``history`` takes the last hour's own mean and deviation, ``future`` those that came. Overload counts machines and
 slots of that hour whose tasks used more than the capacity of the largest machine. Compare machines at equal overload:
 ρ is what GPA was told, not what came out.
-
-Reference: Janus & Rzadca, SoCC'17 (Gaussian Percentile Approximation)
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from borgtrace.forecast.backtest import Backtest, BacktestQuestion, Setting, backtests
 from borgtrace.forecast.series import HORIZONS
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import CAPACITY_RTOL, Fitted, Gpa, pack_fitted
-from borgtrace.question import EngineTables, NotApplicable, Row
+from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Row, charts
+from borgtrace.question.store_question import Report
 from borgtrace.store import Store
+
+ANSWER = Answer(
+    grain="resource, forecaster and ρ",
+    key=[
+        Column("resource", "string", "id", "Resource: cpu or memory."),
+        Column(
+            "forecaster",
+            "string",
+            "id",
+            (
+                "Forecaster; history for the mean and deviation of what a task had used, future"
+                " for what came."
+            ),
+        ),
+        Column("rho", "float64", "fraction", "Probability of an overflow that GPA was told."),
+    ],
+    columns=[
+        Column("tasks", "int64", "count", "Tasks that were packed, over all back-tests."),
+        Column("machines", "int64", "count", "Largest machines that they took."),
+        Column(
+            "overload",
+            "float64",
+            "fraction",
+            (
+                "Share of the machines and slots of the hour to come whose use exceeded the "
+                "capacity."
+            ),
+        ),
+    ],
+)
+
 
 RHOS = (0.1, 0.01, 0.001)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Packed(BacktestQuestion):
-    """Packings by forecasts as a question: ``PACKED.run(store)``."""
+def compute(store: Store, tables: EngineTables, options: Setting, report: Report) -> list[Row]:
+    """Pack the tasks that run at each cut.
 
-    def answer(self, store: Store, tables: EngineTables, asked: Setting) -> list[Row]:
-        """Pack the tasks that run at each cut; see the base."""
-        rows = []
-        for resource in asked.resources:
-            sums: dict[tuple[str, float], Any] = {}
-            for backtest in backtests(store, resource, asked, self.report):
-                for name, (mean, variance, used) in _moments(backtest).items():
-                    for rho in RHOS:
-                        counts = packed(mean, variance, used, rho)
-                        sums[name, rho] = sums.get((name, rho), 0) + counts
-            for (name, rho), (tasks, machines, overloaded) in sums.items():
-                row = {
-                    "resource": resource,
-                    "forecaster": name,
-                    "rho": rho,
-                    "tasks": tasks,
-                    "machines": machines,
-                }
-                rows.append({**row, "overload": overloaded / (machines * HORIZONS)})
-        NotApplicable.unless(rows, "no task with an hour of usage before a cut runs at it")
-        return rows
+    Parameters
+    ----------
+    store
+        An open store.
+    tables
+        Not looked at.
+    options
+        Forecasters, resources and cuts.
+    report
+        Told how far it is.
+
+    Raises
+    ------
+    NotApplicable
+        Where no task runs at a cut.
+    """
+    rows = []
+    for resource in options.resources:
+        sums: dict[tuple[str, float], Any] = {}
+        for backtest in backtests(store, resource, options, report):
+            for name, (mean, variance, used) in _moments(backtest).items():
+                for rho in RHOS:
+                    counts = packed(mean, variance, used, rho)
+                    sums[name, rho] = sums.get((name, rho), 0) + counts
+        for (name, rho), (tasks, machines, overloaded) in sums.items():
+            row = {
+                "resource": resource,
+                "forecaster": name,
+                "rho": rho,
+                "tasks": tasks,
+                "machines": machines,
+            }
+            rows.append({**row, "overload": overloaded / (machines * HORIZONS)})
+    NotApplicable.unless(rows, "no task with an hour of usage before a cut runs at it")
+    return rows
 
 
 def _moments(backtest: Backtest) -> dict[str, tuple[Numbers, Numbers, Numbers]]:
@@ -87,4 +130,38 @@ def packed(mean: Numbers, variance: Numbers, used: Numbers, rho: float) -> Numbe
     return np.array([there.sum(), packing.n_bins, (sums > CAPACITY_RTOL).sum()])
 
 
-PACKED = Packed.declared(packed, name="packed_by_forecast")
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: machines and overload of packings by forecasts."""
+    import altair as alt
+
+    # A curve for each forecaster.
+    rows = answer.to_pylist()
+    base = charts.base(rows, height=200).encode(
+        x=alt.X("overload:Q", title="share of machines and slots that are overloaded"),
+        y=alt.Y("machines:Q", title="largest machines that they took"),
+        color=alt.Color("forecaster:N", title="forecaster"),
+    )
+    lines = base.mark_line(strokeWidth=1, opacity=0.5).encode(
+        tooltip=charts.tooltips(rows, "overload", "machines", "forecaster"),
+    )
+    points = base.mark_point(filled=True, size=40).encode(
+        tooltip=charts.tooltips(rows),
+    )
+    return (
+        alt.layer(lines, points)
+        .facet(
+            row=charts.rows_of_panels("resource"),
+        )
+        .properties(title="Machines and overload of packings by forecasts")
+    )
+
+
+PACKED = BacktestQuestion(
+    name="packed_by_forecast",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    reference="Janus & Rzadca, SoCC'17 (Gaussian Percentile Approximation)",
+)
+"""Packings by forecasts: ``PACKED.run(store)``."""

@@ -7,7 +7,8 @@ from borgtrace.overcommit.oracle import oracle
 from borgtrace.overcommit.policies import Policy, Prediction, parse_policy
 from borgtrace.overcommit.reclaimed import RECLAIMED
 from borgtrace.overcommit.replay import Cell
-from borgtrace.overcommit.study import DEFAULTS, REPLAY, SWEEP, Replay, Setting, open_cell
+from borgtrace.overcommit.study import DEFAULTS, SWEEP, ReplayQuestion, Setting, open_cell
+from borgtrace.overcommit.table import REPLAY
 
 __all__ = [
     "ADVICE",
@@ -19,7 +20,7 @@ __all__ = [
     "Cell",
     "Policy",
     "Prediction",
-    "Replay",
+    "ReplayQuestion",
 ]
 __all__ += [
     "Samples",

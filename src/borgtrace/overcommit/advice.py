@@ -7,14 +7,12 @@ whose horizon had ended when the day began. The advice is then judged on that da
 where a trial is one machine for one horizon. A target therefore needs 3 ÷ target trials before any policy but the
 limits can be advised: 300 machine-days for 1 % and a horizon of a day. Days of one trace are alike, so a rate on few
 days says little about another month.
-
-Reference: Bashir et al., EuroSys'21 (Take it to the limit)
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.overcommit.block import Block
@@ -22,10 +20,55 @@ from borgtrace.overcommit.metrics import is_short
 from borgtrace.overcommit.oracle import oracle
 from borgtrace.overcommit.policies import Limit, Policy, Prediction
 from borgtrace.overcommit.replay import Part
-from borgtrace.overcommit.study import Replay, Setting
+from borgtrace.overcommit.study import ReplayQuestion, Setting
 from borgtrace.overcommit.table import SLOTS_PER_DAY, ratio
-from borgtrace.question import Row
+from borgtrace.question import Answer, Column, Row, charts
 from borgtrace.schema.time import WINDOW
+
+ANSWER = Answer(
+    grain="resource, tasks and day",
+    key=[
+        Column("resource", "string", "id", "Resource: cpu or memory."),
+        Column(
+            "tasks",
+            "string",
+            "id",
+            "Tasks that are predicted and judged: all, high (high priority), or a tier.",
+        ),
+        Column("day", "int64", "d", "Day of the trace, from 0, on which the advice is judged."),
+    ],
+    columns=[
+        Column("policy", "string", "id", "Policy that is advised."),
+        Column("learned", "float64", "fraction", "Its violation rate on the days before."),
+        Column(
+            "learned_high",
+            "float64",
+            "fraction",
+            "Upper end of that rate's interval, at least 3 ÷ trials.",
+        ),
+        Column("instants", "int64", "count", "Instants of the day that are judged."),
+        Column("rate", "float64", "fraction", "Violation rate on the day."),
+        Column(
+            "rate_low",
+            "float64",
+            "fraction",
+            "Lower end of its interval; NULL with fewer than two machines.",
+            nullable=True,
+        ),
+        Column(
+            "rate_high", "float64", "fraction", "Upper end of its interval, at least 3 ÷ trials."
+        ),
+        Column(
+            "savings",
+            "float64",
+            "fraction",
+            "Limits of the day that are not promised; NULL without limits.",
+            nullable=True,
+        ),
+        Column("is_kept", "bool", "1", "Whether the day's rate is within the target."),
+    ],
+)
+
 
 N_SUMS = 4
 _INSTANTS, _VIOLATIONS, _LIMIT, _PEAK = range(N_SUMS)
@@ -112,23 +155,62 @@ def _rate(sums: Numbers, horizon: int) -> tuple[float, float | None, float]:
     return rate, None if low is None else max(low, 0.0), min(max(high or 0.0, unseen, rate), 1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advice(Replay):
-    """The advice as a question: ``ADVICE.run(store, target=0.01, policies=SWEEP)``."""
+def compute(part: Part, policies: Sequence[Policy], options: Setting) -> list[Row]:
+    """Return a row for each day that has days before it.
 
-    too_short: str = (
-        "no day has a day before it whose horizon has ended: "
-        "a longer trace is needed, or a shorter --horizon"
+    Parameters
+    ----------
+    part
+        What is replayed.
+    policies
+        Among which is chosen.
+    options
+        Horizon and target.
+    """
+    # The limits keep every target: so there always is an advice.
+    candidates = [Limit(), *(policy for policy in policies if policy != Limit())]
+    horizon = options.horizon // WINDOW
+    sums = part.replay(candidates, horizon, daily)
+    known = {"resource": part.resource, "tasks": part.tasks}
+    return [{**known, **row} for row in walk(sums, candidates, horizon, options.target)]
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: violation rate of the advised policy, day by day."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    base = charts.base(rows, height=200).encode(
+        x=alt.X("day:Q", title="day of the trace (days)"),
+        y=alt.Y("rate:Q", title="violation rate of the advice"),
+    )
+    lines = base.mark_line().encode(
+        tooltip=charts.tooltips(rows),
+    )
+    points = base.mark_point(filled=True, size=40).encode(
+        color=alt.Color("policy:N", title="policy"),
+        tooltip=charts.tooltips(rows),
+    )
+    return (
+        alt.layer(lines, points)
+        .facet(
+            row=charts.rows_of_panels("resource"),
+            column=charts.columns_of_panels("tasks"),
+        )
+        .properties(title="Violation rate of the advised policy, day by day")
     )
 
-    def rows(self, part: Part, policies: Sequence[Policy], setting: Setting) -> list[Row]:
-        """Return a row for each day that has days before it; see the base."""
-        # The limits keep every target: so there always is an advice.
-        every = [Limit(), *(policy for policy in policies if policy != Limit())]
-        horizon = setting.horizon // WINDOW
-        found = part.replay(every, horizon, daily)
-        known = {"resource": part.resource, "tasks": part.tasks}
-        return [{**known, **row} for row in walk(found, every, horizon, setting.target)]
 
-
-ADVICE = Advice.declared(walk, name="overcommit_advice")
+ADVICE = ReplayQuestion(
+    name="overcommit_advice",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    reference="Bashir et al., EuroSys'21 (Take it to the limit)",
+    too_short=(
+        "no day has a day before it whose horizon has ended: "
+        "a longer trace is needed, or a shorter --horizon"
+    ),
+)
+"""The advice: ``ADVICE.run(store, target=0.01, policies=SWEEP)``."""

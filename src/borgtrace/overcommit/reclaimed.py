@@ -8,15 +8,14 @@ all usage exceeds the machine, tasks are evicted until it fits: the lowest prior
 evicted task may return in a later slot. Usage that was not measured counts as the limit. *Machines saved* is what is
 admitted beyond the row of *limit*, which reclaims nothing, in mean machines. The trace goes on as it was: a task
 that is not admitted runs no longer for it, and nothing moves to another machine.
-
-Reference: Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation). The price is our simulation
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
@@ -25,10 +24,68 @@ from borgtrace.overcommit.oracle import SLACK
 from borgtrace.overcommit.policies import Limit, Policy, Prediction, Reservation
 from borgtrace.overcommit.priorities import LOWEST, serving
 from borgtrace.overcommit.replay import Part
-from borgtrace.overcommit.study import Replay, Setting
+from borgtrace.overcommit.study import ReplayQuestion, Setting
 from borgtrace.overcommit.table import SLOTS_PER_DAY
-from borgtrace.question import NotApplicable, Row
+from borgtrace.question import Answer, Column, NotApplicable, Row, charts, query_answer
 from borgtrace.schema.time import HOUR, WINDOW
+
+ANSWER = Answer(
+    grain="resource and policy",
+    key=[
+        Column("resource", "string", "id", "Resource: cpu or memory."),
+        Column(
+            "policy",
+            "string",
+            "id",
+            "What production reserves: limit, or reservation with its margin and half-life.",
+        ),
+    ],
+    columns=[
+        Column("margin", "float64", "1", "Margin above usage; NULL for limit.", nullable=True),
+        Column(
+            "half_life", "float64", "h", "Half-life of the decay; NULL for limit.", nullable=True
+        ),
+        Column(
+            "machines",
+            "int64",
+            "count",
+            "Machines with production or best-effort tasks and a known capacity.",
+        ),
+        Column(
+            "reclaimed",
+            "float64",
+            "fraction",
+            "Limits of production that are not reserved, as a share of the capacity.",
+        ),
+        Column(
+            "exceeded",
+            "float64",
+            "fraction",
+            "Share of the slots in which production uses more than it reserves.",
+        ),
+        Column(
+            "admitted",
+            "float64",
+            "fraction",
+            "Limits of best-effort tasks that are admitted, as a share of all of theirs.",
+            nullable=True,
+        ),
+        Column(
+            "saved",
+            "float64",
+            "machines",
+            "What is admitted beyond the row of limit, in mean machines.",
+        ),
+        Column(
+            "evictions",
+            "float64",
+            "1/d",
+            "Evictions per admitted task and day; NULL where none is admitted.",
+            nullable=True,
+        ),
+    ],
+)
+
 
 MARGINS = (0.0, 0.1, 0.2, 0.5, 1.0)
 HALF_LIVES = (1, 12, 144)
@@ -175,24 +232,31 @@ def _last(present: Index, is_in: Flags, priority: Index, since: Index) -> int:
     return worst
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reclaimed(Replay):
-    """The trade-off as a question: ``RECLAIMED.run(store, resources=("cpu",))``."""
+def all_tasks(options: Setting) -> dict[str, list[Policy]]:
+    """Return all tasks; what production reserves is `POLICIES`, whatever is named."""
+    return {"all": []}
 
-    too_short: str = "no machine with a known capacity has tasks"
 
-    def by_tasks(self, setting: Setting) -> dict[str, list[Policy]]:
-        """Return all tasks; what production reserves is `POLICIES`, whatever is named."""
-        return {"all": []}
+def compute(part: Part, policies: Sequence[Policy], options: Setting) -> list[Row]:
+    """Return a row for each of `POLICIES`, whatever is named.
 
-    def rows(self, part: Part, policies: Sequence[Policy], setting: Setting) -> list[Row]:
-        """Return a row for each of `POLICIES`; see the base."""
-        lowest = serving(part.cell.dialect)
-        NotApplicable.unless(
-            lowest > LOWEST, "the trace has no tier production, so nothing in it is best effort"
-        )
-        score = partial(priced, policies=POLICIES, lowest=lowest)
-        return trade_off(part.replay((), 1, score), part.resource)
+    Parameters
+    ----------
+    part
+        What is replayed.
+    policies, options
+        Not looked at.
+
+    Raises
+    ------
+    NotApplicable
+        Where the trace has no best-effort tasks.
+    """
+    lowest = serving(part.cell.dialect)
+    if lowest <= LOWEST:
+        raise NotApplicable("the trace has no tier production, so nothing in it is best effort")
+    score = partial(priced, policies=POLICIES, lowest=lowest)
+    return trade_off(part.replay((), 1, score), part.resource)
 
 
 def trade_off(found: Numbers, resource: str) -> list[Row]:
@@ -230,4 +294,53 @@ def trade_off(found: Numbers, resource: str) -> list[Row]:
     ]
 
 
-RECLAIMED = Reclaimed.declared(trade_off)
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: best-effort work in reclaimed resources: what it saves, and its evictions."""
+    import altair as alt
+
+    # Evictions over what is saved: a curve for each half-life.
+    rows = query_answer(
+        answer,
+        """
+        select *, if(half_life is null, 'limit', format('half-life {:.2g} h', half_life))
+            as reservation from answer
+        where evictions is not null
+        """,
+    )
+    base = charts.base(rows, height=200).encode(
+        x=alt.X("saved:Q", title="machines saved"),
+        y=alt.Y("evictions:Q", title="evictions per task and day"),
+    )
+    lines = base.mark_line(strokeWidth=1, opacity=0.5).encode(
+        detail="reservation:N",
+        tooltip=charts.tooltips(rows, "saved", "evictions", "reservation"),
+    )
+    points = base.mark_point(filled=True, size=40).encode(
+        color=alt.Color("reservation:N", title="reservation"),
+        tooltip=charts.tooltips(rows),
+    )
+    return (
+        alt.layer(lines, points)
+        .facet(
+            row=charts.rows_of_panels("resource"),
+        )
+        .properties(
+            title="Best-effort work in reclaimed resources: what it saves, and its evictions"
+        )
+    )
+
+
+RECLAIMED = ReplayQuestion(
+    name="reclaimed",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    reference=(
+        "Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation). "
+        "The price is our simulation"
+    ),
+    too_short="no machine with a known capacity has tasks",
+    policies_by_tasks=all_tasks,
+)
+"""The trade-off: ``RECLAIMED.run(store, resources=("cpu",))``."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from borgtrace.errors import UsageError, check_names
 from borgtrace.lifecycle.by_machine import Metric, default_metric, find_metric, machine_usage
-from borgtrace.overcommit import table
 from borgtrace.overcommit.policies import Policy, parse_policy
 from borgtrace.overcommit.pools import POOLS
 from borgtrace.overcommit.replay import RESOURCES, Capacities, Cell, Part
@@ -193,9 +192,22 @@ def _pools(store: Store, resource: str, setting: Setting, forecasts: Forecasts) 
     }
 
 
+def by_tasks(options: Setting) -> dict[str, list[Policy]]:
+    """Return the policies that are judged, by the tasks they are judged on.
+
+    Parameters
+    ----------
+    options
+        Tasks and policies.
+    """
+    return _by_tasks(options.tasks, options.parsed())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replay(StoreQuestion):
-    """The table of policies as a question: ``REPLAY.run(store, policies=("limit", "nsigma:n=3"))``.
+class ReplayQuestion(StoreQuestion):
+    """A question that replays the machines of a store: ``compute(part, policies, options)``, rows of one part.
+
+    A part is some tasks and one resource.
 
     Attributes
     ----------
@@ -203,54 +215,31 @@ class Replay(StoreQuestion):
         What is said where nothing could be judged.
     forecasts
         Forecasters that policies may name; none by default.
+    policies_by_tasks
+        Returns what is judged, by the tasks it is judged on.
     """
 
-    reads: tuple[str, ...] = ("instance_usage", "instance_events")
+    options: type[Any] = Setting
+    reads: Sequence[str] = ("instance_usage", "instance_events")
     too_short: str = (
         "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
     )
     forecasts: Forecasts = field(default=_no_forecasts, compare=False)
+    policies_by_tasks: Callable[[Setting], dict[str, list[Policy]]] = by_tasks
 
-    setting = Setting
-
-    def answer(self, store: Store, tables: EngineTables, setting: Setting) -> list[Row]:
+    def rows_of_store(self, store: Store, tables: EngineTables, options: Setting, /) -> list[Row]:
         """Replay the machines of a store; see the base."""
-        cell = open_cell(store, tables, setting, self.report, self.forecasts)
-        places = sample(len(cell.usage.machines), setting.machines, setting.seed)
-        NotApplicable.unless(len(places), _nothing(cell.usage.facts))
+        cell = open_cell(store, tables, options, self.report, self.forecasts)
+        places = sample(len(cell.usage.machines), options.machines, options.seed)
+        if not places:
+            raise NotApplicable(_nothing(cell.usage.facts))
         rows = []
-        for resource in setting.resources:
-            for tasks, policies in self.by_tasks(setting).items():
-                part = Part(cell, tasks, resource, places, setting.jobs, self.report)
-                rows += self.rows(part, policies, setting)
-        NotApplicable.unless(rows, self.too_short)
-        return rows
-
-    def by_tasks(self, setting: Setting) -> dict[str, list[Policy]]:
-        """Return the policies that are judged, by the tasks they are judged on."""
-        return _by_tasks(setting.tasks, setting.parsed())
-
-    def rows(self, part: Part, policies: Sequence[Policy], setting: Setting) -> list[Row]:
-        """Return the rows of some tasks and one resource; none where nothing could be judged.
-
-        Parameters
-        ----------
-        part
-            What is replayed.
-        policies
-            What is judged on it.
-        setting
-            The rest.
-        """
-        horizon = setting.horizon // WINDOW
-        found = part.replay(policies, horizon)
-        known = {"resource": part.resource, "tasks": part.tasks, "horizon": horizon}
-        rows = table.rows_of(found, policies, {**known, "shape": "all"})
-        if setting.shapes:
-            machines = part.cell.usage.machines[part.places].tolist()
-            shapes = np.array([part.cell.capacities.shape(machine) for machine in machines])
-            for shape in np.unique(shapes).tolist():
-                rows += table.rows_of(found[shapes == shape], policies, {**known, "shape": shape})
+        for resource in options.resources:
+            for tasks, policies in self.policies_by_tasks(options).items():
+                part = Part(cell, tasks, resource, places, options.jobs, self.report)
+                rows += self.compute(part, policies, options)
+        if not rows:
+            raise NotApplicable(self.too_short)
         return rows
 
 
@@ -289,6 +278,3 @@ def sample(n: int, size: int, seed: int) -> list[int]:
     if not 0 < size < n:
         return list(range(n))
     return np.sort(np.random.default_rng(seed).choice(n, size, replace=False)).tolist()
-
-
-REPLAY = Replay.declared(table.rows_of, name="overcommit")

@@ -1,10 +1,13 @@
 """What one question looks like: tables in, one small checked table out, claims beside it.
 
-A recipe is a module of one of the question packages with a constant ``RECIPE``; the module's docstring
-is the question.  Nothing here knows which recipes there are: :func:`recipes` finds them.
+A question is a module with a constant ``QUESTION``: the columns of its answer, how it is computed and drawn, and what
+is claimed about it.  :mod:`borgtrace.catalog` knows which questions there are.
 """
 
-from borgtrace.question.claims import Claim, Claims, Finding, from_source, headline, unjudged
+from borgtrace.question import charts
+from borgtrace.question.answer import Answer, Row, Rows
+from borgtrace.question.answer import AnswerColumn as Column
+from borgtrace.question.claims import Claim, Finding, headline, unjudged
 from borgtrace.question.criteria import (
     Criterion,
     above,
@@ -15,35 +18,46 @@ from borgtrace.question.criteria import (
     equals,
     near,
 )
-from borgtrace.question.definition import Recipe, Row
 from borgtrace.question.engine_tables import EngineTables
+from borgtrace.question.measures import Measure, query_answer, sql
 from borgtrace.question.notapplicable import NotApplicable
 from borgtrace.question.planned_tables import PlannedTables
-from borgtrace.question.question import Question, with_subjects
-from borgtrace.question.registry import find_recipe, recipes
-from borgtrace.question.result import Provenance, Result
+from borgtrace.question.provenance import Provenance
+from borgtrace.question.question import Question, Result, with_subjects
 from borgtrace.question.scope import Scope
+from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.question.tables import Tables
 
 __all__ = [
+    "Answer",
     "Claim",
-    "Claims",
+    "Column",
     "Criterion",
     "EngineTables",
     "Finding",
+    "Measure",
     "NotApplicable",
     "PlannedTables",
     "Provenance",
-]
-__all__ += ["Question", "Recipe", "Result", "Row", "Scope", "Tables"]
-__all__ += [
+    "Question",
+    "Report",
+    "Result",
+    "Row",
+    "Rows",
+    "Scope",
+    "StoreQuestion",
+    "Tables",
     "above",
     "at_least",
     "at_most",
     "below",
     "between",
+    "charts",
     "equals",
-    "find_recipe",
-    "from_source",
+    "headline",
+    "near",
+    "query_answer",
+    "sql",
+    "unjudged",
+    "with_subjects",
 ]
-__all__ += ["headline", "near", "recipes", "unjudged", "with_subjects"]

@@ -1,20 +1,18 @@
 """Does a result look as its recipe declares: names, types, NULLs, key, order."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.errors import SchemaError, first_line
+from borgtrace.question.answer import Rows
 from borgtrace.schema.arrow import arrow_field, arrow_schema
 from borgtrace.schema.types import Table
 
-Answer: TypeAlias = "pa.Table | Sequence[Mapping[str, Any]]"
-"""An answer as it is computed: columns, or rows by column."""
 
-
-def conform(answer: Answer, declared: Table) -> pa.Table:
+def conform(answer: Rows, declared: Table) -> pa.Table:
     """Return `answer` with the declared types, in the declared column order, sorted by the key.
 
     Integers may change width and floats may become narrower; nothing else is converted.

@@ -1,18 +1,18 @@
 """What somebody published, and whether it holds on this trace."""
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
 from borgtrace.question.criteria import Criterion, with_tolerance
+from borgtrace.question.measures import NOTHING, Measure
 from borgtrace.question.notapplicable import NotApplicable
 from borgtrace.question.scope import Scope
 
 Item = TypeVar("Item")
-Measure = TypeVar("Measure", bound=Callable[[pa.Table], Any])
 Verdict = Literal["holds", "does not hold", "not applicable"]
 Kind = Literal["published", "derived", "criterion"]
 """Who vouches for the number of a claim.
@@ -21,10 +21,6 @@ Kind = Literal["published", "derived", "criterion"]
 published numbers; "criterion": a threshold of ours, or a count that would hold by construction.
 """
 KINDS: tuple[Kind, ...] = ("published", "derived", "criterion")
-# The one that claims have where they name none: a source may then set that of all its claims.
-_STRICT = Scope()
-NOTHING = "nothing to measure it on"
-"""Why there is no number, where a claim does not say it."""
 _WORDS = ("published claims", "derived claims", "criteria")
 
 
@@ -65,7 +61,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A published statement, how to measure it on a result, and what makes it true.
+    """A published statement, how to measure it on an answer, and what makes it true.
 
     Parameters
     ----------
@@ -73,54 +69,62 @@ class Claim:
         Short and unique: source and number, e.g. ``"S4-obs7"``.
     statement
         What was said, in one clause.
-    published
-        What was published, and what makes the claim true.
-    measure
-        From the result table to a number (or a text); raises :class:`NotApplicable` with the reason
-        where the result cannot tell.  None or NaN means "not applicable" too.
     source
-        Paper and section.
-    format
-        How a measured number is printed.
-    kind
-        Who vouches for the number.
+        Paper and section; empty for a criterion of ours.
     scope
         On which stores it can be judged.
+    measure
+        From the answer to a number (or a text): a function, or :func:`~borgtrace.question.sql`.  Raises
+        :class:`NotApplicable` with the reason where the answer cannot tell; None or NaN means the same.
+    criterion
+        What was published, and what makes the claim true.
+    kind
+        Who vouches for the number.
+    format
+        How a measured number is printed.
 
     Examples
     --------
     >>> from borgtrace.question.criteria import above
-    >>> claim = Claim("X-1", "most are short", above(0.5), measure=lambda t: t["share"][0].as_py())
+    >>> from borgtrace.question.measures import sql
+    >>> claim = Claim(
+    ...     "X-1",
+    ...     statement="most are short",
+    ...     source="Somebody, 2020",
+    ...     measure=sql("select share from answer"),
+    ...     criterion=above(0.5),
+    ... )
     >>> print(claim.judge(pa.table({"share": [0.625]})))
     X-1: most are short: published > 0.5, measured 0.625: holds
     """
 
     id: str
+    _: KW_ONLY
     statement: str
-    published: Criterion
-    measure: Callable[[pa.Table], Any]
+    measure: Measure
+    criterion: Criterion
     source: str = ""
-    format: str = ".4g"
+    scope: Scope = field(default_factory=Scope)
     kind: Kind = "published"
-    scope: Scope = _STRICT
+    format: str = ".4g"
 
-    def judge(self, result: pa.Table, note: str = "") -> Finding:
-        """Measure the claim on a result table.
+    def judge(self, answer: pa.Table, note: str = "") -> Finding:
+        """Measure the claim on an answer.
 
         Parameters
         ----------
-        result
+        answer
             The answer of its question.
         note
             What has to be said of the verdict.
         """
         try:
-            value = self.measure(result)
+            value = self.measure(answer)
         except NotApplicable as reason:
             return self.not_applicable(str(reason))
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return self.not_applicable(NOTHING)
-        verdict: Verdict = "holds" if self.published.test(value) else "does not hold"
+        verdict: Verdict = "holds" if self.criterion.test(value) else "does not hold"
         return self._finding(self._text(value), verdict, note=note)
 
     def not_applicable(self, reason: str) -> Finding:
@@ -133,13 +137,13 @@ class Claim:
         return Finding(
             id=self.id,
             statement=self.statement,
-            published=self._text(self.published.published),
+            published=self._text(self.criterion.published),
             measured=measured,
             verdict=verdict,
             reason=reason,
             source=self.source,
             kind=self.kind,
-            tolerance=self.published.tolerance,
+            tolerance=self.criterion.tolerance,
             note=note,
         )
 
@@ -148,81 +152,12 @@ class Claim:
         return format(value, self.format) if isinstance(value, float) else str(value)
 
 
-def from_source(
-    source: str, *claims: Claim, scope: Scope | None = None, kind: Kind | None = None
-) -> tuple[Claim, ...]:
-    """Return claims, with the source, scope and kind of those that name none of their own.
-
-    Parameters
-    ----------
-    source
-        Paper and section.
-    claims
-        Claims, of which some may name a source, a scope, or another kind than "published" of their own.
-    scope, kind
-        Those of the claims that name none; None leaves the strict scope, and "published".
-    """
-    return tuple(
-        replace(
-            claim,
-            source=claim.source or source,
-            scope=scope if scope and claim.scope is _STRICT else claim.scope,
-            kind=kind if kind and claim.kind == "published" else claim.kind,
-        )
-        for claim in claims
-    )
-
-
-class Claims(list[Claim]):
-    """Claims of one source, each the function that measures it: the first paragraph of its docstring is what was said.
-
-    Parameters
-    ----------
-    source
-        Paper and section.
-    common
-        Scope and kind of those that name none of their own.
-
-    Examples
-    --------
-    >>> from borgtrace.question.criteria import above
-    >>> claims = Claims("Somebody, 2020")
-    >>> @claims.add("X-1", above(0.5))
-    ... def most(result: pa.Table) -> float:
-    ...     '''most are short'''
-    ...     return result["share"][0].as_py()
-    >>> print(claims[0].judge(pa.table({"share": [0.625]})))
-    X-1: most are short: published > 0.5, measured 0.625: holds
-    """
-
-    def __init__(self, source: str, **common: Any) -> None:
-        super().__init__()
-        self.common = {"source": source, **common}
-
-    def add(self, id: str, published: Criterion, **own: Any) -> Callable[[Measure], Measure]:
-        """Make a claim of a function.
-
-        Parameters
-        ----------
-        id, published
-            As of a :class:`Claim`.
-        own
-            Its format, and what differs from the others of its source.
-        """
-
-        def made(measure: Measure) -> Measure:
-            said = " ".join((measure.__doc__ or "").partition("\n\n")[0].split())
-            self.append(Claim(id, said, published, measure, **self.common | own))
-            return measure
-
-        return made
-
-
 def headline(findings: Iterable[Finding]) -> str:
     """Return how many of the judged claims hold, kind by kind; what cannot be judged is in no number.
 
     Examples
     --------
+    >>> from dataclasses import replace
     >>> found = [Finding("", "", "", "", verdict) for verdict in ("holds", "does not hold", "not applicable")]
     >>> headline([*found, replace(found[0], kind="criterion")])
     '1 of 2 judged published claims holds; criteria: 1 of 1'

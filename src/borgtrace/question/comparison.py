@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from itertools import islice, pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,10 @@ import pyarrow as pa
 
 from borgtrace.engine.embedded import raw_connection
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.question.result import Result
+from borgtrace.question.answer import Answer
+from borgtrace.question.answer import AnswerColumn as Column
+from borgtrace.question.question import Result
 from borgtrace.schema.arrow import arrow_schema
-from borgtrace.schema.data_files import read_rows
-from borgtrace.schema.tables import read_declarations
 from borgtrace.store import Manifest, Store
 
 BLOCKS = 100
@@ -24,11 +23,74 @@ _LOW, _HIGH, _TWO_SIDED = 0.025, 0.975, 1.96
 _POINTS = 2048
 """Values at which distribution functions are compared in each draw: more change an interval by less than 0.0005."""
 
-_ROWS = read_rows(Path(__file__).with_name("measures.csv"))
-MEASURES = {row["measure"]: (row["sql"], row["unit"]) for row in _ROWS}
+MEASURES = {
+    "tasks of a job": ("count(*)", "count"),
+    "windows of a job": ("sum(n_windows)", "count"),
+    "hours measured of a job": ("sum(seconds) / 3600", "h"),
+    "CPU-hours of a job": ("sum(weighted_mean_average_cpu * seconds) / 3600", "capacity × h"),
+    "memory-hours of a job": ("sum(weighted_mean_average_memory * seconds) / 3600", "capacity × h"),
+    "mean CPU of a job's tasks": ("avg(mean_average_cpu)", "capacity"),
+    "mean memory of a job's tasks": ("avg(mean_average_memory)", "capacity"),
+    "CPU request of a job's tasks": ("avg(cpu_request)", "capacity"),
+    "memory request of a job's tasks": ("avg(memory_request)", "capacity"),
+}
 """What is measured of each job: SQL over its tasks, and the unit.  A capacity is that of the largest machine."""
 
-DISTANCES = read_declarations(Path(__file__).with_name("comparison.columns"))["distances"]
+DISTANCES = Answer(
+    grain="measure and store, against the first one",
+    key=[
+        Column("measure", "string", "", "What is measured of each job.", nullable=True),
+        Column("store", "string", "id", "The store.", nullable=True),
+    ],
+    columns=[
+        Column("against", "string", "id", "The first store.", nullable=True),
+        Column("jobs", "int64", "count", "Jobs of the store that have a value.", nullable=True),
+        Column(
+            "jobs_against",
+            "int64",
+            "count",
+            "Jobs of the first store that have a value.",
+            nullable=True,
+        ),
+        Column(
+            "unit",
+            "string",
+            "",
+            "Unit of both; 'own mean' where capacities differ, so that only shapes compare.",
+            nullable=True,
+        ),
+        Column(
+            "ratio",
+            "float64",
+            "1",
+            "Mean of the store over that of the first; NULL where only shapes compare.",
+            nullable=True,
+        ),
+        Column(
+            "ratio_low",
+            "float64",
+            "1",
+            "Lower end of its 95 % interval, over blocks of jobs.",
+            nullable=True,
+        ),
+        Column("ratio_high", "float64", "1", "Upper end of it.", nullable=True),
+        Column(
+            "distance",
+            "float64",
+            "1",
+            "Largest distance of the two distribution functions (Kolmogorov-Smirnov).",
+            nullable=True,
+        ),
+        Column(
+            "distance_low",
+            "float64",
+            "1",
+            "Lower end of its 95 % interval, over blocks of jobs.",
+            nullable=True,
+        ),
+        Column("distance_high", "float64", "1", "Upper end of it.", nullable=True),
+    ],
+).table("distances")
 
 
 def aligned(results: Mapping[str, Result]) -> pa.Table:
@@ -47,7 +109,7 @@ def aligned(results: Mapping[str, Result]) -> pa.Table:
         The key, then each column as ``NAME LABEL``; NULL where a store has no such row.
     """
     (first, *_) = results.values()
-    key = list(first.recipe.result.key)
+    key = list(first.question.answer.key_names)
     values = [name for name in first.table.column_names if name not in key]
     # In DuckDB: Arrow joins no lists.
     with raw_connection() as connection:
@@ -84,8 +146,11 @@ def crossings(results: Mapping[str, Result]) -> pa.Table:
         the curves do not cross), and whether the ``tail_is_longer`` in the store.
     """
     (against, first), *others = results.items()
-    key = [name for name in first.recipe.result.key if name != "percent"]
-    if "percent" not in first.recipe.result.key or "seconds" not in first.table.column_names:
+    key = [name for name in first.question.answer.key_names if name != "percent"]
+    if (
+        "percent" not in first.question.answer.key_names
+        or "seconds" not in first.table.column_names
+    ):
         return pa.table({})
     rows: list[dict[str, Any]] = []
     base = _curves(first, key)

@@ -16,7 +16,7 @@ from borgtrace.engine import connect, guard, put_table, read_table, to_arrow
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.lifecycle import DERIVED, Cache
-from borgtrace.question.result import Provenance
+from borgtrace.question.provenance import Provenance
 from borgtrace.question.tables import Tables
 from borgtrace.schema import TABLES
 from borgtrace.store import Store

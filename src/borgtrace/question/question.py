@@ -1,178 +1,267 @@
-"""What every question has: a name, a declared answer, a chart, and what papers claim about it."""
+"""A question about a store, and its answer: how it is computed, drawn, and judged by what papers claim."""
+
+from __future__ import annotations
 
 import inspect
-import sys
-from abc import ABC, abstractmethod
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
+
+import ibis.expr.types as ir
+import pyarrow as pa
 
 from borgtrace.errors import UsageError
-from borgtrace.question.charts.listed import listed_chart
-from borgtrace.question.claims import Claim
+from borgtrace.question.answer import Answer, Rows
+from borgtrace.question.checks import conform
+from borgtrace.question.claims import Claim, Finding, headline, unjudged
+from borgtrace.question.engine_tables import EngineTables
+from borgtrace.question.notapplicable import NotApplicable
+from borgtrace.question.planned_tables import PlannedTables
+from borgtrace.question.provenance import Provenance
+from borgtrace.question.tables import Tables
 from borgtrace.schema.types import Table
+from borgtrace.store.coverage import StoreCoverage
 
-_REFERENCE = "\n\nReference: "
+if TYPE_CHECKING:
+    import altair as alt
+
+_SHOWN_ROWS = 10
+"""Rows that a notebook shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question(ABC):
-    """A question: how it is computed, drawn, declared, and what papers claim about it.
-
-    What it is asked of is the subclass's: a recipe is asked of tables, an experiment of a study of a task pool.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question: how it is computed, drawn, declared, and what papers claim about its answer.
 
     Parameters
     ----------
-    result
-        Declaration of the result, of the type of the store's tables; its name is that of the question, on the
-        command line and of the files it writes.
+    name
+        Name on the command line and of the files it writes; that of its module.
+    doc
+        The module's docstring: its first line is the title, the rest the method.
+    answer
+        Columns of the answer.
     compute
-        From the subject to one small table, pure: no clock, no global random state, no drawing.  Raises
-        :class:`~borgtrace.question.NotApplicable` where the subject cannot answer.
-    plot
-        ``plot(result) -> alt.Chart`` (or a concatenation): sees only the result; imports altair itself.
+        ``compute(tables, *, parameter=default, …)``, pure: no clock, no global random state, no drawing.  Returns an
+        Ibis expression, or an Arrow table or rows made of what ``tables.fetch`` returned.  Raises
+        :class:`~borgtrace.question.NotApplicable` where the store cannot answer.
+    chart
+        ``chart(answer)`` returns an Altair chart; it sees only the answer and imports Altair itself.
     claims
-        Published statements that are judged on the result.
+        Published statements that are judged on the answer.
     reads
-        Tables the question needs; one of them without rows makes it not applicable.
-    order
-        Place among the questions, smaller first; it also decides the :attr:`topic`.
+        Tables that the question needs; one of them without rows makes it not applicable.
+    reference
+        Where the method comes from.
     sentence
-        ``sentence(result)``: the answer in words, where it has some.
+        ``sentence(answer)``: the answer in words, where it has some.
+
+    Examples
+    --------
+    A module ends with::
+
+        QUESTION = Question(
+            name="queue_length",
+            doc=__doc__,
+            answer=ANSWER,
+            compute=compute,
+            chart=chart,
+            claims=CLAIMS,
+            reads=["instance_events"],
+            reference="Zhu et al., Methods 3-2 and 3-3",
+        )
     """
 
-    result: Table
+    name: str
+    doc: str | None
+    answer: Answer
     compute: Callable[..., Any]
-    plot: Callable[[Any], Any]
-    claims: tuple[Claim, ...] = ()
-    reads: tuple[str, ...] = ()
-    order: int = 100
-    sentence: Callable[[Any], str] | None = None
-
-    @classmethod
-    def declared(
-        cls,
-        compute: Callable[..., Any],
-        measures: Sequence[Callable[..., Any]] = (),
-        *,
-        name: str = "",
-        plot: Callable[[Any], Any] | None = None,
-        **facts: Any,
-    ) -> Self:
-        """Return the question of a module whose answer and claims the ``_answers`` of its package declare by its name.
-
-        Parameters
-        ----------
-        compute
-            See above.
-        measures
-            Functions that measure claims, where these are no plain number of the answer.
-        name
-            Its name, where that is not the name of the module.
-        plot
-            See above; where None, the package declares the chart too.
-        facts
-            Its other fields.
-        """
-        module = (plot or compute).__module__
-        package, _, own = module.rpartition(".")
-        name, declared = name or own, import_module(f"{package}._answers")
-        claims = (*facts.pop("claims", ()), *declared.CLAIMS.of(name, measures))
-        return cls(
-            declared.RESULTS[name],
-            compute,
-            plot or listed_chart(declared.CHARTS, name, module),
-            claims,
-            **facts,
-        )
+    chart: Callable[[pa.Table], Any]
+    claims: Sequence[Claim] = ()
+    reads: Sequence[str] = ()
+    reference: str = ""
+    sentence: Callable[[pa.Table], str] | None = None
 
     @property
-    def name(self) -> str:
-        """Name on the command line and of the files it writes."""
-        return self.result.name
-
-    @property
-    def module(self) -> str:
-        """Name of the module that declares it: that of its chart, for `compute` may be made elsewhere."""
-        return self.plot.__module__
-
-    @property
-    def question(self) -> str:
-        """First line of the module's docstring."""
-        return (self._text or self.name).splitlines()[0]
+    def title(self) -> str:
+        """The first line of the doc; the name where Python dropped docstrings (``-OO``)."""
+        return inspect.cleandoc(self.doc).splitlines()[0] if self.doc else self.name
 
     @property
     def method(self) -> str:
-        """The module's docstring between its first line and the reference: how the number is computed."""
-        return self._text.partition(_REFERENCE)[0].partition("\n")[2].strip()
+        """The doc after its first line: how the answer is computed."""
+        return inspect.cleandoc(self.doc or "").partition("\n")[2].strip()
 
     @property
-    def reference(self) -> str:
-        """Where the method comes from: the paragraph of the module's docstring that begins with ``Reference:``."""
-        return " ".join(self._text.partition(_REFERENCE)[2].split()).removesuffix(".")
+    def schema(self) -> Table:
+        """The columns of the answer as the declaration of a table."""
+        return self.answer.table(self.name)
 
     @property
-    def topic(self) -> str:
-        """Heading under which a page lists the question.
-
-        A package may have headings of its own: ``TOPICS``, each by the `order` from which on it holds.
-        """
-        package = sys.modules[".".join(self.module.split(".")[:2])]
-        topics: Mapping[int, str] | None = getattr(package, "TOPICS", None)
-        if topics:
-            return topics[max(first for first in topics if first <= self.order)]
-        # The first words of the package's docstring, as far as a colon.
-        return (
-            (package.__doc__ or package.__name__).strip().splitlines()[0].rstrip(".").split(":")[0]
-        )
-
-    @property
-    def _text(self) -> str:
-        return inspect.cleandoc(getattr(inspect.getmodule(self.plot), "__doc__", None) or "")
-
-    @property
-    @abstractmethod
     def parameters(self) -> Mapping[str, Any]:
-        """Names of the parameters with their defaults."""
+        """Keyword-only parameters of `compute` with their defaults."""
+        return {
+            name: parameter.default
+            for name, parameter in inspect.signature(self.compute).parameters.items()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        }
 
     @property
     def time_units(self) -> Mapping[str, int]:
         """Unit, in µs, of each parameter that is a time."""
-        return {}
+        hints = get_type_hints(self.compute, include_extras=True)
+        # Only `Microseconds` and `Seconds` carry something beside their type: their unit.
+        return {
+            name: hint.__metadata__[0]
+            for name, hint in hints.items()
+            if get_origin(hint) is Annotated
+        }
 
     def subject(self, tables: Any) -> Any:
         """Make what the question is asked of from a store's tables; questions of one kind share it."""
         return tables
 
-    @abstractmethod
-    def run(self, store: Any, engine: str | None = None, **params: Any) -> Any:
-        """Return the :class:`~borgtrace.question.Result` on a subject, or on a store from which it is made.
+    def run(self, store: Any, engine: str | None = None, **parameters: Any) -> Result:
+        """Answer the question on a store.
 
         Parameters
         ----------
         store
-            A store, a path to one, or the subject itself.
+            An open store, a path to one, or :class:`Tables` (which several questions may share).
         engine
-            ``"duckdb"`` (default), ``"local[n]"`` or ``"spark://host:port"``.
-        params
+            ``"duckdb"`` (default), ``"local[n]"``, ``"spark://…"``; only where `store` is not `Tables`.
+        parameters
             Parameters of the question.
-        """
 
-    def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
-        """Return the relational stages over the canonical tables, computing nothing: none unless it has its own.
+        Raises
+        ------
+        UsageError
+            For a parameter the question does not have.
+        SchemaError
+            Where the answer is not what the question declares.
+        """
+        values = self.with_defaults(parameters)
+        tables = store if isinstance(store, Tables) else EngineTables.of(store, engine)
+
+        def compute() -> Rows:
+            answer = self.compute(tables, **values)
+            return tables.fetch(answer) if isinstance(answer, ir.Table) else answer
+
+        return self.result(tables, values, compute)
+
+    def result(
+        self,
+        tables: Any,
+        parameters: Mapping[str, Any],
+        compute: Callable[[], Rows],
+        coverage: Callable[[], StoreCoverage] | None = None,
+    ) -> Result:
+        """Compute an answer, check it, and judge the claims; where it is not applicable, no claim is judged.
+
+        Parameters
+        ----------
+        tables
+            What is asked: :class:`~borgtrace.question.EngineTables`, or what stands for them.
+        parameters
+            What it is asked with, for the provenance.
+        compute
+            Returns the answer, or raises :class:`NotApplicable`.
+        coverage
+            Says how much of the whole trace the answer was computed from, where that is not all that `tables` hold.
+            Called after the computation, for a study knows its tasks only then.
+        """
+        start = time.perf_counter()
+        try:
+            # Before anything is computed: an empty table is a reason, not an empty answer.
+            tables.require(*self.reads)
+            answer = conform(compute(), self.schema)
+        except NotApplicable as reason:
+            refused = tuple(claim.not_applicable(str(reason)) for claim in self.claims)
+            provenance = tables.provenance(parameters, time.perf_counter() - start)
+            # The declared columns without rows: files and pages need no case of their own.
+            return Result(self, self.answer.empty(), provenance, refused, str(reason))
+        provenance = tables.provenance(parameters, time.perf_counter() - start)
+        covered = coverage() if coverage else tables.coverage
+        return Result(self, answer, provenance, self.judge(answer, covered, provenance))
+
+    def judge(
+        self, answer: pa.Table, coverage: StoreCoverage, provenance: Provenance
+    ) -> tuple[Finding, ...]:
+        """Judge the claims whose scope the store meets; of the others say why not.
+
+        Parameters
+        ----------
+        answer
+            The answer of this question.
+        coverage
+            How much of the whole trace it was computed from.
+        provenance
+            With which parameters, of which tasks.
+        """
+        defaults = self.parameters
+        changed = {
+            name: value
+            for name, value in provenance.parameters.items()
+            if value != defaults.get(name)
+        }
+        findings = []
+        for claim in self.claims:
+            objection = claim.scope.objection(
+                coverage,
+                self.reads,
+                where=provenance.where,
+                changed=changed,
+                defaults=defaults,
+            )
+            if objection:
+                findings.append(claim.not_applicable(objection))
+            else:
+                findings.append(claim.judge(answer, claim.scope.note(coverage)))
+        return tuple(findings)
+
+    def stages(self, generation: str = "2011", /, **parameters: Any) -> dict[str, ir.Table]:
+        """Return the relational stages over the canonical tables, computing nothing.
+
+        The expressions are unbound: compile them for any engine, e.g. with
+        ``borgtrace.engine.bigquery.compile_sql``.  A stage that bears the name of a derived table
+        (``instance_attempts`` …) defines the table that the stages after it read.
 
         Parameters
         ----------
         generation
-            Trace format the expressions are made for.
-        params
+            Trace format the expressions are made for: tiers, order of equal times, what is published.
+        parameters
             Parameters of the question.
-        """
-        return {}
 
-    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all parameters, as given or by default.
+        Returns
+        -------
+        dict
+            Expressions by name of the stage, in an order in which they can run.
+
+        Raises
+        ------
+        UsageError
+            For a parameter the question does not have.
+        """
+        tables = PlannedTables(generation)
+        try:
+            answer = self.compute(tables, **self.with_defaults(parameters))
+            if isinstance(answer, ir.Table):
+                tables.fetch(answer)
+        # A plan has no rows: many a question ends at its first test for emptiness, with its stages recorded.
+        except NotApplicable:
+            pass
+        return tables.stages
+
+    def with_defaults(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all parameters, as they are set or by default.
+
+        Parameters
+        ----------
+        parameters
+            Those that are set.
 
         Raises
         ------
@@ -180,12 +269,60 @@ class Question(ABC):
             For a parameter the question does not have.
         """
         known = self.parameters
-        for name in given:
+        for name in parameters:
             if name not in known:
                 expected = "one of " + ", ".join(known) if known else "no parameters"
                 raise UsageError(self.name, "no such parameter", expected=expected, got=name)
         # Defaults too: the provenance of a result names everything it depends on.
-        return {**known, **given}
+        return {**known, **parameters}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer to a question, about one store.
+
+    Attributes
+    ----------
+    question
+        What was asked.
+    table
+        Rows as the question declares them, sorted by the key; no rows where it is not applicable.
+    provenance
+        What they were computed from and with.
+    findings
+        The claims of the question: published – measured – verdict.
+    not_applicable
+        Why the store cannot answer, or None.
+    """
+
+    question: Question
+    table: pa.Table
+    provenance: Provenance
+    findings: tuple[Finding, ...] = ()
+    not_applicable: str | None = None
+
+    def plot(self) -> alt.TopLevelMixin | None:
+        """Draw the result; None where there is nothing to draw."""
+        if self.not_applicable is not None or not self.table.num_rows:
+            return None
+        return self.question.chart(self.table)
+
+    def _repr_html_(self) -> str:
+        # Notebooks call this, and nothing else fills this template: so no command waits for jinja2.
+        import jinja2
+
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(Path(__file__).parent),
+            autoescape=True,
+            trim_blocks=True,
+            undefined=jinja2.StrictUndefined,
+        )
+        return environment.get_template("result.html.j2").render(
+            result=self,
+            rows=self.table.slice(0, _SHOWN_ROWS).to_pylist(),
+            headline=headline(self.findings),
+            unjudged=unjudged(self.findings),
+        )
 
 
 def with_subjects(questions: Iterable[Question], tables: Any) -> Iterator[tuple[Question, Any]]:
@@ -198,10 +335,10 @@ def with_subjects(questions: Iterable[Question], tables: Any) -> Iterator[tuple[
     tables
         Tables of the store, from which subjects are made.
     """
-    made: dict[type[Question], Any] = {}
+    subjects: dict[type[Question], Any] = {}
     for question in questions:
         # What an experiment is asked of (a study of a task pool) is large: one is made for all of them.
         kind = type(question)
-        if kind not in made:
-            made[kind] = question.subject(tables)
-        yield question, made[kind]
+        if kind not in subjects:
+            subjects[kind] = question.subject(tables)
+        yield question, subjects[kind]

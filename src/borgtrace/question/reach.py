@@ -42,8 +42,8 @@ def tables_read(questions: Sequence[Question]) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from borgtrace.question import find_recipe
-    >>> tables_read([find_recipe("task_totals"), find_recipe("machine_shapes")])
+    >>> from borgtrace.catalog import find
+    >>> tables_read([find("task_totals"), find("machine_shapes")])
     ('instance_events', 'machine_events')
     """
     if not all(question.reads for question in questions):

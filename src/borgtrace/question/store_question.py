@@ -1,15 +1,13 @@
 """A question that is asked of a store itself, not of its tables alone."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from borgtrace.question.checks import Answer
+from borgtrace.question.answer import Rows
 from borgtrace.question.engine_tables import EngineTables
-from borgtrace.question.question import Question
-from borgtrace.question.result import Result
+from borgtrace.question.question import Question, Result
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
 
@@ -17,13 +15,17 @@ Report = Callable[[str, int, int], None]
 """Told the step, how much of it is done, and how much there is."""
 
 
+def no_report(step: str, done: int, total: int) -> None:
+    """Tell nobody how far an answer is."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreQuestion(Question):
-    """Base of the questions that read more of a store than tables.
+    """A question that reads more of a store than tables: ``compute(store, tables, options, report)``.
 
     Attributes
     ----------
-    setting
+    options
         Dataclass of its parameters, which all have defaults.
     report
         Told how far the answer is.
@@ -31,16 +33,23 @@ class StoreQuestion(Question):
         What it is told numbers of, for a rate; empty where that is not one thing.
     """
 
-    setting: ClassVar[type[Any]]
-    report: Report = field(default=lambda step, done, total: None, compare=False)
+    options: type[Any]
+    report: Report = field(default=no_report, compare=False)
     unit: str = ""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The fields of the setting with their defaults."""
-        return asdict(self.setting())
+        """The fields of the options with their defaults."""
+        return {option.name: option.default for option in fields(self.options)}
 
-    def run(self, store: Store | str | Path, engine: str | None = None, **params: Any) -> Result:
+    @property
+    def time_units(self) -> Mapping[str, int]:
+        """No unit: times are parsed by the command."""
+        return {}
+
+    def run(
+        self, store: Store | str | Path, engine: str | None = None, **parameters: Any
+    ) -> Result:
         """Answer the question on a store.
 
         Parameters
@@ -49,7 +58,7 @@ class StoreQuestion(Question):
             An open store, or its path.
         engine
             Where relational work runs.
-        params
+        parameters
             See `parameters`.
 
         Raises
@@ -57,17 +66,21 @@ class StoreQuestion(Question):
         UsageError
             For a parameter that there is not, or a value out of range.
         """
-        parameters = self.settings(params)
+        values = self.with_defaults(parameters)
         # Before the store is opened: a wrong value costs no time.
-        asked = self.asked(parameters)
+        options = self.parse_options(values)
         opened = open_store(store) if isinstance(store, str | Path) else store
         tables = EngineTables.of(opened, engine, memory=opened.memory)
-        return Result.of(self, tables, parameters, lambda: self.answer(opened, tables, asked))
+        return self.result(tables, values, lambda: self.rows_of_store(opened, tables, options))
 
-    def asked(self, parameters: Mapping[str, Any]) -> Any:
-        """Check the parameters and return what :meth:`answer` needs of them: the setting."""
-        return self.setting(**parameters)
+    def stages(self, generation: str = "2011", /, **parameters: Any) -> dict[str, Any]:
+        """Return no stages: what is asked of a store is no query over its tables."""
+        return {}
 
-    @abstractmethod
-    def answer(self, store: Store, tables: EngineTables, asked: Any, /) -> Answer:
+    def parse_options(self, parameters: Mapping[str, Any]) -> Any:
+        """Check the parameters and return the options that they make."""
+        return self.options(**parameters)
+
+    def rows_of_store(self, store: Store, tables: EngineTables, options: Any, /) -> Rows:
         """Return the rows of the answer; see :meth:`run`."""
+        return self.compute(store, tables, options, self.report)

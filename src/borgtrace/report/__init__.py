@@ -67,17 +67,18 @@ def write(
     Raises
     ------
     UsageError
-        For an unknown recipe.
+        For an unknown question.
 
     Notes
     -----
     A question that a :class:`BorgtraceError` stops has a section that says so; the others go on.
     """
     # Inside, here and below: the explorer writes values as the report does, and questions take half a second to import.
-    from borgtrace.question import EngineTables, find_recipe, recipes
+    from borgtrace.catalog import find, questions
+    from borgtrace.question import EngineTables
     from borgtrace.report.page import report_html
 
-    chosen = [find_recipe(name) for name in names] or list(recipes().values())
+    chosen = [find(name) for name in names] or list(questions().values())
     tables = EngineTables.of(store, engine, memory=memory)
     # All answers before the page: contents, counts of verdicts and cited papers stand at its head.
     sections = list(_answers(chosen, tables, progress))
@@ -85,7 +86,7 @@ def write(
     page = report_html(store.manifest, store.path.name, sections, theme=theme, width=width).encode()
     write_file(path, page)
     n_charts = sum(item.figure is not None for item in sections)
-    failures = {item.recipe.name: item.error for item in sections if item.error}
+    failures = {item.question.name: item.error for item in sections if item.error}
     return Summary(path, len(sections), n_charts, len(page), failures)
 
 
@@ -93,10 +94,10 @@ def _answers(chosen: Sequence[Question], tables: Tables, progress: Progress) -> 
     from borgtrace.question import with_subjects
     from borgtrace.report.sections import refused, section
 
-    for number, (recipe, subject) in enumerate(with_subjects(chosen, tables)):
-        progress(recipe.name, number, len(chosen))
+    for number, (question, subject) in enumerate(with_subjects(chosen, tables)):
+        progress(question.name, number, len(chosen))
         try:
-            yield section(recipe.run(subject))
+            yield section(question.run(subject))
         # Anything else is a mistake of ours and ends the report: a page with a silent gap would look complete.
         except BorgtraceError as error:
-            yield refused(recipe, error)
+            yield refused(question, error)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from borgtrace.question.charts.channels import LOOKS
+from borgtrace.question.charts import KINDS_OF_CHARTS
 from borgtrace.report.views import View, unit_views
 
 
@@ -22,7 +22,7 @@ def describe(spec: dict[str, Any], title: str) -> str:
 
 
 def _sentence(view: View) -> str:
-    kind = LOOKS["marks"].get(view.mark)
+    kind = KINDS_OF_CHARTS.get(view.mark)
     x, y, colour = (_axis(view, channel) for channel in ("x", "y", "color"))
     if kind is None or not (x or y):
         return ""

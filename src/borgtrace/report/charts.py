@@ -1,4 +1,4 @@
-"""From a recipe's chart to a figure of the page: themed, zoomable, small, and told in words."""
+"""From a question's chart to a figure of the page: themed, zoomable, small, and told in words."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
     Parameters
     ----------
     chart
-        What a recipe's ``plot`` returned.
+        What a question's ``plot`` returned.
     title
         The question it answers, for the alternative text.
 
@@ -198,7 +198,7 @@ def _widen(view: View) -> None:
 def _make_zoomable(spec: dict[str, Any], views: list[View]) -> None:
     """Bind scales to wheel (with Ctrl, so that the page still scrolls) and drag (not on touch screens)."""
     for part in [spec, *(view.spec for view in views)]:
-        # The page's gestures replace those that a recipe binds itself: a scale follows one selection only.
+        # The page's gestures replace those that a question binds itself: a scale follows one selection only.
         if "params" in part:
             part["params"] = [param for param in part["params"] if param.get("bind") != "scales"]
     for number, view in enumerate(views):

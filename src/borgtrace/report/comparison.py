@@ -38,7 +38,7 @@ def comparison_html(
         distances=shown_table(distances, DISTANCES),
         questions=[
             {
-                "recipe": next(iter(results.values())).recipe,
+                "question": next(iter(results.values())).question,
                 "chart": _beside(results),
                 "table": aligned(results).slice(0, _ROWS).to_pylist(),
                 "rows": aligned(results).num_rows,

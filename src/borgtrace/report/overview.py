@@ -7,7 +7,7 @@ from statistics import median
 
 import pyarrow as pa
 
-from borgtrace.analyses import queue_length
+from borgtrace.analyses.queue import queue_length
 from borgtrace.engine.embedded import ask
 from borgtrace.question import Finding, NotApplicable, Row
 from borgtrace.question.claims import KINDS
@@ -70,7 +70,7 @@ def facts(manifest: Manifest, sections: Iterable[Section]) -> list[Fact]:
     sections
         The questions of the page.
     """
-    known = {item.recipe.name: item for item in sections}
+    known = {item.question.name: item for item in sections}
     lacking = "; ".join(_missing(manifest)) or "nothing"
     return [
         *(line.fact(manifest, known.get(line.question)) for line in _LINES),

@@ -108,7 +108,7 @@ def report_html(
     width
         Of the charts, in pixels; as wide as the page where None.
     """
-    methods = [item.recipe.reference for item in sections]
+    methods = [item.question.reference for item in sections]
     rows = [(item, finding) for item in sections for finding in item.findings]
     findings = [finding for _, finding in rows]
     sources = [finding.source for finding in findings]

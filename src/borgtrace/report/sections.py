@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from borgtrace.catalog import headings
 from borgtrace.errors import BorgtraceError
 from borgtrace.question import Finding, Question, Result, headline, unjudged
 from borgtrace.question.claims import by_reason
@@ -13,6 +14,8 @@ from borgtrace.report.values import ShownTable, shown_table
 
 # Only what the source line numbers: other claims of the same paper have no place in the list.
 _NUMBERED = re.compile(r"^Zhu et al\.,.*?\b(Observation|Measure) (\d+)")
+UNLISTED = "Other questions"
+"""Heading of questions that the catalog does not list."""
 VERDICTS = ("holds", "does not hold", "not applicable")
 
 
@@ -24,7 +27,7 @@ class Section:
     stopped the computation.
     """
 
-    recipe: Question
+    question: Question
     note: str
     result: Result | None = None
     figure: Figure | None = None
@@ -33,7 +36,7 @@ class Section:
     @property
     def anchor(self) -> str:
         """The section's id in the page."""
-        return self.recipe.name.replace("_", "-")
+        return self.question.name.replace("_", "-")
 
     @property
     def not_applicable(self) -> str | None:
@@ -65,7 +68,7 @@ class Section:
         """The first rows of the answer."""
         if self.result is None or not self.result.table.num_rows:
             return None
-        return shown_table(self.result.table, self.recipe.result, has_codes=True)
+        return shown_table(self.result.table, self.question.schema, has_codes=True)
 
     @property
     def first_job(self) -> int | None:
@@ -91,9 +94,9 @@ def section(result: Result) -> Section:
 
     A chart that cannot be made small enough for a browser is left out, and the section says so.
     """
-    recipe = result.recipe
+    question = result.question
     if result.not_applicable is not None:
-        return Section(recipe, f"Not applicable to this store: {result.not_applicable}.", result)
+        return Section(question, f"Not applicable to this store: {result.not_applicable}.", result)
     # Here: it comes with the drawing library. Altair checks each row of a chart against its schema, several times,
     # which takes longer than most questions; charts are checked by their tests.
     from altair.utils.schemapi import debug_mode
@@ -101,27 +104,27 @@ def section(result: Result) -> Section:
     with debug_mode(False):
         chart = result.plot()
     if chart is None:
-        return Section(recipe, "The answer is empty on this store.", result)
+        return Section(question, "The answer is empty on this store.", result)
     if result.table.num_rows == 1:
         return Section(
-            recipe, "The answer is one row, which a chart would show as one dot.", result
+            question, "The answer is one row, which a chart would show as one dot.", result
         )
     try:
-        return Section(recipe, "", result, figure(chart, recipe.question))
+        return Section(question, "", result, figure(chart, question.title))
     except TooManyPointsError as error:
-        return Section(recipe, f"No chart: {error}. The table lists them all.", result)
+        return Section(question, f"No chart: {error}. The table lists them all.", result)
 
 
-def refused(recipe: Question, error: BorgtraceError) -> Section:
+def refused(question: Question, error: BorgtraceError) -> Section:
     """Return the section of a question whose computation was refused."""
-    return Section(recipe, f"Not answered: {error}", error=error)
+    return Section(question, f"Not answered: {error}", error=error)
 
 
 def grouped(sections: Iterable[Section]) -> dict[str, list[Section]]:
-    """Gather sections by the topic of their questions, in order of first appearance."""
+    """Gather sections by the heading of their questions, in order of first appearance."""
     found: dict[str, list[Section]] = {}
     for item in sections:
-        found.setdefault(item.recipe.topic, []).append(item)
+        found.setdefault(headings().get(item.question.name, UNLISTED), []).append(item)
     return found
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from borgtrace.question.charts import Channel, Chart, Plot, area, axis, point, rule, step
+from borgtrace.question import charts
 from borgtrace.report.reduction import reduce_rows
 from borgtrace.schema import PERCENTILES
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
@@ -22,11 +20,32 @@ if TYPE_CHECKING:
     from borgtrace.store import Store
 
 EVENT_COLUMNS = ("time", "type", "machine_id", "priority", "cpu_request", "memory_request")
-_LOOKS = tomllib.loads(Path(__file__).with_name("task_life.toml").read_text("utf-8"))
-_COLORS: Mapping[str, str] = _LOOKS["colors"]
-USAGE_SERIES: Mapping[str, Mapping[str, str]] = _LOOKS["series"]
-BANDS: Sequence[tuple[str, str]] = _LOOKS["bands"]
+USAGE_SERIES: Mapping[str, Mapping[str, str]] = {
+    "cpu": {
+        "average_cpu": "mean",
+        "maximum_cpu": "maximum",
+        "sampled_cpu": "one random second",
+    },
+    "memory": {
+        "average_memory": "mean",
+        "maximum_memory": "maximum",
+        "assigned_memory": "limit",
+    },
+}
+"""Columns of usage, and what they are called."""
+BANDS = (("p0", "p100"), ("p10", "p90"), ("p20", "p80"), ("p30", "p70"), ("p40", "p60"))
 """Percentiles of 2019 between which a band is drawn, from the widest to the narrowest."""
+_COLORS = {
+    "p0–p100": "#e9eff7",
+    "p10–p90": "#d3e0ef",
+    "p20–p80": "#b6cce4",
+    "p30–p70": "#93b4d6",
+    "p40–p60": "#6d99c6",
+    "mean": "#1f4e79",
+    "maximum": "#d1495b",
+    "one random second": "#e07a1f",
+    "limit": "#e07a1f",
+}
 USAGE_COLUMNS = (
     "start_time",
     "end_time",
@@ -134,65 +153,95 @@ def times(life: Life) -> list[int]:
     return [time for column in columns for time in column.to_pylist()]
 
 
-def _axis(life: Life) -> Channel:
+def _hour_axis(life: Life) -> alt.X:
+    import altair as alt
+
     ends = [hours(time, life) for time in times(life)]
     # Fixed, so that the panels above one another have the same axis; a single instant leaves it to the library.
     margin = (max(ends) - min(ends)) * 0.015
-    scale = {
-        "domain": [min(ends) - margin, max(ends) + margin],
-        "nice": False,
-        "zero": False,
-        "padding": 0,
-    }
-    return axis("hour", "hour of the trace", scale=scale if margin else None)
+    if not margin:
+        return alt.X("hour:Q", title="hour of the trace")
+    scale = alt.Scale(
+        domain=[min(ends) - margin, max(ends) + margin],
+        nice=False,
+        zero=False,
+        padding=0,
+    )
+    return alt.X("hour:Q", title="hour of the trace", scale=scale)
 
 
-def _events(life: Life) -> Iterator[Chart]:
+def _events(life: Life) -> Iterator[charts.Chart]:
+    import altair as alt
+
     rows = [{**row, "hour": hours(row["time"], life)} for row in life.events.to_pylist()]
+    if not rows:
+        return
     for row in rows:
         # As text, which a browser does not round.
         row["machine_id"] = None if row["machine_id"] is None else str(row["machine_id"])
-    present = list(dict.fromkeys(row["type"] for row in rows))
-    if rows:
-        kinds = axis("type", order=present, legend=None)
-        plot = Plot(rows, x=_axis(life), y=axis("type", order=present), color=kinds)
-        yield plot.add(point(90, opacity=0.9), tips=EVENT_COLUMNS[2:]).draw(
-            "Events", height=22 * len(present)
+    types = list(dict.fromkeys(row["type"] for row in rows))
+    yield (
+        charts.base(rows, title="Events", height=22 * len(types))
+        .mark_point(filled=True, size=90, opacity=0.9)
+        .encode(
+            x=_hour_axis(life),
+            y=alt.Y("type:N", title=None, sort=types),
+            color=alt.Color("type:N", title="type", sort=types, legend=None),
+            tooltip=charts.tooltips(rows, "hour", "type", *EVENT_COLUMNS[2:]),
         )
+    )
 
 
-def _usage(life: Life, resource: str) -> Iterator[Chart]:
+def _usage(life: Life, resource: str) -> Iterator[charts.Chart]:
     """Draw windows as steps, and the request where one is known."""
-    labels = USAGE_SERIES[resource]
+    import altair as alt
+
     windows = life.usage.to_pylist()
-    rows = [row for name, label in labels.items() for row in _steps(life, windows, name, label)]
+    rows: list[dict[str, Any]] = []
+    for name, label in USAGE_SERIES[resource].items():
+        rows += _steps(life, windows, name, label)
     # Before Altair sees them: it checks every value, which takes seconds for a month of windows.
     rows = reduce_rows(rows, "hour", ["value"], ["series"])
-    bands = reduce_rows(
-        _bands(life, windows) if resource == "cpu" else [], "hour", ["value", "high"], ["series"]
-    )
-    if rows:
-        request = life.task[f"{resource}_request"]
-        order = list(dict.fromkeys(row["series"] for row in (*bands, *rows)))
-        lines = axis(
-            "series",
-            None,
-            order=order,
-            scale={"domain": order, "range": [_COLORS[name] for name in order]},
-        )
-        plot = Plot(rows, x=_axis(life), y=axis("value", "of the largest machine"), color=lines)
-        if bands:
-            # Behind the lines, the widest band first.
-            plot.add(
-                area(interpolate="step-after", opacity=1.0),
-                data=bands,
-                y2="high",
-                tips=("end", "high"),
+    if not rows:
+        return
+    band_rows = _bands(life, windows) if resource == "cpu" else []
+    band_rows = reduce_rows(band_rows, "hour", ["value", "high"], ["series"])
+    series = list(dict.fromkeys(row["series"] for row in (*band_rows, *rows)))
+    encoding = {
+        "x": _hour_axis(life),
+        "y": alt.Y("value:Q", title="of the largest machine"),
+        "color": alt.Color(
+            "series:N",
+            title=None,
+            sort=series,
+            scale=alt.Scale(domain=series, range=[_COLORS[name] for name in series]),
+        ),
+    }
+    layers: list[alt.Chart] = []
+    if band_rows:
+        # Behind the lines, the widest band first.
+        layers.append(
+            charts.base(band_rows, height=180)
+            .mark_area(interpolate="step-after", opacity=1.0)
+            .encode(
+                **encoding,
+                y2="high:Q",
+                tooltip=charts.tooltips(band_rows, "hour", "value", "series", "high", "end"),
             )
-        plot.add(step(), tips=("end", "machine"))
-        if request is not None:
-            plot.add(rule(dashed=True, color="black"), y=request)
-        yield plot.draw("CPU" if resource == "cpu" else "Memory", height=180)
+        )
+    layers.append(
+        charts.base(rows, height=180)
+        .mark_line(interpolate="step-after")
+        .encode(
+            **encoding,
+            tooltip=charts.tooltips(rows, "hour", "value", "series", "end", "machine"),
+        )
+    )
+    request = life.task[f"{resource}_request"]
+    if request is not None:
+        layers.append(charts.rule_at(y=request, color="black"))
+    title = "CPU" if resource == "cpu" else "Memory"
+    yield alt.layer(*layers).properties(title=title)
 
 
 def _bands(life: Life, windows: list[dict[str, Any]]) -> list[dict[str, Any]]:

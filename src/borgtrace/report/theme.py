@@ -49,7 +49,7 @@ def _recoloured(value: Any, key: str) -> Any:
 
 
 def _on_any_background(colour: str) -> str:
-    """Replace an ink or a gray that a recipe has fixed, and that would vanish on the other background."""
+    """Replace an ink or a gray that a question has fixed, and that would vanish on the other background."""
     shade = _SHADE.fullmatch(colour.lower())
     if not shade:
         return _NAMED.get(colour.lower(), colour)

@@ -2,25 +2,90 @@
 
 Means over each hour of the trace's clock of what waits, runs, is asked for and is used, and evictions in it. What waits
 counts until it starts, was withdrawn, or the trace ends. Usage is the mean of a task over its windows in the trace.
-
-Reference: Verma et al., EuroSys'15 (Borg), section 3.2
 """
 
-from collections.abc import Sequence
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.question import Row
-from borgtrace.question.charts import Chart, Plot, axis, beside, hour_axis, line, melted
+from borgtrace.question import Answer, Column, Row, charts
 from borgtrace.scheduling.machines import EXTENDED
 from borgtrace.scheduling.replay import Trace
 from borgtrace.scheduling.room import is_covered
-from borgtrace.scheduling.simulate import Simulate
+from borgtrace.scheduling.simulate import ScheduleQuestion
 from borgtrace.scheduling.state import ENDED, KIND, PREEMPTED, STARTED, SUBMITTED
 from borgtrace.schema.time import HOUR
+
+if TYPE_CHECKING:
+    import altair as alt
+
+ANSWER = Answer(
+    grain="policy, tier and hour",
+    key=[
+        Column(
+            "policy",
+            "string",
+            "id",
+            "Policy, or recorded: the trace itself. All others are simulated.",
+        ),
+        Column(
+            "tier", "string", "id", "Tier of the tasks; unknown: no event tells their priority."
+        ),
+        Column(
+            "hour",
+            "int64",
+            "h",
+            "Hour of the trace, from 0; the last one ends with the last event.",
+        ),
+    ],
+    columns=[
+        Column(
+            "waiting_hours",
+            "float64",
+            "h",
+            (
+                "Time that tasks waited in that hour, all together: their mean number, where "
+                "the hour is whole."
+            ),
+        ),
+        Column("evicted", "int64", "count", "Submissions that a task of a higher tier evicted."),
+        Column("running", "float64", "count", "Mean number of running tasks."),
+        Column(
+            "cpu",
+            "float64",
+            "fraction",
+            "Mean CPU of running tasks, by their requests, of all machines.",
+        ),
+        Column(
+            "memory",
+            "float64",
+            "fraction",
+            "Mean memory of running tasks, by their requests, of all machines.",
+        ),
+        Column(
+            "cpu_used",
+            "float64",
+            "fraction",
+            (
+                "Mean CPU that running tasks use, each its own mean, of all machines; NULL "
+                "below 90 % measured."
+            ),
+            nullable=True,
+        ),
+        Column(
+            "memory_used",
+            "float64",
+            "fraction",
+            "Mean memory that running tasks use, likewise; NULL below 90 % measured.",
+            nullable=True,
+        ),
+    ],
+)
+
 
 USED = ("cpu_used", "memory_used")
 """Columns that only measured tasks fill."""
@@ -104,32 +169,54 @@ def hours_of(
     return [{**dict.fromkeys(USED), **row} for row in rows]
 
 
-def _of_cell(result: pa.Table) -> Sequence[dict[str, Any]]:
+def cpu_of_the_cell(answer: pa.Table) -> list[Row]:
     """Return what is asked for and used of the cell's CPU, all tiers together."""
     columns = [(name, "sum") for name in ("cpu", "cpu_used")]
-    summed = result.group_by(["policy", "hour"]).aggregate(columns).to_pylist()
-    rows = melted(summed, {"cpu_sum": "asked for", "cpu_used_sum": "used"}, "share")
-    return [row for row in rows if row["share"] is not None]
+    sums = answer.group_by(["policy", "hour"]).aggregate(columns).to_pylist()
+    return charts.melted(sums, {"cpu_sum": "asked for", "cpu_used_sum": "used"}, "share")
 
 
-def plot(result: pa.Table) -> Chart:
+def chart(answer: pa.Table) -> charts.Chart:
     """Draw what waits, what is asked for and used of the cell's CPU, and evictions, by hour."""
-    shared = {"x": hour_axis(), "strokeDash": "policy"}
-    cell = Plot(
-        _of_cell(result),
-        **shared,
-        y=axis("share", "CPU of the cell", axis={"format": "%"}),
-        color="series",
+    import altair as alt
+
+    rows = answer.to_pylist()
+    cell_rows = cpu_of_the_cell(answer)
+    waiting = line_by_hour(rows, "waiting_hours", "Waiting").encode(color=charts.tier_color(rows))
+    evictions = line_by_hour(rows, "evicted", "Evictions").encode(color=charts.tier_color(rows))
+    allocation = line_by_hour(cell_rows, "share", "Allocation and use").encode(
+        y=alt.Y("share:Q", title="CPU of the cell", axis=alt.Axis(format="%")),
+        color=alt.Color("series:N", title="series"),
     )
-    parts = [Plot(result, **shared, y=name, color="tier") for name in ("waiting_hours", "evicted")]
-    drawn = [
-        plotted.add(line()).draw(title, width=280)
-        for plotted, title in zip(
-            [*parts, cell], ("Waiting", "Evictions", "Allocation and use"), strict=True
+    return (
+        alt.hconcat(waiting, evictions, allocation)
+        .properties(title="Other schedulers, by hour (simulated, beside what was recorded)")
+        .resolve_scale(color="independent")
+    )
+
+
+def line_by_hour(rows: list[Row], name: str, title: str) -> alt.Chart:
+    """Draw a column by hour, dashed by policy."""
+    import altair as alt
+
+    return (
+        charts.base(rows, title=title, width=280)
+        .mark_line()
+        .encode(
+            x=charts.hour_axis(rows),
+            y=alt.Y(f"{name}:Q", title=name.replace("_", " ")),
+            strokeDash=alt.StrokeDash("policy:N", title="policy"),
+            tooltip=charts.tooltips(rows),
         )
-    ]
-    title = "Other schedulers, by hour (simulated, beside what was recorded)"
-    return beside(title, *drawn).resolve_scale(color="independent")
+    )
 
 
-SIMULATE_HOURS = Simulate.declared(hours_of, name="simulation_hours", plot=plot)
+SIMULATE_HOURS = ScheduleQuestion(
+    name="simulation_hours",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=hours_of,
+    chart=chart,
+    reference="Verma et al., EuroSys'15 (Borg), section 3.2",
+)
+"""The same by hour."""

@@ -6,8 +6,6 @@ Who waits is asked by priority, then by arrival, whenever a machine gets room. T
 for, others a factor of it: in the traces more is asked for than machines have. The factor is the largest with which
 what runs at the start packs as well as without the others. A task that is evicted is submitted again after 7 µs (the
 median in 2011) and runs anew. The policy *recorded* is the trace itself: its own times and machines, whatever the room.
-
-Reference: Verma et al., EuroSys'15 (Borg), section 3.2; 2011 trace, resubmission after evictions
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,11 +14,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.question import EngineTables, Row
+from borgtrace.question import Answer, Column, EngineTables, Row, charts, query_answer
 from borgtrace.question.store_question import StoreQuestion
 from borgtrace.scheduling.event_log import write_event_log
 from borgtrace.scheduling.machines import EXTENDED, UNIT
@@ -40,6 +39,146 @@ from borgtrace.scheduling.state import ALIVE, ENDED, KIND, PREEMPTED, REMOVED, S
 from borgtrace.scheduling.variants import costliest, parse_machines, parse_upgrade, variants
 from borgtrace.schema.time import HOUR, SECOND
 from borgtrace.store import Store
+
+ANSWER = Answer(
+    grain="policy and tier",
+    key=[
+        Column(
+            "policy",
+            "string",
+            "id",
+            "Policy, or recorded: the trace itself. All others are simulated.",
+        ),
+        Column(
+            "tier", "string", "id", "Tier of the tasks; unknown: no event tells their priority."
+        ),
+    ],
+    columns=[
+        Column(
+            "submissions",
+            "int64",
+            "count",
+            "Submissions, those after an eviction by the simulator among them.",
+        ),
+        Column("starts", "int64", "count", "Submissions that started."),
+        Column(
+            "wait_p50",
+            "float64",
+            "s",
+            "Median wait of those that started; NULL without any.",
+            nullable=True,
+        ),
+        Column(
+            "wait_p90",
+            "float64",
+            "s",
+            "90th percentile of their waits; NULL without any.",
+            nullable=True,
+        ),
+        Column(
+            "wait_mean", "float64", "s", "Mean of their waits; NULL without any.", nullable=True
+        ),
+        Column(
+            "wait_small",
+            "float64",
+            "s",
+            (
+                "Mean wait of those that ask for at most a tenth of the largest machine's CPU "
+                "and memory; NULL without any."
+            ),
+            nullable=True,
+        ),
+        Column(
+            "wait_large",
+            "float64",
+            "s",
+            "Mean wait of the others of those that started; NULL without any.",
+            nullable=True,
+        ),
+        Column(
+            "waiting_hours",
+            "float64",
+            "h",
+            "Their waits and those of submissions that never started, together.",
+        ),
+        Column("evicted", "int64", "count", "Submissions that a task of a higher tier evicted."),
+        Column("removed", "int64", "count", "Submissions that ended with their machine."),
+        Column("running", "float64", "count", "Mean number of running tasks."),
+        Column("running_end", "int64", "count", "Running tasks at the end."),
+        Column("pending_end", "int64", "count", "Pending tasks at the end."),
+        Column(
+            "impossible",
+            "int64",
+            "count",
+            "Of these, tasks that no machine of the trace could ever take.",
+        ),
+        Column(
+            "cpu",
+            "float64",
+            "fraction",
+            "Mean CPU of running tasks, by their requests, of all machines.",
+        ),
+        Column(
+            "memory",
+            "float64",
+            "fraction",
+            "Mean memory of running tasks, by their requests, of all machines.",
+        ),
+        Column(
+            "factor",
+            "float64",
+            "fraction",
+            "Share of its request that a task of this tier was planned with.",
+        ),
+        Column(
+            "machines", "float64", "count", "Mean number of machines with tasks, of the whole cell."
+        ),
+        Column(
+            "tasks_per_machine",
+            "float64",
+            "count",
+            "Mean number of tasks on a machine with tasks, of the whole cell.",
+        ),
+        Column(
+            "stranded_cpu",
+            "float64",
+            "fraction",
+            (
+                "CPU of the cell that is free beyond the share of memory that is free on the "
+                "same machine."
+            ),
+        ),
+        Column(
+            "stranded_memory",
+            "float64",
+            "fraction",
+            (
+                "Memory of the cell that is free beyond the share of CPU that is free on the "
+                "same machine."
+            ),
+        ),
+        Column(
+            "overcommitted",
+            "float64",
+            "fraction",
+            (
+                "Time of machines with tasks during which these ask for more CPU or memory than"
+                " the machine has."
+            ),
+        ),
+        Column(
+            "overloaded",
+            "float64",
+            "fraction",
+            (
+                "Time of machines with tasks during which their mean usage exceeds the machine;"
+                " NULL below 90 % measured."
+            ),
+            nullable=True,
+        ),
+    ],
+)
+
 
 _LARGE = 0.1
 """Tasks that ask for more of the largest machine's CPU or memory are large."""
@@ -112,8 +251,10 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Simulate(StoreQuestion):
-    """The table as a question: ``SIMULATE.run(store, policies=("recorded", "best-fit"))``.
+class ScheduleQuestion(StoreQuestion):
+    """A question that schedules a trace again.
+
+    ``compute(trace, found, policy, planned, impossible)`` returns the rows of one policy.
 
     Attributes
     ----------
@@ -121,12 +262,11 @@ class Simulate(StoreQuestion):
         Called with what has to be known of the trace.
     """
 
-    reads: tuple[str, ...] = ("machine_events", "instance_events")
+    options: type[Any] = Setting
+    reads: Sequence[str] = ("machine_events", "instance_events")
     said: Callable[[str], None] = field(default=lambda text: None, compare=False)
 
-    setting = Setting
-
-    def answer(self, store: Store, tables: EngineTables, setting: Setting) -> list[Row]:
+    def rows_of_store(self, store: Store, tables: EngineTables, setting: Setting, /) -> list[Row]:
         """Schedule the trace again with each policy; see the base."""
         policies = setting.parsed()
         self.report("reading", 0, len(policies))
@@ -267,4 +407,81 @@ def _mean(values: Numbers) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-SIMULATE = Simulate.declared(rows_of, name="simulation")
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: other schedulers (simulated, beside what was recorded)."""
+    import altair as alt
+
+    panels = []
+    rows = answer.to_pylist()
+    if rows:
+        panels.append(
+            charts.base(rows, title="Tasks that wait at the end", height=160)
+            .mark_bar()
+            .encode(
+                x=alt.X("pending_end:Q", title="pending tasks at the end"),
+                y=alt.Y("policy:N", title=None),
+                color=charts.tier_color(rows),
+                tooltip=charts.tooltips(
+                    rows,
+                    "pending_end",
+                    "policy",
+                    "tier",
+                    "running_end",
+                    "wait_p50",
+                    "wait_p90",
+                    "evicted",
+                ),
+            )
+        )
+    rows = query_answer(
+        answer,
+        """
+        select * exclude (place, last)
+        from (
+            select * exclude place, min(place) over of as place, place = max(place) over of
+                as last
+            from (select *, row_number() over () as place from answer)
+            window of as (partition by policy)
+        ) unpivot (
+            share for series in (
+                stranded_cpu as 'stranded CPU', stranded_memory as 'stranded memory',
+                    overcommitted as 'overcommitted time'
+            )
+        )
+        where last order by place
+        """,
+    )
+    if rows:
+        panels.append(
+            charts.base(rows, title="Room", height=160)
+            .mark_bar()
+            .encode(
+                x=alt.X(
+                    "share:Q",
+                    title="share of the cell or of machine time",
+                    axis=alt.Axis(format="%"),
+                ),
+                y=alt.Y("policy:N", title=None),
+                color=alt.Color("series:N", title="series"),
+                yOffset="series:N",
+                tooltip=charts.tooltips(rows, "share", "policy", "series"),
+            )
+        )
+    return (
+        alt.hconcat(*panels)
+        .properties(title="Other schedulers (simulated, beside what was recorded)")
+        .resolve_scale(color="independent")
+    )
+
+
+SIMULATE = ScheduleQuestion(
+    name="simulation",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=rows_of,
+    chart=chart,
+    reference=(
+        "Verma et al., EuroSys'15 (Borg), section 3.2; 2011 trace, resubmission after evictions"
+    ),
+)
+"""The table of policies: ``SIMULATE.run(store, policies=("recorded", "best-fit"))``."""

@@ -81,7 +81,8 @@ def generate(
     constrained
         Share of jobs with placement constraints.
     like
-        What another trace is like, as `borgtrace.analyses.likeness.fit` finds it; the published figures where None.
+        What another trace is like, as `borgtrace.analyses.fidelity.likeness.fit` finds it; the published figures
+        where None.
     progress
         Called after every part with the hours and the rows of usage written so far.
 

@@ -6,60 +6,135 @@ is (mean limit − 95th percentile of usage) ÷ mean limit of a job-day; absolut
 largest machines. A task is short in a slot whose mean CPU, or largest memory, exceeds the limit: it would have been
 throttled, or killed. Nobody knows what a throttled or killed task would have done next: the trace goes on as it was.
 CPU is in cores and memory in bytes, for the buckets of histograms are.
-
-Reference: Rzadca et al., EuroSys'20 (Autopilot); kubernetes/autoscaler; koordinator; katalyst-core; gocrane/crane
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from borgtrace.errors import check_names
-from borgtrace.overcommit._answers import CHARTS, RESULTS
 from borgtrace.overcommit.histogram import unit
 from borgtrace.overcommit.recommenders.backtest import Tally
 from borgtrace.overcommit.recommenders.recommender import KINDS, Recommender
 from borgtrace.overcommit.recommenders.samples import job_samples
 from borgtrace.overcommit.replay import RESOURCES
-from borgtrace.question import EngineTables, NotApplicable, Row
-from borgtrace.question.charts.listed import listed_chart
-from borgtrace.question.store_question import StoreQuestion
+from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Row, charts
+from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.store import Store
 
-RESULT = RESULTS["recommenders"]
+ANSWER = Answer(
+    grain="resource, tasks and recommender",
+    key=[
+        Column("resource", "string", "id", "Resource: cpu or memory."),
+        Column(
+            "tasks", "string", "id", "Tasks: all, serving (production tier and above) or batch."
+        ),
+        Column("recommender", "string", "id", "Recommender."),
+    ],
+    columns=[
+        Column("jobs", "int64", "count", "Jobs with usage and a request."),
+        Column("job_days", "int64", "count", "Days of jobs."),
+        Column(
+            "slack_mean",
+            "float64",
+            "fraction",
+            "Mean relative slack of the job-days; NULL without a limit.",
+            nullable=True,
+        ),
+        Column(
+            "slack_median",
+            "float64",
+            "fraction",
+            "Median relative slack of the job-days; NULL without a limit.",
+            nullable=True,
+        ),
+        Column(
+            "machines",
+            "float64",
+            "1",
+            ("Absolute slack: limits that are not used, in largest machines, mean over the trace."),
+        ),
+        Column("short", "float64", "fraction", "Share of the measured task time above the limit."),
+        Column(
+            "short_task_days",
+            "float64",
+            "fraction",
+            "Share of the days of tasks with such a time: would-be kills, for memory.",
+        ),
+        Column(
+            "unchanged",
+            "float64",
+            "fraction",
+            "Share of the job-days in which the recommendation does not change.",
+        ),
+        Column("changes_p99", "float64", "1/d", "99th percentile of the changes of a job-day."),
+    ],
+)
+
+
 _GROUPS = ("all", "serving", "batch")
-Asked = tuple[Sequence[Recommender], Mapping[str, float]]
-"""Recommenders, and cores or bytes of the largest machine by resource."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Backtest(StoreQuestion):
-    """The table of recommenders as a question: ``RECOMMENDERS.run(store, cores=64.0, gib=256.0)``."""
+@dataclass(frozen=True, slots=True)
+class RecommenderOptions:
+    """What a back-test of recommenders may be told.
 
-    reads: tuple[str, ...] = ("instance_usage", "tasks")
+    Attributes
+    ----------
+    recommenders
+        Recommenders as text.
+    resources
+        ``cpu``, ``memory`` or both.
+    cores, gib
+        Cores and GiB of the largest machine; 0 where not stated.
+    """
 
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """Recommenders, resources, and the size of the largest machine: 0 where it is not stated."""
-        return {"recommenders": tuple(KINDS), "resources": RESOURCES, "cores": 0.0, "gib": 0.0}
+    recommenders: Sequence[str] = tuple(KINDS)
+    resources: Sequence[str] = RESOURCES
+    cores: float = 0.0
+    gib: float = 0.0
 
-    def asked(self, parameters: Mapping[str, Any]) -> Asked:
-        """Return recommenders, and cores and bytes of the largest machine."""
-        chosen = [Recommender.parsed(text) for text in dict.fromkeys(parameters["recommenders"])]
-        check_names("--resource", parameters["resources"], RESOURCES)
-        return chosen, {
-            name: unit(name, parameters["cores"], parameters["gib"])
-            for name in parameters["resources"]
-        }
+    def __post_init__(self) -> None:
+        self.parsed()
+        check_names("--resource", self.resources, RESOURCES)
+        self.units()
 
-    def answer(self, store: Store, tables: EngineTables, asked: Asked) -> list[Row]:
-        """Back-test recommenders on the jobs of a store; see the base."""
-        chosen, units = asked
-        rows = _rows(store, chosen, units)
-        NotApplicable.unless(rows, "no task has both usage and a request")
-        return rows
+    def parsed(self) -> list[Recommender]:
+        """Return the recommenders, each once; refuse those that there are not."""
+        return [Recommender.parsed(text) for text in dict.fromkeys(self.recommenders)]
+
+    def units(self) -> dict[str, float]:
+        """Return cores or bytes of the largest machine by resource."""
+        return {resource: unit(resource, self.cores, self.gib) for resource in self.resources}
+
+
+def compute(
+    store: Store, tables: EngineTables, options: RecommenderOptions, report: Report
+) -> list[Row]:
+    """Back-test recommenders on the jobs of a store.
+
+    Parameters
+    ----------
+    store
+        An open store.
+    tables
+        Not looked at.
+    options
+        Recommenders, and the size of the largest machine.
+    report
+        Not told anything.
+
+    Raises
+    ------
+    NotApplicable
+        Where no task has both usage and a request.
+    """
+    rows = _rows(store, options.parsed(), options.units())
+    if not rows:
+        raise NotApplicable("no task has both usage and a request")
+    return rows
 
 
 def _rows(store: Store, asked: Sequence[Recommender], units: Mapping[str, float]) -> list[Row]:
@@ -82,7 +157,7 @@ def _rows(store: Store, asked: Sequence[Recommender], units: Mapping[str, float]
                     )
     return [
         {
-            **dict(zip(RESULT.key, key, strict=True)),
+            **dict(zip(ANSWER.key_names, key, strict=True)),
             **_row(tally, units[key[0]], int(np.ptp(slots[key[0]]))),
         }
         for key, tally in tallies.items()
@@ -105,6 +180,40 @@ def _row(tally: Tally, size: float, n_slots: float) -> Row:
     }
 
 
-RECOMMENDERS = Backtest(
-    result=RESULT, compute=_rows, plot=listed_chart(CHARTS, RESULT.name, __name__)
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: slack against shortage of recommended limits."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    return (
+        charts.base(rows, width=210, height=180)
+        .mark_point(filled=True, size=60)
+        .encode(
+            x=alt.X("slack_mean:Q", title="mean relative slack"),
+            y=alt.Y("short:Q", title="share of task time above the limit"),
+            color=alt.Color("recommender:N", title="recommender"),
+            tooltip=charts.tooltips(rows),
+        )
+        .facet(
+            row=charts.rows_of_panels("resource"),
+            column=charts.columns_of_panels("tasks"),
+        )
+        .resolve_scale(y="independent")
+        .properties(title="Slack against shortage of recommended limits")
+    )
+
+
+RECOMMENDERS = StoreQuestion(
+    name="recommenders",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    options=RecommenderOptions,
+    chart=chart,
+    reads=["instance_usage", "tasks"],
+    reference=(
+        "Rzadca et al., EuroSys'20 (Autopilot); kubernetes/autoscaler; koordinator; "
+        "katalyst-core; gocrane/crane"
+    ),
 )
+"""The table of recommenders: ``RECOMMENDERS.run(store, cores=64.0, gib=256.0)``."""

@@ -1,0 +1,103 @@
+"""How much does a task's usage change from hour to hour?
+
+The usage of a task in an hour is the mean over its windows, weighted by their length. Every pair of
+neighboring hours counts with the time measured in both, so long tasks weigh by their duration.
+"""
+
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from borgtrace.analyses.changes.relative_change import curves, task_pairs
+from borgtrace.analyses.shared.attempts import TASK
+from borgtrace.analyses.shared.joins import lookup
+from borgtrace.analyses.shared.windows import UNKNOWN, regular, task_tiers
+from borgtrace.question import Answer, Claim, Column, Question, Tables, charts, near, sql
+from borgtrace.question.scopes import LIKE_2011
+
+ANSWER = Answer(
+    grain="tier, resource and percent",
+    key=[
+        Column("tier", "string", "id", "Tier of the tasks."),
+        Column("resource", "string", "id", "Resource: cpu or memory."),
+        Column(
+            "percent",
+            "int64",
+            "%",
+            "Size of the change, rounded up; 0 is none, the last bin all above 200 %.",
+        ),
+    ],
+    columns=[
+        Column("n_pairs", "int64", "count", "Pairs of consecutive periods with this change."),
+        Column("seconds", "int64", "s", "Time these pairs last: both periods together."),
+        Column(
+            "share",
+            "float64",
+            "fraction",
+            "Share of that time in pairs that change at most this much.",
+        ),
+    ],
+)
+
+
+def compute(tables: Tables) -> ir.Table:
+    """Return the distribution of the change between neighboring hours, per tier."""
+    rows = lookup(task_pairs(regular(tables.instance_usage), "hour"), task_tiers(tables), TASK)
+    # Usage of a task that no event names is kept, under a tier of its own.
+    return curves(rows.mutate(tier=rows.tier.fill_null(UNKNOWN)), ["tier"])
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: change between neighboring hours."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    return (
+        charts.base(rows, width=280)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X(
+                "percent:Q",
+                title="change at most (%)",
+                scale=alt.Scale(domain=[0, 200], clamp=True),
+            ),
+            y=alt.Y("share:Q", title="share of time", scale=alt.Scale(domain=[0, 1])),
+            color=charts.tier_color(rows),
+            tooltip=charts.tooltips(rows, "percent", "share", "tier", "n_pairs"),
+        )
+        .facet(
+            column=charts.columns_of_panels("resource"),
+        )
+        .properties(title="Change between neighboring hours")
+    )
+
+
+CLAIMS = [
+    Claim(
+        "REISS-hourly-cpu",
+        statement=(
+            "from hour to hour the CPU of 60 % of the tasks, by duration, changes by less than 15 %"
+        ),
+        source="Reiss et al., SoCC'12, as quoted by Janus & Rzadca",
+        scope=LIKE_2011,
+        measure=sql(
+            """
+        select sum(if(percent <= 15, seconds, 0)) / nullif(sum(seconds), 0)
+        from answer
+        where resource = 'cpu'
+        """,
+            otherwise="no two consecutive periods",
+        ),
+        criterion=near(0.6, within=0.05, published="≈ 0.6"),
+    ),
+]
+
+QUESTION = Question(
+    name="hourly_change",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["instance_usage", "tasks"],
+    reference="Reiss et al., SoCC'12",
+)

@@ -1,0 +1,152 @@
+"""Do tasks wait longer if fewer machines can run them?
+
+Waits of attempts, exact to the microsecond, by the share of machines that meet their constraints at the
+instant of the submission, in bands; tasks without constraints are the last band. Observation 9 suspects
+that this, and not the load, causes long waits.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.analyses.shared.attempts import HUNDREDTH, TASK, of_jobs
+from borgtrace.analyses.shared.quantiles import Counts, fetch_refined
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    Question,
+    Row,
+    Tables,
+    above,
+    charts,
+    query_answer,
+    sql,
+)
+from borgtrace.question.constraints import Sets, fingerprints
+from borgtrace.question.eligibility import READS, Eligibility, shares_of
+from borgtrace.question.scopes import LIKE_2011
+
+ANSWER = Answer(
+    grain="band of eligible share",
+    key=[
+        Column(
+            "share_below", "float64", "1", "Upper end of the band; 2 for tasks without constraints."
+        ),
+    ],
+    columns=[
+        Column("n", "int64", "count", "Attempts with a wait."),
+        Column("mean", "float64", "s", "Mean wait."),
+        Column("wait_p50", "float64", "s", "Wait, 50th percentile."),
+        Column("wait_p90", "float64", "s", "Wait, 90th percentile."),
+        Column("wait_p99", "float64", "s", "Wait, 99th percentile."),
+    ],
+)
+
+
+BANDS = (0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0)
+"""Upper ends of the bands of eligible share."""
+FREE = 2.0
+"""Stands for "no constraint" in the column ``share_below``."""
+_PERCENTS = (50.0, 90.0, 99.0)
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return quantiles of the waits per band."""
+    events, sets = fingerprints(tables)
+    tasks = of_jobs(tables.instance_attempts)
+    waited = tasks.filter(tasks.wait.notnull()).select(*TASK, "wait", time="submit_time")
+    # Constraints come with the event that demands them: those of the SUBMIT rule the wait after it.
+    joined = waited.left_join(events, [*TASK, "time"]).select("time", "wait", "fingerprint")
+    constrained = tables.fetch(joined.filter(joined.fingerprint.notnull()), "constrained")
+    others = joined.filter(joined.fingerprint.isnull())
+    totals = tables.fetch(
+        others.aggregate(total=others.wait.sum().cast("int64"), n=others.count()), "totals"
+    )
+    free = fetch_refined(tables, others, others.wait, "free", _PERCENTS, width=HUNDREDTH)
+    NotApplicable.unless(constrained.num_rows or len(free), "no wait lies within the trace")
+    rows = [
+        _row(band, found, found.mean())
+        for band, found in _banded(tables, sets, constrained).items()
+    ]
+    (total,) = totals.to_pylist()
+    return rows + ([_row(FREE, free, total["total"] / total["n"])] if len(free) else [])
+
+
+def _banded(tables: Tables, sets: Sets, demands: pa.Table) -> dict[float, Counts]:
+    """Return the waits (µs) of each band of eligible share, at the instant of the submission."""
+    if not demands.num_rows:
+        return {}
+    shares = shares_of(Eligibility(tables), sets, demands)
+    # A band is named by its upper end, which belongs to it.
+    bands = np.searchsorted(BANDS, shares)
+    waits = demands["wait"].to_numpy()
+    # A share that is not known sorts behind the last band.
+    found = {band: waits[bands == place] for place, band in enumerate(BANDS)}
+    return {
+        band: Counts(*np.unique(of_band, return_counts=True))
+        for band, of_band in found.items()
+        if of_band.size
+    }
+
+
+def _row(band: float, waits: Counts, mean: float) -> Row:
+    found = waits.per(1e6)
+    return {
+        "share_below": band,
+        "n": len(found),
+        "mean": mean / 1e6,
+        **found.columns("wait_p", _PERCENTS),
+    }
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: waits by share of eligible machines."""
+    import altair as alt
+
+    rows = query_answer(
+        answer,
+        """
+        select *, if(share_below = 2, 'no constraint', format('≤ {:g}', share_below)) as band
+        from answer
+        """,
+    )
+    return (
+        charts.base(rows, title="Waits by share of eligible machines")
+        .mark_bar()
+        .encode(
+            x=alt.X("band:N", title="share of the machines that can run it", sort=None),
+            y=alt.Y("wait_p90:Q", title="90th percentile of the wait (s)"),
+            tooltip=charts.tooltips(rows),
+        )
+    )
+
+
+CLAIMS = [
+    # Bands hold different numbers of attempts: a mean of their means would weigh them alike.
+    Claim(
+        "S4-obs9-constraints",
+        statement="long waits come from constraints",
+        source="Zhu et al., Observation 9; Sharma et al., SoCC'11 (2 to 6 times)",
+        scope=LIKE_2011,
+        measure=sql(
+            """
+        select sum(mean * n) filter (share_below <= 0.1) / sum(n) filter (share_below <= 0.1)
+            / nullif(any_value(mean) filter (share_below = 2), 0) from answer
+        """,
+            otherwise="no task has such a constraint, or every task has one",
+        ),
+        criterion=above(2.0, published="tightly constrained ÷ free waits > 2"),
+    ),
+]
+
+QUESTION = Question(
+    name="delay_by_eligibility",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=READS,
+    reference="Zhu et al., Observation 9; Sharma et al., SoCC'11",
+)

@@ -1,0 +1,13 @@
+"""Questions about parents, queues, alloc sets and limits."""
+
+HEADING = "Dependencies and limits"
+
+QUESTIONS = [
+    "parents",
+    "start_after",
+    "queueing",
+    "schedulers",
+    "vertical_scaling",
+    "alloc_sets",
+    "placement_limits",
+]

@@ -1,0 +1,129 @@
+"""Do jobs end when their parent ends?
+
+A collection may name a parent whose end also ends it. Jobs are counted by how their last attempt
+ended, with and without a parent; of those with one, *after parent* counts the ends within `delay`
+seconds after an end of the parent.
+"""
+
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from borgtrace.analyses.shared.attempts import ENDS, collection_ends, is_known, of_jobs
+from borgtrace.analyses.shared.joins import lookup
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    Question,
+    Tables,
+    charts,
+    near,
+    query_answer,
+    sql,
+)
+from borgtrace.question.scopes import OF_2019
+from borgtrace.schema.time import SECOND, Seconds
+
+ANSWER = Answer(
+    grain="parent and way of ending",
+    key=[
+        Column("has_parent", "bool", "1", "Whether the job names a parent."),
+        Column(
+            "end_type", "string", "enum", "How the job ended, NONE where it was alive at the end."
+        ),
+    ],
+    columns=[
+        Column("n_jobs", "int64", "count", "Jobs."),
+        Column("n_after_parent", "int64", "count", "Jobs that ended just after their parent."),
+    ],
+)
+
+
+def compute(tables: Tables, *, delay: Seconds = 60) -> ir.Table:
+    """Return how jobs ended, with and without a parent."""
+    tables.require_published("parents", column="parent_collection_id")
+    events = of_jobs(tables.collection_events)
+    # Every event repeats the parent, unless info is missing: max() passes NULLs over.
+    jobs = events.group_by("collection_id").aggregate(parent_id=events.parent_collection_id.max())
+    ends = collection_ends(tables.collection_attempts)
+    parents = ends.select(parent_id="collection_id", parent_end="end_time")
+    both = lookup(lookup(jobs, ends, ["collection_id"]), parents, ["parent_id"])
+    # Negative where the parent ended later: not after it. Sentinels are no times that could be compared.
+    after = both.end_time - both.parent_end
+    is_after = (
+        after.between(0, delay * SECOND) & is_known(both.end_time) & is_known(both.parent_end)
+    )
+    how = both.end_type.fill_null(ENDS[-1])
+    rows = both.select(
+        has_parent=both.parent_id.notnull(), end_type=how, after_parent=is_after.fill_null(False)
+    )
+    both_ways = rows.group_by(["has_parent", "end_type"])
+    return both_ways.aggregate(
+        n_jobs=rows.count(), n_after_parent=rows.count(where=rows.after_parent)
+    )
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: how jobs end."""
+    import altair as alt
+
+    rows = query_answer(
+        answer,
+        """select *, if(has_parent, 'with a parent', 'without a parent') as "group" from answer""",
+    )
+    return (
+        charts.base(rows, title="How jobs end", height=90)
+        .mark_bar()
+        .encode(
+            x=alt.X("n_jobs:Q", title="share of jobs", stack="normalize"),
+            y=alt.Y("group:N", title=None),
+            color=alt.Color("end_type:N", title="end"),
+            tooltip=charts.tooltips(rows, "n_jobs", "group", "end_type", "n_after_parent"),
+        )
+    )
+
+
+CLAIMS = [
+    # Of the jobs that ended: those alive at the end may still end in any way.
+    Claim(
+        "TIR-killed-with-parent",
+        statement="most jobs with a parent end by KILL",
+        source="Tirmazi et al., EuroSys'20 (job dependencies)",
+        scope=OF_2019,
+        measure=sql(
+            """
+        select sum(if(end_type = 'KILL', n_jobs, 0)) / nullif(sum(n_jobs), 0)
+        from answer
+        where has_parent and end_type in ('EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST')
+        """,
+            otherwise="no job with a parent has ended",
+        ),
+        criterion=near(0.87, within=0.05),
+    ),
+    Claim(
+        "TIR-killed-without-parent",
+        statement="fewer jobs without a parent end by KILL",
+        source="Tirmazi et al., EuroSys'20 (job dependencies)",
+        scope=OF_2019,
+        measure=sql(
+            """
+        select sum(if(end_type = 'KILL', n_jobs, 0)) / nullif(sum(n_jobs), 0)
+        from answer
+        where not has_parent and end_type in ('EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST')
+        """,
+            otherwise="no job without a parent has ended",
+        ),
+        criterion=near(0.41, within=0.05),
+    ),
+]
+
+QUESTION = Question(
+    name="parents",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["collection_events"],
+    reference="Tirmazi et al., EuroSys'20 (job dependencies)",
+)

@@ -1,0 +1,182 @@
+"""How long are chains of jobs that wait for each other, and is their order kept?
+
+A collection may name others that must finish before it starts. Its depth is the length of the
+longest chain of such references that leads to it. The order is kept if it is first scheduled at or
+after the last end of everything it names, and unknown if one of these times is not in the trace.
+"""
+
+from collections import Counter, defaultdict
+
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from borgtrace.analyses.shared.attempts import collection_ends
+from borgtrace.analyses.shared.joins import lookup
+from borgtrace.kernels.arrays import Index
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    Question,
+    Row,
+    Tables,
+    at_least,
+    charts,
+    sql,
+)
+from borgtrace.question.scopes import OF_2019
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
+
+ANSWER = Answer(
+    grain="depth",
+    key=[
+        Column(
+            "depth", "int64", "count", "Collections before it on the longest chain; 0 in a circle."
+        ),
+    ],
+    columns=[
+        Column("n_collections", "int64", "count", "Collections of this depth."),
+        Column("n_kept", "int64", "count", "Scheduled after everything they name had ended."),
+        Column("n_broken", "int64", "count", "Scheduled while something they name had not ended."),
+        Column("n_unknown", "int64", "count", "A time is not in the trace."),
+    ],
+)
+
+
+def depths(after: Index, before: Index) -> dict[int, int]:
+    """Return the length of the longest chain that leads to each node.
+
+    Parameters
+    ----------
+    after, before
+        Edges: ``after[i]`` waits for ``before[i]``; shape (n,).
+
+    Returns
+    -------
+    dict
+        Node to depth; 0 for a node that waits for none, and for what is in, or behind, a circle.
+
+    Notes
+    -----
+    Kahn's algorithm, linear in nodes and edges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> depths(np.array([2, 3, 3]), np.array([1, 2, 1]))
+    {1: 0, 2: 1, 3: 2}
+    """
+    waits: dict[int, int] = defaultdict(int)
+    behind: dict[int, list[int]] = defaultdict(list)
+    for later, earlier in zip(after.tolist(), before.tolist(), strict=True):
+        waits[later] += 1
+        behind[earlier].append(later)
+    depth = dict.fromkeys(sorted({*waits, *behind}), 0)
+    ready = [node for node in depth if node not in waits]
+    # Two numbers per node: `longest` grows while it still waits, and only a node that becomes ready takes it over as
+    # its depth. What is in a circle never does.
+    longest = dict(depth)
+    while ready:
+        node = ready.pop()
+        depth[node] = longest[node]
+        for later in behind[node]:
+            longest[later] = max(longest[later], longest[node] + 1)
+            waits[later] -= 1
+            if not waits[later]:
+                ready.append(later)
+    return depth
+
+
+ORDERS = ("kept", "unknown", "broken")
+"""One broken dependency breaks the order, whatever the others; else one unknown leaves it open."""
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return collections with dependencies by depth, and whether the order was kept."""
+    tables.require_published("what a collection starts after", column="start_after_collection_ids")
+    edges = tables.fetch(_edges(tables), "edges")
+    NotApplicable.unless(edges.num_rows, "no collection names another to start after")
+    depth = depths(edges["collection_id"].to_numpy(), edges["named_id"].to_numpy())
+    worst: defaultdict[int, int] = defaultdict(int)
+    for row in edges.to_pylist():
+        place = ORDERS.index(_order(row["started"], row["ended"]))
+        worst[row["collection_id"]] = max(place, worst[row["collection_id"]])
+    found: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for one, place in worst.items():
+        found[depth[one]].update(("n_collections", f"n_{ORDERS[place]}"))
+    names = ("n_collections", *(f"n_{order}" for order in ORDERS))
+    return [
+        {"depth": level, **{name: numbers[name] for name in names}}
+        for level, numbers in found.items()
+    ]
+
+
+def _order(started: int | None, ended: int | None) -> str:
+    # Never scheduled, alive at the end, or not in this store: nothing shows that the order was broken.
+    # Nor where both lie before the trace, or both after it: equal sentinels are no equal times.
+    if (
+        started is None
+        or ended is None
+        or (started == ended and started in (BEFORE_TRACE, AFTER_TRACE))
+    ):
+        return "unknown"
+    # At the same instant too: the end of one may set off the start of the other.
+    return "kept" if started >= ended else "broken"
+
+
+def _edges(tables: Tables) -> ir.Table:
+    """Return which collection names which, with the times that must be in order."""
+    events = tables.collection_events
+    named = events.filter(events.start_after_collection_ids.length() > 0)
+    # Every event of a collection repeats the list.
+    pairs = named.select(
+        "collection_id", named_id=named.start_after_collection_ids.unnest()
+    ).distinct()
+    ends = collection_ends(tables.collection_attempts)
+    rows = lookup(pairs, ends.select("collection_id", started="schedule_time"), ["collection_id"])
+    return lookup(rows, ends.select(named_id="collection_id", ended="end_time"), ["named_id"])
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: dependency chains of collections."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    rows = charts.melted(rows, {"n_kept": "kept", "n_broken": "broken", "n_unknown": "unknown"})
+    return (
+        charts.base(rows, title="Dependency chains of collections")
+        .mark_bar()
+        .encode(
+            x=alt.X("depth:O", title="collections before it"),
+            y=alt.Y("value:Q", title="collections"),
+            color=alt.Color("series:N", title="order"),
+            tooltip=charts.tooltips(rows, "depth", "value", "series"),
+        )
+    )
+
+
+CLAIMS = [
+    Claim(
+        "V3-start-after",
+        statement="a collection starts only after those it names have finished",
+        source="2019 format document",
+        scope=OF_2019,
+        measure=sql(
+            "select sum(n_kept) / nullif(sum(n_kept) + sum(n_broken), 0) from answer",
+            otherwise="no dependency has both times in the trace",
+        ),
+        criterion=at_least(0.999, published="always"),
+    ),
+]
+
+QUESTION = Question(
+    name="start_after",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["collection_events"],
+    reference="2019 format document (start_after_collection_ids)",
+)

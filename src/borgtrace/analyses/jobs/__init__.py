@@ -1,0 +1,17 @@
+"""Questions about jobs and their owners."""
+
+HEADING = "Jobs and users"
+
+QUESTIONS = [
+    "job_events",
+    "job_arrivals",
+    "job_interarrivals",
+    "job_durations",
+    "job_sizes",
+    "tasks_per_job",
+    "jobs_per_owner",
+    "tails",
+    "hazards",
+    "job_delay",
+    "crash_loops",
+]

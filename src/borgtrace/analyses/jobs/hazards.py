@@ -1,0 +1,218 @@
+"""How often are running tasks evicted or killed, and how often do they fail?
+
+Ends of running attempts per hour that attempts ran within the trace, per tier and per scheduling class.
+Time before the start of the trace and after its end does not count.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import ibis
+import pyarrow as pa
+
+from borgtrace.analyses.shared.attempts import is_inside, last_time, of_jobs, time_running
+from borgtrace.analyses.shared.breakdown import ranked, sum_by_group
+from borgtrace.analyses.shared.columns import GROUPING
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    Question,
+    Row,
+    Tables,
+    below,
+    charts,
+    near,
+    query_answer,
+    sql,
+)
+from borgtrace.question.scopes import LIKE_2019, MONTH_2019
+from borgtrace.schema import TERMINAL_EVENTS
+from borgtrace.schema.time import AFTER_TRACE
+
+ANSWER = Answer(
+    grain="group of tasks",
+    key=[
+        *GROUPING,
+    ],
+    columns=[
+        Column("hours", "float64", "h", "Hours that attempts of the group ran within the trace."),
+        Column("n_evict", "int64", "count", "Running attempts that ended by EVICT."),
+        Column("n_fail", "int64", "count", "Running attempts that ended by FAIL."),
+        Column("n_finish", "int64", "count", "Running attempts that ended by FINISH."),
+        Column("n_kill", "int64", "count", "Running attempts that ended by KILL."),
+        Column("n_lost", "int64", "count", "Running attempts that ended by LOST."),
+        Column("n_jobs", "int64", "count", "Jobs, each in the highest of its tasks' groups."),
+        Column(
+            "n_evicted_jobs",
+            "int64",
+            "count",
+            "Of these, jobs of which a task was evicted, running or pending.",
+        ),
+        Column("n_evicted_once", "int64", "count", "Of these, jobs with one eviction."),
+        Column("evict_rate", "float64", "1/h", "EVICT per task-hour.", nullable=True),
+        Column("fail_rate", "float64", "1/h", "FAIL per task-hour.", nullable=True),
+        Column("finish_rate", "float64", "1/h", "FINISH per task-hour.", nullable=True),
+        Column("kill_rate", "float64", "1/h", "KILL per task-hour.", nullable=True),
+        Column("lost_rate", "float64", "1/h", "LOST per task-hour.", nullable=True),
+    ],
+)
+
+
+_ENDS = {kind: kind.lower() for kind in TERMINAL_EVENTS}
+
+
+def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
+    """Return ends per task-hour.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    tier_of
+        Event whose priority decides the tier: ``"schedule"`` (else the attempt's other events) or ``"submit"``.
+    """
+    tasks = ranked(of_jobs(tables.instance_attempts), tier_of)
+    # What ran already at time 0 counts, with its hours inside the trace: without it the long-running would be
+    # missing.
+    ran = tasks.filter(tasks.schedule_time < AFTER_TRACE).cross_join(
+        last_time(tables.instance_events)
+    )
+    # An end after the trace has no hours that belong to it.
+    inside = is_inside(ran.end_time)
+    numbers = {f"n_{name}": inside & (ran.end_type == kind) for kind, name in _ENDS.items()}
+    # Rates do not add up, their numerators and denominators do. Whole microseconds: integers add up to the same sum in
+    # every order.
+    totals = sum_by_group(tables, ran, "sums", microseconds=time_running(ran), **numbers)
+    NotApplicable.unless(totals, "no task ever runs")
+    for cut, found in _jobs(tables, tasks).items():
+        totals[cut].update(found)
+    return [_row(cut, total) for cut, total in totals.items()]
+
+
+def _jobs(tables: Tables, tasks: ibis.Table) -> Mapping[tuple[str, ...], Counter[str]]:
+    """Count jobs, not evictions: a few jobs of many tasks have most of these."""
+    # One tier a job, the highest, so that the tiers add up.
+    highest = {name: tasks[name].max() for name in ("priority", "scheduling_class")}
+    evicted = is_inside(tasks.end_time) & (tasks.end_type == "EVICT")
+    # A condition of NULL, as of an attempt without an end, counts as none.
+    jobs = tasks.group_by("collection_id").aggregate(
+        evictions=tasks.count(where=evicted), **highest
+    )
+    numbers = {"evicted_jobs": jobs.evictions > 0, "evicted_once": jobs.evictions == 1}
+    every = ibis.literal(1, "int64")
+    return sum_by_group(
+        tables, jobs, "jobs", n_jobs=every, **{f"n_{name}": test for name, test in numbers.items()}
+    )
+
+
+def _row(cut: tuple[str, ...], total: Counter[str]) -> Row:
+    hours = total["microseconds"] / 3.6e9
+    numbers = {
+        f"n_{name}": total[f"n_{name}"]
+        for name in (*_ENDS.values(), "jobs", "evicted_jobs", "evicted_once")
+    }
+    rates = {
+        f"{name}_rate": total[f"n_{name}"] / hours if hours else None for name in _ENDS.values()
+    }
+    return {"grouping": cut[0], "group": cut[1], "hours": hours, **numbers, **rates}
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: ends per task-hour."""
+    import altair as alt
+
+    rows = query_answer(answer, """select *, "group" as tier from answer where grouping = 'tier'""")
+    rows = charts.melted(rows, {"evict_rate": "EVICT", "fail_rate": "FAIL", "kill_rate": "KILL"})
+    return (
+        charts.base(rows, title="Ends per task-hour")
+        .mark_bar()
+        .encode(
+            x=alt.X("series:N", title=None),
+            y=alt.Y(
+                "value:Q",
+                title="per hour of running",
+                **charts.log_scale(least=0.001, type="symlog", constant=0.001),
+            ),
+            color=charts.tier_color(rows),
+            xOffset="tier:N",
+            tooltip=charts.tooltips(rows, "series", "value", "tier"),
+        )
+    )
+
+
+CLAIMS = [
+    Claim(
+        "TIR-evictions",
+        statement="of the collections that see evictions nearly all are not of production",
+        source="Tirmazi et al., EuroSys'20, section 6",
+        scope=LIKE_2019,
+        measure=sql(
+            """
+        select 1 - sum(if("group" in ('production', 'monitoring'), n_evicted_jobs,
+            0)) / nullif(sum(n_evicted_jobs), 0)
+        from answer where grouping = 'tier'
+        """,
+            otherwise="no task is evicted",
+        ),
+        criterion=near(0.966, within=0.02),
+    ),
+    # A job is the more likely to see an eviction the longer the trace: these need the month.
+    Claim(
+        "TIR-evicted",
+        statement="few collections see evictions",
+        source="Tirmazi et al., EuroSys'20, section 6",
+        scope=MONTH_2019,
+        measure=sql(
+            """
+        select sum(n_evicted_jobs) / nullif(sum(n_jobs), 0)
+        from answer
+        where grouping = 'all'
+        """,
+            otherwise="the store has no job",
+        ),
+        criterion=near(0.032, within=0.01),
+    ),
+    Claim(
+        "TIR-evicted-production",
+        statement="hardly a collection of production sees an eviction",
+        source="Tirmazi et al., EuroSys'20, section 6",
+        scope=MONTH_2019,
+        measure=sql(
+            """
+        select sum(n_evicted_jobs) / nullif(sum(n_jobs), 0)
+        from answer
+        where grouping = 'tier' and "group" in ('production', 'monitoring')
+        """,
+            otherwise="no job is of production",
+        ),
+        criterion=below(0.002),
+    ),
+    Claim(
+        "TIR-evicted-once",
+        statement="half of the collections of production that see evictions see one",
+        source="Tirmazi et al., EuroSys'20, section 6",
+        scope=MONTH_2019,
+        measure=sql(
+            """
+        select sum(n_evicted_once) / nullif(sum(n_evicted_jobs), 0)
+        from answer
+        where grouping = 'tier' and "group" in ('production', 'monitoring')
+        """,
+            otherwise="no task is evicted",
+        ),
+        criterion=near(0.52, within=0.1),
+    ),
+]
+
+QUESTION = Question(
+    name="hazards",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["instance_events"],
+    reference="Verma et al., EuroSys'15, Fig. 3",
+)

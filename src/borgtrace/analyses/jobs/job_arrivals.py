@@ -1,0 +1,134 @@
+"""How many jobs arrive per hour?
+
+Jobs whose first SUBMIT lies within the trace, per hour since its start; the last hour is left out where the
+trace ends within it.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.analyses.shared.attempts import last_time, new_jobs
+from borgtrace.analyses.shared.histograms import period
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    Question,
+    Tables,
+    charts,
+    near,
+    sql,
+)
+from borgtrace.question.scopes import MONTH_2011, MONTH_2019
+from borgtrace.schema.time import HOUR, TRACE_START
+
+ANSWER = Answer(
+    grain="hour",
+    key=[
+        Column("hour", "int64", "h", "Hour since the start of the trace, from 0."),
+    ],
+    columns=[
+        Column("n_jobs", "int64", "count", "Jobs submitted for the first time."),
+    ],
+)
+
+
+def compute(tables: Tables) -> pa.Table:
+    """Return the number of new jobs per whole hour."""
+    new = new_jobs(tables.collection_attempts)
+    per_hour = new.group_by(hour=period(new.submit_time, HOUR, TRACE_START)).aggregate(
+        n=new.count()
+    )
+    found = tables.fetch(per_hour, "hours")
+    last = tables.fetch(last_time(tables.collection_events), "horizon").to_pylist()
+    NotApplicable.unless(found.num_rows, "no job arrives within the trace")
+    # Whole hours only: the last one would count as a quiet hour.
+    n_hours = max((last[0]["last"] - TRACE_START) // HOUR, 0)
+    NotApplicable.unless(n_hours, "the trace is shorter than an hour")
+    # Hours without a job have no group and count 0.
+    counts = np.bincount(found["hour"].to_numpy(), found["n"].to_numpy(), n_hours)[:n_hours].astype(
+        np.int64
+    )
+    return pa.table({"hour": np.arange(n_hours, dtype=np.int64), "n_jobs": counts})
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: new jobs per hour."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    return (
+        charts.base(rows, title="New jobs per hour")
+        .mark_line()
+        .encode(
+            x=charts.hour_axis(rows),
+            y=alt.Y("n_jobs:Q", title="jobs"),
+            tooltip=charts.tooltips(rows),
+        )
+    )
+
+
+# Hours of a day differ from those of a week: a mean is that of the month.
+CLAIMS = [
+    Claim(
+        "TIR-jobs-mean-2011",
+        statement="mean number of jobs per hour",
+        source="Tirmazi et al., EuroSys'20, Fig. 8",
+        scope=MONTH_2011,
+        measure=sql("select avg(n_jobs) from answer"),
+        criterion=near(964, relative=0.02),
+    ),
+    Claim(
+        "TIR-jobs-median-2011",
+        statement="median number of jobs per hour",
+        source="Tirmazi et al., EuroSys'20, Fig. 8",
+        scope=MONTH_2011,
+        measure=sql("select median(n_jobs) from answer"),
+        criterion=near(885, relative=0.02),
+    ),
+    Claim(
+        "TIR-jobs-mean-2019",
+        statement="mean number of jobs per hour",
+        source="Tirmazi et al., EuroSys'20, Fig. 8",
+        scope=MONTH_2019,
+        measure=sql("select avg(n_jobs) from answer"),
+        criterion=near(3360, relative=0.02),
+    ),
+    Claim(
+        "TIR-jobs-median-2019",
+        statement="median number of jobs per hour",
+        source="Tirmazi et al., EuroSys'20, Fig. 8",
+        scope=MONTH_2019,
+        measure=sql("select median(n_jobs) from answer"),
+        criterion=near(3309, relative=0.02),
+    ),
+    # Two authors, two lengths: at most one can be right.
+    Claim(
+        "G11-days",
+        statement="the trace of 2011 lasts 29 days",
+        source="ClusterData2011_2.md",
+        scope=MONTH_2011,
+        measure=sql("select count(*) / 24 from answer"),
+        criterion=near(29, within=0.5),
+    ),
+    Claim(
+        "TIR-days",
+        statement="the trace of 2011 lasts 30 days",
+        source="Tirmazi et al., EuroSys'20, Table 1",
+        scope=MONTH_2011,
+        measure=sql("select count(*) / 24 from answer"),
+        criterion=near(30, within=0.5),
+    ),
+]
+
+QUESTION = Question(
+    name="job_arrivals",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["collection_events"],
+    reference="Tirmazi et al., EuroSys'20, Fig. 8",
+)

@@ -1,0 +1,121 @@
+"""How long do jobs wait until the first of their tasks runs?
+
+From the moment a job is ready (2019: its first ENABLE, that is when no queue and no other job holds it back; 2011: its
+first SUBMIT) to the first SCHEDULE of one of its tasks. Jobs that were ready before the trace, or ran before they were
+ready, are left out. The tier is that of the highest priority of its tasks.
+"""
+
+import pyarrow as pa
+
+from borgtrace.analyses.shared.attempts import is_inside, of_jobs
+from borgtrace.analyses.shared.quantiles import NOTHING, PERCENTS, fetch_counts
+from borgtrace.analyses.shared.windows import tier
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    Question,
+    Row,
+    Tables,
+    below,
+    charts,
+    sql,
+)
+from borgtrace.question.scopes import OF_2019
+
+ANSWER = Answer(
+    grain="tier and percentile",
+    key=[
+        Column("tier", "string", "id", "Tier of the jobs, or all."),
+        Column("percent", "float64", "1", "Percentile; 100 is the maximum."),
+    ],
+    columns=[
+        Column("seconds", "float64", "s", "Time from ready to the first running task."),
+        Column("mean", "float64", "s", "Mean of the tier."),
+        Column("n", "int64", "count", "Jobs of the tier."),
+    ],
+)
+
+
+_SHOWN = (*PERCENTS, 100.0)
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return quantiles of the delays, for all jobs and per tier."""
+    event = "ENABLE" if "ENABLE" in tables.dialect.codes["event_type"].values() else "SUBMIT"
+    readied = of_jobs(tables.collection_events)
+    readied = readied.filter(readied.type == event)
+    ready = readied.group_by("collection_id").aggregate(ready=readied.time.min())
+    ran = of_jobs(tables.instance_attempts)
+    ran = ran.filter(ran.schedule_time.notnull())
+    first = ran.group_by("collection_id").aggregate(
+        first=ran.schedule_time.min(), priority=ran.priority.max()
+    )
+    jobs = first.inner_join(ready, "collection_id")
+    # After the minimum: a job that was enabled before the trace is not ready at its second ENABLE within it.
+    jobs = jobs.filter(is_inside(jobs.ready) & (jobs["first"] >= jobs.ready))
+    jobs = jobs.select(delay=jobs["first"] - jobs.ready, tier=tier(tables, jobs.priority))
+    groups = fetch_counts(tables, jobs, jobs.delay, "delays", ["tier"], per=1e6)
+    NotApplicable.unless(groups, "no job gets ready and runs within the trace")
+    every = {("all",): sum(groups.values(), NOTHING), **groups}
+    return [
+        row
+        for (name,), found in every.items()
+        for row in found.rows(_SHOWN, tier=name, mean=found.mean(), n=len(found))
+    ]
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: time from ready to the first running task."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    return (
+        charts.base(rows, title="Time from ready to the first running task")
+        .mark_line(interpolate="step-after", point=True)
+        .encode(
+            x=alt.X(
+                "seconds:Q",
+                title="time from ready to the first running task",
+                **charts.duration_scale(),
+            ),
+            y=alt.Y("percent:Q", title="percent of jobs"),
+            color=charts.tier_color(rows),
+            tooltip=charts.tooltips(rows, "seconds", "percent", "tier", "n"),
+        )
+    )
+
+
+CLAIMS = [
+    Claim(
+        "TIR-delay-production",
+        statement="production jobs start sooner than best-effort ones",
+        source="Tirmazi et al., EuroSys'20 (scheduling delay)",
+        kind="criterion",
+        scope=OF_2019,
+        measure=sql(
+            """
+        select production - beb, if(production is null, 'no production job starts',
+            'no beb job starts')
+        from (
+            select max(seconds) filter (tier = 'production') as production,
+                max(seconds) filter (tier = 'beb') as beb
+            from answer where percent = 50
+        )
+        """,
+        ),
+        criterion=below(0.0, published="production waits less (median difference < 0 s)"),
+    ),
+]
+
+QUESTION = Question(
+    name="job_delay",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["collection_events", "instance_events"],
+    reference="Tirmazi et al., Borg: the Next Generation, EuroSys'20 (scheduling delay)",
+)

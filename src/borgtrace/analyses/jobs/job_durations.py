@@ -1,0 +1,139 @@
+"""How long do jobs last?
+
+Quantiles of the time from the first SCHEDULE (after the start of the trace) to the last end of a job, of
+all jobs and by the way they ended.
+"""
+
+from functools import reduce
+from operator import add
+
+import ibis
+import pyarrow as pa
+
+from borgtrace.analyses.shared.attempts import is_known, of_jobs
+from borgtrace.analyses.shared.quantiles import PERCENTS, fetch_counts
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    Question,
+    Row,
+    Tables,
+    above,
+    charts,
+    near,
+    sql,
+)
+from borgtrace.question.scopes import LIKE_2011
+from borgtrace.schema import TERMINAL_EVENTS
+from borgtrace.schema.time import AFTER_TRACE
+
+ANSWER = Answer(
+    grain="way to end and percentile",
+    key=[
+        Column("end_type", "string", "id", "Last end of the job, or all."),
+        Column("percent", "float64", "1", "Percentile; 0 and 100 are the extremes."),
+    ],
+    columns=[
+        Column("seconds", "float64", "s", "Time from the first SCHEDULE to the last end."),
+        Column("mean", "float64", "s", "Mean of the group."),
+        Column("under_3min", "float64", "1", "Share of the group that lasts less than 3 minutes."),
+        Column("under_2h", "float64", "1", "Share of the group that lasts less than 2 hours."),
+        Column("n", "int64", "count", "Jobs of the group."),
+    ],
+)
+
+
+ALL = "all"
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return quantiles of job durations."""
+    durations = _durations(of_jobs(tables.collection_attempts))
+    groups = fetch_counts(
+        tables, durations, durations.duration, "durations", ("end_type",), per=1e6
+    )
+    NotApplicable.unless(groups, "no job is scheduled and ends within the trace")
+    rows = []
+    # All jobs are the ways to end added up: counted once.
+    for (name,), found in {(ALL,): reduce(add, groups.values()), **groups}.items():
+        under = {"under_3min": found.share_below(180), "under_2h": found.share_below(7200)}
+        rows += found.rows(
+            (0.0, *PERCENTS, 100.0), end_type=name, mean=found.mean(), n=len(found), **under
+        )
+    return rows
+
+
+def _durations(attempts: ibis.Table) -> ibis.Table:
+    """One row per job: from its first SCHEDULE within the trace to its last end."""
+    scheduled = is_known(attempts.schedule_time)
+    # EVICT and LOST are ends too: 666,432 jobs of 2011 have a duration then, 666,396 without them.
+    end, ended = attempts.end_time, attempts.end_time < AFTER_TRACE
+    last = {kind: end.max(where=ended & (attempts.end_type == kind)) for kind in TERMINAL_EVENTS}
+    begin = attempts.schedule_time.min(where=scheduled)
+    jobs = attempts.group_by("collection_id").aggregate(
+        begin=begin, end=end.max(where=ended), **last
+    )
+    # The way to end is that of the last end; among ends of one time the order of TERMINAL_EVENTS decides.
+    kind = ibis.cases(*((jobs[kind] == jobs.end, kind) for kind in TERMINAL_EVENTS))
+    done = jobs.select("begin", "end", end_type=kind)
+    # An id that is used again may have its last end before its only SCHEDULE within the trace.
+    done = done.filter(done.begin.notnull() & done.end.notnull() & (done.end >= done.begin))
+    return done.select("end_type", duration=done.end - done.begin)
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: job durations."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    return (
+        charts.base(rows, title="Job durations")
+        .mark_line(interpolate="step-after", point=True)
+        .encode(
+            x=alt.X(
+                "seconds:Q", title="from first SCHEDULE to last end", **charts.duration_scale()
+            ),
+            y=alt.Y("percent:Q", title="percent of jobs"),
+            color=alt.Color("end_type:N", title="end"),
+            tooltip=charts.tooltips(rows),
+        )
+    )
+
+
+CLAIMS = [
+    Claim(
+        "R12-half",
+        statement="half of all jobs last less than 3 minutes",
+        source="Reiss et al., SoCC'12",
+        scope=LIKE_2011,
+        measure=sql(
+            "select under_3min from answer where end_type = 'all'",
+            otherwise="no job ends",
+        ),
+        criterion=near(0.5, within=0.05, published="≈ 0.5"),
+    ),
+    Claim(
+        "R12-2h",
+        statement="more than 95 % of jobs last less than 2 hours",
+        source="Reiss et al., SoCC'12",
+        scope=LIKE_2011,
+        measure=sql(
+            "select under_2h from answer where end_type = 'all'",
+            otherwise="no job ends",
+        ),
+        criterion=above(0.95),
+    ),
+]
+
+QUESTION = Question(
+    name="job_durations",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["collection_events"],
+    reference="Reiss et al., SoCC'12, section 4",
+)

@@ -1,0 +1,148 @@
+"""How many tasks do the jobs of each tier have?
+
+Percentiles of the number of tasks of a job, whose tier is that of the highest priority of its tasks.
+"""
+
+import pyarrow as pa
+
+from borgtrace.analyses.shared.attempts import of_jobs
+from borgtrace.analyses.shared.quantiles import NOTHING, PERCENTS, fetch_counts
+from borgtrace.analyses.shared.windows import int_sum, tier
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    Question,
+    Row,
+    Tables,
+    charts,
+    near,
+    sql,
+)
+from borgtrace.question.scopes import OF_2019
+
+ANSWER = Answer(
+    grain="tier and percentile",
+    key=[
+        Column("tier", "string", "id", "Tier of the jobs, or all."),
+        Column("percent", "float64", "1", "Percentile; 100 is the maximum."),
+    ],
+    columns=[
+        Column("n_tasks", "float64", "count", "Tasks of the job."),
+        Column("mean", "float64", "count", "Mean of the tier."),
+        Column("n", "int64", "count", "Jobs of the tier."),
+    ],
+)
+
+
+_SHOWN = (*PERCENTS, 100.0)
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return percentiles of the tasks of a job, for all jobs and per tier."""
+    tasks = of_jobs(tables.instance_attempts)
+    number = int_sum(tasks.attempt == 1)
+    jobs = tasks.group_by("collection_id").aggregate(n_tasks=number, priority=tasks.priority.max())
+    jobs = jobs.select("n_tasks", tier=tier(tables, jobs.priority))
+    groups = fetch_counts(tables, jobs, jobs.n_tasks, "sizes", ["tier"])
+    NotApplicable.unless(groups, "there is no task")
+    every = {("all",): sum(groups.values(), NOTHING), **groups}
+    return [
+        {
+            "tier": name,
+            "percent": percent,
+            "n_tasks": n_tasks,
+            "mean": found.mean(),
+            "n": len(found),
+        }
+        for (name,), found in every.items()
+        for percent, n_tasks in zip(_SHOWN, found.quantiles(_SHOWN), strict=True)
+    ]
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: tasks of a job by tier."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    return (
+        charts.base(rows, title="Tasks of a job by tier")
+        .mark_line(interpolate="step-after", point=True)
+        .encode(
+            x=alt.X("n_tasks:Q", title="tasks of the job", **charts.log_scale()),
+            y=alt.Y("percent:Q", title="percent of jobs"),
+            color=charts.tier_color(rows),
+            tooltip=charts.tooltips(rows, "n_tasks", "percent", "tier", "n"),
+        )
+    )
+
+
+CLAIMS = [
+    Claim(
+        "TIR-tasks-beb-80",
+        statement="80 % of the jobs (beb) have at most so many tasks",
+        source="Tirmazi et al., EuroSys'20 (tasks per job)",
+        scope=OF_2019,
+        measure=sql(
+            "select n_tasks from answer where tier = 'beb' and percent = 80",
+            otherwise="no beb job",
+        ),
+        criterion=near(25.0, relative=0.25),
+    ),
+    Claim(
+        "TIR-tasks-beb-95",
+        statement="95 % of the jobs (beb) have at most so many tasks",
+        source="Tirmazi et al., EuroSys'20 (tasks per job)",
+        scope=OF_2019,
+        measure=sql(
+            "select n_tasks from answer where tier = 'beb' and percent = 95",
+            otherwise="no beb job",
+        ),
+        criterion=near(498.0, relative=0.25),
+    ),
+    Claim(
+        "TIR-tasks-mid-95",
+        statement="95 % of the jobs (mid) have at most so many tasks",
+        source="Tirmazi et al., EuroSys'20 (tasks per job)",
+        scope=OF_2019,
+        measure=sql(
+            "select n_tasks from answer where tier = 'mid' and percent = 95",
+            otherwise="no mid job",
+        ),
+        criterion=near(67.0, relative=0.25),
+    ),
+    Claim(
+        "TIR-tasks-free-95",
+        statement="95 % of the jobs (free) have at most so many tasks",
+        source="Tirmazi et al., EuroSys'20 (tasks per job)",
+        scope=OF_2019,
+        measure=sql(
+            "select n_tasks from answer where tier = 'free' and percent = 95",
+            otherwise="no free job",
+        ),
+        criterion=near(21.0, relative=0.25),
+    ),
+    Claim(
+        "TIR-tasks-production-95",
+        statement="95 % of the jobs (production) have at most so many tasks",
+        source="Tirmazi et al., EuroSys'20 (tasks per job)",
+        scope=OF_2019,
+        measure=sql(
+            "select n_tasks from answer where tier = 'production' and percent = 95",
+            otherwise="no production job",
+        ),
+        criterion=near(3.0, relative=0.25),
+    ),
+]
+
+QUESTION = Question(
+    name="job_sizes",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["instance_events"],
+    reference="Tirmazi et al., Borg: the Next Generation, EuroSys'20 (tasks per job)",
+)

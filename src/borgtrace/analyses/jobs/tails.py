@@ -1,0 +1,141 @@
+"""How heavy are the tails of the distributions?
+
+Exponents α of P(X > x) ∝ x^−α above a threshold, by maximum likelihood (counts by the zeta law, times by
+Hill's estimator), with the standard error α ÷ √n. Below α = 1 a distribution has no mean, below 2 no
+variance. A sample of the jobs says nothing of the jobs of an owner.
+"""
+
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.analyses.jobs.jobs_per_owner import owners
+from borgtrace.analyses.jobs.tasks_per_job import sizes
+from borgtrace.analyses.shared.attempts import of_jobs
+from borgtrace.analyses.shared.power_law import continuous_exponent, discrete_exponent
+from borgtrace.analyses.shared.quantiles import counts
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    Question,
+    Row,
+    Tables,
+    below,
+    charts,
+    query_answer,
+    sql,
+)
+from borgtrace.question.scopes import TASKS_2011
+from borgtrace.schema.time import SECOND, Seconds
+
+ANSWER = Answer(
+    grain="quantity",
+    key=[
+        Column("quantity", "string", "id", "Quantity whose distribution has the tail."),
+    ],
+    columns=[
+        Column("threshold", "float64", "1", "Where the tail begins (a count, or s)."),
+        Column("alpha", "float64", "1", "Tail exponent."),
+        Column("error", "float64", "1", "Its standard error."),
+        Column("n", "int64", "count", "Values in the tail."),
+    ],
+)
+
+
+def compute(
+    tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seconds: Seconds = 3600
+) -> list[Row]:
+    """Return the tail exponents above the thresholds."""
+    tasks = of_jobs(tables.instance_attempts)
+    events = tables.collection_events
+    discrete: dict[str, tuple[ir.Table, str, str, int]] = {
+        # Counts of counts: the engine sends a few hundred rows, not a row per job.
+        "tasks per job": (sizes(tables.instance_attempts), "n_tasks", "n_jobs", min_tasks),
+        "jobs per user": (owners(events, "user"), "n_jobs", "n_owners", min_jobs),
+        "jobs per logical name": (
+            owners(events, "collection_logical_name"),
+            "n_jobs",
+            "n_owners",
+            min_jobs,
+        ),
+    }
+    if tables.coverage.is_sample:
+        # A sample of the jobs misses small owners first; tasks of a job are all there or none.
+        discrete = {"tasks per job": discrete["tasks per job"]}
+    rows = []
+    for name, (expr, size, weight, threshold) in discrete.items():
+        found = tables.fetch(expr, name.replace(" ", "_")).sort_by(size)
+        values, n = found[size].to_numpy(), found[weight].to_numpy()
+        alpha = discrete_exponent(values, n, threshold) if len(values) else np.nan
+        # A count at the threshold belongs to the tail of the zeta law …
+        rows.append(_row(name, threshold, alpha, int(n[values >= threshold].sum())))
+    runs = tables.fetch(counts(tasks, (tasks.run // SECOND).cast("int64")), "runs").sort_by("value")
+    values, n = runs["value"].to_numpy().astype(float), runs["n"].to_numpy()
+    # … a time must lie above it: Hill's estimator takes the logarithm of their ratio.
+    alpha = continuous_exponent(values, n, float(min_seconds))
+    rows.append(_row("run time of a task", min_seconds, alpha, int(n[values > min_seconds].sum())))
+    known = [row for row in rows if not np.isnan(row["alpha"])]
+    NotApplicable.unless(known, "no value is above the thresholds")
+    return known
+
+
+def _row(quantity: str, threshold: float, alpha: float, n: int) -> Row:
+    error = alpha / float(np.sqrt(max(n, 1)))
+    return {
+        "quantity": quantity,
+        "threshold": float(threshold),
+        "alpha": alpha,
+        "error": error,
+        "n": n,
+    }
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: tail exponents (line: two standard errors)."""
+    import altair as alt
+
+    rows = query_answer(
+        answer, "select *, alpha - 2 * error as low, alpha + 2 * error as high from answer"
+    )
+    base = charts.base(rows).encode(
+        y=alt.Y("quantity:N", title=None),
+    )
+    rules = base.mark_rule().encode(
+        x=alt.X("low:Q", title="α"),
+        x2=alt.X2("high:Q"),
+        tooltip=charts.tooltips(rows),
+    )
+    points = base.mark_point(filled=True, size=60).encode(
+        x=alt.X("alpha:Q", title="α"),
+        tooltip=charts.tooltips(rows, "quantity", "alpha", "threshold", "error", "n"),
+    )
+    return alt.layer(rules, points).properties(title="Tail exponents (line: two standard errors)")
+
+
+CLAIMS = [
+    Claim(
+        "TE-tasks-tail",
+        statement="the number of tasks of a job has so heavy a tail that it has no mean (α < 1)",
+        source="count over the first 19.65 h of 2011",
+        kind="criterion",
+        scope=TASKS_2011,
+        measure=sql(
+            "select alpha from answer where quantity = 'tasks per job'",
+            otherwise="no job has so many tasks",
+        ),
+        criterion=below(1.0, published=0.585),
+    ),
+]
+
+QUESTION = Question(
+    name="tails",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["instance_events"],
+    reference="Clauset, Shalizi and Newman, SIAM Review 51 (2009)",
+)

@@ -1,0 +1,64 @@
+"""What is known about machines besides their size?
+
+One row per attribute name: how many machines ever had it, with how many values, how often it changed and
+how often it was deleted.
+"""
+
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from borgtrace.question import Answer, Column, Question, Tables, charts
+
+ANSWER = Answer(
+    grain="attribute name",
+    key=[
+        Column("name", "string", "id", "Name of the attribute (hash)."),
+    ],
+    columns=[
+        Column("n_machines", "int64", "count", "Machines that ever had it."),
+        Column("n_values", "int64", "count", "Distinct values."),
+        Column("n_changes", "int64", "count", "Rows of the table about it."),
+        Column("n_deletions", "int64", "count", "Of these, deletions."),
+    ],
+)
+
+
+def compute(tables: Tables) -> ir.Table:
+    """Return machines, values and changes per attribute."""
+    rows = tables.machine_attributes
+    return rows.group_by("name").aggregate(
+        n_machines=rows.machine_id.nunique(),
+        # A deletion has no value: NULL is not counted among the distinct ones.
+        n_values=rows.value.nunique(),
+        n_changes=rows.count(),
+        n_deletions=rows.count(where=rows.is_deleted),
+    )
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: attributes of machines."""
+    import altair as alt
+
+    # As large as the number of machines that have them.
+    rows = answer.to_pylist()
+    return (
+        charts.base(rows, title="Attributes of machines")
+        .mark_point(filled=True, opacity=0.6)
+        .encode(
+            x=alt.X("n_values:Q", title="distinct values", **charts.count_scale()),
+            y=alt.Y("n_changes:Q", title="changes", **charts.count_scale()),
+            size=alt.Size("n_machines:Q", title="machines", scale=alt.Scale(range=[15, 300])),
+            tooltip=charts.tooltips(rows),
+        )
+    )
+
+
+QUESTION = Question(
+    name="machine_attributes",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    reads=["machine_attributes"],
+    reference="2011 format document, machine attributes",
+)

@@ -1,0 +1,104 @@
+"""How long are machines away?
+
+Quantiles of the time from a REMOVE to the next ADD of the same machine. Machines that never come
+back are counted by *machine_removals*.
+"""
+
+import ibis
+import pyarrow as pa
+
+from borgtrace.analyses.shared.quantiles import PERCENTS, fetch_counts
+from borgtrace.lifecycle.order import SOURCE_ORDER
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    Question,
+    Row,
+    Tables,
+    charts,
+    near,
+    sql,
+)
+from borgtrace.question.scopes import MONTH_2011
+
+ANSWER = Answer(
+    grain="percentile",
+    key=[
+        Column("percent", "float64", "1", "Percentile; 0 and 100 are the extremes."),
+    ],
+    columns=[
+        Column("seconds", "float64", "s", "Time from REMOVE to ADD."),
+        Column("n", "int64", "count", "Number of absences, the same in every row."),
+    ],
+)
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return quantiles of the absences of machines."""
+    events = tables.machine_events
+    life = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
+    # The event just before: in 2011 nothing but ADD follows a REMOVE (8,860 times).
+    seen = events.mutate(before=events.type.lag().over(life), since=events.time.lag().over(life))
+    back = seen.filter((seen.before == "REMOVE") & (seen.type == "ADD"))
+    groups = fetch_counts(tables, back, back.time - back.since, "absences", per=1e6)
+    NotApplicable.unless(groups, "no machine was removed and came back")
+    return groups[()].rows((0.0, *PERCENTS, 100.0), n=len(groups[()]))
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: how long machines are away."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    return (
+        charts.base(rows, title="How long machines are away")
+        .mark_line(interpolate="step-after", point=True)
+        .encode(
+            x=alt.X("seconds:Q", title="time from REMOVE to ADD", **charts.duration_scale()),
+            y=alt.Y("percent:Q", title="percent of absences"),
+            tooltip=charts.tooltips(rows),
+        )
+    )
+
+
+CLAIMS = [
+    Claim(
+        "ME-away-median",
+        statement="half of the absences last less than 17 minutes",
+        source="count over the machine events of 2011",
+        kind="criterion",
+        scope=MONTH_2011,
+        measure=sql(
+            "select seconds from answer where percent = 50 and n >= 100",
+            otherwise="fewer than 100 absences",
+        ),
+        criterion=near(998, relative=0.01, published="998 s"),
+        format=",.0f",
+    ),
+    Claim(
+        "ME-away-day",
+        statement="one absence in twenty lasts longer than a day",
+        source="count over the machine events of 2011",
+        kind="criterion",
+        scope=MONTH_2011,
+        measure=sql(
+            "select seconds from answer where percent = 95 and n >= 100",
+            otherwise="fewer than 100 absences",
+        ),
+        criterion=near(94_522, relative=0.01, published="94,522 s"),
+        format=",.0f",
+    ),
+]
+
+QUESTION = Question(
+    name="machine_downtime",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["machine_events"],
+    reference="2011 format document, machine events",
+)

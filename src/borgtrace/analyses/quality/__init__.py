@@ -1,0 +1,7 @@
+"""Questions about the rows themselves: are they as documented?"""
+
+HEADING = "Data quality"
+
+QUESTIONS = [
+    "data_quality",
+]

@@ -1,0 +1,7 @@
+"""Questions about how many tasks wait and run."""
+
+HEADING = "The queue and the running tasks"
+
+QUESTIONS = [
+    "queue_length",
+]

@@ -1,0 +1,1 @@
+"""What several folders of questions need; they import it, and never each other."""

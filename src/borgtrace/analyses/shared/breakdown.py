@@ -1,0 +1,97 @@
+"""Tasks all together, by tier and by scheduling class: the three cuts of most questions."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import reduce
+from operator import add
+
+import ibis.expr.types as ir
+
+from borgtrace.analyses.shared.quantiles import Counts, Groups, fetch_counts
+from borgtrace.analyses.shared.windows import UNKNOWN, int_sum, tier
+from borgtrace.errors import check_names
+from borgtrace.question import Tables
+
+
+def ranked(attempts: ir.Table, tier_of: str) -> ir.Table:
+    """Take the priority that decides an attempt's tier from one of its events.
+
+    Parameters
+    ----------
+    attempts
+        Attempts of tasks.
+    tier_of
+        ``"schedule"``: its SCHEDULE, or its other events where it has none; ``"submit"``: its SUBMIT alone.
+    """
+    check_names("tier_of", [tier_of], ("schedule", "submit"), "unknown event")
+    return attempts if tier_of == "schedule" else attempts.mutate(priority=attempts.submit_priority)
+
+
+def named(tables: Tables, attempts: ir.Table) -> ir.Table:
+    """Add ``tier`` and ``class_`` to attempts."""
+    class_ = attempts.scheduling_class.cast("string").fill_null(UNKNOWN)
+    return attempts.mutate(tier=tier(tables, attempts.priority), class_=class_)
+
+
+def cuts(tier_: str, class_: str) -> Iterator[tuple[str, str]]:
+    """Yield the three groups that a task belongs to."""
+    yield from (("all", "all"), ("tier", tier_), ("class", class_))
+
+
+def sum_by_group(
+    tables: Tables, attempts: ir.Table, stage: str, **numbers: ir.NumericValue
+) -> defaultdict[tuple[str, ...], Counter[str]]:
+    """Add up whole numbers of attempts by (grouping, group).
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    attempts
+        Attempts of tasks, or jobs with a priority and a scheduling class.
+    stage
+        Name of the relational stage.
+    numbers
+        What is added up, expressions over `attempts`, by name.
+    """
+    rows = named(tables, attempts.mutate(**numbers))
+    sums = rows.group_by(["tier", "class_"]).aggregate(
+        **{name: int_sum(rows[name]) for name in numbers}
+    )
+    totals: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for row in tables.fetch(sums, stage).to_pylist():
+        for cut in cuts(row["tier"], row["class_"]):
+            totals[cut].update({name: row[name] or 0 for name in numbers})
+    return totals
+
+
+def count_by_group(
+    tables: Tables, attempts: ir.Table, value: ir.Value, stage: str, *by: str
+) -> Groups:
+    """Count values of attempts by (grouping, group, `by` …); see :func:`fetch_counts`.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    attempts
+        Attempts of tasks.
+    value
+        Whole number to be counted, an expression over `attempts`.
+    stage
+        Name of the relational stage.
+    by
+        Further columns that make groups.
+
+    Returns
+    -------
+    dict
+        Values with their counts by (grouping, group, `by` …), in sorted order.
+    """
+    # Counted once per tier and class; the three cuts are sums of these, without three passes over the attempts.
+    found = fetch_counts(tables, named(tables, attempts), value, stage, ("tier", "class_", *by))
+    members: dict[tuple[str, ...], list[Counts]] = {}
+    for (tier_, class_, *rest), counts in found.items():
+        for cut in cuts(tier_, class_):
+            members.setdefault((*cut, *rest), []).append(counts)
+    return {cut: reduce(add, parts) for cut, parts in sorted(members.items())}

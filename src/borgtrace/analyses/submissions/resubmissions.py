@@ -1,0 +1,123 @@
+"""When are tasks submitted again?
+
+New and repeated submissions per hour. A *lump* is a run of consecutive days, each with more than twice
+the resubmissions of the median day.
+"""
+
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.analyses.shared.attempts import counted_events
+from borgtrace.analyses.shared.histograms import period
+from borgtrace.analyses.shared.windows import int_sum
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    Question,
+    Tables,
+    charts,
+    equals,
+    near,
+    sql,
+)
+from borgtrace.question.scopes import LIKE_2011, OF_2011, OF_2019
+from borgtrace.schema.time import HOUR, TRACE_START
+
+ANSWER = Answer(
+    grain="hour",
+    key=[
+        Column("hour", "int64", "h", "Hour since the start of the trace, from 0."),
+    ],
+    columns=[
+        Column("n_new", "int64", "count", "First submissions of tasks."),
+        Column("n_again", "int64", "count", "Resubmissions."),
+    ],
+)
+
+
+def compute(tables: Tables) -> ir.Table:
+    """Return first submissions and resubmissions per hour."""
+    rows = counted_events(tables.instance_attempts)
+    rows = rows.filter((rows.submitted == 1) & (rows.time >= TRACE_START))
+    per_hour = rows.group_by(hour=period(rows.time, HOUR, TRACE_START))
+    return per_hour.aggregate(n_new=int_sum(rows.new), n_again=int_sum(rows.submitted - rows.new))
+
+
+def lumps(result: pa.Table) -> int:
+    """Count the lumps."""
+    days = result["hour"].to_numpy() // 24
+    # The median of a few days does not tell what a usual day is.
+    NotApplicable.unless(max(days, default=0) >= 6, "the trace is shorter than a week")
+    # By day: hours are too noisy for twice the median to mean anything.
+    per_day = np.bincount(days, weights=result["n_again"].to_numpy())
+    median = np.median(per_day)
+    NotApplicable.unless(median, "no task is resubmitted on most days")
+    # A lump begins on a busy day that follows one that is not.
+    busy = np.concatenate([[False], per_day > 2 * median])
+    return int((busy[1:] & ~busy[:-1]).sum())
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: submissions per hour."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    rows = charts.melted(rows, {"n_new": "new", "n_again": "resubmitted"})
+    return (
+        charts.base(rows, title="Submissions per hour")
+        .mark_line()
+        .encode(
+            x=charts.hour_axis(rows),
+            y=alt.Y("value:Q", title="tasks per hour"),
+            color=alt.Color("series:N", title=None, sort=["new", "resubmitted"]),
+            tooltip=charts.tooltips(rows),
+        )
+    )
+
+
+CLAIMS = [
+    Claim(
+        "S4-obs3",
+        statement="resubmissions concentrate in two periods",
+        source="Zhu et al., Observation 3",
+        scope=LIKE_2011,
+        measure=lumps,
+        criterion=equals(2, published="2 lumps"),
+    ),
+    Claim(
+        "TIR-resubmitted-2011",
+        statement="ratio of resubmitted to new tasks, medians of hours",
+        source="Tirmazi et al., EuroSys'20, Fig. 9",
+        scope=OF_2011,
+        measure=sql(
+            "select median(n_again) / nullif(median(n_new), 0) from answer",
+            otherwise="no new task arrives in most hours",
+        ),
+        criterion=near(0.66, relative=0.05),
+    ),
+    Claim(
+        "TIR-resubmitted-2019",
+        statement="ratio of resubmitted to new tasks, medians of hours",
+        source="Tirmazi et al., EuroSys'20, Fig. 9",
+        scope=OF_2019,
+        measure=sql(
+            "select median(n_again) / nullif(median(n_new), 0) from answer",
+            otherwise="no new task arrives in most hours",
+        ),
+        criterion=near(2.26, relative=0.05),
+    ),
+]
+
+QUESTION = Question(
+    name="resubmissions",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["instance_events"],
+    reference="Zhu et al., Observation 3",
+)

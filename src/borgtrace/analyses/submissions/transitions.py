@@ -1,0 +1,164 @@
+"""Which state transitions do tasks make, and which state graphs allow them?
+
+One row per pair of consecutive events of an instance, in the order of the raw files (2011) or of the
+life cycle (2019), UPDATE_* events included. The last columns show in which graphs the pair is legal:
+the 2011 format document, Fig. 2 of the Borg paper, Fig. 1 of Zhu et al., the 2019 format document.
+"""
+
+import pyarrow as pa
+
+from borgtrace.errors import check_names
+from borgtrace.lifecycle import GRAPHS, is_legal
+from borgtrace.question import Answer, Claim, Column, Question, Tables, above, charts, equals, sql
+from borgtrace.question.scopes import LIKE_2011
+
+ANSWER = Answer(
+    grain="pair of neighboring events",
+    key=[
+        Column(
+            "from_type",
+            "enum",
+            "enum",
+            "The earlier event; NULL for the first event of a task.",
+            nullable=True,
+            enum="event_type",
+        ),
+        Column("to_type", "enum", "enum", "The later event.", enum="event_type"),
+    ],
+    columns=[
+        Column("n", "int64", "count", "Number of such transitions."),
+        Column(
+            "is_legal_document_2011",
+            "bool",
+            "1",
+            (
+                "Format document of 2011: a pending task is scheduled, fails, is killed or "
+                "lost; eviction needs a machine."
+            ),
+        ),
+        Column(
+            "is_legal_borg_paper",
+            "bool",
+            "1",
+            (
+                "Borg paper, Fig. 2: eviction leads back to pending, so that SCHEDULE may "
+                "follow it at once (the trace writes a SUBMIT in between)."
+            ),
+        ),
+        Column(
+            "is_legal_zhu",
+            "bool",
+            "1",
+            "Zhu et al., Fig. 1: as the 2011 document, and a pending task may be evicted.",
+        ),
+        Column(
+            "is_legal_document_2019",
+            "bool",
+            "1",
+            ("Format document of 2019 (v3): SUBMIT, then perhaps QUEUE and ENABLE, then SCHEDULE."),
+        ),
+    ],
+)
+
+
+def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
+    """Return the transitions of instances or of collections with their legality.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    of
+        ``"instances"`` or ``"collections"``.
+    """
+    check_names("of", [of], ("instances", "collections"), "unknown entity")
+    steps = tables.instance_transitions if of == "instances" else tables.collection_transitions
+    pairs = tables.fetch(
+        steps.group_by(["from_type", "to_type"]).aggregate(n=steps.n.sum()), "pairs"
+    )
+    arrows = list(zip(pairs["from_type"].to_pylist(), pairs["to_type"].to_pylist(), strict=True))
+    for graph in GRAPHS.values():
+        # Decided here and not in SQL: eleven types make 132 pairs at most.
+        legal = pa.array([is_legal(graph, before, after) for before, after in arrows], pa.bool_())
+        pairs = pairs.append_column(f"is_legal_{graph.name}", legal)
+    return pairs
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: transitions between events (framed: not in the 2011 document)."""
+    import altair as alt
+
+    # What the 2011 document forbids is framed.
+    rows = answer.to_pylist()
+    return (
+        charts.base(
+            rows,
+            title="Transitions between events (framed: not in the 2011 document)",
+            width=340,
+            height=340,
+        )
+        .mark_rect(strokeWidth=2)
+        .encode(
+            x=alt.X(
+                "to_type:N", title="next event", axis=alt.Axis(labelExpr="split(datum.label, '_')")
+            ),
+            y=alt.Y(
+                "from_type:N",
+                title="event",
+                axis=alt.Axis(
+                    labelExpr="datum.value === null ? '(first event)' : replace(datum.label, '_', ' ')"
+                ),
+            ),
+            color=alt.Color("n:Q", title="times", scale=alt.Scale(type="log", scheme="blues")),
+            stroke=alt.condition(
+                "datum.is_legal_document_2011", alt.value("transparent"), alt.value("#d62728")
+            ),
+            tooltip=charts.tooltips(rows),
+        )
+    )
+
+
+CLAIMS = [
+    # Without any SUBMIT the number 0 would confirm that none is doubled.
+    Claim(
+        "S4-pending-evict",
+        statement="a pending task can be evicted",
+        source="Zhu et al., Fig. 1",
+        scope=LIKE_2011,
+        measure=sql(
+            """
+        select coalesce(sum(n) filter (from_type in ('SUBMIT', 'QUEUE', 'ENABLE',
+            'UPDATE_PENDING') and to_type = 'EVICT'), 0) from answer
+        having bool_or(to_type = 'SUBMIT')
+        """,
+            otherwise="nothing was submitted",
+        ),
+        criterion=above(0, published="SUBMIT→EVICT exists"),
+    ),
+    Claim(
+        "S4-no-double-submit",
+        statement="SUBMIT never directly follows SUBMIT",
+        source="Zhu et al., Fig. 1",
+        scope=LIKE_2011,
+        measure=sql(
+            """
+        select coalesce(sum(n) filter (from_type in ('SUBMIT') and to_type = 'SUBMIT'),
+            0) from answer
+        having bool_or(to_type = 'SUBMIT')
+        """,
+            otherwise="nothing was submitted",
+        ),
+        criterion=equals(0, published="SUBMIT→SUBMIT 0"),
+    ),
+]
+
+QUESTION = Question(
+    name="transitions",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["instance_events"],
+    reference="Zhu et al., Fig. 1; Verma et al., EuroSys'15, Fig. 2; format documents",
+)

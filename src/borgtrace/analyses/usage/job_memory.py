@@ -1,0 +1,88 @@
+"""Do jobs that use more CPU use more memory, too?
+
+Jobs by the whole CPU-hours of the largest machine that they used (see `job_usage`), and the median of the memory-hours
+of each bucket; the published figure is Pearson's correlation of the two over the buckets that have jobs.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.analyses.usage.job_usage import usage_of_jobs
+from borgtrace.question import Answer, Claim, Column, Question, Row, Tables, charts, near, sql
+from borgtrace.question.scopes import MONTH_2019
+
+ANSWER = Answer(
+    grain="bucket of CPU-hours",
+    key=[
+        Column("bucket", "int64", "h", "CPU-hours of the jobs, rounded down."),
+    ],
+    columns=[
+        Column("n_jobs", "int64", "count", "Jobs of the bucket."),
+        Column("memory", "float64", "h", "Median memory-hours of these jobs."),
+    ],
+)
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return the median memory-hours of the jobs of each bucket of CPU-hours."""
+    used = usage_of_jobs(tables)
+    bucket = np.floor(used["cpu"]).astype(np.int64)
+    order = np.argsort(bucket, kind="stable")
+    buckets, starts = np.unique(bucket[order], return_index=True)
+    memory = np.split(used["memory"][order], starts[1:])
+    return [
+        {"bucket": int(one), "n_jobs": len(jobs), "memory": float(np.median(jobs))}
+        for one, jobs in zip(buckets, memory, strict=True)
+    ]
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: memory-hours of jobs by CPU-hours."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    return (
+        charts.base(rows, title="Memory-hours of jobs by CPU-hours")
+        .mark_point(filled=True, size=20)
+        .encode(
+            x=alt.X("bucket:Q", title="CPU-hours of the jobs (h)", scale=alt.Scale(type="symlog")),
+            y=alt.Y(
+                "memory:Q",
+                title="median memory-hours of these jobs (h)",
+                scale=alt.Scale(type="symlog"),
+            ),
+            tooltip=charts.tooltips(rows),
+        )
+    )
+
+
+CLAIMS = [
+    Claim(
+        "TIR-cpu-memory",
+        statement="CPU-hours and median memory-hours of jobs are correlated",
+        source="Tirmazi et al., EuroSys'20 (correlation of CPU and memory)",
+        scope=MONTH_2019,
+        measure=sql(
+            """
+        select corr(bucket, memory)
+        from answer
+        having count(*) > 2 and stddev_pop(memory) > 0
+        """,
+            otherwise="the jobs fill fewer than three buckets",
+        ),
+        criterion=near(0.97, within=0.05),
+    ),
+]
+
+QUESTION = Question(
+    name="job_memory",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["instance_usage"],
+    reference=(
+        "Tirmazi et al., Borg: the Next Generation, EuroSys'20 (correlation of CPU and memory)"
+    ),
+)

@@ -1,0 +1,330 @@
+"""How much of all usage is that of the largest jobs, and what do they cost the others?
+
+The usage of a job is Σ average × length over the windows of all its tasks, in hours of the largest machine's CPU
+(NCU-hours) or memory (NMU-hours). Of jobs with usage: the share of the largest, the tail by the least-squares line of
+log P(X ≥ x) on log x (jobs above 1 hour, up to the 99.99th percentile) and by Hill's estimator (all above it), and
+C² = variance ÷ mean². A queue served one job at a time (M/G/1) at load ρ makes a job wait (C² + 1) ÷ 2 · ρ ÷ (1 − ρ)
+mean services: the column says what is left of that once the largest jobs are kept apart.
+A sample of the jobs has other shares, so the question is not answered on one.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from borgtrace.analyses.shared.attempts import of_jobs
+from borgtrace.analyses.shared.power_law import continuous_exponent, regression_exponent
+from borgtrace.analyses.shared.windows import HOUR_SECONDS, RESOURCES, amount, int_sum, regular
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    Question,
+    Row,
+    Tables,
+    above,
+    at_least,
+    charts,
+    near,
+    query_answer,
+    sql,
+)
+from borgtrace.question.scopes import LIKE_MONTH_2019, MONTH_2011
+
+ANSWER = Answer(
+    grain="resource and share of the largest jobs",
+    key=[
+        Column("resource", "string", "id", "Resource: cpu or memory."),
+        Column(
+            "top", "float64", "fraction", "Share of the jobs, the largest ones; 0 is none of them."
+        ),
+    ],
+    columns=[
+        Column("n_jobs", "int64", "count", "Jobs in this share."),
+        Column(
+            "least",
+            "float64",
+            "h",
+            "Usage of the smallest of them; NULL where there is none.",
+            nullable=True,
+        ),
+        Column("share", "float64", "fraction", "Their share of all usage."),
+        Column(
+            "squared_cv",
+            "float64",
+            "1",
+            "C² of the usage of all other jobs; NULL where they use nothing.",
+            nullable=True,
+        ),
+        Column(
+            "wait",
+            "float64",
+            "1",
+            ("Mean wait of the other jobs in an M/G/1 queue, in mean services, per ρ ÷ (1 − ρ)."),
+            nullable=True,
+        ),
+        Column(
+            "mean",
+            "float64",
+            "h",
+            ("Mean usage of a job, the same in every row of the resource, as all that follows."),
+        ),
+        Column("median", "float64", "h", "Median usage of a job."),
+        Column("variance", "float64", "h²", "Variance of the usage of jobs (ddof 0)."),
+        Column("n", "int64", "count", "Jobs with usage windows."),
+        Column("n_tail", "int64", "count", "Of these, jobs that used more than one hour."),
+        Column(
+            "alpha",
+            "float64",
+            "1",
+            "Exponent of the tail by the line through it; NULL below three points.",
+            nullable=True,
+        ),
+        Column("r_squared", "float64", "1", "R² of that line.", nullable=True),
+        Column(
+            "alpha_hill",
+            "float64",
+            "1",
+            "Exponent of the tail by Hill's estimator; NULL without a tail.",
+            nullable=True,
+        ),
+    ],
+)
+
+
+Usage = npt.NDArray[np.float64]
+BITS = 24
+"""Digits behind the point of a job's sum: a month of 10,000 largest machines takes 59 bits."""
+TOPS = tuple(base * 10**power for power in range(5) for base in (1, 2, 5))
+"""The largest job of every so many: 100 is the top 1 %."""
+TAIL = 1.0
+"""Where the tail begins, h."""
+_LAST = 99.99
+
+
+def usage_of_jobs(tables: Tables) -> dict[str, Usage]:
+    """Return the resource-hours of each job with windows, by resource; the same job at the same place.
+
+    Raises
+    ------
+    NotApplicable
+        Where the store holds a sample of the jobs, or no job used anything.
+    """
+    NotApplicable.unless(
+        not tables.coverage.is_sample, "needs all jobs: a sample of them has other shares"
+    )
+    usage = of_jobs(regular(tables.instance_usage))
+    sums = {
+        name: int_sum(amount(usage[f"average_{name}"], usage.seconds, BITS)).fill_null(0)
+        for name in RESOURCES
+    }
+    jobs = tables.fetch(usage.group_by("collection_id").aggregate(**sums), "jobs").sort_by(
+        "collection_id"
+    )
+    found = {name: jobs[name].to_numpy() / float(2**BITS) / HOUR_SECONDS for name in RESOURCES}
+    NotApplicable.unless(any(used.any() for used in found.values()), "no job used anything")
+    return found
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return the shares of the largest jobs, the tail and what it costs, by resource."""
+    return [
+        row
+        for name, used in usage_of_jobs(tables).items()
+        if used.any()
+        for row in rows_of(name, used)
+    ]
+
+
+def rows_of(resource: str, used: Usage) -> list[Row]:
+    """Return the rows of one resource.
+
+    Parameters
+    ----------
+    resource
+        Its name.
+    used
+        Resource-hours of each job, in any order, shape (n,).
+    """
+    used = np.sort(used)[::-1]
+    tail = used[used > TAIL]
+    body = tail[tail <= np.percentile(used, _LAST)]
+    alpha, r_squared = regression_exponent(used, body)
+    same = {
+        "mean": float(used.mean()),
+        "median": float(np.median(used)),
+        "variance": float(used.var()),
+        "n": len(used),
+        "n_tail": len(tail),
+        "alpha": alpha,
+        "r_squared": r_squared,
+        "alpha_hill": continuous_exponent(tail, np.ones(len(tail), np.int64), TAIL)
+        if len(tail)
+        else None,
+    }
+    sizes = {0.0: 0} | {1 / top: len(used) // top for top in TOPS if len(used) >= top}
+    return [
+        {"resource": resource, "top": top, **_of_top(used, n), **same} for top, n in sizes.items()
+    ]
+
+
+def _of_top(used: Usage, n: int) -> Row:
+    rest = used[n:]
+    mean = rest.mean() if len(rest) else 0.0
+    squared_cv = float(rest.var() / mean**2) if mean > 0 else None
+    return {
+        "n_jobs": n,
+        "least": float(used[n - 1]) if n else None,
+        "share": float(used[:n].sum() / used.sum()),
+        "squared_cv": squared_cv,
+        "wait": None if squared_cv is None else (squared_cv + 1) / 2,
+    }
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: share of jobs that use so much or more."""
+    import altair as alt
+
+    rows = query_answer(answer, "select * from answer where least > 0")
+    return (
+        charts.base(rows, title="Share of jobs that use so much or more")
+        .mark_line(point=True)
+        .encode(
+            x=alt.X(
+                "least:Q",
+                title="hours of the largest machine, at least",
+                **charts.log_scale(least=None),
+            ),
+            y=alt.Y("top:Q", title="share of the jobs", **charts.log_scale(least=None)),
+            color=alt.Color("resource:N", title="resource", legend=charts.legend("resource")),
+            tooltip=charts.tooltips(rows, "least", "top", "resource", "n_jobs", "share"),
+        )
+    )
+
+
+CLAIMS = [
+    Claim(
+        "TIR-cpu-squared_cv-0",
+        statement="C² of the usage of jobs (cpu)",
+        source="Tirmazi et al., EuroSys'20, Table 2",
+        scope=MONTH_2011,
+        measure=sql(
+            "select squared_cv from answer where resource = 'cpu' and top = 0",
+            otherwise="the store has too few jobs",
+        ),
+        criterion=near(8375, relative=0.02),
+    ),
+    Claim(
+        "TIR-cpu-share-0.01",
+        statement="load of the top 1 % of jobs (cpu)",
+        source="Tirmazi et al., EuroSys'20, Table 2",
+        scope=MONTH_2011,
+        measure=sql(
+            "select share from answer where resource = 'cpu' and top = 0.01",
+            otherwise="the store has too few jobs",
+        ),
+        criterion=near(0.973, relative=0.01),
+    ),
+    Claim(
+        "TIR-cpu-share-0.001",
+        statement="load of the top 0.1 % of jobs (cpu)",
+        source="Tirmazi et al., EuroSys'20, Table 2",
+        scope=MONTH_2011,
+        measure=sql(
+            "select share from answer where resource = 'cpu' and top = 0.001",
+            otherwise="the store has too few jobs",
+        ),
+        criterion=near(0.83, relative=0.01),
+    ),
+    Claim(
+        "TIR-cpu-alpha-0",
+        statement="exponent of the Pareto tail, by the line (cpu)",
+        source="Tirmazi et al., EuroSys'20, Table 2",
+        scope=MONTH_2011,
+        measure=sql(
+            "select alpha from answer where resource = 'cpu' and top = 0",
+            otherwise="the store has too few jobs",
+        ),
+        criterion=near(0.77, relative=0.05),
+    ),
+    Claim(
+        "TIR-memory-squared_cv-0",
+        statement="C² of the usage of jobs (memory)",
+        source="Tirmazi et al., EuroSys'20, Table 2",
+        scope=MONTH_2011,
+        measure=sql(
+            "select squared_cv from answer where resource = 'memory' and top = 0",
+            otherwise="the store has too few jobs",
+        ),
+        criterion=near(11_001, relative=0.02),
+    ),
+    Claim(
+        "TIR-memory-share-0.01",
+        statement="load of the top 1 % of jobs (memory)",
+        source="Tirmazi et al., EuroSys'20, Table 2",
+        scope=MONTH_2011,
+        measure=sql(
+            "select share from answer where resource = 'memory' and top = 0.01",
+            otherwise="the store has too few jobs",
+        ),
+        criterion=near(0.986, relative=0.01),
+    ),
+    Claim(
+        "TIR-memory-share-0.001",
+        statement="load of the top 0.1 % of jobs (memory)",
+        source="Tirmazi et al., EuroSys'20, Table 2",
+        scope=MONTH_2011,
+        measure=sql(
+            "select share from answer where resource = 'memory' and top = 0.001",
+            otherwise="the store has too few jobs",
+        ),
+        criterion=near(0.893, relative=0.01),
+    ),
+    Claim(
+        "TIR-memory-alpha-0",
+        statement="exponent of the Pareto tail, by the line (memory)",
+        source="Tirmazi et al., EuroSys'20, Table 2",
+        scope=MONTH_2011,
+        measure=sql(
+            "select alpha from answer where resource = 'memory' and top = 0",
+            otherwise="the store has too few jobs",
+        ),
+        criterion=near(0.72, relative=0.05),
+    ),
+    Claim(
+        "TIR-top-percent",
+        statement="the top 1 % of jobs make nearly all of the load (cpu)",
+        source="Tirmazi et al., EuroSys'20, Table 2",
+        kind="criterion",
+        scope=LIKE_MONTH_2019,
+        measure=sql(
+            "select share from answer where resource = 'cpu' and top = 0.01",
+            otherwise="the store has too few jobs",
+        ),
+        criterion=above(0.97, published=0.992),
+    ),
+    Claim(
+        "TIR-straight",
+        statement="the tail is a straight line on log-log paper (cpu)",
+        source="Tirmazi et al., EuroSys'20, Table 2",
+        kind="criterion",
+        scope=LIKE_MONTH_2019,
+        measure=sql(
+            "select r_squared from answer where resource = 'cpu' and top = 0",
+            otherwise="the store has too few jobs",
+        ),
+        criterion=at_least(0.99, published=0.996),
+    ),
+]
+
+QUESTION = Question(
+    name="job_usage",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["instance_usage"],
+    reference="Tirmazi et al., Borg: the Next Generation, EuroSys'20, Table 2",
+)

@@ -1,0 +1,145 @@
+"""How much disk, page cache and assigned memory do tasks use?
+
+Per tier and quantity: the mean over windows that have it (weighted by their length), what that is of the
+mean memory in the same windows (of the disk request for disk space), its largest value, and the share of
+windows that do not have it. Tasks inside alloc sets are left out: the alloc instance's own row holds theirs.
+Assigned memory is the limit that a container ran under; page caches are part of the memory that it was charged for.
+"""
+
+import ibis
+import pyarrow as pa
+
+from borgtrace.analyses.shared.attempts import TASK
+from borgtrace.analyses.shared.joins import lookup
+from borgtrace.analyses.shared.windows import UNKNOWN, amount, outermost, regular, task_tiers
+from borgtrace.question import Answer, Column, NotApplicable, Question, Tables, charts, query_answer
+
+ANSWER = Answer(
+    grain="quantity and tier",
+    key=[
+        Column("quantity", "string", "id", "Column of the usage windows."),
+        Column("tier", "string", "id", "Tier of the tasks."),
+    ],
+    columns=[
+        Column("n_windows", "int64", "count", "Windows of the tier."),
+        Column("missing", "float64", "fraction", "Share of the windows without a value."),
+        Column(
+            "mean",
+            "float64",
+            "fraction",
+            "Mean, weighted by time; of disk I/O: disk time per second.",
+            nullable=True,
+        ),
+        Column("largest", "float64", "fraction", "Largest value of a window.", nullable=True),
+        Column(
+            "relative",
+            "float64",
+            "1",
+            "Mean ÷ mean memory (assigned, caches) or disk request (space) if known.",
+            nullable=True,
+        ),
+    ],
+)
+
+
+QUANTITIES = {
+    "assigned_memory": "average_memory",
+    "page_cache_memory": "average_memory",
+    "unmapped_page_cache_memory": "average_memory",
+    "mean_disk_space": "disk_request",
+    "mean_disk_io_time": None,
+}
+"""Columns of windows, and what each is compared with."""
+_BITS = 20
+"""Binary digits of amounts: 2⁻²⁰ is the smallest step of the traces, and a month of a cell fits into 63 bits."""
+
+
+def compute(tables: Tables) -> ibis.Table:
+    """Return means, largest values and missing shares."""
+    rows = outermost(regular(tables.instance_usage))
+    tasks, events = (
+        task_tiers(tables).mutate(disk_request=ibis.null("float64")),
+        tables.instance_events,
+    )
+    if tables.dialect.publishes("disk_request"):
+        requests = events.group_by(list(TASK)).aggregate(
+            disk_request=events.disk_request.max().cast("float64")
+        )
+        tasks = lookup(task_tiers(tables), requests, TASK)
+    known = lookup(rows, tasks, TASK)
+    known = known.mutate(tier=known.tier.fill_null(UNKNOWN))
+    # A quantity that a trace does not publish is left out: it is not missing.
+    published = [name for name in QUANTITIES if tables.dialect.publishes(name)]
+    NotApplicable.unless(published, f"{tables.dialect.trace} publishes none of these quantities")
+    return ibis.union(*(_of(known, name) for name in published))
+
+
+def _of(rows: ibis.Table, name: str) -> ibis.Table:
+    value, beside = rows[name], QUANTITIES[name]
+    base = rows[beside] if beside else ibis.null("float64")
+    both = value.notnull() & base.notnull()
+    found = rows.group_by("tier").aggregate(
+        n_windows=rows.count(),
+        n_known=value.count(),
+        seconds=rows.seconds.sum(where=value.notnull()),
+        total=amount(value, rows.seconds, _BITS).sum(where=value.notnull()),
+        largest=value.max().cast("float64"),
+        over=amount(value, rows.seconds, _BITS).sum(where=both),
+        under=amount(base, rows.seconds, _BITS).sum(where=both),
+    )
+    return found.select(
+        "tier",
+        "n_windows",
+        "largest",
+        quantity=ibis.literal(name),
+        missing=1.0 - found.n_known.cast("float64") / found.n_windows.cast("float64"),
+        mean=found.total.cast("float64")
+        / float(2**_BITS)
+        / found.seconds.cast("float64").nullif(0.0),
+        relative=found.over.cast("float64") / found.under.cast("float64").nullif(0.0),
+    )
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: disk, page cache and assigned memory."""
+    import altair as alt
+
+    rows = query_answer(answer, "select * from answer where mean is not null")
+    return (
+        charts.base(rows, title="Disk, page cache and assigned memory")
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "mean:Q",
+                title="mean (of the largest machine; s/s)",
+                scale=alt.Scale(type="symlog", constant=1e-05),
+            ),
+            y=alt.Y(
+                "quantity:N",
+                title=None,
+                sort=[
+                    "assigned_memory",
+                    "page_cache_memory",
+                    "unmapped_page_cache_memory",
+                    "mean_disk_space",
+                    "mean_disk_io_time",
+                ],
+            ),
+            yOffset="tier:N",
+            color=charts.tier_color(rows),
+            tooltip=charts.tooltips(
+                rows, "mean", "quantity", "tier", "missing", "largest", "relative"
+            ),
+        )
+    )
+
+
+QUESTION = Question(
+    name="other_resources",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    reads=["instance_usage", "instance_events", "tasks"],
+    reference="format documents (task resource usage)",
+)

@@ -1,0 +1,125 @@
+"""How long do tasks wait to be scheduled?
+
+Quantiles of SCHEDULE − SUBMIT per tier and per scheduling class, exact to the microsecond.  Waits that began
+before the trace are unknown and left out.
+"""
+
+import ibis
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.analyses.shared.attempts import HUNDREDTH, of_jobs
+from borgtrace.analyses.shared.breakdown import count_by_group, ranked, sum_by_group
+from borgtrace.analyses.shared.columns import GROUPING
+from borgtrace.analyses.shared.quantiles import PERCENTS, Counts
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    Question,
+    Row,
+    Tables,
+    below,
+    charts,
+    query_answer,
+    sql,
+)
+from borgtrace.question.scopes import LIKE_2014
+
+ANSWER = Answer(
+    grain="group of tasks and percentile",
+    key=[
+        *GROUPING,
+        Column("percent", "float64", "1", "Percentile; 100 is the maximum."),
+    ],
+    columns=[
+        Column("seconds", "float64", "s", "Wait from SUBMIT to SCHEDULE."),
+        Column("mean", "float64", "s", "Mean wait of the group."),
+        Column("n", "int64", "count", "Attempts of the group with a wait."),
+    ],
+)
+
+
+_SHOWN = (*PERCENTS, 100.0)
+
+
+def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
+    """Return quantiles of the waits, for all tasks, per tier and per class.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    tier_of
+        Event whose priority decides the tier: ``"schedule"`` (else the attempt's other events) or ``"submit"``.
+    """
+    tasks = ranked(of_jobs(tables.instance_attempts), tier_of)
+    coarse = (tasks.wait // HUNDREDTH).cast("int64")
+    groups = count_by_group(tables, tasks, coarse, "waits")
+    NotApplicable.unless(groups, "no wait lies within the trace")
+    # The microseconds of a month of waits do not fit into memory: read are those that quantiles lie between.
+    bins = np.unique(np.concatenate([found.around(_SHOWN) for found in groups.values()])).astype(
+        np.int64
+    )
+    close = tasks.filter(coarse.isin(bins.tolist()))
+    exact = count_by_group(tables, close, close.wait, "waits_at_quantiles")
+    waited = tasks.filter(tasks.wait.notnull())
+    sums = sum_by_group(tables, waited, "sums", total=waited.wait, n=ibis.literal(1, "int64"))
+    means = {cut: found["total"] / found["n"] / 1e6 for cut, found in sums.items()}
+    rows = []
+    for cut, found in groups.items():
+        others = found.chosen(~np.isin(found.values, bins))
+        waits = Counts(others.values * HUNDREDTH, others.n) + exact[cut]
+        rows += waits.per(1e6).rows(
+            _SHOWN, grouping=cut[0], group=cut[1], mean=means[cut], n=len(found)
+        )
+    return rows
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: waiting time until scheduled."""
+    import altair as alt
+
+    rows = query_answer(
+        answer, """select *, "group" as tier from answer where grouping in ('all', 'tier')"""
+    )
+    return (
+        charts.base(rows, title="Waiting time until scheduled")
+        .mark_line(interpolate="step-after", point=True)
+        .encode(
+            x=alt.X("seconds:Q", title="wait from SUBMIT to SCHEDULE", **charts.duration_scale()),
+            y=alt.Y("percent:Q", title="percent of attempts"),
+            color=charts.tier_color(rows),
+            tooltip=charts.tooltips(rows, "seconds", "percent", "tier", "n"),
+        )
+    )
+
+
+CLAIMS = [
+    Claim(
+        "V-start",
+        statement=(
+            "the median start latency is about 25 s, most of it package installation, which"
+            " the trace counts as running"
+        ),
+        source="Verma et al., EuroSys'15, section 3.2",
+        scope=LIKE_2014,
+        measure=sql(
+            """select seconds from answer where "group" = 'all' and percent = 50""",
+            otherwise="no task was scheduled",
+        ),
+        criterion=below(25.0, published="median wait ≪ 25 s"),
+    ),
+]
+
+QUESTION = Question(
+    name="scheduling_delay",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    reads=["instance_events"],
+    reference="Zhu et al., Fig. 6; Tirmazi et al., EuroSys'20, Fig. 10",
+)

@@ -1,0 +1,118 @@
+"""Which questions there are: the folders are headings of the report, and a question is imported when it is asked."""
+
+import importlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from types import ModuleType
+
+from borgtrace.errors import UsageError, did_you_mean
+from borgtrace.question import Question
+
+
+@cache
+def folders() -> tuple[ModuleType, ...]:
+    """Return the folders of questions in the order of the report, each with ``HEADING`` and ``QUESTIONS``."""
+    from borgtrace.analyses import (
+        changes,
+        constraints,
+        dependencies,
+        fidelity,
+        interference,
+        jobs,
+        machines,
+        power,
+        quality,
+        queue,
+        reservations,
+        submissions,
+        usage,
+        waits,
+    )
+    from borgtrace.colocation.experiments import beyond, packing, sums
+    from borgtrace.colocation.experiments import usage as usage_in_seconds
+
+    return (
+        quality,
+        machines,
+        submissions,
+        queue,
+        waits,
+        jobs,
+        usage,
+        changes,
+        reservations,
+        constraints,
+        interference,
+        dependencies,
+        power,
+        usage_in_seconds,
+        sums,
+        packing,
+        beyond,
+        fidelity,
+    )
+
+
+def listed_names() -> Iterator[tuple[str, ModuleType]]:
+    """Yield the name of each question with its folder, in the order of the report."""
+    for folder in folders():
+        for name in folder.QUESTIONS:
+            yield name, folder
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Return the names of all questions in the order of the report, importing none of them."""
+    return tuple(name for name, _ in listed_names())
+
+
+@cache
+def headings() -> Mapping[str, str]:
+    """Return the heading of each question by its name."""
+    return {name: folder.HEADING for name, folder in listed_names()}
+
+
+@cache
+def find(name: str) -> Question:
+    """Return one question, importing its module alone.
+
+    Parameters
+    ----------
+    name
+        Name of the question.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name; the message has the names most like it.
+
+    Examples
+    --------
+    >>> find("queue_length").title
+    'Does the queue grow, and does the number of running tasks surge?'
+    """
+    for listed_name, folder in listed_names():
+        if listed_name == name:
+            question = importlib.import_module(f"{folder.__name__}.{name}").QUESTION
+            assert isinstance(question, Question)
+            return question
+    # Seventy names are no help in a message.
+    similar = did_you_mean(name, names())
+    every_name = "every name: borgtrace analyze --list"
+    hint = f"{similar} {every_name}" if similar else every_name
+    raise UsageError("NAME", "no such question", got=name, way_out=hint)
+
+
+@cache
+def questions() -> Mapping[str, Question]:
+    """Return all questions by name, in the order of the report; this imports every module, about a second."""
+    return {name: find(name) for name in names()}
+
+
+def experiments() -> dict[str, Question]:
+    """Return the questions of the colocation study by name, in the order of the report."""
+    return {
+        name: find(name)
+        for name, folder in listed_names()
+        if folder.__name__.startswith("borgtrace.colocation")
+    }

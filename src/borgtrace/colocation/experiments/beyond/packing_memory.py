@@ -1,0 +1,200 @@
+"""How many machines are needed when memory must fit too?
+
+Beyond Janus & Rzadca (SoCC'17): CPU is rate-limited, so a probability of overflow may be promised (ρ = .001); memory is
+value-limited, exceeding it kills the task, so it gets a test of its own: the maximum seen, or a Gaussian tail of
+10⁻⁵. First Fit, Best Fit (least room in the scarcer resource) and dot product choose among the machines where both
+fit. Vector GPA is GPA for the CPU, and a hard limit for all else that the store has: memory by its maximum, local disk
+space (2011) by the request, which is 0 where it is unknown.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace import placement
+from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation.experiment import PACKING
+from borgtrace.colocation.experiments.shared.answers import Row
+from borgtrace.colocation.experiments.shared.scopes import OWN
+from borgtrace.colocation.instances import Instance
+from borgtrace.colocation.pool import picked
+from borgtrace.colocation.quality import least_machines, quality
+from borgtrace.kernels.arrays import Numbers
+from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile
+from borgtrace.placement.estimators.vector import VectorGpa
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    at_most,
+    charts,
+    equals,
+    query_answer,
+    sql,
+)
+
+ANSWER = Answer(
+    grain="tests, packer and instance",
+    key=[
+        Column("cpu", "string", "id", "Test for CPU."),
+        Column("memory", "string", "id", "Test for memory."),
+        Column("packer", "string", "id", "Name of the packer."),
+        Column("instance", "int64", "id", "Number of the instance."),
+    ],
+    columns=[
+        Column(
+            "resources",
+            "int64",
+            "count",
+            "What has to fit: CPU and memory, and disk space as the third.",
+        ),
+        Column("m_abs", "int64", "count", "Machines in use."),
+        Column(
+            "lower_bound",
+            "int64",
+            "count",
+            "Machines that the placed tasks' mean usage of the scarcer resource fills.",
+        ),
+        Column("q_cpu", "float64", "fraction", "Share of CPU overflows."),
+        Column("q_memory", "float64", "fraction", "Share of memory overflows."),
+        Column("n_unplaceable", "int64", "count", "Tasks that fit no machine alone."),
+    ],
+)
+
+
+PACKERS = ("first-fit", "best-fit", "dot-product")
+
+
+def tests() -> list[tuple[Estimator, Estimator]]:
+    """Pairs of a CPU test and a memory test."""
+    cpu = (Gpa(0.001), Convolution(0.001), Average(1.25))
+    return [(c, m) for c in cpu for m in (Percentile(100), Gpa(1e-5))]
+
+
+def compute(study: Study, options: Options) -> list[Row]:
+    """Pack CPU and memory together with every pair of tests and every packer.
+
+    Raises
+    ------
+    NotApplicable
+        The pool has no memory.
+    """
+    pool = study.pool(options)
+    NotApplicable.unless(pool.memory is not None, "no memory was observed")
+    disk = pool.disk_request
+    known = None if disk is None or np.isnan(disk).all() else np.nan_to_num(disk).astype(np.float64)
+    return study.instances(options).rows(
+        lambda instance: _rows(instance, picked(known, instance.tasks))
+    )
+
+
+def _rows(instance: Instance, disk: Numbers | None) -> list[Row]:
+    # Without a salt: draw r of memory is then of the same window as draw r of CPU.
+    memory = instance.draw("memory")
+    used = placement.Observation(memory)
+    seen = instance.seen.with_more(memory=used)
+    rows = []
+    limits = [used.percentile(100), *([] if disk is None else [disk])]
+    vector = VectorGpa.of(0.001, [seen], limits)
+    ways: list[tuple[str, str, int, Estimator]] = [
+        (vector.label, "percentile 100", 1 + len(limits), vector)
+    ]
+    ways += [(c.label, m.label, 2, placement.MultiResource.of(c, m)) for c, m in tests()]
+    for cpu, hard, resources, estimator in ways:
+        fitted = placement.fit(estimator, seen)
+        for packer in PACKERS:
+            packing = placement.pack_fitted(fitted, packer=placement.parse_packer(packer))
+            rows.append(
+                {
+                    "cpu": cpu,
+                    "memory": hard,
+                    "resources": resources,
+                    "packer": packer,
+                    "instance": instance.number,
+                    "m_abs": packing.n_bins,
+                    # No packing beats either resource alone.
+                    "lower_bound": max(
+                        least_machines(each.mean, placed=packing) for each in (seen, used)
+                    ),
+                    "q_cpu": quality(instance.inst, packing),
+                    "q_memory": quality(memory, packing, resource=1),
+                    "n_unplaceable": len(packing.unplaceable),
+                }
+            )
+    return rows
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: CPU and memory together."""
+    import altair as alt
+
+    rows = query_answer(
+        answer,
+        """
+        select *, cpu || ', memory ' || memory as tests, m_abs / lower_bound as m
+        from answer
+        """,
+    )
+    return (
+        charts.base(rows, title="CPU and memory together", height=None)
+        .mark_boxplot(extent="min-max")
+        .encode(
+            x=alt.X("m:Q", title="machines ÷ lower bound", scale=alt.Scale(zero=False)),
+            y=alt.Y("tests:N", title=None, axis=alt.Axis(labelLimit=300)),
+            color=alt.Color("packer:N", title="packer"),
+            yOffset="packer:N",
+        )
+    )
+
+
+CLAIMS = [
+    Claim(
+        "memory-kept",
+        statement="memory packed by its maximum never overflows (share of overflows)",
+        kind="criterion",
+        scope=OWN,
+        measure=sql(
+            "select avg(q_memory) from answer where memory = 'percentile 100'",
+            otherwise="not among the ways of packing that were run",
+        ),
+        criterion=equals(0),
+    ),
+    Claim(
+        "memory-cpu-kept",
+        statement="convolution meets its CPU target beside a memory test (q ÷ ρ)",
+        kind="criterion",
+        scope=OWN,
+        measure=sql(
+            "select avg(q_cpu) / 0.001 from answer where cpu = 'convolution 0.001'",
+            otherwise="not among the ways of packing that were run",
+        ),
+        criterion=at_most(1.02),
+    ),
+    Claim(
+        "memory-dot-product",
+        statement="dot product needs no more machines than First Fit (ratio)",
+        kind="criterion",
+        scope=OWN,
+        measure=sql(
+            """
+        select avg(m_abs) filter (packer = 'dot-product') / avg(m_abs) filter (packer =
+            'first-fit')
+        from answer
+        """,
+            otherwise="not among the ways of packing that were run",
+        ),
+        criterion=at_most(1.01),
+    ),
+]
+
+QUESTION = Experiment(
+    name="packing_memory",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    options=PACKING,
+    defaults={"instances": 3},
+    reference="Janus & Rzadca, SoCC'17, §7 (future work); Panigrahy et al. 2011 (dot product)",
+)

@@ -1,0 +1,153 @@
+"""Do tasks peak together, within a job and across jobs?
+
+Pearson correlation of the window averages of pairs of tasks that ran through the same hours (the busiest ones of the
+pool); pairs are drawn at random, at most 20,000 within jobs and as many across.  Tasks that never change are left out.
+Independent series of T moments would spread by 1/√T around 0.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation.experiments.shared.answers import Row
+from borgtrace.colocation.experiments.shared.scopes import OWN
+from borgtrace.colocation.raw_series import longest_busy_span, series
+from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.question import Answer, Claim, Column, NotApplicable, charts, near, sql
+
+ANSWER = Answer(
+    grain="scope and bin of the correlation",
+    key=[
+        Column("scope", "string", "id", "Pairs within a job, or across jobs."),
+        Column("low", "float64", "1", "Lower end of the bin."),
+    ],
+    columns=[
+        Column("share", "float64", "fraction", "Share of the pairs in the bin."),
+        Column("mean", "float64", "1", "Mean correlation of all pairs of the scope."),
+        Column("n_pairs", "int64", "count", "Pairs of the scope."),
+        Column("n_tasks", "int64", "count", "Tasks that ran through the hours."),
+        Column("hours", "float64", "h", "Length of the series."),
+    ],
+)
+
+
+PAIRS = 20_000
+EDGES = np.linspace(-1, 1, 41)
+
+
+def compute(study: Study, options: Options) -> list[Row]:
+    """Correlate pairs of tasks within and across jobs."""
+    pool = study.pool(options)
+    span = longest_busy_span(pool, options.hours, 1_000, most=5_000, seed=options.seed)
+    values = series(pool, span, "avg").astype(np.float64)
+    # Rows of length 1 around 0: a correlation is then a dot product.
+    values -= values.mean(axis=1, keepdims=True)
+    norm = np.sqrt((values**2).sum(axis=1))
+    # A task that never changes has no correlation with any other.
+    moving = norm > 0
+    jobs = pool.job[span.tasks][moving]
+    unit = values[moving] / norm[moving, None]
+    rows: list[Row] = []
+    for scope, pairs in pairs_of(jobs, options.seed).items():
+        if len(pairs):
+            # Rounding past 1 would fall outside the last bin and lose the pair.
+            found = np.clip((unit[pairs[:, 0]] * unit[pairs[:, 1]]).sum(axis=1), -1, 1)
+            rows += _rows(scope, found, len(span.tasks), span.slots)
+    NotApplicable.unless(rows, "fewer than two tasks of the same hours have varying usage")
+    return rows
+
+
+def pairs_of(jobs: Index, seed: int) -> dict[str, Index]:
+    """Random pairs of tasks of one job, and of two jobs: int64 (k, 2) each, k ≤ 20,000.
+
+    Parameters
+    ----------
+    jobs
+        int64 (n,): job of each task.
+    seed
+        Seed of the pairs.
+    """
+    rng = np.random.default_rng([seed, 6])
+    order = np.argsort(jobs, kind="stable")
+    bounds = np.flatnonzero(np.diff(jobs[order], prepend=-1, append=-1))
+    # At most 300 tasks of a job: thousands would have millions of pairs, of which 20,000 are kept.
+    within = [
+        np.column_stack(np.triu_indices(min(int(b - a), 300), 1))[:PAIRS] + a
+        for a, b in pairwise(bounds.tolist())
+    ]
+    inside = np.concatenate(within) if within else np.empty((0, 2), np.int64)
+    inside = order[inside[rng.permutation(len(inside))[:PAIRS]]]
+    across = rng.integers(0, len(jobs), (PAIRS, 2)) if len(jobs) else np.empty((0, 2), np.int64)
+    return {"within": inside, "across": across[jobs[across[:, 0]] != jobs[across[:, 1]]]}
+
+
+def _rows(scope: str, found: Numbers, n_tasks: int, slots: int) -> list[Row]:
+    counts, _ = np.histogram(found, EDGES)
+    common = {
+        "mean": float(found.mean()),
+        "n_pairs": len(found),
+        "n_tasks": n_tasks,
+        "hours": slots / 12,
+    }
+    return [
+        {"scope": scope, "low": float(low), "share": count / len(found), **common}
+        for low, count in zip(EDGES[:-1], counts, strict=True)
+    ]
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: do tasks peak together?."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    return (
+        charts.base(rows, title="Do tasks peak together?", width=460)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("low:Q", title="correlation of two tasks' window averages"),
+            y=alt.Y("share:Q", title="share of pairs", axis=alt.Axis(format="%")),
+            color=alt.Color("scope:N", title="scope"),
+            tooltip=charts.tooltips(rows),
+        )
+    )
+
+
+CLAIMS = [
+    Claim(
+        "correlation-across",
+        statement="tasks of different jobs are independent (mean correlation)",
+        source="assumption of Janus & Rzadca, §2",
+        kind="criterion",
+        scope=OWN,
+        measure=sql(
+            "select mean from answer where scope = 'across' limit 1",
+            otherwise="no pairs across jobs",
+        ),
+        criterion=near(0, within=0.02, published="≈ 0"),
+    ),
+    Claim(
+        "correlation-within",
+        statement="tasks of one job are independent (mean correlation)",
+        source="assumption of Janus & Rzadca, §2",
+        kind="criterion",
+        scope=OWN,
+        measure=sql(
+            "select mean from answer where scope = 'within' limit 1",
+            otherwise="no pairs within jobs",
+        ),
+        criterion=near(0, within=0.02, published="≈ 0"),
+    ),
+]
+
+QUESTION = Experiment(
+    name="task_correlation",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    options=["tasks", "hours", "seed"],
+    reference="Janus & Rzadca, SoCC'17, §7 (future work)",
+)

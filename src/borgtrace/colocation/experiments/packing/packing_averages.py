@@ -1,0 +1,233 @@
+"""What does it cost to see five-minute averages instead of single seconds?
+
+Fig. 10 of Janus & Rzadca (SoCC'17), in a panel per estimator and data: the same estimators, once fed with
+instantaneous samples and once with window averages, always judged on instantaneous usage. The bin size multiplier e
+says how far machines are filled, to .8 or all of their capacity; overflows are those of the whole machine.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.colocation import Cell, Experiment
+from borgtrace.colocation.experiment import PACKING
+from borgtrace.colocation.experiments.shared.answers import Row, grouped
+from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
+from borgtrace.colocation.experiments.shared.outcomes import (
+    find,
+    pack_cells,
+    paper_estimators,
+    rare,
+)
+from borgtrace.colocation.experiments.shared.overflow_charts import (
+    TIPS,
+    estimator_color,
+    overflow_axis,
+    overflow_marks,
+    scale_of,
+    with_floor,
+)
+from borgtrace.colocation.experiments.shared.scopes import PAPER, SHAPE
+from borgtrace.colocation.instances import Data
+from borgtrace.question import Answer, Claim, between, charts, sql
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+ANSWER = Answer(
+    grain="way of packing and instance",
+    key=[
+        *WAY_OF_PACKING,
+    ],
+    columns=[
+        *OUTCOME,
+    ],
+)
+
+
+FILLS = (0.8, 1.0)
+"""Bin size multipliers e of §5.3 that the paper gives numbers for."""
+CLOSE = 2.5
+"""Ratio of two q below which their labels would overlap."""
+DATA: tuple[Data, ...] = ("inst", "avg")
+
+
+def cells() -> list[Cell]:
+    """Every estimator of the paper, on both data, filling machines to .8 or to all of their capacity."""
+    return [Cell(e, data=d, fill=f) for e in paper_estimators() for d in DATA for f in FILLS]
+
+
+def chart(answer: pa.Table) -> alt.FacetChart:
+    """Draw q against e in a panel per estimator and data, with GPA's targets ρ."""
+    import altair as alt
+
+    rows = [row | _beside(row) for row in with_floor(find(answer))]
+    for _, ends in grouped([row for row in rows if row["end"]], "estimator", "data"):
+        _join_close(ends)
+    base = charts.base(rows, width=165, height=250).encode(
+        x=alt.X(
+            "fill:O",
+            title="bin size multiplier (e)",
+            axis=alt.Axis(labelAngle=0),
+            scale=alt.Scale(padding=1),
+        ),
+        y=overflow_axis(),
+        detail="label:N",
+        tooltip=charts.tooltips(rows, *TIPS),
+    )
+    targets = base.mark_line(strokeDash=[4, 3], color="#777").encode(y=overflow_axis("rho"))
+    lines = base.mark_line().encode(color=estimator_color(rows))
+    points = base.mark_point(filled=True, size=35).encode(
+        color=estimator_color(rows), shape=overflow_marks(rows)
+    )
+    parameters = base.mark_text(align="left", dx=7, fontSize=10).encode(text="end:N")
+    return (
+        alt.layer(targets, lines, points, parameters)
+        .facet(row=charts.rows_of_panels("data"), column=charts.columns_of_panels("estimator"))
+        .properties(
+            title=charts.subtitled(
+                "Overflow from seconds and from averages of windows (Fig. 10)",
+                scale_of(answer),
+                "dashed: the targets ρ of gpa",
+            )
+        )
+    )
+
+
+def _beside(row: Row) -> Row:
+    """What a row shows besides: the target as a line, and the parameter where the line ends."""
+    is_end = row["fill"] == max(FILLS)
+    return {
+        "rho": row["parameter"] if row["estimator"] == "gpa" else None,
+        "end": f"{row['parameter']:g}" if is_end else "",
+    }
+
+
+def _join_close(ends: list[Row]) -> None:
+    """Write parameters whose lines end at nearly one height behind each other, not on each other."""
+    first: Row = {"shown_q": np.inf}
+    for row in sorted(ends, key=lambda row: -float(row["shown_q"])):
+        if first["shown_q"] > CLOSE * row["shown_q"]:
+            first = row
+        else:
+            first["end"], row["end"] = f"{first['end']}, {row['end']}", ""
+
+
+CLAIMS = [
+    # The geometric mean, because q spans powers of ten between the parameters.  Where one of both never overflowed,
+    # a ratio
+    # says nothing but the number of draws.
+    Claim(
+        "S1-avg-cantelli",
+        statement="instantaneous data lower q of cantelli about 10 times",
+        source="Janus & Rzadca, §5.3",
+        scope=SHAPE,
+        measure=sql(
+            """
+        select exp(avg(ln(windows / seconds)))
+        from (
+            select any_value(q) filter (data = 'avg') as windows,
+                any_value(q) filter (data = 'inst') as seconds
+            from (
+                select parameter, data, sum(overflows) / nullif(sum(trials), 0) as q
+                from answer where estimator = 'cantelli' and fill = 1 group by parameter, data
+            )
+            group by parameter
+        )
+        where windows > 0 and seconds > 0
+        """,
+            otherwise="no overflow from instantaneous data",
+        ),
+        criterion=between(5, 20, published="≈ 10"),
+    ),
+    Claim(
+        "S1-avg-gpa",
+        statement="instantaneous data lower q of gpa 2–3 times",
+        source="Janus & Rzadca, §5.3",
+        scope=SHAPE,
+        measure=sql(
+            """
+        select exp(avg(ln(windows / seconds)))
+        from (
+            select any_value(q) filter (data = 'avg') as windows,
+                any_value(q) filter (data = 'inst') as seconds
+            from (
+                select parameter, data, sum(overflows) / nullif(sum(trials), 0) as q
+                from answer where estimator = 'gpa' and fill = 1 group by parameter, data
+            )
+            group by parameter
+        )
+        where windows > 0 and seconds > 0
+        """,
+            otherwise="no overflow from instantaneous data",
+        ),
+        criterion=between(1.5, 4.5, published="2–3"),
+    ),
+    Claim(
+        "S1-avg-average",
+        statement="for average the data make no difference",
+        source="Janus & Rzadca, §5.3",
+        scope=SHAPE,
+        measure=sql(
+            """
+        select exp(avg(ln(windows / seconds)))
+        from (
+            select any_value(q) filter (data = 'avg') as windows,
+                any_value(q) filter (data = 'inst') as seconds
+            from (
+                select parameter, data, sum(overflows) / nullif(sum(trials), 0) as q
+                from answer where estimator = 'average' and fill = 1 group by parameter, data
+            )
+            group by parameter
+        )
+        where windows > 0 and seconds > 0
+        """,
+            otherwise="no overflow from instantaneous data",
+        ),
+        criterion=between(0.8, 1.25, published="1"),
+    ),
+    Claim(
+        "S1-avg-maximum-0.8",
+        statement=(
+            "q of the maximum of the averages, machines filled to 0.8 of their capacity (e = 0.8)"
+        ),
+        source="Janus & Rzadca, §5.3",
+        scope=PAPER,
+        measure=partial(
+            rare, published=3e-07, estimator="percentile", parameter=100, data="avg", fill=0.8
+        ),
+        criterion=between(6e-08, 1.5e-06, published=3e-07),
+        format=".1e",
+    ),
+    Claim(
+        "S1-avg-maximum-1",
+        statement=(
+            "q of the maximum of the averages, machines filled to 1 of their capacity (e = 1)"
+        ),
+        source="Janus & Rzadca, §5.3",
+        scope=PAPER,
+        measure=partial(
+            rare, published=5e-05, estimator="percentile", parameter=100, data="avg", fill=1.0
+        ),
+        criterion=between(1e-05, 0.00025, published=5e-05),
+        format=".1e",
+    ),
+]
+
+QUESTION = Experiment(
+    name="packing_averages",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=pack_cells(cells, ANSWER),
+    chart=chart,
+    claims=CLAIMS,
+    options=PACKING,
+    defaults={"instances": 10},
+    cells=cells,
+    reference="Janus & Rzadca, SoCC'17, Fig. 10",
+)

@@ -1,0 +1,476 @@
+"""How many machines does each estimator need, and how often do they overflow?
+
+Fig. 7, 8 and 9 of Janus & Rzadca (SoCC'17): random instances of 1,000 tasks, machines of capacity 1, all realizations
+seen (O = E = R), First Fit and Best Fit, rebalanced. m is machines ÷ ⌈Σ mean usage⌉; q the share of (machine,
+realization) pairs whose tasks exceed the machine. A task that fails the test alone is unplaceable: it is counted
+separately, and left out of m's lower bound.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.colocation import Cell, Experiment
+from borgtrace.colocation.experiment import PACKING
+from borgtrace.colocation.experiments.shared.answers import Row, grouped, rows_where
+from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
+from borgtrace.colocation.experiments.shared.outcomes import (
+    pack_cells,
+    paper_estimators,
+    rare,
+)
+from borgtrace.colocation.experiments.shared.overflow_charts import (
+    HEIGHT,
+    WHISKERS,
+    estimator_color,
+    overflow_axis,
+    overflow_marks,
+    scale_of,
+    with_floor,
+)
+from borgtrace.colocation.experiments.shared.scopes import PAPER, SHAPE
+from borgtrace.question import Answer, Claim, at_least, at_most, between, charts, equals, near, sql
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+ANSWER = Answer(
+    grain="way of packing and instance",
+    key=[
+        *WAY_OF_PACKING,
+    ],
+    columns=[
+        *OUTCOME,
+    ],
+)
+
+
+def cells() -> list[Cell]:
+    """Every estimator of the paper, with both packers."""
+    return [Cell(e, packer=p) for e in paper_estimators() for p in ("best-fit", "first-fit")]
+
+
+_WIDTH, _HEIGHT, _LETTER = 560, 340, 6
+"""Of Fig. 8, and of a letter of its names, in pixels."""
+_SIDES = {
+    "left": ("right", -8, 0),
+    "right": ("left", 8, 0),
+    "below": ("right", -4, 11),
+    "above": ("center", 0, -11),
+}
+"""How a name stands beside its dots: alignment and distance, in pixels."""
+
+
+def chart(answer: pa.Table) -> alt.VConcatChart:
+    """Draw machines per estimator, machines against overflow, and GPA's relative excess over its target, Best Fit."""
+    # Here, because only drawing needs it: what computes stays free of drawing libraries.
+    import altair as alt
+
+    rows = [
+        row | {"label": f"{row['estimator']} {row['parameter']:g}"}
+        for row in rows_where(answer, packer="best-fit")
+    ]
+    first = alt.hconcat(machines_in_use(rows), excess_over_target(rows))
+    return (
+        alt.vconcat(first, machines_against_overflow(rows))
+        .resolve_scale(color="independent", shape="independent")
+        .properties(
+            title=charts.subtitled(
+                "Machines and overflow by estimator, Best Fit, rebalanced (Fig. 7 to 9)",
+                scale_of(answer),
+                WHISKERS,
+            )
+        )
+    )
+
+
+def machines_in_use(rows: list[Row]) -> alt.Chart:
+    """Fig. 7: a box over the instances per estimator."""
+    import altair as alt
+
+    color = estimator_color(rows)
+    color.legend = None
+    return (
+        charts.base(rows, title="Machines in use (Fig. 7)", width=330, height=None)
+        .mark_boxplot(extent="min-max", size=11)
+        .encode(
+            x=alt.X("m_abs:Q", title="machines in use", scale=alt.Scale(zero=False)),
+            y=alt.Y("label:N", title=None, sort=None),
+            color=color,
+        )
+    )
+
+
+def excess_over_target(rows: list[Row]) -> alt.LayerChart:
+    """Fig. 9: (q − ρ) ÷ ρ of GPA, a box over the instances per target."""
+    import altair as alt
+
+    gpa = [
+        row | {"excess": row["q"] / row["parameter"] - 1}
+        for row in rows
+        if row["estimator"] == "gpa"
+    ]
+    boxes = (
+        charts.base(gpa, width=220, height=HEIGHT)
+        .mark_boxplot(extent="min-max", size=20, color=charts.ESTIMATOR_COLORS["gpa"])
+        .encode(
+            x=alt.X(
+                "parameter:O",
+                title="target (ρ)",
+                sort="descending",
+                axis=alt.Axis(labelAngle=0),
+            ),
+            y=alt.Y("excess:Q", title="(q − ρ) ÷ ρ of gpa", axis=alt.Axis(format="+%")),
+        )
+    )
+    title = "Overflow over its target (Fig. 9)"
+    return alt.layer(charts.rule_at(y=0), boxes).properties(title=title)
+
+
+def machines_against_overflow(rows: list[Row]) -> alt.LayerChart:
+    """Fig. 8: a dot per instance of GPA, average and percentile."""
+    import altair as alt
+
+    shown = with_floor(
+        [row for row in rows if row["estimator"] in ("gpa", "average", "percentile")]
+    )
+    x = alt.X("m:Q", title="machines ÷ lower bound (m)", scale=alt.Scale(zero=False))
+    dots = (
+        charts.base(shown, width=_WIDTH, height=_HEIGHT)
+        .mark_point(filled=True, size=28, opacity=0.6)
+        .encode(
+            x=x,
+            y=overflow_axis(),
+            color=estimator_color(shown),
+            shape=overflow_marks(shown),
+            tooltip=charts.tooltips(shown),
+        )
+    )
+    layers: list[alt.Chart] = [dots]
+    # Pairs of estimators lie on each other (percentile 70, average 1.25 and gpa .1): each has a side of its own.
+    names = _apart([_name(group) for _, group in grouped(shown, "label")])
+    for side, (align, dx, dy) in _SIDES.items():
+        beside = [row for row in names if row["side"] == side]
+        layers.append(
+            charts.base(beside, width=_WIDTH, height=_HEIGHT)
+            .mark_text(align=align, dx=dx, dy=dy, fontSize=10)
+            .encode(x=x, y=overflow_axis(), text="name:N", tooltip=charts.tooltips(beside))
+        )
+    title = "Machines against overflow: a dot per instance, named by the parameter (Fig. 8)"
+    return alt.layer(*layers).properties(title=title)
+
+
+def _apart(names: list[Row]) -> list[Row]:
+    """Leave out names that would be written over another: in small cells parameters give equal packings."""
+    m, q = np.array([row["m"] for row in names]), np.log10([row["shown_q"] for row in names])
+    places, heights = (
+        np.interp(m, (m.min(), m.max()), (0, _WIDTH)),
+        np.interp(q, (q.min(), q.max()), (0, -_HEIGHT)),
+    )
+    kept: list[tuple[float, float, float, Row]] = []
+    for row, left, top in zip(names, places, heights, strict=True):
+        align, dx, dy = _SIDES[row["side"]]
+        half = 0.5 * _LETTER * len(row["name"])
+        x, y = left + dx + {"left": half, "right": -half, "center": 0}[align], top + dy
+        if all(
+            abs(x - at) > half + width or abs(y - height) > 2 * _LETTER
+            for at, height, width, _ in kept
+        ):
+            kept.append((x, y, half, row))
+    return [row for *_, row in kept]
+
+
+def _name(dots: list[Row]) -> Row:
+    """A parameter, on which side of its dots it is written, and the place of that edge."""
+    m, q = (sorted(row[name] for row in dots) for name in ("m", "shown_q"))
+    first, middle = dots[0], len(dots) // 2
+    side = {"gpa": "below", "percentile": "above"}.get(first["estimator"], "left")
+    # In the corner where nearly all draws overflow the axes leave room on this side alone.
+    side = "right" if q[-1] > 0.5 else side
+    x, y = {"above": (m[middle], q[-1]), "right": (m[-1], q[middle])}.get(side, (m[0], q[middle]))
+    return first | {"name": f"{first['parameter']:g}", "side": side, "m": x, "shown_q": y}
+
+
+CLAIMS = [
+    # The published counts are of instances of 1,000 tasks; m, a ratio, compares at any size.
+    Claim(
+        "S1-av-machines",
+        statement="average 1.0 packs 1,000 tasks into 28 machines",
+        source="Janus & Rzadca, §5.2",
+        scope=PAPER,
+        measure=sql(
+            """
+        select avg(m_abs)
+        from answer
+        where estimator = 'average' and parameter = 1 and packer = 'best-fit' and n_tasks = 1000
+        """,
+            otherwise="instances have fewer than 1,000 tasks",
+        ),
+        criterion=between(27, 29, published=28.0),
+    ),
+    Claim(
+        "S1-gpa-0.1-machines",
+        statement="median machines of gpa 0.1",
+        source="Janus & Rzadca, §5.2",
+        scope=PAPER,
+        measure=sql(
+            """
+        select median(m_abs)
+        from answer
+        where estimator = 'gpa' and parameter = 0.1 and packer = 'best-fit' and n_tasks = 1000
+        """,
+            otherwise="instances have fewer than 1,000 tasks",
+        ),
+        criterion=between(34, 36, published=35.0),
+    ),
+    Claim(
+        "S1-gpa-0.001-machines",
+        statement="median machines of gpa 0.001",
+        source="Janus & Rzadca, §5.2",
+        scope=PAPER,
+        measure=sql(
+            """
+        select median(m_abs)
+        from answer
+        where estimator = 'gpa' and parameter = 0.001 and packer = 'best-fit' and n_tasks = 1000
+        """,
+            otherwise="instances have fewer than 1,000 tasks",
+        ),
+        criterion=between(45.6, 48.4, published=47.0),
+    ),
+    Claim(
+        "S1-m-gpa-0.1",
+        statement="m of gpa 0.1",
+        source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
+        kind="derived",
+        scope=PAPER,
+        measure=sql(
+            """
+        select avg(m)
+        from answer
+        where estimator = 'gpa' and parameter = 0.1 and packer = 'best-fit'
+        """,
+            otherwise="not among the cells that were run",
+        ),
+        criterion=near(1.25, relative=0.03),
+    ),
+    Claim(
+        "S1-m-gpa-0.05",
+        statement="m of gpa 0.05",
+        source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
+        kind="derived",
+        scope=PAPER,
+        measure=sql(
+            """
+        select avg(m)
+        from answer
+        where estimator = 'gpa' and parameter = 0.05 and packer = 'best-fit'
+        """,
+            otherwise="not among the cells that were run",
+        ),
+        criterion=near(1.34, relative=0.03),
+    ),
+    Claim(
+        "S1-m-gpa-0.001",
+        statement="m of gpa 0.001",
+        source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
+        kind="derived",
+        scope=PAPER,
+        measure=sql(
+            """
+        select avg(m)
+        from answer
+        where estimator = 'gpa' and parameter = 0.001 and packer = 'best-fit'
+        """,
+            otherwise="not among the cells that were run",
+        ),
+        criterion=near(1.68, relative=0.03),
+    ),
+    Claim(
+        "S1-m-cantelli-4.4",
+        statement="m of cantelli 4.4",
+        source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
+        kind="derived",
+        scope=PAPER,
+        measure=sql(
+            """
+        select avg(m)
+        from answer
+        where estimator = 'cantelli' and parameter = 4.4 and packer = 'best-fit'
+        """,
+            otherwise="not among the cells that were run",
+        ),
+        criterion=near(4.95, relative=0.03),
+    ),
+    Claim(
+        "S1-m-cantelli-1.7",
+        statement="m of cantelli 1.7",
+        source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
+        kind="derived",
+        scope=PAPER,
+        measure=sql(
+            """
+        select avg(m)
+        from answer
+        where estimator = 'cantelli' and parameter = 1.7 and packer = 'best-fit'
+        """,
+            otherwise="not among the cells that were run",
+        ),
+        criterion=near(2.52, relative=0.03),
+    ),
+    Claim(
+        "S1-m-cantelli-1",
+        statement="m of cantelli 1",
+        source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
+        kind="derived",
+        scope=PAPER,
+        measure=sql(
+            """
+        select avg(m)
+        from answer
+        where estimator = 'cantelli' and parameter = 1 and packer = 'best-fit'
+        """,
+            otherwise="not among the cells that were run",
+        ),
+        criterion=near(1.9, relative=0.03),
+    ),
+    Claim(
+        "S1-gpa-0.001-q",
+        statement="gpa 0.001 overflows 60 % more often than promised",
+        source="Janus & Rzadca, §5.2",
+        scope=PAPER,
+        measure=sql(
+            """
+        select coalesce(sum(overflows) / nullif(sum(trials), 0), 0) from answer
+        where estimator = 'gpa' and parameter = 0.001
+            and packer = 'best-fit' having count(*) > 0
+        """,
+            otherwise="not among the cells that were run",
+        ),
+        criterion=between(0.0011, 0.0018, published="1.6e-3"),
+        format=".2e",
+    ),
+    Claim(
+        "S1-q-cantelli-1.7",
+        statement="q of cantelli 1.7",
+        source="Janus & Rzadca, §5.2",
+        scope=PAPER,
+        measure=partial(
+            rare, published=2e-06, estimator="cantelli", parameter=1.7, packer="best-fit"
+        ),
+        criterion=between(4e-07, 1e-05, published=2e-06),
+        format=".1e",
+    ),
+    Claim(
+        "S1-q-cantelli-1",
+        statement="q of cantelli 1",
+        source="Janus & Rzadca, §5.2",
+        scope=PAPER,
+        measure=partial(
+            rare, published=0.0003, estimator="cantelli", parameter=1.0, packer="best-fit"
+        ),
+        criterion=between(6e-05, 0.0015, published=0.0003),
+        format=".1e",
+    ),
+    Claim(
+        "S1-q-percentile-90",
+        statement="q of percentile 90",
+        source="Janus & Rzadca, §5.2",
+        scope=PAPER,
+        measure=partial(
+            rare, published=7e-05, estimator="percentile", parameter=90.0, packer="best-fit"
+        ),
+        criterion=between(1.4e-05, 0.00035, published=7e-05),
+        format=".1e",
+    ),
+    Claim(
+        "S1-q-percentile-95",
+        statement="q of percentile 95",
+        source="Janus & Rzadca, §5.2",
+        scope=PAPER,
+        measure=partial(
+            rare, published=5e-06, estimator="percentile", parameter=95.0, packer="best-fit"
+        ),
+        criterion=between(1e-06, 2.5e-05, published=5e-06),
+        format=".1e",
+    ),
+    Claim(
+        "S1-q-percentile-99",
+        statement="q of percentile 99",
+        source="Janus & Rzadca, §5.2",
+        scope=PAPER,
+        measure=partial(
+            rare, published=2e-08, estimator="percentile", parameter=99.0, packer="best-fit"
+        ),
+        criterion=between(4e-09, 1e-07, published=2e-08),
+        format=".1e",
+    ),
+    Claim(
+        "S1-ff-bf",
+        statement="First Fit and Best Fit differ by at most one machine",
+        source="Janus & Rzadca, §5.2",
+        scope=SHAPE,
+        measure=sql(
+            """
+        select max(difference)
+        from (select max(m_abs) - min(m_abs) as difference from answer group by estimator,
+            parameter, instance)
+        """,
+        ),
+        criterion=at_most(1),
+    ),
+    Claim(
+        "S1-dominance",
+        statement="no estimator is best in both m and q",
+        source="Janus & Rzadca, §5.2",
+        scope=SHAPE,
+        measure=sql(
+            """
+        with ways as (
+            select estimator, parameter, avg(m) as m, sum(overflows) / sum(trials) as q
+            from answer where packer = 'best-fit' group by estimator, parameter
+        )
+        select if((select count(*) from ways) > 0, coalesce(first(format('{} {:g}', estimator,
+            parameter)), 'none'), null)
+        from ways where m = (select min(m) from ways) and q = (select min(q) from ways)
+        """,
+        ),
+        criterion=equals("none"),
+    ),
+    # The logarithm of a q of 0 is none.
+    Claim(
+        "S1-linear",
+        statement="log q falls linearly with m (R²)",
+        source="Janus & Rzadca, Fig. 8",
+        scope=SHAPE,
+        measure=sql(
+            """
+        select corr(m, ln(q)) ** 2 from (
+            select estimator, parameter, avg(m) as m, sum(overflows) / sum(trials) as q
+            from answer where packer = 'best-fit' group by estimator, parameter
+        )
+        where q > 0 having count(*) >= 3
+        """,
+            otherwise="fewer than three estimators overflowed",
+        ),
+        criterion=at_least(0.9, published="linear"),
+    ),
+]
+
+QUESTION = Experiment(
+    name="packing_base",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=pack_cells(cells, ANSWER),
+    chart=chart,
+    claims=CLAIMS,
+    options=PACKING,
+    defaults={"instances": 10},
+    cells=cells,
+    reference="Janus & Rzadca, SoCC'17, Fig. 7–9",
+)

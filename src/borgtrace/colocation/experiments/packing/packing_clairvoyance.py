@@ -1,0 +1,115 @@
+"""How many observations of a task are enough?
+
+Fig. 12 of Janus & Rzadca (SoCC'17): the estimators see the first .001 … 1 of the realizations and are judged on the
+rest (on all at 1).  With 10,000 realizations, .01 are 100 observations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from borgtrace.colocation import Cell, Experiment
+from borgtrace.colocation.experiment import PACKING
+from borgtrace.colocation.experiments.shared.columns import OUTCOME, WAY_OF_PACKING
+from borgtrace.colocation.experiments.shared.outcomes import find, pack_cells, paper_estimators
+from borgtrace.colocation.experiments.shared.overflow_charts import overflow_lines, scale_of
+from borgtrace.colocation.experiments.shared.scopes import SHAPE
+from borgtrace.question import Answer, Claim, at_most, charts, sql
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+ANSWER = Answer(
+    grain="way of packing and instance",
+    key=[
+        *WAY_OF_PACKING,
+    ],
+    columns=[
+        *OUTCOME,
+    ],
+)
+
+
+SEEN = (0.001, 0.01, 0.1, 0.3, 0.5, 0.8, 1.0)
+
+
+def cells() -> list[Cell]:
+    """Every estimator of the paper at every share of realizations seen."""
+    return [Cell(e, clairvoyance=s) for e in paper_estimators() for s in SEEN]
+
+
+def chart(answer: pa.Table) -> alt.LayerChart:
+    """Draw q against the share of realizations seen, per estimator."""
+    import altair as alt
+
+    rows = [row for row in find(answer) if row["estimator"] in ("gpa", "cantelli", "average")]
+    share = alt.X(
+        "clairvoyance:Q",
+        title="share of the draws that the estimator saw",
+        **charts.log_scale(least=None),
+    )
+    title = charts.subtitled("Overflow with fewer observations (Fig. 12)", scale_of(answer))
+    return overflow_lines(rows, share).properties(title=title)
+
+
+CLAIMS = [
+    Claim(
+        "S1-observations-m",
+        statement="with 100 observations gpa needs as many machines as with all (difference)",
+        source="Janus & Rzadca, §5.5",
+        scope=SHAPE,
+        measure=sql(
+            """
+        select max(abs(few / greatest(every, 1e-12) - 1))
+        from (
+            select avg(m) filter (clairvoyance = 0.01) as few, avg(m) filter (clairvoyance = 1)
+                as every
+            from answer where estimator = 'gpa' and parameter >= 0.01 group by parameter
+        )
+        """,
+            otherwise="not among the cells that were run",
+        ),
+        criterion=at_most(0.03, published="≈ 0"),
+    ),
+    Claim(
+        "S1-observations-q",
+        statement=(
+            "with 100 observations gpa (ρ ≥ .01) overflows as often as with all (difference)"
+        ),
+        source="Janus & Rzadca, §5.5",
+        scope=SHAPE,
+        measure=sql(
+            """
+        select max(abs(few / greatest(every, 1e-12) - 1))
+        from (
+            select any_value(q) filter (clairvoyance = 0.01) as few,
+                any_value(q) filter (clairvoyance = 1) as every
+            from (
+                select parameter, clairvoyance, sum(overflows) / nullif(sum(trials), 0) as q
+                from answer where estimator = 'gpa' and parameter >= 0.01 group by parameter,
+                    clairvoyance
+            )
+            group by parameter
+        )
+        """,
+            otherwise="not among the cells that were run",
+        ),
+        criterion=at_most(0.5, published="≈ 0"),
+    ),
+]
+
+QUESTION = Experiment(
+    name="packing_clairvoyance",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=pack_cells(cells, ANSWER),
+    chart=chart,
+    claims=CLAIMS,
+    options=PACKING,
+    defaults={"instances": 10},
+    cells=cells,
+    reference="Janus & Rzadca, SoCC'17, Fig. 12",
+)

@@ -1,0 +1,247 @@
+"""How far off are the high percentiles of a total if it is assumed to be normal?
+
+Fig. 6 of Janus & Rzadca (SoCC'17): for random samples of N tasks, (F⁻¹(k) − P_k) / P_k at k = 95, 99 and
+99.9 %, where F is the normal law whose mean and variance are the sums of the tasks' own (ddof 0) and P_k
+the percentile of the realized sums (linear interpolation).  Samples whose P_k is 0 have no relative error.
+The samples are those of the question about normality (same seed, same sums).
+"""
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import ndtri
+
+from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation.experiment import SUMS
+from borgtrace.colocation.experiments.shared.answers import Row, spread
+from borgtrace.colocation.experiments.shared.scopes import SHAPE
+from borgtrace.colocation.sample_sums import LEVELS, SampleSums
+from borgtrace.kernels.arrays import Numbers
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    at_most,
+    below,
+    charts,
+    query_answer,
+    sql,
+)
+
+ANSWER = Answer(
+    grain="size of the samples, percentile and cell of its error",
+    key=[
+        Column("size", "int64", "count", "Tasks per sample, N."),
+        Column("percentile", "float64", "1", "Percentile k of the total, in percent."),
+        Column("cell", "int64", "rank", "Cell of the errors, from the least."),
+    ],
+    columns=[
+        Column("low", "float64", "1", "Lower end of the cell."),
+        Column("high", "float64", "1", "Upper end of the cell."),
+        Column(
+            "density", "float64", "1", "Probability density of the error in the cell, over samples."
+        ),
+        Column("n_samples", "int64", "count", "Samples with a percentile above 0."),
+        Column(
+            "p5",
+            "float64",
+            "1",
+            ("Percentile 5 over samples of (normal − realized percentile) / realized percentile."),
+        ),
+        Column(
+            "p25",
+            "float64",
+            "1",
+            ("Percentile 25 over samples of (normal − realized percentile) / realized percentile."),
+        ),
+        Column(
+            "median",
+            "float64",
+            "1",
+            ("Percentile 50 over samples of (normal − realized percentile) / realized percentile."),
+        ),
+        Column(
+            "p75",
+            "float64",
+            "1",
+            ("Percentile 75 over samples of (normal − realized percentile) / realized percentile."),
+        ),
+        Column(
+            "p95",
+            "float64",
+            "1",
+            ("Percentile 95 over samples of (normal − realized percentile) / realized percentile."),
+        ),
+    ],
+)
+
+
+SIZES, CELLS = (10, 20, 30, 50), 24
+
+
+def errors(sums: SampleSums) -> Numbers:
+    """Relative error of the normal percentiles, float64 (S, 3); NaN where the realized one is 0."""
+    normal = sums.mean[:, None] + sums.std[:, None] * ndtri(LEVELS)
+    realized = np.where(sums.percentiles > 0, sums.percentiles, np.nan)
+    return (normal - realized) / realized
+
+
+def compute(study: Study, options: Options) -> list[Row]:
+    """Return the distribution over samples of the relative error, per size and percentile."""
+    rows = [row for sums in study.sums(options) if sums.size in SIZES for row in _rows(sums)]
+    NotApplicable.unless(rows, "all realized percentiles are 0")
+    return rows
+
+
+def _rows(sums: SampleSums) -> list[Row]:
+    relative, rows = errors(sums), []
+    for k, level in enumerate(LEVELS):
+        known = relative[np.isfinite(relative[:, k]), k]
+        if known.size:
+            # Rounded, so that claims and readers find 99.9 and not a neighbor of it.
+            percentile = round(100 * float(level), 6)
+            common = {
+                "size": sums.size,
+                "percentile": percentile,
+                "n_samples": known.size,
+                **spread(known),
+            }
+            density, edges = np.histogram(known, CELLS, density=True)
+            cells = zip(edges[:-1].tolist(), edges[1:].tolist(), density.tolist(), strict=True)
+            rows += [
+                common | {"cell": n, "low": a, "high": b, "density": d}
+                for n, (a, b, d) in enumerate(cells)
+            ]
+    return rows
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: error of the percentiles of a normal total (Fig. 6)."""
+    import altair as alt
+
+    rows = query_answer(
+        answer,
+        """
+        select "size", format('{:g} %', percentile) as percentile, place, (low + high) / 2
+            as error,
+            if(cell = 0, p25, null) as p25, if(cell = 0, median, null) as median, if(cell = 0,
+                p75, null) as p75,
+            place - 0.45 * density / widest as "left", place + 0.45 * density / widest
+                as "right"
+        from (
+            select *, list_position([10, 20, 30, 50], "size") - 1 as place,
+                max(density) over (partition by "size", percentile) as widest
+            from answer
+        )
+        order by place, percentile, cell
+        """,
+    )
+    base = charts.base(rows, width=230, height=300).encode(
+        y=alt.Y("error:Q", title="(normal − realized) / realized", axis=alt.Axis(format="%")),
+        detail="size:Q",
+    )
+    areas = base.mark_area(orient="horizontal", interpolate="monotone", opacity=0.6).encode(
+        x2=alt.X2("right:Q"),
+        color=alt.Color("percentile:N", title="percentile", legend=None),
+        x=alt.X(
+            "left:Q",
+            title="tasks per sample",
+            axis=alt.Axis(
+                values=[0, 1, 2, 3], labelExpr="[10, 20, 30, 50][datum.value]", grid=False
+            ),
+            scale=alt.Scale(domain=[-0.6, 3.6]),
+        ),
+        tooltip=charts.tooltips(rows, "error", "size", "right", "percentile", "left"),
+    )
+    rules = base.mark_rule(strokeWidth=4).encode(
+        x="place:Q",
+        y="p25:Q",
+        y2=alt.Y2("p75:Q"),
+        tooltip=charts.tooltips(rows, "p25", "size", "place", "p75"),
+    )
+    points = base.mark_point(filled=True, size=45, color="white", stroke="black", opacity=1).encode(
+        x="place:Q",
+        y="median:Q",
+        tooltip=charts.tooltips(rows, "median", "size", "place"),
+    )
+    notes = [
+        text
+        for row in query_answer(
+            answer,
+            """
+        select format('{:,} samples per size (the paper: 10,000)', max(n_samples))
+        from answer
+        """,
+        )
+        for text in row.values()
+    ]
+    notes = [
+        text
+        for row in query_answer(answer, "select 'bars: quartiles; dots: medians'")
+        for text in row.values()
+    ]
+    return (
+        alt.layer(areas, rules, points)
+        .facet(
+            column=charts.columns_of_panels("percentile"),
+        )
+        .resolve_scale(y="independent")
+        .properties(
+            title=charts.subtitled("Error of the percentiles of a normal total (Fig. 6)", *notes)
+        )
+    )
+
+
+CLAIMS = [
+    Claim(
+        "S1-fig6-median",
+        statement="the medians of the error are about 0 (largest at 95 %)",
+        source="Janus & Rzadca, SoCC'17, §3.6, Fig. 6",
+        scope=SHAPE,
+        measure=sql(
+            "select max(abs(median)) from answer where percentile = 95",
+            otherwise="no such percentile",
+        ),
+        criterion=at_most(0.05, published="≈ 0"),
+    ),
+    Claim(
+        "S1-fig6-under",
+        statement="high percentiles are under-estimated (largest median at 99.9 %)",
+        source="Janus & Rzadca, SoCC'17, §3.6, Fig. 6",
+        scope=SHAPE,
+        measure=sql(
+            "select max(median) from answer where percentile = 99.9",
+            otherwise="no such percentile",
+        ),
+        criterion=below(0),
+    ),
+    Claim(
+        "S1-fig6-spread",
+        statement="the spread falls with N (quartile range at 99.9 %, 50 tasks over 10)",
+        source="Janus & Rzadca, SoCC'17, §3.6, Fig. 6",
+        scope=SHAPE,
+        measure=sql(
+            """
+        select many / few, if(many is null, 'no samples of 50 tasks', 'no samples of 10 tasks')
+        from (
+            select max(p75 - p25) filter (size = 50) as many, max(p75 - p25) filter (size = 10)
+                as few
+            from answer where percentile = 99.9
+        )
+        """,
+            otherwise="no such percentile",
+        ),
+        criterion=below(1),
+    ),
+]
+
+QUESTION = Experiment(
+    name="percentile_error",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    options=SUMS,
+    reference="Janus & Rzadca, SoCC'17, Fig. 6",
+)

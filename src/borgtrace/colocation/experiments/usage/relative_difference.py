@@ -1,0 +1,196 @@
+"""How many random seconds of CPU usage determine a task's mean?
+
+Fig. 1 of Janus & Rzadca (SoCC'17): per task with at least k windows, the mean of k random one-second
+samples x̄ is compared with the mean of all its window averages ȳ, as (ȳ − x̄) / ȳ; the figure shows its
+spread over tasks. Samples are drawn without replacement where windows are equally long (2011), by length
+with replacement otherwise (2019); tasks whose averages are all 0 have no relative difference.
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.colocation import Experiment, Options, Pool, Study
+from borgtrace.colocation._samples import prefix_means
+from borgtrace.colocation.experiment import POOL
+from borgtrace.colocation.experiments.shared.answers import Row, spread
+from borgtrace.colocation.experiments.shared.scopes import SHAPE
+from borgtrace.kernels.arrays import Numbers
+from borgtrace.kernels.hashing import task_keys
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    NotApplicable,
+    at_most,
+    charts,
+    query_answer,
+    sql,
+)
+
+ANSWER = Answer(
+    grain="number of samples",
+    key=[
+        Column("n_samples", "int64", "count", "Random one-second samples k per task."),
+    ],
+    columns=[
+        Column("n_tasks", "int64", "count", "Tasks with at least k windows."),
+        Column(
+            "p5",
+            "float64",
+            "1",
+            "Percentile 5 over tasks of (mean average − mean of k samples) / mean average.",
+        ),
+        Column(
+            "p25",
+            "float64",
+            "1",
+            "Percentile 25 over tasks of (mean average − mean of k samples) / mean average.",
+        ),
+        Column(
+            "median",
+            "float64",
+            "1",
+            "Percentile 50 over tasks of (mean average − mean of k samples) / mean average.",
+        ),
+        Column(
+            "p75",
+            "float64",
+            "1",
+            "Percentile 75 over tasks of (mean average − mean of k samples) / mean average.",
+        ),
+        Column(
+            "p95",
+            "float64",
+            "1",
+            "Percentile 95 over tasks of (mean average − mean of k samples) / mean average.",
+        ),
+    ],
+)
+
+
+SIZES = (1, 2, 5, 10, 15, 20, 50, 100, 200, 500, 1000)
+
+
+def differences(pool: Pool, seed: int = 0) -> Numbers:
+    """Relative difference of each task for each of :data:`SIZES`, float64 (n, 11); NaN where a task is too short.
+
+    Parameters
+    ----------
+    pool
+        The tasks.
+    seed
+        Seed of the samples.
+    """
+    sizes, average = np.array(SIZES, np.int64), pool.mean("avg")
+    means = np.empty((len(pool), len(sizes)))
+    # With unequal windows a mean without replacement would not be that of the weighted distribution.
+    if pool.is_weighted or pool.quantiles is not None:
+        for tasks in np.array_split(
+            np.arange(len(pool)), 1 + len(pool) // 5_000
+        ):  # 40 MB of running sums at a time
+            running = np.cumsum(pool.draw(tasks, SIZES[-1], seed), axis=1, dtype=np.float64)
+            means[tasks] = running[:, sizes - 1] / sizes
+        means[pool.n_windows[:, None] < sizes] = np.nan
+    else:
+        keys = task_keys(seed, pool.collection_id, pool.instance_index)
+        prefix_means(pool.inst, pool.offsets, keys, sizes, means)
+    # 0 ÷ 0 for idle tasks, which are set to NaN below.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative: Numbers = (average[:, None] - means) / average[:, None]
+    relative[average == 0] = np.nan
+    return relative
+
+
+def compute(study: Study, options: Options) -> list[Row]:
+    """Return percentiles over tasks of the relative difference, per number of samples."""
+    relative = differences(study.pool(options), options.seed)
+    rows = []
+    for k, size in enumerate(SIZES):
+        known = relative[np.isfinite(relative[:, k]), k]
+        if known.size:
+            rows.append({"n_samples": size, "n_tasks": known.size, **spread(known)})
+    NotApplicable.unless(rows, "every task's average usage is 0")
+    return rows
+
+
+def chart(answer: pa.Table) -> charts.Chart:
+    """Draw: error of a mean from few samples (Fig. 1)."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    base = charts.base(rows).encode(
+        x=alt.X("n_samples:O", title="random samples per task", axis=alt.Axis(labelAngle=0)),
+    )
+    rules = base.mark_rule().encode(
+        y=alt.Y("p5:Q", title="(mean average − mean of samples) / mean average"),
+        y2=alt.Y2("p95:Q"),
+        tooltip=charts.tooltips(rows),
+    )
+    bars = base.mark_bar(size=12, opacity=0.6).encode(
+        y=alt.Y("p25:Q", title="(mean average − mean of samples) / mean average"),
+        y2=alt.Y2("p75:Q"),
+        tooltip=charts.tooltips(rows),
+    )
+    ticks = base.mark_tick(size=12, color="black").encode(
+        y=alt.Y("median:Q", title="(mean average − mean of samples) / mean average"),
+        tooltip=charts.tooltips(rows),
+    )
+    notes = [
+        text
+        for row in query_answer(
+            answer, "select 'boxes: quartiles and median over tasks; whiskers: 5 % and 95 %'"
+        )
+        for text in row.values()
+    ]
+    return alt.layer(rules, bars, ticks).properties(
+        title=charts.subtitled("Error of a mean from few samples (Fig. 1)", *notes)
+    )
+
+
+CLAIMS = [
+    Claim(
+        "S1-fig1-symmetric",
+        statement=(
+            "with 15 samples the quartiles lie symmetrically about 0 (distance of their "
+            "middle from 0, over their range)"
+        ),
+        source="Janus & Rzadca, SoCC'17, §3.2, Fig. 1",
+        scope=SHAPE,
+        measure=sql(
+            """
+        select coalesce(abs(p75 + p25) / nullif(p75 - p25, 0), 0)
+        from answer
+        where n_samples = 15
+        """,
+            otherwise="no task has 15 windows",
+        ),
+        criterion=at_most(0.25, published="≈ 0"),
+    ),
+    Claim(
+        "S1-fig1-narrows",
+        statement="1,000 samples narrow the quartile range of one sample to a small part",
+        source="Janus & Rzadca, SoCC'17, §3.2, Fig. 1",
+        scope=SHAPE,
+        measure=sql(
+            """
+        select many / one, if(one is null, 'no task has 1 windows', 'no task has 1000 windows')
+        from (
+            select max(p75 - p25) filter (n_samples = 1000) as many,
+                max(p75 - p25) filter (n_samples = 1) as one from answer
+        )
+        """,
+        ),
+        criterion=at_most(0.2, published="≪ 1"),
+    ),
+]
+
+QUESTION = Experiment(
+    name="relative_difference",
+    doc=__doc__,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=CLAIMS,
+    options=(*POOL, "instantaneous"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 1",
+)
