@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.analyses.fidelity import usage_measures
+import borgtrace.analyses.fidelity.usage_measures as usage_measures_module
 from borgtrace.analyses.fidelity.event_measures import event_measures, read_events
 from borgtrace.analyses.fidelity.usage_measures import (
     _correlation,

@@ -25,6 +25,7 @@ from borgtrace.analyses.reservations.reservation_policies import (
     USED,
     VIOLATED,
 )
+from borgtrace.analyses.shared import window_blocks
 from borgtrace.analyses.shared.power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses.shared.trends import _ranks as ranks_of
 from borgtrace.analyses.shared.trends import rank_correlation, slope

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation.experiments.packing import packing_averages, packing_base
+from borgtrace.colocation.experiments.shared import overflow_charts
 from borgtrace.colocation.experiments.usage import relative_difference
 from borgtrace.question.charts import axis
 from tests.colocation.test_figures import base, marks

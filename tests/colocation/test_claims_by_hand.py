@@ -25,6 +25,7 @@ from borgtrace.colocation.experiments.packing import (
     packing_capacities,
     packing_rare_events,
 )
+from borgtrace.colocation.experiments.shared import overflow_charts
 from borgtrace.colocation.experiments.shared.outcomes import to_table
 from borgtrace.colocation.experiments.sums import percentile_error, sum_examples, sum_normality
 from borgtrace.colocation.experiments.usage import colocation_preparation, relative_difference

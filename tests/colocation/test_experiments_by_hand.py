@@ -14,6 +14,7 @@ from borgtrace.colocation.experiments.beyond import packing_advice, packing_repl
 from borgtrace.colocation.experiments.beyond.task_correlation import _rows, pairs_of
 from borgtrace.colocation.experiments.packing import packing_clairvoyance, packing_rare_events
 from borgtrace.colocation.experiments.packing.packing_rebalancing import falls
+from borgtrace.colocation.experiments.shared import outcomes
 from borgtrace.colocation.experiments.shared.outcomes import _mean, to_table
 from borgtrace.colocation.experiments.sums import percentile_error, sum_examples
 from borgtrace.colocation.experiments.usage import usage_stationarity

@@ -16,6 +16,7 @@ from borgtrace.colocation.experiments.packing import (
     packing_capacities,
     packing_rare_events,
 )
+from borgtrace.colocation.experiments.shared import outcomes
 from borgtrace.colocation.experiments.shared.outcomes import to_table
 from borgtrace.question import NotApplicable
 from tests.colocation.answers import measured

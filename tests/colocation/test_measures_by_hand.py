@@ -17,6 +17,7 @@ from borgtrace.colocation.experiments.packing import (
     packing_rare_events,
     packing_rebalancing,
 )
+from borgtrace.colocation.experiments.shared import answers
 from borgtrace.colocation.experiments.usage import usage_stationarity
 from borgtrace.colocation.grid import Cell
 from borgtrace.placement import Gpa, Packing

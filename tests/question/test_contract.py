@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from borgtrace.catalog import questions
+from borgtrace.catalog import experiments, questions
 from borgtrace.question import EngineTables, Provenance, Question, Result, Tables
 from borgtrace.schema import TABLES
 
@@ -18,7 +18,7 @@ EVERY = [pytest.param(recipe, id=name) for name, recipe in questions().items()]
 WORKLOAD = [
     pytest.param(recipe, id=name)
     for name, recipe in questions().items()
-    if recipe.module.startswith("borgtrace.analyses")
+    if name not in experiments()
 ]
 """Those that read tables; what packs tasks has suites of its own."""
 WITH_CLAIMS = [param for param in WORKLOAD if param.values[0].claims]  # type: ignore[attr-defined]
@@ -33,16 +33,14 @@ BRIEF = [
 
 @pytest.mark.parametrize("recipe", EVERY)
 def test_declaration(recipe: Question) -> None:
-    assert (
-        recipe.question[-1] == "?" or recipe.question[-1].isalnum()
-    )  # a question, or a noun phrase
+    assert recipe.title[-1] == "?" or recipe.title[-1].isalnum()  # a question, or a noun phrase
     assert recipe.method
     assert recipe.reference
     assert set(recipe.reads) <= {*TABLES, "instance_attempts", "collection_attempts"}
-    for column in recipe.result.columns:
+    for column in recipe.schema.columns:
         assert column.doc.endswith("."), column.name
         assert column.unit, column.name
-    assert set(recipe.result.key) <= set(recipe.result.names)
+    assert set(recipe.schema.key) <= set(recipe.schema.names)
     assert all(claim.source or claim.statement for claim in recipe.claims)
 
 

@@ -6,23 +6,34 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.catalog import find
-from borgtrace.question import Claim, Scope
+from borgtrace.question import Answer, Claim, Column, Question, Scope
 from borgtrace.question.criteria import equals
 from borgtrace.question.reach import Reach, reaches, tables_read
-from borgtrace.schema import Column, Table
 from borgtrace.schema.dialects import dialect
 
 HOUR = 3_600_000_000
-RESULT = Table("counted", "row", ("n",), (Column("n", "int64", "count", "Rows.", nullable=False),))
+ANSWER = Answer(grain="row", key=[Column("n", "int64", "count", "Rows.")])
 
 
 def question(*scopes, reads=("instance_events",)):
     claims = tuple(
-        Claim(f"X-{i}", "holds", equals(1), lambda _: 1, scope=scope)
+        Claim(
+            f"X-{i}",
+            statement="holds",
+            criterion=equals(1),
+            measure=lambda _: 1,
+            scope=scope,
+        )
         for i, scope in enumerate(scopes)
     )
     return Question(
-        RESULT, lambda tables: pa.table({"n": [1]}), lambda result: None, claims, reads=reads
+        name="counted",
+        doc="How many?",
+        answer=ANSWER,
+        compute=lambda tables: pa.table({"n": [1]}),
+        chart=lambda answer: None,
+        claims=claims,
+        reads=reads,
     )
 
 

@@ -16,7 +16,7 @@ from borgtrace.storage import write_file
 from borgtrace.store import Manifest, SourceEntry, Store
 from tests.browser import chromium, shape
 
-from . import recipes
+from . import questions_of_tests as questions
 
 
 def manifest(**changes: Any) -> Manifest:
@@ -53,7 +53,7 @@ def manifest(**changes: Any) -> Manifest:
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of the test recipes."""
     tables = EngineTables({}, Provenance("store", "ab" * 32))
-    sections = [section(recipe.run(tables)) for recipe in recipes.RECIPES]
+    sections = [section(recipe.run(tables)) for recipe in questions.QUESTIONS]
     path = tmp_path_factory.mktemp("page") / "report.html"
     write_file(path, report_html(manifest(synthetic={"seed": 0}), "store", sections))
     return path

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from . import recipes
+from . import questions_of_tests as questions
 
 STATES = "return [...document.querySelectorAll('[data-chart]')].map(chart => chart.dataset.state)"
-N_CHARTS = len(recipes.RECIPES) - 1
+N_CHARTS = len(questions.QUESTIONS) - 1
 Browser = Callable[..., Any]
 
 

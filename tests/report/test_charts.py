@@ -14,7 +14,7 @@ from borgtrace.report.charts import ROWS, TooManyPointsError, figure, specificat
 from borgtrace.report.theme import themed
 from borgtrace.report.views import unit_views
 
-from . import recipes
+from . import questions_of_tests as questions
 
 
 def spec_of(chart: Any) -> dict[str, Any]:
@@ -23,10 +23,10 @@ def spec_of(chart: Any) -> dict[str, Any]:
 
 
 def test_long_step_function_is_reduced_and_keeps_its_peak() -> None:
-    made = figure(recipes.step_line(recipes.rows(recipes.N_STEPS // 2)), "Why?")
+    made = figure(questions.step_line(questions.rows(questions.N_STEPS // 2)), "Why?")
     (data,) = json.loads(made.spec)["datasets"].values()
     assert made.n_rows == len(data) <= ROWS
-    assert max(row["n"] for row in data) == recipes.PEAK
+    assert max(row["n"] for row in data) == questions.PEAK
     assert {row["series"] for row in data} == {"a", "b"}
 
 
@@ -51,23 +51,24 @@ def test_aggregated_data_is_left_alone_up_to_a_limit() -> None:
 
 def test_lines_and_areas_show_values_everywhere() -> None:
     marks = [
-        view.spec["mark"] for view in unit_views(spec_of(recipes.side_by_side(recipes.rows(10))))
+        view.spec["mark"]
+        for view in unit_views(spec_of(questions.side_by_side(questions.rows(10))))
     ]
     assert [bool(mark.get("point")) for mark in marks] == [True, False, True]
     assert all(mark["tooltip"] is True for mark in marks)
 
 
 def test_one_zoom_per_view_on_continuous_axes_only() -> None:
-    views = list(unit_views(spec_of(recipes.side_by_side(recipes.rows(10)))))
+    views = list(unit_views(spec_of(questions.side_by_side(questions.rows(10)))))
     encodings = [[p["select"]["encodings"] for p in view.spec.get("params", [])] for view in views]
     assert encodings == [[["x", "y"]], [], [["x"]]]
     assert not any(
-        "params" in view.spec for view in unit_views(spec_of(recipes.facets(recipes.rows(10))))
+        "params" in view.spec for view in unit_views(spec_of(questions.facets(questions.rows(10))))
     )
 
 
 def test_a_recipes_own_zoom_leaves_wheel_and_touch_to_the_page() -> None:
-    spec = spec_of(recipes.interactive(recipes.rows(10)))
+    spec = spec_of(questions.interactive(questions.rows(10)))
     (param,) = spec["params"]
     assert param["bind"] == "scales"
     assert param["select"]["zoom"] == "wheel![event.ctrlKey || event.metaKey]"
@@ -75,9 +76,9 @@ def test_a_recipes_own_zoom_leaves_wheel_and_touch_to_the_page() -> None:
 
 
 def test_fixed_inks_follow_the_background() -> None:
-    spec = spec_of(recipes.side_by_side(recipes.rows(10)))
+    spec = spec_of(questions.side_by_side(questions.rows(10)))
     assert spec["hconcat"][0]["layer"][1]["mark"]["color"] == "var(--ink)"
-    assert spec_of(recipes.interactive(recipes.rows(10)))["encoding"]["color"] == {
+    assert spec_of(questions.interactive(questions.rows(10)))["encoding"]["color"] == {
         "value": "var(--ink)"
     }
 
@@ -105,7 +106,7 @@ def test_numbers_are_short_and_finite() -> None:
 
 
 def test_text_for_those_who_cannot_see() -> None:
-    made = figure(recipes.step_line(recipes.rows(120)), "How long?")
+    made = figure(questions.step_line(questions.rows(120)), "How long?")
     assert made.alt == (
         "How long? Line chart of tasks in the queue (0 to 7.778e+04) over hour of the trace (0 to 1.983), "
         "by series (a, b)."
@@ -144,10 +145,12 @@ def test_an_aggregate_keeps_the_title_that_vega_gives_it() -> None:
 
 
 def test_a_line_has_no_room_at_the_ends_of_its_axes() -> None:
-    encoding = spec_of(recipes.step_line(recipes.rows(10)))["encoding"]
+    encoding = spec_of(questions.step_line(questions.rows(10)))["encoding"]
     assert "scale" not in encoding["x"]
     points = (
-        alt.Chart(recipes.rows(10)).mark_point().encode(x=alt.X("hour:Q", scale=None), y="series:N")
+        alt.Chart(questions.rows(10))
+        .mark_point()
+        .encode(x=alt.X("hour:Q", scale=None), y="series:N")
     )
     assert spec_of(points)["encoding"]["x"]["scale"] is None
 

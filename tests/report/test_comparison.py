@@ -14,7 +14,7 @@ from borgtrace.question.comparison import DISTANCES
 from borgtrace.report.comparison import comparison_html
 from borgtrace.schema.arrow import arrow_schema
 
-from . import recipes
+from . import questions_of_tests as questions
 from .conftest import manifest
 
 NO_DISTANCES = pa.Table.from_pylist([], arrow_schema(DISTANCES))
@@ -22,16 +22,16 @@ NO_DISTANCES = pa.Table.from_pylist([], arrow_schema(DISTANCES))
 
 def page(*numbers: int, name: str = "queue_steps", **changes: Any) -> str:
     """Compare answers of so many steps; what is changed is the manifest of the last store."""
-    recipe = next(recipe for recipe in recipes.RECIPES if recipe.name == name)
+    recipe = next(recipe for recipe in questions.QUESTIONS if recipe.name == name)
     stores = {
         label: SimpleNamespace(manifest=manifest())
         for label, _ in zip("pqr", numbers, strict=False)
     }
     stores |= {list(stores)[-1]: SimpleNamespace(manifest=manifest(**changes))}
     answers = {
-        label: (recipe if name == "no_answer" else replace(recipe, compute=recipes.answer(n))).run(
-            EngineTables({})
-        )
+        label: (
+            recipe if name == "no_answer" else replace(recipe, compute=questions.answer(n))
+        ).run(EngineTables({}))
         for label, n in zip(stores, numbers, strict=True)
     }
     return comparison_html(stores, NO_DISTANCES, [answers])  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from borgtrace.report.sections import grouped, observed, refused, section
 from borgtrace.report.values import shown_table
 from borgtrace.schema import TABLES, Column, Table
 
-from . import recipes
+from . import questions_of_tests as questions
 from .conftest import manifest
 
 
@@ -89,12 +89,12 @@ def test_claims_are_tallied(html: str) -> None:
 
 def test_same_input_same_bytes(html: str) -> None:
     tables = EngineTables({}, Provenance("store", "ab" * 32))
-    sections = [section(recipe.run(tables)) for recipe in recipes.RECIPES]
+    sections = [section(recipe.run(tables)) for recipe in questions.QUESTIONS]
     assert report_html(manifest(synthetic={"seed": 0}), "store", sections) == html
 
 
 def test_refused_question_says_why() -> None:
-    recipe = recipes.RECIPES[0]
+    recipe = questions.QUESTIONS[0]
     html = report_html(
         manifest(), "store", [refused(recipe, EngineError("query", "memory <exhausted>"))]
     )
@@ -172,7 +172,7 @@ def test_observations_stand_together_in_their_order() -> None:
         judged("ninth", "Zhu et al., Observation 9; others"),
         judged("other", "Reiss et al., Observation 1"),
     )
-    recipe = replace(recipes.RECIPES[0], claims=claims)
+    recipe = replace(questions.QUESTIONS[0], claims=claims)
     found = observed([section(recipe.run(EngineTables({})))])
     assert [(label, finding.id) for label, _, finding in found] == [
         ("Observation 9", "ninth"),
@@ -189,7 +189,7 @@ def test_questions_stand_under_their_topic(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(package, "TOPICS", {0: "Machines", 50: "Jobs and users"}, raising=False)
     first, second, third = (
         replace(recipe, order=order)
-        for recipe, order in zip(recipes.RECIPES[:3], (49, 50, 0), strict=True)
+        for recipe, order in zip(questions.QUESTIONS[:3], (49, 50, 0), strict=True)
     )
     sections = [section(recipe.run(EngineTables({}))) for recipe in (first, second, third)]
     assert grouped(sections) == {
@@ -247,10 +247,10 @@ def test_a_chart_is_drawn_without_being_checked() -> None:
 
     def plot(result: pa.Table) -> object:
         seen.append(schemapi.DEBUG_MODE)
-        return recipes.step_line(result)
+        return questions.step_line(result)
 
-    plot.__module__ = recipes.__name__
-    recipe = replace(recipes.RECIPES[1], plot=plot, claims=())
+    plot.__module__ = questions.__name__
+    recipe = replace(questions.QUESTIONS[1], plot=plot, claims=())
     assert section(recipe.run(EngineTables({}))).figure is not None
     assert (seen, schemapi.DEBUG_MODE) == ([False], True)
 
@@ -262,17 +262,17 @@ def test_a_chart_of_too_many_points_is_left_out_and_said_so(
         raise TooManyPointsError("9 points are too many to draw")
 
     monkeypatch.setattr("borgtrace.report.sections.figure", refuse)
-    left_out = section(recipes.RECIPES[1].run(EngineTables({})))
+    left_out = section(questions.QUESTIONS[1].run(EngineTables({})))
     assert left_out.figure is None
     assert left_out.note == "No chart: 9 points are too many to draw. The table lists them all."
 
 
 def test_an_answer_of_one_row_has_no_chart_and_an_open_table() -> None:
-    recipe = replace(recipes.RECIPES[0], compute=recipes.answer(1), claims=())
+    recipe = replace(questions.QUESTIONS[0], compute=questions.answer(1), claims=())
     one = section(recipe.run(EngineTables({})))
     # Two series of one step each are two rows.
     assert one.figure is not None
-    single = replace(recipe, compute=lambda tables: recipes.rows(1).slice(0, 1))
+    single = replace(recipe, compute=lambda tables: questions.rows(1).slice(0, 1))
     one = section(single.run(EngineTables({})))
     assert (one.figure, one.note) == (
         None,
@@ -298,7 +298,7 @@ def test_codes_of_a_table_are_written_as_words() -> None:
 def test_the_first_job_of_a_table_leads_to_the_explorer() -> None:
     columns = (Column("collection_id", "int64", "id", "The job.", nullable=False),)
     recipe = replace(
-        recipes.RECIPES[0],
+        questions.QUESTIONS[0],
         result=Table("jobs", "job", ("collection_id",), columns),
         compute=lambda tables: pa.table({"collection_id": [7, 9]}),
         plot=lambda result: None,

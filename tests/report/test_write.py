@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,14 @@ from borgtrace.errors import EngineError, UsageError
 from borgtrace.question import Question
 from borgtrace.store import Store
 
-from . import recipes
+from . import questions_of_tests as questions
 
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Question]:
     """The test recipes instead of all real ones."""
-    known = {recipe.name: recipe for recipe in recipes.RECIPES[1:3]}
-    monkeypatch.setattr("borgtrace.question.recipes", lambda: known)
+    known = {recipe.name: recipe for recipe in questions.QUESTIONS[1:3]}
+    monkeypatch.setattr("borgtrace.catalog.questions", lambda: known)
     return known
 
 
@@ -53,9 +54,7 @@ def test_one_refusal_does_not_stop_the_others(
     def refuse(tables: object) -> None:
         raise EngineError("query", "memory exhausted")
 
-    refuse.__module__ = recipes.__name__
-    good = registry["facets"]
-    registry["side_by_side"] = Recipe(registry["side_by_side"].result, refuse, good.plot)  # type: ignore[arg-type]
+    registry["side_by_side"] = replace(registry["side_by_side"], compute=refuse)
     summary = report.write(tiny_store, tmp_path / "r.html")
     assert (summary.n_charts, list(summary.refused)) == (1, ["side_by_side"])
     assert "Not answered: query: memory exhausted" in summary.path.read_text()

@@ -4,8 +4,6 @@ Recipes made for these tests: *one* for each shape of chart, with ``code`` and <
 
 - a list
 - of two items
-
-Reference: Zhu et al., Method 3-2.
 """
 
 from __future__ import annotations
@@ -17,26 +15,24 @@ from typing import Any
 import altair as alt
 import pyarrow as pa
 
-from borgtrace.question import Claim, NotApplicable, Tables
+from borgtrace.question import Answer, Claim, Column, NotApplicable, Question, Tables
 from borgtrace.question.criteria import above, below, equals
-from borgtrace.schema import Column, Table
 
 N_STEPS = 120_000
 PEAK = 77_777
 
 
-def _table(name: str) -> Table:
-    return Table(
-        name,
-        "step of a series",
-        ("series", "hour"),
-        (
-            Column("series", "string", "id", "Name of the series.", nullable=False),
-            Column("hour", "float64", "h", "Hours since the trace began.", nullable=False),
-            Column("n", "int64", "count", "Number of tasks."),
-            Column("cpu", "float64", "fraction", "CPU used."),
-        ),
-    )
+ANSWER = Answer(
+    grain="step of a series",
+    key=[
+        Column("series", "string", "id", "Name of the series."),
+        Column("hour", "float64", "h", "Hours since the trace began."),
+    ],
+    columns=[
+        Column("n", "int64", "count", "Number of tasks.", nullable=True),
+        Column("cpu", "float64", "fraction", "CPU used.", nullable=True),
+    ],
+)
 
 
 def rows(n: int) -> pa.Table:
@@ -113,7 +109,6 @@ def answer(n: int) -> Callable[..., pa.Table]:
     def compute(tables: Tables, *, step: int = 60) -> pa.Table:
         return rows(n)
 
-    compute.__module__ = __name__
     return compute
 
 
@@ -124,26 +119,44 @@ def no_answer(tables: Tables) -> pa.Table:
 CLAIMS = (
     Claim(
         "T-1",
-        "the queue has a peak",
-        above(1000, "> 1 000"),
-        lambda t: max(t["n"].to_pylist()),
-        "Zhu et al., Fig. 4",
+        statement="the queue has a peak",
+        source="Zhu et al., Fig. 4",
+        measure=lambda answer: max(answer["n"].to_pylist()),
+        criterion=above(1000, "> 1 000"),
     ),
     Claim(
         "T-2",
-        "CPU stays below a half",
-        below(0.5),
-        lambda t: max(t["cpu"].to_pylist()),
-        "Reiss et al., section 4",
+        statement="CPU stays below a half",
+        source="Reiss et al., section 4",
+        measure=lambda answer: max(answer["cpu"].to_pylist()),
+        criterion=below(0.5),
     ),
-    Claim("T-3", "memory is full", equals(1.0, "100 %"), lambda t: None),
+    Claim(
+        "T-3",
+        statement="memory is full",
+        measure=lambda answer: None,
+        criterion=equals(1.0, "100 %"),
+    ),
 )
 
-RECIPES = [
-    Recipe(_table("queue_steps"), answer(N_STEPS // 2), step_line, CLAIMS),
-    Recipe(_table("side_by_side"), answer(300), side_by_side, CLAIMS[1:2]),
-    Recipe(_table("facets"), answer(200), facets),
-    Recipe(_table("heat_map"), answer(200), heat_map),
-    Recipe(_table("interactive"), answer(150), interactive),
-    Recipe(_table("no_answer"), no_answer, step_line, CLAIMS[:1]),
+
+def question(name: str, compute: Any, chart: Any, claims: tuple[Claim, ...] = ()) -> Question:
+    return Question(
+        name=name,
+        doc=__doc__,
+        answer=ANSWER,
+        compute=compute,
+        chart=chart,
+        claims=claims,
+        reference="Zhu et al., Method 3-2",
+    )
+
+
+QUESTIONS = [
+    question("queue_steps", answer(N_STEPS // 2), step_line, CLAIMS),
+    question("side_by_side", answer(300), side_by_side, CLAIMS[1:2]),
+    question("facets", answer(200), facets),
+    question("heat_map", answer(200), heat_map),
+    question("interactive", answer(150), interactive),
+    question("no_answer", no_answer, step_line, CLAIMS[:1]),
 ]

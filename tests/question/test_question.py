@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import ibis.expr.types as ir
 import pyarrow as pa
 import pytest
-from borgtrace.question.registry import collect, modules
 
 import borgtrace
 from borgtrace.catalog import find
@@ -19,7 +18,9 @@ from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle import code_version
 from borgtrace.question import (
+    Answer,
     Claim,
+    Column,
     EngineTables,
     NotApplicable,
     Question,
@@ -29,19 +30,14 @@ from borgtrace.question import (
 )
 from borgtrace.question.criteria import below
 from borgtrace.question.planned_tables import PlannedTables
-from borgtrace.schema import Column, Table
 from tests.analyses.tiny import tiny
 from tests.ingest.raw import write_cell
 from tests.lifecycle.lives import life
 
-RESULT = Table(
-    "n_events",
-    "type",
-    ("type",),
-    (
-        Column("type", "enum", "enum", "What.", nullable=False),
-        Column("n", "int64", "count", "How many."),
-    ),
+ANSWER = Answer(
+    grain="type",
+    key=[Column("type", "enum", "enum", "What.")],
+    columns=[Column("n", "int64", "count", "How many.", nullable=True)],
 )
 
 
@@ -53,19 +49,36 @@ def compute(tables: Tables, *, at_least: int = 0, kinds: tuple[str, ...] = ()) -
     return counted.filter(counted.n >= at_least)
 
 
-def plot(result: pa.Table) -> object:
+def chart(answer: pa.Table) -> object:
     raise AssertionError("drawn without being asked")
 
 
 CLAIM = Claim(
-    "X-1", "few", below(3, 3.0), lambda t: float(t.num_rows), scope=Scope(free=("at_least",))
+    "X-1",
+    statement="few",
+    criterion=below(3, 3.0),
+    measure=lambda answer: float(answer.num_rows),
+    scope=Scope(free=("at_least",)),
 )
-RECIPE = Recipe(RESULT, compute, plot, (CLAIM,), reads=("instance_events",))  # type: ignore[arg-type]
+QUESTION = Question(
+    name="n_events",
+    doc="""How many events are there?
+
+    Because
+    it is so.
+    """,
+    answer=ANSWER,
+    compute=compute,
+    chart=chart,
+    claims=[CLAIM],
+    reads=["instance_events"],
+    reference="Somebody, 2020",
+)
 LIFE = life("SUBMIT 5 SCHEDULE 6 EVICT 7 SUBMIT 8")
 
 
 def test_a_result_carries_table_claims_and_provenance() -> None:
-    result = RECIPE.run(tiny(instance_events=LIFE), at_least=2)
+    result = QUESTION.run(tiny(instance_events=LIFE), at_least=2)
     assert result.table.to_pylist() == [{"type": "SUBMIT", "n": 2}]
     assert str(result.findings[0]) == "X-1: few: published 3 (< 3), measured 1: holds"
     assert (result.provenance.parameters, result.provenance.engine) == (
@@ -77,12 +90,19 @@ def test_a_result_carries_table_claims_and_provenance() -> None:
     assert "<td>SUBMIT</td><td>2</td>" in result._repr_html_()
 
 
-def test_the_question_is_the_first_line_of_the_module() -> None:
-    assert RECIPE.question == "How many events are there?"
+def test_title_and_method_are_parts_of_the_doc() -> None:
+    assert QUESTION.title == "How many events are there?"
+    assert QUESTION.method == "Because\nit is so."
+
+
+def test_without_docstrings_the_name_is_the_title() -> None:
+    # As under `python -OO`.
+    nameless = replace(QUESTION, doc=None)
+    assert (nameless.title, nameless.method) == ("n_events", "")
 
 
 def test_no_rows_to_read_is_not_applicable() -> None:
-    result = RECIPE.run(tiny())
+    result = QUESTION.run(tiny())
     assert result.not_applicable == "the store holds no rows of instance_events"
     assert (result.table.num_rows, result.table.column_names, result.plot()) == (
         0,
@@ -94,12 +114,12 @@ def test_no_rows_to_read_is_not_applicable() -> None:
 
 
 def test_compute_may_say_so_itself() -> None:
-    assert RECIPE.run(tiny(instance_events=LIFE[:1])).not_applicable == "one type only"
+    assert QUESTION.run(tiny(instance_events=LIFE[:1])).not_applicable == "one type only"
 
 
 def test_an_unknown_parameter_lists_the_known_ones() -> None:
     with pytest.raises(UsageError) as caught:
-        RECIPE.run(tiny(), atleast=2)
+        QUESTION.run(tiny(), atleast=2)
     assert (
         str(caught.value)
         == "n_events: no such parameter: expected one of at_least, kinds, got atleast"
@@ -124,7 +144,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(name: str, near: str) -> N
 
 
 def test_stages_compute_nothing() -> None:
-    assert list(RECIPE.stages()) == ["counted", "stage_2"]
+    assert list(QUESTION.stages()) == ["counted", "stage_2"]
     planned = PlannedTables("2019")
     assert (planned.n_rows("tasks"), planned.has("tasks"), planned.synthetic) == (1, True, True)
     # What is derived is a stage of its own, before those that read it, and once.
@@ -180,96 +200,15 @@ def test_an_unknown_table_lists_the_known_ones() -> None:
         tiny().task_events  # noqa: B018
 
 
-def test_packages_that_are_not_there_hold_no_recipe() -> None:
-    assert collect(("borgtrace.nowhere",)) == {}
-
-
 def test_a_question_enters_only_its_own_module() -> None:
     script = (
-        "import sys; from borgtrace.question import find; find('machine_shapes');"
-        "print(*(name for name in sys.modules if name.startswith(('borgtrace.analyses.', 'borgtrace.colocation'))))"
+        "import sys; from borgtrace.catalog import find; find('machine_shapes');"
+        "print(*(name for name, module in sys.modules.items() if hasattr(module, 'QUESTION')))"
     )
-    found = subprocess.run(
+    imported = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert [name for name in found if "._" not in name] == [
-        "borgtrace.analyses.machines.machine_shapes"
-    ]
-
-
-def test_a_recipe_with_a_type_is_found(tmp_path, monkeypatch) -> None:
-    (tmp_path / "asked").mkdir()
-    (tmp_path / "asked" / "__init__.py").touch()
-    (tmp_path / "asked" / "alloc_sets.py").write_text(
-        '"""Is it found?"""\n'
-        "from borgtrace.analyses.dependencies.alloc_sets import RECIPE as KNOWN, compute\n"
-        "from borgtrace.question import Recipe\n"
-        "def plot(result): ...\n"
-        "RECIPE: Question = Recipe(KNOWN.result, compute, plot)\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    assert [one.module for one in collect(("asked",)).values()] == ["asked.alloc_sets"]
-    (tmp_path / "asked" / "alloc_sets.py").rename(tmp_path / "asked" / "other.py")
-    with pytest.raises(UsageError) as caught:
-        collect(("asked",))
-    assert str(caught.value) == "recipes: asked.other does not declare other: got alloc_sets"
-
-
-def test_modules_that_declare_a_question_are_found_by_their_text(tmp_path, monkeypatch) -> None:
-    files = {
-        "declared/__init__.py": "",
-        # Private, or without a declaration: they hide none of those that come after them.
-        "declared/_hidden.py": "RECIPE = 1",
-        "declared/a_plain.py": "recipe = 1",
-        "declared/b.py": "RECIPE = 1",
-        "declared/_private/z.py": "RECIPE = 1",
-        "declared/sub/c.py": "EXPERIMENT: object = 2",
-    }
-    for name, content in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(content)
-    monkeypatch.syspath_prepend(tmp_path)
-    assert modules(("declared",)) == {"b": "declared.b", "c": "declared.sub.c"}
-    (tmp_path / "declared" / "sub" / "b.py").write_text("RECIPE = 3")
-    with pytest.raises(UsageError) as caught:
-        modules(("declared",))
-    assert str(caught.value) == "recipes: two modules declare b: got declared.sub.b"
-
-
-@pytest.mark.parametrize(
-    ("order", "topic"), [(0, "Machines"), (49, "Machines"), (50, "Jobs"), (100, "Jobs")]
-)
-def test_a_topic_holds_from_its_order_on(
-    order: int, topic: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = sys.modules["tests.question"]
-    question = replace(RECIPE, order=order)
-    monkeypatch.setattr(package, "TOPICS", {0: "Machines", 50: "Jobs", 200: "Users"}, raising=False)
-    assert question.topic == topic
-    monkeypatch.delattr(package, "TOPICS")
-    monkeypatch.setattr(package, "__doc__", "Questions of ours: all of them.\nThey are few.")
-    assert question.topic == "Questions of ours"
-    monkeypatch.setattr(package, "__doc__", None)
-    assert question.topic == "tests.question"
-
-
-def test_a_question_that_reads_a_part_of_its_module() -> None:
-    text = "Why?\n\nBecause\nit is so.\n\nReference: Somebody,\n2020."
-    module = type(sys)("asked_in_a_test")
-    module.__doc__ = text
-
-    def drawn(result: object) -> None: ...
-
-    drawn.__module__ = module.__name__
-    sys.modules[module.__name__] = module
-    try:
-        question = replace(RECIPE, plot=drawn)
-        assert (question.question, question.method) == ("Why?", "Because\nit is so.")
-        assert question.reference == "Somebody, 2020"
-        module.__doc__ = None
-        assert (question.question, question.method, question.reference) == ("n_events", "", "")
-    finally:
-        del sys.modules[module.__name__]
+    assert imported == ["borgtrace.analyses.machines.machine_shapes"]
 
 
 @pytest.mark.parametrize(("engine", "n"), [("duckdb", 1), ("pyspark", 0)])
@@ -285,7 +224,7 @@ def test_parameters_that_are_times_name_their_unit() -> None:
     # In µs: a microsecond, a second; what is no time has none.
     assert find("queue_length").time_units == {"step": 1}
     assert find("parents").time_units == {"delay": 1_000_000}
-    assert RECIPE.time_units == {}
+    assert QUESTION.time_units == {}
 
 
 def test_questions_of_one_kind_share_their_subject() -> None:
@@ -295,8 +234,10 @@ def test_questions_of_one_kind_share_their_subject() -> None:
         def subject(self, tables: object) -> object:
             return [tables]
 
-    first, second = replace(RECIPE), replace(RECIPE)
-    others = [Other(RESULT, compute, plot) for _ in range(2)]
+    first, second = replace(QUESTION), replace(QUESTION)
+    others = [
+        Other(name="other", doc=None, answer=ANSWER, compute=compute, chart=chart) for _ in range(2)
+    ]
     found = list(with_subjects([first, others[0], second, others[1]], "tables"))
     assert [question for question, _ in found] == [first, others[0], second, others[1]]
     assert [subject for _, subject in found] == ["tables", ["tables"], "tables", ["tables"]]
