@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace import engine
-from borgtrace.engine import spark
 from borgtrace.engine.spark import frame, spark_session
 from borgtrace.errors import EngineError
 from borgtrace.schema import TABLES
@@ -40,11 +39,6 @@ def bucket(con: Any, server: Bucket, monkeypatch: pytest.MonkeyPatch) -> Bucket:
     if con.name == "pyspark":
         known_to(spark_session(con), monkeypatch)
     return server
-
-
-@pytest.fixture(autouse=True)
-def no_other_table_in_a_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark, "_REMOTE", {})
 
 
 def put(bucket: Bucket, name: str, rows: pa.Table) -> str:

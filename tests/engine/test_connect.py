@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from borgtrace import engine
-from borgtrace.engine import embedded, spark
+from borgtrace.engine import embedded, spark, spark_session
 from borgtrace.engine.memory import parse_memory
 from borgtrace.errors import EngineError, UsageError
 
@@ -109,5 +109,5 @@ class _Builder:
 )
 def test_spark_that_does_not_start(error: Exception, message: str) -> None:
     with pytest.raises(EngineError) as caught:
-        spark._start(_Builder(error), "local[2]")
+        spark_session.start_session(_Builder(error), "local[2]")
     assert str(caught.value) == message

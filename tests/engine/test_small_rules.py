@@ -21,7 +21,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace import engine
-from borgtrace.engine import bigquery, embedded, guard, processes, spark, stoppable, stored
+from borgtrace.engine import (
+    bigquery,
+    embedded,
+    guard,
+    processes,
+    spark,
+    spark_session,
+    stoppable,
+    stored,
+)
 from borgtrace.engine.processes import map_processes
 from borgtrace.engine.stored import is_current, stored_names, stored_types
 from borgtrace.errors import EngineError, StoreError, UsageError
@@ -179,12 +188,12 @@ def test_bytes_of_a_row(name: str, columns: list[str], n_bytes: int) -> None:
 
 
 def test_what_spark_is_asked_for() -> None:
-    here = spark._configuration("local[3]", "2GiB", Path("/spill"))
+    here = spark_session.session_properties("local[3]", "2GiB", Path("/spill"))
     assert (here["spark.local.dir"], here["spark.driver.memory"]) == ("/spill", "2048m")
     assert here["spark.sql.warehouse.dir"] == "/spill/borgtrace-spark-warehouse"
     assert "spark.executor.memory" not in here
     # A driver needs 450 MB: less is not asked for.
-    there = spark._configuration("spark://host:7077", "100MB", None)
+    there = spark_session.session_properties("spark://host:7077", "100MB", None)
     assert (there["spark.local.dir"], there["spark.executor.memory"]) == (
         tempfile.gettempdir(),
         "512m",
@@ -229,7 +238,7 @@ def test_how_a_session_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
     # Only elsewhere is there somebody to wait for.
     waited: list[object] = []
-    monkeypatch.setattr(spark, "_await_executor", lambda *asked: waited.append(asked))
+    monkeypatch.setattr(spark_session, "await_executor", lambda *asked: waited.append(asked))
     spark.connect("local[1]")
     assert waited == []
     spark.connect("spark://host:7077")
@@ -245,12 +254,12 @@ def test_java_is_named_where_it_is_missing(said: str, is_java: bool) -> None:
         raise RuntimeError(said)
 
     with pytest.raises(EngineError) as caught:
-        spark._start(SimpleNamespace(getOrCreate=fail), "local")
+        spark_session.start_session(SimpleNamespace(getOrCreate=fail), "local")
     assert (caught.value.way_out == "install Java 17 or later and set JAVA_HOME") == is_java
 
 
 def test_how_hadoop_is_told_a_file() -> None:
-    assert spark._location("/a [1]/{x},y*") == r"file:///a \[1\]/\{x\}\,y\*"
+    assert spark.hadoop_path("/a [1]/{x},y*") == r"file:///a \[1\]/\{x\}\,y\*"
 
 
 def test_a_socket_left_open_by_spark_is_no_warning() -> None:
@@ -306,12 +315,12 @@ def test_a_worker_watches_its_parent_from_its_first_item(monkeypatch: pytest.Mon
         def start(self) -> None:
             started.append(self.asked)
 
-    processes._end_with.cache_clear()
+    processes.end_with.cache_clear()
     monkeypatch.setattr(processes.threading, "Thread", Thread)
-    assert [processes._call(abs, -number, 5) for number in (1, 2)] == [1, 2]
+    assert [processes.call_in_worker(abs, -number, 5) for number in (1, 2)] == [1, 2]
     # A daemon: a worker whose work is done ends without waiting for it.
-    assert started == [{"target": processes._watch, "args": (5,), "daemon": True}]
-    processes._end_with.cache_clear()
+    assert started == [{"target": processes.watch_parent, "args": (5,), "daemon": True}]
+    processes.end_with.cache_clear()
 
 
 def test_a_worker_ends_when_it_has_another_parent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +328,7 @@ def test_a_worker_ends_when_it_has_another_parent(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "getppid", lambda: next(parents))
     monkeypatch.setattr(time, "sleep", done.append)
     monkeypatch.setattr(os, "_exit", lambda code: done.append(f"exit {code}"))
-    processes._watch(5)
+    processes.watch_parent(5)
     assert done == [0.1, 0.1, "exit 1"]
 
 
@@ -398,5 +407,5 @@ def test_a_connection_for_tasks_sees_nothing_but_tasks() -> None:
 
 def test_texts_are_of_one_type_whether_or_not_a_file_numbers_them() -> None:
     numbered = pa.dictionary(pa.int32(), pa.string())
-    assert stored._word(numbered) == stored._word(pa.string()) == "string"
-    assert stored._word(pa.list_(numbered)) == "list<string>"
+    assert stored.declared_type(numbered) == stored.declared_type(pa.string()) == "string"
+    assert stored.declared_type(pa.list_(numbered)) == "list<string>"

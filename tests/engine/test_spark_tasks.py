@@ -23,7 +23,7 @@ from borgtrace.colocation.study import Options, Study
 from borgtrace.colocation.synthetic import synthetic_pool
 from borgtrace.datasets import Options as DatasetOptions
 from borgtrace.datasets import Selection, build
-from borgtrace.engine import SparkTasks, spark, tasks_on
+from borgtrace.engine import SparkTasks, spark_session, tasks_on
 from borgtrace.engine.refusal import refusal
 from borgtrace.errors import EngineError, SourceError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
@@ -99,7 +99,9 @@ class _Context:
 @pytest.fixture
 def context(monkeypatch: pytest.MonkeyPatch) -> _Context:
     context = _Context()
-    monkeypatch.setattr(spark, "open_session", lambda *_: SimpleNamespace(sparkContext=context))
+    monkeypatch.setattr(
+        spark_session, "open_session", lambda *_: SimpleNamespace(sparkContext=context)
+    )
     return context
 
 
@@ -359,11 +361,11 @@ def test_an_executor_that_no_worker_starts_is_told(
         return SimpleNamespace(json=lambda: page)
 
     monkeypatch.setattr(httpx, "get", answer)
-    monkeypatch.setattr(spark, "PATIENCE", 0.0)
+    monkeypatch.setattr(spark_session, "PATIENCE", 0.0)
     monkeypatch.delenv("SPARK_MASTER_WEBUI_PORT", raising=False)
     session = _Session(iter([0] * 9))
     with pytest.raises(EngineError) as caught:
-        spark._await_executor(session, "spark://host:7077")  # type: ignore[arg-type]
+        spark_session.await_executor(session, "spark://host:7077")  # type: ignore[arg-type]
     assert str(caught.value) == (
         "spark://host:7077: no worker started an executor within 0 s: expected one with 4096m free, "
         f"got {got}; choose a smaller --memory, or start workers with more"
@@ -373,13 +375,13 @@ def test_an_executor_that_no_worker_starts_is_told(
 
 def test_an_executor_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     rest, pauses = iter([0, 0, 1, 7]), list[float]()
-    monkeypatch.setattr(spark.time, "sleep", pauses.append)
-    spark._await_executor(_Session(rest), "spark://host:7077")  # type: ignore[arg-type]
+    monkeypatch.setattr(spark_session.time, "sleep", pauses.append)
+    spark_session.await_executor(_Session(rest), "spark://host:7077")  # type: ignore[arg-type]
     assert next(rest) == 7
     assert pauses == [0.1, 0.1]
     # Those that come with the first task are none yet.
     on_demand = _Session(iter([0, 0]), **{"spark.dynamicAllocation.enabled": "true"})
-    spark._await_executor(on_demand, "spark://host:7077")  # type: ignore[arg-type]
+    spark_session.await_executor(on_demand, "spark://host:7077")  # type: ignore[arg-type]
     assert not on_demand.is_stopped
 
 

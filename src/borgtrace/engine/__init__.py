@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from borgtrace.engine.embedded import add_view, raw_connection
+from borgtrace.engine.identifiers import quoted
 from borgtrace.engine.spark_tasks import SparkTasks
 from borgtrace.errors import EngineError, UsageError, first_line
 from borgtrace.schema import Table
@@ -132,8 +133,12 @@ def read_table(
         else:
             add_view(con.con, table, paths, name)
     except Exception as error:  # pyspark raises classes of its own for each cause
-        what, way_out = f"cannot read {table.name}", "check the store with: borgtrace verify STORE"
-        raise EngineError(con.name, what, got=first_line(error), way_out=way_out) from error
+        raise EngineError(
+            con.name,
+            f"cannot read {table.name}",
+            got=first_line(error),
+            way_out="check the store with: borgtrace verify STORE",
+        ) from error
     return con.table(name)
 
 
@@ -159,11 +164,12 @@ def put_table(con: SQLBackend, name: str, rows: pa.Table) -> ir.Table:
         from borgtrace.engine.spark import put
 
         put(con, name, rows)
-    else:
-        # Copied, so that DuckDB counts it within its budget and can spill it.
-        con.con.register(f"{name}_given", rows)
-        con.raw_sql(f'CREATE OR REPLACE TEMP TABLE "{name}" AS FROM "{name}_given"')
-        con.con.unregister(f"{name}_given")
+        return con.table(name)
+    # Copied, so that DuckDB counts it within its budget and can spill it.
+    arrow_view = f"{name}_arrow"
+    con.con.register(arrow_view, rows)
+    con.raw_sql(f"CREATE OR REPLACE TEMP TABLE {quoted(name)} AS FROM {quoted(arrow_view)}")
+    con.con.unregister(arrow_view)
     return con.table(name)
 
 

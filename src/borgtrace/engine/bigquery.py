@@ -3,12 +3,13 @@
 Google publishes 2019 in BigQuery with nested records, enumerations as numbers and constants for
 "none" (0 and −1).  The views flatten, name and null exactly as ingest does, so that the compiled
 SQL of any relational stage runs there unchanged.  The hosted tables have no files: ``source_part``
-and ``source_row`` are 0, and ties between equal times fall to the life-cycle order.
+and ``source_row`` are 0, and ties between equal times are decided by the life-cycle order.
+
+Every name written here is declared in this package: cells, tables and columns of Google's.
 """
 
-from collections.abc import Iterable
-from pathlib import Path
-from typing import cast
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 import ibis
 import ibis.expr.operations as ops
@@ -18,29 +19,35 @@ from sqlglot.dialects.bigquery import BigQuery
 from sqlglot.parsers.bigquery import BigQueryParser
 
 from borgtrace.engine.dtypes import ibis_schema
+from borgtrace.engine.identifiers import literal
 from borgtrace.errors import UsageError
 from borgtrace.schema import TRACE_TABLES, Absent, Column, Table
-from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.dialects import GOOGLE_2019
 from borgtrace.schema.enums import EnumName
 
 PROJECT = "google.com:google-cluster-data"
 HOSTED = {name: table for name, table in TRACE_TABLES.items() if not table.is_of_cells}
 """Tables that each cell has a dataset of; power has one of its own."""
-_GIVEN = {
+_DERIVED_SQL = {
     "source_part": "0",
     "source_row": "0",
     "position": "position",
     "is_on_dedicated_machine": f"COALESCE(raw.machine_id = {GOOGLE_2019.dedicated_machine}, FALSE)",
 }
 """Columns that ingest derives."""
-_BYTES = {"string": 46, "bool": 1}
+_BYTES_OF_TYPE = {"string": 46, "bool": 1}
 """Bytes of a value where they are not 8, as BigQuery counts: a text has 2 more than letters, a hash has 44."""
-_LENGTHS = {"raw.cpu_usage_distribution": 11 * 8, "raw.tail_cpu_usage_distribution": 9 * 8}
-ROWS_OF_A = {
-    row["table"]: int(row["rows"]) for row in read_rows(Path(__file__).with_name("rows_of_a.csv"))
+_BYTES_OF_LIST = {
+    "raw.cpu_usage_distribution": 11 * 8,
+    "raw.tail_cpu_usage_distribution": 9 * 8,
 }
-"""About how many rows the tables of cell a have, by a public exploration of it; of other cells and tables none says."""
+ROWS_OF_A = {
+    "instance_usage": 7_575_500_668,
+    "instance_constraints": 3_532_005_634,
+    "instance_events": 1_717_000_000,
+    "collection_events": 20_807_441,
+}
+"""Approximate rows of the tables of cell a, by a public exploration of it; nothing is published of others."""
 
 
 def view_sql(table: Table, cell: str) -> str:
@@ -74,19 +81,27 @@ def view_sql(table: Table, cell: str) -> str:
     """
     if table.name not in HOSTED:
         raise UsageError(
-            "table", "not a table of the trace", expected=", ".join(HOSTED), got=table.name
+            "table",
+            "not a table of the trace",
+            expected=", ".join(HOSTED),
+            got=table.name,
         )
     if cell not in GOOGLE_2019.cells:
         raise UsageError(
-            "--cell", "unknown cell", expected=", ".join(GOOGLE_2019.cells), got=repr(cell)
+            "--cell",
+            "unknown cell",
+            expected=", ".join(GOOGLE_2019.cells),
+            got=repr(cell),
         )
-    values = ",\n".join(f"  {_value(table, column)} AS {column.name}" for column in table.columns)
-    raw = "instance_events" if table.name == "instance_constraints" else table.name
-    source = f"FROM `{PROJECT}.clusterdata_2019_{cell}.{raw}` AS raw"
-    if raw != table.name:
+    values_sql = ",\n".join(
+        f"  {_value_sql(table, column)} AS {column.name}" for column in table.columns
+    )
+    raw_table = "instance_events" if table.name == "instance_constraints" else table.name
+    source_sql = f"FROM `{PROJECT}.clusterdata_2019_{cell}.{raw_table}` AS raw"
+    if raw_table != table.name:
         # A cross join drops events without constraints, as ingest does.
-        source += " CROSS JOIN UNNEST(raw.constraint) AS item WITH OFFSET AS position"
-    return f"SELECT\n{values}\n{source}"
+        source_sql += " CROSS JOIN UNNEST(raw.constraint) AS item WITH OFFSET AS position"
+    return f"SELECT\n{values_sql}\n{source_sql}"
 
 
 def views_sql(cell: str, dataset: str) -> str:
@@ -109,10 +124,11 @@ def views_sql(cell: str, dataset: str) -> str:
     >>> views_sql("a", "my-project.cell_a").count("CREATE OR REPLACE VIEW")
     6
     """
-    views = {name: view_sql(table, cell) for name, table in HOSTED.items()}
-    return "\n\n".join(
-        f"CREATE OR REPLACE VIEW `{dataset}.{name}` AS\n{sql};" for name, sql in views.items()
-    )
+    statements = []
+    for name, table in HOSTED.items():
+        query_sql = view_sql(table, cell)
+        statements.append(f"CREATE OR REPLACE VIEW `{dataset}.{name}` AS\n{query_sql};")
+    return "\n\n".join(statements)
 
 
 def compile_sql(expr: ibis.Expr) -> str:
@@ -129,19 +145,20 @@ def compile_sql(expr: ibis.Expr) -> str:
     'SELECT   * FROM (   SELECT     1 AS `a`   UNION ALL   SELECT     2 AS `a` ) AS `t0`'
     """
     tree = parse(str(ibis.to_sql(expr, dialect="bigquery")))
-    written = {table.name: _written_out(table) for table in expr.op().find(ops.InMemoryTable)}
+    rows_of_table = {
+        table.name: _rows_as_query(table) for table in expr.op().find(ops.InMemoryTable)
+    }
     for select in list(tree.find_all(exp.Select)):
-        # With a limit the order says which rows.
+        # With a limit the order decides which rows.
         if not select.args.get("limit"):
             select.set("order", None)
     for star in tree.find_all(exp.Star):
         # Ibis drops a set of columns, whose order changes from run to run.
         star.set("except_", sorted(star.args.get("except_") or (), key=str) or None)
     for table in list(tree.find_all(exp.Table)):
-        if table.name in written:
-            table.replace(
-                exp.Subquery(this=written[table.name].copy(), alias=table.args.get("alias"))
-            )
+        if table.name in rows_of_table:
+            rows = rows_of_table[table.name].copy()
+            table.replace(exp.Subquery(this=rows, alias=table.args.get("alias")))
     return tree.sql(dialect="bigquery", pretty=True)
 
 
@@ -164,39 +181,45 @@ def parse(sql: str) -> exp.Expression:
     return cast(exp.Expression, tree)
 
 
-def _written_out(table: ops.InMemoryTable) -> exp.Expression:
+def _rows_as_query(table: ops.InMemoryTable) -> exp.Expression:
     """Write the rows of a table as queries of one row each, and no rows as one of which none is taken."""
     rows = table.data.to_pyarrow(table.schema).to_pylist()
-    none = {
-        name: exp.cast(exp.null(), BigQueryType.to_string(dtype))
-        for name, dtype in table.schema.items()
-    }
-    selects = [
-        exp.select(
-            *(exp.alias_(exp.convert(value), name, quoted=True) for name, value in row.items())
-        )
-        for row in rows or [none]
-    ]
-    return exp.union(*selects, distinct=False) if len(rows) > 1 else selects[0].limit(len(rows))
+    if not rows:
+        nulls = {}
+        for name, dtype in table.schema.items():
+            nulls[name] = exp.cast(exp.null(), BigQueryType.to_string(dtype))
+        return _row_as_query(nulls).limit(0)
+    selects = [_row_as_query(row) for row in rows]
+    if len(selects) == 1:
+        return selects[0].limit(1)
+    return exp.union(*selects, distinct=False)
 
 
-def _value(table: Table, column: Column) -> str:
+def _row_as_query(row: Mapping[str, Any]) -> exp.Select:
+    values = []
+    for name, value in row.items():
+        values.append(exp.alias_(exp.convert(value), name, quoted=True))
+    return exp.select(*values)
+
+
+def _value_sql(table: Table, column: Column) -> str:
     """Write how `column` is computed from one raw row."""
-    if column.name in _GIVEN:
-        return _GIVEN[column.name]
+    if column.name in _DERIVED_SQL:
+        return _DERIVED_SQL[column.name]
     source = GOOGLE_2019.source(table.name, column.name)
     if isinstance(source, Absent):
-        return f"CAST(NULL AS {BigQueryType.to_string(ibis_schema(table)[column.name])})"
-    path = _path(source)
+        type_sql = BigQueryType.to_string(ibis_schema(table)[column.name])
+        return f"CAST(NULL AS {type_sql})"
+    path_sql = _path_sql(source)
     if column.enum:
-        return _named(column, path)
+        return _code_name_sql(column, path_sql)
     # Not for machine tables: there the machine is the key, and a constant for "none" would leave a row without one.
     if column.name in GOOGLE_2019.none and table.name.startswith(("collection", "instance")):
-        return _nulled(path, GOOGLE_2019.none[column.name])
+        return _null_if_sql(path_sql, GOOGLE_2019.none[column.name])
     # A flag that is left out means false, as in protocol buffers.
     if column.type == "bool" and not column.nullable:
-        return f"COALESCE({path}, FALSE)"
-    return path
+        return f"COALESCE({path_sql}, FALSE)"
+    return path_sql
 
 
 def bytes_of(table: Table, names: Iterable[str]) -> int:
@@ -215,17 +238,22 @@ def bytes_of(table: Table, names: Iterable[str]) -> int:
     >>> bytes_of(TABLES["instance_usage"], ["start_time", "source_row", "average_cpu", "sample_portion"])
     16
     """
-    raw: dict[str, Column] = {}
+    # Two columns of the view may come from one of Google's, which is read once; some come from none.
+    type_of_path: dict[str, str] = {}
     for name in names:
-        # Two columns of the view may come from one of Google's, which is read once; some come from none.
+        if name in ("source_part", "source_row", "position"):
+            continue
         column = table.column("machine_id" if name == "is_on_dedicated_machine" else name)
         source = GOOGLE_2019.source(table.name, column.name)
-        if name not in ("source_part", "source_row", "position") and not isinstance(source, Absent):
-            raw[_path(source)] = column
-    return sum(_LENGTHS.get(path, _BYTES.get(column.type, 8)) for path, column in raw.items())
+        if not isinstance(source, Absent):
+            type_of_path[_path_sql(source)] = column.type
+    total = 0
+    for path, column_type in type_of_path.items():
+        total += _BYTES_OF_LIST.get(path, _BYTES_OF_TYPE.get(column_type, 8))
+    return total
 
 
-def _path(source: str) -> str:
+def _path_sql(source: str) -> str:
     """Turn ``table.record.field`` into the field of a raw row, or of an unnested constraint."""
     _, *fields = source.split(".")
     if fields[0] == "constraint":
@@ -233,14 +261,14 @@ def _path(source: str) -> str:
     return ".".join(["raw", *fields])
 
 
-def _named(column: Column, path: str) -> str:
+def _code_name_sql(column: Column, path_sql: str) -> str:
     """Write a CASE that turns the code of an enumeration into its name."""
     codes = GOOGLE_2019.codes[cast(EnumName, column.enum)]
-    cases = " ".join(f"WHEN {code} THEN '{name}'" for code, name in codes.items())
-    return f"CASE {path} {cases} END"
+    cases_sql = " ".join(f"WHEN {int(code)} THEN {literal(name)}" for code, name in codes.items())
+    return f"CASE {path_sql} {cases_sql} END"
 
 
-def _nulled(path: str, constants: tuple[int, ...]) -> str:
+def _null_if_sql(value_sql: str, constants: tuple[int, ...]) -> str:
     for constant in constants:
-        path = f"NULLIF({path}, {constant})"
-    return path
+        value_sql = f"NULLIF({value_sql}, {int(constant)})"
+    return value_sql

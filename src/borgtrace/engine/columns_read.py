@@ -30,14 +30,16 @@ def columns_read(
     >>> columns_read(sqlglot.parse_one("SELECT x + 1 FROM (SELECT a AS x, b FROM t)"), {"t": ["a", "b"]}, "duckdb")
     {'t': {'a'}}
     """
-    types = {name: dict.fromkeys(columns, "INT64") for name, columns in tables.items()}
-    pruned = pushdown_projections(
-        qualify(tree, schema=types, dialect=dialect, validate_qualify_columns=False)
-    )
-    found: dict[str, set[str]] = {}
+    # Any type does: only names count here.
+    schema = {name: dict.fromkeys(columns, "INT64") for name, columns in tables.items()}
+    qualified = qualify(tree, schema=schema, dialect=dialect, validate_qualify_columns=False)
+    pruned = pushdown_projections(qualified)
+    needed: dict[str, set[str]] = {}
     for scope in traverse_scope(pruned):
         for alias, source in scope.sources.items():
-            if isinstance(source, exp.Table):
-                columns = {column.name for column in scope.columns if column.table == alias}
-                found.setdefault(source.name, set()).update(columns & {*tables[source.name]})
-    return found
+            if not isinstance(source, exp.Table):
+                continue
+            columns = {column.name for column in scope.columns if column.table == alias}
+            declared = set(tables[source.name])
+            needed.setdefault(source.name, set()).update(columns & declared)
+    return needed

@@ -25,6 +25,5 @@ def ibis_schema(table: Table) -> ibis.Schema:
     >>> ibis_schema(TABLES["machine_events"])["cpu_capacity"]
     Float32(nullable=True)
     """
-    return ibis.schema(
-        {column.name: _DTYPES.get(column.type, column.type) for column in table.columns}
-    )
+    dtypes = {column.name: _DTYPES.get(column.type, column.type) for column in table.columns}
+    return ibis.schema(dtypes)

@@ -16,16 +16,26 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.engine.memory import parse_memory
 from borgtrace.engine.stored import stored_names
 from borgtrace.errors import EngineError
 from borgtrace.schema import Table
-from borgtrace.schema.data_files import read_rows
-from borgtrace.schema.sql import literals
 from borgtrace.storage import RemotePath, as_path
 
 _SERIAL = itertools.count()
-SQL_TYPES = {row["type"]: row["sql"] for row in read_rows(Path(__file__).with_name("types.csv"))}
+SQL_TYPES = {
+    "int64": "BIGINT",
+    "int32": "INTEGER",
+    "uint32": "UINTEGER",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+    "string": "VARCHAR",
+    "enum": "VARCHAR",
+    "bool": "BOOLEAN",
+    "list<float32>": "FLOAT[]",
+    "list<int64>": "BIGINT[]",
+}
 """DuckDB's name of each column type."""
 NO_TYPE = '"NULL"'
 """DuckDB's name of the type of a column that is NULL and nothing else."""
@@ -73,7 +83,7 @@ def raw_connection(
 
 
 def without_bar(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """Keep a connection from drawing the progress of slow queries: stdout is data, and commands show progress.
+    """Turn off DuckDB's own progress bar: stdout is data, and commands show progress.
 
     Examples
     --------
@@ -87,9 +97,9 @@ def without_bar(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
 
 
 def ask(answer: pa.Table, query: str) -> list[dict[str, Any]]:
-    """Return what a query finds in a table, which it calls ``answer``.
+    """Return the rows of a query over one table, which it calls ``answer``.
 
-    Rows come in the order of the table where the query names none.
+    Rows come in the order of the table where the query gives none.
 
     Parameters
     ----------
@@ -104,14 +114,14 @@ def ask(answer: pa.Table, query: str) -> list[dict[str, Any]]:
     [{'n': 1, 'total': 3}, {'n': 2, 'total': 3}]
     """
     with _small_connection().cursor() as connection:
-        found = connection.register("answer", answer).execute(query)
-        names = [name for name, *_ in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        result = connection.register("answer", answer).execute(query)
+        names = [name for name, *_ in result.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
 @cache
 def _small_connection() -> duckdb.DuckDBPyConnection:
-    # To open one takes 50 ms, and a report asks hundreds of such queries.  One thread adds up in one order.
+    # Opening one takes 50 ms, and a report runs hundreds of such queries.  A single thread sums in one order.
     return raw_connection(threads=1)
 
 
@@ -120,12 +130,13 @@ def add_view(
     table: Table,
     paths: Sequence[str | Path],
     name: str,
-    kind: str = "TEMP VIEW",
+    *,
+    is_temporary: bool = True,
 ) -> None:
     """Register `paths` as the view `name`.
 
-    Columns that files of an earlier version lack are NULL; those that have been renamed get their present names.
-    Files of a bucket are read by Arrow, which is told the columns and the filters of a query.
+    Columns that files of an earlier version lack are NULL; renamed ones get their present names.
+    Files of a bucket are read by Arrow, which is handed the columns and the filters of a query.
 
     Parameters
     ----------
@@ -137,27 +148,39 @@ def add_view(
         Parquet files; none gives an empty view.
     name
         Name of the view.
-    kind
-        ``TEMP VIEW`` or ``VIEW``.
+    is_temporary
+        Whether the view goes with the cursor that made it.
     """
-    rows, remote = "", [path for path in map(as_path, paths) if isinstance(path, RemotePath)]
-    if remote:
-        from pyarrow.dataset import dataset
+    files_view = f"{name}_files"
+    is_remote = _show_remote_files(con, paths, files_view)
+    rows_sql = quoted(files_view) if is_remote else ""
+    view_sql = "TEMP VIEW" if is_temporary else "VIEW"
+    query_sql = select_sql(table, paths, rows_sql=rows_sql)
+    con.execute(f"CREATE OR REPLACE {view_sql} {quoted(name)} AS {query_sql}")
 
-        rows = f'"{name}_files"'
-        files = dataset(
-            [path.located[1] for path in remote], filesystem=remote[0].located[0], format="parquet"
-        )
-        # No `register`, whose views other cursors do not see.
-        con.from_arrow(files).create_view(f"{name}_files", replace=True)
-    con.execute(f'CREATE OR REPLACE {kind} "{name}" AS {select_sql(table, paths, rows=rows)}')
+
+def _show_remote_files(
+    con: duckdb.DuckDBPyConnection, paths: Sequence[str | Path], name: str
+) -> bool:
+    """Make a view of the files as they are, if they are in a bucket; return whether they are."""
+    remote_paths = [path for path in map(as_path, paths) if isinstance(path, RemotePath)]
+    if not remote_paths:
+        return False
+    from pyarrow.dataset import dataset
+
+    filesystem, _ = remote_paths[0].located
+    keys = [path.located[1] for path in remote_paths]
+    files = dataset(keys, filesystem=filesystem, format="parquet")
+    # Not `register`, whose views other cursors do not see.
+    con.from_arrow(files).create_view(name, replace=True)
+    return True
 
 
 def select_sql(
     table: Table,
     paths: Sequence[str | Path],
-    replaced: Mapping[str, str] | None = None,
-    rows: str = "",
+    replaced_sql: Mapping[str, str] | None = None,
+    rows_sql: str = "",
 ) -> str:
     """Write the query that yields exactly a table's declared columns from its files; no files, no rows.
 
@@ -167,9 +190,9 @@ def select_sql(
         What the files hold.
     paths
         Parquet files of this version or an earlier one.
-    replaced
+    replaced_sql
         SQL of columns that are not to be taken as they are stored.
-    rows
+    rows_sql
         What yields the rows of the files; DuckDB's own reader where empty.
 
     Examples
@@ -178,25 +201,36 @@ def select_sql(
     >>> select_sql(Table("t", "x", ("a",), (Column("a", "int64", "id", "An id."),)), [])
     'SELECT CAST(NULL AS BIGINT) AS "a" WHERE false'
     """
-    names = stored_names(table, paths) if paths else {}
-    held = {column: f'"{stored}"' for column, stored in names.items() if stored} | dict(
-        replaced or {}
-    )
-    values = columns_sql(table, held)
+    stored = stored_names(table, paths) if paths else {}
+    column_sql = {column: quoted(name) for column, name in stored.items() if name}
+    column_sql |= replaced_sql or {}
+    values_sql = columns_sql(table, column_sql)
     if not paths:
-        return f"SELECT {values} WHERE false"
-    return f"SELECT {values} FROM {rows or files_sql(paths)}"
+        return f"SELECT {values_sql} WHERE false"
+    source_sql = rows_sql or files_sql(paths)
+    return f"SELECT {values_sql} FROM {source_sql}"
 
 
-def columns_sql(table: Table, held: Mapping[str, str], *, is_typed: bool = True) -> str:
-    """Write the list of a table's columns, from the SQL of those that are held; NULL elsewhere, with a type or none."""
-    # Cast always: NULL has no type of its own.
-    kinds = {
-        c.name: SQL_TYPES[c.type] if is_typed or c.name in held else NO_TYPE for c in table.columns
-    }
-    return ", ".join(
-        f'CAST({held.get(name, "NULL")} AS {kind}) AS "{name}"' for name, kind in kinds.items()
-    )
+def columns_sql(table: Table, column_sql: Mapping[str, str], *, is_typed: bool = True) -> str:
+    """Write the list of a table's columns; NULL where nothing yields one.
+
+    Parameters
+    ----------
+    table
+        Declares the columns.
+    column_sql
+        SQL of each column that something yields, by name.
+    is_typed
+        Whether a column that is NULL gets the declared type, too.
+    """
+    values = []
+    for column in table.columns:
+        value_sql = column_sql.get(column.name, "NULL")
+        has_type = is_typed or column.name in column_sql
+        # Cast always: NULL has no type of its own.
+        type_sql = SQL_TYPES[column.type] if has_type else NO_TYPE
+        values.append(f"CAST({value_sql} AS {type_sql}) AS {quoted(column.name)}")
+    return ", ".join(values)
 
 
 def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:
@@ -207,15 +241,19 @@ def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:
     paths
         The files, at least one.
     numbered
-        Whether each row also says its place in its file, in ``file_row_number``.
+        Whether each row also gives its place in its file, in ``file_row_number``.
 
     Examples
     --------
     >>> files_sql(["it's.parquet"])
     "read_parquet(['it''s.parquet'], hive_partitioning = false)"
     """
+    paths_sql = ", ".join(literal(str(path)) for path in paths)
     # Otherwise a store below a folder called ``cell=a`` would gain a column ``cell``.
-    return f"read_parquet([{literals(paths)}], hive_partitioning = false{', file_row_number = true' * numbered})"
+    options_sql = "hive_partitioning = false"
+    if numbered:
+        options_sql += ", file_row_number = true"
+    return f"read_parquet([{paths_sql}], {options_sql})"
 
 
 def _spill_directory() -> Path:
@@ -223,6 +261,9 @@ def _spill_directory() -> Path:
     try:
         folder = tempfile.gettempdir()
     except FileNotFoundError as error:
-        way_out = "set TMPDIR to a folder that can be written to"
-        raise EngineError("temporary folder", "none can be written to", way_out=way_out) from error
+        raise EngineError(
+            "temporary folder",
+            "none can be written to",
+            way_out="set TMPDIR to a folder that can be written to",
+        ) from error
     return Path(folder) / f"borgtrace-spill-{os.getpid()}-{next(_SERIAL)}"

@@ -1,9 +1,11 @@
-"""Questions from strangers: a connection that can only read one store, and a check of each query.
+"""Queries and files of strangers: a connection that can only read one place, and a check of each query.
 
 Two walls, because each has a gap.  The connection has external access off, the store as the only
 allowed directory, and its configuration locked; but DuckDB would still let COPY and ATTACH write
 inside the store.  So each query is parsed by DuckDB itself, must be exactly one SELECT, and its
 parse tree may hold no other kind of query and no table function outside a short list.
+
+Foreign files, whose names and values reach our own queries, are read on such a connection as well.
 """
 
 import json
@@ -17,11 +19,10 @@ import duckdb
 import pyarrow as pa
 
 from borgtrace.engine.embedded import add_view, raw_connection
+from borgtrace.engine.identifiers import literal
 from borgtrace.engine.stoppable import Stoppable
 from borgtrace.errors import BorgtraceError, EngineError, UsageError, did_you_mean, first_line
 from borgtrace.schema import TABLES, Table
-from borgtrace.schema.data_files import read_rows
-from borgtrace.schema.sql import literal
 
 # Rebuilt from these words and the checked query behind them: what runs is what was checked.
 _OPTION = r"(?:ANALYZE|FORMAT\s+\w+)"
@@ -37,9 +38,43 @@ _PIVOT = "list the values: PIVOT instance_events ON type IN ('EVICT', 'FAIL') US
 _QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 
 TABLE_FUNCTIONS = frozenset(
-    row["name"] for row in read_rows(Path(__file__).with_name("table_functions.csv"))
+    {
+        # Read values.
+        "range",
+        "generate_series",
+        "unnest",
+        "repeat",
+        "repeat_row",
+        "json_each",
+        "json_tree",
+        # Read tables of the connection.
+        "histogram",
+        "histogram_values",
+        "summary",
+        # Read its catalog and its settings.
+        "duckdb_columns",
+        "duckdb_functions",
+        "duckdb_tables",
+        "duckdb_types",
+        "duckdb_views",
+        "pragma_table_info",
+        "pragma_version",
+        # Read files; the connection reaches those of the store alone.
+        "read_parquet",
+        "read_json",
+        "read_json_auto",
+        "read_csv",
+        "read_csv_auto",
+        "read_text",
+        "glob",
+        "parquet_scan",
+        "parquet_metadata",
+        "parquet_schema",
+        "parquet_file_metadata",
+        "parquet_kv_metadata",
+    }
 )
-"""Table functions a query may call; those that read files reach the store alone."""
+"""Table functions a query may call."""
 
 
 def open_store(
@@ -69,7 +104,7 @@ def open_store(
     con = raw_connection(memory, threads, temp_directory)
     try:
         for table, paths in tables.items():
-            add_view(con, table, paths, table.name, "VIEW")
+            add_view(con, table, paths, table.name, is_temporary=False)
     except (duckdb.Error, OSError, pa.ArrowInvalid) as error:
         raise EngineError(str(root), "the store cannot be read", got=first_line(error)) from error
     _lock(con, root)
@@ -79,16 +114,45 @@ def open_store(
 def open_tasks(tasks: pa.Table) -> duckdb.DuckDBPyConnection:
     """Open a connection that sees the table ``tasks``, which no store holds, and can read no file at all."""
     con = raw_connection()
-    con.register("given", tasks)
-    con.execute("CREATE TABLE tasks AS FROM given")
-    con.unregister("given")
-    _lock(con, None)
+    con.register("arrow_rows", tasks)
+    con.execute("CREATE TABLE tasks AS FROM arrow_rows")
+    con.unregister("arrow_rows")
+    _lock(con)
     return con
 
 
-def _lock(con: duckdb.DuckDBPyConnection, root: Path | None) -> None:
-    # The slash at the end keeps out a neighbor whose name only begins like the store's.
+def open_file(path: Path, *, threads: int | None = None) -> duckdb.DuckDBPyConnection:
+    """Open a connection that can read one foreign file and nothing else, whatever is inside the file.
+
+    Parameters
+    ----------
+    path
+        The file, on this machine.
+    threads
+        Threads of DuckDB; all cores where None.
+    """
+    con = raw_connection(threads=threads)
+    con.execute(f"SET allowed_paths = [{literal(str(path))}]")
+    _lock(con)
+    return con
+
+
+def open_values(*, threads: int | None = 1) -> duckdb.DuckDBPyConnection:
+    """Open a connection that can read no file at all, for rows in memory that a foreign file gave.
+
+    Parameters
+    ----------
+    threads
+        Threads of DuckDB; all cores where None.
+    """
+    con = raw_connection(threads=threads)
+    _lock(con)
+    return con
+
+
+def _lock(con: duckdb.DuckDBPyConnection, root: Path | None = None) -> None:
     if root is not None:
+        # The slash at the end keeps out a neighbor whose name only begins like the store's.
         con.execute(f"SET allowed_directories = [{literal(f'{root.resolve()}/')}]")
     con.execute("SET autoload_known_extensions = false")
     con.execute("SET enable_external_access = false")
@@ -122,12 +186,14 @@ def query(
     EngineError
         Where DuckDB refuses the work (a file outside the store, memory exhausted), or the time is over.
     """
-    # A cursor of its own, so that a stream that is still being read is not cut off, and that threads may ask at once.
-    cursor, given = con.cursor(), parameters or None
+    # A cursor of its own, so that a stream that is still being read is not cut off, and threads may query at once.
+    cursor = con.cursor()
     with refusals():
-        checked = check(cursor, sql)
+        checked_sql = check(cursor, sql)
         running = Stoppable(cursor, timeout)
-        answer: pa.Table = running.step(lambda: cursor.sql(checked, params=given).to_arrow_table())
+        answer: pa.Table = running.step(
+            lambda: cursor.sql(checked_sql, params=parameters or None).to_arrow_table()
+        )
     return answer.combine_chunks()
 
 
@@ -155,18 +221,23 @@ def stream(
     parameters
         As for :func:`query`.
     """
-    cursor, given = con.cursor(), parameters or None  # several streams may be open at once
+    cursor = con.cursor()  # several streams may be open at once
     running = Stoppable(cursor, timeout)
     with refusals():
-        checked = check(cursor, sql)
-        reader = running.step(lambda: cursor.sql(checked, params=given).to_arrow_reader(batch_rows))
+        checked_sql = check(cursor, sql)
+        reader = running.step(
+            lambda: cursor.sql(checked_sql, params=parameters or None).to_arrow_reader(batch_rows)
+        )
     return pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, running))
 
 
 def _batches(reader: pa.RecordBatchReader, running: Stoppable) -> Iterator[pa.RecordBatch]:
     batches = iter(reader)
     with refusals():
-        while (batch := running.step(lambda: next(batches, None))) is not None:
+        while True:
+            batch = running.step(lambda: next(batches, None))
+            if batch is None:
+                return
             yield batch
 
 
@@ -189,12 +260,12 @@ def condition(predicate: str) -> str:
     ['(priority', '>', '3', ')']
     """
     # On a line of its own, so that a remark at its end does not hide the bracket.
-    text = f"({predicate}\n)"
+    bracketed_sql = f"({predicate}\n)"
     with refusals(), duckdb.connect() as con:
         # Without the brackets, what closes them and opens others is no condition; with them, a LIMIT is none.
-        for where in (predicate, text):
-            check(con, f"SELECT 1 WHERE {where}")
-    return text
+        for condition_sql in (predicate, bracketed_sql):
+            check(con, f"SELECT 1 WHERE {condition_sql}")
+    return bracketed_sql
 
 
 def check(con: duckdb.DuckDBPyConnection, sql: str) -> str:
@@ -227,7 +298,8 @@ def check(con: duckdb.DuckDBPyConnection, sql: str) -> str:
     # DuckDB writes such a PIVOT as two statements, the first of which makes a type.
     if kinds[0] == "MULTI":
         raise _not_a_select("PIVOT without its values", "several statements", _PIVOT)
-    if kinds[0] == "EXPLAIN" and (explained := _EXPLAIN.fullmatch(sql)):
+    explained = _EXPLAIN.fullmatch(sql) if kinds[0] == "EXPLAIN" else None
+    if explained:
         # EXPLAIN ANALYZE runs what it explains, so that must be a query by itself.
         return f"{explained[1]} {check(con, explained[2])}"
     if kinds[0] != "SELECT":
@@ -267,11 +339,13 @@ def _refusal(line: str, *more: str) -> BorgtraceError:
     if line.startswith("Out of Memory Error"):
         way_out = "give more with --memory, or ask for less at once"
         return EngineError("query", "memory exhausted", got=line, way_out=way_out)
-    if missing := _NO_TABLE.match(line):
+    missing_table = _NO_TABLE.match(line)
+    if missing_table:
+        name = missing_table[1]
         # DuckDB would suggest tables of its own catalog, such as pg_sequences.
-        similar = did_you_mean(missing[1].lower(), TABLES)
+        similar = did_you_mean(name.lower(), TABLES)
         way_out = f"{similar} {_NAMES}" if similar else _NAMES
-        return UsageError("query", f"table {missing[1]} does not exist", way_out=way_out)
+        return UsageError("query", f"table {name} does not exist", way_out=way_out)
     if line.startswith(("Binder Error", "Catalog Error")):
         # DuckDB's own suggestions are worth keeping; the lines that repeat the query are not.
         near = [text for text in more if text.startswith(("Candidate bindings", "Did you mean"))]

@@ -4,7 +4,8 @@ import re
 
 from borgtrace.errors import UsageError
 
-_SHAPE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(I?))?B\s*", re.IGNORECASE)
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(I?))?B\s*", re.IGNORECASE)
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def parse_memory(text: str) -> int:
@@ -20,21 +21,20 @@ def parse_memory(text: str) -> int:
     >>> parse_memory("4GB"), parse_memory("1.5 GiB")
     (4000000000, 1610612736)
     """
-    match = _SHAPE.fullmatch(text)
+    match = _AMOUNT.fullmatch(text)
     amount = 0
     if match:
         number, letter, is_binary = match.groups()
-        # GB is 1000³ and GiB 1024³: the position in " KMGT" is the power.
-        amount = int(
-            float(number) * (1024 if is_binary else 1000) ** " KMGT".index((letter or " ").upper())
-        )
+        # GB is 1000³ and GiB 1024³.
+        base = 1024 if is_binary else 1000
+        power = _POWERS[(letter or "").upper()]
+        amount = int(float(number) * base**power)
     if amount <= 0:
-        expected, way_out = "a number and a unit", "try 4GB or 512MiB"
         raise UsageError(
             "--memory",
             "not an amount of memory",
-            expected=expected,
+            expected="a number and a unit",
             got=repr(text),
-            way_out=way_out,
+            way_out="try 4GB or 512MiB",
         )
     return amount

@@ -20,15 +20,15 @@ _KEEP_MEMORY = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 32),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 33),
 }
-"""Arrow's allocator and that of the C library give nothing back to the system in a worker.
+"""Arrow's allocator and that of the C library return no memory to the system in a worker.
 
-One file takes the memory of the one before it.  Given back and cleared anew it cost a tenth of the CPU of staging.
+The next file reuses it.  Returning memory and clearing it again cost a tenth of the CPU of staging.
 """
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Run = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
-"""What yields the result of each item, in their order: `map_threads` with a number of them, or a task of Spark each."""
+"""A map that yields the result of each item, in order: `map_threads` with a number of threads, or tasks of Spark."""
 
 
 def map_processes(
@@ -65,15 +65,24 @@ def map_processes(
         yield from map(function, items)
         return
     kind = "generator" if ordered else "generator_unordered"
-    # Read once, when a worker starts; what the user has set stays.
+    # Read once, when a worker starts; the user's own settings stay.
     os.environ.update(_KEEP_MEMORY | os.environ)
     # Items are large (whole files): handed out one at a time, so that no worker waits behind another's batch.
-    pool = Parallel(n_jobs=workers, return_as=kind, batch_size=1, pre_dispatch="2*n_jobs")
+    pool = Parallel(
+        n_jobs=workers,
+        return_as=kind,
+        batch_size=1,
+        pre_dispatch="2*n_jobs",
+    )
     try:
-        yield from pool(delayed(_call)(function, item, os.getpid()) for item in items)
+        yield from pool(delayed(call_in_worker)(function, item, os.getpid()) for item in items)
     except TerminatedWorkerError as error:
-        what, got = "a worker process was killed", "perhaps not enough memory"
-        raise StoreError(place, what, got=got, way_out=way_out) from error
+        raise StoreError(
+            place,
+            "a worker process was killed",
+            got="perhaps not enough memory",
+            way_out=way_out,
+        ) from error
 
 
 def map_threads(
@@ -94,24 +103,38 @@ def map_threads(
     [1, 2]
     """
     pool = Parallel(
-        workers, backend="threading", return_as="generator", pre_dispatch=workers, batch_size=1
+        workers,
+        backend="threading",
+        return_as="generator",
+        pre_dispatch=workers,
+        batch_size=1,
     )
     yield from pool(delayed(function)(item) for item in items)
 
 
-def _call(function: Callable[[Item], Result], item: Item, parent: int) -> Result:
+def call_in_worker(function: Callable[[Item], Result], item: Item, parent: int) -> Result:
+    """Call a function in a worker, which from then on ends with its parent.
+
+    Parameters
+    ----------
+    function, item
+        What is called, and with what.
+    parent
+        Process id of the parent.
+    """
     # In the worker and at its first item: loky offers no hook for its start.  `cache` makes it one thread a worker.
-    _end_with(parent)
+    end_with(parent)
     return function(item)
 
 
 @cache
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """Let this worker die when `parent` does: after kill -9 nothing else stops it from writing on."""
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    threading.Thread(target=watch_parent, args=(parent,), daemon=True).start()
 
 
-def _watch(parent: int) -> None:
+def watch_parent(parent: int) -> None:
+    """End this process once its parent, of that process id, has ended."""
     # A process whose parent has died is given another parent.
     while os.getppid() == parent:
         time.sleep(_HEARTBEAT)

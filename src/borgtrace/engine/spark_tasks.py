@@ -14,7 +14,7 @@ from borgtrace.errors import BorgtraceError
 
 @dataclass(frozen=True)
 class SparkTasks:
-    """A Spark master as the place of work: each item is a task of its own, and the driver gets its result alone.
+    """A Spark master as the place of work: each item is a task of its own, and only its result comes to the driver.
 
     A task may run again, where its executor was lost; it has to write what it wrote before.
 
@@ -53,20 +53,20 @@ class SparkTasks:
         # Inside: joblib and Spark take longer to import than opening a store.
         from joblib import Parallel, delayed
 
-        from borgtrace.engine.spark import open_session
+        from borgtrace.engine.spark_session import open_session
 
         context = open_session(self.url, self.memory).sparkContext
-        shared = context.broadcast(_Carried(function))
+        shared = context.broadcast(_PickledFunction(function))
         kind = "generator" if ordered else "generator_unordered"
         # These threads only wait; more than cores, so that an executor that is done finds its next task.
-        waiting = Parallel(
+        threads = Parallel(
             2 * context.defaultParallelism,
             backend="threading",
             return_as=kind,
             batch_size=1,
             pre_dispatch="n_jobs",
         )
-        results = waiting(delayed(_run)(context, shared, item) for item in items)
+        results = threads(delayed(_run)(context, shared, item) for item in items)
         try:
             for result in results:
                 if isinstance(result, BorgtraceError):
@@ -76,13 +76,13 @@ class SparkTasks:
             # None is left but after an error or an interruption.
             context.cancelAllJobs()
             with warnings.catch_warnings():
-                # Of tasks that are given up joblib advises to plan fewer.
+                # For cancelled tasks joblib advises to plan fewer.
                 warnings.simplefilter("ignore", UserWarning)
                 results.close()
             shared.destroy()
 
 
-class _Carried:
+class _PickledFunction:
     """A function that may be a lambda or a closure, which pickle alone refuses."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -96,7 +96,8 @@ class _Carried:
 
 def _run(context: Any, shared: Any, item: Any) -> Any:
     try:
-        (result,) = context.parallelize([item], 1).map(partial(_call, shared)).collect()
+        partition = context.parallelize([item], 1)
+        (result,) = partition.map(partial(_call, shared)).collect()
     except Exception as error:  # Py4J and pyspark raise unrelated classes
         raise refusal(context.master, str(error)) from error
     return result

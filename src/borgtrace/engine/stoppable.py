@@ -1,6 +1,6 @@
 """Work of DuckDB that stops at Ctrl-C and at a time limit.
 
-Python hears of a signal between two of its own instructions, and a query is one call that may last hours.  So DuckDB
+Python sees a signal between two of its own instructions, and a query is one call that may last hours.  So DuckDB
 works in a thread of its own while the calling thread waits, which a signal and a clock can interrupt.
 """
 
@@ -32,11 +32,12 @@ class Stoppable:
     """
 
     def __init__(self, con: duckdb.DuckDBPyConnection, timeout: float | None = None) -> None:
-        self._con, self._timeout = con, timeout
+        self._con = con
+        self._timeout = timeout
         self._end = None if timeout is None else time.monotonic() + timeout
 
     def step(self, work: Callable[[], T]) -> T:
-        """Do `work` and return its answer.
+        """Do `work` and return its result.
 
         Raises
         ------
@@ -47,16 +48,18 @@ class Stoppable:
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(work)
             try:
-                left = None if self._end is None else max(0.0, self._end - time.monotonic())
-                done, _ = wait([future], left)
+                done, _ = wait([future], self._seconds_left())
             # Ctrl-C, which arrives here since this thread only waits.
             except BaseException:
                 self._stop(future)
                 raise
             if not done:
                 self._stop(future)
-                raise _over(self._timeout)
+                raise _timed_out(self._timeout)
             return future.result()
+
+    def _seconds_left(self) -> float | None:
+        return None if self._end is None else max(0.0, self._end - time.monotonic())
 
     def _stop(self, future: Future[T]) -> None:
         while not future.done():
@@ -74,7 +77,7 @@ def within(timeout: float | None, work: Callable[[], T], interrupt: Callable[[],
     timeout
         Seconds that the work may take; any number where None.
     work
-        What is to be done.
+        Does the work.
     interrupt
         Interrupts the engine, from another thread.
 
@@ -85,11 +88,13 @@ def within(timeout: float | None, work: Callable[[], T], interrupt: Callable[[],
     """
     if timeout is None:
         return work()
-    over, is_over, ended = _over(timeout), threading.Event(), threading.Event()
+    timed_out = _timed_out(timeout)
+    is_over = threading.Event()
+    ended = threading.Event()
 
     def stop(*_: Any) -> None:
         if not ended.is_set():
-            raise over
+            raise timed_out
 
     def watch(main: int) -> None:
         if ended.wait(timeout):
@@ -100,7 +105,7 @@ def within(timeout: float | None, work: Callable[[], T], interrupt: Callable[[],
         while not ended.wait(_PATIENCE):
             interrupt()
 
-    before = signal.signal(signal.SIGALRM, stop)
+    handler_before = signal.signal(signal.SIGALRM, stop)
     watcher = threading.Thread(target=watch, args=(threading.get_ident(),))
     watcher.start()
     # No context manager: the signal could arrive between the end of its block and its own code, which then never runs.
@@ -111,16 +116,19 @@ def within(timeout: float | None, work: Callable[[], T], interrupt: Callable[[],
             # The signal may arrive here, once; after this line its handler does nothing.
             ended.set()
     except Exception as error:
-        # What the interrupted query says of itself may arrive before the signal does.
-        if is_over.is_set() and error is not over:
-            raise over from error
+        # The interrupted query's own error may arrive before the signal does.
+        if is_over.is_set() and error is not timed_out:
+            raise timed_out from error
         raise
     finally:
         ended.set()
         watcher.join()
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, handler_before)
 
 
-def _over(timeout: float | None) -> EngineError:
-    way_out = "allow more with --timeout, or ask for less"
-    return EngineError("query", f"stopped after {timeout:g} s", way_out=way_out)
+def _timed_out(timeout: float | None) -> EngineError:
+    return EngineError(
+        "query",
+        f"stopped after {timeout:g} s",
+        way_out="allow more with --timeout, or ask for less",
+    )

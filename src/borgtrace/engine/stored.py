@@ -1,4 +1,4 @@
-"""What the columns of stored Parquet files are called and of which type, in the words of the declared tables.
+"""Names and types of the columns of stored Parquet files, in the words of the declared tables.
 
 Files of an earlier version may lack a column (it reads as NULL) or call it by a former name.
 """
@@ -14,25 +14,34 @@ from borgtrace.schema import Table
 from borgtrace.schema.evolution import names_in_files
 from borgtrace.storage import as_path, readable
 
-_WORDS = {pa.float32(): "float32", pa.float64(): "float64", pa.large_string(): "string"}
+_DECLARED_TYPES = {
+    pa.float32(): "float32",
+    pa.float64(): "float64",
+    pa.large_string(): "string",
+}
 """Column types for which Arrow has another word."""
-_FOOTERS = 16
+_FOOTERS_AT_ONCE = 16
 """Footers read at a time: from a bucket each takes a while, nearly all of it waiting."""
 
 
 def footers(paths: Iterable[Path]) -> list[pq.FileMetaData]:
-    """Return what the footers of Parquet files say, in their order; of a bucket several are read at a time."""
-    with ThreadPoolExecutor(_FOOTERS) as pool:
-        return list(pool.map(lambda path: pq.read_metadata(readable(path)), paths))
+    """Return the footers of Parquet files, in their order; of a bucket several are read at a time."""
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
+        return list(pool.map(_read_footer, paths))
+
+
+def _read_footer(path: Path) -> pq.FileMetaData:
+    return pq.read_metadata(readable(path))
 
 
 def stored_types(path: str | Path) -> dict[str, str]:
     """Return the columns of a Parquet file with their types as tables declare them; an enum is a string."""
-    return {field.name: _word(field.type) for field in pq.read_schema(readable(as_path(path)))}
+    schema = pq.read_schema(readable(as_path(path)))
+    return {field.name: declared_type(field.type) for field in schema}
 
 
 def stored_names(table: Table, paths: Sequence[str | Path]) -> dict[str, str | None]:
-    """Return what the files of a table call each declared column, None where they lack it.
+    """Return the stored name of each declared column in the files of a table, None where they lack it.
 
     All files of a table were written by one version, so the first one tells.
 
@@ -46,12 +55,13 @@ def stored_names(table: Table, paths: Sequence[str | Path]) -> dict[str, str | N
     return names_in_files(table, stored_types(paths[0]))
 
 
-def _word(type_: pa.DataType) -> str:
-    if pa.types.is_list(type_):
-        return f"list<{_word(type_.value_type)}>"
-    if pa.types.is_dictionary(type_):
-        return _word(type_.value_type)
-    return _WORDS.get(type_, str(type_))
+def declared_type(arrow_type: pa.DataType) -> str:
+    """Return a type of Arrow as tables declare it; an enum is a string."""
+    if pa.types.is_list(arrow_type):
+        return f"list<{declared_type(arrow_type.value_type)}>"
+    if pa.types.is_dictionary(arrow_type):
+        return declared_type(arrow_type.value_type)
+    return _DECLARED_TYPES.get(arrow_type, str(arrow_type))
 
 
 def is_current(table: Table, paths: Sequence[str | Path]) -> bool:
