@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
+from typing import Any
 
 import ibis
 import numpy as np
@@ -22,11 +21,10 @@ from borgtrace.lifecycle.by_machine import (
     METRICS,
     MachineUsage,
     Metric,
+    PartitionLimits,
     default_metric,
     expected_size,
-    layout,
     machine_usage,
-    metrics,
 )
 from borgtrace.lifecycle.by_machine.terms import write_stays, write_terms
 from borgtrace.question import EngineTables
@@ -101,30 +99,27 @@ def usage_of(
     store = borgtrace.open(folder / "store", memory=memory)
     tables = EngineTables.of(store)
     metrics = {"cpu": METRICS["average_cpu"], "memory": METRICS["average_memory"]}
-    return machine_usage(
-        store, tables.instance_events, tables.instance_attempts, **(metrics | chosen)
-    )  # type: ignore[arg-type]
+    arguments: Any = metrics | chosen
+    return machine_usage(store, tables.instance_events, tables.instance_attempts, **arguments)
 
 
 def rows_of(usage: MachineUsage) -> list[Row]:
-    found = []
+    rows = []
     for place, machine in enumerate(usage.machines.tolist()):
         for row in usage.rows(place):
             term = usage.terms[row["term"]]
+            task = int(term["task"])
+            slot = int(row["slot"])
             values = (row["cpu"], row["memory"], term["cpu"], term["memory"])
-            found.append(
-                (
-                    machine,
-                    int(term["task"]),
-                    int(row["slot"]),
-                    *(round(float(v), 6) for v in values),
-                )
-            )
-    return found
+            rounded = [round(float(value), 6) for value in values]
+            rows.append((machine, task, slot, *rounded))
+    return rows
 
 
-def same(found: Sequence[Row], expected: Sequence[Row]) -> bool:
-    return len(found) == len(expected) and np.allclose(found, expected, atol=1e-6, equal_nan=True)
+def same(rows: Sequence[Row], expected: Sequence[Row]) -> bool:
+    if len(rows) != len(expected):
+        return False
+    return np.allclose(rows, expected, atol=1e-6, equal_nan=True)
 
 
 def test_a_slot_has_means_weighted_by_time_and_the_limit_in_force(tmp_path: Path) -> None:
@@ -155,14 +150,12 @@ def test_a_slot_has_means_weighted_by_time_and_the_limit_in_force(tmp_path: Path
 
 
 def test_a_task_may_have_a_limit_of_one_resource_alone(tmp_path: Path) -> None:
-    events = [event(600, 1, 7, 1, 0.5, 0.25), event(700, 2, 7, 1, 0.5, 0.25)]
-    only_cpu = [
-        line.replace(",0.5,0.25,", ",0.5,,") if ",1,0,7," in line else line for line in events
-    ]
+    only_cpu = event(600, 1, 7, 1, 0.5, 0.25).replace(",0.5,0.25,", ",0.5,,")
+    events = [only_cpu, event(700, 2, 7, 1, 0.5, 0.25)]
     usage = [window(600, 900, job, 7, 0.25, 0.125, 0.5) for job in (1, 2)]
-    found = rows_of(usage_of(tmp_path, {"task_events": only_cpu, "task_usage": usage}))
+    rows = rows_of(usage_of(tmp_path, {"task_events": events, "task_usage": usage}))
     nan = float("nan")
-    assert same(found, [(7, 0, 0, 0.25, 0.125, 0.5, nan), (7, 1, 0, 0.25, 0.125, 0.5, 0.25)])
+    assert same(rows, [(7, 0, 0, 0.25, 0.125, 0.5, nan), (7, 1, 0, 0.25, 0.125, 0.5, 0.25)])
 
 
 def test_a_window_of_a_day_is_believed_and_a_longer_one_has_no_end(tmp_path: Path) -> None:
@@ -170,11 +163,19 @@ def test_a_window_of_a_day_is_believed_and_a_longer_one_has_no_end(tmp_path: Pat
     events = [event(600, 1, 7, 1, 0.5, 0.25)]
     whole = window(600, 600 + day, 1, 7, 0.25, 0, 0)
     usage = usage_of(tmp_path / "day", {"task_events": events, "task_usage": [whole]})
-    assert [row[2:4] for row in rows_of(usage)] == [(slot, 0.25) for slot in range(288)]
+    slots_and_cpu = [row[2:4] for row in rows_of(usage)]
+    assert slots_and_cpu == [(slot, 0.25) for slot in range(288)]
     longer = window(600, 601 + day, 1, 7, 0.25, 0, 0)
     usage = usage_of(tmp_path / "longer", {"task_events": events, "task_usage": [longer]})
     # No window says how long anything was measured: the task's own stay has no slot either.
-    assert (usage.facts["n_slots"], usage.facts["without_end"], rows_of(usage)) == (0, 1, [])
+    assert usage.facts["n_slots"] == 0
+    assert usage.facts["without_end"] == 1
+    assert rows_of(usage) == []
+
+
+def collection_of(keys: np.ndarray) -> np.ndarray:
+    """Take the collection's id for the position of a task."""
+    return keys[:, 0]
 
 
 def test_a_term_without_a_priority_has_minus_one(tmp_path: Path) -> None:
@@ -185,10 +186,12 @@ def test_a_term_without_a_priority_has_minus_one(tmp_path: Path) -> None:
         "memory_request": 0.25,
     }
     events = [known | {"time": 1, "priority": None}, known | {"time": 2, "priority": 0}]
-    store = cast(Store, SimpleNamespace(task_rows=lambda keys: keys[:, 0]))
     tables = tiny("2011", instance_events=events)
-    terms = write_terms(store, tables.instance_events, find_dialect("2011"), tmp_path / "terms")
-    assert [(int(term["task"]), int(term["priority"])) for term in terms] == [(3, -1), (3, 0)]
+    dialect = find_dialect("2011")
+    path = tmp_path / "terms"
+    terms = write_terms(collection_of, tables.instance_events, dialect, path)
+    assert terms["task"].tolist() == [3, 3]
+    assert terms["priority"].tolist() == [-1, 0]
 
 
 def test_a_stay_has_a_start_and_a_machine_and_is_in_no_alloc_set(tmp_path: Path) -> None:
@@ -206,17 +209,11 @@ def test_a_stay_has_a_start_and_a_machine_and_is_in_no_alloc_set(tmp_path: Path)
         {"alloc_collection_id": 9},
         {"left_time": 11},
     )
-    attempts = ibis.memtable(
-        pa.Table.from_pylist(
-            [{"collection_id": n} | whole | less for n, less in enumerate(lacking)]
-        )
-    )
-    store = cast(Store, SimpleNamespace(task_rows=lambda keys: keys[:, 0]))
-    stays = write_stays(store, attempts, tmp_path / "stays")
-    expected = [(0, 7, 5, AFTER_TRACE), (4, 7, 5, 11)]
-    assert [
-        tuple(int(stay[name]) for name in ("task", "machine", "start", "end")) for stay in stays
-    ] == expected
+    rows = [{"collection_id": n} | whole | less for n, less in enumerate(lacking)]
+    attempts = ibis.memtable(pa.Table.from_pylist(rows))
+    stays = write_stays(collection_of, attempts, tmp_path / "stays")
+    assert stays.dtype.names == ("task", "machine", "start", "end")
+    assert stays.tolist() == [(0, 7, 5, AFTER_TRACE), (4, 7, 5, 11)]
 
 
 def test_what_dealing_takes_on_disk_is_24_and_16_bytes_a_window(tmp_path: Path) -> None:
@@ -224,9 +221,17 @@ def test_what_dealing_takes_on_disk_is_24_and_16_bytes_a_window(tmp_path: Path) 
     assert expected_size(borgtrace.open(tmp_path / "store")) == 7 * 40
 
 
-def test_a_metric_is_a_peak_by_what_its_list_says_of_it() -> None:
-    made = [metrics._metric("mine", "a column", combined, "9") for combined in ("maximum", "mean")]
-    assert made == [Metric("mine", "a column", True, 9), Metric("mine", "a column", False, 9)]
+def test_percentiles_and_maxima_are_peaks() -> None:
+    peaks = {name: metric.element for name, metric in METRICS.items() if metric.is_peak}
+    assert peaks == {
+        "p50_cpu": 5,
+        "p90_cpu": 9,
+        "maximum_cpu": None,
+        "sampled_cpu": None,
+        "maximum_memory": None,
+    }
+    means = {name: metric.element for name, metric in METRICS.items() if not metric.is_peak}
+    assert means == {"average_cpu": None, "average_memory": None}
 
 
 @pytest.mark.parametrize(
@@ -241,18 +246,14 @@ def test_only_cpu_has_percentiles_and_only_in_2019(trace: str, resource: str, na
 
 
 def test_a_peak_counts_in_every_slot_that_its_window_touches(tmp_path: Path) -> None:
-    found = rows_of(usage_of(tmp_path, CELL, cpu=METRICS["maximum_cpu"]))
-    assert [
-        (machine, task, slot, cpu) for machine, task, slot, cpu, *_ in found if machine == 8
-    ] == [
-        (8, 1, 0, 0.8),
-        (8, 1, 1, 0.8),
-    ]
+    rows = rows_of(usage_of(tmp_path, CELL, cpu=METRICS["maximum_cpu"]))
+    of_machine_8 = [row[:4] for row in rows if row[0] == 8]
+    assert of_machine_8 == [(8, 1, 0, 0.8), (8, 1, 1, 0.8)]
 
 
 def test_whole_windows_belong_to_the_slot_of_their_start(tmp_path: Path) -> None:
-    found = rows_of(usage_of(tmp_path, CELL, is_whole=True))
-    assert [row[:4] for row in found] == [
+    rows = rows_of(usage_of(tmp_path, CELL, is_whole=True))
+    assert [row[:4] for row in rows] == [
         (7, 0, 0, 0.25),
         (7, 0, 1, 0.5),
         (7, 0, 3, 0.125),
@@ -285,11 +286,12 @@ def random_cell(seed: int) -> dict[str, list[str]]:
                 events.append((end - 10, event(end - 10, job, machine, 8, limit, limit)))
             events.append((end, event(end, job, machine, 2, limit, limit)))
             at = end + draw.randrange(5) * 150
-    keyed = {"task_events": events, "task_usage": usage}
-    return {
-        name: [line for _, line in sorted(lines, key=lambda pair: pair[0])]
-        for name, lines in keyed.items()
-    }
+    return {"task_events": in_order_of_time(events), "task_usage": in_order_of_time(usage)}
+
+
+def in_order_of_time(timed_lines: list[tuple[int, str]]) -> list[str]:
+    ordered = sorted(timed_lines, key=lambda timed: timed[0])
+    return [line for _, line in ordered]
 
 
 def restated(raw: Mapping[str, Sequence[str]]) -> list[Row]:
@@ -308,20 +310,20 @@ def restated(raw: Mapping[str, Sequence[str]]) -> list[Row]:
             running[task] = (int(machine), at)
         elif kind == "2":
             on, since = running.pop(task)
-            present |= {(on, task, (second - 600) // 300) for second in range(since, min(at, last))}
+            for second in range(since, min(at, last)):
+                present.add((on, task, (second - 600) // 300))
     for line in raw["task_usage"]:
         start, end, job, _, machine, cpu, *_ = line.split(",")
         for second in range(int(start) // S, int(end) // S):
-            seconds[int(machine), int(job), (second - 600) // 300][second] = float(cpu)
+            slot = (second - 600) // 300
+            seconds[int(machine), int(job), slot][second] = float(cpu)
     rows = []
     jobs = sorted(limits)
-    for machine, job, slot in sorted(present | set(seconds)):
-        used = (
-            sum(seconds[machine, job, slot].values()) / 300
-            if (machine, job, slot) in seconds
-            else float("nan")
-        )
-        limit = [value for time, value in limits[job] if time < 900 + 300 * slot][-1]
+    for key in sorted(present | set(seconds)):
+        machine, job, slot = key
+        used = sum(seconds[key].values()) / 300 if key in seconds else float("nan")
+        limits_so_far = [value for time, value in limits[job] if time < 900 + 300 * slot]
+        limit = limits_so_far[-1]
         rows.append((machine, jobs.index(job), slot, used, used, limit, limit))
     return rows
 
@@ -334,10 +336,9 @@ def test_random_cells_equal_a_restatement(tmp_path: Path, seed: int) -> None:
 
 def test_more_slots_than_a_key_holds_are_refused(tmp_path: Path) -> None:
     usage_of(tmp_path, CELL)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "_BITS_OF_SLOT", 2)
-        with pytest.raises(UsageError) as caught:
-            usage_of(tmp_path, CELL, cpu=METRICS["maximum_cpu"])
+    limits = PartitionLimits(bits_of_slot=2)
+    with pytest.raises(UsageError) as caught:
+        usage_of(tmp_path, CELL, cpu=METRICS["maximum_cpu"], limits=limits)
     assert str(caught.value) == (
         f"{tmp_path / 'store'}: too many slots of 5 minutes to sort usage by machine: expected fewer than 4, got 5; "
         "make a part of the store: borgtrace subset"
@@ -347,28 +348,20 @@ def test_more_slots_than_a_key_holds_are_refused(tmp_path: Path) -> None:
 def test_as_many_slots_as_a_key_holds_are_one_too_many(tmp_path: Path) -> None:
     # The last window of the cell fills its fourth slot; two bits tell four slots apart, and the last is not used.
     raw = {**CELL, "task_usage": CELL["task_usage"][:5]}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "_BITS_OF_SLOT", 2)
-        with pytest.raises(UsageError, match="expected fewer than 4, got 4; "):
-            usage_of(tmp_path, raw)
+    with pytest.raises(UsageError, match="expected fewer than 4, got 4; "):
+        usage_of(tmp_path, raw, limits=PartitionLimits(bits_of_slot=2))
 
 
 def test_a_store_without_events_has_no_limits_and_no_rows(tmp_path: Path) -> None:
     usage = usage_of(tmp_path, {"task_usage": CELL["task_usage"]})
     assert usage.machines.tolist() == []
-    assert (usage.facts["n_rows"], usage.facts["without_limit"], len(usage.terms)) == (0, 7, 0)
+    assert usage.facts["n_rows"] == 0
+    assert usage.facts["without_limit"] == 7
+    assert len(usage.terms) == 0
     store = borgtrace.open(tmp_path / "store")
-    assert (
-        len(
-            write_terms(
-                store,
-                EngineTables.of(store).instance_events,
-                store.manifest.dialect,
-                tmp_path / "x",
-            )
-        )
-        == 0
-    )
+    events = EngineTables.of(store).instance_events
+    terms = write_terms(store.task_rows, events, store.manifest.dialect, tmp_path / "x")
+    assert len(terms) == 0
 
 
 def test_only_what_is_read_is_kept(tmp_path: Path) -> None:
@@ -381,7 +374,7 @@ def test_only_what_is_read_is_kept(tmp_path: Path) -> None:
         "rows-00000",
         "terms",
     }
-    assert steps == [("dealing usage to machines", 0, 7), ("sorting machines", 0, 1)]
+    assert steps == [("assigning usage to machines", 0, 7), ("sorting machines", 0, 1)]
 
 
 def test_windows_may_come_in_pieces_of_any_size(tmp_path: Path) -> None:
@@ -393,51 +386,50 @@ def test_windows_may_come_in_pieces_of_any_size(tmp_path: Path) -> None:
 
         def in_pieces(self: Store, query: str, size: int = batch) -> pa.RecordBatchReader:
             whole = stream(self, query).read_all()
-            return pa.RecordBatchReader.from_batches(
-                whole.schema, whole.to_batches(max_chunksize=size)
-            )
+            batches = whole.to_batches(max_chunksize=size)
+            return pa.RecordBatchReader.from_batches(whole.schema, batches)
+
+        def report(step: str, done: int, total: int, steps: list[int] = steps) -> None:
+            steps.append(done)
 
         usage.folder.rename(tmp_path / f"{batch}-{chunk}")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Store, "stream", in_pieces)
-            patch.setattr(layout, "_CHUNK", chunk)
-            usage = usage_of(
-                tmp_path, CELL, report=lambda step, done, total, seen=steps: seen.append(done)
-            )
+            limits = PartitionLimits(chunk=chunk)
+            usage = usage_of(tmp_path, CELL, report=report, limits=limits)
         assert same(rows_of(usage), expected), (batch, chunk)
-        assert max(steps) < 7  # what is dealt begins with a window that there is
+        # What is assigned begins with a window that exists.
+        assert max(steps) < 7
 
 
 def test_an_element_of_a_list_may_be_missing_or_unknown() -> None:
-    column = pa.chunked_array(
-        [[[0.125, 0.25], None], [[], [0.5], [0.5, None]]], pa.list_(pa.float32())
-    )
-    found = Metric("second", "x", True, 1).values(column)
-    assert found.dtype == np.float32
-    assert np.array_equal(found, [0.25, np.nan, np.nan, np.nan, np.nan], equal_nan=True)
+    chunks = [[[0.125, 0.25], None], [[], [0.5], [0.5, None]]]
+    column = pa.chunked_array(chunks, pa.list_(pa.float32()))
+    values = Metric("second", "x", is_peak=True, element=1).values(column)
+    assert values.dtype == np.float32
+    assert np.array_equal(values, [0.25, np.nan, np.nan, np.nan, np.nan], equal_nan=True)
 
 
 def test_both_kinds_of_slots_are_kept_side_by_side(tmp_path: Path) -> None:
-    folders = {
-        usage_of(tmp_path, CELL, is_whole=is_whole).folder for is_whole in (False, True, False)
-    }
-    assert len(folders) == 2
-    assert all(folder.is_dir() for folder in folders)
+    parts = usage_of(tmp_path, CELL).folder
+    whole = usage_of(tmp_path, CELL, is_whole=True).folder
+    assert usage_of(tmp_path, CELL).folder == parts != whole
+    assert parts.is_dir()
+    assert whole.is_dir()
 
 
 @pytest.mark.parametrize("buckets", [2, 3])
 def test_the_memory_budget_changes_nothing(tmp_path: Path, buckets: int) -> None:
     raw = random_cell(7)
     usage = usage_of(tmp_path, raw)
-    assert sum(path.name.startswith("rows-") for path in usage.folder.iterdir()) == 1
+    assert len(list(usage.folder.glob("rows-*"))) == 1
     expected = rows_of(usage)
     store = borgtrace.open(tmp_path / "store")
     n_rows = store.manifest.tables["instance_usage"]
     assert n_rows > 50
     usage.folder.rename(tmp_path / "other")
-    # A budget of a few rows, past what the engine could start with: only the sort is told.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(layout, "parse_memory", lambda text: 24 * 5 * n_rows // buckets)
-        again = usage_of(tmp_path, raw)
-    assert sum(path.name.startswith("rows-") for path in again.folder.iterdir()) == buckets
+    # A budget of a few rows, with which the engine could not start: for the sort alone.
+    limits = PartitionLimits(memory=24 * 5 * n_rows // buckets)
+    again = usage_of(tmp_path, raw, limits=limits)
+    assert len(list(again.folder.glob("rows-*"))) == buckets
     assert same(rows_of(again), expected)

@@ -1,4 +1,4 @@
-"""Events → attempts, transitions, occupancy: the shared ground of the questions.
+"""Events → attempts, transitions, occupancy: the tables that questions share.
 
 One definition for every engine (DuckDB, Spark, BigQuery): Ibis expressions with explicit tie-breaks.
 """

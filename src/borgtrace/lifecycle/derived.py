@@ -1,16 +1,22 @@
-"""The derived tables that several questions share: their declaration and how each is built."""
+"""How the derived tables that several questions share are built."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import ibis
 
 from borgtrace.lifecycle.attempts import attempts, key_of
+from borgtrace.lifecycle.derived_tables import (
+    COLLECTION_ATTEMPTS,
+    COLLECTION_OCCUPANCY,
+    COLLECTION_TRANSITIONS,
+    INSTANCE_ATTEMPTS,
+    INSTANCE_OCCUPANCY,
+    INSTANCE_TRANSITIONS,
+)
 from borgtrace.lifecycle.occupancy import occupancy
 from borgtrace.lifecycle.order import in_order
-from borgtrace.schema import TABLES, Dialect, Table
-from borgtrace.schema.tables import read_declarations
+from borgtrace.schema import Dialect, Table
 from borgtrace.schema.time import WINDOW
 
 
@@ -31,31 +37,41 @@ def transitions(events: ibis.Table, dialect: Dialect) -> ibis.Table:
         (NULL for the first event of a life), ``to_type``, ``n``.
     """
     key = key_of(events)
-    # The sort carries what it is given: nothing but what the order and the count need.
+    # The sort carries all columns: keep only those that the order and the count need.
     columns = (*key, "time", "type", "collection_type", "source_part", "source_row")
     ordered, order = in_order(events.select(*columns), key, dialect)
     life = ibis.window(group_by=list(key), order_by=list(order))
-    # Windows of 300 s: the finest step a question may ask for; all others are multiples of it.
     pairs = ordered.mutate(
-        from_type=ordered.type.lag().over(life), step_time=ordered.time // WINDOW * WINDOW
+        from_type=ordered.type.lag().over(life),
+        # Windows of 300 s: the finest step of any question; all other steps are multiples of it.
+        step_time=ordered.time // WINDOW * WINDOW,
     )
-    counted = pairs.group_by("collection_type", "step_time", "from_type", to_type=pairs.type)
-    return counted.aggregate(n=pairs.count())
+    grouped = pairs.group_by("collection_type", "step_time", "from_type", to_type=pairs.type)
+    return grouped.aggregate(n=pairs.count())
 
 
-def added(parts: ibis.Table) -> ibis.Table:
+def add_up_transitions(parts: ibis.Table) -> ibis.Table:
     """Add up the counts of several sets of lives."""
-    return parts.group_by("collection_type", "step_time", "from_type", "to_type").aggregate(
-        n=parts.n.sum()
-    )
+    grouped = parts.group_by("collection_type", "step_time", "from_type", "to_type")
+    return grouped.aggregate(n=parts.n.sum())
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A derived table: its declaration, the table it reads, and ``build(table, dialect)``.
+    """A derived table and how it is built.
 
-    ``is_per_life`` says that pieces of whole lives may be built one by one; where their rows then share
-    keys, ``merge`` makes one table of them.
+    Attributes
+    ----------
+    table
+        Its declaration.
+    reads
+        The table it is built from.
+    build
+        Builds it from that table and the dialect.
+    is_per_life
+        Whether pieces of whole lives may be built one by one.
+    merge
+        Combines the rows of such pieces where they share keys; None where they do not.
     """
 
     table: Table
@@ -65,25 +81,41 @@ class Derived:
     merge: Callable[[ibis.Table], ibis.Table] | None = None
 
 
-_TABLES = read_declarations(Path(__file__).with_name("derived.columns"), TABLES.values())
+def occupancy_of_attempts(attempts: ibis.Table, dialect: Dialect) -> ibis.Table:
+    """Build occupancy with the arguments that every derived table has; attempts need no dialect.
 
-
-def _levels(attempts: ibis.Table, dialect: Dialect) -> ibis.Table:
-    """Build as every derived table is built; attempts are of one shape, whatever the trace."""
+    Parameters
+    ----------
+    attempts
+        Attempts of collections or of instances.
+    dialect
+        Not used.
+    """
     return occupancy(attempts)
 
 
-DERIVED: Mapping[str, Derived] = {
-    derived.table.name: derived
-    for derived in (
-        Derived(_TABLES["instance_attempts"], "instance_events", attempts, is_per_life=True),
-        Derived(_TABLES["collection_attempts"], "collection_events", attempts, is_per_life=True),
-        # A window holds events of many lives, so that pieces share keys: their counts are added.
-        Derived(_TABLES["instance_transitions"], "instance_events", transitions, True, added),
-        Derived(_TABLES["collection_transitions"], "collection_events", transitions, True, added),
-        # A level is a sum over all lives: it cannot be built piece by piece.
-        Derived(_TABLES["instance_occupancy"], "instance_attempts", _levels),
-        Derived(_TABLES["collection_occupancy"], "collection_attempts", _levels),
-    )
-}
+_ALL = (
+    Derived(INSTANCE_ATTEMPTS, "instance_events", attempts, is_per_life=True),
+    Derived(COLLECTION_ATTEMPTS, "collection_events", attempts, is_per_life=True),
+    # A window holds events of many lives, so that pieces share keys: their counts are added.
+    Derived(
+        INSTANCE_TRANSITIONS,
+        "instance_events",
+        transitions,
+        is_per_life=True,
+        merge=add_up_transitions,
+    ),
+    Derived(
+        COLLECTION_TRANSITIONS,
+        "collection_events",
+        transitions,
+        is_per_life=True,
+        merge=add_up_transitions,
+    ),
+    # A level is a sum over all lives: it cannot be built piece by piece.
+    Derived(INSTANCE_OCCUPANCY, "instance_attempts", occupancy_of_attempts),
+    Derived(COLLECTION_OCCUPANCY, "collection_attempts", occupancy_of_attempts),
+)
+
+DERIVED: Mapping[str, Derived] = {derived.table.name: derived for derived in _ALL}
 """Derived tables by name."""

@@ -1,4 +1,4 @@
-"""BigQuery statements over the views of Google's tables: the view of tasks, and what a statement reads."""
+"""BigQuery statements over the views of Google's tables: the view of tasks, and which views a statement reads."""
 
 from functools import cache
 
@@ -13,7 +13,9 @@ from borgtrace.lifecycle.hosted_tasks import tasks
 from borgtrace.schema import TABLES
 from borgtrace.schema.dialects import GOOGLE_2019
 
-_ALL = {**TABLES, **{name: derived.table for name, derived in DERIVED.items()}}
+_DERIVED_TABLES = {name: derived.table for name, derived in DERIVED.items()}
+_COLUMNS = {name: table.names for name, table in (TABLES | _DERIVED_TABLES).items()}
+"""Columns of all tables of a store, and of those that are derived from them."""
 
 
 def all_views_sql(cell: str, dataset: str) -> str:
@@ -36,28 +38,32 @@ def all_views_sql(cell: str, dataset: str) -> str:
     >>> all_views_sql("a", "my-project.cell_a").count("CREATE OR REPLACE VIEW")
     7
     """
-    return f"{views_sql(cell, dataset)}\n\nCREATE OR REPLACE VIEW `{dataset}.tasks` AS\n{tasks_sql(dataset)};"
+    views = views_sql(cell, dataset)
+    return f"{views}\n\nCREATE OR REPLACE VIEW `{dataset}.tasks` AS\n{tasks_sql(dataset)};"
 
 
 @cache
 def tasks_sql(dataset: str = "") -> str:
     """Return the query of the table of tasks over the views of `dataset`, of the default one where empty."""
-    # A view knows no default dataset: its tables are named in full.
     project, _, name = dataset.rpartition(".")
-    place = {"catalog": project or None, "database": name or None}
 
     def view(table: str) -> ibis.Table:
-        return ibis.table(ibis_schema(TABLES[table]), name=table, **place)
-
-    return compile_sql(
-        tasks(
-            view("instance_usage"), view("instance_events"), view("collection_events"), GOOGLE_2019
+        # A view has no default dataset: its tables are named in full.
+        return ibis.table(
+            ibis_schema(TABLES[table]),
+            name=table,
+            catalog=project or None,
+            database=name or None,
         )
-    )
+
+    usage = view("instance_usage")
+    events = view("instance_events")
+    collections = view("collection_events")
+    return compile_sql(tasks(usage, events, collections, GOOGLE_2019))
 
 
 def what_it_reads(sql: str) -> str:
-    """Say which views a statement reads, and about how many bytes of Google's tables that are.
+    """Return comments on which views a statement reads, and about how many bytes of Google's tables that is.
 
     Parameters
     ----------
@@ -81,10 +87,12 @@ def what_it_reads(sql: str) -> str:
             lines.append(f"-- reads {name}, made before")
             continue
         width = bytes_of(HOSTED[name], columns)
-        rows = ROWS_OF_A.get(name, 0)
-        total += width * rows
-        known = f", of cell a about {width * rows / 1e9:.3g} GB" if rows else ""
-        lines.append(f"-- reads {name}: {width} bytes a row{known}")
+        line = f"-- reads {name}: {width} bytes a row"
+        if name in ROWS_OF_A:
+            size = width * ROWS_OF_A[name]
+            total += size
+            line += f", of cell a about {size / 1e9:.3g} GB"
+        lines.append(line)
     if len(lines) > 1 and total:
         lines.append(f"-- in all, of cell a about {total / 1e9:.3g} GB")
     return "\n".join(lines)
@@ -97,4 +105,4 @@ def _columns_read(sql: str) -> dict[str, set[str]]:
         if table.name == "tasks":
             inner = parse(tasks_sql())
             table.replace(exp.Subquery(this=inner, alias=table.args.get("alias")))
-    return columns_read(tree, {name: table.names for name, table in _ALL.items()}, "bigquery")
+    return columns_read(tree, _COLUMNS, "bigquery")

@@ -1,4 +1,6 @@
-"""The table of tasks where there was no ingest: an expression over the other tables, for views of hosted ones."""
+"""The table of tasks without an ingest: an expression over the other tables, for views of hosted ones."""
+
+from collections.abc import Sequence
 
 import ibis
 
@@ -10,19 +12,21 @@ from borgtrace.schema.tables import LAST_KNOWN_COLUMNS, STATISTICS_COLUMNS
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _TASK = ("collection_id", "instance_index")
-_COUNTED = (
+_EVENT_COUNTS = {f"n_{name.lower()}": name for name in EVENT_TYPE.names}
+"""Columns that count events, and the type that each counts."""
+_ZERO_IF_MISSING = (
     "n_windows",
     "n_gaps",
     "n_machines",
     "seconds",
-    *(f"n_{name.lower()}" for name in EVENT_TYPE.names),
+    *_EVENT_COUNTS,
 )
 
 
 def tasks(
     usage: ibis.Table, events: ibis.Table, collections: ibis.Table, dialect: Dialect
 ) -> ibis.Table:
-    """Return the columns of the table ``tasks``, as ingest makes them; ``first_row`` is NULL, for rows have no place.
+    """Return the columns of the table ``tasks``, as ingest writes them; ``first_row`` is NULL: rows have no positions.
 
     Parameters
     ----------
@@ -31,27 +35,28 @@ def tasks(
     dialect
         Says in which order events of equal times happened.
     """
-    joined = _of_usage(usage).outer_join(_of_events(events, dialect), list(_TASK))
-    keys = {
-        name: ibis.coalesce(joined[name], joined[f"{name}_right"])
-        for name in (*_TASK, "collection_type")
-    }
-    rows = joined.mutate(**keys).drop(*(f"{name}_right" for name in keys))
-    rows = rows.left_join(_names(collections, dialect), "collection_id")
+    joined = _summarize_usage(usage).outer_join(_summarize_events(events, dialect), list(_TASK))
+    keys = {}
+    for name in (*_TASK, "collection_type"):
+        keys[name] = ibis.coalesce(joined[name], joined[f"{name}_right"])
+    right_keys = [f"{name}_right" for name in keys]
+    rows = joined.mutate(**keys).drop(*right_keys)
+    rows = rows.left_join(_summarize_collections(collections, dialect), "collection_id")
+    counts = {name: rows[name].fill_null(0) for name in _ZERO_IF_MISSING}
     rows = rows.mutate(
         first_time=ibis.coalesce(rows.first_time, rows.first_event),
         last_time=ibis.coalesce(rows.last_time, rows.last_event),
         user=ibis.coalesce(rows.user, rows.collection_user),
         first_row=ibis.null("int64"),
-        **{name: rows[name].fill_null(0) for name in _COUNTED},
+        **counts,
     )
-    return rows.select(
-        **{name: rows[name].cast(dtype) for name, dtype in ibis_schema(TABLES["tasks"]).items()}
-    )
+    schema = ibis_schema(TABLES["tasks"])
+    columns = {name: rows[name].cast(dtype) for name, dtype in schema.items()}
+    return rows.select(**columns)
 
 
-def _of_usage(usage: ibis.Table) -> ibis.Table:
-    """Return what the windows of each task tell."""
+def _summarize_usage(usage: ibis.Table) -> ibis.Table:
+    """Return what the windows of each task add up to."""
     before = ibis.window(
         group_by=list(_TASK),
         order_by="start_time",
@@ -60,22 +65,18 @@ def _of_usage(usage: ibis.Table) -> ibis.Table:
     )
     # A window that ends after the trace has no known length.
     length = (usage.end_time == AFTER_TRACE).ifelse(0, usage.end_time - usage.start_time)
-    rows = usage.mutate(
-        length=length,
-        is_gap=(usage.start_time > usage.end_time.max().over(before))
-        .fill_null(False)
-        .cast("int64"),
-    )
+    # A first window has none before it, and NULL is no gap.
+    is_gap = (usage.start_time > usage.end_time.max().over(before)).fill_null(False)
+    rows = usage.mutate(length=length, is_gap=is_gap.cast("int64"))
     statistics: dict[str, ibis.Value] = {}
     for name in STATISTICS_COLUMNS:
         value = rows[name].cast("float64")
         weight = value.notnull().ifelse(rows.length, 0).sum()
-        statistics |= {
-            f"mean_{name}": value.mean(),
-            f"std_{name}": value.std(how="pop"),
-            f"max_{name}": value.max(),
-            f"weighted_mean_{name}": (value * rows.length).sum() / weight.nullif(0),
-        }
+        weighted_sum = (value * rows.length).sum()
+        statistics[f"mean_{name}"] = value.mean()
+        statistics[f"std_{name}"] = value.std(how="pop")
+        statistics[f"max_{name}"] = value.max()
+        statistics[f"weighted_mean_{name}"] = weighted_sum / weight.nullif(0)
     return rows.group_by(list(_TASK)).aggregate(
         collection_type=rows.collection_type.max(),
         n_windows=rows.count(),
@@ -88,42 +89,52 @@ def _of_usage(usage: ibis.Table) -> ibis.Table:
     )
 
 
-def _of_events(events: ibis.Table, dialect: Dialect) -> ibis.Table:
-    """Return what the events of each task tell."""
-    ordered, order = in_order(events, _TASK, dialect)
-    rows = ordered.mutate(place=ibis.row_number().over(group_by=list(_TASK), order_by=list(order)))
-    is_start = rows.type == "SCHEDULE"
-    told = rows.group_by(list(_TASK)).aggregate(
+def _summarize_events(events: ibis.Table, dialect: Dialect) -> ibis.Table:
+    """Return what the events of each task say of it."""
+    rows = _numbered(events, _TASK, dialect)
+    is_schedule = rows.type == "SCHEDULE"
+    last_values = {}
+    for name in LAST_KNOWN_COLUMNS:
+        in_schedule = _last_known(rows, name, is_schedule)
+        last_values[name] = ibis.coalesce(in_schedule, _last_known(rows, name))
+    counts = {}
+    for column, event_type in _EVENT_COUNTS.items():
+        counts[column] = (rows.type == event_type).sum()
+    is_change = rows.type.notin(UPDATE_EVENTS)
+    summary = rows.group_by(list(_TASK)).aggregate(
         collection_type=rows.collection_type.max(),
         first_event=rows.time.min(),
         last_event=rows.time.max(),
-        user=_last(rows, "user"),
+        user=_last_known(rows, "user"),
         # Updates change no state, so they cannot hide the end of an instance.
-        last_type=rows.type.argmax(rows.place, where=rows.type.notin(UPDATE_EVENTS)),
-        **{
-            name: ibis.coalesce(_last(rows, name, is_start), _last(rows, name))
-            for name in LAST_KNOWN_COLUMNS
-        },
-        **{f"n_{name.lower()}": (rows.type == name).sum() for name in EVENT_TYPE.names},
+        last_type=rows.type.argmax(rows.position, where=is_change),
+        **last_values,
+        **counts,
     )
-    return told.mutate(
-        end_type=told.last_type.isin(TERMINAL_EVENTS).ifelse(told.last_type, ibis.null("string"))
-    )
+    last_type = summary.last_type
+    has_ended = last_type.isin(TERMINAL_EVENTS)
+    return summary.mutate(end_type=has_ended.ifelse(last_type, ibis.null("string")))
 
 
-def _names(collections: ibis.Table, dialect: Dialect) -> ibis.Table:
+def _summarize_collections(collections: ibis.Table, dialect: Dialect) -> ibis.Table:
     """Return who submitted each collection, and its logical name."""
-    ordered, order = in_order(collections, ("collection_id",), dialect)
-    rows = ordered.mutate(
-        place=ibis.row_number().over(group_by="collection_id", order_by=list(order))
-    )
+    rows = _numbered(collections, ("collection_id",), dialect)
     return rows.group_by("collection_id").aggregate(
-        collection_user=_last(rows, "user"),
-        collection_logical_name=_last(rows, "collection_logical_name"),
+        collection_user=_last_known(rows, "user"),
+        collection_logical_name=_last_known(rows, "collection_logical_name"),
     )
 
 
-def _last(rows: ibis.Table, name: str, among: ibis.Value | None = None) -> ibis.Value:
-    """Value of a column in the last event that has one, of all events or of those that `among` selects."""
-    known = rows[name].notnull()
-    return rows[name].argmax(rows.place, where=known if among is None else among & known)
+def _numbered(events: ibis.Table, key: Sequence[str], dialect: Dialect) -> ibis.Table:
+    """Return events with their position in the life of the thing that they happen to."""
+    ordered, order = in_order(events, key, dialect)
+    position = ibis.row_number().over(group_by=list(key), order_by=list(order))
+    return ordered.mutate(position=position)
+
+
+def _last_known(rows: ibis.Table, name: str, among: ibis.Value | None = None) -> ibis.Value:
+    """Return a column's value in the last event that has one, of all events or of those that `among` selects."""
+    is_known = rows[name].notnull()
+    if among is not None:
+        is_known = among & is_known
+    return rows[name].argmax(rows.position, where=is_known)

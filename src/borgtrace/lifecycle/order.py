@@ -1,4 +1,4 @@
-"""In which order the events of one thing happened, with equal times settled explicitly.
+"""The order in which the events of one thing happened, with equal times settled explicitly.
 
 By the order of the raw files (``source_part``, ``source_row``), where files are written in order: in 2011, 132,982
 pairs SUBMIT and SCHEDULE share a timestamp, and only the files tell which came first.
@@ -26,6 +26,7 @@ CYCLE = (
     *TERMINAL_EVENTS,
 )
 """Event types in the order of a life; after an end it begins anew."""
+_POSITIONS = [(name, position) for position, name in enumerate(CYCLE)]
 
 _ENTRY = {
     "SUBMIT": 1,
@@ -35,7 +36,7 @@ _ENTRY = {
     "SCHEDULE": 5,
     "UPDATE_RUNNING": 5,
 }
-"""Where in the cycle to go on after an event; 0 (SUBMIT) after an end or none."""
+"""Where in the cycle a life continues after an event; 0 (SUBMIT) after an end or none."""
 
 SOURCE_ORDER = ("time", "source_part", "source_row")
 
@@ -57,21 +58,22 @@ def in_order(
     """
     if dialect.tie_order == "file":
         return events, SOURCE_ORDER
-    position = events.type.cases(*((name, place) for place, name in enumerate(CYCLE)))
+    position = events.type.cases(*_POSITIONS)
     placed = events.mutate(position=position.cast("int32"))
     # The second SUBMIT of one instant belongs to the second turn round the cycle: an end lies between the two.
     # Ends are of one kind: two of them at one time need a life between them.
     kind = placed.type.isin(TERMINAL_EVENTS).ifelse("END", placed.type)
     tie = ibis.window(
-        group_by=[*key, "time", kind], order_by=["position", "source_part", "source_row"]
+        group_by=[*key, "time", kind],
+        order_by=["position", "source_part", "source_row"],
     )
     turns = placed.mutate(turn=ibis.row_number().over(tie))
     # Updates leave the state as it is: any number of them fits into the first turn.
     is_update = turns.type.isin(UPDATE_EVENTS)
-    ranked = turns.mutate(turn=is_update.ifelse(0, turns.turn).cast("int64"), rank=turns.position)
+    turn = is_update.ifelse(0, turns.turn).cast("int64")
+    ranked = turns.mutate(turn=turn, rank=turns.position)
     order = ("time", "turn", "rank", "source_part", "source_row")
-    # The first pass may enter a tie from a tie that is itself not settled yet; the second enters it from a settled
-    # one.
+    # In the first pass the event before a tie may belong to a tie that is not settled yet; in the second it is.
     for _ in range(2):
         ranked = _rerank(ranked, key, order)
     return ranked.drop("position"), order
@@ -81,14 +83,17 @@ def _rerank(events: ibis.Table, key: Sequence[str], order: Sequence[str]) -> ibi
     """Rank the events of each tie by their distance round the cycle from the state before the tie."""
     entry = events.type.cases(*_ENTRY.items(), else_=0).cast("int32")
     life = ibis.window(group_by=list(key), order_by=list(order))
-    seen = events.mutate(
-        entry=entry.lag().over(life).fill_null(0), earlier=events.time.lag().over(life)
+    with_event_before = events.mutate(
+        entry=entry.lag().over(life).fill_null(0),
+        earlier=events.time.lag().over(life),
     )
-    # Only the first event of a tie has the state before the tie behind it; max() skips the NULLs of the others.
-    is_first = seen.earlier.isnull() | (seen.earlier < seen.time)
+    # Only the first event of a tie follows the state before the tie; max() skips the NULLs of the others.
+    earlier = with_event_before.earlier
+    is_first = earlier.isnull() | (earlier < with_event_before.time)
+    entry_of_first = is_first.ifelse(with_event_before.entry, ibis.null("int32"))
     tie = ibis.window(group_by=[*key, "time"])
-    entered = seen.mutate(entry=is_first.ifelse(seen.entry, ibis.null("int32")).max().over(tie))
+    entered = with_event_before.mutate(entry=entry_of_first.max().over(tie))
     size = len(CYCLE)
     # The remainder of a negative number is negative in SQL, hence the added size.
-    rank = ((entered.position - entered.entry + size) % size).cast("int32")
-    return entered.mutate(rank=rank).drop("entry", "earlier")
+    distance = (entered.position - entered.entry + size) % size
+    return entered.mutate(rank=distance.cast("int32")).drop("entry", "earlier")

@@ -1,4 +1,4 @@
-"""Large tables of events cut into pieces that fit into memory.
+"""Large tables of events, cut into pieces that fit into memory.
 
 A life never spans two collections, so what is derived per life is the same piece by piece, and a sort that
 would spill becomes several that do not.
@@ -42,22 +42,25 @@ def pieces(events: ir.Table, size: int = PIECE) -> list[ir.Table]:
     n = counted["n"].to_numpy()
     # An engine returns groups in any order.
     by_id = np.argsort(ids)
-    cuts = _cuts(ids[by_id].tolist(), n[by_id].tolist(), size)
-    if not cuts:
+    starts = _starts_of_pieces(ids[by_id].tolist(), n[by_id].tolist(), size)
+    if not starts:
         return [events]
-    id_ = events.collection_id
+    collection_id = events.collection_id
     # Ranges, not lists of ids: a store is sorted by collection_id, and a range skips the row groups outside of it.
-    inner = [events.filter(id_ >= begin, id_ < end) for begin, end in itertools.pairwise(cuts)]
-    return [events.filter(id_ < cuts[0]), *inner, events.filter(id_ >= cuts[-1])]
+    ranges = [events.filter(collection_id < starts[0])]
+    for begin, end in itertools.pairwise(starts):
+        ranges.append(events.filter(collection_id >= begin, collection_id < end))
+    ranges.append(events.filter(collection_id >= starts[-1]))
+    return ranges
 
 
-def _cuts(ids: list[int], n: list[int], size: int) -> list[int]:
+def _starts_of_pieces(ids: list[int], n_events: list[int], size: int) -> list[int]:
     """Return the ids at which pieces after the first begin."""
-    cuts = []
-    filled = 0
-    for id_, number in zip(ids, n, strict=True):
-        if filled >= size:
-            cuts.append(id_)
-            filled = 0
-        filled += number
-    return cuts
+    starts = []
+    n_in_piece = 0
+    for collection_id, n in zip(ids, n_events, strict=True):
+        if n_in_piece >= size:
+            starts.append(collection_id)
+            n_in_piece = 0
+        n_in_piece += n
+    return starts

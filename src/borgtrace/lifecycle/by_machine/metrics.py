@@ -1,14 +1,12 @@
-"""Which usage a slot has: a mean, weighted by time, or a peak."""
+"""What counts as the usage of a slot: a mean, weighted by time, or a peak."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 from borgtrace.errors import check_names
 from borgtrace.kernels.arrays import Values
 from borgtrace.schema import Dialect
-from borgtrace.schema.data_files import read_rows
 from borgtrace.store.columns import values
 
 _DECILES = "cpu_usage_distribution"
@@ -25,7 +23,7 @@ class Metric:
     column
         Column of ``instance_usage``.
     is_peak
-        Whether the windows of a slot are combined by their maximum; else by their mean over the slot.
+        Whether the windows of a slot are combined by their maximum, else by their mean over the slot.
     element
         Element of a list column; None where the column is a number.
     """
@@ -40,13 +38,18 @@ class Metric:
         return values(column.combine_chunks(), self.element)
 
 
-def _metric(name: str, column: str, combined: str, element: str) -> Metric:
-    return Metric(name, column, combined == "maximum", int(element) if element else None)
+_ALL = (
+    Metric("average_cpu", "average_cpu", is_peak=False),
+    # Elements of 0, 10, …, 100 %; the 90th percentile is what Google's overcommit simulator takes.
+    Metric("p50_cpu", _DECILES, is_peak=True, element=5),
+    Metric("p90_cpu", _DECILES, is_peak=True, element=9),
+    Metric("maximum_cpu", "maximum_cpu", is_peak=True),
+    Metric("sampled_cpu", "sampled_cpu", is_peak=True),
+    Metric("average_memory", "average_memory", is_peak=False),
+    Metric("maximum_memory", "maximum_memory", is_peak=True),
+)
 
-
-METRICS = {
-    row["name"]: _metric(**row) for row in read_rows(Path(__file__).with_name("metrics.csv"))
-}
+METRICS = {metric.name: metric for metric in _ALL}
 """Metrics by name."""
 
 
@@ -60,8 +63,9 @@ def default_metric(dialect: Dialect, resource: str) -> Metric:
     resource
         ``"cpu"`` or ``"memory"``.
     """
-    has_percentiles = resource == "cpu" and dialect.publishes(_DECILES)
-    return METRICS["p90_cpu" if has_percentiles else f"average_{resource}"]
+    if resource == "cpu" and dialect.publishes(_DECILES):
+        return METRICS["p90_cpu"]
+    return METRICS[f"average_{resource}"]
 
 
 def find_metric(name: str) -> Metric:
@@ -70,7 +74,7 @@ def find_metric(name: str) -> Metric:
     Raises
     ------
     UsageError
-        For a name that none has.
+        No metric has that name.
     """
     check_names("--metric", (name,), METRICS, "no such metric")
     return METRICS[name]

@@ -1,6 +1,6 @@
-"""What tasks were promised, and when they ran: limits and priorities in force, and stays on machines, task by task."""
+"""Terms (limits and priorities in force) and stays on machines, task by task."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import ibis.expr.types as ir
@@ -13,8 +13,9 @@ from borgtrace.kernels.arrays import Index
 from borgtrace.lifecycle.order import in_order
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import AFTER_TRACE
-from borgtrace.store import Store
 
+TaskRows = Callable[[Index], Index]
+"""From keys of tasks, int64 (n, 2), to their positions in the store: :meth:`borgtrace.store.Store.task_rows`."""
 KEY = ("collection_id", "instance_index")
 TERM = np.dtype(
     [
@@ -38,17 +39,17 @@ STAY = np.dtype(
 
 
 def write_terms(
-    store: Store, events: ir.Table, dialect: Dialect, path: Path
+    task_rows: TaskRows, events: ir.Table, dialect: Dialect, path: Path
 ) -> npt.NDArray[np.void]:
-    """Write the terms of all tasks, in the order of tasks and times, and return them mapped.
+    """Write the terms of all tasks, in the order of tasks and times, and return them mapped into memory.
 
-    Only what differs from the term before is kept.  An event without any request changes nothing; a resource without
-    one has no limit (NaN).
+    Only terms that differ from the one before are kept.  An event without any request changes nothing; a resource
+    without one has no limit (NaN).
 
     Parameters
     ----------
-    store
-        Whose tasks they are.
+    task_rows
+        From keys of tasks to their positions in the store.
     events
         ``instance_events``.
     dialect
@@ -56,7 +57,7 @@ def write_terms(
     path
         The file.
     """
-    named = events.cpu_request.notnull() | events.memory_request.notnull()
+    has_request = events.cpu_request.notnull() | events.memory_request.notnull()
     columns = [
         *KEY,
         "time",
@@ -67,53 +68,50 @@ def write_terms(
         "memory_request",
         "priority",
     ]
-    rows, order = in_order(events.filter(named).select(*columns), KEY, dialect)
-    return _write(
-        path, TERM, (_terms(store, batch) for batch in to_batches(rows.order_by([*KEY, *order])))
-    )
+    rows, order = in_order(events.filter(has_request).select(*columns), KEY, dialect)
+    batches = to_batches(rows.order_by([*KEY, *order]))
+    return _write(path, TERM, (_terms(task_rows, batch) for batch in batches))
 
 
-def _terms(store: Store, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
+def _terms(task_rows: TaskRows, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
     terms = np.empty(batch.num_rows, TERM)
-    terms["task"] = _tasks(store, batch)
+    terms["task"] = _positions_of_tasks(task_rows, batch)
     terms["time"] = batch["time"].to_numpy()
-    for name in ("cpu", "memory"):
-        terms[name] = batch[f"{name}_request"].to_numpy(zero_copy_only=False)
+    terms["cpu"] = batch["cpu_request"].to_numpy(zero_copy_only=False)
+    terms["memory"] = batch["memory_request"].to_numpy(zero_copy_only=False)
     terms["priority"] = batch["priority"].fill_null(-1).to_numpy()
     # NaN equals nothing: such a term is kept again, which changes no row.
-    same = np.ones(len(terms), np.bool_)
-    same[:1] = False
+    is_repeated = np.ones(len(terms), np.bool_)
+    is_repeated[:1] = False
     for name in ("task", "cpu", "memory", "priority"):
-        same[1:] &= terms[name][1:] == terms[name][:-1]
-    return terms[~same]
+        column = terms[name]
+        is_repeated[1:] &= column[1:] == column[:-1]
+    return terms[~is_repeated]
 
 
-def write_stays(store: Store, attempts: ir.Table, path: Path) -> npt.NDArray[np.void]:
-    """Write when tasks were on machines, in the order of tasks and times, and return them mapped.
+def write_stays(task_rows: TaskRows, attempts: ir.Table, path: Path) -> npt.NDArray[np.void]:
+    """Write when tasks were on machines, in the order of tasks and times, and return the stays mapped into memory.
 
     Parameters
     ----------
-    store
-        Whose tasks they are.
+    task_rows
+        From keys of tasks to their positions in the store.
     attempts
         ``instance_attempts``.  Those inside an alloc set are left out: its instance stands for them.
     path
         The file.
     """
-    placed = attempts.filter(
-        attempts.schedule_time.notnull()
-        & attempts.machine_id.notnull()
-        & attempts.alloc_collection_id.isnull()
-    )
-    rows = placed.select(*KEY, "machine_id", "schedule_time", "left_time").order_by(
-        [*KEY, "schedule_time"]
-    )
-    return _write(path, STAY, (_stays(store, batch) for batch in to_batches(rows)))
+    is_placed = attempts.schedule_time.notnull() & attempts.machine_id.notnull()
+    is_outside_alloc_sets = attempts.alloc_collection_id.isnull()
+    placed = attempts.filter(is_placed & is_outside_alloc_sets)
+    rows = placed.select(*KEY, "machine_id", "schedule_time", "left_time")
+    batches = to_batches(rows.order_by([*KEY, "schedule_time"]))
+    return _write(path, STAY, (_stays(task_rows, batch) for batch in batches))
 
 
-def _stays(store: Store, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
+def _stays(task_rows: TaskRows, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
     stays = np.empty(batch.num_rows, STAY)
-    stays["task"] = _tasks(store, batch)
+    stays["task"] = _positions_of_tasks(task_rows, batch)
     stays["machine"] = batch["machine_id"].to_numpy()
     stays["start"] = batch["schedule_time"].to_numpy()
     stays["end"] = batch["left_time"].fill_null(AFTER_TRACE).to_numpy()
@@ -122,18 +120,20 @@ def _stays(store: Store, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
 
 def starts_of(rows: npt.NDArray[np.void], n_tasks: int) -> Index:
     """Return where the rows of each task begin: shape (tasks + 1,)."""
-    return np.searchsorted(rows["task"], np.arange(n_tasks + 1)).astype(np.int64)
+    tasks = np.arange(n_tasks + 1)
+    return np.searchsorted(rows["task"], tasks).astype(np.int64)
 
 
-def _tasks(store: Store, batch: pa.RecordBatch) -> Index:
-    return store.task_rows(
-        np.stack([batch[name].to_numpy().astype(np.int64) for name in KEY], axis=1)
-    )
+def _positions_of_tasks(task_rows: TaskRows, batch: pa.RecordBatch) -> Index:
+    """Return the position in the store's index of each row's task."""
+    keys = [batch[name].to_numpy().astype(np.int64) for name in KEY]
+    return task_rows(np.stack(keys, axis=1))
 
 
 def _write(
     path: Path, dtype: np.dtype[np.void], parts: Iterable[npt.NDArray[np.void]]
 ) -> npt.NDArray[np.void]:
+    """Write some rows into a file, and return them mapped into memory."""
     with path.open("wb") as file:
         for part in parts:
             part.tofile(file)

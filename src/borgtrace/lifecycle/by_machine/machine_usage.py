@@ -1,0 +1,130 @@
+"""Usage by machine, kept beside a store: read back, or computed first where it is not there."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import ibis.expr.types as ir
+import numpy as np
+
+from borgtrace.kernels.arrays import Index
+from borgtrace.lifecycle.by_machine.metrics import Metric
+from borgtrace.lifecycle.by_machine.partitioner import MachinePartitioner, PartitionLimits
+from borgtrace.lifecycle.by_machine.row_files import MACHINE_ROW, Rows, map_rows
+from borgtrace.lifecycle.by_machine.terms import TERM
+from borgtrace.lifecycle.by_machine.window_rows import WINDOW_ROW
+from borgtrace.store import Store
+from borgtrace.store.kept import kept_folder, version_of
+
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class MachineUsage:
+    """Usage by machine, read from `folder`; see :func:`machine_usage`.
+
+    Parameters
+    ----------
+    folder
+        Where it is kept.
+    """
+
+    folder: Path
+    _open: dict[int, Rows] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """``n_slots``, ``n_rows``, and numbers of windows that belong to no machine, by reason."""
+        return json.loads((self.folder / "facts.json").read_text())
+
+    @cached_property
+    def terms(self) -> Rows:
+        """Task, begin, limits and priority of every term (`borgtrace.lifecycle.by_machine.terms.TERM`)."""
+        return map_rows(self.folder / "terms", TERM)
+
+    @cached_property
+    def _index(self) -> Rows:
+        return np.load(self.folder / "index.npy")
+
+    @property
+    def machines(self) -> Index:
+        """Ids of the machines that have rows, ascending."""
+        return self._index["machine"]
+
+    def rows(self, place: int) -> Rows:
+        """Return the rows of a machine in the order of tasks and slots: term, slot, cpu and memory.
+
+        Parameters
+        ----------
+        place
+            Position of the machine in `machines`.
+        """
+        entry = self._index[place]
+        bucket = int(entry["bucket"])
+        if bucket not in self._open:
+            self._open[bucket] = map_rows(self.folder / f"rows-{bucket:05d}", MACHINE_ROW)
+        first = entry["first"]
+        return self._open[bucket][first : first + entry["n"]]
+
+
+def expected_size(store: Store) -> int:
+    """Return how many bytes the buckets of a store take while they are written: each row twice, once unsorted."""
+    n_windows = store.manifest.tables.get("instance_usage", 0)
+    return n_windows * (WINDOW_ROW.itemsize + MACHINE_ROW.itemsize)
+
+
+def machine_usage(
+    store: Store,
+    events: ir.Table,
+    attempts: ir.Table,
+    cpu: Metric,
+    memory: Metric,
+    *,
+    is_whole: bool = False,
+    report: Report = lambda step, done, total: None,
+    limits: PartitionLimits = PartitionLimits(),  # noqa: B008 (frozen)
+) -> MachineUsage:
+    """Return the usage of a store by machine, computed first where it is not kept.
+
+    A row is a task on a machine in a slot of 300 s.  A mean is that over the slot, whatever part of it was measured; a
+    peak is the largest of the windows that touch the slot.  Limits are those in force at the end of the slot.  A slot
+    without usage, while the events say that the task runs there, has a row of NaN.  Tasks inside an alloc set are left
+    out, for its instances contain what they use.
+
+    Parameters
+    ----------
+    store
+        An open store.
+    events, attempts
+        Its ``instance_events`` and ``instance_attempts``.
+    cpu, memory
+        The metric that counts as usage of each.
+    is_whole
+        Whether every window counts as the whole slot that it begins in, slots are combined by their maximum, and only
+        usage says that a task is there: as Google's simulator has it.
+    report
+        Called with the step, how much of it is done, and how much there is.
+    limits
+        What is held in memory and in a sorting key.
+    """
+    # No kind may be a prefix of another: an earlier state's folders are removed by their prefix.
+    kind = f"machines-{cpu.name}-{memory.name}"
+    if is_whole:
+        kind = f"whole-{kind}"
+    sources = Path(__file__).parent
+
+    def build(folder: Path) -> None:
+        partitioner = MachinePartitioner(
+            store=store,
+            folder=folder,
+            metrics=(cpu, memory),
+            is_whole=is_whole,
+            report=report,
+            limits=limits,
+        )
+        partitioner.run(events, attempts)
+
+    return MachineUsage(kept_folder(store, kind, version_of([sources, sources.parent]), build))

@@ -1,0 +1,179 @@
+"""The compiled part: from the windows, terms and stays of tasks to rows of machine, term, slot, CPU and memory."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from borgtrace.kernels.arrays import Flags, Index, Values
+from borgtrace.kernels.compiled import compiled
+from borgtrace.schema.time import HOUR, TRACE_START, WINDOW
+
+Records = npt.NDArray[np.void]
+WINDOW_ROW = np.dtype(
+    [
+        ("machine", "i8"),
+        ("term", "u4"),
+        ("slot", "i4"),
+        ("cpu", "f4"),
+        ("memory", "f4"),
+    ]
+)
+"""What a task used on a machine in a slot; NaN where nothing was measured though its events say that it ran."""
+N_COUNTS = 4
+N_ROWS, WITHOUT_MACHINE, WITHOUT_LIMIT, WITHOUT_END = range(N_COUNTS)
+NAMES_OF_COUNTS = ("n_dealt", "without_machine", "without_limit", "without_end")
+"""What :func:`fill_rows` counts: rows, and windows that belong to no machine."""
+NO_MACHINE = -1
+_START = TRACE_START
+_SLOT = WINDOW
+LONGEST = 24 * HOUR
+"""Longer windows are not believed: published ones have 300 s at most, and the last may have no end."""
+
+
+@compiled(inline=True)
+def _term_in_force(times: Index, first: int, last: int, slot: int) -> int:
+    """Return the last term that began before the end of a slot, else the first one of the task."""
+    end_of_slot = _START + (slot + 1) * _SLOT
+    n_begun = int(np.searchsorted(times[first:last], end_of_slot))
+    return first + max(n_begun - 1, 0)
+
+
+@compiled(inline=True)
+def _refusal(machine: int, has_no_terms: bool, length: int) -> int:
+    """Return why a window belongs to no machine, 0 where it does."""
+    if machine == NO_MACHINE:
+        return WITHOUT_MACHINE
+    if has_no_terms:
+        return WITHOUT_LIMIT
+    return WITHOUT_END if length > LONGEST else 0
+
+
+@compiled(inline=True)
+def _slot_of(time: int) -> int:
+    return (time - _START) // _SLOT
+
+
+class UsageWindows(NamedTuple):
+    """Windows of neighboring tasks, in their order: int64 (n,) in µs and of ids, float32 (n,)."""
+
+    start: Index
+    end: Index
+    machine: Index
+    cpu: Values
+    memory: Values
+
+
+class TaskStarts(NamedTuple):
+    """First window, term and stay of each of some tasks, and the number of all: int64 (n + 1,) each."""
+
+    window: Index
+    term: Index
+    stay: Index
+
+
+class SlotRules(NamedTuple):
+    """How windows count in slots.
+
+    Attributes
+    ----------
+    is_peak
+        Whether CPU, and memory, are peaks.
+    is_whole
+        Whether a window counts as a whole slot, that of its start (as Google's simulator has it).
+    n_slots
+        Slots in which anything may have been measured.
+    """
+
+    is_peak: Flags
+    is_whole: bool
+    n_slots: int
+
+
+@compiled()
+def fill_rows(
+    windows: UsageWindows,
+    starts: TaskStarts,
+    term_time: Index,
+    stays: Records,
+    rules: SlotRules,
+    rows: Records,
+) -> Index:
+    """Write the rows of some neighboring tasks, several of one key where several windows share a slot.
+
+    A mean is weighted by the part of the slot that its window covers, so that the rows of a key add up to the mean
+    over the slot; a peak counts in every slot that its window touches.
+
+    Parameters
+    ----------
+    windows, starts
+        Windows of these tasks, and where those, terms and stays of each begin.
+    term_time
+        Begin of all terms, µs.
+    stays
+        Stays of these tasks on machines, records of :data:`~borgtrace.lifecycle.by_machine.terms.STAY`.
+    rules
+        How windows count in slots.
+    rows
+        Records of :data:`WINDOW_ROW`, filled.  Where there is no room, rows are only counted.
+
+    Returns
+    -------
+    int64 (`N_COUNTS`,)
+    """
+    is_cpu_peak = rules.is_peak[0]
+    is_memory_peak = rules.is_peak[1]
+    n_slots = rules.n_slots
+    counts = np.zeros(N_COUNTS, np.int64)
+    n = 0
+    # Per slot, the last task that used something in it, and where.
+    task_of_slot = np.full(n_slots, -1, np.int64)
+    machine_of_slot = np.full(n_slots, -1, np.int64)
+    for task in range(starts.window.size - 1):
+        first_term = starts.term[task]
+        end_of_terms = starts.term[task + 1]
+        has_no_terms = first_term == end_of_terms
+        for i in range(starts.window[task], starts.window[task + 1]):
+            start = windows.start[i]
+            end = windows.end[i]
+            machine = windows.machine[i]
+            refusal = _refusal(machine, has_no_terms, end - start)
+            if refusal:
+                counts[refusal] += 1
+                continue
+            low = _slot_of(start)
+            high = low if rules.is_whole else max(low, _slot_of(end - 1))
+            for slot in range(max(low, 0), min(high + 1, n_slots)):
+                begin = _START + slot * _SLOT
+                share = (min(end, begin + _SLOT) - max(start, begin)) / _SLOT
+                if n < rows.size:
+                    cpu = windows.cpu[i]
+                    memory = windows.memory[i]
+                    row = rows[n]
+                    row["machine"] = machine
+                    row["slot"] = slot
+                    row["term"] = _term_in_force(term_time, first_term, end_of_terms, slot)
+                    row["cpu"] = cpu if is_cpu_peak else cpu * share
+                    row["memory"] = memory if is_memory_peak else memory * share
+                task_of_slot[slot] = task
+                machine_of_slot[slot] = machine
+                n += 1
+        if rules.is_whole or has_no_terms:
+            continue
+        for stay in stays[starts.stay[task] : starts.stay[task + 1]]:
+            low = _slot_of(stay["start"])
+            high = _slot_of(stay["end"] - 1)
+            for slot in range(max(low, 0), min(high + 1, n_slots)):
+                # Where windows were on two machines in a slot, a second row of NaN is added, which changes nothing.
+                if task_of_slot[slot] == task and machine_of_slot[slot] == stay["machine"]:
+                    continue
+                if n < rows.size:
+                    row = rows[n]
+                    row["machine"] = stay["machine"]
+                    row["slot"] = slot
+                    row["term"] = _term_in_force(term_time, first_term, end_of_terms, slot)
+                    row["cpu"] = np.nan
+                    row["memory"] = np.nan
+                n += 1
+    counts[N_ROWS] = n
+    return counts
