@@ -51,26 +51,26 @@ def usage(generation, machines, hours):
     """Print the rows per second of usage alone beside those of compressing its bytes."""
     from isal import igzip, isal_zlib
 
-    from borgtrace.synth.generate import _usage
-    from borgtrace.synth.machines import draw_machines
-    from borgtrace.synth.options import Options, part_bounds
-    from borgtrace.synth.profiles import PROFILES
-    from borgtrace.synth.simulation import Simulation
-    from borgtrace.synth.usage_windows import windows_of
+    from borgtrace.synth.generate import measure_usage
+    from borgtrace.synth.measure.usage_windows import windows_of
+    from borgtrace.synth.model.machines import draw_machines
+    from borgtrace.synth.model.profiles import PROFILES
+    from borgtrace.synth.options import SynthOptions, part_bounds
+    from borgtrace.synth.simulate.simulation import Simulation
 
-    options = Options(generation, machines, hours)
+    options = SynthOptions(generation, machines, hours)
     profile = PROFILES[generation]
     bounds = part_bounds(hours)
     cell = draw_machines(profile, machines, options.draw_seed)
     segments = list(Simulation(profile, cell, hours, options.draw_seed, bounds).segments())
-    _usage(windows_of(segments[0], cell.ids), options)  # compile
+    measure_usage(windows_of(segments[0], cell.ids), options)  # compile
     busy = alone = rows = size = 0
     for segment in segments:
         spent, (pieces, blocks) = best(
-            lambda segment=segment: _usage(windows_of(segment, cell.ids), options)
+            lambda segment=segment: measure_usage(windows_of(segment, cell.ids), options)
         )
         busy += spent
-        rows += int(blocks.tally[:, 0].sum())
+        rows += blocks.n_rows
         for piece in pieces.values():
             text = isal_zlib.decompress(piece.data + b"\x03\x00", -15)
             alone += best(

@@ -7,7 +7,7 @@ from math import inf
 import pytest
 
 from borgtrace.analyses.fidelity.fidelity import LESS, _row
-from borgtrace.synth.targets import Target
+from borgtrace.synth.model.targets import FidelityTarget
 
 
 @pytest.mark.parametrize(
@@ -24,16 +24,17 @@ from borgtrace.synth.targets import Target
 def test_a_target_fits_by_its_distance_or_by_its_interval(
     measured: float | None, low: float | None, high: float | None, verdict: str
 ) -> None:
-    row = _row(Target("m", "all", 10.0, "A", "somewhere", True), measured, low, high)
+    row = _row(FidelityTarget("m", "all", 10.0, "A", "somewhere", True), measured, low, high)
     assert (row["verdict"], row["reference"], row["grade"]) == (verdict, "somewhere", "A")
     assert row["deviation"] == (None if measured is None else pytest.approx(measured / 10 - 1))
 
 
 def test_a_target_below_zero_has_a_deviation_by_its_size_and_a_guide_no_verdict() -> None:
-    row = _row(Target("m", "all", -2.0, "A", "somewhere", False), -3.0, None, None)
+    row = _row(FidelityTarget("m", "all", -2.0, "A", "somewhere", False), -3.0, None, None)
     assert (row["deviation"], row["verdict"]) == (-0.5, "reported")
     assert (
-        _row(Target("m", "all", 1.0, "A", "", True), inf, None, None)["verdict"] == "does not fit"
+        _row(FidelityTarget("m", "all", 1.0, "A", "", True), inf, None, None)["verdict"]
+        == "does not fit"
     )
 
 
@@ -48,4 +49,6 @@ def test_a_target_below_zero_has_a_deviation_by_its_size_and_a_guide_no_verdict(
     ],
 )
 def test_a_target_at_the_end_of_its_interval_fits(low: float, high: float, verdict: str) -> None:
-    assert _row(Target("m", "all", 1.0, "A", "", True), 1.5, low, high)["verdict"] == verdict
+    assert (
+        _row(FidelityTarget("m", "all", 1.0, "A", "", True), 1.5, low, high)["verdict"] == verdict
+    )

@@ -21,9 +21,9 @@ from borgtrace.cli import main
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.synth import generate
-from borgtrace.synth.classes import CLASSES, TaskClass
-from borgtrace.synth.draws import QuantileCurve
-from borgtrace.synth.profiles import PROFILES, Likeness
+from borgtrace.synth.model.classes import CLASSES, TaskClass
+from borgtrace.synth.model.draws import QuantileCurve
+from borgtrace.synth.model.profiles import PROFILES, Likeness
 from tests.bucket import serving
 
 GOOGLE_2011, GOOGLE_2019 = PROFILES.values()

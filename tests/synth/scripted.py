@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from borgtrace.synth.jobs import Job, Task
-from borgtrace.synth.machines import draw_machines
-from borgtrace.synth.profiles import PROFILES
-from borgtrace.synth.workload import Workload
+from borgtrace.synth.model.jobs import Job, Task
+from borgtrace.synth.model.machines import draw_machines
+from borgtrace.synth.model.profiles import PROFILES
+from borgtrace.synth.model.workload import WorkloadModel
 
 GOOGLE_2011, GOOGLE_2019 = PROFILES.values()
 FREE, OTHER, PRODUCTION = GOOGLE_2011.tiers
@@ -44,5 +44,5 @@ def job_of(
     return job
 
 
-def workload(machines: int = 10, seed: int = 1, profile: Any = GOOGLE_2011) -> Workload:
-    return Workload(profile, draw_machines(profile, machines, seed), 24.0, seed)
+def workload(machines: int = 10, seed: int = 1, profile: Any = GOOGLE_2011) -> WorkloadModel:
+    return WorkloadModel(profile, draw_machines(profile, machines, seed), 24.0, seed)

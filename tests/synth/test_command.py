@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from borgtrace.synth.targets import TARGETS
+from borgtrace.synth.model.targets import TARGETS
 
 Synth = Callable[..., subprocess.CompletedProcess[str]]
 

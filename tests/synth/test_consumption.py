@@ -7,14 +7,14 @@ import random
 import numpy as np
 import pytest
 
-from borgtrace.synth.classes import CLASSES
-from borgtrace.synth.consumption import OVERUSE, Consumption, use_little
-from borgtrace.synth.draws import BalancedStrata, Stratified
-from borgtrace.synth.hashing import generator
-from borgtrace.synth.jobs import Job
-from borgtrace.synth.machines import draw_machines
-from borgtrace.synth.profiles import PROFILES
-from borgtrace.synth.workload import Workload
+from borgtrace.synth.model.classes import CLASSES
+from borgtrace.synth.model.consumption import OVERUSE, Consumption, use_little
+from borgtrace.synth.model.draws import BalancedStrata, Stratified
+from borgtrace.synth.model.hashing import generator
+from borgtrace.synth.model.jobs import Job
+from borgtrace.synth.model.machines import draw_machines
+from borgtrace.synth.model.profiles import PROFILES
+from borgtrace.synth.model.workload import WorkloadModel
 
 GOOGLE_2011, GOOGLE_2019 = PROFILES.values()
 FREE, OTHER, PRODUCTION = GOOGLE_2011.tiers
@@ -25,8 +25,8 @@ def consumption(seed: int) -> Consumption:
     return Consumption(GOOGLE_2011, random.Random(seed), generator(seed, "tasks"))
 
 
-def workload(seed: int, machines: int = 300) -> Workload:
-    return Workload(GOOGLE_2011, draw_machines(GOOGLE_2011, machines, seed), 24.0, seed)
+def workload(seed: int, machines: int = 300) -> WorkloadModel:
+    return WorkloadModel(GOOGLE_2011, draw_machines(GOOGLE_2011, machines, seed), 24.0, seed)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -45,7 +45,7 @@ def test_a_large_new_job_has_tasks_of_many_classes_a_small_one_of_few(seed: int)
     use = consumption(seed)
     large = Job(OTHER, 4000, 0.0178, 0.01, 2, 0, False)
     small = Job(OTHER, 8, 0.0178, 0.01, 2, 0, False)
-    kinds = [len(set(use.draw(job, use.place_new(job))[2])) for job in (large, small)]
+    kinds = [len(set(use.draw(job, use.place_new(job)).kind)) for job in (large, small)]
     assert kinds[0] >= 10
     assert kinds[1] <= 3
 

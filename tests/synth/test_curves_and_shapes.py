@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from borgtrace.synth import number_text
-from borgtrace.synth.draws import QuantileCurve, pick, ranked
-from borgtrace.synth.profiles import PROFILES
-from borgtrace.synth.profiles.profile import Likeness
-from borgtrace.synth.raw_rows import _csv_text
-from borgtrace.synth.shapes import Mixed, maximum_scores, normal_scores, quantiles
+from borgtrace.synth.measure import number_text
+from borgtrace.synth.model.draws import QuantileCurve, RankShares, pick
+from borgtrace.synth.model.profile import Likeness
+from borgtrace.synth.model.profiles import PROFILES
+from borgtrace.synth.model.shapes import Mixed, maximum_scores, normal_scores, quantiles
+from borgtrace.synth.write.raw_rows import csv_text
 
 
 def test_a_curve_is_straight_in_the_logarithm_and_has_steps() -> None:
@@ -28,7 +28,7 @@ def test_a_curve_is_straight_in_the_logarithm_and_has_steps() -> None:
 def test_ranks_by_their_shares_and_then_by_a_power_law() -> None:
     # Of the last quarter: ranks 3, 4, … with probabilities as 1/r − 1/(r + 1), r from 1 to 3.
     drawn = [
-        ranked(u, (0.5, 0.25), 2.0, 5, 0.0)
+        RankShares((0.5, 0.25), exponent=2.0, n_ranks=5, shift=0.0).rank_at(u)
         for u in (0, 0.49, 0.5, 0.74, 0.75, 0.9, 0.93, 0.98, 0.9999)
     ]
     assert drawn == [1, 1, 2, 2, 3, 3, 4, 5, 5]
@@ -57,7 +57,7 @@ def test_forms_of_distributions() -> None:
 def test_numbers_of_ten_bits() -> None:
     codes = [0, 1, 1023, 1024, 1025, 1024 + 511, 1024 + 512]
     expected = [0, 2**-20, 1023 * 2**-20, 2**-10, 513 * 2**-19, 1023 * 2**-19, 2**-9]
-    assert [number_text._number(code) for code in codes] == expected
+    assert [number_text.ten_bit_number(code) for code in codes] == expected
     for texts, words in ((["12345678"], 1), (["1", "123456789"], 2), ([""], 0)):
         packed = number_text.pack(texts)
         assert (packed.words.shape, packed.lengths.tolist()) == (
@@ -67,7 +67,7 @@ def test_numbers_of_ten_bits() -> None:
 
 
 def test_values_as_text() -> None:
-    assert [_csv_text(value) for value in (None, True, False, 7, -1, 0.25, 1 / 3, "x")] == [
+    assert [csv_text(value) for value in (None, True, False, 7, -1, 0.25, 1 / 3, "x")] == [
         *("", "1", "0", "7", "-1", "0.25", "0.3333", "x")
     ]
 

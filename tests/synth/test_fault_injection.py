@@ -9,7 +9,7 @@ import pytest
 import borgtrace
 from borgtrace.catalog import find
 from borgtrace.question import EngineTables
-from borgtrace.synth.fault_rates import NO_FAULTS, PUBLISHED
+from borgtrace.synth.model.fault_rates import NO_FAULTS, PUBLISHED
 from tests.synth.conftest import Trace
 from tests.synth.reading import read_rows
 from tests.synth.test_task_lifecycle import SUCCESSORS
@@ -35,7 +35,7 @@ def often(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PUBLISHED, "2011", rates)
-        patch.setattr("borgtrace.synth.outcomes.UPDATED", 0.05)
+        patch.setattr("borgtrace.synth.model.outcomes.UPDATED", 0.05)
         return Trace(tmp_path_factory.mktemp("often"), machines=30, hours=6, seed=4)
 
 

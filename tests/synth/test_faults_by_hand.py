@@ -9,25 +9,25 @@ import numpy as np
 import pytest
 
 from borgtrace.schema.time import AFTER_TRACE, SECOND, TRACE_START
-from borgtrace.synth.clock import Clock
-from borgtrace.synth.event_log import (
+from borgtrace.synth.measure.usage_windows import windows_of
+from borgtrace.synth.model.fault_rates import NO_FAULTS
+from borgtrace.synth.model.machines import MachineEvent
+from borgtrace.synth.options import SynthOptions
+from borgtrace.synth.simulate.clock import Clock
+from borgtrace.synth.simulate.event_log import (
     CollectionEvent,
     EventLog,
     Execution,
     InstanceEvent,
     TraceSegment,
 )
-from borgtrace.synth.fault_injection import (
+from borgtrace.synth.simulate.fault_injection import (
     REUSED_ID,
     FaultInjector,
     MissingSchedules,
     choose,
     choose_share,
 )
-from borgtrace.synth.fault_rates import NO_FAULTS
-from borgtrace.synth.machines import MachineEvent
-from borgtrace.synth.options import Options
-from borgtrace.synth.usage_windows import windows_of
 from tests.synth.scripted import FREE, GOOGLE_2011, job_of, workload
 
 
@@ -150,7 +150,7 @@ def test_an_id_is_reused_in_traces_above_400_seconds(seconds: int, reused: list[
     assert found.planted["reused_job"] == reused
     jobs = [
         event.job
-        for event in found._extra
+        for event in found.pending
         if isinstance(event, CollectionEvent) and event.job.id == REUSED_ID
     ]
     assert {job.size for job in jobs} == {1 for _ in reused}
@@ -259,14 +259,14 @@ def test_requests_are_forgotten_at_the_start_alone_and_of_whole_tasks() -> None:
 
 
 def test_what_identifies_a_trace() -> None:
-    plain = Options(machines=3, hours=2, parts=2, jobs=7).parameters()
+    plain = SynthOptions(machines=3, hours=2, parts=2, jobs=7).parameters()
     assert (plain["parts"], plain["machines"], "cell" in plain, "shared_factor" in plain) == (
         2,
         3,
         False,
         False,
     )
-    other = Options(
+    other = SynthOptions(
         generation="2019", cell="b", file_format="parquet", shared_factor=0.5
     ).parameters()
     assert (other["cell"], other["format"], other["shared_factor"], other["parts"]) == (

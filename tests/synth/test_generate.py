@@ -13,13 +13,13 @@ from borgtrace.errors import UsageError
 from borgtrace.schema.dialects import dialect
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth import generate
-from borgtrace.synth.event_log import Execution, TraceSegment
-from borgtrace.synth.generate import _usage
-from borgtrace.synth.gzip_files import compressed
-from borgtrace.synth.machines import draw_machines
-from borgtrace.synth.options import Options, part_bounds
-from borgtrace.synth.raw_files import PartFiles
-from borgtrace.synth.usage_windows import windows_of
+from borgtrace.synth.generate import measure_usage
+from borgtrace.synth.measure.usage_windows import windows_of
+from borgtrace.synth.model.machines import draw_machines
+from borgtrace.synth.options import SynthOptions, part_bounds
+from borgtrace.synth.simulate.event_log import Execution, TraceSegment
+from borgtrace.synth.write.gzip_files import compressed
+from borgtrace.synth.write.raw_files import PartFiles
 from tests.synth.reading import digests, read_rows
 from tests.synth.scripted import GOOGLE_2011, job_of
 
@@ -83,8 +83,8 @@ def test_usage_of_a_part_is_one_piece() -> None:
     windows = windows_of(
         TraceSegment(0, TRACE_START, TRACE_START + 600 * SECOND, executions=[run]), np.array([5])
     )
-    pieces, blocks = _usage(windows, Options(machines=1, hours=1))
-    assert (list(pieces), int(blocks.tally[:, 0].sum())) == ([0], 2)
+    pieces, blocks = measure_usage(windows, SynthOptions(machines=1, hours=1))
+    assert (list(pieces), blocks.n_rows) == ([0], 2)
 
 
 def test_one_table_alone(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from borgtrace.schema.time import SECOND, TRACE_START
-from borgtrace.synth.clock import Clock
-from borgtrace.synth.jobs import Job, Task
-from borgtrace.synth.lifecycle import Lifecycle
-from borgtrace.synth.outcomes import FIRST_EVICTED, LOOPING, Outcomes, Wait
-from borgtrace.synth.relations import Relations
+from borgtrace.synth.model.jobs import Job, Task
+from borgtrace.synth.model.outcomes import FIRST_EVICTED, LOOPING, Outcomes, Wait
+from borgtrace.synth.simulate.clock import Clock
+from borgtrace.synth.simulate.lifecycle import Lifecycle
+from borgtrace.synth.simulate.relations import Relations
 from tests.synth.scripted import (
     FREE,
     GOOGLE_2011,
@@ -31,7 +31,7 @@ def outcomes(*numbers: float) -> Outcomes:
 
 def run(job: Job, u: float, *numbers: float, residual: bool = False) -> tuple[float, str]:
     found = outcomes(*numbers)
-    found._lengths[job.tier.name] = SimpleNamespace(draw=lambda: u)  # type: ignore[assignment]
+    found.lengths[job.tier.name] = SimpleNamespace(draw=lambda: u)  # type: ignore[assignment]
     return found.run(job, residual)
 
 
@@ -159,7 +159,7 @@ def test_a_cancelled_job_loses_who_runs_and_who_waits() -> None:
         "ENABLE",
         "FAIL",
     )
-    life._cancel(job)
+    life.cancel(job)
     assert log.events == [("usage", 0, 0), ("KILL", 0, 0), ("KILL", 1, -1)]
     assert (job.alive, job.is_cancelled) == (1, True)
     life.submit(job.tasks[2])
@@ -192,11 +192,11 @@ def test_a_held_job_follows_another_or_waits_a_while() -> None:
     life = SimpleNamespace(clock=clock, release="release")
     relations = Relations(workload(10, profile=GOOGLE_2019), life, Scripted(0.39, 0.0))  # type: ignore[arg-type]
     job, other = job_of(id=1), job_of(id=2)
-    relations._hold(job, [other])
+    relations.hold(job, [other])
     assert (job.is_held, job.after, other.followers, at) == (True, other, [job], [])
     relations.random = Scripted(0.4, 7.4)
     later = job_of(id=3)
-    relations._hold(later, [other])
+    relations.hold(later, [other])
     assert (later.is_held, later.after, at) == (
         True,
         None,
@@ -204,7 +204,7 @@ def test_a_held_job_follows_another_or_waits_a_while() -> None:
     )
     # Where there is none to follow nothing is drawn for it.
     relations.random = Scripted(2.0)
-    relations._hold(job_of(id=4), [])
+    relations.hold(job_of(id=4), [])
     assert at[-1][0] == 5 + 2 * SECOND
 
 
@@ -230,7 +230,7 @@ def test_the_end_of_a_job_releases_its_followers_and_kills_its_children() -> Non
     follower, child = job_of(1, id=8, is_held=True), job_of(1, id=9)
     follower.tasks[0].state, child.tasks[0].state = "QUEUE", "FAIL"
     job = job_of(1, id=7, worst=0, followers=[follower], children=[child])
-    life._lose(job, "KILL")
+    life.count_out(job, "KILL")
     assert log.events == [("KILL", 7), ("ENABLE", 8), ("ENABLE", 0, -1)]
     assert (waits, child.is_cancelled, job.followers, job.children) == ([(8, 0, 5)], True, [], [])
 
@@ -238,15 +238,17 @@ def test_the_end_of_a_job_releases_its_followers_and_kills_its_children() -> Non
 def planned(life: Lifecycle) -> list[tuple[Any, ...]]:
     """Return what is ahead: when, what, and its arguments after the task."""
     return [
-        (time, action.__name__, *arguments[1:])
-        for time, _, action, arguments in sorted(life.clock._heap)
+        (time, action.__name__, *arguments[1:]) for time, _, action, arguments in life.clock.planned
     ]
 
 
 def test_a_wait_ends_as_drawn_and_may_be_updated_halfway() -> None:
     for drawn, expected in (
-        (Wait("SCHEDULE", 100, True), [(57, "_update", 3, "UPDATE_PENDING"), (107, "_try", 3, 0)]),
-        (Wait("EVICT", 100), [(107, "_leave", 3, "EVICT")]),
+        (
+            Wait("SCHEDULE", 100, True),
+            [(57, "update", 3, "UPDATE_PENDING"), (107, "try_to_schedule", 3, 0)],
+        ),
+        (Wait("EVICT", 100), [(107, "end_wait", 3, "EVICT")]),
     ):
         life, _ = lifecycle()
         life.outcomes = SimpleNamespace(wait=lambda job, drawn=drawn: drawn)  # type: ignore[assignment]
@@ -261,13 +263,13 @@ def test_an_eviction_is_owed_where_its_task_no_longer_waits() -> None:
     life, log = lifecycle(0.5)
     (task,) = (job := job_of(id=7, is_cancelled=True)).tasks
     job.worst = 0
-    life._leave(task, 0, "EVICT")
+    life.end_wait(task, 0, "EVICT")
     assert log.events == [("EVICT", 0, -1), ("EVICT", 7)]
     assert not life.outcomes.owes_eviction
-    life._leave(task, 0, "KILL")
+    life.end_wait(task, 0, "KILL")
     assert not life.outcomes.owes_eviction
     # That attempt is over.
-    life._leave(task, 0, "EVICT")
+    life.end_wait(task, 0, "EVICT")
     assert (life.outcomes.owes_eviction, len(log.events)) == (True, 2)
 
 
@@ -288,7 +290,7 @@ def test_a_run_ends_as_drawn_and_may_be_updated_halfway() -> None:
         ends, updates = since + 9000 * SECOND, since + 4500 * SECOND
         assert (
             planned(life)
-            == [(updates, "_update", 0, "UPDATE_RUNNING")] * 2 + [(ends, "finish", 0, "FAIL")] * 2
+            == [(updates, "update", 0, "UPDATE_RUNNING")] * 2 + [(ends, "finish", 0, "FAIL")] * 2
         )
 
 
@@ -298,29 +300,29 @@ def test_only_those_who_may_evict_do() -> None:
         life, _ = lifecycle()
         life.scheduler = SimpleNamespace(choose=lambda task: -1, add=lambda task: None)  # type: ignore[assignment]
         life.outcomes = SimpleNamespace(retry=lambda tries: 50)  # type: ignore[assignment]
-        life._evict_for = lambda task: 0  # type: ignore[method-assign]
+        life.make_room = lambda task: 0  # type: ignore[method-assign]
         begun: list[int] = []
         life.begin = lambda task, begun=begun: begun.append(task.machine)  # type: ignore[misc,assignment]
         task = job_of().tasks[0]
         task.job.priority = priority
-        life._try(task, 0, 2)
+        life.try_to_schedule(task, 0, 2)
         assert begun == expected
-        assert planned(life) == ([] if begun else [(50, "_try", 0, 3)])
+        assert planned(life) == ([] if begun else [(50, "try_to_schedule", 0, 3)])
 
 
 def test_parents_are_alive_and_not_cancelled() -> None:
     relations = Relations(workload(10, profile=GOOGLE_2019), SimpleNamespace(), Scripted(0.5))  # type: ignore[arg-type]
     over, cancelled, alive = job_of(id=1), job_of(id=2, is_cancelled=True), job_of(id=3)
     over.alive = 0
-    relations._recent.extend([over, cancelled])
+    relations.recent.extend([over, cancelled])
     orphan, child = job_of(id=4), job_of(id=5)
     # Only the vertical scaling is drawn: there is no parent to choose.
     relations.relate(orphan)
     assert orphan.parent is None
-    relations._recent.remove(orphan)
-    relations._recent.append(alive)
+    relations.recent.remove(orphan)
+    relations.recent.append(alive)
     relations.random = Scripted(0.5, 0.34, 0.99)
     relations.relate(child)
     assert child.parent is alive
     assert alive.children == [child]
-    assert child in relations._recent
+    assert child in relations.recent

@@ -10,8 +10,8 @@ from scipy import stats
 
 from borgtrace.errors import UsageError
 from borgtrace.synth import draw_long_tasks
-from borgtrace.synth.classes import CLASSES
-from borgtrace.synth.long_tasks import _job_sizes
+from borgtrace.synth.long_tasks import job_sizes
+from borgtrace.synth.model.classes import CLASSES
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_no_job_has_more_than_a_hundredth_of_the_pool_or_fifty_tasks() -> None:
         (5000, 50, 100),
         (5100, 50, 102),
     ):
-        sizes = _job_sizes(n, every)  # type: ignore[arg-type]
+        sizes = job_sizes(n, every)  # type: ignore[arg-type]
         assert (max(sizes), len(sizes), sum(sizes)) == (most, jobs, n)
 
 

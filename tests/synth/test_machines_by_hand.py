@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
-from borgtrace.synth import simulation
-from borgtrace.synth.jobs import Task
-from borgtrace.synth.machines import AttributeEvent, Machines, draw_machines, machine_events
-from borgtrace.synth.scheduler import CPU_LIMIT, TRIES, Scheduler
+from borgtrace.synth.model.jobs import Task
+from borgtrace.synth.model.machines import (
+    AttributeEvent,
+    CellMachines,
+    draw_machines,
+    machine_events,
+)
+from borgtrace.synth.model.profile import MachineShape
+from borgtrace.synth.simulate import simulation
+from borgtrace.synth.simulate.scheduler import CPU_LIMIT, TRIES, Scheduler
 from tests.synth.scripted import GOOGLE_2011, Scripted, job_of
 
 
 def test_machines_have_their_shapes_by_largest_remainder_and_ids_like_the_real_ones() -> None:
-    profile = SimpleNamespace(
-        shapes=[("a", 1.0, 1.0, 60), ("b", 0.5, 0.5, 25), ("c", 0.25, 1.0, 15)], taken=()
+    shapes = (
+        MachineShape("a", cpu=1.0, memory=1.0, share=60),
+        MachineShape("b", cpu=0.5, memory=0.5, share=25),
+        MachineShape("c", cpu=0.25, memory=1.0, share=15),
     )
-    found = draw_machines(profile, 10, 3)  # type: ignore[arg-type]
+    found = draw_machines(replace(GOOGLE_2011, shapes=shapes), 10, 3)
     # 6, 2.5 and 1.5: of two equal remainders the first one gets the machine.
     assert [found.platform.count(name) for name in "abc"] == [6, 3, 1]
     assert sorted(found.cpu.tolist()) == [0.25, 0.5, 0.5, 0.5, *[1.0] * 6]
@@ -64,7 +72,7 @@ def test_a_part_has_the_attributes_that_change_before_its_end(
 
 def scheduler(count: int, *numbers: float, cpu: float = 1.0) -> Scheduler:
     ones = np.ones(count)
-    machines = Machines(
+    machines = CellMachines(
         np.arange(count),
         ("a",) * count,
         ones * cpu,

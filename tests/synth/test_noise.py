@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from borgtrace.synth.cpu_process import MODEL, NOISE, begin_noise, noise_at
+from borgtrace.synth.model.cpu_process import MODEL, NOISE, begin_noise, noise_at
 
 
 def _values(key: int, row: int, windows: list[int]) -> list[float]:

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from borgtrace.synth.number_text import number_code, number_texts, put_integer, put_number, ten_bits
+from borgtrace.synth.measure.number_text import (
+    number_code,
+    number_texts,
+    put_integer,
+    put_number,
+    ten_bits,
+)
 
 
 def _written(value: float, is_short: bool) -> str:

@@ -11,7 +11,7 @@ import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.dialects import RawField, dialect
 from borgtrace.synth import generate
-from borgtrace.synth.usage_text import json_layout
+from borgtrace.synth.write.usage_text import json_layout
 from tests.synth.reading import read_lines
 
 

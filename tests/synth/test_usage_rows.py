@@ -9,16 +9,16 @@ import pytest
 
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
 from borgtrace.synth import generate
-from borgtrace.synth.fault_rates import PUBLISHED, FaultRates
-from borgtrace.synth.machines import draw_machines
-from borgtrace.synth.measurement import MEASURED
-from borgtrace.synth.measurement import inject_faults as inject
-from borgtrace.synth.options import Options
-from borgtrace.synth.profiles import PROFILES
-from borgtrace.synth.raw_rows import RawRows
-from borgtrace.synth.simulation import Simulation
-from borgtrace.synth.usage_text import csv_layout, json_layout
-from borgtrace.synth.usage_windows import FIELDS, Windows, _cut, windows_of
+from borgtrace.synth.measure.measurement import MEASURED
+from borgtrace.synth.measure.measurement import inject_faults as inject
+from borgtrace.synth.measure.usage_windows import EXECUTION, UsageWindows, cut, windows_of
+from borgtrace.synth.model.fault_rates import PUBLISHED, FaultRates
+from borgtrace.synth.model.machines import draw_machines
+from borgtrace.synth.model.profiles import PROFILES
+from borgtrace.synth.options import SynthOptions
+from borgtrace.synth.simulate.simulation import Simulation
+from borgtrace.synth.write.raw_rows import RawRows
+from borgtrace.synth.write.usage_text import csv_layout, json_layout
 from tests.synth.reading import read_lines, read_rows
 
 CPI, MAI = "cycles_per_instruction", "memory_accesses_per_instruction"
@@ -53,7 +53,7 @@ def test_a_part_longer_than_18_hours_is_in_order_of_time(tmp_path: Path) -> None
     assert times[-1] - times[0] > 65_536_000_000
 
 
-def _first_windows(bounds: list[int]) -> Windows:
+def _first_windows(bounds: list[int]) -> UsageWindows:
     machines = draw_machines(PROFILES["2011"], 3, 1)
     segment = next(Simulation(PROFILES["2011"], machines, 1.0, 1, bounds).segments())
     return windows_of(segment, machines.ids)
@@ -79,7 +79,7 @@ def test_windows_are_the_executions_cut_at_the_grid() -> None:
 
 
 def test_windows_by_hand() -> None:
-    executions = np.zeros(6, FIELDS)
+    executions = np.zeros(6, EXECUTION)
     executions["start"], executions["end"] = zip(
         (650, 1300),  # goes on after the part, whose last window is whole
         (0, 650),  # since before
@@ -89,13 +89,13 @@ def test_windows_by_hand() -> None:
         (100, 600),  # ended with the part before
         strict=True,
     )
-    assert _cut(executions, 600, 1000).tolist() == [
+    assert cut(executions, 600, 1000).tolist() == [
         (1, 600, 650),
         (0, 650, 900),
         (0, 900, 1200),
         (3, 900, 1150),
     ]
-    assert _cut(executions[:0], 600, 1000).tolist() == []
+    assert cut(executions[:0], 600, 1000).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -213,10 +213,10 @@ def test_layouts_name_what_stands_before_each_number() -> None:
 )
 def test_shards_grow_with_the_rows(machines: int, hours: float, usage: int, events: int) -> None:
     """320 rows per machine and hour, 300,000 a shard, at least two; a quarter as many of events."""
-    shards = Options("2019", machines, hours).shards
+    shards = SynthOptions("2019", machines, hours).shards
     assert (shards["instance_usage"], shards["instance_events"], shards["collection_events"]) == (
         usage,
         events,
         1,
     )
-    assert Options("2011", machines, hours).shards == {}
+    assert SynthOptions("2011", machines, hours).shards == {}

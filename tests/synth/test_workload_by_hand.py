@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
-from borgtrace.synth.classes import CLASSES
-from borgtrace.synth.consumption import EASY, EMPTY, IDLE, Consumption, use_little
-from borgtrace.synth.event_log import CollectionEvent, InstanceEvent
-from borgtrace.synth.event_rows import collection_row, instance_row
-from borgtrace.synth.jobs import Job
-from borgtrace.synth.workload import LARGE, Arrivals
+from borgtrace.synth.model.arrivals import JobArrivals
+from borgtrace.synth.model.classes import CLASSES
+from borgtrace.synth.model.consumption import EASY, EMPTY, IDLE, Consumption, use_little
+from borgtrace.synth.model.jobs import Job
+from borgtrace.synth.model.workload import LARGE
+from borgtrace.synth.simulate.event_log import CollectionEvent, InstanceEvent
+from borgtrace.synth.write.event_rows import collection_row, instance_row
 from tests.synth.scripted import (
     BEB,
     FREE,
@@ -28,33 +29,33 @@ from tests.synth.scripted import (
 )
 
 
-def arrivals(*numbers: float) -> Arrivals:
-    found = Arrivals(GOOGLE_2011, 20, 2.0, 1, Scripted())
+def arrivals(*numbers: float) -> JobArrivals:
+    found = JobArrivals(GOOGLE_2011, 20, 2.0, 1, Scripted())
     found.random = Scripted(*numbers)
     return found
 
 
 def test_the_season_is_a_day_and_a_week_and_how_busy_the_hour_is() -> None:
     found = arrivals()
-    found._hourly = np.array([1.0, 2.0, 3.0])
+    found.hourly = np.array([1.0, 2.0, 3.0])
     # At hour 60 the week is at its top and the day 55 hours after its; before the first and after the last hour theirs.
     day, week = 1 + 0.15 * math.cos(2 * math.pi * 55 / 24), 1.1
-    assert found._season(60.0) == pytest.approx(3 * day * week)
-    assert found._season(-5.0) == pytest.approx(
+    assert found.season(60.0) == pytest.approx(3 * day * week)
+    assert found.season(-5.0) == pytest.approx(
         (1 + 0.15 * math.cos(2 * math.pi * 10 / 24)) * (1.1 - 0.2 * 0.8487), rel=0.01
     )
     # Half a week on it is at its bottom.
-    assert found._season(147.0) == pytest.approx(
+    assert found.season(147.0) == pytest.approx(
         3 * 0.9 * (1 + 0.15 * math.cos(2 * math.pi * 142 / 24))
     )
-    assert found._season(1.9) / found._season(1.9 - 1e-9) == pytest.approx(1, abs=1e-6)
+    assert found.season(1.9) / found.season(1.9 - 1e-9) == pytest.approx(1, abs=1e-6)
 
 
 def test_four_gaps_in_ten_are_bursts() -> None:
     found = arrivals(0.39, 2500.7)
     assert found.after(TRACE_START) == TRACE_START + 1 + 2500
     found = arrivals(0.4, 0.5)
-    found._season = lambda hour: 2.0  # type: ignore[method-assign]
+    found.season = lambda hour: 2.0  # type: ignore[method-assign]
     assert found.after(TRACE_START) == TRACE_START + 1 + HOUR // 2
     assert found.random.asked == [(pytest.approx(GOOGLE_2011.jobs_per_hour * 20 * 2 * 0.6),)]
 
@@ -78,7 +79,7 @@ def test_sizes_of_jobs() -> None:
 
 def test_different_machines_are_asked_for_where_there_are_twice_as_many() -> None:
     cell = workload(10)
-    assert [cell._may_differ(size) for size in (0, 1, 2, 5, 6)] == [False, False, True, True, False]
+    assert [cell.may_differ(size) for size in (0, 1, 2, 5, 6)] == [False, False, True, True, False]
 
 
 def test_an_alloc_set_is_somewhat_larger_than_its_job() -> None:
@@ -110,7 +111,7 @@ def test_an_alloc_set_is_somewhat_larger_than_its_job() -> None:
 
 def test_requests_and_use_are_alike_by_their_scores() -> None:
     # Weights .94 and √(1 − .94²) keep a mixture of two standard normal scores standard normal.
-    score = workload().consumption._score
+    score = workload().consumption.mixed_scores
     assert score(1.0, np.array([0.5])) == pytest.approx(0.94)
     assert score(0.0, np.array([0.8413447])) == pytest.approx(0.341174, abs=1e-5)
 
@@ -163,10 +164,12 @@ def test_requests_of_large_jobs_are_spread_below_what_the_cell_has() -> None:
         asked.append((size, below))
         return [0.5, 0.0, 1.0][len(asked) - 1]
 
-    cell._requests = SimpleNamespace(place=place)  # type: ignore[assignment]
+    cell.requests = SimpleNamespace(place=place)  # type: ignore[assignment]
     limit = math.exp(sum(GOOGLE_2011.request))
     # A place at either end has a score of a millionth, not an infinite one.
-    assert [cell._urge(LARGE, limit) for _ in range(3)] == pytest.approx([0.0, -4.753424, 4.753424])
+    assert [cell.request_score(LARGE, limit) for _ in range(3)] == pytest.approx(
+        [0.0, -4.753424, 4.753424]
+    )
     assert asked == [(LARGE, pytest.approx(0.8413447))] * 3
 
 

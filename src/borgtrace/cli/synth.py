@@ -57,9 +57,9 @@ def _fit(store: Path, generation: str) -> Any:
     import borgtrace
     from borgtrace.analyses.fidelity.likeness import fit
     from borgtrace.cli._console import talk
-    from borgtrace.synth.options import Options
+    from borgtrace.synth.options import SynthOptions
 
-    Options(generation)  # refused before the fit, which takes seconds
+    SynthOptions(generation)  # refused before the fit, which takes seconds
     found = fit(borgtrace.open(store), generation)
     talk.print(found.note)
     return found
@@ -74,10 +74,10 @@ def make(out: Path, **options: Any) -> None:
 
     from borgtrace.cli._console import progress, talk
     from borgtrace.synth import generate
-    from borgtrace.synth.options import Options, check_output
+    from borgtrace.synth.options import SynthOptions, check_output
 
     # Built for its checks only; `generate` builds it again.
-    Options(**options)
+    SynthOptions(**options)
     check_output(out)  # what is refused is refused before a bar is drawn
     with progress(TextColumn("{task.fields[rate]}")) as bars:
         bar = bars.add_task("synth", total=options["hours"], rate="")
@@ -107,7 +107,7 @@ def print_check(out: Path, *, as_json: bool) -> None:
     from borgtrace.errors import UsageError
     from borgtrace.ingest import IngestOptions, ingest
     from borgtrace.storage import RemotePath
-    from borgtrace.synth.targets import TARGETS, TARGETS_2019
+    from borgtrace.synth.model.targets import TARGETS, TARGETS_2019
 
     if not (out / "truth.json").is_file():
         expected, way_out = "a folder with truth.json", "make one with `borgtrace synth`"

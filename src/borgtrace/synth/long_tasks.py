@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
-from borgtrace.synth.classes import CLASSES, LONG
-from borgtrace.synth.cpu_process import (
+from borgtrace.synth.model.classes import CLASSES, LONG
+from borgtrace.synth.model.cpu_process import (
     MODEL,
     NOISE,
     CpuModel,
@@ -23,7 +23,7 @@ from borgtrace.synth.cpu_process import (
     random_second,
     window_average,
 )
-from borgtrace.synth.hashing import generator, key, mix
+from borgtrace.synth.model.hashing import generator, key, mix
 from borgtrace.synth.options import check_shared_factor
 
 LONGEST = 2000
@@ -34,16 +34,25 @@ FIRST_ID = 6_000_000_000
 USED = 0.29
 """Median of CPU used ÷ requested by a task: that of production tasks of 2019, the only one known task by task."""
 SPREAD = 0.35
-"""Deviation of its logarithm (a choice: no trace says it of long tasks)."""
+"""Deviation of its logarithm (a choice: no trace publishes it for long tasks)."""
 LARGEST_REQUEST = 0.5
 """Largest request that is made (2011)."""
 _TASK = np.dtype(
     [
-        *(("job", "i8"), ("index", "i8"), ("kind", "i1"), ("drifts", "i1"), ("first", "i8")),
-        *(("level", "f4"), ("wave", "f4"), ("phase", "f4")),
+        ("job", "i8"),
+        ("index", "i8"),
+        ("kind", "i1"),
+        # Whether its level drifts.
+        ("drifts", "i1"),
+        # Its first window.
+        ("first", "i8"),
+        ("level", "f4"),
+        # The day wave, which none of these tasks has.
+        ("wave", "f4"),
+        ("phase", "f4"),
     ]
 )
-"""Whose task it is, class, whether its level drifts, its first window, and its process; none has a day wave."""
+"""A task, and the parameters of its process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +68,7 @@ class LongTasks:
     inst, avg : float32, shape (offsets[-1],)
         Random 1-second sample and average CPU of each window, in time order.
     kind : int8, shape (n,)
-        Number of the class of :data:`borgtrace.synth.classes.CLASSES` each task was drawn from.
+        Number of the class of :data:`borgtrace.synth.model.classes.CLASSES` each task was drawn from.
     request : float32, shape (n,)
         CPU that each task asks for.
 
@@ -83,10 +92,12 @@ class LongTasks:
 
     def moments(self) -> tuple[Numbers, Numbers]:
         """Return mean and standard deviation (ddof 0) of the samples `inst` of every task: two arrays of shape (n,)."""
+        starts = self.offsets[:-1]
         lengths = np.diff(self.offsets)
-        mean = np.add.reduceat(self.inst.astype(np.float64), self.offsets[:-1]) / lengths
+        mean = np.add.reduceat(self.inst.astype(np.float64), starts) / lengths
         residual = self.inst - np.repeat(mean, lengths)
-        return mean, np.sqrt(np.add.reduceat(residual**2, self.offsets[:-1]) / lengths)
+        variance = np.add.reduceat(residual**2, starts) / lengths
+        return mean, np.sqrt(variance)
 
 
 def draw_long_tasks(
@@ -128,56 +139,74 @@ def draw_long_tasks(
     if windows is not None and windows < 1:
         raise UsageError("windows", "too few", expected="at least 1", got=str(windows))
     check_shared_factor("shared_factor", shared_factor)
-    rng = generator(
-        seed, "pool"
-    )  # names of streams are part of the data: another name is another pool
-    size_of_job = _job_sizes(n, rng)
+    # Names of streams are part of the data: another name is another pool.
+    rng = generator(seed, "pool")
+    sizes = job_sizes(n, rng)
     tasks = np.zeros(n, dtype=_TASK)
-    tasks["job"] = np.repeat(np.arange(len(size_of_job)), size_of_job)
-    tasks["index"] = np.concatenate([np.arange(size) for size in size_of_job])
+    tasks["job"] = np.repeat(np.arange(len(sizes)), sizes)
+    tasks["index"] = np.concatenate([np.arange(size) for size in sizes])
     _draw_processes(tasks, rng)
-    # Pareto tail of the run times of FACTS (2 h .822, 5 h .923, 10 h .971).
+    # Pareto tail of the published run times (2 h .822, 5 h .923, 10 h .971).
     lengths = np.minimum(LONG / rng.random(n), LONGEST).astype(np.int64)
     if windows is not None:
         lengths[:] = windows
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    inst, avg = np.empty((2, offsets[-1]), dtype=np.float32)
     # What all tasks share happens at one time: they then begin together.
     tasks["first"] = 0 if shared_factor else rng.integers(0, WINDOWS_PER_WEEK, size=n)
+    sampled = np.empty(offsets[-1], dtype=np.float32)
+    averages = np.empty(offsets[-1], dtype=np.float32)
     model = MODEL._replace(shared_factor=shared_factor)
-    _fill(model, np.uint64(key(seed, "process")), tasks, offsets, inst, avg)
-    index, kind = tasks["index"].astype(np.int32), tasks["kind"].copy()
-    # A stream of its own, so that usage is what it was before tasks had requests.
-    spread = generator(seed, "requests").standard_normal(n)
-    request = np.minimum(tasks["level"] / USED * np.exp(SPREAD * spread), LARGEST_REQUEST).astype(
-        np.float32
+    _fill(model, np.uint64(key(seed, "process")), tasks, offsets, sampled, averages)
+    return LongTasks(
+        job=FIRST_ID + 37 * tasks["job"],
+        index=tasks["index"].astype(np.int32),
+        offsets=offsets,
+        inst=sampled,
+        avg=averages,
+        kind=tasks["kind"].copy(),
+        request=_requests(tasks["level"], seed),
     )
-    return LongTasks(FIRST_ID + 37 * tasks["job"], index, offsets, inst, avg, kind, request)
 
 
-def _job_sizes(n: int, rng: np.random.Generator) -> Index:
-    """Sizes of jobs that add up to n: Zipf, cut so that no job makes more than 1 % of the pool."""
+def job_sizes(n: int, rng: np.random.Generator) -> Index:
+    """Draw sizes of jobs that add up to n: Zipf, cut so that no job makes up more than 1 % of the pool.
+
+    Parameters
+    ----------
+    n
+        Number of tasks.
+    rng
+        Where random numbers come from.
+    """
     # One job with many tasks of one class would give the pool other shares of classes than the paper's.
     limit = max(1, min(50, n // 100))
     sizes = np.minimum(rng.zipf(2.2, size=n), limit)
     total = np.cumsum(sizes)
-    jobs = int(np.searchsorted(total, n)) + 1
-    sizes = sizes[:jobs].astype(np.int64)
-    # The last job gives what is too much, so that the pool has exactly n tasks.
-    sizes[-1] -= total[jobs - 1] - n
+    n_jobs = int(np.searchsorted(total, n)) + 1
+    sizes = sizes[:n_jobs].astype(np.int64)
+    # The last job gives up what is too much, so that the pool has exactly n tasks.
+    sizes[-1] -= total[n_jobs - 1] - n
     return sizes
 
 
 def _draw_processes(tasks: NDArray[np.void], rng: np.random.Generator) -> None:
     """Draw class and level (of the job, with a jitter of the task) and which tasks drift."""
-    n, job = len(tasks), tasks["job"]
-    kind_of_job = rng.choice(len(CLASSES.rows), size=job[-1] + 1, p=CLASSES.shares)
-    level_z = rng.standard_normal(job[-1] + 1)[job] * np.sqrt(0.8) + rng.standard_normal(
-        n
-    ) * np.sqrt(0.2)
-    kind = tasks["kind"] = kind_of_job[job]
-    tasks["level"] = CLASSES.levels(kind, level_z)
-    tasks["drifts"] = rng.random(n) < CLASSES.drifting[kind]
+    job = tasks["job"]
+    n_jobs = job[-1] + 1
+    kind_of_job = rng.choice(len(CLASSES.rows), size=n_jobs, p=CLASSES.shares)
+    job_score = rng.standard_normal(n_jobs)[job]
+    task_score = rng.standard_normal(len(tasks))
+    kind = kind_of_job[job]
+    tasks["kind"] = kind
+    tasks["level"] = CLASSES.levels(kind, job_score * np.sqrt(0.8) + task_score * np.sqrt(0.2))
+    tasks["drifts"] = rng.random(len(tasks)) < CLASSES.drifting[kind]
+
+
+def _requests(levels: Values, seed: int) -> Values:
+    # A separate stream, so that usage is what it was before tasks had requests.
+    scores = generator(seed, "requests").standard_normal(len(levels))
+    requests = levels / USED * np.exp(SPREAD * scores)
+    return np.minimum(requests, LARGEST_REQUEST).astype(np.float32)
 
 
 @compiled()
@@ -191,17 +220,20 @@ def _fill(
 ) -> None:
     """Fill `inst` and `avg` with a random second and the average of consecutive windows of every task."""
     noises = np.empty(2, dtype=NOISE)
-    noise, cell = noises[0], noises[1]
+    noise = noises[0]
+    cell = noises[1]
     begin_noise(cell, base)
     for i in range(len(tasks)):
         task = tasks[i]
         # The key of a task, as a task of a cell has it.
-        own = mix(mix(base, np.uint64(task["job"])), np.uint64(task["index"] + 1))
+        job = mix(base, np.uint64(task["job"]))
+        own = mix(job, np.uint64(task["index"] + 1))
+        seconds = mix(own, np.uint64(7))
         begin_noise(noise, own)
         for row in range(offsets[i], offsets[i + 1]):
             window = task["first"] + row - offsets[i]
-            # Nothing is shared with the job, so its noise is never asked.
+            # Nothing is shared with the job, so its noise is never read.
             mean = window_average(model, task, noise, noise, cell, task["drifts"], 0.0, window)
-            bits = mix(mix(own, np.uint64(7)), np.uint64(window))
+            bits = mix(seconds, np.uint64(window))
             avg[row] = min(mean, 1.0)
             inst[row] = min(random_second(model, bits, mean, task["kind"]), 1.0)

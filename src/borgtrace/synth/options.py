@@ -1,6 +1,7 @@
 """What a synthetic trace can be asked for, checked before anything is written."""
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,22 +11,59 @@ from borgtrace.errors import UsageError
 from borgtrace.schema.dialects import Dialect, dialect
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.storage import RemotePath
-from borgtrace.synth.fault_rates import NO_FAULTS, PUBLISHED, FaultRates
-from borgtrace.synth.hashing import key
-from borgtrace.synth.profiles import CONSTRAINED, PROFILES, Likeness, Profile
+from borgtrace.synth.model.fault_rates import NO_FAULTS, PUBLISHED, FaultRates
+from borgtrace.synth.model.hashing import key
+from borgtrace.synth.model.profile import CONSTRAINED, Likeness, Profile
+from borgtrace.synth.model.profiles import PROFILES
 
-_SHARDED = tuple(one for one in map(dialect, PROFILES) if one.shards == "hash")
-CELLS = tuple(cell for one in _SHARDED for cell in one.cells)
-FORMATS = tuple(name for one in _SHARDED for name in one.formats)
+_DIALECTS = [dialect(generation) for generation in PROFILES]
+CELLS = tuple(cell for one in _DIALECTS if one.shards == "hash" for cell in one.cells)
+FORMATS = tuple(name for one in _DIALECTS if one.shards == "hash" for name in one.formats)
+SHORTEST = 1 / 12
+"""Hours of the shortest trace: one window."""
 USAGE_SHARD_ROWS = 300_000
-"""Usage rows that one shard is meant to hold (the real ones: about three million)."""
+"""Usage rows that one shard should hold (the real ones: about three million)."""
 ROWS_PER_MACHINE_HOUR = 320
 """Usage rows that a machine yields in an hour of 2019, about: 12 windows of some 27 tasks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """A request for a trace; see :func:`borgtrace.synth.generate` for what the fields mean."""
+class SynthOptions:
+    """What to generate.
+
+    Parameters
+    ----------
+    generation
+        ``"2011"`` (six tables, CSV) or ``"2019"`` (five tables, JSON lines or Parquet).
+    machines, hours
+        Size of the cell and length of the trace; arrivals and stocks grow with the machines.
+    seed
+        The same seed gives the same bytes, with any `jobs`.
+    cell
+        2019 only: the cell, a letter from a to h; it names the cell and changes the draws.
+    tables
+        Raw tables to write; all when empty.
+    jobs
+        Threads that make and compress usage.
+    anomalies
+        Plant the documented faults at their documented rates.
+    file_format
+        2019 only: ``"json"`` or ``"parquet"``.
+    parts
+        Files per table of 2011, segments of 2019; by default as many as the real trace has in that time.
+    shared_factor
+        Share of the variance of CPU usage that all tasks of the cell have in common: the correlation, in normal scores,
+        of tasks of different jobs; at least 0 and below 1.
+    constrained
+        Share of jobs with placement constraints.
+    like
+        What another trace is like, as `borgtrace.analyses.fidelity.likeness.fit` measures it; published figures where None.
+
+    Raises
+    ------
+    UsageError
+        When a value makes no sense.
+    """
 
     generation: str = "2011"
     machines: int = 100
@@ -42,34 +80,25 @@ class Options:
     like: Likeness | None = None
 
     def __post_init__(self) -> None:
-        _one_of("--generation", self.generation, tuple(PROFILES))
-        _at_least("--machines", self.machines, 1)
-        if not (math.isfinite(self.hours) and self.hours >= 1 / 12):
-            raise UsageError(
-                "--hours",
-                "too short",
-                expected="at least one window (0.0834)",
-                got=f"{self.hours:g}",
-            )
-        _at_least("--seed", self.seed, 0)
-        _at_least("--jobs", self.jobs, 1)
+        _check_choice("--generation", self.generation, PROFILES)
+        _check_minimum("--machines", self.machines, 1)
+        _check_hours("--hours", self.hours)
+        _check_minimum("--seed", self.seed, 0)
+        _check_minimum("--jobs", self.jobs, 1)
         if self.parts is not None:
-            _at_least("--parts", self.parts, 1)
+            _check_minimum("--parts", self.parts, 1)
         check_shared_factor("--shared-factor", self.shared_factor)
-        if not 0 <= self.constrained <= 1:
-            raise UsageError(
-                "--constrained", "not a share", expected="0 to 1", got=f"{self.constrained:g}"
-            )
-        _one_of("--cell", self.cell, CELLS)
-        _one_of("--format", self.file_format, FORMATS)
+        _check_share("--constrained", self.constrained)
+        _check_choice("--cell", self.cell, CELLS)
+        _check_choice("--format", self.file_format, FORMATS)
         for name in self.tables:
-            _one_of("--tables", name, tuple(self.dialect.tables))
+            _check_choice("--tables", name, self.dialect.tables)
 
     @property
     def profile(self) -> Profile:
-        """What the cell is to look like."""
-        known = self.like.profile if self.like else PROFILES[self.generation]
-        return replace(known, constrained=self.constrained)
+        """What the cell looks like."""
+        profile = self.like.profile if self.like else PROFILES[self.generation]
+        return replace(profile, constrained=self.constrained)
 
     @property
     def chosen_tables(self) -> frozenset[str]:
@@ -84,18 +113,20 @@ class Options:
     @property
     def usage_table(self) -> str:
         """The raw table of usage."""
-        return next(
-            name for name, raw in self.dialect.tables.items() if raw.table == "instance_usage"
-        )
+        tables = self.dialect.tables
+        return next(name for name, raw in tables.items() if raw.table == "instance_usage")
 
     @property
     def shards(self) -> dict[str, int]:
-        """Files by raw table, where tables are dealt out by hash; empty where they are cut by time."""
+        """Files by raw table, where rows are distributed by hash; empty where tables are cut by time."""
         if self.dialect.shards == "time":
             return {}
-        usage = max(2, round(self.machines * self.hours * ROWS_PER_MACHINE_HOUR / USAGE_SHARD_ROWS))
-        several = {"instance_usage": usage, "instance_events": max(2, usage // 4)}
-        return {name: several.get(name, 1) for name in self.dialect.tables}
+        rows = self.machines * self.hours * ROWS_PER_MACHINE_HOUR
+        usage_shards = max(2, round(rows / USAGE_SHARD_ROWS))
+        shards = dict.fromkeys(self.dialect.tables, 1)
+        shards["instance_usage"] = usage_shards
+        shards["instance_events"] = max(2, usage_shards // 4)
+        return shards
 
     @property
     def fault_rates(self) -> FaultRates:
@@ -110,32 +141,55 @@ class Options:
 
     def parameters(self) -> dict[str, object]:
         """Return what identifies the trace: everything that changes its bytes."""
-        names = ("generation", "machines", "hours", "anomalies", "tables", "parts")
-        fields = {name: getattr(self, name) for name in names} | {
-            "tables": sorted(self.chosen_tables)
+        parameters: dict[str, object] = {
+            "generation": self.generation,
+            "machines": self.machines,
+            "hours": self.hours,
+            "anomalies": self.anomalies,
+            "tables": sorted(self.chosen_tables),
+            "parts": self.parts,
         }
         if self.dialect.cells:
-            fields |= {"cell": self.cell, "format": self.file_format}
-        # Only where they are given: without them the trace is, byte for byte, what it was before there were options.
+            parameters["cell"] = self.cell
+            parameters["format"] = self.file_format
+        # Only where they are set: without them the trace is, byte for byte, what it was before these options existed.
         if self.shared_factor:
-            fields["shared_factor"] = self.shared_factor
+            parameters["shared_factor"] = self.shared_factor
         if self.constrained != CONSTRAINED:
-            fields["constrained"] = self.constrained
+            parameters["constrained"] = self.constrained
         if self.like:
-            fields["like"] = self.like.note
-        return fields
+            parameters["like"] = self.like.note
+        return parameters
 
 
-def _one_of(where: str, value: str, allowed: tuple[str, ...]) -> None:
+def _check_choice(where: str, value: str, allowed: Collection[str]) -> None:
     if value not in allowed:
         raise UsageError(
-            where, "unknown value", expected="one of " + ", ".join(allowed), got=repr(value)
+            where,
+            "unknown value",
+            expected="one of " + ", ".join(allowed),
+            got=repr(value),
         )
 
 
-def _at_least(where: str, value: int, least: int) -> None:
+def _check_minimum(where: str, value: int, least: int) -> None:
     if value < least:
         raise UsageError(where, "too small", expected=f"at least {least}", got=str(value))
+
+
+def _check_hours(where: str, hours: float) -> None:
+    if not (math.isfinite(hours) and hours >= SHORTEST):
+        raise UsageError(
+            where,
+            "too short",
+            expected="at least one window (0.0834)",
+            got=f"{hours:g}",
+        )
+
+
+def _check_share(where: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise UsageError(where, "not a share", expected="0 to 1", got=f"{value:g}")
 
 
 def check_shared_factor(where: str, value: float) -> None:
@@ -159,10 +213,15 @@ def check_shared_factor(where: str, value: float) -> None:
 
 
 def check_output(out: Path) -> None:
-    """Raise UsageError unless `out` is a new or empty folder in one that exists; in a bucket any does."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        expected, way_out = "a new or empty folder", "choose another name or remove it"
-        raise UsageError(str(out), "not an empty folder", expected=expected, way_out=way_out)
+    """Raise UsageError unless `out` is a new or empty folder whose parent exists; in a bucket any parent does."""
+    is_used = out.exists() and (not out.is_dir() or any(out.iterdir()))
+    if is_used:
+        raise UsageError(
+            str(out),
+            "not an empty folder",
+            expected="a new or empty folder",
+            way_out="choose another name or remove it",
+        )
     if not (isinstance(out, RemotePath) or out.absolute().parent.is_dir()):
         raise UsageError(str(out), "its parent folder does not exist", way_out="create it first")
 
@@ -179,8 +238,8 @@ def part_bounds(hours: float, parts: int | None = None) -> list[int]:
     """
     # Rounded first: .1 · 12 is a little more than 1.2 in floating point, and 24.000000000000004 windows are 24.
     windows = max(1, math.ceil(round(hours * 12, 6)))
-    parts = min(windows, parts or max(1, round(hours * 500 / 696)))
-    edges = np.round(np.arange(parts + 1) * windows / parts).astype(int)
+    n_parts = min(windows, parts or max(1, round(hours * 500 / 696)))
+    edges = np.round(np.arange(n_parts + 1) * windows / n_parts).astype(int)
     bounds = [TRACE_START + int(edge) * 300 * SECOND for edge in edges]
     # The trace ends when it was asked to, also inside a window; only inner limits lie on the grid.
     bounds[-1] = TRACE_START + round(hours * 3600) * SECOND

@@ -28,7 +28,7 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import ALL_TABLES
 from borgtrace.schema.dialects import GOOGLE_2011
-from borgtrace.synth.targets import TARGETS, TARGETS_2019, Target
+from borgtrace.synth.model.targets import TARGETS, TARGETS_2019, FidelityTarget
 
 ANSWER = Answer(
     grain="calibration target",
@@ -97,7 +97,7 @@ def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]
     return rows
 
 
-def _targets(tables: Tables, units: Units) -> tuple[tuple[Target, ...], Measures]:
+def _targets(tables: Tables, units: Units) -> tuple[tuple[FidelityTarget, ...], Measures]:
     """Return the targets of the format and how to measure them; others than 2011 are measured row by row."""
     if tables.dialect is GOOGLE_2011:
         published, measures = (
@@ -106,7 +106,7 @@ def _targets(tables: Tables, units: Units) -> tuple[tuple[Target, ...], Measures
         )
     else:
         published, measures = TARGETS_2019, row_measures(tables, units)
-    return tuple(Target(*target) for target in tables.targets) or published, measures
+    return tuple(FidelityTarget(*target) for target in tables.targets) or published, measures
 
 
 def _finite(value: float) -> float | None:
@@ -114,7 +114,9 @@ def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _row(target: Target, measured: float | None, low: float | None, high: float | None) -> Row:
+def _row(
+    target: FidelityTarget, measured: float | None, low: float | None, high: float | None
+) -> Row:
     deviation = None
     verdict = "not measured"
     if measured is not None:

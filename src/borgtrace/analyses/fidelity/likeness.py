@@ -22,9 +22,10 @@ from borgtrace.question import EngineTables
 from borgtrace.schema.dialects import GOOGLE_2011, dialect
 from borgtrace.schema.time import BEFORE_TRACE, HOUR, TRACE_START
 from borgtrace.store import Store
-from borgtrace.synth.draws import QuantileCurve
-from borgtrace.synth.profiles import PROFILES, Likeness, Profile
-from borgtrace.synth.targets import TARGETS, TARGETS_2019
+from borgtrace.synth.model.draws import QuantileCurve, RankShares
+from borgtrace.synth.model.profile import Likeness, MachineShape, Profile
+from borgtrace.synth.model.profiles import PROFILES
+from borgtrace.synth.model.targets import TARGETS, TARGETS_2019
 
 Fields = dict[str, Any]
 _IN_BURST = 0.917
@@ -167,8 +168,10 @@ def _machines(machines: Columns, measured: Any, base: Profile) -> Fields:
     away = tuple(longer * seconds for seconds in base.downtime.values)
     return {
         "shapes": [
-            (f"S{i}", *shape, count)
-            for i, (shape, count) in enumerate(zip(shapes.tolist(), n.tolist(), strict=True))
+            MachineShape(f"S{i}", cpu, memory, count)
+            for i, ((cpu, memory), count) in enumerate(
+                zip(shapes.tolist(), n.tolist(), strict=True)
+            )
         ],
         "removals": float(np.nan_to_num(measured["removals_per_machine_hour", "machines"])),
         "downtime": QuantileCurve(base.downtime.shares, away)
@@ -212,4 +215,5 @@ def _ranks(owners: Any, default: Any) -> Any:
         return default
     # The others have some share, so that nothing is divided by 0.
     head = np.sort(n[n >= FEWEST])[::-1][:FEWEST] / (n.sum() * 1.001)
-    return (head.tolist(), default[1], max(len(n), len(head) + FEWEST), default[3])
+    n_ranks = max(len(n), len(head) + FEWEST)
+    return RankShares(head.tolist(), default.exponent, n_ranks, default.shift)

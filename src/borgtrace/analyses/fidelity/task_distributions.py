@@ -1,6 +1,6 @@
 """Distributions of what tasks of a store ask for, use and live, as a synthetic cell takes them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,10 +19,10 @@ from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.question import Tables
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.store import Store
-from borgtrace.synth.classes import CLASSES, Classes, TaskClass
-from borgtrace.synth.draws import QuantileCurve
-from borgtrace.synth.profiles import LENGTHS, Tier
-from borgtrace.synth.shapes import GRID, Shape, Tabulated
+from borgtrace.synth.model.classes import CLASSES, TaskClass, TaskClasses
+from borgtrace.synth.model.draws import QuantileCurve
+from borgtrace.synth.model.profile import LENGTHS, Tier
+from borgtrace.synth.model.shapes import GRID, Shape, Tabulated
 
 Columns = Mapping[str, NDArray[Any]]
 """Arrays by the names of columns, each of shape (rows,)."""
@@ -141,7 +141,7 @@ def _life(runs: Columns, which: Flags, default: QuantileCurve) -> QuantileCurve:
 
 
 def _outcomes(
-    runs: Columns, which: Flags, default: dict[str, list[float]]
+    runs: Columns, which: Flags, default: Mapping[str, Sequence[float]]
 ) -> dict[str, list[float]]:
     """Return the shares of ends by length; a length that never came up keeps the default's."""
     length, ends = np.digitize(runs["seconds"], LENGTHS), which & runs["is_over"]
@@ -272,7 +272,7 @@ def usage_like(store: Store, use: Columns) -> dict[str, Any]:
         classes.append(
             replace(_class(store, short, "q", defaults[0]), share=0.0, median=0.0, drifting=0.0)
         )
-    fields["classes"] = Classes(tuple(classes), float(merged_ends(long["cpu"])[-1]))
+    fields["classes"] = TaskClasses(tuple(classes), float(merged_ends(long["cpu"])[-1]))
     if np.ptp(long["cpu_request"]) > 0.0:
         alike = stats.spearmanr(long["cpu_request"], long["cpu"]).statistic
         fields["likeness"] = float(np.clip(alike, 0.0, 0.99))

@@ -1,0 +1,372 @@
+"""What a measurement window says: CPU, memory, disk and cycles of one execution in one window."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.compiled import compiled
+from borgtrace.synth.model.cpu_process import (
+    NOISE,
+    CpuModel,
+    begin_noise,
+    noise_at,
+    normal_value,
+    random_second,
+    shape_value,
+    window_average,
+)
+from borgtrace.synth.model.fault_rates import FaultRates
+from borgtrace.synth.model.hashing import key, mix, unit
+
+_SCALARS = (
+    "average_cpu",
+    "sampled_cpu",
+    "maximum_cpu",
+    "average_memory",
+    "assigned_memory",
+    "unmapped_page_cache_memory",
+    "page_cache_memory",
+    "maximum_memory",
+    "mean_disk_io_time",
+    "maximum_disk_io_time",
+    "mean_disk_space",
+    "cycles_per_instruction",
+    "memory_accesses_per_instruction",
+    "sample_portion",
+    "aggregation_type",
+    "sample_rate",
+)
+MEASURED = np.dtype(
+    [
+        *[(name, "f8") for name in _SCALARS],
+        ("cpu_usage_distribution", "f8", 11),
+        ("tail_cpu_usage_distribution", "f8", 9),
+    ]
+)
+"""One window: the measured columns of ``instance_usage``, with one number each or several."""
+
+
+def _places_of_numbers(record: np.dtype[np.void]) -> dict[str, range]:
+    places: dict[str, range] = {}
+    first = 0
+    for name in record.names or ():
+        width = record[name].itemsize // np.dtype("f8").itemsize
+        places[name] = range(first, first + width)
+        first += width
+    return places
+
+
+PLACES = _places_of_numbers(MEASURED)
+"""Where the numbers of each column stand among all of a window."""
+_LOWEST = PLACES["cpu_usage_distribution"][0]
+_HIGHEST = PLACES["cpu_usage_distribution"][-1]
+
+TRAITS = np.dtype(
+    [
+        # Keys of its seconds and of its faults.
+        ("seconds", "u8"),
+        ("faults", "u8"),
+        # Noise of the task, of its job, of all tasks, and of its memory.
+        ("own", NOISE),
+        ("job", NOISE),
+        ("cell", NOISE),
+        ("memory", NOISE),
+        # Whether its level drifts.
+        ("drifts", "i8"),
+        # Page cache and assigned memory per memory used.
+        ("cache", "f8"),
+        ("assigned", "f8"),
+        ("disk_io", "f8"),
+        ("disk_space", "f8"),
+        ("cpi", "f8"),
+        ("mai", "f8"),
+        # Whether CPI and MAI are there.
+        ("has_counters", "i8"),
+    ]
+)
+"""What does not change within an execution."""
+
+_PROBABILITIES = (
+    # 0, 10 … 100 %; the ends stand for one second in 300.
+    *[0.0035, *np.arange(10, 100, 10) / 100.0, 0.9985],
+    # 91 … 99 %.
+    *np.arange(91, 100) / 100.0,
+)
+PERCENTILES = special.ndtri(np.array(_PROBABILITIES))
+"""Normal scores of 0, 10 … 100 % and of 91 … 99 %."""
+WORK = 4
+"""Number of seconds that act as one: the maximum of a window is the largest of a quarter of its seconds (calibrated to
+the ratios of maximum to average of 2019, 2.05 to 10.5)."""
+MAXIMUM_CPU = 1.0
+"""A task uses at most the largest machine."""
+SHARED_BY_JOB = 0.3
+"""Share of the variance that drifting tasks of a job have in common."""
+
+FAULTS = ("missing_usage", "above_one", "bad_counters", "no_assigned")
+"""Faults of usage records, in the order in which they are counted."""
+MISSING_USAGE = FAULTS.index("missing_usage")
+ABOVE_ONE = FAULTS.index("above_one")
+BAD_COUNTERS = FAULTS.index("bad_counters")
+NO_ASSIGNED = FAULTS.index("no_assigned")
+_NOT_MEASURED = -1.0
+
+
+def traits_of(
+    model: CpuModel,
+    executions: NDArray[np.void],
+    seed: int,
+    rates: FaultRates,
+    drifting: Numbers,
+) -> NDArray[np.void]:
+    """Draw the :data:`TRAITS` of executions, shape (n,); they depend on seed and task only.
+
+    Parameters
+    ----------
+    model
+        Tables of the CPU process.
+    executions
+        Structured array with :data:`~borgtrace.synth.measure.usage_windows.EXECUTION`, shape (n,).
+    seed
+        Of the trace.
+    rates
+        Says how many executions have no counters.
+    drifting
+        Share of tasks whose level wanders, by class.
+    """
+    # Two keys: whether faults are injected must not change what is measured.
+    process_key = np.uint64(key(seed, "process"))
+    fault_key = np.uint64(key(seed, "faults"))
+    return _draw_traits(model, process_key, fault_key, executions, rates, drifting)
+
+
+@compiled()
+def _draw_traits(
+    model: CpuModel,
+    process_key: np.uint64,
+    fault_key: np.uint64,
+    executions: NDArray[np.void],
+    rates: FaultRates,
+    drifting: Numbers,
+) -> NDArray[np.void]:
+    traits = np.empty(len(executions), TRAITS)
+    for i in range(len(executions)):
+        execution = executions[i]
+        trait = traits[i]
+        # The process follows the task (of an alloc instance: the task inside it), so that a task keeps its level and
+        # its phase over all of its runs and parts.
+        job = mix(process_key, np.uint64(execution["process_job"]))
+        own = mix(job, np.uint64(execution["process_index"] + 1))
+        collection_faults = mix(fault_key, np.uint64(execution["collection_id"]))
+        faults = mix(collection_faults, np.uint64(execution["instance_index"] + 1))
+        trait["seconds"] = mix(own, np.uint64(7))
+        trait["faults"] = faults
+        begin_noise(trait["own"], own)
+        begin_noise(trait["job"], job)
+        begin_noise(trait["cell"], process_key)
+        begin_noise(trait["memory"], mix(own, np.uint64(9)))
+        trait["drifts"] = unit(mix(own, np.uint64(101))) < drifting[execution["kind"]]
+        trait["cache"] = 0.35 * unit(mix(own, np.uint64(102))) ** 1.5
+        trait["assigned"] = 1.2 + 0.3 * unit(mix(own, np.uint64(103)))
+        trait["disk_io"] = -2.3e-4 * math.log(unit(mix(own, np.uint64(104))))
+        trait["disk_space"] = 3e-4 * unit(mix(own, np.uint64(105)))
+        # The few published rows have a CPI of 2.1 to 5.6 and a MAI of .005 to .02.
+        trait["cpi"] = 4.2 * math.exp(0.42 * normal_value(model, mix(own, np.uint64(106))))
+        trait["mai"] = 0.0145 * math.exp(0.5 * normal_value(model, mix(own, np.uint64(107))))
+        trait["has_counters"] = unit(mix(faults, np.uint64(5))) >= rates.no_counters
+    return traits
+
+
+@compiled(inline=True)
+def _share(bits: np.uint64, which: int) -> float:
+    """Return one of the four numbers in [0, 1) that 64 random bits hold."""
+    sixteen_bits = (bits >> np.uint64(16 * which)) & np.uint64(0xFFFF)
+    return float(sixteen_bits) * (1.0 / 65536.0)
+
+
+# Inlined, because passing so many arrays costs as much as measuring.
+@compiled(inline=True)
+def measure(model: CpuModel, execution: Any, trait: Any, start: int, end: int, out: Any) -> None:
+    """Fill `out` with all of one window except percentiles, as exact numbers before rounding.
+
+    Parameters
+    ----------
+    model
+        Tables of the CPU process.
+    execution, trait
+        An execution, and what was drawn for it.
+    start, end
+        Limits of the window, s.
+    out
+        Record with :data:`MEASURED`.
+    """
+    # Keyed by the start of the window, not by its number in the run: parts of a run are measured apart.
+    bits = mix(trait["seconds"], np.uint64(start))
+    _measure_cpu(model, execution, trait, start, end, bits, out)
+    bits = mix(mix(bits, np.uint64(8)), np.uint64(10))
+    _measure_memory(model, execution, trait, start // 300, bits, out)
+    out["mean_disk_io_time"] = trait["disk_io"] * (0.5 + _share(bits, 2))
+    maximum_disk_io = out["mean_disk_io_time"] * (27.0 + 40.0 * _share(bits, 3))
+    out["maximum_disk_io_time"] = min(maximum_disk_io, 1.0)
+    out["mean_disk_space"] = trait["disk_space"]
+    wobble = 1.0 + 0.06 * normal_value(model, mix(bits, np.uint64(11)))
+    out["cycles_per_instruction"] = trait["cpi"] * wobble
+    out["memory_accesses_per_instruction"] = trait["mai"] * wobble
+    out["sample_portion"] = 0.0
+    out["aggregation_type"] = execution["collection_id"] & 1
+
+
+@compiled(inline=True)
+def _measure_cpu(
+    model: CpuModel,
+    execution: Any,
+    trait: Any,
+    start: int,
+    end: int,
+    bits: np.uint64,
+    out: Any,
+) -> None:
+    """Fill in the average, a random second and the maximum of CPU."""
+    kind = execution["kind"]
+    drifts = trait["drifts"]
+    average = window_average(
+        model,
+        execution,
+        trait["own"],
+        trait["job"],
+        trait["cell"],
+        drifts,
+        SHARED_BY_JOB * drifts,
+        start // 300,
+    )
+    # Above 1 is a fault (13 records of the real trace): only the injector makes it, and counts it.
+    average = min(average, MAXIMUM_CPU)
+    sampled = min(random_second(model, bits, average, kind), MAXIMUM_CPU)
+    # The largest of n seconds is looked up for the power of two below n.
+    level = 0
+    seconds = (end - start) // WORK
+    while seconds > 1 and level < len(model.largest) - 1:
+        seconds >>= 1
+        level += 1
+    peak_score = model.largest[level, mix(bits, np.uint64(8)) >> np.uint64(56)]
+    peak = average * shape_value(model.within, kind, peak_score)
+    out["average_cpu"] = average
+    out["sampled_cpu"] = sampled
+    # A maximum below the sample or the mean would be counted as a fault at ingest.
+    out["maximum_cpu"] = min(max(peak, sampled, average), MAXIMUM_CPU)
+
+
+@compiled(inline=True)
+def _measure_memory(
+    model: CpuModel,
+    execution: Any,
+    trait: Any,
+    window: int,
+    bits: np.uint64,
+    out: Any,
+) -> None:
+    """Fill in the memory of a window whose CPU is known."""
+    # Memory has a slow noise of its own and follows CPU a little: the real series correlate with a median of .54.
+    relative_cpu = out["average_cpu"] / max(execution["level"], 1e-9)
+    deviation = min(max(relative_cpu - 1.0, -1.0), 2.0)
+    slow = noise_at(model, trait["memory"], 1, window)
+    average = execution["memory"] * max(1.0 + 0.05 * slow + 0.04 * deviation, 0.05)
+    out["average_memory"] = average
+    out["maximum_memory"] = average * (1.0 + 0.02 * _share(bits, 0))
+    out["assigned_memory"] = average * trait["assigned"]
+    page_cache = average * trait["cache"]
+    out["page_cache_memory"] = page_cache
+    out["unmapped_page_cache_memory"] = page_cache * (0.85 + 0.14 * _share(bits, 1))
+
+
+@compiled(inline=True)
+def inject_faults(
+    own: np.uint64,
+    rates: FaultRates,
+    has_counters: bool,
+    start: int,
+    out: Any,
+    faults: Index,
+) -> None:
+    """Put faults into a measured window, by the hash `own`, and count them; what is missing becomes −1.
+
+    Parameters
+    ----------
+    own
+        Hash of the window.
+    rates
+        Rates of the faults.
+    has_counters
+        Whether the execution has CPI and MAI.
+    start
+        Start of the window, s.
+    out
+        Record with :data:`MEASURED`; changed.
+    faults
+        Counts by kind, shape (len(:data:`FAULTS`),); changed.
+    """
+    u = unit(own)
+    if rates.above_one > 0.0 and unit(mix(own, np.uint64(1))) < rates.above_one:
+        faults[ABOVE_ONE] += 1
+        # Up to 6.6, as in the real trace (6.633 in part 0).
+        out["average_cpu"] = 1.001 + 5.6 * u
+        # Otherwise the record would have a second fault that nobody planted: a mean above its maximum.
+        out["maximum_cpu"] = max(out["maximum_cpu"], out["average_cpu"])
+    if rates.bad_counters > 0.0 and unit(mix(own, np.uint64(3))) < rates.bad_counters:
+        faults[BAD_COUNTERS] += 1
+        out["cycles_per_instruction"] = 30.0 + 400.0 * u
+        out["memory_accesses_per_instruction"] = 3.0
+    elif not has_counters:
+        out["cycles_per_instruction"] = _NOT_MEASURED
+        out["memory_accesses_per_instruction"] = _NOT_MEASURED
+    if rates.no_assigned > 0.0 and unit(mix(own, np.uint64(4))) < rates.no_assigned:
+        faults[NO_ASSIGNED] += 1
+        out["assigned_memory"] = 0.0
+    if start >= rates.disk_io_until:
+        out["mean_disk_io_time"] = _NOT_MEASURED
+        out["maximum_disk_io_time"] = _NOT_MEASURED
+
+
+@compiled(makes_arrays=False)
+def sample_percentiles(
+    model: CpuModel,
+    own: np.uint64,
+    kind: int,
+    scores: Numbers,
+    out: Any,
+    numbers: Numbers,
+) -> None:
+    """Fill in the percentiles of a second in the window, from at most the sample to the maximum, and the rate.
+
+    Parameters
+    ----------
+    model
+        Tables of the CPU process.
+    own
+        Hash of the window.
+    kind
+        Class of the task.
+    scores
+        Normal scores of the percentiles, shape (20,).
+    out
+        Record with :data:`MEASURED`; the rate is filled in.
+    numbers
+        All numbers of that record; the last 20 are filled in.
+    """
+    wobble = 0.08 * normal_value(model, mix(own, np.uint64(7)))
+    # A planted average above 1 must not move the percentiles.
+    mean = min(out["average_cpu"], MAXIMUM_CPU)
+    maximum = out["maximum_cpu"]
+    sampled = out["sampled_cpu"]
+    for i in range(len(scores)):
+        percentile = mean * shape_value(model.within, kind, scores[i] + wobble)
+        numbers[_LOWEST + i] = min(percentile, maximum)
+    # The sample is one of the seconds: it lies between the smallest and the largest percentile.
+    numbers[_LOWEST] = min(numbers[_LOWEST], sampled)
+    almost_maximum = maximum * (1.0 - 0.01 * unit(mix(own, np.uint64(8))))
+    numbers[_HIGHEST] = max(almost_maximum, numbers[-1], sampled)
+    is_sampled_less = mix(own, np.uint64(6)) & np.uint64(15) == np.uint64(0)
+    out["sample_rate"] = 0.99609375 if is_sampled_less else 1.0

@@ -1,0 +1,233 @@
+"""Consumption: the class of every task, and how much CPU and memory it uses on average.
+
+A few large jobs own most tasks.  If every job had one class, the classes of a cell would be those of these
+jobs, and no cell would have the published shares.  So tasks, not jobs, have places in the order of use, and
+the places are spread evenly: the tasks of a job are neighbors, and the larger the job, the wider it spreads.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from borgtrace.schema.time import WINDOW
+from borgtrace.synth.model.classes import LONG
+from borgtrace.synth.model.draws import systematic
+from borgtrace.synth.model.jobs import Job, Task
+from borgtrace.synth.model.profile import Profile
+
+SPAN = 400
+"""A new job with this many tasks has tasks of every place; a smaller one covers a part of them."""
+CYCLES = 97
+"""How often what is unrelated to usage cycles through the order of use: the classes of 2019, and half of the variation
+of memory in 2011."""
+OVERUSE = 2.0
+"""Largest mean CPU as a multiple of the request (a task takes up to twice its request)."""
+IDLE = 0.018
+"""Share of its class's CPU that an idle short task uses."""
+EASY = 0.12
+"""The same of the other short tasks."""
+EMPTY = 0.04
+"""Share of its job's memory that a short task with hardly any memory uses."""
+IDLE_SHARE = 0.93
+"""Share of tasks that hardly use any CPU if they are short (58.7 % of all peak below 5 % of the request)."""
+LIGHT_SHARE = 0.46
+"""Share of those that hardly use any memory either (46.6 % of all)."""
+
+Places = NDArray[np.float64]
+"""Places of tasks in the order of use, from 0 to 1."""
+
+
+class ShortUse(NamedTuple):
+    """What tasks use if they are short: their class, and the shares of their CPU and memory."""
+
+    kinds: NDArray[np.int64]
+    cpu: Places
+    memory: Places
+
+
+class TaskUse(NamedTuple):
+    """What the tasks of a job use, one entry per task.
+
+    Attributes
+    ----------
+    level, memory
+        Mean CPU and memory.
+    kind
+        Class.
+    short_kind, short_cpu, short_memory
+        If the task is short: its class, and the shares of `level` and `memory` that it uses.
+    """
+
+    level: list[float]
+    memory: list[float]
+    kind: list[int]
+    short_kind: list[int]
+    short_cpu: list[float]
+    short_memory: list[float]
+
+
+class Consumption:
+    """Draws what the tasks of a job use, given what they ask for.
+
+    Parameters
+    ----------
+    profile
+        What the cell is like.
+    rng, task_rng
+        Where the random numbers for whole jobs and for single tasks come from.
+    """
+
+    def __init__(self, profile: Profile, rng: random.Random, task_rng: np.random.Generator) -> None:
+        self.profile = profile
+        self.random = rng
+        self.rng = task_rng
+
+    def place_new(self, job: Job) -> Places:
+        """Draw the places of the tasks of a job that arrives: shape (size,), evenly spread over [0, 1]."""
+        # Reflected at 0 and 1, a width of 2 covers everything.
+        width = 2.0 * min(1.0, job.size / SPAN)
+        places = self._spread(self.random.random(), width, job.size)
+        # In such a tier usage is a share of the request, so the place must not depend on the request as well.
+        if job.tier.cpu_use:
+            return places
+        mean, deviation = self.profile.request
+        request_score = (math.log(job.cpu) - mean) / deviation
+        return np.asarray(special.ndtr(self.mixed_scores(request_score, places)))
+
+    def place_alive(self, jobs: Sequence[Job], weights: Sequence[float]) -> list[Places]:
+        """Draw the places of tasks alive at the start, so that tasks with these weights fill [0, 1] evenly.
+
+        Parameters
+        ----------
+        jobs, weights
+            The jobs, and what each of their tasks counts.
+
+        Returns
+        -------
+        list of arrays of shape (size,), one per job
+        """
+        masses = [job.size * weight for job, weight in zip(jobs, weights, strict=True)]
+        total = sum(masses)
+        middles = systematic(masses, [self.random.random() for _ in jobs])
+        places = [
+            self._spread(middle, mass / total, job.size)
+            for job, middle, mass in zip(jobs, middles, masses, strict=True)
+        ]
+        if jobs[0].tier.cpu_use:
+            return places
+        # Requests come in a few round numbers; the small random part only orders jobs with equal requests.
+        keys = [math.log(job.cpu) + 1e-6 * self.random.random() for job in jobs]
+        request_ranks = systematic(masses, keys)
+        scores = [
+            self.mixed_scores(float(special.ndtri(rank)), own)
+            for rank, own in zip(request_ranks, places, strict=True)
+        ]
+        sizes = [job.size for job in jobs]
+        # Ranks again, because a mixture of two even spreads is no longer even.
+        ranks = _ranks(np.concatenate(scores), np.repeat(weights, sizes))
+        return np.split(ranks, np.cumsum(sizes)[:-1])
+
+    def mixed_scores(self, request_score: float, places: Places) -> Places:
+        """Mix the normal score of a request into those of places: tasks that ask for much tend to use much."""
+        likeness = self.profile.likeness
+        own_scores = special.ndtri(places)
+        return np.asarray(likeness * request_score + math.sqrt(1.0 - likeness**2) * own_scores)
+
+    def _spread(self, middle: float, width: float, size: int) -> Places:
+        """Return places around the middle, not ordered by index; what lies outside [0, 1] is reflected."""
+        # Shuffled: otherwise the first tasks of every job would be the ones that use least.
+        steps = (self.rng.permutation(size) + 0.5) / size if size > 1 else np.array([0.5])
+        unfolded = np.abs(middle + width * (steps - 0.5))
+        places = np.minimum(unfolded, 2.0 - unfolded)
+        # Strictly inside: the normal score of 0 or 1 is infinite.
+        return np.asarray(np.clip(places, 1e-9, 1.0 - 1e-9))
+
+    def draw(self, job: Job, places: Places) -> TaskUse:
+        """Draw the use of every task of a job.
+
+        2011: by class (Janus & Rzadca).  2019: as the tier's share of the request.
+        """
+        profile = self.profile
+        job_score = self.random.gauss(0.0, 1.0)
+        cpu_noise = self.rng.standard_normal(job.size)
+        memory_noise = self.rng.standard_normal(job.size)
+        if job.tier.cpu_use:
+            scores = special.ndtri(places)
+            kinds = profile.classes.at(CYCLES * places % 1.0).kinds
+            deviation = profile.cpu_spread * scores + 0.1 * cpu_noise
+            levels = job.cpu * job.tier.cpu_use * np.exp(deviation)
+            levels = np.minimum(levels, profile.classes.limit)
+            memory_scores = 0.9 * scores + math.sqrt(0.19) * job_score
+        else:
+            kinds, inside = profile.classes.at(places)
+            # Here and below, the squares of the weights add up to 1, so that the mixture stays standard normal.
+            z = special.ndtri(inside) * math.sqrt(0.8) + cpu_noise * math.sqrt(0.2)
+            levels = profile.classes.levels(kinds, z)
+            cycled = np.clip(CYCLES * inside % 1.0, 1e-6, 1.0 - 1e-6)
+            memory_scores = (job_score + special.ndtri(cycled)) * math.sqrt(0.5)
+        deviation = profile.memory_spread * memory_scores + 0.1 * memory_noise
+        memory_ratio = np.clip(job.tier.memory_use * np.exp(deviation), 0.02, 1.05)
+        levels = np.minimum(levels, OVERUSE * job.cpu)
+        short = self._draw_short_use(kinds, levels / job.cpu, memory_ratio)
+        return TaskUse(
+            level=levels.tolist(),
+            memory=(memory_ratio * job.memory).tolist(),
+            kind=kinds.tolist(),
+            short_kind=short.kinds.tolist(),
+            short_cpu=short.cpu.tolist(),
+            short_memory=short.memory.tolist(),
+        )
+
+    def _draw_short_use(self, kinds: NDArray[np.int64], cpu: Places, memory: Places) -> ShortUse:
+        """Draw what tasks use if they are short, given what they otherwise use of their requests."""
+        idle = self.rng.random(len(kinds))
+        light = self.rng.random(len(kinds))
+        if self.profile.short_use:
+            cpu_curve, memory_curve = self.profile.short_use
+            last_kind = len(self.profile.classes.rows) - 1
+            return ShortUse(
+                kinds=np.full(len(kinds), last_kind),
+                cpu=cpu_curve.all_at(idle) / cpu,
+                memory=memory_curve.all_at(light) / memory,
+            )
+        is_idle = idle < IDLE_SHARE
+        is_light = is_idle & (light < LIGHT_SHARE)
+        return ShortUse(
+            kinds=kinds,
+            cpu=np.where(is_idle, IDLE, EASY),
+            memory=np.where(is_light, EMPTY, 1.0),
+        )
+
+
+def _ranks(scores: Places, weights: Places) -> Places:
+    """Return the share of the weights that lies below the middle of each score."""
+    order = np.argsort(scores, kind="stable")
+    ordered = weights[order]
+    ranks = np.empty(len(scores))
+    ranks[order] = (np.cumsum(ordered) - 0.5 * ordered) / weights.sum()
+    return ranks
+
+
+def use_little(task: Task, start: int, end: int) -> None:
+    """Lower what a task of 2011 uses if its first run is a short one; for 2019 the tiers determine the use.
+
+    A run is short if it has fewer windows than a long task needs, not if it lasts less: a run of 1 h 56 min may have
+    as many windows as one of 2 h, and is then a long task to every reader.
+
+    Parameters
+    ----------
+    task
+        The task.
+    start, end
+        Its first run, µs.
+    """
+    windows = (end - 1) // WINDOW - start // WINDOW + 1
+    if windows < LONG and not task.job.tier.cpu_use:
+        task.kind = task.short_kind
+        task.cpu_share = task.short_cpu
+        task.memory_share = task.short_memory

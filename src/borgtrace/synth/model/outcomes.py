@@ -1,0 +1,163 @@
+"""Outcomes: how waits and runs end, how long they last, and whether a task comes back."""
+
+import math
+import random
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from borgtrace.schema.time import SECOND
+from borgtrace.synth.model.draws import Stratified, pick
+from borgtrace.synth.model.jobs import Job
+from borgtrace.synth.model.profile import LENGTHS, Profile
+
+GAP = {"EVICT": 7, "FAIL": 12, "KILL": 3}
+"""Microseconds from the end of a run to the resubmission (medians of the real trace)."""
+# 248 of about 800,000 submissions (40,649 an hour) in the first 19.65 hours.
+EVICTED_PENDING = 3.1e-4
+FIRST_EVICTED = 100
+"""This wait (or the next whose task nobody kills before) ends in an eviction, so that small traces have one too."""
+UPDATED = 3e-4
+"""Share of runs with an update; of waits a hundredth of it."""
+SCALED = 0.1
+"""The same where requests are fully automated."""
+# 8,754 of 47.4 million scheduled runs.
+LOST = 1.8e-4
+# Ten jobs in crash loops cause half of the failures of the first hours.
+LOOPING = 0.985
+"""Probability that a task in a crash loop comes back after it failed."""
+OVERRUN = 0.2
+"""Share of runs whose last window goes on for some seconds after the end."""
+_ENDS_WITHOUT_MACHINE = {"EVICT": 0.32, "FAIL": 0.46, "KILL": 0.22}
+"""How production tasks end when their machine goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """How a wait ends: ``"SCHEDULE"``, ``"KILL"`` or ``"EVICT"``, after `delay` µs, perhaps updated halfway."""
+
+    ending: str
+    delay: int
+    is_updated: bool = False
+
+
+class RunEnd(NamedTuple):
+    """After how many seconds a run ends, and how."""
+
+    seconds: float
+    kind: str
+
+
+class Outcomes:
+    """Draws what happens to tasks.
+
+    Parameters
+    ----------
+    profile
+        Probabilities of the cell.
+    rng
+        Where random numbers come from, in the order of events.
+
+    Attributes
+    ----------
+    owes_eviction
+        Whether the next wait ends in an eviction.
+    lengths
+        By tier, where in their distribution run times are drawn.
+    """
+
+    def __init__(self, profile: Profile, rng: random.Random) -> None:
+        self.profile = profile
+        self.random = rng
+        self.owes_eviction = False
+        self._waits = 0
+        # Stratified by tier: a small cell sees few long runs, and they make up most of its usage.
+        self.lengths = {tier.name: Stratified(rng, block=64) for tier in profile.tiers}
+
+    def wait(self, job: Job) -> Wait:
+        """Draw how a wait ends."""
+        self._waits += 1
+        self.owes_eviction |= self._waits == FIRST_EVICTED
+        u = self.random.random()
+        delay = round(job.tier.delay.at(self.random.random()) * SECOND)
+        # An alloc set reserves places for others; nobody kills it while it waits.
+        if job.is_alloc_set:
+            return Wait("SCHEDULE", delay)
+        if self.owes_eviction:
+            self.owes_eviction = False
+            return Wait("EVICT", delay)
+        killed = self.profile.killed_pending
+        if u < killed:
+            seconds = math.exp(8.9 + 1.2 * self.random.gauss(0.0, 1.0))
+            return Wait("KILL", round(seconds * SECOND))
+        if u < killed + EVICTED_PENDING:
+            return Wait("EVICT", delay)
+        return Wait("SCHEDULE", delay, is_updated=u > 1.0 - UPDATED / 100)
+
+    def retry(self, tries: int) -> int:
+        """Draw the pause (µs) before a machine is looked for again."""
+        # Longer with each try, so that tasks that fit nowhere cost little.
+        seconds = 30 + 90 * self.random.random()
+        return round(seconds * min(1 + tries, 10) * SECOND)
+
+    def run(self, job: Job, residual: bool) -> RunEnd:
+        """Draw how a run ends; a `residual` one began before the trace."""
+        tier = job.tier
+        u = self.lengths[tier.name].draw()
+        lost = self.random.random()
+        if job.is_alloc_set:
+            return RunEnd(tier.residual.at(0.05 + 0.95 * u), "KILL")
+        if job.is_looping and not residual:
+            return RunEnd(30.0 + 300.0 * u, "FAIL")
+        run_times = tier.residual if residual else tier.duration
+        seconds = run_times.at(u)
+        if lost < LOST:
+            return RunEnd(seconds, "LOST")
+        if residual:
+            shares = tier.residual_outcomes
+        else:
+            length = bisect_right(LENGTHS, seconds)
+            shares = {kind: by_length[length] for kind, by_length in tier.outcomes.items()}
+        return RunEnd(seconds, pick(shares, self.random.random()))
+
+    def is_updated(self, job: Job) -> bool:
+        """Draw whether a run has an update."""
+        share = SCALED if job.scaling == "FULLY_AUTOMATED" else UPDATED
+        return self.random.random() < share
+
+    def scale(self) -> float:
+        """Draw the factor of an update on the requests."""
+        return 0.7 + 0.6 * self.random.random()
+
+    def overrun(self) -> int:
+        """Draw how long (µs) the last window goes on after the end of a run."""
+        if self.random.random() >= OVERRUN:
+            return 0
+        return round(self.random.expovariate(1 / 25.0)) * SECOND
+
+    def names_machine(self, kind: str) -> bool:
+        """Draw whether the end of a run says where it ran; one kill in five does not."""
+        # With those of waiting tasks, which never ran, 61.9 % of the real KILL rows name a machine.
+        return kind != "KILL" or self.random.random() >= 0.2
+
+    def comes_back(self, job: Job, kind: str) -> bool:
+        """Draw whether a task is resubmitted."""
+        is_loop = job.is_looping and kind == "FAIL"
+        probability = LOOPING if is_loop else self.profile.resubmitted[kind]
+        return self.random.random() < probability and not job.is_cancelled
+
+    def pause(self, kind: str) -> int:
+        """Draw the time (µs) from an end to the resubmission."""
+        if kind == "FINISH":
+            # Median 54.6 s and 90th percentile 608 s, as measured.
+            return round(self.random.lognormvariate(math.log(54.6e6), 1.88))
+        # At least a microsecond, so that the SUBMIT never shares its time with the end before it.
+        return max(1, round(self.random.lognormvariate(math.log(GAP[kind]), 0.8)))
+
+    def without_machine(self, job: Job) -> str:
+        """Draw how a task ends when its machine goes: production is rarely said to be evicted."""
+        if job.priority < self.profile.evicting:
+            return "EVICT"
+        kinds = tuple(_ENDS_WITHOUT_MACHINE)
+        weights = tuple(_ENDS_WITHOUT_MACHINE.values())
+        return self.random.choices(kinds, weights)[0]

@@ -1,0 +1,426 @@
+"""A cell of 2011, as the first hours of the real trace show it.
+
+Rates and shares come from the task and job events, machine churn from the machine events of the whole month.
+Run times, outcomes, waits and residual lives are those of the first 12.6 and 19.65 hours.
+:mod:`borgtrace.synth.model.profile` says what each field means.
+"""
+
+from borgtrace.synth.model.classes import CLASSES
+from borgtrace.synth.model.draws import QuantileCurve, RankShares
+from borgtrace.synth.model.profile import MachineShape, Profile, Tier
+
+FREE = Tier(
+    name="free",
+    priorities={0: 3897, 1: 3028},
+    snapshot_priorities={0: 38040, 1: 16571},
+    classes={0: 0.5, 1: 0.31, 2: 0.185, 3: 0.005},
+    snapshot_classes={0: 0.6153, 1: 0.1497, 2: 0.2004, 3: 0.0346},
+    # 6,925 of the 15,165 new jobs of the first 19.65 hours.
+    jobs=0.457,
+    # 54,611 tasks running at the start on 12,477 machines; likewise for the other tiers.
+    running=4.377,
+    pending=0.65,
+    single=0.84,
+    snapshot_sizes=QuantileCurve.through(
+        {
+            0.0: 1.0,
+            0.55: 1.0,
+            0.75: 2.0,
+            0.9: 10.0,
+            0.95: 45.0,
+            0.99: 716.0,
+            1.0: 20_000.0,
+        }
+    ),
+    cpu={
+        0.0006247: 0.08,
+        0.006248: 0.04,
+        0.0125: 0.42,
+        0.01874: 0.146,
+        0.03125: 0.036,
+        0.04065: 0.025,
+        0.05627: 0.023,
+        0.0625: 0.174,
+        0.06873: 0.032,
+        0.125: 0.013,
+        0.25: 0.0005,
+        0.4375: 0.0003,
+    },
+    memory={
+        0.001553: 0.03,
+        0.003109: 0.05,
+        0.003181: 0.08,
+        0.003887: 0.08,
+        0.007767: 0.14,
+        0.0159: 0.36,
+        0.02069: 0.12,
+        0.03516: 0.07,
+        0.03961: 0.04,
+        0.06677: 0.022,
+        0.1272: 0.012,
+    },
+    duration=QuantileCurve.through(
+        {
+            0.0: 1,
+            0.005: 10,
+            0.12: 30,
+            0.19: 60,
+            0.235: 120,
+            0.318: 300,
+            0.39: 600,
+            0.512: 1800,
+            0.61: 3600,
+            0.755: 7200,
+            0.86: 14400,
+            0.885: 18000,
+            0.945: 28800,
+            0.965: 36000,
+            0.992: 100000,
+            1.0: 400_000.0,
+        }
+    ),
+    residual=QuantileCurve.through(
+        {
+            0.0: 200.0,
+            0.004: 1200.0,
+            0.05: 2400.0,
+            0.087: 4200.0,
+            0.102: 7800.0,
+            0.261: 15_000.0,
+            0.335: 22_000.0,
+            0.486: 36_000.0,
+            0.671: 45_000.0,
+            0.86: 86_400.0,
+            0.95: 172_800.0,
+            1.0: 2_500_000.0,
+        }
+    ),
+    delay=QuantileCurve.through(
+        {
+            0.0: 0.3,
+            0.25: 1.5,
+            0.5: 3.4,
+            0.65: 15,
+            0.75: 60,
+            0.9: 720,
+            0.95: 1700,
+            0.99: 5600,
+            1.0: 20_000.0,
+        }
+    ),
+    residual_outcomes={"EVICT": 0.79, "FAIL": 0.004, "FINISH": 0.123, "KILL": 0.083},
+    different_machines=0.01,
+    snapshot_different=0.053,
+    outcomes={
+        "EVICT": (0.07, 0.25, 0.4, 0.5, 0.65, 0.938),
+        "FAIL": (0.03, 0.06, 0.01, 0.01, 0.005, 0.001),
+        "FINISH": (0.45, 0.52, 0.31, 0.29, 0.185, 0.032),
+        "KILL": (0.45, 0.17, 0.28, 0.2, 0.16, 0.029),
+    },
+)
+
+OTHER = Tier(
+    name="other",
+    priorities={2: 3909, 3: 5, 4: 513, 6: 214, 8: 2386},
+    snapshot_priorities={2: 19210, 8: 3108},
+    classes={0: 0.31, 1: 0.35, 2: 0.335, 3: 0.005},
+    snapshot_classes={0: 0.3691, 1: 0.1795, 2: 0.4062, 3: 0.0452},
+    jobs=0.463,
+    running=1.7887,
+    pending=0.2,
+    single=0.72,
+    snapshot_sizes=QuantileCurve.through(
+        {
+            0.0: 1.0,
+            0.5: 1.0,
+            0.75: 30.0,
+            0.9: 100.0,
+            0.95: 263.0,
+            0.99: 792.0,
+            1.0: 4408.0,
+        }
+    ),
+    cpu={
+        0.006248: 0.025,
+        0.0125: 0.06,
+        0.02499: 0.15,
+        0.03064: 0.2,
+        0.03748: 0.04,
+        0.05109: 0.012,
+        0.0625: 0.36,
+        0.07812: 0.027,
+        0.09998: 0.045,
+        0.125: 0.06,
+        0.1868: 0.01,
+        0.25: 0.008,
+        0.4375: 0.003,
+    },
+    memory={
+        0.00544: 0.09,
+        0.009796: 0.06,
+        0.01317: 0.17,
+        0.02545: 0.14,
+        0.03339: 0.12,
+        0.04773: 0.11,
+        0.06061: 0.1,
+        0.09412: 0.08,
+        0.1184: 0.12,
+        0.2544: 0.019,
+    },
+    duration=QuantileCurve.through(
+        {
+            0.0: 1,
+            0.0005: 10,
+            0.026: 30,
+            0.07: 60,
+            0.15: 120,
+            0.372: 300,
+            0.54: 600,
+            0.754: 1800,
+            0.86: 3600,
+            0.918: 7200,
+            0.945: 14400,
+            0.953: 18000,
+            0.968: 28800,
+            0.975: 36000,
+            0.99: 100000,
+            1.0: 600_000.0,
+        }
+    ),
+    residual=QuantileCurve.through(
+        {
+            0.0: 60.0,
+            0.098: 1200.0,
+            0.165: 2400.0,
+            0.183: 4200.0,
+            0.197: 7800.0,
+            0.236: 15_000.0,
+            0.248: 22_000.0,
+            0.426: 36_000.0,
+            0.458: 45_000.0,
+            0.6: 86_400.0,
+            0.75: 172_800.0,
+            1.0: 2_500_000.0,
+        }
+    ),
+    delay=QuantileCurve.through(
+        {
+            0.0: 0.3,
+            0.25: 1.4,
+            0.5: 2.7,
+            0.75: 12.0,
+            0.9: 58.9,
+            0.95: 200.0,
+            0.99: 1500.0,
+            1.0: 10_000.0,
+        }
+    ),
+    residual_outcomes={"EVICT": 0.031, "FAIL": 0.013, "FINISH": 0.53, "KILL": 0.426},
+    different_machines=0.25,
+    snapshot_different=0.253,
+    outcomes={
+        "EVICT": (0.002, 0.001, 0.003, 0.01, 0.06, 0.13),
+        "FAIL": (0.066, 0.009, 0.02, 0.014, 0.01, 0.02),
+        "FINISH": (0.622, 0.76, 0.787, 0.716, 0.58, 0.09),
+        "KILL": (0.31, 0.23, 0.19, 0.26, 0.35, 0.76),
+    },
+)
+
+PRODUCTION = Tier(
+    name="production",
+    priorities={9: 1217, 10: 1, 11: 1},
+    snapshot_priorities={9: 48702, 10: 811, 11: 6540},
+    classes={0: 0.08, 1: 0.18, 2: 0.68, 3: 0.06},
+    snapshot_classes={0: 0.0079, 1: 0.2329, 2: 0.313, 3: 0.4462},
+    jobs=0.08,
+    running=4.4925,
+    pending=0.06,
+    single=0.92,
+    snapshot_sizes=QuantileCurve.through(
+        {
+            0.0: 1.0,
+            0.6: 1.0,
+            0.75: 5.0,
+            0.9: 30.0,
+            0.95: 100.0,
+            0.99: 340.0,
+            1.0: 3879.0,
+        }
+    ),
+    # Requests and their weights, read off the stock of production tasks at the start.
+    cpu={
+        0.004982: 0.03,
+        0.006248: 0.05,
+        0.01562: 0.07,
+        0.01874: 0.05,
+        0.03125: 0.11,
+        0.04999: 0.06,
+        0.0625: 0.25,
+        0.07629: 0.07,
+        0.09375: 0.07,
+        0.125: 0.09,
+        0.1514: 0.04,
+        0.1875: 0.045,
+        0.2188: 0.02,
+        0.25: 0.012,
+        0.3125: 0.029,
+        0.5: 0.013,
+    },
+    memory={
+        0.003109: 0.07,
+        0.006218: 0.11,
+        0.01605: 0.12,
+        0.0256: 0.1,
+        0.0318: 0.09,
+        0.03821: 0.11,
+        0.0636: 0.12,
+        0.07642: 0.08,
+        0.08569: 0.08,
+        0.1272: 0.07,
+        0.1528: 0.07,
+        0.2004: 0.03,
+        0.2327: 0.02,
+        0.3179: 0.006,
+    },
+    duration=QuantileCurve.through(
+        {
+            0.0: 1,
+            0.0005: 10,
+            0.195: 30,
+            0.263: 60,
+            0.313: 120,
+            0.427: 300,
+            0.545: 600,
+            0.587: 1800,
+            0.61: 3600,
+            0.69: 7200,
+            0.735: 14400,
+            0.741: 18000,
+            0.75: 28800,
+            0.754: 36000,
+            0.8: 100000,
+            1.0: 2_500_000.0,
+        }
+    ),
+    residual=QuantileCurve.through(
+        {
+            0.0: 300.0,
+            0.001: 1200.0,
+            0.002: 4200.0,
+            0.009: 7800.0,
+            0.013: 15_000.0,
+            0.017: 22_000.0,
+            0.026: 36_000.0,
+            0.036: 45_000.0,
+            0.07: 86_400.0,
+            0.13: 172_800.0,
+            0.35: 600_000.0,
+            1.0: 10_000_000.0,
+        }
+    ),
+    delay=QuantileCurve.through(
+        {
+            0.0: 0.3,
+            0.25: 1.2,
+            0.5: 1.73,
+            0.75: 5.0,
+            0.9: 30.0,
+            0.95: 45.0,
+            0.99: 150.0,
+            1.0: 2000.0,
+        }
+    ),
+    residual_outcomes={"EVICT": 0.011, "FAIL": 0.2, "FINISH": 0.439, "KILL": 0.35},
+    different_machines=0.1,
+    snapshot_different=0.466,
+    largest=100,
+    outcomes={
+        "EVICT": (0.0005, 0.0005, 0.001, 0.009, 0.003, 0.01),
+        "FAIL": (0.56, 0.391, 0.569, 0.121, 0.101, 0.55),
+        "FINISH": (0.4395, 0.4885, 0.31, 0.32, 0.346, 0.19),
+        "KILL": (0.0, 0.12, 0.12, 0.55, 0.55, 0.25),
+    },
+)
+
+GOOGLE_2011 = Profile(
+    tiers=(FREE, OTHER, PRODUCTION),
+    classes=CLASSES,
+    # The mean over the month, for a cell of about 12,500 machines.
+    jobs_per_hour=959.9 / 12500.0,
+    burst=0.4,
+    # The five busiest users; the others follow a power law.
+    users=RankShares(
+        head=(
+            0.1463,
+            0.1044,
+            0.0783,
+            0.0502,
+            0.0381,
+        ),
+        exponent=2.1,
+        n_ranks=933,
+        shift=13.0,
+    ),
+    # The three most common logical names.
+    names=RankShares(
+        head=(
+            0.0465,
+            0.0310,
+            0.0219,
+        ),
+        exponent=0.95,
+        n_ranks=39730,
+        shift=3.5,
+    ),
+    looping=0.010,
+    # 29,306 of about 800,000 submissions (40,649 an hour) in the first 19.65 hours.
+    killed_pending=0.0367,
+    # 12,583 machines lose one every 279.7 s.
+    removals=3600.0 / 279.7 / 12583.0,
+    downtime=QuantileCurve.through(
+        {
+            0.0: 2.0,
+            0.01: 13.3,
+            0.05: 42.0,
+            0.1: 98.0,
+            0.25: 398.0,
+            0.5: 998.0,
+            0.75: 7138.0,
+            0.9: 31_161.0,
+            0.95: 94_522.0,
+            0.99: 328_656.0,
+            1.0: 1_044_366.0,
+        }
+    ),
+    # Log-normal fit to the new jobs of the first 19.65 hours.
+    request=(-4.03, 1.01),
+    memory_request=(-5.14, 1.6),
+    likeness=0.94,
+    cpu_spread=1.45,
+    memory_spread=0.45,
+    # Production: it loses .0004 tasks an hour to evictions, free tasks .186.
+    evicting=9,
+    # The smallest job id of the real trace.
+    first_id=3_418_309,
+    # Shares of ends that are followed by a SUBMIT in the first 19.65 hours.
+    resubmitted={
+        "EVICT": 0.9998,
+        "FAIL": 0.948,
+        "KILL": 0.351,
+        "FINISH": 0.0296,
+        "LOST": 0.0,
+    },
+    # Counted by the last capacity of each machine: only then does the published table come out exactly.
+    shapes=(
+        MachineShape("B", 0.5, 0.4995, 6732),
+        MachineShape("B", 0.5, 0.2493, 3863),
+        MachineShape("B", 0.5, 0.749, 1001),
+        MachineShape("C", 1.0, 1.0, 795),
+        MachineShape("A", 0.25, 0.2498, 126),
+        MachineShape("B", 0.5, 0.1241, 52),
+        MachineShape("B", 0.5, 0.03085, 5),
+        MachineShape("B", 0.5, 0.9678, 5),
+        MachineShape("C", 1.0, 0.5, 3),
+        MachineShape("B", 0.5, 0.06158, 1),
+    ),
+)
