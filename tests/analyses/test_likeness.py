@@ -23,11 +23,12 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.synth import generate
 from borgtrace.synth.model.classes import CLASSES, TaskClass
 from borgtrace.synth.model.draws import QuantileCurve
-from borgtrace.synth.model.profiles import PROFILES, Likeness
+from borgtrace.synth.model.profile import Likeness, MachineShape
+from borgtrace.synth.model.profiles import PROFILES
 from tests.bucket import serving
 
 GOOGLE_2011, GOOGLE_2019 = PROFILES.values()
-SHAPES = [("X", 0.5, 0.25, 3), ("Y", 1.0, 1.0, 1)]
+SHAPES = (MachineShape("X", 0.5, 0.25, 3), MachineShape("Y", 1.0, 1.0, 1))
 
 
 def stored(folder: Path, **options: Any) -> Path:

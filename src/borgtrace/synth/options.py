@@ -57,7 +57,8 @@ class SynthOptions:
     constrained
         Share of jobs with placement constraints.
     like
-        What another trace is like, as `borgtrace.analyses.fidelity.likeness.fit` measures it; published figures where None.
+        What another trace is like, as `borgtrace.analyses.fidelity.likeness.fit` measures it; published
+        figures where None.
 
     Raises
     ------
