@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,7 +12,6 @@ import sqlglot
 
 from borgtrace.catalog import questions
 from borgtrace.cli import main
-from tests.analyses.tiny import tiny
 
 
 @pytest.fixture(scope="module")
@@ -46,31 +44,6 @@ def test_one_question_prints_its_table_and_tells_its_claims(
         "Not applicable, 2 claims: needs instance_events of 24 h or more, the store has 2 h: "
         "S4-pending-evict, S4-no-double-submit",
     ]
-
-
-def test_a_claim_that_is_judged_is_told_with_its_kind_and_tolerance(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    from borgtrace.cli._answers import _print_verdicts, claims_csv
-    from borgtrace.question import Claim, Result
-    from borgtrace.question.criteria import near
-    from tests.question.test_claims import question
-
-    claim = Claim(
-        "X-1",
-        "five",
-        near(5, 1),
-        lambda table: table["n"][0].as_py(),
-        "Somebody, Fig. 1",
-        kind="derived",
-    )
-    result: Result = question(claim).run(tiny(tasks=[{"collection_id": 1, "instance_index": 0}]))
-    _print_verdicts(result.findings)
-    assert capsys.readouterr().err == "1 of 1 judged derived claims holds.\n"
-    assert claims_csv([result]) == (
-        "recipe,id,kind,statement,published,tolerance,measured,verdict,reason,note,source\n"
-        'small,X-1,derived,five,5,± 1,5,holds,,,"Somebody, Fig. 1"\n'
-    )
 
 
 def test_files_appear_whole_beside_the_claims(
@@ -122,22 +95,6 @@ def test_json_is_one_object_a_question(store: Path, capsys: pytest.CaptureFixtur
     )
 
 
-def test_json_has_null_for_what_is_not_finite(
-    store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from borgtrace.cli._printing import print_json
-
-    print_json(
-        {
-            "rows": [{"mean": float("nan"), "n": 1}, {"mean": -math.inf, "n": None}],
-            "bounds": (0.5, math.inf),
-        }
-    )
-    assert capsys.readouterr().out == (
-        '{"rows": [{"mean": null, "n": 1}, {"mean": null, "n": null}], "bounds": [0.5, null]}\n'
-    )
-
-
 def test_parameters_and_a_predicate(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         run(store, "queue_length", "--set", "step=3600000000", "--where", "priority >= 9", "--json")
@@ -147,30 +104,6 @@ def test_parameters_and_a_predicate(store: Path, capsys: pytest.CaptureFixture[s
     assert found["provenance"]["parameters"] == {"step": 3600000000}
     assert found["provenance"]["where"] == "priority >= 9"
     assert [row["time"] for row in found["rows"]][:2] == [3600000000, 7200000000]
-
-
-@pytest.mark.parametrize(
-    ("recipe", "setting", "expected"),
-    [
-        ("queue_length", "step=1h", {"step": 3_600_000_000}),
-        ("queue_length", "step=600", {"step": 600}),
-        ("parents", "delay=2m", {"delay": 120}),
-        ("reservation", "half_life=1h30m", {"half_life": 5400.0}),
-        ("reservation", "half_life=90", {"half_life": 90.0}),
-        ("sampling_period", "periods=1-3,6", {"periods": (1, 2, 3, 6)}),
-        ("sampling_period", "periods=[2, 4]", {"periods": (2, 4)}),
-        ("transitions", "of=collections", {"of": "collections"}),
-    ],
-)
-def test_settings_follow_the_grammar_of_options(
-    recipe: str, setting: str, expected: dict[str, object]
-) -> None:
-    from borgtrace.catalog import find
-    from borgtrace.cli._answers import parse_settings
-
-    found = parse_settings([setting], [find(recipe)])
-    assert found == expected
-    assert [type(value) for value in found.values()] == [type(value) for value in expected.values()]
 
 
 def test_sql_for_bigquery_runs_nothing(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -234,7 +167,7 @@ def test_a_terminal_gets_tables_and_a_pipe_gets_csv(
     shown = {}
     for is_terminal in (True, False):
         monkeypatch.setattr(
-            "borgtrace.cli._answers.sys.stdout.isatty", lambda is_terminal=is_terminal: is_terminal
+            "borgtrace.cli.answers.sys.stdout.isatty", lambda is_terminal=is_terminal: is_terminal
         )
         assert run(store, "machine_shapes") == 0
         one = capsys.readouterr().out

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from borgtrace.cli import _moments, main
-from borgtrace.colocation.from_moments import Moments
-from borgtrace.placement import Gpa
+from borgtrace.cli import main
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[str, str]:
@@ -67,13 +64,3 @@ def test_own_usage_with_a_machine_of_each_task_by_its_name(
     assert sorted(task for task, _ in lines) == ["db", "ml", "web"]
     # Whichever come first, two fit together, and beside them there is no room for the third.
     assert [machine for _, machine in lines] == ["0", "0", "1"]
-
-
-def test_an_overcommit_is_of_machines_of_any_capacity() -> None:
-    """Four machines of half a unit each hold requests of 2.4 units."""
-    tasks = Moments(list("abcd"), np.full(4, 0.4), np.full(4, 0.01), request=np.full(4, 0.6))
-    chosen = Gpa(0.001)
-    said = _moments._advice(tasks, tasks.packed(chosen, capacity=0.5), chosen, 0.5)
-    assert said.startswith(
-        "By gpa 0.001, 4 tasks need 4 machines of capacity 0.5. That is an overcommit of 1.20 on their requests. "
-    )

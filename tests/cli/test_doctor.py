@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import tempfile
 from types import SimpleNamespace
 
 import pytest
 
 from borgtrace import __version__
-from borgtrace.cli import doctor as module
 from borgtrace.cli import main
+from borgtrace.cli.commands import doctor as module
+from borgtrace.cli.commands.doctor import checks
 
 
 def doctor(*arguments: str) -> int:
     with pytest.raises(SystemExit) as ended:
         main(["doctor", *arguments])
     return int(ended.value.code or 0)
+
+
+def found() -> dict[str, str | None]:
+    """What is found, by the name of the check."""
+    return {check.name: check.found for check in checks()}
 
 
 def test_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,30 +39,40 @@ def test_what_is_missing_says_what_needs_it(
 ) -> None:
     monkeypatch.setattr(module.shutil, "which", lambda name: None)
     assert doctor("--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["Java"] == {"found": None, "needed_for": "Spark, which needs Java 17 or later"}
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["Java"] == {"found": None, "needed_for": "Spark, which needs Java 17 or later"}
     assert doctor() == 0
     assert "not found; needed for looking at reports" in capsys.readouterr().out
 
 
 def test_a_java_that_does_not_run_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.shutil, "which", lambda name: "/bin/false")
-    assert {check.name: check.found for check in module.checks()}["Java"] is None
+    assert found()["Java"] is None
+
+
+@pytest.mark.parametrize(
+    ("output", "version"),
+    [('openjdk version "17.0.1"\nOpenJDK 64-Bit', 'openjdk version "17.0.1"'), ("", "/bin/java")],
+)
+def test_java_is_told_by_the_first_line_it_says(
+    monkeypatch: pytest.MonkeyPatch, output: str, version: str
+) -> None:
+    ended = subprocess.CompletedProcess([], 0, stderr=output)
+    monkeypatch.setattr(module.shutil, "which", lambda name: "/bin/java")
+    monkeypatch.setattr(module.subprocess, "run", lambda *_, **__: ended)
+    assert found()["Java"] == version
 
 
 def test_amounts_of_disk_and_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """12.34 GB free of a larger disk; pages of 4 KiB that make 3 GiB."""
-    monkeypatch.setattr(
-        module.shutil,
-        "disk_usage",
-        lambda folder: SimpleNamespace(total=10**12, free=12_340_000_000),
-    )
-    monkeypatch.setattr(
-        module.os, "sysconf", {"SC_PHYS_PAGES": 3 * 2**18, "SC_PAGE_SIZE": 4096}.__getitem__
-    )
-    found = {check.name: check.found for check in module.checks()}
-    assert (found["memory"], found["free disk here"]) == ("3.0 GiB", "12.3 GB")
-    assert found["free disk for temporary files"] == f"12.3 GB in {tempfile.gettempdir()}"
+    usage = SimpleNamespace(total=10**12, free=12_340_000_000)
+    sizes = {"SC_PHYS_PAGES": 3 * 2**18, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda folder: usage)
+    monkeypatch.setattr(module.os, "sysconf", sizes.__getitem__)
+    amounts = found()
+    assert amounts["memory"] == "3.0 GiB"
+    assert amounts["free disk here"] == "12.3 GB"
+    assert amounts["free disk for temporary files"] == f"12.3 GB in {tempfile.gettempdir()}"
 
 
 @pytest.mark.parametrize("error", [ValueError, OSError])
@@ -66,4 +83,4 @@ def test_a_system_that_does_not_tell_its_memory(
         raise error
 
     monkeypatch.setattr(module.os, "sysconf", refuse)
-    assert module._memory() is None
+    assert found()["memory"] is None

@@ -12,7 +12,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from borgtrace.cli._prompt import completer, run_prompt
+from borgtrace.cli.prompt import completer, run_prompt
 from borgtrace.errors import UsageError
 
 ENTER, END, INTERRUPT = "\r", "\x04", "\x03"

@@ -1,32 +1,25 @@
-"""Commands and helpers of a few lines: moments, drafts of a dialect, the explorer's address, why a command failed."""
+"""Commands of a few lines: drafts of a dialect, the explorer's address, and how others answer a store of one task."""
 
 from __future__ import annotations
 
-import errno
-import gzip
-import inspect
 import json
-import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
-import numpy as np
 import pytest
 
-from borgtrace.cli import _moments, main
-from borgtrace.cli._console import counted
-from borgtrace.cli._criteria import takes_criteria
-from borgtrace.cli._grid import Column, fitted
-from borgtrace.cli.app import _not_writable, damage_behind
-from borgtrace.colocation.from_moments import Moments
-from borgtrace.errors import EngineError, StoreError, UsageError
+from borgtrace.cli import main
+from borgtrace.cli.commands.machine import used_share
+from borgtrace.cli.commands.overcommit import print_terms
+from borgtrace.errors import EngineError
 from borgtrace.forecast import FORECAST, PACKED
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.placement import Average, Gpa, Percentile, Request
+from borgtrace.report import Summary
 from tests.ingest.raw import write_cell
+
+Capture = pytest.CaptureFixture[str]
 
 
 def run(*arguments: object) -> int:
@@ -35,78 +28,30 @@ def run(*arguments: object) -> int:
     return int(ended.value.code or 0)
 
 
-TASKS = Moments(
-    ["a", "b", "c", "d", "e"],
-    np.array([0.4, 0.4, 0.4, 0.4, 2.0]),
-    np.full(5, 0.01),
-    np.array([0.5, 0.5, 0.5, 0.5, 2.0]),
-    np.array([0.6, 0.6, 0.6, 0.6, 3.0]),
-)
-"""Two of them fit on a machine of 1 by their mean or their maximum, one by its request; the last fits none."""
-ALONE = "From means and deviations alone: the tasks are taken as independent and their sum as Gaussian; "
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("small")
+    ingest([write_cell(folder / "raw")], folder / "store", IngestOptions(jobs=1))
+    return folder / "store"
 
 
-def test_machines_that_tasks_need_by_their_moments(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _moments.run(TASKS, 1.0, 0.001, "", "best-fit", tmp_path / "placed.csv", as_json=True)
-    out, err = capsys.readouterr()
-    rows = json.loads(out)
-    assert [
-        (row["estimator"], row["machines"], row["unplaceable"], row["mean_load"]) for row in rows
-    ] == [
-        (Gpa(0.001).label, 2, 1, 0.8),
-        (Average(1.0).label, 2, 1, 0.8),
-        (Percentile(100).label, 2, 1, 0.8),
-        (Request(1.0).label, 4, 1, 0.4),
-    ]
-    assert max(row["largest_overflow"] for row in rows) < 1e-9
-    assert err.startswith(
-        f"By {Gpa(0.001).label}, 4 tasks need 2 machines of capacity 1. "
-        f"That is an overcommit of 1.20 on their requests. {ALONE}"
-    )
-    assert (tmp_path / "placed.csv").read_text() == "task,machine\na,0\nb,0\nc,1\nd,1\ne,\n"
-
-
-def test_moments_without_maximum_and_request(capsys: pytest.CaptureFixture[str]) -> None:
-    bare = Moments(["a"], np.array([0.25]), np.array([0.01]))
-    _moments.run(bare, 0.5, 0.001, "average:2", "best-fit", None, as_json=False)
-    out, err = capsys.readouterr()
-    lines = [line.split(",") for line in out.splitlines()]
-    assert lines[0][:4] == ["estimator", "machines", "unplaceable", "mean_load"]
-    # The way that is named comes first.
-    assert [line[:4] for line in lines[1:]] == [
-        [label, "1", "0", "0.5"]
-        for label in (Average(2.0).label, Gpa(0.001).label, Average(1.0).label)
-    ]
-    assert err.startswith(
-        f"By {Average(2.0).label}, 1 task need 1 machine of capacity 0.5. {ALONE}"
-    )
-
-
-def test_nothing_fits(capsys: pytest.CaptureFixture[str]) -> None:
-    large = Moments(["a"], np.array([2.0]), np.array([0.0]), request=np.array([1.0]))
-    _moments.run(large, 1.0, 0.001, "", "best-fit", None, as_json=True)
-    row = json.loads(capsys.readouterr().out)[0]
-    assert (row["machines"], row["mean_load"], row["mean_overflow"], row["largest_overflow"]) == (
-        0,
-        0,
-        0,
-        0,
-    )
-
-
-def test_formats_are_listed_and_drafted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_formats_are_listed(capsys: Capture) -> None:
     assert run("dialect", "list") == 0
     assert "2011: Google cluster trace 2011" in capsys.readouterr().out.splitlines()
     assert run("dialect", "list", "--json") == 0
     assert json.loads(capsys.readouterr().out)["2011"] == "Google cluster trace 2011"
+
+
+def test_a_format_is_drafted(tmp_path: Path, capsys: Capture) -> None:
     own = tmp_path / "own.csv"
     own.write_text("task,time,cpu\nweb-1,1700000000,0.5\nweb-1,1700000300,0.25\n")
     assert run("dialect", "sniff", own) == 0
     draft = tomllib.loads(capsys.readouterr().out)
     assert run("dialect", "sniff", own, "--json") == 0
     assert json.loads(capsys.readouterr().out) == draft
+
+
+def test_a_draft_needs_a_file(tmp_path: Path, capsys: Capture) -> None:
     assert run("dialect", "sniff") == 2
     assert (
         capsys.readouterr().err
@@ -118,14 +63,6 @@ def test_formats_are_listed_and_drafted(tmp_path: Path, capsys: pytest.CaptureFi
     )
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("small")
-    write_cell(folder / "raw")
-    ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
-    return folder / "store"
-
-
 @pytest.mark.parametrize(
     ("words", "out"), [((), "http://x/\n"), (("--json",), '{"url": "http://x/"}\n')]
 )
@@ -134,12 +71,12 @@ def test_the_explorer_prints_its_address_and_says_that_it_stopped(
     words: tuple[str],
     out: str,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
-    asked: dict[str, Any] = {}
+    options: dict[str, Any] = {}
 
     def serve(trace: object, port: int, *, ready: Callable[[str], None], **more: object) -> None:
-        asked.update(port=port, **more)
+        options.update(port=port, **more)
         ready("http://x/")
         raise KeyboardInterrupt
 
@@ -147,69 +84,75 @@ def test_the_explorer_prints_its_address_and_says_that_it_stopped(
     assert run("explore", store, "--port", 8321, "--no-browser", *words) == 0
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == (out, "Press Ctrl-C to stop.\nStopped.\n")
-    assert asked == {"port": 8321, "browser": False, "at": "/"}
+    assert options == {"port": 8321, "browser": False, "at": "/"}
+
+
+Asked = list[tuple[object, dict[str, object]]]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    """The questions that commands ask, with their parameters; they are not answered."""
+    questions: Asked = []
+
+    def ask(question: object, store: object, parameters: dict[str, object], **_: object) -> None:
+        questions.append((question, parameters))
+
+    monkeypatch.setattr("borgtrace.cli.answers.ask", ask)
+    return questions
+
+
+def test_a_forecast_has_defaults(store: Path, asked: Asked) -> None:
+    assert run("forecast", store) == 0
+    parameters = {
+        "tasks": 10_000,
+        "folds": 3,
+        "examples": 50_000,
+        "seed": 0,
+        "save": "",
+        "model": "",
+    }
+    assert asked == [(FORECAST, parameters)]
 
 
 def test_a_forecast_is_asked_with_what_the_options_say(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Path, tmp_path: Path, asked: Asked
 ) -> None:
-    asked: list[tuple[object, dict[str, object]]] = []
-    monkeypatch.setattr(
-        "borgtrace.cli._answers.ask",
-        lambda question, store, given, **_: asked.append((question, given)),
-    )
-    assert run("forecast", store) == 0
-    chosen = (
-        "--forecaster",
-        "persistence",
-        "--forecaster",
-        "mean",
-        "--resource",
-        "cpu",
-        "--tasks",
-        9,
-        "--folds",
-        2,
-    )
-    files = ("--save", tmp_path / "new", "--model", tmp_path / "old")
-    assert run("forecast", store, "--pack", *chosen, *files, "--examples", 70, "--seed", 5) == 0
-    assert asked == [
-        (
-            FORECAST,
-            {"tasks": 10_000, "folds": 3, "examples": 50_000, "seed": 0, "save": "", "model": ""},
-        ),
-        (
-            PACKED,
-            {
-                **{"tasks": 9, "folds": 2, "examples": 70, "seed": 5},
-                **{"save": str(tmp_path / "new"), "model": str(tmp_path / "old")},
-                **{"forecasters": ("persistence", "mean"), "resources": ("cpu",)},
-            },
-        ),
-    ]
-
-
-def test_a_generation_is_refused_before_a_store_is_fitted(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    begun: list[object] = []
-    monkeypatch.setattr(
-        "borgtrace.analyses.fidelity.likeness.fit",
-        lambda *given: begun.append(given) or Mock(note="fitted"),
-    )
-    assert run("synth", tmp_path / "twin", "--like", store, "--generation", "2012") == 2
     assert (
-        capsys.readouterr().err
-        == "borgtrace: --generation: unknown value: expected one of 2011, 2019, got '2012'\n"
+        run(
+            "forecast",
+            store,
+            "--pack",
+            *("--forecaster", "persistence"),
+            *("--forecaster", "mean"),
+            *("--resource", "cpu"),
+            *("--tasks", 9),
+            *("--folds", 2),
+            *("--save", tmp_path / "new"),
+            *("--model", tmp_path / "old"),
+            *("--examples", 70),
+            *("--seed", 5),
+        )
+        == 0
     )
-    assert begun == []
+    parameters = {
+        "tasks": 9,
+        "folds": 2,
+        "examples": 70,
+        "seed": 5,
+        "save": str(tmp_path / "new"),
+        "model": str(tmp_path / "old"),
+        "forecasters": ("persistence", "mean"),
+        "resources": ("cpu",),
+    }
+    assert asked == [(PACKED, parameters)]
 
 
 def test_an_export_to_a_full_folder_is_refused_before_anything_is_copied(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    begun: list[object] = []
-    monkeypatch.setattr("borgtrace.ingest.subset.subset", lambda *given: begun.append(given))
+    calls: list[object] = []
+    monkeypatch.setattr("borgtrace.ingest.subset.subset", lambda *given: calls.append(given))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "file").touch()
     assert run("export", store, tmp_path / "out", "--tier", "free") == 2
@@ -217,157 +160,100 @@ def test_an_export_to_a_full_folder_is_refused_before_anything_is_copied(
         f"borgtrace: {tmp_path / 'out'}: holds something else: expected a new folder, got 1 entries; "
         "name another folder, or remove this one\n"
     )
-    assert begun == []
+    assert calls == []
 
 
-def test_options_that_choose_tasks_are_added_to_those_of_a_command() -> None:
-    asked: list[object] = []
-
-    # Annotations are text in this file; a command line needs their types.
-    def command(store: Path, *, criteria: dict[str, Any], rows: int = 3) -> None:
-        asked.extend((store, criteria, rows))
-
-    taking = takes_criteria(command)
-    options = inspect.signature(taking).parameters
-    assert {
-        name: (options[name].annotation, options[name].default)
-        for name in ("rows", "user", "fraction", "seed")
-    } == {"rows": (int, 3), "user": (str, ""), "fraction": (float | None, None), "seed": (int, 0)}
-    assert options["store"].annotation is Path
-    assert "criteria" not in options
-    texts = {
-        "jobs": "5,7-8",
-        "machines": "",
-        "time": "1s..2s",
-        "tier": "free,other",
-        "priority": "9",
-        "user": "u",
-    }
-    texts |= {"scheduling_class": "0-1", "end_type": "KILL", "where": ""}
-    taking(store=Path("s"), rows=4, **texts, fraction=0.5, seed=6)
-    assert asked == [
-        Path("s"),
-        {
-            **{
-                "jobs": (5, 7, 8),
-                "machines": (),
-                "time": (1_000_000, 2_000_000),
-                "tiers": ("free", "other"),
-            },
-            **{
-                "priorities": (9,),
-                "scheduling_classes": (0, 1),
-                "users": ("u",),
-                "end_types": ("KILL",),
-            },
-            **{"where": None, "fraction": 0.5, "seed": 6},
-        },
-        4,
-    ]
-
-
-def test_only_what_is_not_explained_is_looked_into(store: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(store, tmp_path / "copy")
-    (copy / "tasks" / "part-00000.parquet").write_bytes(b"PAR1")
-    failed = ValueError("no magic bytes")
-    assert isinstance(damage_behind(failed, copy), StoreError)
-    # A store that is whole, a folder that is none, no folder at all.
-    assert damage_behind(failed, store) is None
-    assert damage_behind(failed, tmp_path) is None
-    assert damage_behind(failed, None) is None
-    # What a command refuses, and what it says of a store itself, needs no further reason.
-    assert damage_behind(UsageError("--where", "wrong"), copy) is None
-    assert damage_behind(StoreError("store", "damaged"), copy) is None
-    # An engine's error may come from a damaged file, but for what it says of the query.
-    for cause, is_damage in (
-        (OSError("truncated"), True),
-        (OSError("Binder Error: no column"), False),
-    ):
-        error = EngineError("query", "failed")
-        error.__cause__ = cause
-        assert isinstance(damage_behind(error, copy), StoreError) == is_damage
-
-
-@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
-def test_a_place_that_cannot_be_written_to_is_named(number: int) -> None:
-    told = _not_writable(OSError(number, "Permission denied", "/etc/x"))
-    assert str(told) == "/etc/x: permission denied; choose another place, or open this one"
-
-
-def test_other_errors_are_not_about_writing() -> None:
-    assert _not_writable(OSError(errno.ENOENT, "No such file")) is None
-    assert _not_writable(ValueError("x")) is None
-
-
-def test_numbers_of_things() -> None:
-    assert [counted(n, "file") for n in (0, 1, 2)] == ["0 files", "1 file", "2 files"]
-
-
-@pytest.mark.parametrize(
-    ("column", "whole", "least"),
-    [
-        (Column("n", ["x" * 20]), 20, 16),
-        (Column("n", ["x" * 9]), 9, 9),
-        # A number is never cut, a heading is.
-        (Column("n", ["1" * 20], True), 20, 20),
-        (Column("n" * 30, ["1"], True), 30, 16),
-        (Column("n" * 9, []), 9, 9),
-    ],
-)
-def test_how_narrow_a_column_may_be(column: Column, whole: int, least: int) -> None:
-    assert (column.whole, column.least) == (whole, least)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "width", "shown"),
-    [
-        # Two columns of 10 and the gap are 22.
-        ((10, 10), 22, [(0, 10), (1, 10)]),
-        ((50, 50), 34, [(0, 16), (1, 16)]),
-        ((50, 50), 33, [(0, 30), (None, 1)]),
-        ((50, 50, 50, 50), 56, [(0, 17), (1, 16), (None, 1), (3, 16)]),
-        # Up to 40 from left to right, then what is left.
-        ((60, 60), 112, [(0, 60), (1, 50)]),
-        ((60, 60), 90, [(0, 48), (1, 40)]),
-        ((), 80, []),
-    ],
-)
-def test_columns_share_a_line(
-    sizes: tuple[int], width: int, shown: list[tuple[int | None, int]]
-) -> None:
-    assert fitted([Column("n", ["x" * size]) for size in sizes], width) == shown
-
-
-def test_synth_tells_the_rows_of_each_table(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert (
-        run(
-            "synth", tmp_path / "out", "--machines", 2, "--hours", 0.5, "--tables", "machine_events"
-        )
-        == 0
-    )
-    # Two machines and an event of each at least.
-    (part,) = (tmp_path / "out" / "machine_events").iterdir()
-    rows = len(gzip.decompress(part.read_bytes()).splitlines())
-    assert rows >= 2
-    assert f"  machine_events: {rows} rows" in capsys.readouterr().err.splitlines()
-
-
-def test_a_folder_that_is_no_synthetic_trace_is_not_checked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("synth", tmp_path, "--check") == 2
-    assert capsys.readouterr().err == (
-        f"borgtrace: {tmp_path}: not a synthetic trace: expected a folder with truth.json; "
-        "make one with `borgtrace synth`\n"
-    )
-
-
-def test_simulate_draws_no_images_without_a_folder(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_simulate_draws_no_images_without_a_folder(tmp_path: Path, capsys: Capture) -> None:
     assert run("simulate", tmp_path, "--png") == 2
     assert (
         capsys.readouterr().err == "borgtrace: --png: no folder to write to; name one: --out DIR\n"
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("verify", "{store}"), ("doctor",), ("ingest", "{raw}", "--store", "{store}")],
+)
+def test_json_for_people_is_indented_by_a_blank(
+    store: Path, words: tuple[str, ...], capsys: Capture
+) -> None:
+    places = {"store": store, "raw": store.parent / "raw"}
+    arguments = [word.format(**places) for word in words]
+    assert run(*arguments, "--json") == 0
+    out = capsys.readouterr().out
+    assert out == json.dumps(json.loads(out), indent=1) + "\n"
+
+
+def test_stores_beside_each_other_in_words(store: Path, tmp_path: Path, capsys: Capture) -> None:
+    options = ("--questions", "machine_shapes", "--out", tmp_path / "out")
+    assert run("compare", store, store, *options) == 0
+    heading, first, *_ = capsys.readouterr().out.splitlines()
+    assert heading.split()[:3] == ["measure", "store", "against"]
+    # A store is as far from itself as it can be near: their ratio is 1, their distance 0.
+    assert first.startswith("tasks of a job")
+    assert first.split()[-6:] == ["1", "1", "1", "0", "0", "0"]
+
+
+def test_a_part_of_a_store_in_json(store: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert run("subset", store, tmp_path / "part", "--time", "0s..1h", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["tables"]["machine_events"] == 1
+
+
+def test_a_machine_is_told_by_its_shares(store: Path, capsys: Capture) -> None:
+    """A task uses .0015 of .5 CPU and .067 of .2493 memory, and requests .125 and .07446 of them."""
+    assert run("machine", store, 5, "--at", "650s") == 0
+    last_line = capsys.readouterr().out.splitlines()[-1]
+    assert last_line == "CPU 0.3% used, 25.0% requested; memory 26.9% used, 29.9% requested"
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([{"hour": 0, "cpu": 0.1}, {"hour": 1, "cpu": 0.2}], "CPU 30.0% used"),
+        (
+            [{"average_cpu": 0.1, "cpu_request": 0.25}, {"average_cpu": None, "cpu_request": 0.15}],
+            "CPU 20.0% used, 80.0% requested",
+        ),
+    ],
+)
+def test_use_of_a_machine(rows: list[dict[str, float]], text: str) -> None:
+    # Half of the largest machine is its whole capacity; over hours the mean counts, at an instant the sum.
+    assert used_share("CPU", 0.5, rows) == text
+
+
+def test_a_question_that_was_refused_is_named(
+    store: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = {"queue_length": EngineError("query", "memory exhausted")}
+    summary = Summary(store, n_questions=2, n_charts=1, size=10**6, refused=refused)
+    monkeypatch.setattr("borgtrace.report.write", lambda *_, **__: summary)
+    assert run("report", store, store / "page.html") == EngineError.exit_code
+    assert capsys.readouterr().err.splitlines() == [
+        "queue_length: query: memory exhausted",
+        "2 questions, 1 charts, 1.0 MB",
+        "borgtrace: query: memory exhausted",
+    ]
+
+
+def test_terms_have_five_digits(capsys: Capture) -> None:
+    print_terms([{"term": "peak", "value": 0.12345678}], as_json=False)
+    assert capsys.readouterr().out.splitlines()[1].split() == ["peak", "0.12346"]
+
+
+def test_how_much_disk_a_replay_takes_is_said_before_it_begins(
+    store: Path, capsys: Capture
+) -> None:
+    run("overcommit", store)
+    assert capsys.readouterr().err.startswith("usage by machine: at most ")
+
+
+def test_experiments_are_listed_without_parameters_to_set(capsys: Capture) -> None:
+    assert run("colocate", "--list") == 0
+    out = capsys.readouterr().out
+    assert "packing_base" in out
+    assert "--set" not in out
+
+
+def test_the_help_of_a_command_offers_no_completion(capsys: Capture) -> None:
+    assert run("doctor", "--help") == 0
+    assert "completion" not in capsys.readouterr().out

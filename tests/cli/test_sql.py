@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.cli import main
-from borgtrace.cli._rows import print_answer
+from borgtrace.cli.query_rows import print_answer
 
 MACHINES = ["0,5,0,P,0.5,0.2493", "0,6,0,P,0.5,", "7,5,1,,,"]
 
@@ -222,7 +222,7 @@ def test_a_table_is_as_wide_as_the_terminal(
     n_shown: int,
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setattr("borgtrace.cli._grid.sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("borgtrace.cli.grid.sys.stdout.isatty", lambda: True)
     assert run(store, f"{WIDE} from machine_events where machine_id = 5 limit 1") == 0
     out, err = capsys.readouterr()
     assert re.sub(r"\x1b\[\d*m", "", out).splitlines() == [
@@ -249,7 +249,7 @@ def test_thirty_columns_are_readable_at_every_width(
 ) -> None:
     """The snapshots were read by people: whole numbers, names cut at their ends, "…" for the columns in the middle."""
     monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.setattr("borgtrace.cli._grid.sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("borgtrace.cli.grid.sys.stdout.isatty", lambda: True)
     assert run(store, f"{THIRTY} from range(5000000) as t(i)", "--rows", "2") == 0
     out, err = capsys.readouterr()
     printed = [line.rstrip() for line in (re.sub(r"\x1b\[\d*m", "", out) + err).splitlines()]

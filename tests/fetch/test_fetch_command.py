@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gzip
 import json
 import os
@@ -16,8 +15,7 @@ import typer
 from typer.testing import CliRunner
 
 import borgtrace
-from borgtrace.cli._options import declared
-from borgtrace.cli.fetch import fetch
+from borgtrace.cli.commands.fetch import fetch
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.fetch import Plan, bucket
 
@@ -27,13 +25,9 @@ PATHS = [CELL_A.path("instance_usage", part) for part in range(4)]
 
 @pytest.fixture
 def run():
-    @functools.wraps(fetch)
-    def plain(*arguments, **options):
-        return fetch(*arguments, **options)
-
     app = typer.Typer()
-    # A function of its own: the options are written on it, and can be only once.
-    app.command()(declared("fetch", plain))
+    # Without the decorator, which turns errors into exit codes.
+    app.command()(fetch.__wrapped__)
     return lambda *words: CliRunner().invoke(
         app, [str(word) for word in words], catch_exceptions=True
     )

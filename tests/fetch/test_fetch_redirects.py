@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from borgtrace.cli.fetch import fetch
+from borgtrace.cli.commands.fetch import fetch
 from borgtrace.errors import SourceError
 from borgtrace.fetch import Session, bucket
 from borgtrace.fetch.session import _stay
@@ -104,7 +104,7 @@ def test_an_answer_that_leads_nowhere_is_none_of_ours():
 
 def test_without_a_checksum_nothing_is_called_verified(serve, archives, tmp_path):
     app = typer.Typer()
-    app.command()(fetch)
+    app.command()(fetch.__wrapped__)
     server = serve(archives(PATHS), hashes=())
     words = [
         "2019",

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from borgtrace.cli._ingestion import _needs
+from borgtrace.cli.ingestion import needs
 from borgtrace.ingest import ingest_plan
 from borgtrace.ingest.find.discovery import Discovery
 from borgtrace.schema import DIALECTS
@@ -107,7 +107,7 @@ def test_of_a_bucket_nobody_knows_what_is_free(tmp_path):
     assert planned.disk_free is None
     ingest_plan.require_disk(planned, tmp_path)
     assert (
-        _needs(replace(planned, disk_needed=94, seconds=3))
+        needs(replace(planned, disk_needed=94, seconds=3))
         == "needs about 94 bytes of disk, about 3 s"
     )
 

@@ -1,0 +1,87 @@
+"""The files that answers are written to: tables, charts and claims."""
+
+import csv
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from borgtrace.errors import UsageError
+from borgtrace.question import Result
+from borgtrace.storage import replacing, write_file
+
+CLAIM_COLUMNS = (
+    "recipe",
+    "id",
+    "kind",
+    "statement",
+    "published",
+    "tolerance",
+    "measured",
+    "verdict",
+    "reason",
+    "note",
+    "source",
+)
+"""The columns of claims.csv: the name of the question, then fields of a finding."""
+
+
+def check_png(png: bool, out: Path | None) -> None:
+    """Refuse pictures without a folder for them."""
+    if png and out is None:
+        raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
+
+
+def write_result(result: Result, out: Path, *, png: bool) -> None:
+    """Write one result's files into `out`; each appears whole or not at all."""
+    # Only here: a command that writes no files need not load the renderer.
+    import vl_convert
+
+    name = result.question.name
+    with replacing(out / f"{name}.parquet") as draft:
+        pyarrow.parquet.write_table(with_provenance(result), draft, compression="zstd")
+    with replacing(out / f"{name}.csv") as draft:
+        pyarrow.csv.write_csv(result.table, draft)
+    # None for an answer without rows; its tables are written all the same.
+    chart = result.plot()
+    if chart is None:
+        return
+    spec = chart.to_json(indent=None)
+    write_file(out / f"{name}.vl.json", spec)
+    write_file(out / f"{name}.svg", vl_convert.vegalite_to_svg(spec))
+    if png:
+        write_file(out / f"{name}.png", vl_convert.vegalite_to_png(spec, scale=2))
+
+
+def with_provenance(result: Result) -> pa.Table:
+    """Return the table with its provenance in the file's metadata."""
+    facts = asdict(result.provenance)
+    # The run time differs each time; without it the same question on the same store gives the same file.
+    del facts["seconds"]
+    if result.not_applicable is not None:
+        facts["not_applicable"] = result.not_applicable
+    return result.table.replace_schema_metadata({"borgtrace": json.dumps(facts, sort_keys=True)})
+
+
+def claims_csv(results: Iterable[Result]) -> str:
+    """Return the claims about some answers as CSV, a row for each."""
+    text = StringIO()
+    writer = csv.DictWriter(text, CLAIM_COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(claim_rows(results))
+    return text.getvalue()
+
+
+def claim_rows(results: Iterable[Result]) -> list[dict[str, Any]]:
+    """Return the claims about some answers with the name of their question."""
+    rows = []
+    for result in results:
+        for finding in result.findings:
+            rows.append({"recipe": result.question.name, **asdict(finding)})
+    return rows

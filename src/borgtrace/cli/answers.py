@@ -1,0 +1,174 @@
+"""Answers to questions: run, written to files, and printed with their claims."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+
+from borgtrace.cli.answer_files import claim_rows, claims_csv, write_result
+from borgtrace.cli.console import counted, steps, talk
+from borgtrace.cli.grid import TextColumn, print_grid
+from borgtrace.cli.parameters import own_parameters
+from borgtrace.cli.printing import print_json
+from borgtrace.cli.query_rows import print_table
+from borgtrace.question import Finding, Question, Result, headline, unjudged, with_subjects
+from borgtrace.question.store_question import StoreQuestion
+from borgtrace.storage import write_file
+from borgtrace.store import Store
+
+SHOWN_ROWS = 40
+"""Rows of a single answer on a terminal; files and pipes get all."""
+
+
+def run(
+    questions: Sequence[Question], tables: Any, parameters: Mapping[str, Any]
+) -> Iterator[Result]:
+    """Answer questions one after the other, as they are asked for.
+
+    Parameters
+    ----------
+    questions
+        Questions, in the order of the answers.
+    tables
+        What they are asked of: tables of a store, or a study.
+    parameters
+        Values that were set; each question takes its own.
+    """
+    with steps() as report:
+        for number, (question, subject) in enumerate(with_subjects(questions, tables)):
+            report(question.name, number, len(questions))
+            result = question.run(subject, **own_parameters(question, parameters))
+            say(result)
+            yield result
+
+
+def ask(
+    question: StoreQuestion,
+    store: Store,
+    parameters: Mapping[str, Any],
+    *,
+    out: Path | None,
+    png: bool,
+    as_json: bool,
+) -> None:
+    """Answer a question about a store itself, with a bar, and publish the answer.
+
+    Parameters
+    ----------
+    question, store, parameters
+        What is asked about which store, with which parameters.
+    out, png, as_json
+        As for :func:`publish`.
+    """
+    with steps(question.unit) as report:
+        result = replace(question, report=report).run(store, **parameters)
+    say(result)
+    publish([result], out=out, png=png, as_json=as_json)
+
+
+def say(result: Result) -> None:
+    """Say on stderr how many rows an answer has, or why there are none."""
+    outcome = f"{result.table.num_rows:,} rows"
+    if result.not_applicable:
+        outcome = f"not applicable: {result.not_applicable}"
+    talk.print(f"{result.question.name}: {outcome} ({result.provenance.seconds:.1f} s)")
+
+
+def publish(
+    answers: Iterable[Result], *, out: Path | None, png: bool, as_json: bool
+) -> list[Result]:
+    """Write files into `out`; print tables or claims; return the results.
+
+    Parameters
+    ----------
+    answers
+        What :func:`run` yields.
+    out
+        Folder for files; None prints only.
+    png
+        Whether charts are written as PNG, too.
+    as_json
+        Print one JSON object a line.
+    """
+    results = []
+    for result in answers:
+        results.append(result)
+        # At once, and not at the end: what is answered stays when a later question is interrupted.
+        if out is not None:
+            write_result(result, out, png=png)
+        if as_json:
+            print_json(facts_of(result))
+    if out is not None:
+        write_file(out / "claims.csv", claims_csv(results))
+    if as_json:
+        return results
+    # Several tables one after the other would be no CSV, so then the claims are the data.
+    if out is None and len(results) == 1:
+        print_result(results[0])
+        return results
+    if sys.stdout.isatty():
+        print_judged_claims(results)
+    else:
+        print(claims_csv(results), end="")
+    print_verdicts([finding for result in results for finding in result.findings])
+    return results
+
+
+def facts_of(result: Result) -> dict[str, Any]:
+    """Return a result as plain data, for JSON."""
+    return {
+        "recipe": result.question.name,
+        "question": result.question.title,
+        "not_applicable": result.not_applicable,
+        "sentence": sentence(result),
+        "rows": result.table.to_pylist(),
+        "claims": [asdict(finding) for finding in result.findings],
+        "provenance": asdict(result.provenance),
+    }
+
+
+def sentence(result: Result) -> str | None:
+    """Return the answer in words; None where it has none."""
+    if result.question.sentence is None or result.not_applicable is not None:
+        return None
+    return result.question.sentence(result.table)
+
+
+def print_result(result: Result) -> None:
+    """Print the table, for people or as data, and the claims on stderr."""
+    if result.not_applicable is None:
+        if sys.stdout.isatty():
+            print_table(result.table.to_reader(), SHOWN_ROWS)
+        else:
+            # Arrow writes to the buffer below: what Python's text layer still holds has to come first.
+            sys.stdout.flush()
+            pyarrow.csv.write_csv(result.table, sys.stdout.buffer)
+    for finding in result.findings:
+        if finding.verdict != "not applicable":
+            print(finding, file=sys.stderr)
+    print_verdicts(result.findings)
+
+
+def print_judged_claims(results: Sequence[Result]) -> None:
+    """Print the claims that could be judged; :func:`print_verdicts` says why others could not."""
+    rows = [row for row in claim_rows(results) if row["verdict"] != "not applicable"]
+    if not rows:
+        return
+    columns = []
+    for name in ("recipe", "id", "published", "tolerance", "measured", "verdict"):
+        columns.append(TextColumn(name, [str(row[name]) for row in rows]))
+    print_grid(columns)
+
+
+def print_verdicts(findings: Sequence[Finding]) -> None:
+    """Say how many claims hold of those that could be judged, and each reason why others could not once."""
+    if not findings:
+        return
+    print(f"{headline(findings).capitalize()}.", file=sys.stderr)
+    for reason, claims in unjudged(findings).items():
+        names = ", ".join(claim.id for claim in claims)
+        number = counted(len(claims), "claim")
+        print(f"Not applicable, {number}: {reason}: {names}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""The commands, one per module: each parses its options, calls the library and prints."""

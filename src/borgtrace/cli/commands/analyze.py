@@ -1,0 +1,106 @@
+"""``borgtrace analyze``: ask a store questions, and compare the answers with what papers claim."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.options import (
+    EngineOption,
+    JsonOption,
+    ListOption,
+    MemoryOption,
+    NamesArgument,
+    OutOption,
+    PngOption,
+    TimeoutOption,
+    WhereOption,
+)
+
+
+@command(on_interrupt="answers that were written stay")
+def analyze(
+    store: Annotated[
+        Path | None, Argument(metavar="STORE", help="The store; none with --list.")
+    ] = None,
+    names: NamesArgument = None,
+    engine: EngineOption = "duckdb",
+    memory: MemoryOption = "4GB",
+    timeout: TimeoutOption = "",
+    where: WhereOption = "",
+    settings: Annotated[
+        list[str] | None,
+        Option("--set", metavar="NAME=VALUE", help="A parameter, such as step=1h."),
+    ] = None,
+    out: OutOption = None,
+    png: PngOption = False,
+    as_json: JsonOption = False,
+    show_sql: Annotated[
+        str | None,
+        Option(
+            "--show-sql",
+            metavar="bigquery",
+            help="Print SQL for BigQuery; needs no store, runs nothing.",
+        ),
+    ] = None,
+    list_names: ListOption = False,
+) -> None:
+    """Answer questions about a store, and judge published claims.
+
+    Answers are tables, charts, and claims as published – measured – verdict. A single question prints its table,
+    several print their claims: as a table on a terminal, as CSV in a pipe or a file. --list shows the parameters of
+    each question, for --set.
+
+    Example: borgtrace analyze cell-2011 transitions queue_length --out answers
+    """
+    from borgtrace.catalog import find, questions
+    from borgtrace.catalog import names as names_of_all
+    from borgtrace.cli.answer_files import check_png
+    from borgtrace.cli.answers import publish, run
+    from borgtrace.cli.bigquery import print_sql
+    from borgtrace.cli.options import seconds_of
+    from borgtrace.cli.parameters import parse_settings, print_list
+    from borgtrace.engine.stoppable import within
+    from borgtrace.errors import UsageError
+    from borgtrace.question import EngineTables
+
+    is_without_store = list_names or show_sql is not None
+    is_named_first = store is not None and str(store) in names_of_all() and not store.exists()
+    if is_named_first and not is_without_store:
+        raise UsageError(
+            "STORE",
+            "not a store",
+            got=f"{store}, a question",
+            way_out=f"the store comes first: borgtrace analyze STORE {store}",
+        )
+    wanted = list(names or [])
+    if is_without_store and store is not None and not store.is_dir():
+        # Without a store, the first name stands in its place.
+        wanted.insert(0, str(store))
+    # Each once: a name given twice would write the same files twice.
+    chosen = [find(name) for name in dict.fromkeys(wanted or questions())]
+    if list_names:
+        print_list(chosen, has_set=True)
+        return
+    if store is None and show_sql is None:
+        raise UsageError(
+            "STORE",
+            "no store named",
+            way_out="borgtrace analyze STORE [NAME…], or borgtrace analyze --list",
+        )
+    # Before the store is opened: a wrong name costs no time.
+    parameters = parse_settings(settings or [], chosen)
+    seconds = seconds_of(timeout)
+    if show_sql is not None:
+        if show_sql != "bigquery":
+            raise UsageError("--show-sql", "unknown dialect", expected="bigquery", got=show_sql)
+        print_sql(chosen, parameters)
+    elif store is not None:
+        check_png(png, out)
+        tables = EngineTables.of(store, engine, where=where, memory=memory)
+        # Lazy: each answer is computed when it is asked for.
+        results = run(chosen, tables, parameters)
+        publish_all = partial(publish, results, out=out, png=png, as_json=as_json)
+        within(seconds, publish_all, tables.interrupt)

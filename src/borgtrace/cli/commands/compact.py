@@ -1,0 +1,105 @@
+"""``borgtrace compact``: how few machines would hold the workload of one moment."""
+
+from typing import Annotated, Any
+
+from typer import Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.options import (
+    JsonOption,
+    MemoryOption,
+    OutOption,
+    PngOption,
+    SeedOption,
+    StoreArgument,
+)
+
+
+@command()
+def compact(
+    store: StoreArgument,
+    at: Annotated[
+        str, Option("--at", metavar="TIME", help="The moment, such as 12h or 2d3h; 0 is its start.")
+    ],
+    what_if: Annotated[
+        list[str] | None,
+        Option("--what-if", metavar="NAME", help="A row of the table, repeatable; all by default."),
+    ] = None,
+    policy: Annotated[
+        str,
+        Option(
+            "--policy", metavar="POLICY", help="Which machine a task goes to, such as best-fit."
+        ),
+    ] = "least-stranded",
+    margin: Annotated[
+        float,
+        Option("--margin", metavar="SHARE", help="Reservations are usage and this share more."),
+    ] = 0.25,
+    plan: Annotated[
+        str,
+        Option(
+            "--plan",
+            metavar="ESTIMATOR",
+            help="What tasks take in the row planned, such as gpa:0.01; overcommit:POLICY is what they reserve, too.",
+        ),
+    ] = "",
+    cores_per_unit: Annotated[
+        float, Option("--cores-per-unit", metavar="CORES", help="Cores of the largest machine.")
+    ] = 0.0,
+    gib_per_unit: Annotated[
+        float, Option("--gib-per-unit", metavar="GIB", help="GiB of memory of the largest machine.")
+    ] = 0.0,
+    seeds: Annotated[
+        int,
+        Option("--seeds", metavar="N", help="Orders of machines and jobs that are tried.", min=1),
+    ] = 11,
+    seed: SeedOption = 0,
+    jobs: Annotated[int, Option("--jobs", metavar="N", help="Processes.", min=1)] = 1,
+    memory: MemoryOption = "4GB",
+    out: OutOption = None,
+    png: PngOption = False,
+    as_json: JsonOption = False,
+    list_names: Annotated[
+        bool, Option("--list", help="List the what-ifs and policies, and stop.")
+    ] = False,
+) -> None:
+    """Pack the workload of one moment onto fewer and fewer machines: Borg's cell compaction, with what-ifs.
+
+    Example: borgtrace compact cell-2011 --at 1h --what-if limits --what-if segregated
+    """
+    import borgtrace
+    from borgtrace.cli.answer_files import check_png
+    from borgtrace.cli.answers import ask
+    from borgtrace.scheduling import COMPACT
+    from borgtrace.schema.time import parse_time
+
+    if list_names:
+        print_what_ifs()
+        return
+    check_png(png, out)
+    options: dict[str, Any] = {
+        "at": parse_time(at, "--at"),
+        "policy": policy,
+        "margin": margin,
+        "plan": plan,
+        "seeds": seeds,
+        "seed": seed,
+        "cores": cores_per_unit,
+        "gib": gib_per_unit,
+        "jobs": jobs,
+    }
+    if what_if:
+        options["what_ifs"] = tuple(what_if)
+    opened = borgtrace.open(store, memory=memory)
+    ask(COMPACT, opened, options, out=out, png=png, as_json=as_json)
+
+
+def print_what_ifs() -> None:
+    """Print the what-ifs and the policies with a sentence about each."""
+    from borgtrace.scheduling import POLICIES
+    from borgtrace.scheduling.whatifs import WHAT_IFS
+
+    for what_if in WHAT_IFS:
+        print(f"{what_if.name:<22}{what_if.note or what_if.published}".rstrip())
+    for policy in POLICIES.values():
+        print(f"{policy.name:<22}{policy.about}")

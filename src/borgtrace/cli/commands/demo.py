@@ -1,0 +1,176 @@
+"""``borgtrace demo``: from nothing to a report, with the commands that anyone would type, shown, run and timed."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.options import JsonOption, SeedOption
+from borgtrace.cli.printing import print_json
+from borgtrace.errors import BorgtraceError, UsageError
+
+# Tells a folder that a demo made, and that may be emptied, from anybody else's.
+MARK = ".borgtrace-demo"
+
+
+@command(on_interrupt="run the same command again to start over")
+def demo(
+    folder: Annotated[
+        Path, Argument(metavar="[DIR]", help="Folder for everything the demo makes.")
+    ] = Path("borgtrace-demo"),
+    machines: Annotated[
+        int, Option("--machines", metavar="N", help="Machines of the synthetic cell.", min=10)
+    ] = 100,
+    hours: Annotated[
+        int, Option("--hours", metavar="H", help="Length of the synthetic trace in hours.", min=1)
+    ] = 24,
+    seed: SeedOption = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Run every step on a synthetic cell, and write its report.
+
+    The steps are: raw files, store, analyses, dataset, packing, report. Each step prints the command that it runs, so
+    that you can repeat it on a trace of your own. The last line is the path of the report.
+
+    Example: borgtrace demo demo-out
+    """
+    from rich.console import Console
+
+    claim_folder(folder)
+    steps = steps_of_demo(folder, machines, hours, seed)
+    say = Console(quiet=as_json, highlight=False, markup=False, soft_wrap=True).print
+    finished = []
+    for number, step in enumerate(steps, 1):
+        # Shown before it runs: a step takes up to minutes.
+        say(f"{number}/{len(steps)} {step.title}")
+        say(f"    $ borgtrace {step.command}")
+        seconds = run_step(step, folder / "log" / f"{number}-{step.name}.txt")
+        say(f"    {seconds:.0f} s; try next: {step.next}")
+        finished.append(
+            {
+                "title": step.title,
+                "command": f"borgtrace {step.command}",
+                "seconds": round(seconds, 3),
+            }
+        )
+    say(folder / "report.html")
+    if as_json:
+        print_json({"report": str(folder / "report.html"), "steps": finished}, indent=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoStep:
+    """One step: what it does, its command, and what to try next."""
+
+    title: str
+    command: str
+    next: str
+
+    @property
+    def name(self) -> str:
+        """The name of the command."""
+        return self.command.split()[0]
+
+
+def steps_of_demo(folder: Path, machines: int, hours: int, seed: int) -> list[DemoStep]:
+    """Return the steps of a demo in `folder`."""
+
+    def within(name: str) -> str:
+        # To be copied into a shell, whatever the folder is called.
+        return shlex.quote(str(folder / name))
+
+    raw = within("raw")
+    store = within("store")
+    size = f"--machines {machines} --hours {hours}"
+    # A small cell has a few hundred long tasks, so experiments draw instances of that size.
+    packing_size = "--realizations 1000 --instances 10 --size 100"
+    return [
+        DemoStep(
+            title=(
+                "Generate a synthetic trace in Google's raw format: "
+                f"{machines} machines, {hours} h, known answers"
+            ),
+            command=f"synth {raw} --generation 2011 {size} --seed {seed}",
+            next="borgtrace fetch 2011 raw --parts 0-9   (Google's own trace)",
+        ),
+        DemoStep(
+            title="Check every row, sort and index: a store",
+            command=f"ingest {raw} --store {store}",
+            next=(
+                f'borgtrace sql {store} "select type, count(*) from instance_events group by type"'
+            ),
+        ),
+        DemoStep(
+            title="Analyze the life of tasks, and compare it with published claims",
+            command=(
+                f"analyze {store} transitions queue_length machine_shapes --out {within('answers')}"
+            ),
+            next=f"borgtrace analyze {store} --list",
+        ),
+        DemoStep(
+            title="Build a learning dataset: select, split, standardize, shard",
+            command=f"dataset {store} {within('dataset')} --format npz",
+            next=f"borgtrace dataset {store} OUT --format tfrecord",
+        ),
+        DemoStep(
+            title="Pack tasks by their CPU usage in single seconds, to choose an overcommit value",
+            command=(
+                f"colocate {store} --experiment packing_base {packing_size} "
+                f"--out {within('packing')}"
+            ),
+            next="borgtrace colocate --synthetic 20000 --estimators",
+        ),
+        DemoStep(
+            title="Write the report: everything on one page",
+            command=f"report {store} {within('report.html')}",
+            next=f"borgtrace explore {store}   (the same cell in your browser)",
+        ),
+    ]
+
+
+def claim_folder(folder: Path) -> None:
+    """Empty the folder of an earlier demo; refuse one that holds anything else."""
+    if folder.exists() and any(folder.iterdir()):
+        # Never a folder of unknown origin: what follows deletes it.
+        if not (folder / MARK).exists():
+            raise UsageError(
+                "DIR",
+                "the folder is not empty",
+                got=str(folder),
+                way_out="name an empty or a new folder: borgtrace demo demo-out",
+            )
+        shutil.rmtree(folder)
+    (folder / "log").mkdir(parents=True)
+    (folder / MARK).touch()
+
+
+def run_step(step: DemoStep, log: Path) -> float:
+    """Run the command of a step, with its output in a log, and return the seconds that it took.
+
+    Raises
+    ------
+    BorgtraceError
+        The command failed; the message is its last line.
+    """
+    before = time.perf_counter()
+    # A process each, with this Python: exactly what a person who copies the line would run.
+    command = [sys.executable, "-m", "borgtrace", *shlex.split(step.command)]
+    with log.open("w") as output:
+        ended = subprocess.run(command, stdout=output, stderr=output, check=False)
+    if ended.returncode:
+        # The last line is the error: commands print it in one.
+        lines = log.read_text().strip().splitlines()
+        raise BorgtraceError(
+            f"borgtrace {step.name}",
+            "the step failed",
+            got=lines[-1] if lines else "",
+            way_out=f"see its whole output in {log}",
+        )
+    return time.perf_counter() - before

@@ -1,0 +1,51 @@
+"""``borgtrace dialect``: a first draft of the format of own data."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from typer import Argument
+
+from borgtrace.cli.command import command
+from borgtrace.cli.options import JsonOption
+
+
+@command(reads=["file"])
+def dialect(
+    action: Annotated[
+        Literal["sniff", "list"], Argument(help="sniff a file, or list the known formats.")
+    ],
+    file: Annotated[
+        Path | None, Argument(metavar="[FILE]", help="Usage as CSV, Parquet or JSON lines.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a first draft of the format of a file, which says what was guessed; or list the known formats.
+
+    Correct the draft, then: borgtrace ingest FILE --dialect own.toml --store STORE
+
+    Example: borgtrace dialect sniff own.csv > own.toml
+    """
+    import tomllib
+
+    from borgtrace.cli.printing import print_json
+    from borgtrace.errors import SourceError, UsageError
+    from borgtrace.ingest.find.sniffing import sniff
+    from borgtrace.schema.dialects import DIALECTS
+
+    if action == "list":
+        titles = {name: known.title for name, known in DIALECTS.items()}
+        if as_json:
+            print_json(titles, indent=1)
+            return
+        for name, title in titles.items():
+            print(f"{name}: {title}")
+        return
+    if file is None:
+        raise UsageError("FILE", "no file named", way_out="borgtrace dialect sniff FILE > own.toml")
+    if not file.is_file():
+        raise SourceError(str(file), "no such file", way_out="check the path")
+    draft = sniff(file).text()
+    if as_json:
+        print_json(tomllib.loads(draft), indent=1)
+    else:
+        print(draft, end="")

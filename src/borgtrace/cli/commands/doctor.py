@@ -1,0 +1,121 @@
+"""``borgtrace doctor``: what borgtrace finds on this machine."""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from borgtrace._version import __version__
+from borgtrace.cli.command import command
+from borgtrace.cli.options import JsonOption
+
+LIBRARIES = ("duckdb", "pyarrow", "numpy", "numba", "ibis-framework", "altair")
+OPTIONAL_LIBRARIES = {
+    "pyspark": "--engine local[N] and spark://",
+    "torch": "reading datasets with PyTorch",
+    "tensorflow": "reading datasets with TensorFlow",
+    "pandas": "frames of pandas in notebooks",
+}
+BROWSERS = ("chromium", "google-chrome", "firefox")
+
+
+@command()
+def doctor(as_json: JsonOption = False) -> None:
+    """Show versions, memory, disk and the optional programs, for a bug report or before a large job.
+
+    Example: borgtrace doctor
+    """
+    from borgtrace.cli.printing import print_json
+
+    checked = checks()
+    if as_json:
+        facts = {}
+        for check in checked:
+            facts[check.name] = {"found": check.found, "needed_for": check.needed_for}
+        print_json(facts, indent=1)
+        return
+    width = max(len(check.name) for check in checked)
+    for check in checked:
+        text = check.found or f"not found; needed for {check.needed_for}"
+        print(f"{check.name:<{width}}  {text}")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was looked for, what was found (None: nothing), and what works only with it."""
+
+    name: str
+    found: str | None
+    needed_for: str = ""
+
+
+def checks() -> list[Check]:
+    """Look at this machine; takes less than a second and changes nothing."""
+    temporary = tempfile.gettempdir()
+    free_temporary = free_disk(Path(temporary))
+    return [
+        Check("borgtrace", __version__),
+        Check("Python", f"{platform.python_version()} ({sys.executable})"),
+        Check("system", platform.platform()),
+        Check("cores", str(os.cpu_count())),
+        Check("memory", memory(), "the default budget of 4 GB"),
+        Check("free disk here", free_disk(Path.cwd())),
+        Check("free disk for temporary files", f"{free_temporary} in {temporary}"),
+        *(Check(name, version_of(name), "borgtrace itself") for name in LIBRARIES),
+        *(Check(name, version_of(name), use) for name, use in OPTIONAL_LIBRARIES.items()),
+        Check("Java", java(), "Spark, which needs Java 17 or later"),
+        Check("browser", browser(), "looking at reports"),
+    ]
+
+
+def version_of(library: str) -> str | None:
+    """Return the version of a library; None where it is not installed."""
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
+
+
+def memory() -> str | None:
+    """Return the memory of this machine; None where the system does not tell."""
+    try:
+        pages = os.sysconf("SC_PHYS_PAGES")
+        page_size = os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return None
+    return f"{pages * page_size / 2**30:.1f} GiB"
+
+
+def free_disk(folder: Path) -> str:
+    """Return the free disk of a folder."""
+    return f"{shutil.disk_usage(folder).free / 1e9:.1f} GB"
+
+
+def java() -> str | None:
+    """Return the version of Java; None where there is none that runs."""
+    program = shutil.which("java")
+    if program is None:
+        return None
+    try:
+        ended = subprocess.run(
+            [program, "-version"], capture_output=True, text=True, timeout=10, check=True
+        )
+    # A stub that only says how to install Java.
+    except (OSError, subprocess.SubprocessError):
+        return None
+    # Java writes its version to stderr.
+    return ended.stderr.splitlines()[0] if ended.stderr else program
+
+
+def browser() -> str | None:
+    """Return the first browser that there is."""
+    for name in BROWSERS:
+        program = shutil.which(name)
+        if program:
+            return program
+    return None

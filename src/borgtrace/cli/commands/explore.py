@@ -1,0 +1,67 @@
+"""``borgtrace explore``: the cell in a browser."""
+
+from typing import Annotated
+
+from typer import Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.options import JsonOption, MemoryOption, StoreArgument
+
+
+@command(on_interrupt="nothing was kept; the same command begins again")
+def explore(
+    store: StoreArgument,
+    port: Annotated[
+        int,
+        Option(
+            "--port",
+            metavar="PORT",
+            help="Port on 127.0.0.1; a free one by default.",
+            min=0,
+            max=65535,
+        ),
+    ] = 0,
+    at: Annotated[
+        str,
+        Option("--at", metavar="PAGE", help="Page to begin with, such as /machine/7 or /job/3."),
+    ] = "/",
+    browser: Annotated[bool, Option("--browser/--no-browser", help="Open a browser.")] = True,
+    memory: MemoryOption = "1GB",
+    as_json: JsonOption = False,
+) -> None:
+    """Look into a store in a browser: the cell, machines, jobs, tasks, users, SQL.
+
+    It listens on this machine only, needs no network and changes nothing. The first start prepares aggregates, which
+    are kept beside the store (or in your cache where the store is read-only). Ctrl-C ends it.
+
+    Example: borgtrace explore cell-2011 --port 8321
+    """
+    from borgtrace.cli.console import steps, talk
+    from borgtrace.cli.printing import print_json
+    from borgtrace.explore.pyramid import pyramid
+    from borgtrace.explore.trace import Trace
+    from borgtrace.store import open as open_store
+
+    opened = open_store(store, memory=memory)
+    with steps() as report:
+
+        def prepare(step: str, done: int, total: int) -> None:
+            report(f"preparing {step}", done, total)
+
+        aggregates = pyramid(opened, prepare)
+
+    from borgtrace.explore.server import serve
+
+    def announce(address: str) -> None:
+        # Data of this command: a program may read it from a pipe.
+        if as_json:
+            print_json({"url": address})
+        else:
+            print(address, flush=True)
+        talk.print("Press Ctrl-C to stop.")
+
+    try:
+        serve(Trace.of(opened, aggregates), port, browser=browser, ready=announce, at=at)
+    except KeyboardInterrupt:
+        # How it is meant to end: nothing is lost, and nothing is left to continue.
+        talk.print("Stopped.")

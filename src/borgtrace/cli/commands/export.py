@@ -1,0 +1,150 @@
+"""``borgtrace export``: one file per job with an index, or the files that simulators and other tools read."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.options import (
+    EndTypeOption,
+    FractionOption,
+    JobsOption,
+    JsonOption,
+    MachinesOption,
+    PriorityOption,
+    SchedulingClassOption,
+    SeedOption,
+    StoreArgument,
+    TierOption,
+    TimeOption,
+    UserOption,
+    WhereOption,
+)
+
+
+@command()
+def export(
+    *,
+    store: StoreArgument,
+    out: Annotated[Path, Argument(metavar="OUT", help="The folder to create.")],
+    layout: Annotated[
+        str,
+        Option(
+            "--layout",
+            metavar="LAYOUT",
+            help="How the files are laid out: jobs, opendc, swf, cloudsim, omega or raw.",
+        ),
+    ] = "jobs",
+    output_format: Annotated[
+        str,
+        Option("--format", metavar="FORMAT", help="Format of the files, such as csv or sqlite."),
+    ] = "csv",
+    columns: Annotated[
+        str,
+        Option(
+            "--columns",
+            metavar="A,B",
+            help="Columns of instance_usage, in order; 2019 also p0 to p100.",
+        ),
+    ] = "start_time,collection_id,instance_index,average_cpu",
+    granularity: Annotated[
+        int, Option("--granularity", metavar="N", help="Hex digits of the MD5 that name a folder.")
+    ] = 2,
+    key: Annotated[
+        str, Option("--key", metavar="job|task", help="One file per job, or per task.")
+    ] = "job",
+    no_header: Annotated[
+        bool, Option("--no-header", help="Write index.csv without its header, as in 2017.")
+    ] = False,
+    capacity: Annotated[
+        str,
+        Option(
+            "--capacity",
+            metavar="SIZE",
+            help="opendc, swf, omega: the largest machine, such as 64cores,256GiB.",
+        ),
+    ] = "",
+    workers: Annotated[
+        int | None,
+        Option("--workers", metavar="N", help="Parallel workers; one per core by default.", min=1),
+    ] = None,
+    as_json: JsonOption = False,
+    jobs: JobsOption = "",
+    machines: MachinesOption = "",
+    time: TimeOption = "",
+    tier: TierOption = "",
+    priority: PriorityOption = "",
+    scheduling_class: SchedulingClassOption = "",
+    user: UserOption = "",
+    end_type: EndTypeOption = "",
+    where: WhereOption = "",
+    fraction: FractionOption = None,
+    seed: SeedOption = 0,
+) -> None:
+    """Write one CSV or SQLite file per job and an index, or files that simulators read.
+
+    Layout opendc is a workload for OpenDC (tasks and fragments, Parquet), swf a log in the Standard Workload Format,
+    cloudsim the files of 2011 as CloudSim Plus reads them, omega distributions of jobs for Google's
+    cluster-scheduler-simulator, raw the files of the store's own trace (2011 or 2019).
+
+    Of layout jobs, index.csv has the columns path,user,app,job,task,length,maximum. Files, columns and index are those
+    of google-cluster-data and google-cluster-prediction (2017), so that scripts written for them still work.
+
+    Tasks that meet all criteria are exported; --time takes their windows that begin in the range. What is chosen is
+    copied beside OUT first, and removed when it is written.
+
+    Example: borgtrace export STORE jobs --layout jobs --format sqlite --tier production
+    """
+    import borgtrace
+    from borgtrace.cli.console import steps
+    from borgtrace.cli.criteria import parse_criteria
+    from borgtrace.cli.datasets import print_exported
+    from borgtrace.errors import check_names
+    from borgtrace.export import LAYOUTS, JobsLayout, export_files, export_jobs
+    from borgtrace.ingest.convert.capacity import parse_capacity
+    from borgtrace.ingest.subset import subset
+    from borgtrace.schema.ranges import parse_words
+    from borgtrace.storage import RemotePath, check_free
+    from borgtrace.store.criteria import Criteria
+
+    check_names("--layout", [layout], ["jobs", *LAYOUTS], "unknown layout")
+    free: Any = key
+    files = JobsLayout(output_format, parse_words(columns), granularity, free)
+    criteria = parse_criteria(
+        jobs=jobs,
+        machines=machines,
+        time=time,
+        tier=tier,
+        priority=priority,
+        scheduling_class=scheduling_class,
+        user=user,
+        end_type=end_type,
+        where=where,
+        fraction=fraction,
+        seed=seed,
+    )
+    with ExitStack() as stack:
+        if criteria != Criteria(seed=seed):
+            check_free(out)
+            out.parent.mkdir(parents=True, exist_ok=True)
+            near = None if isinstance(out, RemotePath) else out.parent
+            beside = Path(stack.enter_context(TemporaryDirectory(prefix=f".{out.name}.", dir=near)))
+            subset(store, beside / "chosen", criteria)
+            store = beside / "chosen"
+        report = stack.enter_context(steps())
+        if layout != "jobs":
+            made = export_files(borgtrace.open(store), out, layout, parse_capacity(capacity))
+            print_exported(made, as_json=as_json)
+            return
+        exported = export_jobs(
+            borgtrace.open(store),
+            out,
+            files,
+            has_header=not no_header,
+            workers=workers,
+            progress=report,
+        )
+    print_exported(exported, as_json=as_json)

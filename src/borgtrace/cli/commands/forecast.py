@@ -1,0 +1,112 @@
+"""``borgtrace forecast``: forecasters, back-tested; and what they buy in machines."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.options import (
+    JsonOption,
+    MemoryOption,
+    OutOption,
+    PngOption,
+    SeedOption,
+    StoreArgument,
+)
+
+
+@command()
+def forecast(
+    store: StoreArgument,
+    forecaster: Annotated[
+        list[str] | None,
+        Option(
+            "--forecaster",
+            metavar="NAME",
+            help="A forecaster, repeatable; see --list; all that need no other package by default.",
+        ),
+    ] = None,
+    pack: Annotated[
+        bool,
+        Option(
+            "--pack",
+            help="Pack the tasks that run at each cut by the forecasts, instead of showing errors.",
+        ),
+    ] = False,
+    resource: Annotated[
+        list[str] | None,
+        Option("--resource", metavar="NAME", help="cpu or memory; cpu by default."),
+    ] = None,
+    tasks: Annotated[
+        int, Option("--tasks", metavar="N", help="A random sample of so many tasks.")
+    ] = 10_000,
+    folds: Annotated[
+        int, Option("--folds", metavar="N", help="Cuts, which divide the second half of the trace.")
+    ] = 3,
+    examples: Annotated[
+        int,
+        Option(
+            "--examples", metavar="N", help="Most examples to learn from, and to judge, at a cut."
+        ),
+    ] = 50_000,
+    save: Annotated[
+        Path | None,
+        Option(
+            "--save",
+            metavar="FILE",
+            help="Keep the forecasters that were trained before the last cut.",
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        Option(
+            "--model",
+            metavar="FILE",
+            help="Judge such a file, of your own, instead of training; it is a pickle, which can run code.",
+        ),
+    ] = None,
+    seed: SeedOption = 0,
+    memory: MemoryOption = "4GB",
+    out: OutOption = None,
+    png: PngOption = False,
+    as_json: JsonOption = False,
+    list_names: Annotated[bool, Option("--list", help="List the forecasters, and stop.")] = False,
+) -> None:
+    """Train forecasters of the tasks' usage on earlier hours, and judge them on later ones.
+
+    Example: borgtrace forecast cell-2011 --forecaster persistence --forecaster boosting --folds 2
+    """
+    import borgtrace
+    from borgtrace.cli.answer_files import check_png
+    from borgtrace.cli.answers import ask
+    from borgtrace.forecast import FORECAST, PACKED
+
+    if list_names:
+        print_forecasters()
+        return
+    check_png(png, out)
+    options: dict[str, Any] = {
+        "tasks": tasks,
+        "folds": folds,
+        "examples": examples,
+        "seed": seed,
+        "save": str(save or ""),
+        "model": str(model or ""),
+    }
+    if forecaster:
+        options["forecasters"] = tuple(forecaster)
+    if resource:
+        options["resources"] = tuple(resource)
+    question = PACKED if pack else FORECAST
+    opened = borgtrace.open(store, memory=memory)
+    ask(question, opened, options, out=out, png=png, as_json=as_json)
+
+
+def print_forecasters() -> None:
+    """Print the forecasters with a sentence about each, and the extra that some need."""
+    from borgtrace.forecast import FORECASTERS
+
+    for name, kind in FORECASTERS.items():
+        extra = f" (needs borgtrace[{kind.extra}])" if kind.extra else ""
+        print(f"{name:<16}{kind.about}{extra}")

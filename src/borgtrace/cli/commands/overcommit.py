@@ -1,0 +1,286 @@
+"""``borgtrace overcommit``: which policy may promise how much of a machine, replayed over a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.options import (
+    JsonOption,
+    MemoryOption,
+    OutOption,
+    PngOption,
+    SeedOption,
+    StoreArgument,
+)
+
+if TYPE_CHECKING:
+    from borgtrace.interactive import Store
+    from borgtrace.overcommit import ReplayQuestion
+    from borgtrace.question import Result
+
+
+@command(on_interrupt="what was dealt to machines stays if it was finished")
+def overcommit(
+    store: StoreArgument,
+    policy: Annotated[
+        list[str] | None,
+        Option(
+            "--policy",
+            metavar="POLICY",
+            help="A policy, such as nsigma:n=3,history=10h; repeatable; A+B takes the larger.",
+        ),
+    ] = None,
+    sweep: Annotated[
+        bool, Option("--sweep", help="Add history × parameter of every family.")
+    ] = False,
+    resource: Annotated[
+        list[str] | None,
+        Option("--resource", metavar="NAME", help="cpu or memory; both by default."),
+    ] = None,
+    tasks: Annotated[
+        list[str] | None,
+        Option("--tasks", metavar="NAME", help="all, high (high priority) or a tier; repeatable."),
+    ] = None,
+    horizon: Annotated[
+        str, Option("--horizon", metavar="TIME", help="How far ahead the peak is predicted.")
+    ] = "1d",
+    machines: Annotated[
+        int,
+        Option("--machines", metavar="N", help="A random sample of so many machines; 0 takes all."),
+    ] = 0,
+    metric: Annotated[
+        list[str] | None,
+        Option(
+            "--metric",
+            metavar="NAME",
+            help="What is taken as usage, such as maximum_cpu or maximum_memory; repeatable.",
+        ),
+    ] = None,
+    shapes: Annotated[bool, Option("--shapes", help="Add rows for each shape of machine.")] = False,
+    uncapped: Annotated[
+        bool, Option("--uncapped", help="Let policies see usage above its limit.")
+    ] = False,
+    compat: Annotated[
+        str,
+        Option(
+            "--compat",
+            metavar="NAME",
+            help="crf: slots and history as Google's simulator has them.",
+        ),
+    ] = "",
+    cores_per_unit: Annotated[
+        float,
+        Option(
+            "--cores-per-unit",
+            metavar="CORES",
+            help="Cores of the largest machine, for koordinator-prod and --recommend.",
+        ),
+    ] = 0.0,
+    gib_per_unit: Annotated[
+        float,
+        Option(
+            "--gib-per-unit",
+            metavar="GIB",
+            help="GiB of memory of the largest machine, for koordinator-prod and --recommend.",
+        ),
+    ] = 0.0,
+    target: Annotated[
+        float | None,
+        Option(
+            "--target",
+            metavar="RATE",
+            help="Advise a policy for each day that keeps this violation rate, by the days before.",
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        Option(
+            "--model",
+            metavar="FILE",
+            help="Trained forecasters for the policy forecast (borgtrace forecast --save); "
+            "a pickle, which can run code.",
+        ),
+    ] = None,
+    reclaim: Annotated[
+        bool,
+        Option(
+            "--reclaim",
+            help="Show what best-effort work finds room in what production does not reserve.",
+        ),
+    ] = False,
+    recommend: Annotated[
+        bool, Option("--recommend", help="Back-test recommenders of limits instead; see --list.")
+    ] = False,
+    recommender: Annotated[
+        list[str] | None,
+        Option(
+            "--recommender",
+            metavar="NAME",
+            help="With --recommend: one of them, such as autopilot:margin=0.1; repeatable; all by default.",
+        ),
+    ] = None,
+    explain: Annotated[
+        int | None,
+        Option(
+            "--explain",
+            metavar="MACHINE",
+            help="Show the terms of each policy for a machine, and stop; needs --at.",
+        ),
+    ] = None,
+    at: Annotated[
+        str, Option("--at", metavar="TIME", help="With --explain: a time, such as 12h or 2d3h.")
+    ] = "",
+    seed: SeedOption = 0,
+    jobs: Annotated[int, Option("--jobs", metavar="N", help="Processes.", min=1)] = 1,
+    memory: MemoryOption = "4GB",
+    out: OutOption = None,
+    png: PngOption = False,
+    as_json: JsonOption = False,
+    list_names: Annotated[
+        bool, Option("--list", help="List the policies and recommenders, and stop.")
+    ] = False,
+) -> None:
+    """Replay overcommit policies on the machines of a trace, and print the one table.
+
+    Usage is first dealt to machines and kept beside the store.
+
+    Example: borgtrace overcommit cell-2011 --horizon 2h --policy limit --policy nsigma:n=3,history=2h
+    """
+    import borgtrace
+    from borgtrace.cli.answer_files import check_png
+    from borgtrace.cli.answers import ask, publish, say
+    from borgtrace.cli.console import steps, talk
+    from borgtrace.errors import UsageError, check_names
+    from borgtrace.forecast import walks
+    from borgtrace.lifecycle.by_machine import expected_size
+    from borgtrace.overcommit import DEFAULTS, REPLAY, SWEEP, Setting, explained
+    from borgtrace.overcommit.recommenders import RECOMMENDERS
+    from borgtrace.schema.time import parse_time
+
+    if list_names:
+        print_policies_and_recommenders()
+        return
+    check_names("--compat", [compat] if compat else [], ("crf",), "no such simulator")
+    check_png(png, out)
+    opened = borgtrace.open(store, memory=memory)
+    units = {"cores": cores_per_unit, "gib": gib_per_unit}
+    resources = {"resources": tuple(resource)} if resource else {}
+    if recommend:
+        names = {"recommenders": tuple(recommender)} if recommender else {}
+        back_test = {**names, **resources, **units}
+        ask(RECOMMENDERS, opened, back_test, out=out, png=png, as_json=as_json)
+        return
+    megabytes = expected_size(opened) / 1e6
+    talk.print(
+        f"usage by machine: at most {megabytes:,.1f} MB on disk while it is dealt, half after"
+    )
+    policies = tuple(policy or DEFAULTS)
+    options: dict[str, Any] = {
+        "policies": policies + SWEEP if sweep else policies,
+        "machines": machines,
+        "horizon": parse_time(horizon, "--horizon"),
+        "metrics": tuple(metric or ()),
+        "shapes": shapes,
+        "is_capped": not uncapped,
+        "is_literal": bool(compat),
+        "model": str(model or ""),
+        "seed": seed,
+        "jobs": jobs,
+        **units,
+        **resources,
+    }
+    if tasks:
+        options["tasks"] = tuple(tasks)
+    if explain is not None:
+        if compat:
+            raise UsageError("--explain", "not with --compat, which renumbers the slots")
+        setting = Setting(**options)
+        time = parse_time(at, "--at")
+        with steps() as report:
+            terms = explained(opened, setting, explain, time, report, walks)
+        print_terms(terms, as_json=as_json)
+        return
+    if target is not None:
+        options["target"] = target
+    question = question_of(reclaim=reclaim, has_target=target is not None)
+    result = replay(question, opened, options)
+    plain = None
+    if compat and question == REPLAY:
+        # The same without the simulator's habits, to say what they change.
+        plain = replay(question, opened, options | {"is_literal": False})
+    say(result)
+    if plain is not None:
+        print_difference(result, plain)
+    publish([result], out=out, png=png, as_json=as_json)
+
+
+def question_of(*, reclaim: bool, has_target: bool) -> ReplayQuestion:
+    """Return what is asked: what can be reclaimed, which policy keeps a target, or how each policy does."""
+    from borgtrace.overcommit import ADVICE, RECLAIMED, REPLAY
+
+    if reclaim:
+        return RECLAIMED
+    return ADVICE if has_target else REPLAY
+
+
+def replay(question: ReplayQuestion, store: Store, options: Mapping[str, Any]) -> Result:
+    """Answer a question about policies, with a bar."""
+    from borgtrace.cli.console import steps
+    from borgtrace.forecast import walks
+
+    with steps() as report:
+        return replace(question, forecasts=walks, report=report).run(store, **options)
+
+
+def print_difference(literal: Result, plain: Result) -> None:
+    """Say on stderr what slots and history as in Google's simulator change."""
+    from borgtrace.cli.console import talk
+
+    key = ("resource", "tasks", "shape", "policy")
+    plain_rows = {tuple(row[name] for name in key): row for row in plain.table.to_pylist()}
+    for row in literal.table.to_pylist():
+        other = plain_rows.get(tuple(row[name] for name in key))
+        if other is None or row["shape"] != "all":
+            continue
+        replayed = f"{row['resource']} of {row['tasks']} tasks, {row['policy']}"
+        violations = f"violations {row['rate']:.4f} as in crf, {other['rate']:.4f} by default"
+        savings = f"savings {row['savings'] or 0:.4f} and {other['savings'] or 0:.4f}"
+        talk.print(f"{replayed}: {violations}; {savings}")
+
+
+def print_policies_and_recommenders() -> None:
+    """Print the policies and the recommenders, each with a sentence and its parameters."""
+    from borgtrace.overcommit import policies, recommenders
+
+    print_kinds(policies.KINDS)
+    print("\nrecommenders (--recommend):")
+    print_kinds(recommenders.KINDS)
+
+
+def print_kinds(kinds: Mapping[str, Any]) -> None:
+    """Print classes of policies with a sentence about each, and their parameters."""
+    for name, kind in sorted(kinds.items()):
+        parameters = ", ".join(item.name for item in fields(kind))
+        suffix = f" ({parameters})" if parameters else ""
+        print(f"{name:<27}{kind.about}{suffix}")
+
+
+def print_terms(terms: Sequence[Mapping[str, object]], *, as_json: bool) -> None:
+    """Print the terms of policies at one machine and time."""
+    from borgtrace.cli.grid import TextColumn, print_grid
+    from borgtrace.cli.printing import number, print_json
+
+    if as_json:
+        print_json(list(terms))
+        return
+    columns = []
+    for name in terms[0]:
+        cells = [number(row[name], 5, missing="–") for row in terms]
+        columns.append(TextColumn(name, cells, is_number=name == "value"))
+    print_grid(columns)

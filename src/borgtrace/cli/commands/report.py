@@ -1,0 +1,82 @@
+"""``borgtrace report``: every answer about a store on one page."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from typer import Argument, Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.options import (
+    EngineOption,
+    JsonOption,
+    MemoryOption,
+    NamesArgument,
+    StoreArgument,
+)
+
+
+@command()
+def report(
+    store: StoreArgument,
+    out: Annotated[Path, Argument(metavar="OUT.html", help="The page to write.")],
+    names: NamesArgument = None,
+    engine: EngineOption = "duckdb",
+    memory: MemoryOption = "4GB",
+    theme: Annotated[
+        Literal["auto", "paper"],
+        Option("--theme", help="Colors of the reader's screen, or light ones."),
+    ] = "auto",
+    width: Annotated[
+        int | None,
+        Option(
+            "--width",
+            metavar="PX",
+            help="Width of the charts, px; that of the page by default.",
+            min=200,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write one self-contained page with all answers about a store.
+
+    It shows what the store holds, its quality, and each question with its chart and claims. The page needs no network.
+    The same store and version give the same page, byte for byte.
+
+    Example: borgtrace report cell-2011 report.html
+    """
+    import borgtrace
+    from borgtrace.cli.console import steps, talk
+    from borgtrace.cli.printing import print_json
+    from borgtrace.report import write
+
+    opened = borgtrace.open(store, memory=memory)
+    with steps() as progress:
+        summary = write(
+            opened,
+            out,
+            names or (),
+            engine=engine,
+            memory=memory,
+            theme=theme,
+            width=width,
+            progress=progress,
+        )
+    for name, error in summary.refused.items():
+        talk.print(f"{name}: {error}")
+    size = f"{summary.size / 1e6:.1f} MB"
+    talk.print(f"{summary.n_questions} questions, {summary.n_charts} charts, {size}")
+    if as_json:
+        print_json(
+            {
+                "path": str(summary.path),
+                "questions": summary.n_questions,
+                "charts": summary.n_charts,
+                "bytes": summary.size,
+                "refused": {name: str(error) for name, error in summary.refused.items()},
+            }
+        )
+    else:
+        print(summary.path)
+    # The page is written, but the command has not answered everything: the first refusal is its exit code.
+    for error in summary.refused.values():
+        raise error

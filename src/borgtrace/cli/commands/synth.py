@@ -1,0 +1,228 @@
+"""``borgtrace synth``: a synthetic trace in the raw format of one generation."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.options import CellOption, JsonOption, SeedOption, TablesOption
+from borgtrace.cli.printing import number, print_json
+
+
+@command(reads=["like"])
+def synth(
+    out: Annotated[
+        Path,
+        Argument(
+            metavar="OUT",
+            help="A new folder or URL for the trace; with --check, an existing trace.",
+        ),
+    ],
+    generation: Annotated[
+        str,
+        Option(
+            "--generation", metavar="YEAR", help="Trace format: 2011 (CSV) or 2019 (JSON lines)."
+        ),
+    ] = "2011",
+    machines: Annotated[int, Option("--machines", metavar="N", help="Machines of the cell.")] = 100,
+    hours: Annotated[
+        float, Option("--hours", metavar="H", help="Length of the trace in hours.")
+    ] = 24.0,
+    seed: SeedOption = 1,
+    cell: CellOption = "a",
+    tables: TablesOption = "",
+    jobs: Annotated[
+        int, Option("--jobs", metavar="N", help="Threads; the files do not depend on their number.")
+    ] = 2,
+    anomalies: Annotated[
+        bool,
+        Option(
+            "--anomalies/--no-anomalies",
+            help="Include the documented anomalies at their published rates.",
+        ),
+    ] = True,
+    file_format: Annotated[
+        str, Option("--format", metavar="json|parquet", help="Files of 2019.")
+    ] = "json",
+    shared_factor: Annotated[
+        float,
+        Option(
+            "--shared-factor",
+            metavar="F",
+            help="Share of the variance of CPU usage common to all tasks.",
+        ),
+    ] = 0.0,
+    constrained: Annotated[
+        float,
+        Option("--constrained", metavar="F", help="Share of jobs with placement constraints."),
+    ] = 0.25,
+    like: Annotated[
+        Path | None,
+        Option(
+            "--like",
+            metavar="STORE",
+            help="Make a cell like this store (a folder or a URL), instead of the published figures.",
+        ),
+    ] = None,
+    check: Annotated[
+        bool,
+        Option(
+            "--check", help="Compare an existing synthetic trace with what it was made to be like."
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a synthetic trace whose true answers are known.
+
+    The files have the format of Google's. truth.json and truth.parquet hold the known answers and mark the trace as
+    synthetic. With --like, the cell has the arrivals, sizes, lives, usage and machines of a store.
+
+    Example: borgtrace synth trace --machines 100 --hours 24 --seed 1
+
+    Example: borgtrace synth twin --like STORE --machines 1000 --hours 24
+    """
+    from borgtrace.schema.ranges import parse_words
+
+    if check:
+        print_check(out, as_json=as_json)
+        return
+    make_trace(
+        out,
+        generation=generation,
+        machines=machines,
+        hours=hours,
+        seed=seed,
+        cell=cell,
+        tables=parse_words(tables),
+        jobs=jobs,
+        anomalies=anomalies,
+        file_format=file_format,
+        shared_factor=shared_factor,
+        constrained=constrained,
+        like=fit_to_store(like, generation) if like else None,
+    )
+
+
+def fit_to_store(store: Path, generation: str) -> Any:
+    """Fit the generator to a store, and say what of it the trace will have."""
+    import borgtrace
+    from borgtrace.analyses.fidelity.likeness import fit
+    from borgtrace.cli.console import talk
+    from borgtrace.synth.options import SynthOptions
+
+    # A wrong generation is refused before the fit, which takes seconds.
+    SynthOptions(generation)
+    likeness = fit(borgtrace.open(store), generation)
+    talk.print(likeness.note)
+    return likeness
+
+
+def make_trace(out: Path, **options: Any) -> None:
+    """Generate a trace with a progress bar over its hours, and say what is in it."""
+    from rich.progress import TextColumn
+
+    from borgtrace.cli.console import progress, talk
+    from borgtrace.synth import generate
+    from borgtrace.synth.options import SynthOptions, check_output
+
+    # Only for what they refuse, before a bar is drawn: `generate` makes them again.
+    SynthOptions(**options)
+    check_output(out)
+    with progress(TextColumn("{task.fields[rate]}")) as bars:
+        bar = bars.add_task("synth", total=options["hours"], rate="")
+
+        def report(hours: float, rows: int) -> None:
+            # No time has passed at the very first call.
+            seconds = bars.tasks[bar].elapsed or 1.0
+            bars.update(bar, completed=hours, rate=f"{rows / seconds / 1000:,.0f} k rows/s")
+
+        generate(out, **options, progress=report)
+    truth = json.loads((out / "truth.json").read_text())
+    for table, rows in sorted(truth["rows"].items()):
+        talk.print(f"  {table}: {rows:,} rows")
+    talk.print(f"Synthetic trace, seed {truth['seed']}. Known answers: {out / 'truth.json'}")
+    talk.print(f"Next: borgtrace ingest {out} --store STORE")
+
+
+def print_check(out: Path, *, as_json: bool) -> None:
+    """Ingest a synthetic trace into a temporary store, measure it, and print target by target.
+
+    Raises
+    ------
+    UsageError
+        When `out` is not a synthetic trace.
+    """
+    from borgtrace.catalog import find
+    from borgtrace.errors import UsageError
+    from borgtrace.ingest import IngestOptions, ingest
+    from borgtrace.storage import RemotePath
+
+    if not (out / "truth.json").is_file():
+        raise UsageError(
+            str(out),
+            "not a synthetic trace",
+            expected="a folder with truth.json",
+            way_out="make one with `borgtrace synth`",
+        )
+    # Beside the trace, where there is room for its size; the usual place may be a small disk in memory.
+    near = None if isinstance(out, RemotePath) else out.absolute().parent
+    with tempfile.TemporaryDirectory(dir=near) as folder:
+        store = Path(folder) / "store"
+        ingest([out], store, IngestOptions())
+        result = find("fidelity").run(store)
+    rows = in_order_of_targets(result.table.to_pylist())
+    if result.not_applicable:
+        print(f"not applicable: {result.not_applicable}", file=sys.stderr)
+    if as_json:
+        print_json(rows, indent=1)
+    else:
+        print_targets(rows)
+
+
+def in_order_of_targets(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sort measured targets as they are listed, where related ones are neighbors."""
+    from borgtrace.synth.model.targets import TARGETS, TARGETS_2019
+
+    places = {}
+    for place, target in enumerate((*TARGETS, *TARGETS_2019)):
+        places[target.measure, target.tier] = place
+    return sorted(rows, key=lambda row: places.get((row["measure"], row["tier"]), len(places)))
+
+
+TARGET_LINE = "{:<44}{:>11}{:>11}{:>11}  {:<23}{:<13}{}"
+
+
+def print_targets(rows: list[dict[str, Any]]) -> None:
+    """Print a line for each target with its verdict, and how many fit."""
+    print(
+        TARGET_LINE.format(
+            "target",
+            "published",
+            "measured",
+            "deviation",
+            "95 % interval",
+            "verdict",
+            "source",
+        )
+    )
+    for row in rows:
+        deviation = "" if row["deviation"] is None else f"{row['deviation']:+.1%}"
+        interval = "" if row["low"] is None else f"{row['low']:.4g} … {row['high']:.4g}"
+        print(
+            TARGET_LINE.format(
+                f"{row['measure']}, {row['tier']}",
+                number(row["published"], 4),
+                number(row["measured"], 4),
+                deviation,
+                interval,
+                row["verdict"],
+                f"{row['grade']}: {row['reference']}",
+            )
+        )
+    # Guides and tails are shown without a verdict and do not count.
+    judged = [row["verdict"] for row in rows if row["verdict"] in ("fits", "does not fit")]
+    print(f"{judged.count('fits')} of {len(judged)} judged targets fit")

@@ -1,0 +1,59 @@
+"""``borgtrace trace``: one task."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from typer import Argument, Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.options import JsonOption, StoreArgument
+
+
+@command(on_interrupt="the store is as it was")
+def trace(
+    store: StoreArgument,
+    name: Annotated[str, Argument(metavar="COLLECTION", help="Job (collection) id, or its name.")],
+    instance: Annotated[int, Argument(metavar="INSTANCE", help="Task (instance) index.")] = 0,
+    shape: Annotated[
+        Literal["table", "csv", "json"], Option("--format", help="How to print it.")
+    ] = "table",
+    columns: Annotated[
+        str,
+        Option(
+            "--columns",
+            metavar="A,B",
+            help="Usage columns, in order; 2019: percentiles such as p50,p99, or a distribution.",
+        ),
+    ] = "average_cpu,sampled_cpu,average_memory",
+    plot: Annotated[
+        Path | None,
+        Option(
+            "--plot", metavar="FILE.html", help="Write a page that shows its events and its usage."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the measurements of one task, or draw its life.
+
+    Example: borgtrace trace cell-2011 3418309 0 --plot life.html
+    """
+    import borgtrace
+    from borgtrace.cli.printing import print_columns, print_json
+    from borgtrace.schema.ranges import parse_words
+    from borgtrace.store.names import id_of
+
+    opened = borgtrace.open(store)
+    collection = id_of(opened, "collection", name)
+    names = ("start_time", "duration", *parse_words(columns))
+    # Before the page too: an unknown task is refused in the same words.
+    usage = opened.traces([(collection, instance)], names)
+    if plot is None:
+        print_columns(usage.columns, "json" if as_json else shape)
+        return
+    from borgtrace.report import task_page
+
+    task_page.write(opened, collection, instance, plot)
+    if as_json:
+        print_json({"page": str(plot)})
+    else:
+        print(plot)

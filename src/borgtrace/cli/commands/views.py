@@ -1,0 +1,35 @@
+"""``borgtrace views``: Google's tables of 2019 on BigQuery under the names of a store."""
+
+from typing import Annotated
+
+from typer import Option
+
+from borgtrace.cli.command import command
+from borgtrace.cli.options import CellOption, JsonOption
+
+
+@command(on_interrupt="nothing was changed")
+def views(
+    dataset: Annotated[
+        str,
+        Option(
+            "--dataset", metavar="DATASET", help="Where the views are to be, as PROJECT.DATASET."
+        ),
+    ],
+    cell: CellOption = "a",
+    as_json: JsonOption = False,
+) -> None:
+    """Print views on BigQuery over Google's tables of 2019, with the tables and columns of a store.
+
+    The statements of `borgtrace analyze --show-sql bigquery` read these views.
+
+    Example: borgtrace views --cell a --dataset my-project.borg_a
+    """
+    from borgtrace.cli.printing import print_json
+    from borgtrace.lifecycle.hosted import all_views_sql
+
+    script = all_views_sql(cell, dataset)
+    if as_json:
+        print_json({"cell": cell, "dataset": dataset, "sql": script})
+    else:
+        print(script)

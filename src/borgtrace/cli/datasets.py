@@ -1,0 +1,107 @@
+"""What ``borgtrace dataset`` and ``borgtrace export`` read and print."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from borgtrace.cli.console import counted, talk
+from borgtrace.cli.printing import print_json
+from borgtrace.errors import UsageError
+from borgtrace.schema.ranges import parse_words
+
+if TYPE_CHECKING:
+    from borgtrace.datasets import BuildResult, Selection, Split
+    from borgtrace.export import ExportResult
+    from borgtrace.store import Store
+
+# Criteria that leave traces out by their length.
+LENGTH_CRITERIA = ("--min-length", "--max-length", "slots of the grid")
+
+
+def split_of(text: str, by: Any) -> Split:
+    """Read a split: fractions, either all with the name of their set before them or none.
+
+    Raises
+    ------
+    UsageError
+        For what is no number, or where only some have names.
+    """
+    from borgtrace.datasets import Split
+
+    names = []
+    fractions = []
+    try:
+        for word in parse_words(text):
+            name, _, fraction = word.rpartition("=")
+            fractions.append(float(fraction))
+            if name:
+                names.append(name)
+    except ValueError:
+        raise not_a_split(text) from None
+    if names and len(names) != len(fractions):
+        raise not_a_split(text)
+    if names:
+        return Split(tuple(fractions), by, tuple(names))
+    return Split(tuple(fractions), by)
+
+
+def not_a_split(text: str) -> UsageError:
+    """Return the error of a split that cannot be read."""
+    allowed = "numbers such as 0.7,0.1,0.2, or train=0.8,test=0.2"
+    return UsageError("--split", "not a fraction", expected=allowed, got=text)
+
+
+def lines_of_lengths(store: Store, selection: Selection) -> list[str]:
+    """Return the lines of a histogram of the lengths of traces."""
+    from borgtrace.datasets.histogram import drawn, lengths
+
+    return list(drawn(lengths(store, selection)))
+
+
+def print_built(built: BuildResult, store: Store, selection: Selection, *, as_json: bool) -> None:
+    """Print what was built, what was left out, how it was scaled, and what its sets have in common.
+
+    Parameters
+    ----------
+    built
+        What was built.
+    store, selection
+        From what, for the lengths of traces where bounds leave some out.
+    as_json
+        Print JSON instead of text.
+    """
+    if as_json:
+        print_json(asdict(built))
+        return
+    from borgtrace.datasets.card import left_out
+
+    state = "" if built.is_new else " (already there, unchanged)"
+    counts = ", ".join(f"{name} {count:,}" for name, count in built.counts.items())
+    talk.print(f"{built.path}{state}: {counts} of {built.n_matched:,} matching traces")
+    for option, traces, windows in left_out(built.counts, built.windows, built.removed):
+        talk.print(f"  {option}: traces {traces}, windows {windows}")
+    if any(criterion in built.removed for criterion in LENGTH_CRITERIA):
+        talk.print("\n".join(lines_of_lengths(store, selection)))
+    for scaling in built.scalings:
+        formula = f"({scaling.feature} − {scaling.offset:.6g}) ÷ {scaling.divisor:.6g}"
+        talk.print(f"  {scaling.feature}: {formula}, measured on {scaling.count:,} values")
+    # Always, also when nothing is shared: that a split leaks is not something to ask for.
+    for line in built.leakage:
+        talk.print(f"  leakage: {line}")
+    # The only line on stdout, for ``$(borgtrace dataset …)``.
+    print(built.path)
+
+
+def print_exported(exported: ExportResult, *, as_json: bool) -> None:
+    """Print what was exported."""
+    if as_json:
+        print_json(asdict(exported))
+        return
+    files = counted(exported.files, "file")
+    if exported.tasks:
+        contents = f"{exported.tasks:,} tasks in index.csv, {exported.rows:,} usage rows"
+    else:
+        contents = f"{exported.rows:,} rows"
+    talk.print(f"{files}, {contents}")
+    print(exported.path)

@@ -1,0 +1,188 @@
+"""A table for people: as wide as the terminal, with "…" where something is left out."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as Grid
+
+GAP = 2
+"""Blanks between two columns."""
+WIDEST = 40
+"""A text takes no more while others need the room: ids and hashes have 44 characters."""
+NARROWEST = 16
+"""A heading or a text that is cut further says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextColumn:
+    """A column as text; what is cut is a text or a heading, never a number."""
+
+    name: str
+    cells: Sequence[str]
+    is_number: bool = False
+
+    @property
+    def whole(self) -> int:
+        """Width that shows everything."""
+        return max(cell_len(text) for text in (self.name, *self.cells))
+
+    @property
+    def least(self) -> int:
+        """Width below which the column is left out."""
+        heading = min(cell_len(self.name), NARROWEST)
+        longest = max((cell_len(cell) for cell in self.cells), default=0)
+        if self.is_number:
+            return max(heading, longest)
+        return max(heading, min(longest, NARROWEST))
+
+
+class ShownColumn(NamedTuple):
+    """A column that is shown: its position and its width; the position None stands for "…"."""
+
+    position: int | None
+    width: int
+
+
+def print_grid(columns: Sequence[TextColumn]) -> int:
+    """Print columns of equal length on stdout, cut to the width of the terminal; return how many are shown.
+
+    Where not all columns fit, those in the middle are left out: the first ones say what a row is, and what a query
+    computes stands last.
+    """
+    # A pipe or a file has no edge.
+    width = Console().width if sys.stdout.isatty() else None
+    shown = fitted(columns, width)
+    grid = Grid(
+        box=None,
+        pad_edge=False,
+        header_style="bold",
+        padding=(0, GAP, 0, 0),
+        collapse_padding=True,
+    )
+    n_rows = len(columns[0].cells) if columns else 0
+    texts: list[Sequence[str]] = []
+    for column in shown:
+        if column.position is None:
+            grid.add_column("…", width=1)
+            texts.append(["…"] * n_rows)
+        else:
+            add_column(grid, columns[column.position], column.width)
+            texts.append(columns[column.position].cells)
+    for row in range(n_rows):
+        grid.add_row(*(cells[row] for cells in texts))
+    total = sum(column.width + GAP for column in shown)
+    Console(highlight=False, markup=False, width=max(total, 1)).print(grid)
+    return sum(column.position is not None for column in shown)
+
+
+def add_column(grid: Grid, column: TextColumn, width: int) -> None:
+    """Add a column of a width to a grid: numbers to the right, what is too long cut."""
+    justify: Any = "right" if column.is_number else "left"
+    grid.add_column(
+        column.name,
+        justify=justify,
+        width=width,
+        no_wrap=True,
+        overflow="ellipsis",
+    )
+
+
+def fitted(columns: Sequence[TextColumn], width: int | None) -> list[ShownColumn]:
+    """Return which columns are shown, and how wide.
+
+    Parameters
+    ----------
+    columns
+        All columns.
+    width
+        Characters of a line; None where there is no edge.
+
+    Examples
+    --------
+    >>> def widths(width):
+    ...     columns = [TextColumn(name, ["x" * 30]) for name in "abcd"]
+    ...     return [tuple(column) for column in fitted(columns, width)]
+    >>> widths(None)
+    [(0, 30), (1, 30), (2, 30), (3, 30)]
+    >>> widths(80)
+    [(0, 26), (1, 16), (2, 16), (3, 16)]
+    >>> widths(40)
+    [(0, 19), (None, 1), (3, 16)]
+    """
+    whole_widths = [column.whole for column in columns]
+    if width is None or total_width(whole_widths) <= width:
+        return [ShownColumn(position, whole) for position, whole in enumerate(whole_widths)]
+    positions = positions_that_fit([column.least for column in columns], width)
+    is_cut = len(positions) < len(columns)
+    widths = {position: columns[position].least for position in positions}
+    used = [*widths.values(), 1] if is_cut else list(widths.values())
+    spare = width - total_width(used)
+    # From left to right: first up to a readable text, then what is left.
+    for limit in (WIDEST, max(whole_widths)):
+        for position in positions:
+            wanted = min(whole_widths[position], limit) - widths[position]
+            added = max(0, min(spare, wanted))
+            widths[position] += added
+            spare -= added
+    shown = [ShownColumn(position, widths[position]) for position in positions]
+    if is_cut:
+        shown.insert(first_gap(positions), ShownColumn(None, 1))
+    return shown
+
+
+def positions_that_fit(least_widths: Sequence[int], width: int) -> list[int]:
+    """Return which columns fit: all, or from both ends inward with room for the "…" between them; at least one."""
+    n_columns = len(least_widths)
+    if total_width(least_widths) <= width:
+        return list(range(n_columns))
+    for count in range(n_columns, 1, -1):
+        first = range((count + 1) // 2)
+        last = range(n_columns - count // 2, n_columns)
+        positions = [*first, *last]
+        widths = [least_widths[position] for position in positions]
+        if total_width([1, *widths]) <= width:
+            return positions
+    return [0]
+
+
+def first_gap(positions: Sequence[int]) -> int:
+    """Return the index at which positions leave out columns."""
+    for index, position in enumerate(positions):
+        if position != index:
+            return index
+    return len(positions)
+
+
+def total_width(widths: Sequence[int]) -> int:
+    """Return the width of a line with columns of these widths."""
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def grid_columns(table: pa.Table) -> list[TextColumn]:
+    """Return the columns of a table of Arrow as text."""
+    columns = []
+    for field, values in zip(table.schema, table.columns, strict=True):
+        cells = [cell_text(value) for value in values.to_pylist()]
+        columns.append(TextColumn(field.name, cells, is_number=is_number(field.type)))
+    return columns
+
+
+def is_number(type_: pa.DataType) -> bool:
+    """Return whether a type of Arrow is one of numbers."""
+    kinds = pa.types
+    return kinds.is_integer(type_) or kinds.is_floating(type_) or kinds.is_decimal(type_)
+
+
+def cell_text(value: Any) -> str:
+    """Return a value as the text of a cell."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    # A line break would tear the row apart.
+    return str(value).replace("\n", "\\n")

@@ -1,0 +1,155 @@
+"""What ``borgtrace ingest`` shows: the plan, progress bars, and the account at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.filesize import decimal
+from rich.progress import Progress, TaskID, TextColumn
+
+from borgtrace.cli.console import Rate, counted, progress, talk
+from borgtrace.cli.printing import print_json
+from borgtrace.ingest.ingest_plan import IngestPlan
+from borgtrace.ingest.progress import Progress as IngestProgress
+from borgtrace.schema.reasons import REASONS
+
+if TYPE_CHECKING:
+    from borgtrace.ingest import IngestResult
+    from borgtrace.store import Manifest
+
+
+class IngestBars(IngestProgress):
+    """Rich bars behind the ingest's progress protocol."""
+
+    def __init__(self, bars: Progress) -> None:
+        self.bars = bars
+        self._tasks: dict[str, TaskID] = {}
+
+    def begin(self, label: str, total: int, unit: str) -> None:
+        """Draw one more bar."""
+        # A step with nothing to do is shown as done: a total of 0 would be drawn as unknown.
+        self._tasks[label] = self.bars.add_task(
+            label, total=total or 1, completed=not total, unit=unit
+        )
+
+    def advance(self, label: str, amount: int) -> None:
+        """Move a bar on."""
+        self.bars.advance(self._tasks[label], amount)
+
+
+@contextmanager
+def bars() -> Iterator[IngestBars]:
+    """Show progress with rate and time left while the block runs."""
+    with progress(TextColumn("{task.percentage:>3.0f}%"), Rate()) as shown:
+        yield IngestBars(shown)
+
+
+def announce(planned: IngestPlan) -> None:
+    """Say which files there are and how much disk they need, before anything is written."""
+    files = counted(sum(table.files for table in planned.tables), "file")
+    size = decimal(sum(table.size for table in planned.tables))
+    talk.print(f"{trace_title(planned)}: {files}, {size}; {needs(planned)}")
+    for table in planned.tables:
+        files = counted(table.files, "file")
+        talk.print(f"  {table.table}: {files}, parts {table.parts}", style="dim")
+
+
+def print_plan(planned: IngestPlan, *, as_json: bool) -> None:
+    """Print what an ingest would do; nothing is written."""
+    if as_json:
+        print_json(asdict(planned), indent=1)
+        return
+    print(trace_title(planned))
+    for table in planned.tables:
+        files = counted(table.files, "file")
+        columns = ", ".join(table.columns) or "those of events and usage"
+        print(f"{table.table}: {files}, {decimal(table.size)}, parts {table.parts}")
+        print(f"  columns: {columns}")
+    print(needs(planned))
+
+
+def trace_title(planned: IngestPlan) -> str:
+    """Return the trace and its cell in words."""
+    cell = f" cell {planned.cell}" if planned.cell else ""
+    return f"{planned.generation} trace{cell}"
+
+
+def needs(planned: IngestPlan) -> str:
+    """Say how much disk and time an ingest needs."""
+    disk = decimal(planned.disk_needed)
+    free = "" if planned.disk_free is None else f" ({decimal(planned.disk_free)} free)"
+    return f"needs about {disk} of disk{free}, about {duration(planned.seconds)}"
+
+
+def duration(seconds: float) -> str:
+    """Write a duration with the unit that people would use.
+
+    Examples
+    --------
+    >>> duration(0.2), duration(59.4), duration(5399), duration(5400)
+    ('1 s', '59 s', '90 min', '1.5 h')
+    """
+    if seconds < 60:
+        return f"{max(seconds, 1):.0f} s"
+    # Minutes up to an hour and a half.
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def print_outcome(result: IngestResult, store: Path, *, as_json: bool) -> None:
+    """Print the account: rows in = stored + quarantined, per table, and what was noticed."""
+    if as_json:
+        print_json(facts_of(result, store), indent=1)
+        return
+    rows_in = sum(source.rows_in for source in result.staged)
+    stored = sum(source.stored for source in result.staged)
+    quarantined = sum(source.quarantined for source in result.staged)
+    # Rows of other cells, and rows that a flattened source repeats: neither stored nor rejected.
+    set_aside = sum(source.skipped + source.merged for source in result.staged)
+    remainder = f" + {set_aside:,} set aside" if set_aside else ""
+    print(f"Read {counted(len(result.staged), 'file')}; {result.known} already in the store")
+    print(f"rows in {rows_in:,} = stored {stored:,} + quarantined {quarantined:,}{remainder}")
+    # Only staged: counters and digest exist when the store is sorted.
+    if result.manifest is None:
+        print(f"Staged. To sort: borgtrace ingest SRC --store {store}")
+        return
+    for note in result.manifest.notes:
+        print(note)
+    print_counters(result.manifest.counters)
+    print(f"digest {result.manifest.digest}")
+    talk.print(f"Next: borgtrace info {store}", style="dim")
+
+
+def print_made(manifest: Manifest, *, as_json: bool) -> None:
+    """Print what a store holds that was made from others."""
+    if as_json:
+        print(manifest.to_json(), end="")
+        return
+    for name, rows in manifest.tables.items():
+        print(f"{name}: {rows:,} rows")
+    print(f"digest {manifest.digest}")
+
+
+def print_counters(counters: Mapping[str, Mapping[str, int]]) -> None:
+    """Print the quality counters of each table, with what they mean."""
+    for table, numbers in counters.items():
+        for reason, number in numbers.items():
+            meaning = REASONS[reason]
+            print(f"{meaning.severity:<9} {table}: {number:,} × {reason}: {meaning.sentence}")
+
+
+def facts_of(result: IngestResult, store: Path) -> dict[str, object]:
+    """Return an account as plain data, for JSON."""
+    manifest = result.manifest
+    return {
+        "store": str(store),
+        "read": [asdict(entry) for entry in result.staged],
+        "known": result.known,
+        "faults": [str(fault) for fault in result.faults],
+        "tables": manifest.tables if manifest else None,
+        "counters": manifest.counters if manifest else None,
+        "digest": manifest.digest if manifest else None,
+    }

@@ -1,0 +1,117 @@
+"""What ``borgtrace info`` prints: a manifest, or the schema."""
+
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from borgtrace.cli.console import counted
+from borgtrace.cli.ingestion import print_counters
+from borgtrace.cli.printing import print_json
+from borgtrace.report.holdings import trace_name
+from borgtrace.report.values import instant
+from borgtrace.schema import TABLES, Absent, Table
+from borgtrace.schema.dialects import PUBLISHED
+from borgtrace.store.manifest import Manifest
+from borgtrace.store.parts import describe_numbers
+
+
+def print_manifest(manifest: Manifest, store: Path) -> None:
+    """Print a store's manifest for people."""
+    # Not wrapped: a digest or a path cut in two cannot be copied.
+    out = Console(highlight=False, soft_wrap=True)
+    out.print(f"[bold]{store}[/]: {origin(manifest)}, {manifest.time_zone}")
+    out.print(table_grid(manifest))
+    for line in lines_of_sources(manifest):
+        out.print(line)
+    rows_in = sum(entry.rows_in for entry in manifest.sources)
+    quarantined = sum(entry.quarantined for entry in manifest.sources)
+    out.print(f"rows in {rows_in:,}, quarantined {quarantined:,}")
+    largest = largest_machine(manifest)
+    if largest:
+        out.print(f"amounts are fractions of the largest machine: {largest}")
+    for note in manifest.notes:
+        out.print(note)
+    print_counters(manifest.counters)
+    versions = f"borgtrace {manifest.code_version}, format {manifest.format_version}"
+    out.print(f"digest {manifest.digest}, {versions}")
+
+
+def origin(manifest: Manifest) -> str:
+    """Return the name of the trace, and how it was made if it is synthetic."""
+    name = trace_name(manifest)
+    if manifest.synthetic is None:
+        return name
+    seed = manifest.synthetic.get("seed")
+    version = manifest.synthetic.get("version")
+    return f"[bold]{name}[/] (seed {seed}, generator {version})"
+
+
+def table_grid(manifest: Manifest) -> Grid:
+    """Return the tables with their rows and their range of times."""
+    grid = Grid(box=None, pad_edge=False)
+    grid.add_column("table")
+    grid.add_column("rows", justify="right")
+    grid.add_column("from")
+    grid.add_column("to")
+    for name, rows in manifest.tables.items():
+        times = []
+        for time in manifest.time_range.get(name, ()):
+            times.append(instant(time, manifest, "%Y-%m-%d %H:%M:%S %Z"))
+        grid.add_row(name, f"{rows:,}", *times)
+    return grid
+
+
+def lines_of_sources(manifest: Manifest) -> list[str]:
+    """Return a line for each raw table: how many files, and which parts they are."""
+    entries_of_tables = defaultdict(list)
+    for entry in manifest.sources:
+        entries_of_tables[entry.raw_table].append(entry)
+    lines = []
+    for name, entries in sorted(entries_of_tables.items()):
+        n_parts = next((entry.parts for entry in entries if entry.parts), None)
+        numbers = describe_numbers([entry.part for entry in entries], n_parts)
+        lines.append(f"{name}: {counted(len(entries), 'file')}, parts {numbers}")
+    return lines
+
+
+def largest_machine(manifest: Manifest) -> str:
+    """Return the size of the largest machine; empty where it is not known."""
+    parts = []
+    cores = manifest.basis.get("cores")
+    if cores:
+        parts.append(f"{cores:g} cores")
+    memory = manifest.basis.get("bytes")
+    if memory:
+        parts.append(f"{memory / 2**30:g} GiB")
+    return ", ".join(parts)
+
+
+def print_schema(*, as_json: bool) -> None:
+    """Print every table and column."""
+    if as_json:
+        print_json({name: describe_table(table) for name, table in TABLES.items()}, indent=1)
+        return
+    out = Console(highlight=False, soft_wrap=True)
+    for table in TABLES.values():
+        key = ", ".join(table.key)
+        out.print(f"[bold]{table.name}[/]: one row per {table.grain}; key {key}")
+        for column in table.columns:
+            null = "" if column.nullable else ", never NULL"
+            out.print(f"  {column.name} ({column.type}, {column.unit}{null}): {column.doc}")
+
+
+def describe_table(table: Table) -> dict[str, Any]:
+    """Return a table as plain data, with where each published trace has each column."""
+    described = asdict(table)
+    for column in described["columns"]:
+        # A column itself does not know where it comes from: its dialects do.
+        column["source"] = {}
+        for dialect in PUBLISHED:
+            source = dialect.source(table.name, column["name"])
+            plain = asdict(source) if isinstance(source, Absent) else source
+            column["source"][dialect.name] = plain
+    return described

@@ -1,0 +1,134 @@
+"""What ``borgtrace colocate`` prints of tasks by their moments, and where it would place each of them."""
+
+import csv
+import io
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from borgtrace.cli.console import counted
+from borgtrace.cli.printing import print_json
+from borgtrace.colocation.from_moments import Moments
+from borgtrace.placement import (
+    Average,
+    Estimator,
+    Gpa,
+    Packing,
+    Percentile,
+    Request,
+    parse_estimator,
+)
+from borgtrace.storage import write_file
+
+
+def place_by_moments(
+    tasks: Moments,
+    *,
+    capacity: float,
+    target: float,
+    estimator: str,
+    packer: str,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Print how many machines each estimator needs, the advice on stderr; write the placement.
+
+    Parameters
+    ----------
+    tasks
+        The tasks with their moments.
+    capacity
+        Capacity of each machine.
+    target
+        Tolerated probability of overflow.
+    estimator, packer
+        How tasks are placed; GPA at the target where no estimator is named.
+    out
+        File of the placement: a line per task with its machine, empty where it fits none.
+    as_json
+        Print JSON instead of CSV.
+    """
+    chosen = parse_estimator(estimator) if estimator else Gpa(target)
+    packings = {}
+    for compared in estimators_to_compare(tasks, chosen, target):
+        packings[compared.label] = tasks.packed(compared, packer, capacity)
+    rows = [describe_packing(tasks, label, packings[label], capacity) for label in packings]
+    if as_json:
+        print_json(rows, indent=1)
+    else:
+        lines: list[list[object]] = [list(rows[0])]
+        lines += [list(row.values()) for row in rows]
+        print(csv_text(lines), end="")
+    placement = packings[chosen.label]
+    if out is not None:
+        write_file(out, placement_csv(tasks, placement))
+    print(advice(tasks, placement, chosen, capacity), file=sys.stderr)
+
+
+def estimators_to_compare(tasks: Moments, chosen: Estimator, target: float) -> list[Estimator]:
+    """Return the chosen estimator first, and those whose moments are known beside it."""
+    compared: list[Estimator] = [Gpa(target), Average(1.0)]
+    if tasks.maximum is not None:
+        compared.append(Percentile(100))
+    if tasks.request is not None:
+        compared.append(Request(1.0))
+    if chosen.label not in {estimator.label for estimator in compared}:
+        compared.insert(0, chosen)
+    return compared
+
+
+def describe_packing(
+    tasks: Moments, label: str, packing: Packing, capacity: float
+) -> dict[str, object]:
+    """Return how many machines a packing needs, how full they are, and how often they overflow."""
+    overflow = tasks.overflow(packing, capacity)
+    placed_mean = tasks.mean[packing.bins >= 0].sum()
+    total_capacity = packing.n_bins * capacity
+    mean_load = placed_mean / (total_capacity or np.inf)
+    mean_overflow = overflow.mean() if overflow.size else 0
+    return {
+        "estimator": label,
+        "machines": packing.n_bins,
+        "unplaceable": len(packing.unplaceable),
+        "mean_load": six_digits(mean_load),
+        "mean_overflow": six_digits(mean_overflow),
+        "largest_overflow": six_digits(overflow.max(initial=0)),
+    }
+
+
+def six_digits(value: float) -> float:
+    """Round to six significant digits."""
+    return float(f"{value:.6g}")
+
+
+def placement_csv(tasks: Moments, packing: Packing) -> str:
+    """Return a line per task with its machine."""
+    rows: list[list[object]] = [["task", "machine"]]
+    for task, machine in zip(tasks.task, packing.bins.tolist(), strict=True):
+        rows.append([task, machine if machine >= 0 else ""])
+    return csv_text(rows)
+
+
+def csv_text(rows: list[list[object]]) -> str:
+    """Return rows as CSV."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def advice(tasks: Moments, packing: Packing, estimator: Estimator, capacity: float) -> str:
+    """Say how many machines the tasks need, which overcommit that is, and what was assumed."""
+    is_placed = packing.bins >= 0
+    n_tasks = counted(int(is_placed.sum()), "task")
+    n_machines = counted(packing.n_bins, "machine")
+    overcommit = ""
+    if tasks.request is not None and packing.n_bins:
+        requested = tasks.request[is_placed].sum()
+        value = requested / (packing.n_bins * capacity)
+        overcommit = f" That is an overcommit of {value:.2f} on their requests."
+    return (
+        f"By {estimator.label}, {n_tasks} need {n_machines} of capacity {capacity:g}.{overcommit} "
+        "From means and deviations alone: the tasks are taken as independent "
+        "and their sum as Gaussian; tasks that peak together overflow more often."
+    )
