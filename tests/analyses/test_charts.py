@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Iterator
-from importlib.resources import files
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from borgtrace.analyses.submissions import submissions
-from borgtrace.catalog import find
-from borgtrace.engine.embedded import raw_connection
-from borgtrace.schema import Table
-from borgtrace.schema.arrow import arrow_schema
+from borgtrace.catalog import find, listed_names
+from borgtrace.question import Answer
 from borgtrace.schema.time import HOUR
 
 Rows = list[dict[str, Any]]
+QUESTION_NAMES = [
+    name for name, folder in listed_names() if folder.__name__.startswith("borgtrace.analyses")
+]
 
 
 def drawn(name: str, rows: Rows) -> dict[str, Any]:
-    spec: dict[str, Any] = find(name).plot(pa.Table.from_pylist(rows)).to_dict()
+    spec: dict[str, Any] = find(name).chart(pa.Table.from_pylist(rows)).to_dict()
     return spec
 
 
@@ -71,10 +69,10 @@ def test_curves_of_submissions_end_at_one_or_at_their_share_of_the_new() -> None
     assert own["encoding"]["color"]["sort"] == ["new", "submitted", "scheduled", "completed"]
 
 
-@pytest.mark.parametrize(("n", "kept"), [(600, 600), (601, 600), (5, 5), (1, 1)])
-def test_a_long_curve_keeps_its_ends(n: int, kept: int) -> None:
-    thin = submissions._thin(pa.table({"time": range(n)}))["time"].to_pylist()
-    assert (len(thin), thin[0], thin[-1]) == (kept, 0, n - 1)
+@pytest.mark.parametrize(("n", "n_shown"), [(600, 600), (601, 600), (5, 5), (1, 1)])
+def test_a_long_curve_keeps_its_ends(n: int, n_shown: int) -> None:
+    times = submissions.evenly_thinned(pa.table({"time": range(n)}))["time"].to_pylist()
+    assert (len(times), times[0], times[-1]) == (n_shown, 0, n - 1)
 
 
 def level(tier: str, used: float) -> dict[str, Any]:
@@ -139,44 +137,57 @@ def test_curves_of_change_run_from_none_to_twice(name: str, by: str) -> None:
     assert spec["spec"]["mark"] == {"type": "line", "interpolate": "step-after"}
 
 
-def test_the_list_of_charts_names_questions_and_their_columns() -> None:
-    listed = tomllib.loads((files("borgtrace.analyses") / "charts.toml").read_text("utf-8"))
-    for name, said in listed.items():
-        recipe = find(name)
-        assert recipe.module == f"borgtrace.analyses.{name}"
-        queries = [each["rows"] for each in (said, *said.get("panels", ())) if "rows" in each]
-        found = {column for query in queries for column in _found(recipe.result, query)}
-        assert set(_columns(said)) <= {*recipe.result.names, "series", "value", *found}, name
+@pytest.mark.parametrize("name", QUESTION_NAMES)
+def test_every_chart_draws_columns_that_its_rows_have(name: str) -> None:
+    spec = find(name).chart(typed_answer(find(name).answer)).to_dict()
+    for panel in panels_with_data(spec):
+        rows = data(panel)
+        columns = {column for row in rows for column in row}
+        if rows:
+            assert encoded_fields(panel) <= columns
 
 
-def _found(declared: Table, query: str) -> list[str]:
-    """Return the columns of what a query finds in an answer."""
-    with raw_connection() as connection:
-        return (
-            connection.register("answer", arrow_schema(declared).empty_table()).sql(query).columns
-        )
+def typed_answer(answer: Answer) -> pa.Table:
+    """Return three rows with a value in every column; those of text are names of groups that charts select."""
+    columns = {}
+    for column in (*answer.key, *answer.columns):
+        match column.type:
+            case "string":
+                columns[column.name] = ["all", "tier", "all"]
+            case "bool":
+                columns[column.name] = [True, False, True]
+            case _:
+                columns[column.name] = [1, 2, 3]
+    return pa.Table.from_pydict(columns).cast(answer.empty().schema)
 
 
-def _columns(said: Any) -> Iterator[str]:
-    """Return the columns that a paragraph of the list names."""
-    for name, what in said.items() if isinstance(said, dict) else ():
-        if name in ("column", "tips") or name.endswith("_axis"):
-            yield from (
-                re.sub(r"sum\((.*)\)", r"\1", one)
-                for one in ([what] if isinstance(what, str) else what)
-            )
-        if name == "facet":
-            yield from (
-                field for place, field in what.items() if place in ("row", "column", "wrap")
-            )
-        elif name in ("layers", "tips", "panels") and isinstance(what, list):
-            for layer in what:
-                yield from _columns(layer)
-        else:
-            yield from _columns(what)
+def panels_with_data(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the charts of a specification that have rows of their own."""
+    if "data" in spec:
+        yield spec
+    for parts in ("layer", "hconcat", "vconcat"):
+        for part in spec.get(parts, []):
+            yield from panels_with_data(part)
 
 
-def test_a_listed_chart_is_drawn_as_it_is_said() -> None:
+def encoded_fields(spec: dict[str, Any]) -> set[str]:
+    """Return the fields that a chart draws, without those of layers that have rows of their own."""
+    fields = set()
+    channels = {**spec.get("encoding", {}), **spec.get("facet", {})}
+    for channel in channels.values():
+        for definition in channel if isinstance(channel, list) else [channel]:
+            if isinstance(definition, dict) and "field" in definition:
+                fields.add(definition["field"])
+    parts = spec.get("layer", [])
+    if "spec" in spec:
+        parts = [spec["spec"]]
+    for part in parts:
+        if "data" not in part:
+            fields |= encoded_fields(part)
+    return fields
+
+
+def test_machines_are_points_by_capacity() -> None:
     rows = [
         {
             "platform_id": name,

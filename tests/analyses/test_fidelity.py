@@ -11,7 +11,7 @@ import pytest
 from borgtrace.analyses.fidelity import fidelity
 from borgtrace.analyses.fidelity import weighted_measures as weighted
 from borgtrace.analyses.fidelity.event_measures import event_measures, read_events
-from borgtrace.analyses.fidelity.fidelity import RECIPE
+from borgtrace.analyses.fidelity.fidelity import QUESTION
 from borgtrace.analyses.fidelity.weighted_measures import (
     Units,
     ended_within,
@@ -74,7 +74,7 @@ def one_task(*, is_synthetic: bool):  # type: ignore[no-untyped-def]
 
 
 def test_of_googles_trace_there_is_nothing_to_ask() -> None:
-    result = RECIPE.run(one_task(is_synthetic=False))
+    result = QUESTION.run(one_task(is_synthetic=False))
     assert result.not_applicable == "the store holds no synthetic trace"
     assert result.table.num_rows == 0
     assert [(f.verdict, f.reason) for f in result.findings] == [
@@ -97,7 +97,7 @@ def test_of_googles_trace_there_is_nothing_to_ask() -> None:
     ],
 )
 def test_a_synthetic_trace_is_measured(measure: str, tier: str, expected: float) -> None:
-    rows = RECIPE.run(one_task(is_synthetic=True), resamples=5).table.to_pylist()
+    rows = QUESTION.run(one_task(is_synthetic=True), resamples=5).table.to_pylist()
     found = {(row["measure"], row["tier"]): row["measured"] for row in rows}
     assert found[measure, tier] == pytest.approx(expected)
 

@@ -7,11 +7,13 @@ finds in the single bucket that holds it. The error is at most a share alpha of 
 whatever the data.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ibis
 import numpy as np
@@ -34,6 +36,9 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import EXACT
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="level, resource and quantile",
@@ -170,7 +175,8 @@ def compute(tables: Tables, *, alpha: float = 0.01) -> list[Row]:
     exact = _exact(
         tables, _of_levels(tables, partial(_chosen, alpha=alpha, found=found), "values"), found
     )
-    NotApplicable.unless(found, "no two consecutive windows")
+    if not found:
+        raise NotApplicable("no two consecutive windows")
     return [_row(row, exact, alpha) for row in found]
 
 
@@ -259,7 +265,7 @@ def _row(found: Row, exact: dict[tuple[Any, ...], float], alpha: float) -> Row:
     return {**kept, "sketched": sketched, "exact": true, "relative_error": error, "bound": alpha}
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.LayerChart:
     """Draw the error of every quantile against the bound."""
     import altair as alt
 

@@ -4,6 +4,10 @@ The usage of a task in an hour is the mean over its windows, weighted by their l
 neighboring hours counts with the time measured in both, so long tasks weigh by their duration.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis.expr.types as ir
 import pyarrow as pa
 
@@ -13,6 +17,9 @@ from borgtrace.analyses.shared.joins import lookup
 from borgtrace.analyses.shared.windows import UNKNOWN, regular, task_tiers
 from borgtrace.question import Answer, Claim, Column, Question, Tables, charts, near, sql
 from borgtrace.question.scopes import LIKE_2011
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="tier, resource and percent",
@@ -46,7 +53,7 @@ def compute(tables: Tables) -> ir.Table:
     return curves(rows.mutate(tier=rows.tier.fill_null(UNKNOWN)), ["tier"])
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.FacetChart:
     """Draw: change between neighboring hours."""
     import altair as alt
 
@@ -64,9 +71,7 @@ def chart(answer: pa.Table) -> charts.Chart:
             color=charts.tier_color(rows),
             tooltip=charts.tooltips(rows, "percent", "share", "tier", "n_pairs"),
         )
-        .facet(
-            column=charts.columns_of_panels("resource"),
-        )
+        .facet(column=charts.columns_of_panels("resource"))
         .properties(title="Change between neighboring hours")
     )
 
@@ -81,10 +86,10 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select sum(if(percent <= 15, seconds, 0)) / nullif(sum(seconds), 0)
-        from answer
-        where resource = 'cpu'
-        """,
+            select sum(if(percent <= 15, seconds, 0)) / nullif(sum(seconds), 0)
+            from answer
+            where resource = 'cpu'
+            """,
             otherwise="no two consecutive periods",
         ),
         criterion=near(0.6, within=0.05, published="≈ 0.6"),

@@ -6,6 +6,10 @@ mean over its windows, weighted by their length; at cell and machine level what 
 set counts once. A change from zero to something is larger than any percentage.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import pyarrow as pa
 
@@ -14,6 +18,9 @@ from borgtrace.analyses.changes.task_changes import over_tasks
 from borgtrace.analyses.shared.windows import regular
 from borgtrace.question import Answer, Claim, Column, Question, Tables, above, charts, sql
 from borgtrace.question.scopes import LIKE_2011
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="level, resource and percent",
@@ -54,7 +61,7 @@ def compute(tables: Tables) -> ibis.Table:
     )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.FacetChart:
     """Draw: change between neighboring 300 s slots."""
     import altair as alt
 
@@ -72,9 +79,7 @@ def chart(answer: pa.Table) -> charts.Chart:
             color=alt.Color("level:N", title="level"),
             tooltip=charts.tooltips(rows, "percent", "share", "level", "n_pairs"),
         )
-        .facet(
-            column=charts.columns_of_panels("resource"),
-        )
+        .facet(column=charts.columns_of_panels("resource"))
         .properties(title="Change between neighboring 300 s slots")
     )
 
@@ -87,10 +92,10 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select sum(if(percent <= 20, seconds, 0)) / nullif(sum(seconds), 0)
-        from answer
-        where level = 'cell' and resource = 'cpu'
-        """,
+            select sum(if(percent <= 20, seconds, 0)) / nullif(sum(seconds), 0)
+            from answer
+            where level = 'cell' and resource = 'cpu'
+            """,
             otherwise="no two consecutive periods",
         ),
         criterion=above(0.9),
@@ -102,10 +107,10 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select sum(if(percent <= 20, seconds, 0)) / nullif(sum(seconds), 0)
-        from answer
-        where level = 'cell' and resource = 'memory'
-        """,
+            select sum(if(percent <= 20, seconds, 0)) / nullif(sum(seconds), 0)
+            from answer
+            where level = 'cell' and resource = 'memory'
+            """,
             otherwise="no two consecutive periods",
         ),
         criterion=above(0.9),
@@ -118,10 +123,10 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select sum(if(percent <= 20, seconds, 0)) / nullif(sum(seconds), 0)
-        from answer
-        where level = 'task' and resource = 'cpu'
-        """,
+            select sum(if(percent <= 20, seconds, 0)) / nullif(sum(seconds), 0)
+            from answer
+            where level = 'task' and resource = 'cpu'
+            """,
             otherwise="no two consecutive periods",
         ),
         criterion=above(0.9, published="implied by a margin of 20 % per task"),

@@ -5,6 +5,10 @@ instant of the submission, in bands; tasks without constraints are the last band
 that this, and not the load, causes long waits.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 
@@ -27,12 +31,15 @@ from borgtrace.question.constraints import Sets, fingerprints
 from borgtrace.question.eligibility import READS, Eligibility, shares_of
 from borgtrace.question.scopes import LIKE_2011
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="band of eligible share",
     key=[
         Column(
             "share_below", "float64", "1", "Upper end of the band; 2 for tasks without constraints."
-        ),
+        )
     ],
     columns=[
         Column("n", "int64", "count", "Attempts with a wait."),
@@ -64,7 +71,8 @@ def compute(tables: Tables) -> list[Row]:
         others.aggregate(total=others.wait.sum().cast("int64"), n=others.count()), "totals"
     )
     free = fetch_refined(tables, others, others.wait, "free", _PERCENTS, width=HUNDREDTH)
-    NotApplicable.unless(constrained.num_rows or len(free), "no wait lies within the trace")
+    if not (constrained.num_rows or len(free)):
+        raise NotApplicable("no wait lies within the trace")
     rows = [
         _row(band, found, found.mean())
         for band, found in _banded(tables, sets, constrained).items()
@@ -100,7 +108,7 @@ def _row(band: float, waits: Counts, mean: float) -> Row:
     }
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: waits by share of eligible machines."""
     import altair as alt
 
@@ -131,9 +139,12 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select sum(mean * n) filter (share_below <= 0.1) / sum(n) filter (share_below <= 0.1)
-            / nullif(any_value(mean) filter (share_below = 2), 0) from answer
-        """,
+            select
+                sum(mean * n) filter (share_below <= 0.1)
+                    / sum(n) filter (share_below <= 0.1)
+                        / nullif(any_value(mean) filter (share_below = 2), 0)
+            from answer
+            """,
             otherwise="no task has such a constraint, or every task has one",
         ),
         criterion=above(2.0, published="tightly constrained ÷ free waits > 2"),

@@ -5,6 +5,10 @@ and, over those, quantiles of the share of machines that meet all their constrai
 submission.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import ibis.expr.types as ir
 import numpy as np
@@ -19,11 +23,12 @@ from borgtrace.question.constraints import fingerprints
 from borgtrace.question.eligibility import READS, Eligibility, shares_of
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="day",
-    key=[
-        Column("day", "int64", "d", "Day since the start of the trace, from 0; −1 is before it."),
-    ],
+    key=[Column("day", "int64", "d", "Day since the start of the trace, from 0; −1 is before it.")],
     columns=[
         Column("n_submitted", "int64", "count", "Submissions of tasks."),
         Column("n_constrained", "int64", "count", "Of these, with placement constraints."),
@@ -78,7 +83,8 @@ def compute(tables: Tables) -> list[Row]:
     # Over constrained submissions alone: the others may use every machine.
     constrained = demands.filter(demands.fingerprint.notnull())
     found = tables.fetch(constrained, "demands")
-    NotApplicable.unless(days, "no task is submitted")
+    if not days:
+        raise NotApplicable("no task is submitted")
     cell = Eligibility(tables)
     of_day, shares = found["day"].to_numpy(), shares_of(cell, sets, found)
     return [
@@ -103,7 +109,7 @@ def _quantiles(shares: npt.NDArray[np.float64]) -> dict[str, float | None]:
     return Counts(values, n).columns("share_p", _PERCENTS)
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: machines a constrained task may use."""
     import altair as alt
 

@@ -5,6 +5,10 @@ the machine does not meet all of them at that instant, or is not there. In force
 the last event of the attempt with any demanded, up to the start.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import numpy as np
 import pyarrow as pa
@@ -27,11 +31,12 @@ from borgtrace.question.constraints import fingerprints
 from borgtrace.question.eligibility import READS, Eligibility
 from borgtrace.question.scopes import OF_BOTH
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="tier",
-    key=[
-        Column("tier", "string", "id", "Tier of the tasks."),
-    ],
+    key=[Column("tier", "string", "id", "Tier of the tasks.")],
     columns=[
         Column("n_starts", "int64", "count", "Starts under constraints on a known machine."),
         Column("n_broken", "int64", "count", "Of these, on a machine that does not meet them."),
@@ -43,7 +48,8 @@ def compute(tables: Tables) -> list[Row]:
     """Return starts under constraints, and those that broke them."""
     events, sets = fingerprints(tables)
     found = tables.fetch(_starts(tables, events), "starts")
-    NotApplicable.unless(found.num_rows, "no task with constraints starts on a known machine")
+    if not found.num_rows:
+        raise NotApplicable("no task with constraints starts on a known machine")
     cell = Eligibility(tables)
     # A machine that the cell does not know breaks nothing: what it is, is not known.
     found = found.filter(cell.knows(found["machine_id"].to_numpy()))
@@ -93,7 +99,7 @@ def _starts(tables: Tables, events: ibis.Table) -> ibis.Table:
     return found.select("tier", "machine_id", "fingerprint", schedule_time=found.time)
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: starts under placement constraints."""
     import altair as alt
 
@@ -117,7 +123,10 @@ CLAIMS = [
         kind="criterion",
         scope=OF_BOTH,
         measure=sql(
-            "select sum(n_broken) / nullif(sum(n_starts), 0) from answer",
+            """
+            select sum(n_broken) / nullif(sum(n_starts), 0)
+            from answer
+            """,
             otherwise="no task starts under constraints",
         ),
         criterion=equals(0.0, published="always"),

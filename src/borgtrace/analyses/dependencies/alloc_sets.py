@@ -6,6 +6,10 @@ outermost requests), and how much of its memory request a task uses inside and o
 (time-weighted, over tasks with usage and a request).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -16,11 +20,12 @@ from borgtrace.question import Answer, Claim, Column, Question, Tables, charts, 
 from borgtrace.question.scopes import OF_2019
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="quantity",
-    key=[
-        Column("quantity", "string", "id", "What is counted."),
-    ],
+    key=[Column("quantity", "string", "id", "What is counted.")],
     columns=[
         Column("n", "int64", "count", "Collections, or resource-seconds."),
         Column("of", "int64", "count", "Collections, or resource-seconds, in all."),
@@ -113,13 +118,13 @@ def _memory(tables: Tables) -> list[ir.Table]:
     ]
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw the shares, each called by what is claimed about it."""
     import altair as alt
 
     labels = {claim.id.removeprefix("TIR-alloc-"): claim.statement for claim in CLAIMS}
     rows = [
-        {**row, "label": labels[row["quantity"]]}
+        {**row, "label": labels.get(row["quantity"], row["quantity"])}
         for row in answer.to_pylist()
         if row["share"] is not None
     ]
@@ -169,7 +174,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20 (alloc sets)",
         scope=OF_2019,
         measure=sql(
-            "select share from answer where quantity = 'production_inside'",
+            """
+            select share
+            from answer
+            where quantity = 'production_inside'
+            """,
             otherwise="nothing to take the share of: production among the jobs in alloc sets",
         ),
         criterion=near(0.95, within=0.02),
@@ -191,7 +200,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20 (alloc sets)",
         scope=OF_2019,
         measure=sql(
-            "select share from answer where quantity = 'memory_allocated'",
+            """
+            select share
+            from answer
+            where quantity = 'memory_allocated'
+            """,
             otherwise="nothing to take the share of: memory requests held by alloc sets",
         ),
         criterion=near(0.18, within=0.02),
@@ -202,7 +215,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20 (alloc sets)",
         scope=OF_2019,
         measure=sql(
-            "select share from answer where quantity = 'memory_used_inside'",
+            """
+            select share
+            from answer
+            where quantity = 'memory_used_inside'
+            """,
             otherwise="nothing to take the share of: memory used of the request, in alloc sets",
         ),
         criterion=near(0.73, within=0.05),
@@ -213,7 +230,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20 (alloc sets)",
         scope=OF_2019,
         measure=sql(
-            "select share from answer where quantity = 'memory_used_outside'",
+            """
+            select share
+            from answer
+            where quantity = 'memory_used_outside'
+            """,
             otherwise="nothing to take the share of: memory used of the request, outside",
         ),
         criterion=near(0.41, within=0.05),

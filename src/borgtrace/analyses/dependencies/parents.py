@@ -5,6 +5,10 @@ ended, with and without a parent; of those with one, *after parent* counts the e
 seconds after an end of the parent.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis.expr.types as ir
 import pyarrow as pa
 
@@ -23,6 +27,9 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import OF_2019
 from borgtrace.schema.time import SECOND, Seconds
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="parent and way of ending",
@@ -63,13 +70,16 @@ def compute(tables: Tables, *, delay: Seconds = 60) -> ir.Table:
     )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: how jobs end."""
     import altair as alt
 
     rows = query_answer(
         answer,
-        """select *, if(has_parent, 'with a parent', 'without a parent') as "group" from answer""",
+        """
+        select *, if(has_parent, 'with a parent', 'without a parent') as "group"
+        from answer
+        """,
     )
     return (
         charts.base(rows, title="How jobs end", height=90)
@@ -92,10 +102,10 @@ CLAIMS = [
         scope=OF_2019,
         measure=sql(
             """
-        select sum(if(end_type = 'KILL', n_jobs, 0)) / nullif(sum(n_jobs), 0)
-        from answer
-        where has_parent and end_type in ('EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST')
-        """,
+            select sum(if(end_type = 'KILL', n_jobs, 0)) / nullif(sum(n_jobs), 0)
+            from answer
+            where has_parent and end_type in ('EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST')
+            """,
             otherwise="no job with a parent has ended",
         ),
         criterion=near(0.87, within=0.05),
@@ -107,10 +117,10 @@ CLAIMS = [
         scope=OF_2019,
         measure=sql(
             """
-        select sum(if(end_type = 'KILL', n_jobs, 0)) / nullif(sum(n_jobs), 0)
-        from answer
-        where not has_parent and end_type in ('EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST')
-        """,
+            select sum(if(end_type = 'KILL', n_jobs, 0)) / nullif(sum(n_jobs), 0)
+            from answer
+            where not has_parent and end_type in ('EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST')
+            """,
             otherwise="no job without a parent has ended",
         ),
         criterion=near(0.41, within=0.05),

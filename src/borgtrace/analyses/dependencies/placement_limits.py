@@ -7,6 +7,10 @@ instant; at equal times, ends come before starts. A start above the limit violat
 without a known machine (or switch) are not judged.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -17,6 +21,9 @@ from borgtrace.analyses.shared.windows import int_sum
 from borgtrace.question import Answer, Claim, Column, Question, Tables, charts, equals, sql
 from borgtrace.question.scopes import LIMITS_2011, LIMITS_2019, SWITCHES_2019
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="limit",
     key=[
@@ -25,7 +32,7 @@ ANSWER = Answer(
             "string",
             "id",
             "Which limit: max_per_machine, max_per_switch or different_machine.",
-        ),
+        )
     ],
     columns=[
         Column(
@@ -104,7 +111,7 @@ def _judge(rows: ir.Table, kind: str, place: ir.StringColumn, limit: ir.IntegerC
     )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.FacetChart:
     """Draw: starts under a placement limit."""
     import altair as alt
 
@@ -119,9 +126,7 @@ def chart(answer: pa.Table) -> charts.Chart:
             color=alt.Color("series:N", title="series", legend=None),
             tooltip=charts.tooltips(rows, "value", "series", "kind"),
         )
-        .facet(
-            row=charts.rows_of_panels("kind", labelAngle=0, labelAlign="left"),
-        )
+        .facet(row=charts.rows_of_panels("kind", labelAngle=0, labelAlign="left"))
         .properties(title="Starts under a placement limit")
     )
 
@@ -134,10 +139,10 @@ CLAIMS = [
         scope=LIMITS_2019,
         measure=sql(
             """
-        select sum(n_broken) / nullif(sum(n_starts), 0)
-        from answer
-        where kind = 'max_per_machine'
-        """,
+            select sum(n_broken) / nullif(sum(n_starts), 0)
+            from answer
+            where kind = 'max_per_machine'
+            """,
             otherwise="no start is subject to this limit",
         ),
         criterion=equals(0.0, published="always"),
@@ -149,10 +154,10 @@ CLAIMS = [
         scope=SWITCHES_2019,
         measure=sql(
             """
-        select sum(n_broken) / nullif(sum(n_starts), 0)
-        from answer
-        where kind = 'max_per_switch'
-        """,
+            select sum(n_broken) / nullif(sum(n_starts), 0)
+            from answer
+            where kind = 'max_per_switch'
+            """,
             otherwise="no start is subject to this limit",
         ),
         criterion=equals(0.0, published="always"),
@@ -164,10 +169,10 @@ CLAIMS = [
         scope=LIMITS_2011,
         measure=sql(
             """
-        select sum(n_broken) / nullif(sum(n_starts), 0)
-        from answer
-        where kind = 'different_machine'
-        """,
+            select sum(n_broken) / nullif(sum(n_starts), 0)
+            from answer
+            where kind = 'different_machine'
+            """,
             otherwise="no start is subject to this limit",
         ),
         criterion=equals(0.0, published="always"),

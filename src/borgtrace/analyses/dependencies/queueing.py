@@ -4,6 +4,10 @@ From the first QUEUE to the last ENABLE of an attempt of a job. Bins double from
 first also holds what was enabled at once.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis.expr.types as ir
 import pyarrow as pa
 
@@ -14,6 +18,9 @@ from borgtrace.analyses.shared.windows import tier
 from borgtrace.question import Answer, Claim, Column, Question, Tables, at_least, charts, sql
 from borgtrace.question.scopes import OF_2019
 from borgtrace.schema.time import SECOND
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="scheduler, tier and delay",
@@ -62,7 +69,7 @@ def compute(tables: Tables) -> ir.Table:
     )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: delay from QUEUE to ENABLE."""
     import altair as alt
 
@@ -88,9 +95,9 @@ CLAIMS = [
         scope=OF_2019,
         measure=sql(
             """
-        select sum(if(scheduler = 'BATCH', n_attempts, 0)) / nullif(sum(n_attempts), 0)
-        from answer
-        """,
+            select sum(if(scheduler = 'BATCH', n_attempts, 0)) / nullif(sum(n_attempts), 0)
+            from answer
+            """,
             otherwise="no job was queued",
         ),
         criterion=at_least(0.99, published="all"),

@@ -4,6 +4,10 @@ Collections by scheduler, tier and type; how many were held in the batch queue, 
 finished on their own (FINISH). Scheduler and priority are the last ones known.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis.expr.types as ir
 import pyarrow as pa
 
@@ -11,6 +15,9 @@ from borgtrace.analyses.shared.joins import last_known, lookup
 from borgtrace.analyses.shared.windows import tier
 from borgtrace.question import Answer, Claim, Column, Question, Tables, at_least, charts, sql
 from borgtrace.question.scopes import OF_2019
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="scheduler, tier and type",
@@ -49,7 +56,7 @@ def compute(tables: Tables) -> ir.Table:
     )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: collections by tier and scheduler."""
     import altair as alt
 
@@ -76,10 +83,10 @@ CLAIMS = [
         scope=OF_2019,
         measure=sql(
             """
-        select sum(if(tier = 'beb', n_collections, 0)) / nullif(sum(n_collections), 0)
-        from answer
-        where scheduler = 'BATCH'
-        """,
+            select sum(if(tier = 'beb', n_collections, 0)) / nullif(sum(n_collections), 0)
+            from answer
+            where scheduler = 'BATCH'
+            """,
             otherwise="no collection is handled by the batch scheduler",
         ),
         criterion=at_least(0.5, published="its tier"),

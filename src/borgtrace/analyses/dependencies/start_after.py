@@ -5,7 +5,10 @@ longest chain of such references that leads to it. The order is kept if it is fi
 after the last end of everything it names, and unknown if one of these times is not in the trace.
 """
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
 
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -28,12 +31,15 @@ from borgtrace.question import (
 from borgtrace.question.scopes import OF_2019
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="depth",
     key=[
         Column(
             "depth", "int64", "count", "Collections before it on the longest chain; 0 in a circle."
-        ),
+        )
     ],
     columns=[
         Column("n_collections", "int64", "count", "Collections of this depth."),
@@ -96,7 +102,8 @@ def compute(tables: Tables) -> list[Row]:
     """Return collections with dependencies by depth, and whether the order was kept."""
     tables.require_published("what a collection starts after", column="start_after_collection_ids")
     edges = tables.fetch(_edges(tables), "edges")
-    NotApplicable.unless(edges.num_rows, "no collection names another to start after")
+    if not edges.num_rows:
+        raise NotApplicable("no collection names another to start after")
     depth = depths(edges["collection_id"].to_numpy(), edges["named_id"].to_numpy())
     worst: defaultdict[int, int] = defaultdict(int)
     for row in edges.to_pylist():
@@ -138,7 +145,7 @@ def _edges(tables: Tables) -> ir.Table:
     return lookup(rows, ends.select(named_id="collection_id", ended="end_time"), ["named_id"])
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: dependency chains of collections."""
     import altair as alt
 
@@ -163,7 +170,10 @@ CLAIMS = [
         source="2019 format document",
         scope=OF_2019,
         measure=sql(
-            "select sum(n_kept) / nullif(sum(n_kept) + sum(n_broken), 0) from answer",
+            """
+            select sum(n_kept) / nullif(sum(n_kept) + sum(n_broken), 0)
+            from answer
+            """,
             otherwise="no dependency has both times in the trace",
         ),
         criterion=at_least(0.999, published="always"),

@@ -6,6 +6,10 @@ Jobs by their Autopilot setting; how often a running or pending instance got a d
 counts as no slack).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import pyarrow as pa
 
@@ -17,6 +21,9 @@ from borgtrace.question import Answer, Claim, Column, Question, Tables, above, c
 from borgtrace.question.scopes import OF_2019
 from borgtrace.schema import UPDATE_EVENTS
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="setting",
     key=[
@@ -25,7 +32,7 @@ ANSWER = Answer(
             "string",
             "enum",
             "Autopilot setting of the job, unknown where none is given.",
-        ),
+        )
     ],
     columns=[
         Column("n_jobs", "int64", "count", "Jobs."),
@@ -95,7 +102,7 @@ def _slack(tables: Tables, settings: ibis.Table) -> ibis.Table:
 _READS = ("collection_events", "instance_events", "instance_usage", "tasks")
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: median slack of the CPU request at the peak."""
     import altair as alt
 
@@ -119,16 +126,22 @@ CLAIMS = [
         scope=OF_2019,
         measure=sql(
             """
-        select (without - automated) / nullif(without, 0), case
-            when without is null then 'no task without vertical scaling has usage and a request'
-            when automated is null then
-                'no task with full vertical scaling has usage and a request'
-            else 'without vertical scaling half of the tasks have no slack at all' end
-        from (
-            select max(median_slack) filter (setting = 'OFF') as without,
-                max(median_slack) filter (setting = 'FULLY_AUTOMATED') as automated from answer
-        )
-        """,
+            select
+                (without - automated) / nullif(without, 0),
+                case
+                    when without is null
+                        then 'no task without vertical scaling has usage and a request'
+                    when automated is null
+                        then 'no task with full vertical scaling has usage and a request'
+                    else 'without vertical scaling half of the tasks have no slack at all'
+                end
+            from (
+                select
+                    max(median_slack) filter (setting = 'OFF') as without,
+                    max(median_slack) filter (setting = 'FULLY_AUTOMATED') as automated
+                from answer
+            )
+            """
         ),
         criterion=above(0.25),
     ),

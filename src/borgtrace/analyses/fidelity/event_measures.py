@@ -65,7 +65,8 @@ def read_events(tables: Tables) -> Events:
         "machine_id", "time", "type", "cpu_capacity", "memory_capacity"
     )
     machines = weighted.fetch_sorted(tables, changes, "machines", ("machine_id", "time"))
-    NotApplicable.unless(found.num_rows, "the store holds no attempts")
+    if not found.num_rows:
+        raise NotApplicable("the store holds no attempts")
     last = float(np.nanmax(times(found, "begin_time"), initial=float(BEFORE_TRACE)))
     jobs, machines = (
         table.filter(pc.less_equal(table["time"], int(last))) for table in (jobs, machines)

@@ -7,6 +7,10 @@ holds when the measured number lies within its tolerance (10 %) of the published
 The question does not apply to Google's own traces: the targets come from them.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 
@@ -29,6 +33,9 @@ from borgtrace.question import (
 from borgtrace.question.scopes import ALL_TABLES
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.synth.model.targets import TARGETS, TARGETS_2019, FidelityTarget
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="calibration target",
@@ -75,10 +82,12 @@ LESS = 1.0 - 1e-6
 
 def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]:
     """Return every target beside its measurement."""
-    NotApplicable.unless(tables.synthetic, "the store holds no synthetic trace")
+    if not tables.synthetic:
+        raise NotApplicable("the store holds no synthetic trace")
     units = Units.of(tables)
     targets, measures = _targets(tables, units)
-    NotApplicable.unless(measures, "the store holds no usage")
+    if not measures:
+        raise NotApplicable("the store holds no usage")
     rng, ones = np.random.default_rng(seed), np.ones(len(units))
     # Poisson weights are the bootstrap of units that arrive one by one; drawn once, the same for every measure.
     samples = [rng.poisson(1.0, size=len(units)).astype(float) for _ in range(resamples)]
@@ -140,7 +149,7 @@ def _row(
     return known | found | {"reference": target.source}
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: deviation from the published numbers."""
     import altair as alt
 
@@ -191,10 +200,10 @@ CLAIMS = [
         scope=ALL_TABLES,
         measure=sql(
             """
-        select avg((verdict = 'fits')::int)
-        from answer
-        where verdict in ('fits', 'does not fit')
-        """,
+            select avg((verdict = 'fits')::int)
+            from answer
+            where verdict in ('fits', 'does not fit')
+            """,
             otherwise="no target could be measured",
         ),
         criterion=equals(1.0, published="all"),

@@ -7,7 +7,10 @@ out. A slot without measured CPU is left out of the means by percent of CPU, but
 A slope shows correlation in this trace, not causation: large machines hold more tasks and run other programs.
 """
 
+from __future__ import annotations
+
 from functools import partial
+from typing import TYPE_CHECKING
 
 import ibis
 import ibis.expr.types as ir
@@ -36,6 +39,9 @@ from borgtrace.question import (
     query_answer,
 )
 from borgtrace.question.scopes import LIKE_2014
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="metric, condition and bin",
@@ -132,14 +138,16 @@ def slope(result: pa.Table, metric: str, condition: str) -> float:
         for row in result.to_pylist()
         if (row["metric"], row["condition"]) == (metric, condition)
     ]
-    NotApplicable.unless(any(row["seconds"] for row in rows), f"no window has a {metric}")
+    if not any(row["seconds"] for row in rows):
+        raise NotApplicable(f"no window has a {metric}")
     # Weighted by time: a bin of a few minutes must not steer the line.
     weight, x, y = (
         np.array([row[name] for row in rows], float) for name in ("seconds", "bin", "mean")
     )
     x, y_mean = x - np.average(x, weights=weight), np.average(y, weights=weight)
     spread = float(weight @ x**2)
-    NotApplicable.unless(spread and y_mean, "every window was measured under the same condition")
+    if not (spread and y_mean):
+        raise NotApplicable("every window was measured under the same condition")
     return float(weight @ (x * (y - y_mean)) / spread / y_mean)
 
 
@@ -148,17 +156,18 @@ def slope_per_tenth(result: pa.Table) -> float:
     return 10.0 * slope(result, "cpi", "cpu percent")
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.FacetChart:
     """Draw: instructions on crowded machines (band: one standard deviation)."""
     import altair as alt
 
     rows = query_answer(
         answer,
-        "select *, greatest(mean - deviation, 0) as low, mean + deviation as high from answer",
+        """
+        select *, greatest(mean - deviation, 0) as low, mean + deviation as high
+        from answer
+        """,
     )
-    base = charts.base(rows, width=315, height=170).encode(
-        x=alt.X("bin:Q", title=None),
-    )
+    base = charts.base(rows, width=315, height=170).encode(x=alt.X("bin:Q", title=None))
     areas = base.mark_area(opacity=0.2).encode(
         y=alt.Y("low:Q", title=None),
         y2=alt.Y2("high:Q"),

@@ -4,6 +4,10 @@
 compares the largest maximum with it. Tasks of jobs with a request above zero.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import pyarrow as pa
 
@@ -23,6 +27,9 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import LIKE_2011, OF_2011
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="tier and resource",
@@ -82,15 +89,21 @@ def _over(rows: ibis.Table, resource: str) -> ibis.Table:
     )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.FacetChart:
     """Draw: tasks over their request."""
     import altair as alt
 
     rows = query_answer(
         answer,
         """
-        select tier, resource, n_peak_over / n_tasks as n_peak_over, n_over / n_tasks as n_over,
-            n_over_150 / n_tasks as n_over_150, n_over_200 / n_tasks as n_over_200 from answer
+        select
+            tier,
+            resource,
+            n_peak_over / n_tasks as n_peak_over,
+            n_over / n_tasks as n_over,
+            n_over_150 / n_tasks as n_over_150,
+            n_over_200 / n_tasks as n_over_200
+        from answer
         """,
     )
     rows = charts.melted(
@@ -127,10 +140,10 @@ CLAIMS = [
         scope=OF_2011,
         measure=sql(
             """
-        select sum(n_peak_over) / nullif(sum(n_tasks), 0)
-        from answer
-        where resource = 'memory'
-        """,
+            select sum(n_peak_over) / nullif(sum(n_tasks), 0)
+            from answer
+            where resource = 'memory'
+            """,
             otherwise="no task has memory usage and a request",
         ),
         criterion=near(0.0336, relative=0.1),
@@ -153,7 +166,11 @@ CLAIMS = [
         kind="criterion",
         scope=LIKE_2011,
         measure=sql(
-            "select sum(n_over_200) / nullif(sum(n_tasks), 0) from answer where resource = 'cpu'",
+            """
+            select sum(n_over_200) / nullif(sum(n_tasks), 0)
+            from answer
+            where resource = 'cpu'
+            """,
             otherwise="no task has cpu usage and a request",
         ),
         criterion=below(0.01, published="none"),

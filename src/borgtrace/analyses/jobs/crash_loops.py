@@ -3,6 +3,10 @@
 The twenty jobs whose tasks have the most FAIL events, and their share of all FAIL events.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import numpy as np
 import pyarrow as pa
@@ -22,11 +26,12 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import OF_2011
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="job among those that fail most",
-    key=[
-        Column("rank", "int64", "rank", "Rank by the number of FAILs, from 1."),
-    ],
+    key=[Column("rank", "int64", "rank", "Rank by the number of FAILs, from 1.")],
     columns=[
         Column("collection_id", "int64", "id", "The job."),
         Column("tier", "string", "id", "Its tier."),
@@ -49,7 +54,8 @@ def compute(tables: Tables, *, n: int = 20) -> pa.Table:
     top = tables.fetch(jobs.order_by([ibis.desc("n_fail"), "collection_id"]).limit(n), "jobs")
     # Asked before the test for emptiness, so that a plan shows both stages.
     total = tables.fetch(failed.aggregate(n=failed.count()), "total")
-    NotApplicable.unless(top.num_rows, "no task fails")
+    if not top.num_rows:
+        raise NotApplicable("no task fails")
     # Chosen in order by the engine, which may still hand over the rows in another.
     top = top.sort_by([("n_fail", "descending"), ("collection_id", "ascending")])
     share = np.cumsum(top["n_fail"].to_numpy()) / total["n"][0].as_py()
@@ -57,7 +63,7 @@ def compute(tables: Tables, *, n: int = 20) -> pa.Table:
     return top.append_column("share", pa.array(share)).append_column("rank", pa.array(rank))
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: failures by the jobs that fail most."""
     import altair as alt
 
@@ -82,7 +88,11 @@ CLAIMS = [
         kind="criterion",
         scope=OF_2011,
         measure=sql(
-            "select any_value(share) filter (rank = 10) from answer having count(*) > 10",
+            """
+            select any_value(share) filter (rank = 10)
+            from answer
+            having count(*) > 10
+            """,
             otherwise="fewer than eleven jobs fail",
         ),
         criterion=near(0.498, within=0.1),

@@ -4,8 +4,11 @@ Ends of running attempts per hour that attempts ran within the trace, per tier a
 Time before the start of the trace and after its end does not count.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import ibis
 import pyarrow as pa
@@ -31,11 +34,12 @@ from borgtrace.question.scopes import LIKE_2019, MONTH_2019
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="group of tasks",
-    key=[
-        *GROUPING,
-    ],
+    key=[*GROUPING],
     columns=[
         Column("hours", "float64", "h", "Hours that attempts of the group ran within the trace."),
         Column("n_evict", "int64", "count", "Running attempts that ended by EVICT."),
@@ -85,7 +89,8 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     # Rates do not add up, their numerators and denominators do. Whole microseconds: integers add up to the same sum in
     # every order.
     totals = sum_by_group(tables, ran, "sums", microseconds=time_running(ran), **numbers)
-    NotApplicable.unless(totals, "no task ever runs")
+    if not totals:
+        raise NotApplicable("no task ever runs")
     for cut, found in _jobs(tables, tasks).items():
         totals[cut].update(found)
     return [_row(cut, total) for cut, total in totals.items()]
@@ -119,7 +124,7 @@ def _row(cut: tuple[str, ...], total: Counter[str]) -> Row:
     return {"grouping": cut[0], "group": cut[1], "hours": hours, **numbers, **rates}
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: ends per task-hour."""
     import altair as alt
 
@@ -150,10 +155,12 @@ CLAIMS = [
         scope=LIKE_2019,
         measure=sql(
             """
-        select 1 - sum(if("group" in ('production', 'monitoring'), n_evicted_jobs,
-            0)) / nullif(sum(n_evicted_jobs), 0)
-        from answer where grouping = 'tier'
-        """,
+            select
+                1 - sum(if("group" in ('production', 'monitoring'), n_evicted_jobs, 0))
+                    / nullif(sum(n_evicted_jobs), 0)
+            from answer
+            where grouping = 'tier'
+            """,
             otherwise="no task is evicted",
         ),
         criterion=near(0.966, within=0.02),
@@ -166,10 +173,10 @@ CLAIMS = [
         scope=MONTH_2019,
         measure=sql(
             """
-        select sum(n_evicted_jobs) / nullif(sum(n_jobs), 0)
-        from answer
-        where grouping = 'all'
-        """,
+            select sum(n_evicted_jobs) / nullif(sum(n_jobs), 0)
+            from answer
+            where grouping = 'all'
+            """,
             otherwise="the store has no job",
         ),
         criterion=near(0.032, within=0.01),
@@ -181,10 +188,10 @@ CLAIMS = [
         scope=MONTH_2019,
         measure=sql(
             """
-        select sum(n_evicted_jobs) / nullif(sum(n_jobs), 0)
-        from answer
-        where grouping = 'tier' and "group" in ('production', 'monitoring')
-        """,
+            select sum(n_evicted_jobs) / nullif(sum(n_jobs), 0)
+            from answer
+            where grouping = 'tier' and "group" in ('production', 'monitoring')
+            """,
             otherwise="no job is of production",
         ),
         criterion=below(0.002),
@@ -196,10 +203,10 @@ CLAIMS = [
         scope=MONTH_2019,
         measure=sql(
             """
-        select sum(n_evicted_once) / nullif(sum(n_evicted_jobs), 0)
-        from answer
-        where grouping = 'tier' and "group" in ('production', 'monitoring')
-        """,
+            select sum(n_evicted_once) / nullif(sum(n_evicted_jobs), 0)
+            from answer
+            where grouping = 'tier' and "group" in ('production', 'monitoring')
+            """,
             otherwise="no task is evicted",
         ),
         criterion=near(0.52, within=0.1),

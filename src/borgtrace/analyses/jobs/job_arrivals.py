@@ -4,6 +4,10 @@ Jobs whose first SUBMIT lies within the trace, per hour since its start; the las
 trace ends within it.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 
@@ -23,14 +27,13 @@ from borgtrace.question import (
 from borgtrace.question.scopes import MONTH_2011, MONTH_2019
 from borgtrace.schema.time import HOUR, TRACE_START
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="hour",
-    key=[
-        Column("hour", "int64", "h", "Hour since the start of the trace, from 0."),
-    ],
-    columns=[
-        Column("n_jobs", "int64", "count", "Jobs submitted for the first time."),
-    ],
+    key=[Column("hour", "int64", "h", "Hour since the start of the trace, from 0.")],
+    columns=[Column("n_jobs", "int64", "count", "Jobs submitted for the first time.")],
 )
 
 
@@ -42,10 +45,12 @@ def compute(tables: Tables) -> pa.Table:
     )
     found = tables.fetch(per_hour, "hours")
     last = tables.fetch(last_time(tables.collection_events), "horizon").to_pylist()
-    NotApplicable.unless(found.num_rows, "no job arrives within the trace")
+    if not found.num_rows:
+        raise NotApplicable("no job arrives within the trace")
     # Whole hours only: the last one would count as a quiet hour.
     n_hours = max((last[0]["last"] - TRACE_START) // HOUR, 0)
-    NotApplicable.unless(n_hours, "the trace is shorter than an hour")
+    if not n_hours:
+        raise NotApplicable("the trace is shorter than an hour")
     # Hours without a job have no group and count 0.
     counts = np.bincount(found["hour"].to_numpy(), found["n"].to_numpy(), n_hours)[:n_hours].astype(
         np.int64
@@ -53,7 +58,7 @@ def compute(tables: Tables) -> pa.Table:
     return pa.table({"hour": np.arange(n_hours, dtype=np.int64), "n_jobs": counts})
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: new jobs per hour."""
     import altair as alt
 

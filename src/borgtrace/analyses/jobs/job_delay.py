@@ -5,6 +5,10 @@ first SUBMIT) to the first SCHEDULE of one of its tasks. Jobs that were ready be
 ready, are left out. The tier is that of the highest priority of its tasks.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import is_inside, of_jobs
@@ -23,6 +27,9 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import OF_2019
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="tier and percentile",
@@ -57,7 +64,8 @@ def compute(tables: Tables) -> list[Row]:
     jobs = jobs.filter(is_inside(jobs.ready) & (jobs["first"] >= jobs.ready))
     jobs = jobs.select(delay=jobs["first"] - jobs.ready, tier=tier(tables, jobs.priority))
     groups = fetch_counts(tables, jobs, jobs.delay, "delays", ["tier"], per=1e6)
-    NotApplicable.unless(groups, "no job gets ready and runs within the trace")
+    if not groups:
+        raise NotApplicable("no job gets ready and runs within the trace")
     every = {("all",): sum(groups.values(), NOTHING), **groups}
     return [
         row
@@ -66,7 +74,7 @@ def compute(tables: Tables) -> list[Row]:
     ]
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: time from ready to the first running task."""
     import altair as alt
 
@@ -96,14 +104,17 @@ CLAIMS = [
         scope=OF_2019,
         measure=sql(
             """
-        select production - beb, if(production is null, 'no production job starts',
-            'no beb job starts')
-        from (
-            select max(seconds) filter (tier = 'production') as production,
-                max(seconds) filter (tier = 'beb') as beb
-            from answer where percent = 50
-        )
-        """,
+            select
+                production - beb,
+                if(production is null, 'no production job starts', 'no beb job starts')
+            from (
+                select
+                    max(seconds) filter (tier = 'production') as production,
+                    max(seconds) filter (tier = 'beb') as beb
+                from answer
+                where percent = 50
+            )
+            """
         ),
         criterion=below(0.0, published="production waits less (median difference < 0 s)"),
     ),

@@ -4,8 +4,11 @@ Quantiles of the time from the first SCHEDULE (after the start of the trace) to 
 all jobs and by the way they ended.
 """
 
+from __future__ import annotations
+
 from functools import reduce
 from operator import add
+from typing import TYPE_CHECKING
 
 import ibis
 import pyarrow as pa
@@ -28,6 +31,9 @@ from borgtrace.question import (
 from borgtrace.question.scopes import LIKE_2011
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="way to end and percentile",
@@ -54,7 +60,8 @@ def compute(tables: Tables) -> list[Row]:
     groups = fetch_counts(
         tables, durations, durations.duration, "durations", ("end_type",), per=1e6
     )
-    NotApplicable.unless(groups, "no job is scheduled and ends within the trace")
+    if not groups:
+        raise NotApplicable("no job is scheduled and ends within the trace")
     rows = []
     # All jobs are the ways to end added up: counted once.
     for (name,), found in {(ALL,): reduce(add, groups.values()), **groups}.items():
@@ -83,7 +90,7 @@ def _durations(attempts: ibis.Table) -> ibis.Table:
     return done.select("end_type", duration=done.end - done.begin)
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: job durations."""
     import altair as alt
 

@@ -4,6 +4,10 @@ One row per event type: how many such events there are, and how many jobs have o
 out.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import pyarrow as pa
 
@@ -23,11 +27,12 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import MONTH_2011, OF_2011
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="event type",
-    key=[
-        Column("type", "string", "id", "Event type, or any for all of them."),
-    ],
+    key=[Column("type", "string", "id", "Event type, or any for all of them.")],
     columns=[
         Column("n_events", "int64", "count", "Events of the type."),
         Column("n_jobs", "int64", "count", "Jobs with such an event."),
@@ -49,7 +54,7 @@ def compute(tables: Tables) -> ibis.Table:
     return events.group_by("type").aggregate(**numbers).union(total)
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: jobs by event."""
     import altair as alt
 
@@ -74,9 +79,11 @@ CLAIMS = [
         scope=OF_2011,
         measure=sql(
             """
-        select sum(if(type = 'FINISH', n_jobs, 0)) / nullif(sum(if(type = 'any', n_jobs, 0)), 0)
-        from answer
-        """,
+            select
+                sum(if(type = 'FINISH', n_jobs, 0))
+                    / nullif(sum(if(type = 'any', n_jobs, 0)), 0)
+            from answer
+            """,
             otherwise="there is no job",
         ),
         criterion=above(0.5, published=0.574),
@@ -89,9 +96,10 @@ CLAIMS = [
         scope=OF_2011,
         measure=sql(
             """
-        select sum(if(type = 'KILL', n_jobs, 0)) / nullif(sum(if(type = 'any', n_jobs, 0)), 0)
-        from answer
-        """,
+            select
+                sum(if(type = 'KILL', n_jobs, 0)) / nullif(sum(if(type = 'any', n_jobs, 0)), 0)
+            from answer
+            """,
             otherwise="there is no job",
         ),
         criterion=near(0.405, within=0.05),
@@ -104,9 +112,10 @@ CLAIMS = [
         scope=OF_2011,
         measure=sql(
             """
-        select sum(if(type = 'FAIL', n_jobs, 0)) / nullif(sum(if(type = 'any', n_jobs, 0)), 0)
-        from answer
-        """,
+            select
+                sum(if(type = 'FAIL', n_jobs, 0)) / nullif(sum(if(type = 'any', n_jobs, 0)), 0)
+            from answer
+            """,
             otherwise="there is no job",
         ),
         criterion=at_most(0.03, published=0.015),

@@ -4,6 +4,10 @@ Quantiles of the time between the first SUBMITs of consecutive jobs within the t
 microsecond.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import pyarrow as pa
 
@@ -23,11 +27,12 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import OF_2011
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="percentile",
-    key=[
-        Column("percent", "float64", "1", "Percentile; 100 is the maximum."),
-    ],
+    key=[Column("percent", "float64", "1", "Percentile; 100 is the maximum.")],
     columns=[
         Column("seconds", "float64", "s", "Time between two neighboring jobs."),
         Column("mean", "float64", "s", "Mean of all, the same in every row."),
@@ -50,7 +55,8 @@ def compute(tables: Tables) -> list[Row]:
     before = new.submit_time.lag().over(ibis.window(order_by=["submit_time", "collection_id"]))
     gaps = new.select(gap=new.submit_time - before)
     groups = fetch_counts(tables, gaps, gaps.gap, "gaps", per=1e6)
-    NotApplicable.unless(groups, "fewer than two jobs arrive within the trace")
+    if not groups:
+        raise NotApplicable("fewer than two jobs arrive within the trace")
     found = groups[()]
     mean = found.mean()
     # All jobs at one instant: no mean gap to compare with.
@@ -58,7 +64,7 @@ def compute(tables: Tables) -> list[Row]:
     return found.rows((*PERCENTS, 100.0), mean=mean, squared_cv=squared_cv, n=len(found))
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: time between job arrivals."""
     import altair as alt
 

@@ -3,6 +3,10 @@
 Percentiles of the number of tasks of a job, whose tier is that of the highest priority of its tasks.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import of_jobs
@@ -21,6 +25,9 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import OF_2019
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="tier and percentile",
@@ -46,7 +53,8 @@ def compute(tables: Tables) -> list[Row]:
     jobs = tasks.group_by("collection_id").aggregate(n_tasks=number, priority=tasks.priority.max())
     jobs = jobs.select("n_tasks", tier=tier(tables, jobs.priority))
     groups = fetch_counts(tables, jobs, jobs.n_tasks, "sizes", ["tier"])
-    NotApplicable.unless(groups, "there is no task")
+    if not groups:
+        raise NotApplicable("there is no task")
     every = {("all",): sum(groups.values(), NOTHING), **groups}
     return [
         {
@@ -61,7 +69,7 @@ def compute(tables: Tables) -> list[Row]:
     ]
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: tasks of a job by tier."""
     import altair as alt
 
@@ -85,7 +93,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20 (tasks per job)",
         scope=OF_2019,
         measure=sql(
-            "select n_tasks from answer where tier = 'beb' and percent = 80",
+            """
+            select n_tasks
+            from answer
+            where tier = 'beb' and percent = 80
+            """,
             otherwise="no beb job",
         ),
         criterion=near(25.0, relative=0.25),
@@ -96,7 +108,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20 (tasks per job)",
         scope=OF_2019,
         measure=sql(
-            "select n_tasks from answer where tier = 'beb' and percent = 95",
+            """
+            select n_tasks
+            from answer
+            where tier = 'beb' and percent = 95
+            """,
             otherwise="no beb job",
         ),
         criterion=near(498.0, relative=0.25),
@@ -107,7 +123,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20 (tasks per job)",
         scope=OF_2019,
         measure=sql(
-            "select n_tasks from answer where tier = 'mid' and percent = 95",
+            """
+            select n_tasks
+            from answer
+            where tier = 'mid' and percent = 95
+            """,
             otherwise="no mid job",
         ),
         criterion=near(67.0, relative=0.25),
@@ -118,7 +138,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20 (tasks per job)",
         scope=OF_2019,
         measure=sql(
-            "select n_tasks from answer where tier = 'free' and percent = 95",
+            """
+            select n_tasks
+            from answer
+            where tier = 'free' and percent = 95
+            """,
             otherwise="no free job",
         ),
         criterion=near(21.0, relative=0.25),
@@ -129,7 +153,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20 (tasks per job)",
         scope=OF_2019,
         measure=sql(
-            "select n_tasks from answer where tier = 'production' and percent = 95",
+            """
+            select n_tasks
+            from answer
+            where tier = 'production' and percent = 95
+            """,
             otherwise="no production job",
         ),
         criterion=near(3.0, relative=0.25),

@@ -5,6 +5,10 @@ rank is the number of owners. A sample of the jobs misses small owners first and
 the question is not answered on one.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
@@ -26,6 +30,9 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import MONTH_2011, OF_2011
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="kind of owner and rank",
     key=[
@@ -46,9 +53,8 @@ _WHOLE = 100
 
 def compute(tables: Tables) -> list[Row]:
     """Return jobs by rank of their owner."""
-    NotApplicable.unless(
-        not tables.coverage.is_sample, "needs all jobs: a sample of them has other shares"
-    )
+    if tables.coverage.is_sample:
+        raise NotApplicable("needs all jobs: a sample of them has other shares")
     rows: list[Row] = []
     for kind, column in _OWNERS.items():
         found = tables.fetch(owners(tables.collection_events, column), column)
@@ -60,7 +66,8 @@ def compute(tables: Tables) -> list[Row]:
             rows.append(
                 {"kind": kind, "rank": at, "n_jobs": int(n[at - 1]), "share": float(share[at - 1])}
             )
-    NotApplicable.unless(rows, "no job has a user or a logical name")
+    if not rows:
+        raise NotApplicable("no job has a user or a logical name")
     return rows
 
 
@@ -85,7 +92,7 @@ def _ranks(n: int) -> list[int]:
     return sorted({*range(1, min(n, _WHOLE) + 1), *(int(rank) for rank in later if rank <= n)})
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: jobs by rank of their owner."""
     import altair as alt
 
@@ -112,11 +119,11 @@ CLAIMS = [
         scope=OF_2011,
         measure=sql(
             """
-        select any_value(share) filter (rank = 1)
-        from answer
-        where kind = 'user'
-        having count(*) >= 2
-        """,
+            select any_value(share) filter (rank = 1)
+            from answer
+            where kind = 'user'
+            having count(*) >= 2
+            """,
             otherwise="fewer than 2 owners of the kind user",
         ),
         criterion=near(0.146, within=0.05),
@@ -129,11 +136,11 @@ CLAIMS = [
         scope=OF_2011,
         measure=sql(
             """
-        select any_value(share) filter (rank = 10)
-        from answer
-        where kind = 'user'
-        having count(*) >= 20
-        """,
+            select any_value(share) filter (rank = 10)
+            from answer
+            where kind = 'user'
+            having count(*) >= 20
+            """,
             otherwise="fewer than 20 owners of the kind user",
         ),
         criterion=above(0.5, published=0.554),

@@ -5,6 +5,10 @@ Hill's estimator), with the standard error α ÷ √n. Below α = 1 a distributi
 variance. A sample of the jobs says nothing of the jobs of an owner.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
@@ -30,11 +34,12 @@ from borgtrace.question import (
 from borgtrace.question.scopes import TASKS_2011
 from borgtrace.schema.time import SECOND, Seconds
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="quantity",
-    key=[
-        Column("quantity", "string", "id", "Quantity whose distribution has the tail."),
-    ],
+    key=[Column("quantity", "string", "id", "Quantity whose distribution has the tail.")],
     columns=[
         Column("threshold", "float64", "1", "Where the tail begins (a count, or s)."),
         Column("alpha", "float64", "1", "Tail exponent."),
@@ -77,7 +82,8 @@ def compute(
     alpha = continuous_exponent(values, n, float(min_seconds))
     rows.append(_row("run time of a task", min_seconds, alpha, int(n[values > min_seconds].sum())))
     known = [row for row in rows if not np.isnan(row["alpha"])]
-    NotApplicable.unless(known, "no value is above the thresholds")
+    if not known:
+        raise NotApplicable("no value is above the thresholds")
     return known
 
 
@@ -92,16 +98,18 @@ def _row(quantity: str, threshold: float, alpha: float, n: int) -> Row:
     }
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.LayerChart:
     """Draw: tail exponents (line: two standard errors)."""
     import altair as alt
 
     rows = query_answer(
-        answer, "select *, alpha - 2 * error as low, alpha + 2 * error as high from answer"
+        answer,
+        """
+        select *, alpha - 2 * error as low, alpha + 2 * error as high
+        from answer
+        """,
     )
-    base = charts.base(rows).encode(
-        y=alt.Y("quantity:N", title=None),
-    )
+    base = charts.base(rows).encode(y=alt.Y("quantity:N", title=None))
     rules = base.mark_rule().encode(
         x=alt.X("low:Q", title="α"),
         x2=alt.X2("high:Q"),

@@ -4,6 +4,10 @@ One row per number of tasks: how many jobs have exactly that many, and how many 
 many.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
@@ -23,11 +27,12 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import LIKE_2011
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="number of tasks",
-    key=[
-        Column("n_tasks", "int64", "count", "Number of tasks of a job."),
-    ],
+    key=[Column("n_tasks", "int64", "count", "Number of tasks of a job.")],
     columns=[
         Column("n_jobs", "int64", "count", "Jobs with this many tasks."),
         Column("n_jobs_at_least", "int64", "count", "Jobs with at least this many tasks."),
@@ -38,7 +43,8 @@ ANSWER = Answer(
 def compute(tables: Tables) -> pa.Table:
     """Return the number of jobs by their number of tasks."""
     found = tables.fetch(sizes(tables.instance_attempts), "sizes").sort_by("n_tasks")
-    NotApplicable.unless(found.num_rows, "there is no task")
+    if not found.num_rows:
+        raise NotApplicable("there is no task")
     at_least = np.cumsum(found["n_jobs"].to_numpy()[::-1])[::-1]
     return found.append_column("n_jobs_at_least", pa.array(at_least))
 
@@ -52,12 +58,16 @@ def sizes(attempts: ir.Table) -> ir.Table:
     return jobs.group_by("n_tasks").aggregate(n_jobs=jobs.count())
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: jobs with at least this many tasks."""
     import altair as alt
 
     rows = query_answer(
-        answer, "select *, n_jobs_at_least / sum(n_jobs) over () as share from answer"
+        answer,
+        """
+        select *, n_jobs_at_least / sum(n_jobs) over () as share
+        from answer
+        """,
     )
     return (
         charts.base(rows, title="Jobs with at least this many tasks")
@@ -77,7 +87,10 @@ CLAIMS = [
         source="Reiss et al., SoCC'12",
         scope=LIKE_2011,
         measure=sql(
-            "select sum(if(n_tasks = 1, n_jobs, 0)) / nullif(sum(n_jobs), 0) from answer",
+            """
+            select sum(if(n_tasks = 1, n_jobs, 0)) / nullif(sum(n_jobs), 0)
+            from answer
+            """,
             otherwise="there is no task",
         ),
         criterion=near(0.75, within=0.05),

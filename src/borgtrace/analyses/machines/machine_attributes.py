@@ -4,16 +4,21 @@ One row per attribute name: how many machines ever had it, with how many values,
 how often it was deleted.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.question import Answer, Column, Question, Tables, charts
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="attribute name",
-    key=[
-        Column("name", "string", "id", "Name of the attribute (hash)."),
-    ],
+    key=[Column("name", "string", "id", "Name of the attribute (hash).")],
     columns=[
         Column("n_machines", "int64", "count", "Machines that ever had it."),
         Column("n_values", "int64", "count", "Distinct values."),
@@ -35,7 +40,7 @@ def compute(tables: Tables) -> ir.Table:
     )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: attributes of machines."""
     import altair as alt
 

@@ -4,6 +4,10 @@ Hourly means, exact to the millisecond. *Seen* counts every machine from its fir
 is present or not; the difference between *seen* and *present* is lost to absences.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import pyarrow as pa
 
@@ -14,11 +18,12 @@ from borgtrace.question import Answer, Claim, Column, Question, Tables, below, c
 from borgtrace.question.scopes import MACHINES_2011
 from borgtrace.schema.time import HOUR, TRACE_START
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="hour",
-    key=[
-        Column("hour", "int64", "h", "Hour since the start of the trace, from 0."),
-    ],
+    key=[Column("hour", "int64", "h", "Hour since the start of the trace, from 0.")],
     columns=[
         Column("machines", "float64", "count", "Mean number of machines."),
         Column("cpu", "float64", "fraction", "Mean CPU of the machines present."),
@@ -61,7 +66,7 @@ def _events_per_hour(events: ibis.Table) -> ibis.Table:
     return inside.group_by(hour=period(inside.time, HOUR, TRACE_START)).aggregate(**numbers)
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: capacity of the cell."""
     import altair as alt
 
@@ -96,10 +101,10 @@ CLAIMS = [
         scope=MACHINES_2011,
         measure=sql(
             """
-        select 1 - sum(cpu) / sum(cpu_seen)
-        from answer
-        having count(*) >= 168 and sum(cpu_seen) > 0
-        """,
+            select 1 - sum(cpu) / sum(cpu_seen)
+            from answer
+            having count(*) >= 168 and sum(cpu_seen) > 0
+            """,
             otherwise="the trace is shorter than a week",
         ),
         criterion=below(0.01, published=0.00692),

@@ -4,6 +4,10 @@ Quantiles of the time from a REMOVE to the next ADD of the same machine. Machine
 back are counted by *machine_removals*.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import pyarrow as pa
 
@@ -23,11 +27,12 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import MONTH_2011
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="percentile",
-    key=[
-        Column("percent", "float64", "1", "Percentile; 0 and 100 are the extremes."),
-    ],
+    key=[Column("percent", "float64", "1", "Percentile; 0 and 100 are the extremes.")],
     columns=[
         Column("seconds", "float64", "s", "Time from REMOVE to ADD."),
         Column("n", "int64", "count", "Number of absences, the same in every row."),
@@ -43,11 +48,12 @@ def compute(tables: Tables) -> list[Row]:
     seen = events.mutate(before=events.type.lag().over(life), since=events.time.lag().over(life))
     back = seen.filter((seen.before == "REMOVE") & (seen.type == "ADD"))
     groups = fetch_counts(tables, back, back.time - back.since, "absences", per=1e6)
-    NotApplicable.unless(groups, "no machine was removed and came back")
+    if not groups:
+        raise NotApplicable("no machine was removed and came back")
     return groups[()].rows((0.0, *PERCENTS, 100.0), n=len(groups[()]))
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: how long machines are away."""
     import altair as alt
 

@@ -3,17 +3,22 @@
 One row per number of removals: how many machines left the cell that often.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.question import Answer, Claim, Column, Question, Tables, at_most, charts, sql
 from borgtrace.question.scopes import OF_2011
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="number of removals",
-    key=[
-        Column("n_removals", "int64", "count", "How often a machine was removed."),
-    ],
+    key=[Column("n_removals", "int64", "count", "How often a machine was removed.")],
     columns=[
         Column("n_machines", "int64", "count", "Machines removed that often."),
         Column("n_gone", "int64", "count", "Of these, machines that were gone at the end."),
@@ -40,7 +45,7 @@ def compute(tables: Tables) -> ir.Table:
     )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: machines by number of removals."""
     import altair as alt
 
@@ -66,9 +71,10 @@ CLAIMS = [
         scope=OF_2011,
         measure=sql(
             """
-        select sum(n_gone) / sum(n_machines) filter (n_removals > 0)
-        from answer having sum(n_machines) filter (n_removals > 0) >= 100
-        """,
+            select sum(n_gone) / sum(n_machines) filter (n_removals > 0)
+            from answer
+            having sum(n_machines) filter (n_removals > 0) >= 100
+            """,
             otherwise="fewer than 100 machines were removed",
         ),
         criterion=at_most(0.05, published=0.018867924528301886),

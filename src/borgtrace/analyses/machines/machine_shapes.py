@@ -5,6 +5,10 @@ capacity, its last known one, and the one it had at the start of the trace.  The
 published counts last capacities; only that column reproduces it.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import pyarrow as pa
 
@@ -12,6 +16,9 @@ from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.question import Answer, Claim, Column, Question, Tables, charts, equals, near, sql
 from borgtrace.question.scopes import ALIBABA_2018, MONTH_2011, OPENB
 from borgtrace.schema.time import BEFORE_TRACE
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="shape of a machine",
@@ -72,7 +79,7 @@ def compute(tables: Tables) -> ibis.Table:
     return shapes.filter((shapes.n_at_start + shapes.n_first + shapes.n_last) > 0)
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: machines by capacity."""
     import altair as alt
 
@@ -101,10 +108,10 @@ CLAIMS = [
         scope=MONTH_2011,
         measure=sql(
             """
-        select coalesce(string_agg(n_last::varchar, '/' order by n_last desc), '')
-        from answer
-        where n_last > 0
-        """,
+            select coalesce(string_agg(n_last::varchar, '/' order by n_last desc), '')
+            from answer
+            where n_last > 0
+            """
         ),
         criterion=equals("6732/3863/1001/795/126/52/5/5/3/1"),
     ),
@@ -149,7 +156,11 @@ CLAIMS = [
         source="README of cluster-trace-gpu-v2023; log of the simulator of Weng et al.",
         scope=OPENB,
         measure=sql(
-            "select sum(n_last) from answer having bool_or(gpu_capacity = 0)",
+            """
+            select sum(n_last)
+            from answer
+            having bool_or(gpu_capacity = 0)
+            """,
             otherwise="needs openb_node_list_all_node.csv",
         ),
         criterion=equals(1523),
@@ -159,7 +170,10 @@ CLAIMS = [
         statement="GPUs of all nodes",
         source="README of cluster-trace-gpu-v2023; log of the simulator of Weng et al.",
         scope=OPENB,
-        measure=sql("select coalesce(sum(gpu_capacity::int * n_last), 0) from answer"),
+        measure=sql("""
+            select coalesce(sum(gpu_capacity::int * n_last), 0)
+            from answer
+            """),
         criterion=equals(6212),
     ),
     Claim(

@@ -9,6 +9,10 @@ power tells of (the first hour of the clock has 50 minutes), and the power witho
 notebook's *cappable* is the sum of free, beb and mid.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -29,6 +33,9 @@ from borgtrace.analyses.shared.windows import (
 )
 from borgtrace.question import Answer, Column, Question, Tables, charts
 from borgtrace.schema.time import DAY, HOUR, SECOND, WINDOW, Microseconds
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="power domain, period and tier",
@@ -149,7 +156,7 @@ _READS = (
 )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.FacetChart:
     """Draw: CPU by tier under the measured power."""
     import altair as alt
 

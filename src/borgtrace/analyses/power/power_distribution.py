@@ -5,6 +5,10 @@ Measurements without a flag, of the cells that have traces, by thousandths of wh
 The curve of *cells* takes the mean of a cell's domains at each time, all alike, for their sizes are not published.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -12,6 +16,9 @@ import pyarrow as pa
 from borgtrace.analyses.power.measurements import is_good, mean
 from borgtrace.analyses.shared.histograms import cumulative_share
 from borgtrace.question import Answer, Column, Question, Tables, charts
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="level, quantity and bin",
@@ -52,7 +59,7 @@ def compute(tables: Tables) -> ir.Table:
     return bins.mutate(share=cumulative_share(bins, "n", "permille", _BY))
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.FacetChart:
     """Draw: power drawn at most so often."""
     import altair as alt
 
@@ -71,9 +78,7 @@ def chart(answer: pa.Table) -> charts.Chart:
             color=alt.Color("level:N", title="level"),
             tooltip=charts.tooltips(rows),
         )
-        .facet(
-            column=charts.columns_of_panels("quantity"),
-        )
+        .facet(column=charts.columns_of_panels("quantity"))
         .properties(title="Power drawn at most so often")
     )
 

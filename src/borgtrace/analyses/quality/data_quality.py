@@ -7,8 +7,11 @@ a Poisson count where the trace is small. What
 ingest refuses or flags row by row is in the store's own quality counters (`borgtrace info`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import ibis
 import ibis.expr.types as ir
@@ -45,6 +48,9 @@ from borgtrace.question.scopes import JOB_EVENTS_2011
 from borgtrace.schema.dialects.google import REAL_PARTS
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_START, WINDOW
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="anomaly",
     key=[
@@ -79,7 +85,8 @@ Shares = dict[str, tuple[ir.BooleanValue, ir.BooleanValue]]
 def compute(tables: Tables) -> list[Row]:
     """Return what is expected and what was found, one row per anomaly that the trace format documents."""
     found = dict(_found(tables))
-    NotApplicable.unless(found, "the store holds no events and no usage")
+    if not found:
+        raise NotApplicable("the store holds no events and no usage")
     rates = tables.dialect.anomalies
     return [
         {
@@ -309,7 +316,7 @@ def claims_about(anomaly: Anomaly) -> Iterator[Claim]:
         )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: documented anomalies: share found."""
     import altair as alt
 
@@ -354,7 +361,11 @@ CLAIMS = [
         source="ClusterData2011_2.md",
         scope=JOB_EVENTS_2011,
         measure=sql(
-            "select share from answer where anomaly = 'missing_info_collections'",
+            """
+            select share
+            from answer
+            where anomaly = 'missing_info_collections'
+            """,
             otherwise="the store has no job events",
         ),
         criterion=near(8e-06, within=5e-07, published="0.0008 %"),

@@ -14,8 +14,11 @@ is not counted when it fails, is killed or lost.
 minus all ends equal pending plus running at every instant.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -41,11 +44,12 @@ from borgtrace.question import (
 from borgtrace.question.scopes import LIKE_2011
 from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW, Microseconds
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="step of time",
-    key=[
-        Column("time", "int64", "us", "End of the step."),
-    ],
+    key=[Column("time", "int64", "us", "End of the step.")],
     columns=[
         Column("pending_published", "int64", "count", "Queue by the published formula."),
         Column("pending", "int64", "count", "Tasks that are pending."),
@@ -80,7 +84,8 @@ def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
         )
     flows = _fetch_flows(tables, step).to_pylist()
     stocks = _fetch_stocks(tables, step).sort_by("step")
-    NotApplicable.unless(stocks.num_rows, "no task is ever pending or running")
+    if not stocks.num_rows:
+        raise NotApplicable("no task is ever pending or running")
     # Updates move no stock: the last of them may come after the last change of a level.
     n = 1 + max(stocks["step"][-1].as_py(), *(row["step"] for row in flows), 0)
     moved = {name: np.zeros(n, np.int64) for name in _COUNTED}
@@ -203,14 +208,13 @@ def trend(result: pa.Table, columns: Sequence[str]) -> Interval:
     times = within["time"].to_numpy()
     values = sum(within[c].to_numpy().astype(float) for c in columns)
     # In µs: as a difference of fractions of a day, two days may come out shorter.
-    NotApplicable.unless(
-        len(times) >= 3 and times[-1] - times[0] >= 2 * DAY, "the trace is shorter than two days"
-    )
+    if not (len(times) >= 3 and times[-1] - times[0] >= 2 * DAY):
+        raise NotApplicable("the trace is shorter than two days")
     # Lags of a day: load has a daily rhythm, so that values a few hours apart are alike.
     return slope(values, times / DAY, round(DAY / (times[1] - times[0])))
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.HConcatChart:
     """Draw: queue length."""
     import altair as alt
 
@@ -220,7 +224,11 @@ def chart(answer: pa.Table) -> charts.Chart:
         answer, ["pending", "pending_published", "running", "running_published"], points=2000
     )
     rows = query_answer(
-        shown, "select time / 3.6e9 as hour, pending, pending_published from answer"
+        shown,
+        """
+        select time / 3.6e9 as hour, pending, pending_published
+        from answer
+        """,
     )
     rows = charts.melted(rows, {"pending": "stock", "pending_published": "published formula"})
     if rows:
@@ -238,7 +246,11 @@ def chart(answer: pa.Table) -> charts.Chart:
         answer, ["pending", "pending_published", "running", "running_published"], points=2000
     )
     rows = query_answer(
-        shown, "select time / 3.6e9 as hour, running, running_published from answer"
+        shown,
+        """
+        select time / 3.6e9 as hour, running, running_published
+        from answer
+        """,
     )
     rows = charts.melted(rows, {"running": "stock", "running_published": "published formula"})
     if rows:

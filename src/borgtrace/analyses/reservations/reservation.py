@@ -11,8 +11,11 @@ how much, as a share of usage. A policy is on the Pareto front if no other recla
 violates less.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import ibis.expr.types as ir
 import numpy as np
@@ -38,6 +41,9 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import LIKE_2011
 from borgtrace.schema.time import Seconds
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="resource, tier, policy and setting",
@@ -111,7 +117,8 @@ def compute(tables: Tables, *, half_life: Seconds = 3600.0) -> list[Row]:
     rows = [
         row for each in zip(RESOURCES, sums, margins, strict=True) for row in _judged(*each, names)
     ]
-    NotApplicable.unless(rows, "no task has both usage and a request")
+    if not rows:
+        raise NotApplicable("no task has both usage and a request")
     return rows
 
 
@@ -237,7 +244,7 @@ def _rows(sums: NDArray[np.int64], margin: NDArray[np.float64]) -> list[Row]:
     ]
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.FacetChart:
     """Draw: reclaimed resources against violations (filled: Pareto front)."""
     import altair as alt
 
@@ -271,10 +278,10 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select violated
-        from answer
-        where resource = 'cpu' and tier = 'all' and policy = 'previous' and setting = 0.2
-        """,
+            select violated
+            from answer
+            where resource = 'cpu' and tier = 'all' and policy = 'previous' and setting = 0.2
+            """,
             otherwise="no such task",
         ),
         criterion=below(0.1, published="< 0.1 violated"),
@@ -286,10 +293,10 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select violated
-        from answer
-        where resource = 'memory' and tier = 'all' and policy = 'previous' and setting = 0.2
-        """,
+            select violated
+            from answer
+            where resource = 'memory' and tier = 'all' and policy = 'previous' and setting = 0.2
+            """,
             otherwise="no such task",
         ),
         criterion=below(0.1, published="< 0.1 violated"),
@@ -301,10 +308,13 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select reclaimed
-        from answer
-        where resource = 'cpu' and tier = 'production' and policy = 'previous' and setting = 0.2
-        """,
+            select reclaimed
+            from answer
+            where resource = 'cpu'
+                and tier = 'production'
+                and policy = 'previous'
+                and setting = 0.2
+            """,
             otherwise="no such task",
         ),
         criterion=near(0.5, within=0.1, published="≈ 0.5"),

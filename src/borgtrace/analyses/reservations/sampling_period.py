@@ -8,7 +8,10 @@ of the running window itself is known: what is left is variation inside five min
 upper edges of bins that are 1 percentage point wide up to 128 %, and 1.6 % wide above.
 """
 
+from __future__ import annotations
+
 from functools import partial
+from typing import TYPE_CHECKING
 
 import ibis.expr.types as ir
 import numpy as np
@@ -33,6 +36,9 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import LIKE_2011
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="tier, duration, demand, period and violation rate",
@@ -79,7 +85,8 @@ def compute(tables: Tables, *, periods: tuple[int, ...] = (1, 2, 3, 6, 12)) -> l
     count = partial(_count, n_tiers=len(names), periods=slots, has_percentiles=has_percentiles)
     counts = blocks.sum_blocks(tables, *_windows(tables, has_percentiles), count, "windows")
     rows = _rows(counts.reshape(*counts.shape[:2], len(names), len(DURATIONS), -1), names, periods)
-    NotApplicable.unless(rows, "no task was measured in two neighboring periods")
+    if not rows:
+        raise NotApplicable("no task was measured in two neighboring periods")
     return rows
 
 
@@ -173,7 +180,7 @@ def _margins(counts: NDArray[np.int64]) -> list[Row]:
     ]
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.FacetChart:
     """Draw: margin over the previous sample that a violation rate needs (0 min: window known)."""
     import altair as alt
 
@@ -220,10 +227,10 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select max(margin) filter (period = 1800) - max(margin) filter (period = 300) from
-            answer
-        where tier = 'all' and duration = 'all' and demand = 'window' and violation = 0.1
-        """,
+            select max(margin) filter (period = 1800) - max(margin) filter (period = 300)
+            from answer
+            where tier = 'all' and duration = 'all' and demand = 'window' and violation = 0.1
+            """,
             otherwise="no task was measured in this way, or no finite margin suffices",
         ),
         criterion=above(0),
@@ -235,11 +242,14 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select margin
-        from answer
-        where tier = 'all' and duration = 'all' and demand = 'window' and period = 300
-            and violation = 0.1
-        """,
+            select margin
+            from answer
+            where tier = 'all'
+                and duration = 'all'
+                and demand = 'window'
+                and period = 300
+                and violation = 0.1
+            """,
             otherwise="no task was measured in this way, or no finite margin suffices",
         ),
         criterion=at_most(0.2),
@@ -255,11 +265,14 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select margin
-        from answer
-        where tier = 'all' and duration = 'all' and demand = 'second' and period = 0
-            and violation = 0.1
-        """,
+            select margin
+            from answer
+            where tier = 'all'
+                and duration = 'all'
+                and demand = 'second'
+                and period = 0
+                and violation = 0.1
+            """,
             otherwise="no task was measured in this way, or no finite margin suffices",
         ),
         criterion=above(0),

@@ -4,6 +4,10 @@ One row per way to end and tier: attempts that ended, those that were followed b
 quantiles of the gap between the two.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import is_known, of_jobs
@@ -25,6 +29,9 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import OF_2011
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="way to end and tier",
@@ -63,7 +70,8 @@ def compute(tables: Tables) -> list[Row]:
     # A number for "never": `counts` leaves NULLs out, and these attempts are the denominator.
     gap = (ended.next_time - ended.end_time).fill_null(_NEVER)
     groups = fetch_counts(tables, ended, gap, "gaps", ("end_type", "tier"))
-    NotApplicable.unless(groups, "no attempt ended within the trace")
+    if not groups:
+        raise NotApplicable("no attempt ended within the trace")
     rows = []
     for (end_type, name), found in groups.items():
         again = found.chosen(found.values != _NEVER)
@@ -72,7 +80,7 @@ def compute(tables: Tables) -> list[Row]:
     return rows
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: attempts that are repeated."""
     import altair as alt
 
@@ -98,7 +106,11 @@ CLAIMS = [
         kind="criterion",
         scope=OF_2011,
         measure=sql(
-            "select sum(n_again) / nullif(sum(n), 0) from answer where end_type = 'EVICT'",
+            """
+            select sum(n_again) / nullif(sum(n), 0)
+            from answer
+            where end_type = 'EVICT'
+            """,
             otherwise="no attempt ended by EVICT",
         ),
         criterion=at_least(0.99, published=0.9998),
@@ -123,7 +135,11 @@ CLAIMS = [
         kind="criterion",
         scope=OF_2011,
         measure=sql(
-            "select sum(n_again) / nullif(sum(n), 0) from answer where end_type = 'FAIL'",
+            """
+            select sum(n_again) / nullif(sum(n), 0)
+            from answer
+            where end_type = 'FAIL'
+            """,
             otherwise="no attempt ended by FAIL",
         ),
         criterion=near(0.948, within=0.05),
@@ -135,7 +151,11 @@ CLAIMS = [
         kind="criterion",
         scope=OF_2011,
         measure=sql(
-            "select sum(n_again) / nullif(sum(n), 0) from answer where end_type = 'KILL'",
+            """
+            select sum(n_again) / nullif(sum(n), 0)
+            from answer
+            where end_type = 'KILL'
+            """,
             otherwise="no attempt ended by KILL",
         ),
         criterion=near(0.351, within=0.1),

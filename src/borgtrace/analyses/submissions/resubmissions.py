@@ -4,6 +4,10 @@ New and repeated submissions per hour. A *lump* is a run of consecutive days, ea
 the resubmissions of the median day.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
@@ -26,11 +30,12 @@ from borgtrace.question import (
 from borgtrace.question.scopes import LIKE_2011, OF_2011, OF_2019
 from borgtrace.schema.time import HOUR, TRACE_START
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="hour",
-    key=[
-        Column("hour", "int64", "h", "Hour since the start of the trace, from 0."),
-    ],
+    key=[Column("hour", "int64", "h", "Hour since the start of the trace, from 0.")],
     columns=[
         Column("n_new", "int64", "count", "First submissions of tasks."),
         Column("n_again", "int64", "count", "Resubmissions."),
@@ -50,17 +55,19 @@ def lumps(result: pa.Table) -> int:
     """Count the lumps."""
     days = result["hour"].to_numpy() // 24
     # The median of a few days does not tell what a usual day is.
-    NotApplicable.unless(max(days, default=0) >= 6, "the trace is shorter than a week")
+    if max(days, default=0) < 6:
+        raise NotApplicable("the trace is shorter than a week")
     # By day: hours are too noisy for twice the median to mean anything.
     per_day = np.bincount(days, weights=result["n_again"].to_numpy())
     median = np.median(per_day)
-    NotApplicable.unless(median, "no task is resubmitted on most days")
+    if not median:
+        raise NotApplicable("no task is resubmitted on most days")
     # A lump begins on a busy day that follows one that is not.
     busy = np.concatenate([[False], per_day > 2 * median])
     return int((busy[1:] & ~busy[:-1]).sum())
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: submissions per hour."""
     import altair as alt
 
@@ -93,7 +100,10 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20, Fig. 9",
         scope=OF_2011,
         measure=sql(
-            "select median(n_again) / nullif(median(n_new), 0) from answer",
+            """
+            select median(n_again) / nullif(median(n_new), 0)
+            from answer
+            """,
             otherwise="no new task arrives in most hours",
         ),
         criterion=near(0.66, relative=0.05),
@@ -104,7 +114,10 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20, Fig. 9",
         scope=OF_2019,
         measure=sql(
-            "select median(n_again) / nullif(median(n_new), 0) from answer",
+            """
+            select median(n_again) / nullif(median(n_new), 0)
+            from answer
+            """,
             otherwise="no new task arrives in most hours",
         ),
         criterion=near(2.26, relative=0.05),

@@ -6,7 +6,10 @@ the distance to the chord is at most .05; new tasks and completions coincide up 
 schedulings up to .01.
 """
 
+from __future__ import annotations
+
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import ibis
 import pyarrow as pa
@@ -27,6 +30,9 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import LIKE_2011
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="pair of curves",
@@ -63,9 +69,8 @@ def compute(tables: Tables) -> list[Row]:
         _largest(instants, n, total["begin"], max(length, 1)), "distances"
     ).to_pylist()
     measured = length > 0 and any(n.values()) and found
-    NotApplicable.unless(
-        measured, "fewer than two instants with submissions, schedulings or completions"
-    )
+    if not measured:
+        raise NotApplicable("fewer than two instants with submissions, schedulings or completions")
     pairs = [(name, CHORD) for name in PROCESSES if n[name]]
     pairs += [(a, b) for a, b in combinations(PROCESSES, 2) if n[a] and n[b]]
     return [
@@ -93,7 +98,7 @@ def _largest(instants: ibis.Table, n: dict[str, int], begin: int, length: int) -
     return after.aggregate(**chords, **pairs)
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: distances between curves."""
     import altair as alt
 
@@ -116,7 +121,11 @@ CLAIMS = [
         source="Zhu et al., Observation 1",
         scope=LIKE_2011,
         measure=sql(
-            "select distance from answer where process = 'new' and other = 'chord'",
+            """
+            select distance
+            from answer
+            where process = 'new' and other = 'chord'
+            """,
             otherwise="no task is new or none is chord",
         ),
         criterion=at_most(0.05, published="distance ≤ 0.05"),
@@ -127,7 +136,11 @@ CLAIMS = [
         source="Zhu et al., Observation 2",
         scope=LIKE_2011,
         measure=sql(
-            "select distance from answer where process = 'completed' and other = 'chord'",
+            """
+            select distance
+            from answer
+            where process = 'completed' and other = 'chord'
+            """,
             otherwise="no task is completed or none is chord",
         ),
         criterion=at_most(0.05, published="distance ≤ 0.05"),
@@ -138,7 +151,11 @@ CLAIMS = [
         source="Zhu et al., Observation 2",
         scope=LIKE_2011,
         measure=sql(
-            "select distance from answer where process = 'new' and other = 'completed'",
+            """
+            select distance
+            from answer
+            where process = 'new' and other = 'completed'
+            """,
             otherwise="no task is new or none is completed",
         ),
         criterion=at_most(0.05, published="distance ≤ 0.05"),
@@ -149,7 +166,11 @@ CLAIMS = [
         source="Zhu et al., Observation 4",
         scope=LIKE_2011,
         measure=sql(
-            "select distance from answer where process = 'submitted' and other = 'scheduled'",
+            """
+            select distance
+            from answer
+            where process = 'submitted' and other = 'scheduled'
+            """,
             otherwise="no task is submitted or none is scheduled",
         ),
         criterion=at_most(0.01, published="distance ≤ 0.01"),

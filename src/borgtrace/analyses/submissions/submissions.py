@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 ANSWER = Answer(
     grain="step of time",
-    key=[
-        Column("time", "int64", "us", "End of the step."),
-    ],
+    key=[Column("time", "int64", "us", "End of the step.")],
     columns=[
         Column("new", "int64", "count", "New tasks until then."),
         Column("submitted", "int64", "count", "Submissions until then."),
@@ -42,9 +40,8 @@ def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     sums = {name: int_sum(rows[name]) for name in PROCESSES}
     steps = rows.group_by(step=period(rows.time, step)).aggregate(**sums)
     found = tables.fetch(steps, "steps")
-    NotApplicable.unless(
-        found.num_rows, "nothing was submitted, scheduled or completed within the trace"
-    )
+    if not found.num_rows:
+        raise NotApplicable("nothing was submitted, scheduled or completed within the trace")
     places = found["step"].to_numpy()
     first = int(places.min())
     ends = np.arange(first, int(places.max()) + 1, dtype=np.int64)
@@ -57,7 +54,7 @@ def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     return pa.table(columns)
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.HConcatChart:
     """Draw the CDFs (left) and the weighted CDFs (right)."""
     import altair as alt
 
@@ -113,7 +110,8 @@ def lag_at_end(answer: pa.Table) -> float:
     behind = answer["submitted"].to_numpy() - answer["scheduled"].to_numpy()
     # The last tenth is what the observation is about: it must not set its own measure.
     before = np.percentile(behind[: len(behind) * 9 // 10], 95)
-    NotApplicable.unless(before > 0, "scheduling never lags behind submission")
+    if before <= 0:
+        raise NotApplicable("scheduling never lags behind submission")
     return float(behind[-1] / before)
 
 

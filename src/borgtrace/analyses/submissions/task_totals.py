@@ -5,6 +5,10 @@ the trace counts too (time 0), as in the published totals. A task counts in the 
 is submissions minus all ends: what is pending or running at the end of the trace.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import pyarrow as pa
 
@@ -25,11 +29,12 @@ from borgtrace.question import (
 from borgtrace.question.scopes import AZURE_2019, OF_2011, PODS, TOTALS_2011
 from borgtrace.schema import TERMINAL_EVENTS
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="tier",
-    key=[
-        Column("tier", "string", "id", "Tier of the tasks, or all."),
-    ],
+    key=[Column("tier", "string", "id", "Tier of the tasks, or all.")],
     columns=[
         Column("n_jobs", "int64", "count", "Jobs of which a task was submitted."),
         Column("n_tasks", "int64", "count", "Tasks that were submitted."),
@@ -70,7 +75,7 @@ def compute(tables: Tables) -> ibis.Table:
     )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: tasks by tier."""
     import altair as alt
 
@@ -182,10 +187,11 @@ CLAIMS = [
         scope=TOTALS_2011,
         measure=sql(
             """
-        select sum(if(tier = 'production', n_tasks, 0)) / nullif(sum(if(tier = 'all', n_tasks,
-            0)), 0)
-        from answer
-        """,
+            select
+                sum(if(tier = 'production', n_tasks, 0))
+                    / nullif(sum(if(tier = 'all', n_tasks, 0)), 0)
+            from answer
+            """,
             otherwise="no such task was submitted",
         ),
         criterion=near(0.06, within=0.005),
@@ -197,7 +203,11 @@ CLAIMS = [
         kind="derived",
         scope=OF_2011,
         measure=sql(
-            "select sum(n_finish) / nullif(sum(n_tasks), 0) from answer where tier = 'all'",
+            """
+            select sum(n_finish) / nullif(sum(n_tasks), 0)
+            from answer
+            where tier = 'all'
+            """,
             otherwise="no such task was submitted",
         ),
         criterion=near(0.7165, within=0.01),
@@ -209,7 +219,11 @@ CLAIMS = [
         kind="derived",
         scope=OF_2011,
         measure=sql(
-            "select sum(n_submit) / nullif(sum(n_tasks), 0) from answer where tier = 'all'",
+            """
+            select sum(n_submit) / nullif(sum(n_tasks), 0)
+            from answer
+            where tier = 'all'
+            """,
             otherwise="no such task was submitted",
         ),
         criterion=near(1.9027, within=0.01),
@@ -221,7 +235,11 @@ CLAIMS = [
         kind="derived",
         scope=OF_2011,
         measure=sql(
-            "select sum(n_schedule) / nullif(sum(n_tasks), 0) from answer where tier = 'all'",
+            """
+            select sum(n_schedule) / nullif(sum(n_tasks), 0)
+            from answer
+            where tier = 'all'
+            """,
             otherwise="no such task was submitted",
         ),
         criterion=near(1.8616, within=0.01),

@@ -5,12 +5,19 @@ life cycle (2019), UPDATE_* events included. The last columns show in which grap
 the 2011 format document, Fig. 2 of the Borg paper, Fig. 1 of Zhu et al., the 2019 format document.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from borgtrace.errors import check_names
 from borgtrace.lifecycle import GRAPHS, is_legal
 from borgtrace.question import Answer, Claim, Column, Question, Tables, above, charts, equals, sql
 from borgtrace.question.scopes import LIKE_2011
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="pair of neighboring events",
@@ -84,7 +91,7 @@ def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
     return pairs
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: transitions between events (framed: not in the 2011 document)."""
     import altair as alt
 
@@ -127,10 +134,17 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select coalesce(sum(n) filter (from_type in ('SUBMIT', 'QUEUE', 'ENABLE',
-            'UPDATE_PENDING') and to_type = 'EVICT'), 0) from answer
-        having bool_or(to_type = 'SUBMIT')
-        """,
+            select
+                coalesce(
+                    sum(n) filter (
+                        from_type in ('SUBMIT', 'QUEUE', 'ENABLE', 'UPDATE_PENDING')
+                        and to_type = 'EVICT'
+                    ),
+                    0
+                )
+            from answer
+            having bool_or(to_type = 'SUBMIT')
+            """,
             otherwise="nothing was submitted",
         ),
         criterion=above(0, published="SUBMIT→EVICT exists"),
@@ -142,10 +156,10 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select coalesce(sum(n) filter (from_type in ('SUBMIT') and to_type = 'SUBMIT'),
-            0) from answer
-        having bool_or(to_type = 'SUBMIT')
-        """,
+            select coalesce(sum(n) filter (from_type in ('SUBMIT') and to_type = 'SUBMIT'), 0)
+            from answer
+            having bool_or(to_type = 'SUBMIT')
+            """,
             otherwise="nothing was submitted",
         ),
         criterion=equals(0, published="SUBMIT→SUBMIT 0"),

@@ -5,6 +5,10 @@ mean of ``average_cpu`` times that. Bins double from one minute. Only tasks of j
 in an alloc set is a task, the alloc set itself is not.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis.expr.types as ir
 import pyarrow as pa
 
@@ -23,6 +27,9 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import LIKE_2011
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="tier and duration",
@@ -56,18 +63,24 @@ def compute(tables: Tables) -> ir.Table:
     return rows.group_by(["tier", "at_most"]).aggregate(n_tasks=rows.count(), cpu_seconds=used)
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: share of tasks and of CPU time up to a duration."""
     import altair as alt
 
     rows = query_answer(
         answer,
         """
-        select seconds, sum(tasks) over so_far / sum(tasks) over () as tasks,
+        select
+            seconds,
+            sum(tasks) over so_far / sum(tasks) over () as tasks,
             sum(cpu) over so_far / nullif(sum(cpu) over (), 0) as cpu
-        from (select at_most as seconds, sum(n_tasks) as tasks, sum(cpu_seconds)
-            as cpu from answer group by seconds)
-        window so_far as (order by seconds) order by seconds
+        from (
+            select at_most as seconds, sum(n_tasks) as tasks, sum(cpu_seconds) as cpu
+            from answer
+            group by seconds
+        )
+        window so_far as (order by seconds)
+        order by seconds
         """,
     )
     rows = charts.melted(rows, {"tasks": "tasks", "cpu": "CPU time"})
@@ -97,9 +110,9 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select sum(if(at_most <= 240, cpu_seconds, 0)) / nullif(sum(cpu_seconds), 0)
-        from answer
-        """,
+            select sum(if(at_most <= 240, cpu_seconds, 0)) / nullif(sum(cpu_seconds), 0)
+            from answer
+            """,
             otherwise="no task used any CPU",
         ),
         criterion=below(0.05, published="a tiny portion (< 0.05)"),
@@ -113,9 +126,9 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select sum(if(at_most <= 7680, cpu_seconds, 0)) / nullif(sum(cpu_seconds), 0)
-        from answer
-        """,
+            select sum(if(at_most <= 7680, cpu_seconds, 0)) / nullif(sum(cpu_seconds), 0)
+            from answer
+            """,
             otherwise="no task used any CPU",
         ),
         criterion=below(0.1, published="< 0.1 (of jobs under 2 h)"),

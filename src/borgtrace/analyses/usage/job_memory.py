@@ -4,6 +4,10 @@ Jobs by the whole CPU-hours of the largest machine that they used (see `job_usag
 of each bucket; the published figure is Pearson's correlation of the two over the buckets that have jobs.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 
@@ -11,11 +15,12 @@ from borgtrace.analyses.usage.job_usage import usage_of_jobs
 from borgtrace.question import Answer, Claim, Column, Question, Row, Tables, charts, near, sql
 from borgtrace.question.scopes import MONTH_2019
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="bucket of CPU-hours",
-    key=[
-        Column("bucket", "int64", "h", "CPU-hours of the jobs, rounded down."),
-    ],
+    key=[Column("bucket", "int64", "h", "CPU-hours of the jobs, rounded down.")],
     columns=[
         Column("n_jobs", "int64", "count", "Jobs of the bucket."),
         Column("memory", "float64", "h", "Median memory-hours of these jobs."),
@@ -36,7 +41,7 @@ def compute(tables: Tables) -> list[Row]:
     ]
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: memory-hours of jobs by CPU-hours."""
     import altair as alt
 
@@ -64,10 +69,10 @@ CLAIMS = [
         scope=MONTH_2019,
         measure=sql(
             """
-        select corr(bucket, memory)
-        from answer
-        having count(*) > 2 and stddev_pop(memory) > 0
-        """,
+            select corr(bucket, memory)
+            from answer
+            having count(*) > 2 and stddev_pop(memory) > 0
+            """,
             otherwise="the jobs fill fewer than three buckets",
         ),
         criterion=near(0.97, within=0.05),

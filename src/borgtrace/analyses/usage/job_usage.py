@@ -8,6 +8,10 @@ mean services: the column says what is left of that once the largest jobs are ke
 A sample of the jobs has other shares, so the question is not answered on one.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -31,6 +35,9 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import LIKE_MONTH_2019, MONTH_2011
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="resource and share of the largest jobs",
@@ -111,9 +118,8 @@ def usage_of_jobs(tables: Tables) -> dict[str, Usage]:
     NotApplicable
         Where the store holds a sample of the jobs, or no job used anything.
     """
-    NotApplicable.unless(
-        not tables.coverage.is_sample, "needs all jobs: a sample of them has other shares"
-    )
+    if tables.coverage.is_sample:
+        raise NotApplicable("needs all jobs: a sample of them has other shares")
     usage = of_jobs(regular(tables.instance_usage))
     sums = {
         name: int_sum(amount(usage[f"average_{name}"], usage.seconds, BITS)).fill_null(0)
@@ -123,7 +129,8 @@ def usage_of_jobs(tables: Tables) -> dict[str, Usage]:
         "collection_id"
     )
     found = {name: jobs[name].to_numpy() / float(2**BITS) / HOUR_SECONDS for name in RESOURCES}
-    NotApplicable.unless(any(used.any() for used in found.values()), "no job used anything")
+    if not any(used.any() for used in found.values()):
+        raise NotApplicable("no job used anything")
     return found
 
 
@@ -182,7 +189,7 @@ def _of_top(used: Usage, n: int) -> Row:
     }
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: share of jobs that use so much or more."""
     import altair as alt
 
@@ -210,7 +217,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
         measure=sql(
-            "select squared_cv from answer where resource = 'cpu' and top = 0",
+            """
+            select squared_cv
+            from answer
+            where resource = 'cpu' and top = 0
+            """,
             otherwise="the store has too few jobs",
         ),
         criterion=near(8375, relative=0.02),
@@ -221,7 +232,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
         measure=sql(
-            "select share from answer where resource = 'cpu' and top = 0.01",
+            """
+            select share
+            from answer
+            where resource = 'cpu' and top = 0.01
+            """,
             otherwise="the store has too few jobs",
         ),
         criterion=near(0.973, relative=0.01),
@@ -232,7 +247,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
         measure=sql(
-            "select share from answer where resource = 'cpu' and top = 0.001",
+            """
+            select share
+            from answer
+            where resource = 'cpu' and top = 0.001
+            """,
             otherwise="the store has too few jobs",
         ),
         criterion=near(0.83, relative=0.01),
@@ -243,7 +262,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
         measure=sql(
-            "select alpha from answer where resource = 'cpu' and top = 0",
+            """
+            select alpha
+            from answer
+            where resource = 'cpu' and top = 0
+            """,
             otherwise="the store has too few jobs",
         ),
         criterion=near(0.77, relative=0.05),
@@ -254,7 +277,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
         measure=sql(
-            "select squared_cv from answer where resource = 'memory' and top = 0",
+            """
+            select squared_cv
+            from answer
+            where resource = 'memory' and top = 0
+            """,
             otherwise="the store has too few jobs",
         ),
         criterion=near(11_001, relative=0.02),
@@ -265,7 +292,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
         measure=sql(
-            "select share from answer where resource = 'memory' and top = 0.01",
+            """
+            select share
+            from answer
+            where resource = 'memory' and top = 0.01
+            """,
             otherwise="the store has too few jobs",
         ),
         criterion=near(0.986, relative=0.01),
@@ -276,7 +307,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
         measure=sql(
-            "select share from answer where resource = 'memory' and top = 0.001",
+            """
+            select share
+            from answer
+            where resource = 'memory' and top = 0.001
+            """,
             otherwise="the store has too few jobs",
         ),
         criterion=near(0.893, relative=0.01),
@@ -287,7 +322,11 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
         measure=sql(
-            "select alpha from answer where resource = 'memory' and top = 0",
+            """
+            select alpha
+            from answer
+            where resource = 'memory' and top = 0
+            """,
             otherwise="the store has too few jobs",
         ),
         criterion=near(0.72, relative=0.05),
@@ -299,7 +338,11 @@ CLAIMS = [
         kind="criterion",
         scope=LIKE_MONTH_2019,
         measure=sql(
-            "select share from answer where resource = 'cpu' and top = 0.01",
+            """
+            select share
+            from answer
+            where resource = 'cpu' and top = 0.01
+            """,
             otherwise="the store has too few jobs",
         ),
         criterion=above(0.97, published=0.992),
@@ -311,7 +354,11 @@ CLAIMS = [
         kind="criterion",
         scope=LIKE_MONTH_2019,
         measure=sql(
-            "select r_squared from answer where resource = 'cpu' and top = 0",
+            """
+            select r_squared
+            from answer
+            where resource = 'cpu' and top = 0
+            """,
             otherwise="the store has too few jobs",
         ),
         criterion=at_least(0.99, published=0.996),

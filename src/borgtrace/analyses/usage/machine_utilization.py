@@ -6,6 +6,10 @@ the machine's capacity at the start of the slot. A slot in which a machine is pr
 ran counts as 0. The curve is cumulative, in steps of one percent of the machine.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -27,6 +31,9 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import LIKE_2019
 from borgtrace.schema.time import TRACE_START, WINDOW
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="resource and percent",
@@ -56,9 +63,8 @@ def compute(tables: Tables, *, highest: int = 150) -> pa.Table:
     answer = tables.fetch(
         ibis.union(*(_curve(held, n_present, name, highest) for name in RESOURCES))
     )
-    NotApplicable.unless(
-        answer.num_rows, "no usage inside the trace, or no machine of known capacity"
-    )
+    if not answer.num_rows:
+        raise NotApplicable("no usage inside the trace, or no machine of known capacity")
     return answer
 
 
@@ -118,7 +124,7 @@ def _curve(held: ir.Table, n_present: ir.Table, resource: str, highest: int) -> 
     return counts.select("percent", "n_slots", resource=ibis.literal(resource), share=shares)
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: utilization of machines, 300 s at a time."""
     import altair as alt
 
@@ -145,10 +151,10 @@ CLAIMS = [
         scope=LIKE_2019,
         measure=sql(
             """
-        select sum(if(percent > 80, n_slots, 0)) / nullif(sum(n_slots), 0)
-        from answer
-        where resource = 'cpu'
-        """,
+            select sum(if(percent > 80, n_slots, 0)) / nullif(sum(n_slots), 0)
+            from answer
+            where resource = 'cpu'
+            """,
             otherwise="no slot was measured",
         ),
         criterion=below(0.1, published="few (2019, fewer than in 2011)"),

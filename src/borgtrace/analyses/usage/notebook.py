@@ -8,7 +8,10 @@ that machine; the tasks' own tiers, monitoring apart and what runs inside an all
 are present, and the part of the hour that lies inside the trace. *Corrected* is the sum of all, as in `utilization`.
 """
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
+from typing import TYPE_CHECKING
 
 import ibis
 import ibis.expr.types as ir
@@ -46,6 +49,9 @@ from borgtrace.question import (
     query_answer,
 )
 from borgtrace.schema.time import HOUR, TRACE_START
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="tier and hour",
@@ -153,7 +159,8 @@ def compute(tables: Tables) -> list[Row]:
     tables.require_published("alloc sets", column="alloc_collection_id")
     capacity, readings, present = _largest(tables), _readings(tables), _present(tables)
     # Not before: a plan has no rows, and its stages come first.
-    NotApplicable.unless(all(capacity.values()), "no machine of known capacity")
+    if not all(capacity.values()):
+        raise NotApplicable("no machine of known capacity")
     rows = []
     for key in sorted(set().union(*readings.values())):
         row: Row = {"tier": key[0], "hour": key[1]}
@@ -173,7 +180,8 @@ def compute(tables: Tables) -> list[Row]:
                 f"{name}_corrected": corrected,
             }
         rows.append(row)
-    NotApplicable.unless(rows, "no usage inside the trace")
+    if not rows:
+        raise NotApplicable("no usage inside the trace")
     return rows
 
 
@@ -225,7 +233,7 @@ def _present(tables: Tables) -> defaultdict[int, Counter[str]]:
 _READS = ("instance_usage", "instance_events", "machine_events", "tasks")
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: what is used, as Google's notebook counts and corrected."""
     import altair as alt
 
@@ -233,9 +241,13 @@ def chart(answer: pa.Table) -> charts.Chart:
     rows = query_answer(
         answer,
         """
-        select hour, sum(coalesce(cpu_literal, 0)) as cpu_literal, sum(coalesce(cpu_corrected,
-            0)) as cpu_corrected
-        from answer group by hour order by hour
+        select
+            hour,
+            sum(coalesce(cpu_literal, 0)) as cpu_literal,
+            sum(coalesce(cpu_corrected, 0)) as cpu_corrected
+        from answer
+        group by hour
+        order by hour
         """,
     )
     rows = charts.melted(rows, {"cpu_literal": "notebook", "cpu_corrected": "corrected"})

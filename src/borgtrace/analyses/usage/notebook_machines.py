@@ -6,7 +6,10 @@ the largest capacity that the machine ever had, at most 1; slots in which nothin
 present.
 """
 
+from __future__ import annotations
+
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import ibis
 import pyarrow as pa
@@ -17,6 +20,9 @@ from borgtrace.analyses.shared.windows import BITS, RESOURCES
 from borgtrace.analyses.usage import machine_utilization
 from borgtrace.question import Answer, Column, NotApplicable, Question, Row, Tables, charts
 from borgtrace.schema.time import WINDOW
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="resource and percent",
@@ -62,7 +68,8 @@ def compute(tables: Tables) -> list[Row]:
     corrected = _counts(
         machine_utilization.compute(tables).select(["resource", "percent", "n_slots"])
     )
-    NotApplicable.unless(literal, "no window of 300 s on a machine of known capacity")
+    if not literal:
+        raise NotApplicable("no window of 300 s on a machine of known capacity")
     rows = []
     for name in RESOURCES:
         curves = [_shares(found.get(name, {})) for found in (literal, corrected)]
@@ -107,7 +114,7 @@ def _shares(counts: dict[int, int]) -> list[float | None]:
 _READS = ("instance_usage", "machine_events")
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.FacetChart:
     """Draw: machines at most so full, as Google's notebook counts and corrected."""
     import altair as alt
 
@@ -122,9 +129,7 @@ def chart(answer: pa.Table) -> charts.Chart:
             color=alt.Color("series:N", title=None, sort=["notebook", "corrected"]),
             tooltip=charts.tooltips(rows, "percent", "value", "series"),
         )
-        .facet(
-            column=charts.columns_of_panels("resource"),
-        )
+        .facet(column=charts.columns_of_panels("resource"))
         .properties(title="Machines at most so full, as Google's notebook counts and corrected")
     )
 

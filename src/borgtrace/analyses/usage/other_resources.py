@@ -6,6 +6,10 @@ windows that do not have it. Tasks inside alloc sets are left out: the alloc ins
 Assigned memory is the limit that a container ran under; page caches are part of the memory that it was charged for.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import pyarrow as pa
 
@@ -13,6 +17,9 @@ from borgtrace.analyses.shared.attempts import TASK
 from borgtrace.analyses.shared.joins import lookup
 from borgtrace.analyses.shared.windows import UNKNOWN, amount, outermost, regular, task_tiers
 from borgtrace.question import Answer, Column, NotApplicable, Question, Tables, charts, query_answer
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="quantity and tier",
@@ -70,7 +77,8 @@ def compute(tables: Tables) -> ibis.Table:
     known = known.mutate(tier=known.tier.fill_null(UNKNOWN))
     # A quantity that a trace does not publish is left out: it is not missing.
     published = [name for name in QUANTITIES if tables.dialect.publishes(name)]
-    NotApplicable.unless(published, f"{tables.dialect.trace} publishes none of these quantities")
+    if not published:
+        raise NotApplicable(f"{tables.dialect.trace} publishes none of these quantities")
     return ibis.union(*(_of(known, name) for name in published))
 
 
@@ -100,7 +108,7 @@ def _of(rows: ibis.Table, name: str) -> ibis.Table:
     )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: disk, page cache and assigned memory."""
     import altair as alt
 

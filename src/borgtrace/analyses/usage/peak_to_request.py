@@ -6,6 +6,10 @@ ratio. A second count covers only the tasks whose CPU *and* memory stayed within
 published histogram does.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import pyarrow as pa
 
@@ -22,6 +26,9 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import OF_2011
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="resource and bin",
@@ -61,7 +68,7 @@ def _histogram(rows: ibis.Table, resource: str, n_bins: int) -> ibis.Table:
     return known.group_by(["resource", "bin"]).aggregate(n_tasks=known.count(), n_within=within)
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.FacetChart:
     """Draw: peak usage as a share of the request."""
     import altair as alt
 
@@ -78,9 +85,7 @@ def chart(answer: pa.Table) -> charts.Chart:
             color=alt.Color("resource:N", title="resource", legend=None),
             tooltip=charts.tooltips(rows, "low", "high", "n_tasks", "resource", "n_within"),
         )
-        .facet(
-            row=charts.rows_of_panels("resource"),
-        )
+        .facet(row=charts.rows_of_panels("resource"))
         .resolve_scale(y="independent")
         .properties(title="Peak usage as a share of the request")
     )
@@ -94,10 +99,10 @@ CLAIMS = [
         scope=OF_2011,
         measure=sql(
             """
-        select sum(if(bin = 0, n_within, 0)) / nullif(sum(n_within), 0)
-        from answer
-        where resource = 'cpu'
-        """,
+            select sum(if(bin = 0, n_within, 0)) / nullif(sum(n_within), 0)
+            from answer
+            where resource = 'cpu'
+            """,
             otherwise="no task has a cpu peak within its request",
         ),
         criterion=near(0.587, within=0.05),
@@ -109,10 +114,10 @@ CLAIMS = [
         scope=OF_2011,
         measure=sql(
             """
-        select sum(if(bin = 0, n_within, 0)) / nullif(sum(n_within), 0)
-        from answer
-        where resource = 'memory'
-        """,
+            select sum(if(bin = 0, n_within, 0)) / nullif(sum(n_within), 0)
+            from answer
+            where resource = 'memory'
+            """,
             otherwise="no task has a memory peak within its request",
         ),
         criterion=near(0.466, within=0.05),
@@ -125,10 +130,10 @@ CLAIMS = [
         scope=OF_2011,
         measure=sql(
             """
-        select sum((bin + 5e-1) * n_within) / nullif(sum(n_within), 0) * 5e-2
-        from answer
-        where resource = 'cpu'
-        """,
+            select sum((bin + 5e-1) * n_within) / nullif(sum(n_within), 0) * 5e-2
+            from answer
+            where resource = 'cpu'
+            """,
             otherwise="no task has a cpu peak within its request",
         ),
         criterion=near(0.086, within=0.01),
@@ -140,10 +145,10 @@ CLAIMS = [
         scope=OF_2011,
         measure=sql(
             """
-        select sum((bin + 5e-1) * n_within) / nullif(sum(n_within), 0) * 5e-2
-        from answer
-        where resource = 'memory'
-        """,
+            select sum((bin + 5e-1) * n_within) / nullif(sum(n_within), 0) * 5e-2
+            from answer
+            where resource = 'memory'
+            """,
             otherwise="no task has a memory peak within its request",
         ),
         criterion=near(0.324, within=0.05),

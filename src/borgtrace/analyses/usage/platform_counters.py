@@ -5,6 +5,10 @@ memory accesses per instruction. The platform is the last that the machine's eve
 machine that none names count as ``unknown``.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis.expr.types as ir
 import pyarrow as pa
 
@@ -12,11 +16,12 @@ from borgtrace.analyses.shared.joins import last_of, lookup
 from borgtrace.analyses.shared.windows import UNKNOWN
 from borgtrace.question import Answer, Column, Question, Tables, charts, query_answer
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="platform",
-    key=[
-        Column("platform", "string", "id", "Platform of the machine."),
-    ],
+    key=[Column("platform", "string", "id", "Platform of the machine.")],
     columns=[
         Column("n_machines", "int64", "count", "Machines with a window."),
         Column("n_windows", "int64", "count", "Windows."),
@@ -56,7 +61,7 @@ def compute(tables: Tables) -> ir.Table:
     return found.select("platform", "n_machines", "n_windows", **missing)
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: windows without counters."""
     import altair as alt
 

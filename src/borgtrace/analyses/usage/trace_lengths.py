@@ -5,7 +5,10 @@ Lengths from 1 to 100 are counted one by one, longer ones by powers of two. Task
 no trace.
 """
 
+from __future__ import annotations
+
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import ibis
 import pyarrow as pa
@@ -26,12 +29,15 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import AZURE_2019, OF_2011
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="length",
     key=[
         Column(
             "length", "int64", "count", "Number of usage rows; above 100 the shortest of the bin."
-        ),
+        )
     ],
     columns=[
         Column("longest", "int64", "count", "Longest trace of the bin."),
@@ -67,12 +73,16 @@ def compute(tables: Tables) -> ibis.Table:
     )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: length of task traces."""
     import altair as alt
 
     rows = query_answer(
-        answer, "select *, n_tasks / (longest - length + 1) as per_length from answer"
+        answer,
+        """
+        select *, n_tasks / (longest - length + 1) as per_length
+        from answer
+        """,
     )
     return (
         charts.base(rows, title="Length of task traces")
@@ -94,9 +104,9 @@ CLAIMS = [
         scope=OF_2011,
         measure=sql(
             """
-        select sum(if(length >= 5 and longest <= 50, n_tasks, 0)) / nullif(sum(n_tasks), 0)
-        from answer
-        """,
+            select sum(if(length >= 5 and longest <= 50, n_tasks, 0)) / nullif(sum(n_tasks), 0)
+            from answer
+            """,
             otherwise="no task has usage",
         ),
         criterion=between(0.69, 0.79, published=0.74),
@@ -108,9 +118,9 @@ CLAIMS = [
         scope=OF_2011,
         measure=sql(
             """
-        select sum(if(length >= 1 and longest <= 23, n_tasks, 0)) / nullif(sum(n_tasks), 0)
-        from answer
-        """,
+            select sum(if(length >= 1 and longest <= 23, n_tasks, 0)) / nullif(sum(n_tasks), 0)
+            from answer
+            """,
             otherwise="no task has usage",
         ),
         criterion=between(0.93, 0.97, published=0.95),

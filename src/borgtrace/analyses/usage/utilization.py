@@ -6,6 +6,10 @@ What runs inside an alloc set counts once: a task for its own tier, what is left
 alloc's. Hours count from the start of the trace; the last one may be shorter.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -46,6 +50,9 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import LIKE_2011, OF_2019, OF_BOTH
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="tier and hour",
@@ -210,7 +217,7 @@ def _used(tables: Tables, usage: ir.Table) -> ir.Table:
 _READS = ("instance_usage", "instance_events", "machine_events", "tasks")
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.HConcatChart:
     """Draw: used (areas), allocated (dashed) and available (line)."""
     import altair as alt
 
@@ -221,24 +228,22 @@ def chart(answer: pa.Table) -> charts.Chart:
         rows_1 = query_answer(
             answer,
             """
-        select hour, sum(cpu_allocated) as cpu_allocated
-        from answer
-        group by hour
-        order by hour
-        """,
+            select hour, sum(cpu_allocated) as cpu_allocated
+            from answer
+            group by hour
+            order by hour
+            """,
         )
         rows_2 = query_answer(
             answer,
             """
-        select hour, coalesce(last(cpu_capacity), 0) as cpu_capacity
-        from answer
-        group by hour
-        order by hour
-        """,
+            select hour, coalesce(last(cpu_capacity), 0) as cpu_capacity
+            from answer
+            group by hour
+            order by hour
+            """,
         )
-        base = charts.base(rows).encode(
-            x=charts.hour_axis(rows),
-        )
+        base = charts.base(rows).encode(x=charts.hour_axis(rows))
         areas = base.mark_area(opacity=0.75).encode(
             y=alt.Y("cpu_used:Q", title="CPU (largest machines)"),
             color=charts.tier_color(rows),
@@ -268,24 +273,22 @@ def chart(answer: pa.Table) -> charts.Chart:
         rows_1 = query_answer(
             answer,
             """
-        select hour, sum(memory_allocated) as memory_allocated
-        from answer
-        group by hour
-        order by hour
-        """,
+            select hour, sum(memory_allocated) as memory_allocated
+            from answer
+            group by hour
+            order by hour
+            """,
         )
         rows_2 = query_answer(
             answer,
             """
-        select hour, coalesce(last(memory_capacity), 0) as memory_capacity
-        from answer
-        group by hour
-        order by hour
-        """,
+            select hour, coalesce(last(memory_capacity), 0) as memory_capacity
+            from answer
+            group by hour
+            order by hour
+            """,
         )
-        base = charts.base(rows).encode(
-            x=charts.hour_axis(rows),
-        )
+        base = charts.base(rows).encode(x=charts.hour_axis(rows))
         areas = base.mark_area(opacity=0.75).encode(
             y=alt.Y("memory_used:Q", title="memory (largest machines)"),
             color=charts.tier_color(rows),
@@ -313,16 +316,20 @@ def chart(answer: pa.Table) -> charts.Chart:
     rows = query_answer(
         answer,
         """
-        select hour, sum(cpu_used) as cpu_used, sum(cpu_allocated) as cpu_allocated,
+        select
+            hour,
+            sum(cpu_used) as cpu_used,
+            sum(cpu_allocated) as cpu_allocated,
             sum(memory_used) as memory_used,
             sum(memory_allocated) as memory_allocated
-        from answer where tier in ('production', 'monitoring') group by hour order by hour
+        from answer
+        where tier in ('production', 'monitoring')
+        group by hour
+        order by hour
         """,
     )
     if rows:
-        base = charts.base(rows).encode(
-            x=charts.hour_axis(rows),
-        )
+        base = charts.base(rows).encode(x=charts.hour_axis(rows))
         lines = base.mark_line(color="#e07a1f").encode(
             y=alt.Y("cpu_used:Q", title="of production: CPU (orange), memory (blue)"),
             tooltip=charts.tooltips(rows, "hour", "cpu_used"),
@@ -353,10 +360,10 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select sum(cpu_used) / nullif(sum(cpu_allocated), 0)
-        from answer
-        where tier in ('production', 'monitoring')
-        """,
+            select sum(cpu_used) / nullif(sum(cpu_allocated), 0)
+            from answer
+            where tier in ('production', 'monitoring')
+            """,
             otherwise="production is allocated no CPU",
         ),
         criterion=between(0.4, 0.6, published="≈ 0.5"),
@@ -368,10 +375,11 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select sum(if(tier in ('production', 'monitoring'), cpu_used,
-            0)) / nullif(sum(cpu_used), 0)
-        from answer
-        """,
+            select
+                sum(if(tier in ('production', 'monitoring'), cpu_used, 0))
+                    / nullif(sum(cpu_used), 0)
+            from answer
+            """,
             otherwise="nothing is used",
         ),
         criterion=above(0.8),
@@ -383,10 +391,11 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select sum(if(tier in ('production', 'monitoring'), memory_used,
-            0)) / nullif(sum(memory_used), 0)
-        from answer
-        """,
+            select
+                sum(if(tier in ('production', 'monitoring'), memory_used, 0))
+                    / nullif(sum(memory_used), 0)
+            from answer
+            """,
             otherwise="nothing is used",
         ),
         criterion=above(0.8),
@@ -398,11 +407,14 @@ CLAIMS = [
         scope=OF_BOTH,
         measure=sql(
             """
-        select sum(allocated) / sum(capacity)
-        from (select sum(cpu_allocated) as allocated, any_value(cpu_capacity)
-            as capacity from answer group by hour)
-        where capacity > 0
-        """,
+            select sum(allocated) / sum(capacity)
+            from (
+                select sum(cpu_allocated) as allocated, any_value(cpu_capacity) as capacity
+                from answer
+                group by hour
+            )
+            where capacity > 0
+            """,
             otherwise="no machine has a capacity",
         ),
         criterion=above(1),
@@ -415,11 +427,16 @@ CLAIMS = [
         scope=OF_2019,
         measure=sql(
             """
-        select sum(allocated) / sum(capacity)
-        from (select sum(memory_allocated) as allocated, any_value(memory_capacity)
-            as capacity from answer group by hour)
-        where capacity > 0
-        """,
+            select sum(allocated) / sum(capacity)
+            from (
+                select
+                    sum(memory_allocated) as allocated,
+                    any_value(memory_capacity) as capacity
+                from answer
+                group by hour
+            )
+            where capacity > 0
+            """,
             otherwise="no machine has a capacity",
         ),
         criterion=above(1),

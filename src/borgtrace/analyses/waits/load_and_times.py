@@ -6,7 +6,10 @@ where the 95 % interval of Spearman's correlation (circular block bootstrap, blo
 2,000 draws, fixed seed) includes 0.
 """
 
+from __future__ import annotations
+
 from functools import partial
+from typing import TYPE_CHECKING
 
 import ibis
 import numpy as np
@@ -19,11 +22,12 @@ from borgtrace.question import Answer, Claim, Column, NotApplicable, Question, R
 from borgtrace.question.scopes import LIKE_2011
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="day",
-    key=[
-        Column("day", "int64", "d", "Day since the start of the trace, from 0."),
-    ],
+    key=[Column("day", "int64", "d", "Day since the start of the trace, from 0.")],
     columns=[
         Column(
             "mean_wait",
@@ -53,7 +57,8 @@ def compute(tables: Tables) -> list[Row]:
     )
     loads = _loads(tables)
     days = sorted({*waits, *runs, *loads})
-    NotApplicable.unless(days, "there is no event within the trace")
+    if not days:
+        raise NotApplicable("there is no event within the trace")
     return [
         {
             "day": day,
@@ -138,15 +143,17 @@ def correlation(result: pa.Table, column: str) -> Interval:
         if row[column] is not None and row["mean_pending"] is not None
     ]
     # Too few days for blocks of three to be drawn from.
-    NotApplicable.unless(len(whole) >= 7, "the trace is shorter than a week")
+    if len(whole) < 7:
+        raise NotApplicable("the trace is shorter than a week")
     found = rank_correlation(
         *(np.array([row[name] for row in whole]) for name in (column, "mean_pending"))
     )
-    NotApplicable.unless(not np.isnan(found.value), "one of the two series is constant")
+    if np.isnan(found.value):
+        raise NotApplicable("one of the two series is constant")
     return found
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.HConcatChart:
     """Draw: load and times."""
     import altair as alt
 

@@ -5,6 +5,10 @@ the attempts ended, within the last hour (a parameter). Tasks only; what began b
 neither.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -14,11 +18,12 @@ from borgtrace.errors import UsageError
 from borgtrace.question import Answer, Column, NotApplicable, Question, Tables, charts, query_answer
 from borgtrace.schema.time import HOUR, WINDOW, Microseconds
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="step of time",
-    key=[
-        Column("time", "int64", "us", "End of the step."),
-    ],
+    key=[Column("time", "int64", "us", "End of the step.")],
     columns=[
         Column(
             "mean_wait",
@@ -51,7 +56,8 @@ def compute(
     waits, runs = (tables.fetch(sums, name) for name, sums in duration_sums(tables, step).items())
     # One range for both, so that the two curves share their rows.
     steps = np.concatenate([waits["period"].to_numpy(), runs["period"].to_numpy()])
-    NotApplicable.unless(len(steps), "no task was scheduled or ended within the trace")
+    if not len(steps):
+        raise NotApplicable("no task was scheduled or ended within the trace")
     first, last = int(steps.min()), int(steps.max())
     mean_wait, n_scheduled = _trail(waits, first, last, trailing // step)
     mean_run, n_ended = _trail(runs, first, last, trailing // step)
@@ -85,7 +91,7 @@ def _window_sum(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.f
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, width).sum(axis=1))
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.HConcatChart:
     """Draw: moving averages."""
     import altair as alt
 

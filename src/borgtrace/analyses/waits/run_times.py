@@ -7,7 +7,10 @@ up, so that what runs 30 s at most is exactly what counts up to 30; those that b
 An attempt that is lost sight of counts as running to the end of that second.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import ibis
 import numpy as np
@@ -35,6 +38,9 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import LIKE_2011, MONTH_2011
 from borgtrace.schema.time import AFTER_TRACE, SECOND
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="group of tasks and time",
@@ -99,7 +105,8 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     # An end that was made up says by when it had ended, not when.
     runs = runs.filter((runs.end == "open") | runs.run.notnull())
     groups = count_by_group(tables, runs, runs.ran, "runs", "end")
-    NotApplicable.unless(groups, "no attempt starts within the trace")
+    if not groups:
+        raise NotApplicable("no attempt starts within the trace")
     extremes = _extremes(tables, runs)
     rows = []
     for grouping, group in dict.fromkeys(key[:2] for key in groups):
@@ -158,7 +165,7 @@ def _curve(finished: Counts, ended: Counts, censored: Counts) -> list[Row]:
     return rows
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.HConcatChart:
     """Draw: run time of tasks."""
     import altair as alt
 
@@ -166,7 +173,12 @@ def chart(answer: pa.Table) -> charts.Chart:
     # finished has no such distribution: its rows draw nothing, and keep its color.
     panels = []
     rows = query_answer(
-        answer, """select *, "group" as tier from answer where grouping in ('all', 'tier')"""
+        answer,
+        """
+        select *, "group" as tier
+        from answer
+        where grouping in ('all', 'tier')
+        """,
     )
     if rows:
         panels.append(
@@ -184,7 +196,8 @@ def chart(answer: pa.Table) -> charts.Chart:
     rows = query_answer(
         answer,
         """
-        select *, "group" as tier from answer
+        select *, "group" as tier
+        from answer
         where grouping in ('all', 'tier')
             and (select count(finished) from answer where grouping in ('all', 'tier')) > 0
         """,
@@ -213,10 +226,10 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select finished
-        from answer
-        where grouping = 'all' and "group" = 'all' and seconds = 300
-        """,
+            select finished
+            from answer
+            where grouping = 'all' and "group" = 'all' and seconds = 300
+            """,
             otherwise="no attempt was observed for 300 s, or none finished",
         ),
         criterion=near(0.4, within=0.05),
@@ -228,10 +241,10 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select finished
-        from answer
-        where grouping = 'all' and "group" = 'all' and seconds = 1800
-        """,
+            select finished
+            from answer
+            where grouping = 'all' and "group" = 'all' and seconds = 1800
+            """,
             otherwise="no attempt was observed for 1800 s, or none finished",
         ),
         criterion=near(0.8, within=0.05),
@@ -243,10 +256,10 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select finished
-        from answer
-        where grouping = 'all' and "group" = 'all' and seconds = 8
-        """,
+            select finished
+            from answer
+            where grouping = 'all' and "group" = 'all' and seconds = 8
+            """,
             otherwise="no attempt was observed for 8 s, or none finished",
         ),
         criterion=at_most(1.0978168539587962e-07, published="2 of 18,217,975"),
@@ -268,7 +281,12 @@ CLAIMS = [
         source="Zhu et al., Fig. 8",
         scope=MONTH_2011,
         measure=sql(
-            "select longest / 86400 from answer where grouping = 'all' limit 1",
+            """
+            select longest / 86400
+            from answer
+            where grouping = 'all'
+            limit 1
+            """,
             otherwise="no task finished",
         ),
         criterion=near(8.969, within=0.0005),
@@ -280,10 +298,10 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-        select 1 - ended
-        from answer
-        where grouping = 'class' and "group" = '3' and seconds = 3600
-        """,
+            select 1 - ended
+            from answer
+            where grouping = 'class' and "group" = '3' and seconds = 3600
+            """,
             otherwise="no attempt of class 3 was observed for 3600 s, or none finished",
         ),
         criterion=above(0.5, published="usually: more than half outlast an hour"),

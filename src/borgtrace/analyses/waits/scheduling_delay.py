@@ -4,6 +4,10 @@ Quantiles of SCHEDULE − SUBMIT per tier and per scheduling class, exact to the
 before the trace are unknown and left out.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import numpy as np
 import pyarrow as pa
@@ -26,6 +30,9 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.scopes import LIKE_2014
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="group of tasks and percentile",
@@ -57,7 +64,8 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     tasks = ranked(of_jobs(tables.instance_attempts), tier_of)
     coarse = (tasks.wait // HUNDREDTH).cast("int64")
     groups = count_by_group(tables, tasks, coarse, "waits")
-    NotApplicable.unless(groups, "no wait lies within the trace")
+    if not groups:
+        raise NotApplicable("no wait lies within the trace")
     # The microseconds of a month of waits do not fit into memory: read are those that quantiles lie between.
     bins = np.unique(np.concatenate([found.around(_SHOWN) for found in groups.values()])).astype(
         np.int64
@@ -77,12 +85,17 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     return rows
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart:
     """Draw: waiting time until scheduled."""
     import altair as alt
 
     rows = query_answer(
-        answer, """select *, "group" as tier from answer where grouping in ('all', 'tier')"""
+        answer,
+        """
+        select *, "group" as tier
+        from answer
+        where grouping in ('all', 'tier')
+        """,
     )
     return (
         charts.base(rows, title="Waiting time until scheduled")
@@ -106,7 +119,11 @@ CLAIMS = [
         source="Verma et al., EuroSys'15, section 3.2",
         scope=LIKE_2014,
         measure=sql(
-            """select seconds from answer where "group" = 'all' and percent = 50""",
+            """
+            select seconds
+            from answer
+            where "group" = 'all' and percent = 50
+            """,
             otherwise="no task was scheduled",
         ),
         criterion=below(25.0, published="median wait ≪ 25 s"),
