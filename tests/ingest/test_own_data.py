@@ -12,7 +12,7 @@ import pytest
 from borgtrace.errors import BorgtraceError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.time import SECOND
-from borgtrace.store.names import id_of
+from borgtrace.store.names import find_id
 from tests.ingest.own_data import AVERAGES, hashed, ingest_own, rows
 
 THREE_COLUMNS = "task,time,cpu\nweb,0,2\nweb,300,4\n7,0,1\nweb,550,8\n"
@@ -85,12 +85,12 @@ def test_what_no_file_told_is_derived_and_marked(tmp_path):
         "Events are derived: each task is submitted and scheduled where its usage begins, and has no end.",
     )
     assert rows(store, "machine_events", "*") == []
-    assert (id_of(store, "collection", "web"), id_of(store, "collection", "7")) == (
+    assert (find_id(store, "collection", "web"), find_id(store, "collection", "7")) == (
         hashed("web"),
         7,
     )
     with pytest.raises(UsageError) as error:
-        id_of(store, "machine", "m1")
+        find_id(store, "machine", "m1")
     assert (
         str(error.value)
         == "machine: not the name of one: expected an id, or a name that one has, got 0 called m1"

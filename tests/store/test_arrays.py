@@ -19,20 +19,32 @@ from tests.store.typed import EMPTY, indexed
 def test_traces_are_cut_where_the_index_says(tmp_path: Path) -> None:
     reader = TraceReader(indexed(tmp_path, [2, 0, 3, 1]))
     assert reader.offsets.tolist() == [0, 2, 2, 5, 6]
-    for rows, offsets, values in (
-        ([0, 1, 2], [0, 2, 2, 5], [0, 1, 2, 3, 4]),  # neighbors
-        ([2, 0], [0, 3, 5], [2, 3, 4, 0, 1]),
-        ([0, 2], [0, 2, 5], [0, 1, 2, 3, 4]),  # the task between them has no windows
-        ([3, 3], [0, 1, 2], [5, 5]),
-        ([1], [0, 0], []),
-        ([], [0], []),
-    ):
-        found = reader.traces(np.array(rows, np.int64), ("average_cpu",))
-        assert (found.offsets.tolist(), found.average_cpu.tolist()) == (offsets, values)
     assert reader.traces(np.array([3, 0]))[1]["start_time"].tolist() == [0, 1]
     assert reader.trace(2, 0)["average_cpu"].tolist() == [0, 1]
     assert reader.trace(9, 3)["average_cpu"].tolist() == [5]
     assert reader.rows(np.array([[9, 3], [2, 0]])).tolist() == [3, 0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "offsets", "values"),
+    [
+        # Neighbors.
+        ([0, 1, 2], [0, 2, 2, 5], [0, 1, 2, 3, 4]),
+        ([2, 0], [0, 3, 5], [2, 3, 4, 0, 1]),
+        # The task between them has no windows.
+        ([0, 2], [0, 2, 5], [0, 1, 2, 3, 4]),
+        ([3, 3], [0, 1, 2], [5, 5]),
+        ([1], [0, 0], []),
+        ([], [0], []),
+    ],
+)
+def test_many_traces_are_flat_columns(
+    tmp_path: Path, rows: list[int], offsets: list[int], values: list[int]
+) -> None:
+    reader = TraceReader(indexed(tmp_path, [2, 0, 3, 1]))
+    traces = reader.traces(np.array(rows, np.int64), ("average_cpu",))
+    assert traces.offsets.tolist() == offsets
+    assert traces.average_cpu.tolist() == values
 
 
 @pytest.mark.parametrize(
@@ -61,7 +73,12 @@ def test_an_index_without_tasks_has_no_nearest(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("windows", "first"),
-    [([2, 3], [1, 3]), ([2, 3], [0, 3]), ([2, -1, 3], [0, 2, 1]), ([2, 3], [0, 1])],
+    [
+        ([2, 3], [1, 3]),
+        ([2, 3], [0, 3]),
+        ([2, -1, 3], [0, 2, 1]),
+        ([2, 3], [0, 1]),
+    ],
 )
 def test_an_index_that_points_elsewhere_is_damage(
     tmp_path: Path, windows: list[int], first: list[int]
@@ -73,23 +90,24 @@ def test_an_index_that_points_elsewhere_is_damage(
 def test_positions_of_a_collection_and_usage_that_is_not_there(tmp_path: Path) -> None:
     indexed(tmp_path, [2, 0, 3, 1])
     store = Store(tmp_path, EMPTY)
-    assert [store.rows_of_collection(number) for number in (1, 2, 5, 9, 10)] == [
-        (0, 0),
-        (0, 2),
-        (2, 3),
-        (3, 4),
-        (4, 4),
-    ]
+    assert store.rows_of_collection(1) == (0, 0)
+    assert store.rows_of_collection(2) == (0, 2)
+    assert store.rows_of_collection(5) == (2, 3)
+    assert store.rows_of_collection(9) == (3, 4)
+    assert store.rows_of_collection(10) == (4, 4)
     assert store.array("average_cpu").tolist() == [0, 1, 2, 3, 4, 5]
     assert store.task_rows(np.array([[5, 0]])).tolist() == [2]
-    assert [ids.tolist() for ids in store.task_ids(np.array([3, 1]))] == [[9, 2], [3, 1]]
-    assert store._rows(None).tolist() == [0, 1, 2, 3]
-    assert store._rows(np.array([3, 1], np.int32)).tolist() == [3, 1]
-    assert store._rows([(9, 3), (2, 0)]).tolist() == [3, 0]
-    assert store._rows(np.array([[5, 0]])).tolist() == [2]
+    collections, instances = store.task_ids(np.array([3, 1]))
+    assert collections.tolist() == [9, 2]
+    assert instances.tolist() == [3, 1]
+    assert store.select_tasks(None).tolist() == [0, 1, 2, 3]
+    assert store.select_tasks(np.array([3, 1], np.int32)).tolist() == [3, 1]
+    assert store.select_tasks([(9, 3), (2, 0)]).tolist() == [3, 0]
+    assert store.select_tasks(np.array([[5, 0]])).tolist() == [2]
     with pytest.raises(UsageError, match="the store has no usage"):
         store.usage_rows()
-    assert Store(tmp_path, replace(EMPTY, tables={"instance_usage": 1})).usage_rows() == 1
+    with_usage = replace(EMPTY, tables={"instance_usage": 1})
+    assert Store(tmp_path, with_usage).usage_rows() == 1
 
 
 def test_an_array_of_another_kind_is_damage_though_its_file_is_whole(tmp_path: Path) -> None:
@@ -103,6 +121,5 @@ def test_an_array_of_another_kind_is_damage_though_its_file_is_whole(tmp_path: P
 
 def test_a_missing_element_of_a_list_is_not_a_number() -> None:
     lists = pa.array([[None, 0.5], [0.25]], pa.list_(pa.float32()))
-    assert np.array_equal(
-        columns.values(lists, 0), np.array([np.nan, 0.25], np.float32), equal_nan=True
-    )
+    first = columns.as_floats(lists, 0)
+    np.testing.assert_array_equal(first, np.array([np.nan, 0.25], np.float32))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +11,6 @@ import pytest
 from borgtrace.errors import StoreError
 from borgtrace.schema import TABLES
 from borgtrace.schema.arrow import arrow_schema
-from borgtrace.store import compatibility
 from borgtrace.store.compatibility import is_newer, lacking_columns
 from borgtrace.store.layout import Layout, part_name
 
@@ -47,12 +44,11 @@ def test_what_a_store_lacks_is_told_by_the_first_file_of_each_table(tmp_path: Pa
 
 
 def test_a_damaged_part_hides_no_other_table(tmp_path: Path) -> None:
-    first, second = list(TABLES)[:2]
-    (tmp_path / first).write_text("damage")
-    pq.write_table(pa.table({"a": [1]}), tmp_path / second)
-    layout: Any = SimpleNamespace(
-        parts=lambda name: [path] if (path := tmp_path / name).exists() else []
-    )
-    assert [(table.name, types) for table, types in compatibility._stored(layout)] == [
-        (second, {"a": "int64"})
-    ]
+    layout = Layout(tmp_path)
+    damaged, other = list(TABLES)[:2]
+    for name in (damaged, other):
+        layout.table(name).mkdir()
+    (layout.table(damaged) / part_name(0)).write_text("damage")
+    pq.write_table(pa.table({"a": [1]}), layout.table(other) / part_name(0))
+    with pytest.raises(StoreError, match=f"{other}.time is missing"):
+        lacking_columns(layout, "another", "1.1")

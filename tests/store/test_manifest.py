@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from borgtrace.errors import StoreError
-from borgtrace.store.manifest import _fits, entry_from, read_manifest
+from borgtrace.store.json_types import has_type
+from borgtrace.store.manifest import entry_from, read_manifest
 from tests.store.typed import EMPTY, ENTRY
 
 
@@ -39,7 +40,7 @@ from tests.store.typed import EMPTY, ENTRY
     ],
 )
 def test_which_values_of_json_are_of_a_declared_type(value: object, hint: Any, fits: bool) -> None:
-    assert _fits(value, hint) is fits
+    assert has_type(value, hint) is fits
 
 
 def test_every_row_that_came_in_is_accounted_for() -> None:
@@ -50,24 +51,38 @@ def test_every_row_that_came_in_is_accounted_for() -> None:
 
 
 def test_counters_of_sources_are_summed_with_those_of_tables() -> None:
-    sources = (replace(ENTRY, counters={"b": 2, "a": 1}), replace(ENTRY, counters={"b": 3}))
     manifest = replace(
-        EMPTY, sources=sources, quality={"instance_usage": {"b": 4}, "tasks": {}, "a": {"c": 1}}
+        EMPTY,
+        sources=(
+            replace(ENTRY, counters={"b": 2, "a": 1}),
+            replace(ENTRY, counters={"b": 3}),
+        ),
+        quality={
+            "instance_usage": {"b": 4},
+            "tasks": {},
+            "a": {"c": 1},
+        },
     )
     assert manifest.counters == {"a": {"c": 1}, "instance_usage": {"a": 1, "b": 9}}
-    assert (manifest.is_synthetic, replace(EMPTY, synthetic={}).is_synthetic) == (False, True)
+    assert not manifest.is_synthetic
+    assert replace(EMPTY, synthetic={}).is_synthetic
 
 
 def test_a_manifest_comes_back_with_what_a_later_version_wrote(tmp_path: Path) -> None:
     source = replace(ENTRY, unknown={"new": 1}, columns=("a", "b"))
     manifest = replace(
-        EMPTY, sources=(source,), unknown={"later": [2]}, tables={"tasks": 1, "machine_events": 2}
+        EMPTY,
+        sources=(source,),
+        unknown={"later": [2]},
+        tables={"tasks": 1, "machine_events": 2},
     )
     text = manifest.to_json()
     assert text.startswith('{\n "basis": {},\n "cell": "",')
     assert text.endswith("}\n")
     data = json.loads(text)
-    assert (data["later"], data["sources"][0]["new"], "unknown" in data) == ([2], 1, False)
+    assert data["later"] == [2]
+    assert data["sources"][0]["new"] == 1
+    assert "unknown" not in data
     assert entry_from(data["sources"][0]) == source
     manifest.write(tmp_path / "manifest.json")
     again = read_manifest(tmp_path)
@@ -85,9 +100,8 @@ def test_another_major_version_is_refused(tmp_path: Path, version: str, is_read:
     if is_read:
         assert read_manifest(tmp_path).format_version == version
     else:
-        with pytest.raises(
-            StoreError, match=f"store of another format version: expected 1.1, got {version};"
-        ):
+        message = f"store of another format version: expected 1.1, got {version};"
+        with pytest.raises(StoreError, match=message):
             read_manifest(tmp_path)
 
 
@@ -103,5 +117,9 @@ def test_what_an_ingest_left_says_how_to_finish(tmp_path: Path, left: str) -> No
 
 
 def test_who_made_a_trace_is_said_in_a_word() -> None:
-    given = (None, {"seed": 1}, {"simulated": "best-fit"})
-    assert [replace(EMPTY, synthetic=each).made for each in given] == ["", "synthetic", "simulated"]
+    def made(synthetic: dict[str, Any] | None) -> str:
+        return replace(EMPTY, synthetic=synthetic).made
+
+    assert made(None) == ""
+    assert made({"seed": 1}) == "synthetic"
+    assert made({"simulated": "best-fit"}) == "simulated"

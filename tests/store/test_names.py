@@ -11,7 +11,7 @@ import pytest
 
 from borgtrace.errors import UsageError
 from borgtrace.store.layout import Layout, part_name, source_key
-from borgtrace.store.names import id_of
+from borgtrace.store.names import find_id
 
 
 def test_names_of_files_in_a_store(tmp_path: Path) -> None:
@@ -35,10 +35,10 @@ def test_a_text_is_an_id_or_the_name_of_one(ids: list[int], text: str, found: in
         sql=lambda query, parameters: pa.table({"id": pa.array(ids, pa.int64())})
     )
     if found is not None:
-        assert id_of(store, "machine", text) == found
+        assert find_id(store, "machine", text) == found
     else:
         with pytest.raises(UsageError) as caught:
-            id_of(store, "machine", text)
+            find_id(store, "machine", text)
         assert str(caught.value) == (
             f"machine: not the name of one: expected an id, or a name that one has, got {len(ids)} called web"
         )

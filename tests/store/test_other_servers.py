@@ -87,10 +87,13 @@ def azure(address: str, account_key: str, monkeypatch: pytest.MonkeyPatch) -> An
     hosts = {f"{kind}_storage_authority": address for kind in ("blob", "dfs")}
     schemes = {f"{kind}_storage_scheme": "http" for kind in ("blob", "dfs")}
     system = AzureFileSystem("devstoreaccount1", account_key=account_key, **hosts, **schemes)
-    # As `FileSystem.from_uri` has it, with the slash.
-    monkeypatch.setattr(
-        remote, "_bucket", lambda url: (system, f"{url.removeprefix('abfs://').partition('@')[0]}/")
-    )
+
+    def open_file_system(url: str) -> tuple[Any, str]:
+        container = url.removeprefix("abfs://").partition("@")[0]
+        # As `FileSystem.from_uri` has it, with the slash.
+        return system, f"{container}/"
+
+    monkeypatch.setattr(remote, "open_file_system", open_file_system)
     return system
 
 

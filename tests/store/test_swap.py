@@ -21,35 +21,35 @@ def layout(tmp_path: Path) -> Layout:
     return found
 
 
+def versions(layout: Layout) -> tuple[str, str]:
+    """Versions of the manifest and of the table."""
+    part = layout.root / "events" / "part"
+    return layout.manifest.read_text(), part.read_text()
+
+
 def test_the_manifest_is_away_while_tables_are_moved(
     layout: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    replace = swap._replace
+    replace_entry = swap.replace_entry
 
     def watched(layout: Layout, name: str) -> None:
         seen.append((name, layout.manifest.exists()))
-        replace(layout, name)
+        replace_entry(layout, name)
 
-    monkeypatch.setattr(swap, "_replace", watched)
+    monkeypatch.setattr(swap, "replace_entry", watched)
     assert swap.finish_swap(layout)
     assert seen == [("events", False)]
-    assert (layout.manifest.read_text(), (layout.root / "events" / "part").read_text()) == (
-        "2",
-        "2",
-    )
+    assert versions(layout) == ("2", "2")
     assert not layout.next.exists()
 
 
 def test_an_interrupted_swap_is_finished(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swap, "_replace", lambda layout, name: 1 / 0)
+    monkeypatch.setattr(swap, "replace_entry", lambda layout, name: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         swap.finish_swap(layout)
     monkeypatch.undo()
     assert not layout.manifest.exists()
     assert swap.finish_swap(layout)
-    assert (layout.manifest.read_text(), (layout.root / "events" / "part").read_text()) == (
-        "2",
-        "2",
-    )
+    assert versions(layout) == ("2", "2")
     assert not swap.finish_swap(layout)

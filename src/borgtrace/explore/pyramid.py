@@ -24,7 +24,7 @@ from borgtrace.explore import grid
 from borgtrace.explore.grid import RESOURCES
 from borgtrace.explore.lives import Lives, write_lives
 from borgtrace.explore.windows import Windows, write_windows
-from borgtrace.store.kept import kept_folder, version_of
+from borgtrace.store.cached_folders import cached_folder, code_digest
 
 if TYPE_CHECKING:
     from borgtrace.store import Store
@@ -115,8 +115,8 @@ def pyramid(store: Store, report: Report = lambda step, done, total: None) -> Py
     """
     packages = (Path(__file__).parent.parent / name for name in _DEFINING)
     return Pyramid(
-        kept_folder(
-            store, "explore", version_of(packages), lambda folder: _build(store, folder, report)
+        cached_folder(
+            store, "explore", code_digest(packages), lambda folder: _build(store, folder, report)
         )
     )
 

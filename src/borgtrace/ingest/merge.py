@@ -157,7 +157,7 @@ def _relation(table: Table, held: Stores, kept: Kept, numbers: Mapping[str, int]
     """SQL of a table's rows in all stores, numbered as in the new one; empty where none has any."""
     found = []
     for layout, manifest in held.items():
-        if paths := layout.here(table.name):
+        if paths := layout.local_parts(table.name):
             now = {entry.name: numbers[entry.name] for entry in kept[layout]}
             found.append(
                 present_relation(table, paths, moved_parts(table.name, manifest.sources, now))

@@ -108,7 +108,7 @@ def _choose(
 ) -> None:
     """Make the table ``chosen`` of (collection_id, instance_index), or of collection_id alone."""
     for name, table in TABLES.items():
-        connection.execute(f"CREATE VIEW {name} AS {select_sql(table, source.here(name))}")
+        connection.execute(f"CREATE VIEW {name} AS {select_sql(table, source.local_parts(name))}")
     conditions = list(terms.values())
     if _WHERE in terms:
         # A predicate of the user's runs on the guarded connection of the store, and never on this one.

@@ -72,7 +72,7 @@ def _written(
     """Write a table: made of the schedule, copied, or left out."""
     for view in {name, "tasks"} if name in _MADE else {name}:
         connection.execute(
-            f"CREATE OR REPLACE VIEW {view} AS {select_sql(TABLES[view], source.here(view))}"
+            f"CREATE OR REPLACE VIEW {view} AS {select_sql(TABLES[view], source.local_parts(view))}"
         )
     if name in _LEFT_OUT or not (source.parts(name) or name == "instance_events"):
         return []

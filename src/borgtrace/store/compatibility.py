@@ -1,4 +1,4 @@
-"""Stores of other versions: which columns they lack, and which of theirs cannot be read any more."""
+"""Stores of other versions: which columns they lack, and which of theirs can no longer be read."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ def lacking_columns(layout: Layout, schema: str, format_version: str) -> tuple[s
     layout
         The store.
     schema, format_version
-        What its manifest says.  A later minor version may have columns that are unknown here.
+        What its manifest says. A later minor version may have columns that are unknown here.
 
     Raises
     ------
@@ -32,16 +32,18 @@ def lacking_columns(layout: Layout, schema: str, format_version: str) -> tuple[s
     if schema == schema_digest(TABLES.values()):
         return ()
     lacking: list[str] = []
-    for table, types in _stored(layout):
+    for table, types in _stored_types(layout):
         faults = incompatible_columns(table, types, is_newer=is_newer(format_version))
         if faults:
-            expected, got = "the columns of `borgtrace info --schema`", "; ".join(faults[:3])
-            raise unreadable(layout.root, "its tables are those of another version", got, expected)
-        lacking += [
-            f"{table.name}.{name}"
-            for name, stored in names_in_files(table, types).items()
-            if stored is None
-        ]
+            raise unreadable(
+                layout.root,
+                "its tables are those of another version",
+                "; ".join(faults[:3]),
+                "the columns of `borgtrace info --schema`",
+            )
+        for name, stored in names_in_files(table, types).items():
+            if stored is None:
+                lacking.append(f"{table.name}.{name}")
     return tuple(lacking)
 
 
@@ -57,8 +59,10 @@ def unreadable(root: Path, what: str, got: str, expected: str | None = None) -> 
     got, expected
         What was found, and what would have been right.
     """
-    way_out = f"build it again: borgtrace ingest SRC --store {root} --rebuild"
-    way_out = "copy it there again" if isinstance(root, RemotePath) else way_out
+    if isinstance(root, RemotePath):
+        way_out = "copy it there again"
+    else:
+        way_out = f"build it again: borgtrace ingest SRC --store {root} --rebuild"
     return StoreError(str(root), what, expected=expected, got=got, way_out=way_out)
 
 
@@ -67,13 +71,14 @@ def is_newer(format_version: str) -> bool:
     return _minor(format_version) > _minor(FORMAT_VERSION)
 
 
-def _stored(layout: Layout) -> Iterator[tuple[Table, dict[str, str]]]:
+def _stored_types(layout: Layout) -> Iterator[tuple[Table, dict[str, str]]]:
     for name, table in TABLES.items():
         # One version wrote all files of a table, so the first one speaks for them.
         for part in layout.parts(name)[:1]:
             try:
                 yield table, stored_types(part)
-            except (OSError, pa.ArrowException):  # damage is for `verify` and the engine to report
+            # Damage is for `verify` and the engine to report.
+            except (OSError, pa.ArrowException):
                 continue
 
 

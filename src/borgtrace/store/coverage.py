@@ -26,7 +26,7 @@ class Coverage:
     parts
         Numbers of the parts that were ingested, ascending.
     of
-        Number of parts of the whole table; None where nobody knows.
+        Number of parts of the whole table; None where it is not known.
     span
         Time between its first and its last row inside the trace, in µs.
     """
@@ -58,11 +58,11 @@ class StoreCoverage:
     tables
         Coverage of each table of the trace.
     n_tasks
-        Tasks in the store; None where nobody counted them.
+        Tasks in the store; None where they were not counted.
     is_subset
         Whether it was cut out of another store.
     is_sample
-        Whether by chance: shares of what has a heavy tail are not those of the whole then.
+        Whether it was cut out by chance: then shares of heavy-tailed quantities differ from those of the whole.
     """
 
     dialect: Dialect
@@ -79,37 +79,39 @@ class StoreCoverage:
     def span_of(self, table: str) -> int:
         """Return the span that a table speaks about, in µs.
 
-        A whole table speaks about the whole trace, also where nothing happens in it for days: a machine that never
+        A whole table speaks about the whole trace, even where nothing happens in it for days: a machine that never
         fails has one event.
         """
-        found = self.tables[table]
-        return self.span if found.is_whole else found.span
+        coverage = self.tables[table]
+        return self.span if coverage.is_whole else coverage.span
 
 
 def coverage(manifest: Manifest) -> StoreCoverage:
-    """Return how much of the whole trace a store holds, as its ledger tells.
+    """Return how much of the whole trace a store holds, according to its ledger.
 
-    The number of parts is that of the generator, else the published one, else the one in the names of the files.  A
-    format that nobody publishes is that of own data, which is whole as it is; so are tables of an unknown number of
-    parts where the manifest declares it.
+    The number of parts is that of the generator, else the published one, else the one in the names of the files. Own
+    data, whose format is not published, is whole as it is; so are tables of an unknown number of parts where the
+    manifest declares it.
     """
-    tables = {name: _of_table(manifest, name) for name in TRACE_TABLES}
     cuts = [note for note in manifest.notes if note.startswith("subset of ")]
-    is_sample = any("fraction " in note for note in cuts)
     return StoreCoverage(
-        manifest.dialect, tables, manifest.tables.get("tasks", 0), bool(cuts), is_sample
+        dialect=manifest.dialect,
+        tables={name: _table_coverage(manifest, name) for name in TRACE_TABLES},
+        n_tasks=manifest.tables.get("tasks", 0),
+        is_subset=bool(cuts),
+        is_sample=any("fraction " in note for note in cuts),
     )
 
 
 def whole_trace(dialect: Dialect, n_tasks: int | None = None) -> StoreCoverage:
-    """Return the coverage of tables that nobody says to be a part: all of the trace.
+    """Return the coverage of tables that are taken to be all of the trace.
 
     Parameters
     ----------
     dialect
         Format of the trace.
     n_tasks
-        Tasks in the tables; None where nobody counted them.
+        Tasks in the tables; None where they were not counted.
 
     Examples
     --------
@@ -121,43 +123,48 @@ def whole_trace(dialect: Dialect, n_tasks: int | None = None) -> StoreCoverage:
     return StoreCoverage(dialect, dict.fromkeys(TRACE_TABLES, table), n_tasks)
 
 
-def _of_table(manifest: Manifest, name: str) -> Coverage:
+def _table_coverage(manifest: Manifest, name: str) -> Coverage:
     # Constraints of 2019 come from the files of events, which name them beside their own table.
     entries = [entry for entry in manifest.sources if entry.table == name or name in entry.also]
-    # Power is measured all month long, whatever part of the trace is there.
-    first, last = (
-        manifest.time_range.get(name) if not TRACE_TABLES[name].is_of_cells else None
-    ) or (0, 0)
-    parts = tuple(sorted({entry.part for entry in entries if entry.part is not None}))
-    span = max(0, last - max(first, TRACE_START))
-    return Coverage(manifest.tables.get(name, 0), parts, _n_parts(manifest, entries), span)
+    part_numbers = {entry.part for entry in entries if entry.part is not None}
+    return Coverage(
+        rows=manifest.tables.get(name, 0),
+        parts=tuple(sorted(part_numbers)),
+        of=_n_parts(manifest, entries),
+        span=_span(manifest, name),
+    )
+
+
+def _span(manifest: Manifest, name: str) -> int:
+    # Power is measured all month long, whichever part of the trace the store has.
+    if TRACE_TABLES[name].is_of_cells:
+        return 0
+    first, last = manifest.time_range.get(name) or (0, 0)
+    return max(0, last - max(first, TRACE_START))
 
 
 def _n_parts(manifest: Manifest, entries: list[SourceEntry]) -> int | None:
-    """Return how many parts a whole table has, 0 where all that is there is the whole; None where nobody knows."""
+    """Return how many parts a whole table has, 0 where the store has the whole; None where it is not known."""
     if not entries:
         return None
-    raw = entries[0].raw_table
-    named = {entry.parts for entry in entries if entry.parts}
-    said = named.pop() if len(named) == 1 else None
+    raw_table = entries[0].raw_table
+    numbers = {entry.parts for entry in entries if entry.parts}
+    number_in_names = numbers.pop() if len(numbers) == 1 else None
     if manifest.synthetic is not None:
-        written: int | None = (manifest.synthetic.get("parts") or {}).get(raw)
-        return written or said or _of_old_synthetic(manifest)
+        written: int | None = (manifest.synthetic.get("parts") or {}).get(raw_table)
+        return written or number_in_names or _n_parts_of_old_synthetic(manifest)
     if manifest.dialect.publication is None:
         return 0
     # The published number first: a file that was renamed cannot shrink the trace.
-    table = manifest.dialect.tables.get(raw)
-    return (
-        (table.parts if table else None)
-        or said
-        or (0 if DECLARED_WHOLE in manifest.notes else None)
-    )
+    table = manifest.dialect.tables.get(raw_table)
+    if table and table.parts:
+        return table.parts
+    if number_in_names:
+        return number_in_names
+    return 0 if DECLARED_WHOLE in manifest.notes else None
 
 
-def _of_old_synthetic(manifest: Manifest) -> int | None:
-    """Return 0 where all tables are there: generators before 1.1 did not say how many files they wrote."""
-    return (
-        0
-        if {entry.raw_table for entry in manifest.sources} >= set(manifest.dialect.tables)
-        else None
-    )
+def _n_parts_of_old_synthetic(manifest: Manifest) -> int | None:
+    """Return 0 where all tables are there: generators before 1.1 did not record how many files they wrote."""
+    present = {entry.raw_table for entry in manifest.sources}
+    return 0 if present >= set(manifest.dialect.tables) else None

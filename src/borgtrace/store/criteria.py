@@ -2,21 +2,21 @@
 
 from dataclasses import dataclass
 
+from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import TERMINAL_EVENTS, Dialect
-from borgtrace.schema.sql import literals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criteria:
-    """Criteria that a task has to meet, all of those that are given.
+    """Criteria of a task; it has to meet all that are set.
 
     Parameters
     ----------
     jobs
         Its collection is one of these.
     machines
-        It ever was on one of these, by its events or its usage.
+        It was ever on one of these, by its events or its usage.
     time
         From, until, in µs of the trace's clock.
     tiers
@@ -37,7 +37,7 @@ class Criteria:
     --------
     >>> from borgtrace.schema import dialect
     >>> Criteria(jobs=(7,), priorities=(9, 10)).terms(dialect("2011"))
-    {'--jobs': 'collection_id in (7)', '--priority': 'priority in (9, 10)'}
+    {'--jobs': '"collection_id" in (7)', '--priority': '"priority" in (9, 10)'}
     """
 
     jobs: tuple[int, ...] = ()
@@ -55,41 +55,49 @@ class Criteria:
     def __post_init__(self) -> None:
         if self.fraction is not None and not 0 < self.fraction <= 1:
             raise UsageError(
-                "--fraction", "not a share", expected="0 < F ≤ 1", got=str(self.fraction)
+                "--fraction",
+                "not a share",
+                expected="0 < F ≤ 1",
+                got=str(self.fraction),
             )
         if self.time is not None and self.time[0] >= self.time[1]:
-            got = f"{self.time[0]}..{self.time[1]}"
             raise UsageError(
-                "--time", "the end is not after the start", expected="A..B with A < B", got=got
+                "--time",
+                "the end is not after the start",
+                expected="A..B with A < B",
+                got=f"{self.time[0]}..{self.time[1]}",
             )
         check_names("--end-type", self.end_types, TERMINAL_EVENTS)
 
     def terms(self, dialect: Dialect) -> dict[str, str]:
-        """Return the SQL of each criterion that is given, by its option; all but `time`, which each use reads its way.
+        """Return the SQL of each criterion that is set, by its option; without `time`, which each use reads its way.
 
         Raises
         ------
         UsageError
             A tier that `dialect` does not have.
         """
-        bounds = {
-            name: f"priority between {low} and {high}"
-            for name, low, high in (*dialect.tiers, *dialect.further_tiers)
-        }
-        check_names("--tier", self.tiers, tuple(bounds))
-        terms = {
-            "--jobs": _one_of("collection_id", self.jobs),
-            "--machines": self.machines and _ever_on(self.machines),
-            "--tier": self.tiers and f"({' or '.join(bounds[name] for name in self.tiers)})",
-            "--priority": _one_of("priority", self.priorities),
-            "--class": _one_of("scheduling_class", self.scheduling_classes),
-            "--user": _one_of('"user"', self.users),
-            "--end-type": _one_of("end_type", self.end_types),
-            "--fraction": self.fraction is not None and in_fraction(self.fraction, self.seed),
-            # In brackets: an `or` in it must not undo the other conditions, nor a remark at its end the bracket.
-            "--where": self.where and f"({self.where}\n)",
-        }
-        return {option: term for option, term in terms.items() if term}
+        terms: dict[str, str] = {}
+        if self.jobs:
+            terms["--jobs"] = _one_of("collection_id", self.jobs)
+        if self.machines:
+            terms["--machines"] = _ever_on(self.machines)
+        if self.tiers:
+            terms["--tier"] = _in_tiers(self.tiers, dialect)
+        if self.priorities:
+            terms["--priority"] = _one_of("priority", self.priorities)
+        if self.scheduling_classes:
+            terms["--class"] = _one_of("scheduling_class", self.scheduling_classes)
+        if self.users:
+            terms["--user"] = _one_of("user", self.users)
+        if self.end_types:
+            terms["--end-type"] = _one_of("end_type", self.end_types)
+        if self.fraction is not None:
+            terms["--fraction"] = in_fraction(self.fraction, self.seed)
+        if self.where:
+            # In brackets: an `or` in it must not undo the other conditions, nor a comment at its end the bracket.
+            terms["--where"] = f"({self.where}\n)"
+        return terms
 
 
 def in_fraction(fraction: float, seed: int) -> str:
@@ -106,13 +114,22 @@ def in_fraction(fraction: float, seed: int) -> str:
     return f"md5_number_lower('{seed}:' || collection_id) / {2**64}.0 < {fraction}"
 
 
+def _in_tiers(names: tuple[str, ...], dialect: Dialect) -> str:
+    tiers = {tier.name: tier for tier in (*dialect.tiers, *dialect.further_tiers)}
+    check_names("--tier", names, tuple(tiers))
+    ranges = [f"priority between {tiers[name].lowest} and {tiers[name].highest}" for name in names]
+    return f"({' or '.join(ranges)})"
+
+
 def _ever_on(machines: tuple[int, ...]) -> str:
-    seen = (
-        f"select collection_id, instance_index from {table} where {_one_of('machine_id', machines)}"
-        for table in ("instance_events", "instance_usage")
-    )
-    return f"(collection_id, instance_index) in ({' union '.join(seen)})"
+    on_machine = _one_of("machine_id", machines)
+    return f"""(collection_id, instance_index) in (
+        select collection_id, instance_index from instance_events where {on_machine}
+        union
+        select collection_id, instance_index from instance_usage where {on_machine}
+    )"""
 
 
-def _one_of(column: str, values: tuple[object, ...]) -> str:
-    return f"{column} in ({literals(values)})" if values else ""
+def _one_of(column: str, values: tuple[int, ...] | tuple[str, ...]) -> str:
+    listed = ", ".join(literal(value) if isinstance(value, str) else str(value) for value in values)
+    return f"{quoted(column)} in ({listed})"

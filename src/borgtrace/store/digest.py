@@ -18,9 +18,8 @@ def file_digests(paths: Mapping[str, Path], threads: int = 1) -> dict[str, str]:
         Files read at a time.
     """
     # Threads suffice: hashlib releases the GIL while it hashes.
-    digests = Parallel(threads, backend="threading")(
-        delayed(file_digest)(path) for path in paths.values()
-    )
+    run = Parallel(threads, backend="threading")
+    digests = run(delayed(file_digest)(path) for path in paths.values())
     return dict(zip(paths, digests, strict=True))
 
 
@@ -31,7 +30,7 @@ def file_digest(path: Path) -> str:
 
 
 def digest_of_all(parts: Mapping[str, str]) -> str:
-    """Return the SHA-256 over names and digests, such as those of all files of a store (what format 1.0 calls digest).
+    """Return the SHA-256 over names and digests, such as those of all files of a store (the digest of format 1.0).
 
     Examples
     --------

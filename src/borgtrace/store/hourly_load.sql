@@ -1,9 +1,18 @@
 WITH windows AS (
-    -- NULL where the end is not known: sums leave it out.
-    SELECT *, nullif(end_time, $after) - start_time AS duration FROM instance_usage
+    SELECT
+        *,
+        -- NULL where the end is not known: sums leave it out.
+        nullif(end_time, $after) - start_time AS duration
+    FROM instance_usage
 )
-SELECT start_time // $hour AS hour, count(DISTINCT (collection_id, instance_index)) AS n_tasks,
-       sum(average_cpu * duration) / $hour AS cpu,
-       sum(average_memory * duration) / $hour AS memory
-FROM windows WHERE machine_id = $machine AND collection_type = 'JOB'
-GROUP BY hour ORDER BY hour
+SELECT
+    start_time // $hour AS hour,
+    count(DISTINCT (collection_id, instance_index)) AS n_tasks,
+    sum(average_cpu * duration) / $hour AS cpu,
+    sum(average_memory * duration) / $hour AS memory
+FROM windows
+WHERE machine_id = $machine
+  -- Only jobs: the usage of an alloc instance contains that of the tasks inside it and would count twice.
+  AND collection_type = 'JOB'
+GROUP BY hour
+ORDER BY hour

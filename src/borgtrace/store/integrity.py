@@ -1,4 +1,4 @@
-"""Is what is read what was written?  Asked whenever a store is opened, and before its files go into another."""
+"""Are the files of a store as they were written? Asked when it is opened, and before its files go into another."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,12 +13,11 @@ from borgtrace.storage import readable
 from borgtrace.storage.sparse_copy import local_copies
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.digest import file_digests
+from borgtrace.store.file_changes import changed_files
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, read_manifest
-from borgtrace.store.unchanged import changed_files
 
-_FOOTERS = 16
-"""Footers read at a time."""
+_FOOTERS_AT_ONCE = 16
 
 
 def read_intact(root: Path) -> Manifest:
@@ -37,22 +36,22 @@ def read_intact(root: Path) -> Manifest:
 
     Notes
     -----
-    Milliseconds; a store that is new here, or a file that was changed, is read once (1 s per gigabyte and core) before
-    any library parses it, since a damaged file can make one give a wrong answer or end the process.  A store of
-    format 1.0 lists no files: its rows alone are compared.  Of a store in a bucket names and rows are compared.
+    Milliseconds. A store that is new here, or a file that was changed, is read once (1 s per gigabyte and core) before
+    any library parses it, since a damaged file can make one give a wrong answer or end the process. A store of format
+    1.0 lists no files: only its rows are compared. For a store in a bucket names and rows are compared.
     """
     manifest = read_manifest(root)
     layout = Layout(root)
-    fault = _changed(layout, manifest) or _other_rows(layout, manifest)
+    fault = _changed_file(layout, manifest) or _wrong_number_of_rows(layout, manifest)
     if fault is None:
         return manifest
-    # Files that an ingest is replacing just now are no damage: then the manifest is another one, or away.
+    # Files that an ingest is just replacing are no damage: then the manifest is another one, or away.
     if read_manifest(root) == manifest:
         raise fault
     return read_intact(root)
 
 
-def _changed(layout: Layout, manifest: Manifest) -> StoreError | None:
+def _changed_file(layout: Layout, manifest: Manifest) -> StoreError | None:
     if not manifest.files:
         return None
     for name in sorted(unknown_parts(layout, manifest)):
@@ -64,8 +63,11 @@ def _changed(layout: Layout, manifest: Manifest) -> StoreError | None:
 
 def unknown_parts(layout: Layout, manifest: Manifest) -> set[str]:
     """Return the Parquet files of tables that the manifest does not list: a view of the table would read them too."""
-    parts = (path for name in TABLES for path in layout.parts(name))
-    return {path.relative_to(layout.root).as_posix() for path in parts} - manifest.files.keys()
+    present = set()
+    for table in TABLES:
+        for path in layout.parts(table):
+            present.add(path.relative_to(layout.root).as_posix())
+    return present - manifest.files.keys()
 
 
 def _has_changed(layout: Layout, manifest: Manifest, name: str, digest: str | None) -> StoreError:
@@ -75,27 +77,30 @@ def _has_changed(layout: Layout, manifest: Manifest, name: str, digest: str | No
     return unreadable(layout.root, what, digest[:12], manifest.files[name][:12])
 
 
-def _other_rows(layout: Layout, manifest: Manifest) -> StoreError | None:
+def _wrong_number_of_rows(layout: Layout, manifest: Manifest) -> StoreError | None:
     parts = {name: layout.parts(name) for name in TABLES}
     # From a bucket a footer takes a while, nearly all of it waiting.
-    with ThreadPoolExecutor(_FOOTERS) as pool:
-        footers = {path: pool.submit(_footer, path) for paths in parts.values() for path in paths}
+    with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
+        footers = {}
+        for paths in parts.values():
+            for path in paths:
+                footers[path] = pool.submit(_read_footer, path)
     for name, paths in parts.items():
-        found, expected = 0, manifest.tables.get(name, 0)
+        n_rows = 0
         for path in paths:
             try:
-                found += footers[path].result().num_rows
+                n_rows += footers[path].result().num_rows
             except (OSError, ValueError, pa.ArrowException) as error:
-                return unreadable(
-                    layout.root, f"{name}/{path.name} cannot be read", first_line(error)
-                )
-        if found != expected:
+                what = f"{name}/{path.name} cannot be read"
+                return unreadable(layout.root, what, first_line(error))
+        expected = manifest.tables.get(name, 0)
+        if n_rows != expected:
             what = f"{name} does not have the rows that the manifest counts"
-            return unreadable(layout.root, what, f"{found:,}", f"{expected:,} rows")
+            return unreadable(layout.root, what, f"{n_rows:,}", f"{expected:,} rows")
     return None
 
 
-def _footer(path: Path) -> pq.FileMetaData:
+def _read_footer(path: Path) -> pq.FileMetaData:
     return pq.read_metadata(readable(path))
 
 
@@ -112,7 +117,7 @@ def check_unchanged(
     layout, manifest
         The store.
     paths
-        Files of it; those without a digest in the manifest (format 1.0) are taken as they are.
+        Files of it; those without a digest in the manifest (format 1.0) are not compared.
     threads
         Files read at a time.
 
@@ -121,10 +126,10 @@ def check_unchanged(
     StoreError
         When one has changed; it is named.
     """
-    named = {path.relative_to(layout.root).as_posix(): path for path in paths}
-    listed = [name for name in named if name in manifest.files]
-    copies = local_copies([named[name] for name in listed])
-    found = file_digests(dict(zip(listed, copies, strict=True)), threads)
-    for name in sorted(found):
-        if found[name] != manifest.files[name]:
-            raise _has_changed(layout, manifest, name, found[name])
+    paths_by_name = {path.relative_to(layout.root).as_posix(): path for path in paths}
+    names = [name for name in paths_by_name if name in manifest.files]
+    copies = local_copies([paths_by_name[name] for name in names])
+    digests = file_digests(dict(zip(names, copies, strict=True)), threads)
+    for name in sorted(digests):
+        if digests[name] != manifest.files[name]:
+            raise _has_changed(layout, manifest, name, digests[name])

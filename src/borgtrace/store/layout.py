@@ -1,4 +1,4 @@
-"""Where things are in a store."""
+"""Where files and folders are in a store, and what they are called."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,11 +12,19 @@ from borgtrace.storage import INCOMPLETE, RemotePath, user_cache
 from borgtrace.storage.sparse_copy import local_copies
 
 FORMAT_VERSION = "1.1"
-"""Major.minor of the store's layout; another major version is refused.  1.1: content digests."""
+"""Major.minor of the store's layout; another major version is refused. 1.1: content digests."""
 
 
 class Layout:
-    """Paths inside the store at ``root``."""
+    """Paths inside the store at ``root``.
+
+    Parameters
+    ----------
+    root
+        The store's folder.
+    staging
+        Folder of staged parts, where it is not in the store.
+    """
 
     def __init__(self, root: Path, staging: Path | None = None) -> None:
         self.root = root
@@ -26,22 +34,22 @@ class Layout:
         """Memory-mapped usage columns in task order."""
         self.quarantine = root / "quarantine"
         """Refused rows with their reasons."""
-        self.cache = (
-            user_cache() / "stores" / source_key(str(root)) if self.is_remote else root / "cache"
-        )
+        self.cache = root / "cache"
         """Derived tables that several questions share; may be deleted at any time."""
         self.staging = staging or root / "staging"
-        """Checked Parquet parts that wait to be clustered; in a bucket where it is all that workers share."""
+        """Checked Parquet parts that wait to be clustered; in a bucket where that is all that workers share."""
         self.discarded = root / f"staging{INCOMPLETE}"
-        """Those parts once the store holds their rows: nobody reads them, and whoever finds them removes them."""
+        """Those parts once the store holds their rows: nobody reads them, and any process may remove them."""
         self.next = root / "next"
         """A finished new version of tables, about to replace the present one."""
         self.unfinished = root / f"next{INCOMPLETE}"
-        """That version while it is made; without the number of a process, for the next one to find and remove."""
+        """That version while it is made; its name has no process number, so that the next process can remove it."""
         self.spill = root / f"spill{INCOMPLETE}"
         """Where external sorts spill."""
         self.lock = root / ".lock"
         """Held by the one process that writes."""
+        if self.is_remote:
+            self.cache = user_cache() / "stores" / source_key(str(root))
 
     @property
     def is_remote(self) -> bool:
@@ -49,58 +57,85 @@ class Layout:
         return isinstance(self.root, RemotePath)
 
     @cached_property
-    def _listed(self) -> list[Path]:
-        # One request for all tables of a bucket, which a finished store never changes.
+    def _all_parts(self) -> list[Path]:
+        # One request for all tables of a bucket: a finished store does not change.
         return list(self.root.glob("*/part-*.parquet"))
 
     def table(self, name: str) -> Path:
-        """Folder of a table's Parquet files."""
+        """Return the folder of a table's Parquet files."""
         return self.root / name
 
     def parts(self, name: str) -> list[Path]:
-        """Parquet files of a table, in order; empty where there is none."""
+        """Return the Parquet files of a table, in order; empty where there is none."""
         folder = self.table(name)
-        # Names have five digits, so that the order of the names is the order of the rows.
         if self.is_remote:
-            return sorted(path for path in self._listed if path.parent == folder)
-        return sorted(folder.glob("part-*.parquet"))
+            files = [path for path in self._all_parts if path.parent == folder]
+        else:
+            files = list(folder.glob("part-*.parquet"))
+        # Names have five digits, so that the order of the names is the order of the rows.
+        return sorted(files)
 
-    def here(self, name: str) -> list[Path]:
-        """Files of a table as files of this machine: those of a bucket are copied, once."""
+    def local_parts(self, name: str) -> list[Path]:
+        """Return the files of a table as files of this machine: those of a bucket are copied, once."""
         return local_copies(self.parts(name))
 
     def tasks(self, columns: Sequence[str]) -> pa.Table:
         """Read columns of the table ``tasks``."""
-        return pq.read_table(self.here("tasks"), columns=list(columns))
+        return pq.read_table(self.local_parts("tasks"), columns=list(columns))
 
     def refused(self, table: str, source: str) -> Path:
-        """File of the rows of a source that were refused; there is none where all were stored."""
+        """Return the file of a source's refused rows; there is none where all were stored."""
         return self.quarantine / table / f"{source_key(source)}.parquet"
 
     def array(self, column: str) -> Path:
-        """File of one trace column."""
+        """Return the file of one trace column."""
         return self.traces / f"{column}.npy"
 
     def array_digest(self, column: str) -> Path:
-        """File of the SHA-256 of a trace column that was made on first use: the manifest lists the others."""
+        """Return the file of the SHA-256 of a column made on first use; the manifest lists the others."""
         return self.traces / f"{column}.npy.sha256"
 
 
 def source_key(name: str) -> str:
-    """Return what files made of a source are called: ``task_usage/part-00001`` → ``task_usage-part-00001``."""
-    key = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
-    # Folders ``a/b`` and ``a-b`` are two.
-    return f"{key}-{hashlib.sha256(name.encode()).hexdigest()[:8]}" if folder_of(name) else key
+    """Return the name of files that are made from a source.
+
+    Examples
+    --------
+    >>> source_key("task_usage/part-00001")
+    'task_usage-part-00001'
+    >>> source_key("usage/day1/part-00001")
+    'usage-day1-part-00001-1e9ab61d'
+    """
+    letters = [letter if letter.isalnum() or letter in "-_." else "-" for letter in name]
+    key = "".join(letters)
+    if not folder_of(name):
+        return key
+    # Folders ``a/b`` and ``a-b`` must not share a name.
+    digest = hashlib.sha256(name.encode()).hexdigest()
+    return f"{key}-{digest[:8]}"
 
 
 def folder_of(name: str) -> str:
-    """Return what tells a source apart from others of the same name: ``usage/day1/part-00001`` → ``day1``."""
+    """Return the folder by which a source differs from others of the same name.
+
+    Examples
+    --------
+    >>> folder_of("usage/day1/part-00001")
+    'day1'
+    """
     return "/".join(name.split("/")[1:-1])
 
 
 def name_alone(name: str) -> str:
-    """Return the name of a source without its folder: ``usage/day1/part-00001`` → ``usage/part-00001``."""
-    return f"{name.partition('/')[0]}/{name.rpartition('/')[2]}"
+    """Return the name of a source without its folder.
+
+    Examples
+    --------
+    >>> name_alone("usage/day1/part-00001")
+    'usage/part-00001'
+    """
+    names = name.split("/")
+    return f"{names[0]}/{names[-1]}"
 
 
 def part_name(number: int) -> str:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from borgtrace.store.store import Store
 
-_SQL = {path.stem: path.read_text("utf-8") for path in Path(__file__).parent.glob("*.sql")}
-
 
 @dataclass(frozen=True)
 class Capacity:
@@ -45,24 +43,30 @@ def capacity_at(store: Store, machine: int, time: int | None = None) -> Capacity
     UsageError
         When machine_events does not know the machine (by then).
     """
-    rows = store.sql(_SQL["capacity_at"], {"machine": machine, "time": time}).to_pylist()
+    rows = store.sql(_query("capacity_at"), {"machine": machine, "time": time}).to_pylist()
     if not rows:
-        what = "no such machine in machine_events" + ("" if time is None else " at that time")
-        way_out = 'list some: borgtrace sql STORE "select distinct machine_id from machine_events limit 9"'
-        raise UsageError("machine", what, got=str(machine), way_out=way_out)
+        raise UsageError(
+            "machine",
+            "no such machine in machine_events" + ("" if time is None else " at that time"),
+            got=str(machine),
+            way_out='list some: borgtrace sql STORE "select distinct machine_id from machine_events limit 9"',
+        )
     row = rows[0]
-    # UPDATE and ADD both leave the machine up; only REMOVE takes it away.
     return Capacity(
-        row["type"] != "REMOVE", row["cpu_capacity"], row["memory_capacity"], row["platform_id"]
+        # UPDATE and ADD both leave the machine up; only REMOVE takes it away.
+        is_up=row["type"] != "REMOVE",
+        cpu=row["cpu_capacity"],
+        memory=row["memory_capacity"],
+        platform=row["platform_id"],
     )
 
 
 def running_on(store: Store, machine: int, time: int) -> pa.Table:
     """Return the instances that ran on a machine at `time`, largest request first.
 
-    Columns: collection_id, instance_index, since (µs), priority, scheduling_class, requests, and the
-    usage of the window that covers `time` (NULL where none does).  An instance runs from its
-    SCHEDULE on this machine until its next terminal event.
+    Columns: collection_id, instance_index, since (µs), priority, scheduling_class, requests, and the usage of the
+    window that covers `time` (NULL where none does). An instance runs from its SCHEDULE on this machine until its next
+    terminal event.
 
     Parameters
     ----------
@@ -73,19 +77,20 @@ def running_on(store: Store, machine: int, time: int) -> pa.Table:
     time
         On the trace's clock, in µs.
     """
-    # A full join: where SCHEDULE records are missing (under 0.05 % in 2011) usage alone shows that a task ran, and a
-    # task between two windows is shown by its events alone.
-    return store.sql(
-        _SQL["running_on"], {"machine": machine, "time": time, "ended": list(TERMINAL_EVENTS)}
-    )
+    parameters = {
+        "machine": machine,
+        "time": time,
+        "ended": list(TERMINAL_EVENTS),
+    }
+    return store.sql(_query("running_on"), parameters)
 
 
 def hourly_load(store: Store, machine: int) -> pa.Table:
     """Return, per hour of the trace, what the machine's tasks used (means over the hour).
 
-    Columns: hour (from 0), n_tasks, cpu, memory.  Windows are weighted by the time they cover;
-    tasks inside an alloc are counted, the alloc's own rows are not.  A window that ends after the
-    trace (2⁶³−1) counts its task but has no weight, since nobody knows how long it was.
+    Columns: hour (from 0), n_tasks, cpu, memory. Windows are weighted by the time they cover; tasks inside an alloc are
+    counted, the alloc's own rows are not. A window that ends after the trace (2⁶³−1) counts its task but has no weight,
+    since its length is not known.
 
     Parameters
     ----------
@@ -94,5 +99,13 @@ def hourly_load(store: Store, machine: int) -> pa.Table:
     machine
         Its id.
     """
-    # Only jobs: the usage of an alloc instance contains that of the tasks inside it and would count twice.
-    return store.sql(_SQL["hourly_load"], {"machine": machine, "hour": HOUR, "after": AFTER_TRACE})
+    parameters = {
+        "machine": machine,
+        "hour": HOUR,
+        "after": AFTER_TRACE,
+    }
+    return store.sql(_query("hourly_load"), parameters)
+
+
+def _query(name: str) -> str:
+    return Path(__file__).with_name(f"{name}.sql").read_text("utf-8")

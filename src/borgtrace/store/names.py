@@ -1,15 +1,23 @@
-"""Ids of what users call by its name: jobs, containers and machines of converted traces have names."""
+"""Ids of things that users call by a name: jobs, containers and machines of converted traces have names."""
 
 from borgtrace.errors import UsageError
 from borgtrace.store.store import Store
 
-_NAMED = {
-    "collection": "SELECT DISTINCT collection_id AS id FROM collection_events WHERE collection_name = $name",
-    "machine": "SELECT DISTINCT machine_id AS id FROM machine_attributes WHERE name = 'name' AND value = $name",
+_QUERIES = {
+    "collection": """
+        SELECT DISTINCT collection_id AS id
+        FROM collection_events
+        WHERE collection_name = $name
+    """,
+    "machine": """
+        SELECT DISTINCT machine_id AS id
+        FROM machine_attributes
+        WHERE name = 'name' AND value = $name
+    """,
 }
 
 
-def id_of(store: Store, kind: str, text: str) -> int:
+def find_id(store: Store, kind: str, text: str) -> int:
     """Return the id that a text means: a number is an id, any other text the name of one thing.
 
     Parameters
@@ -28,10 +36,12 @@ def id_of(store: Store, kind: str, text: str) -> int:
     """
     if text.isdecimal():
         return int(text)
-    found = store.sql(_NAMED[kind], {"name": text}).column("id").to_pylist()
-    if len(found) != 1:
-        got = f"{len(found):,} called {text}"
+    ids = store.sql(_QUERIES[kind], {"name": text}).column("id").to_pylist()
+    if len(ids) != 1:
         raise UsageError(
-            kind, "not the name of one", expected="an id, or a name that one has", got=got
+            kind,
+            "not the name of one",
+            expected="an id, or a name that one has",
+            got=f"{len(ids):,} called {text}",
         )
-    return int(found[0])
+    return int(ids[0])

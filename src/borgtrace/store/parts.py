@@ -9,7 +9,7 @@ def describe_numbers(numbers: Iterable[int | None], total: int | None) -> str:
     Parameters
     ----------
     numbers
-        Of the parts, in any order; None for a part without one.
+        Numbers of the parts, in any order; None for a part without one.
     total
         How many parts the table has, where that is known.
 
@@ -23,14 +23,17 @@ def describe_numbers(numbers: Iterable[int | None], total: int | None) -> str:
     known = sorted({number for number in numbers if number is not None})
     if not known:
         return "without numbers"
-    return ", ".join(_spans(known)) + (f" of {total}" if total else "")
+    ranges = ", ".join(_ranges(known))
+    return f"{ranges} of {total}" if total else ranges
 
 
-def _spans(numbers: list[int]) -> list[str]:
-    spans: list[list[int]] = []
+def _ranges(numbers: list[int]) -> list[str]:
+    """Write ascending numbers as ranges."""
+    ranges: list[list[int]] = []
     for number in numbers:
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
+        follows = bool(ranges) and number == ranges[-1][1] + 1
+        if follows:
+            ranges[-1][1] = number
         else:
-            spans.append([number, number])
-    return [str(low) if low == high else f"{low}–{high}" for low, high in spans]
+            ranges.append([number, number])
+    return [str(first) if first == last else f"{first}–{last}" for first, last in ranges]

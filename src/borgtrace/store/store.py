@@ -48,13 +48,13 @@ def open(path: str | Path, *, memory: str = "4GB") -> Store:
 
     Notes
     -----
-    Takes milliseconds, but for a store that is new here: each of its files is compared with its digest once.  Any
+    Takes milliseconds, except for a store that is new here: each of its files is compared with its digest once. Any
     number of processes may read at once.
     """
     return Store.open(path, memory=memory)
 
 
-def _notice(store: Store, lacking: Sequence[str]) -> str:
+def _lacking_notice(store: Store, lacking: Sequence[str]) -> str:
     return (
         f"{store.path}: made by borgtrace {store.manifest.code_version}, without {', '.join(lacking)} (NULL here); "
         f"to have them: borgtrace ingest SRC --store {store.path} --rebuild"
@@ -62,7 +62,7 @@ def _notice(store: Store, lacking: Sequence[str]) -> str:
 
 
 class Store:
-    """One cell's trace.  Use `borgtrace.open`.
+    """One cell's trace. Use `borgtrace.open`.
 
     Attributes
     ----------
@@ -73,7 +73,9 @@ class Store:
     """
 
     def __init__(self, path: Path, manifest: Manifest, memory: str = "4GB") -> None:
-        self.path, self.manifest, self.memory = path, manifest, memory
+        self.path = path
+        self.manifest = manifest
+        self.memory = memory
         self.layout = Layout(path)
 
     @classmethod
@@ -81,19 +83,24 @@ class Store:
         """Open a store of this class; see :func:`borgtrace.store.open`."""
         root = as_path(path)
         store = cls(root, read_intact(root), memory)
-        lacking = lacking_columns(
-            store.layout, store.manifest.schema, store.manifest.format_version
-        )
-        lacking = tuple(
-            name for name in lacking if store.manifest.dialect.can_fill(*name.split("."))
-        )
+        lacking = store._lacking_columns()
         if lacking:
             # stacklevel 3: the line that called the function `open`.
-            warnings.warn(_notice(store, lacking), StoreNotice, stacklevel=3)
+            warnings.warn(_lacking_notice(store, lacking), StoreNotice, stacklevel=3)
         return store
 
+    def _lacking_columns(self) -> list[str]:
+        """Return the columns that a store of this version would have values in."""
+        manifest = self.manifest
+        lacking = []
+        for name in lacking_columns(self.layout, manifest.schema, manifest.format_version):
+            table, column = name.split(".")
+            if manifest.dialect.can_fill(table, column):
+                lacking.append(name)
+        return lacking
+
     def __reduce__(self) -> tuple[Any, ...]:
-        # Another process opens its own connections and maps the arrays again; it may stand in another folder.
+        # Another process opens its own connections and maps the arrays again; it may run in another folder.
         return type(self), (self.path.absolute(), self.manifest, self.memory)
 
     @property
@@ -103,7 +110,7 @@ class Store:
 
     @cached_property
     def tables(self) -> StoreTables:
-        """The canonical tables as Ibis tables: ``store.tables.instance_usage``."""
+        """The store's tables as Ibis tables: ``store.tables.instance_usage``."""
         # Imported late, here and below: Ibis takes half a second, opening a store milliseconds.
         from borgtrace.store.ibis_tables import StoreTables
 
@@ -118,10 +125,10 @@ class Store:
     def _connection(self) -> duckdb.DuckDBPyConnection:
         from borgtrace.engine.guard import open_store
 
-        paths = {
-            table: [str(part) for part in self.layout.parts(name)] for name, table in TABLES.items()
-        }
-        return open_store(self.path, paths, memory=self.memory)
+        files = {}
+        for name, table in TABLES.items():
+            files[table] = [str(part) for part in self.layout.parts(name)]
+        return open_store(self.path, files, memory=self.memory)
 
     def sql(
         self,
@@ -150,10 +157,10 @@ class Store:
         StoreError
             When the bucket of the store cannot be read.
         """
-        from borgtrace.engine.guard import query as guarded
+        from borgtrace.engine.guard import query as guarded_query
 
         with translate_bucket_errors(self.path):
-            return guarded(self._connection, query, timeout, parameters)
+            return guarded_query(self._connection, query, timeout, parameters)
 
     def stream(
         self,
@@ -177,20 +184,16 @@ class Store:
         Raises
         ------
         UsageError
-            When there is none: what is made of usage cannot be made.
+            When there is none: nothing can be made from usage then.
         """
         rows = self.manifest.tables.get("instance_usage", 0)
         if not rows:
-            expected, way_out = (
-                "rows in instance_usage",
-                "ingest task_usage or instance_usage files first",
-            )
             raise UsageError(
                 str(self.path),
                 "the store has no usage",
-                expected=expected,
+                expected="rows in instance_usage",
                 got="none",
-                way_out=way_out,
+                way_out="ingest task_usage or instance_usage files first",
             )
         return rows
 
@@ -230,9 +233,10 @@ class Store:
         -----
         A binary search in the index and five slices: microseconds.
         """
-        found = self._reader.trace(collection_id, instance_index)
-        more = self.traces([(collection_id, instance_index)], columns).columns if columns else {}
-        return {**found, **more}
+        arrays = self._reader.trace(collection_id, instance_index)
+        if columns:
+            arrays.update(self.traces([(collection_id, instance_index)], columns).columns)
+        return arrays
 
     def traces(
         self,
@@ -255,7 +259,7 @@ class Store:
         UsageError
             For an unknown task or column, or a predicate that does not parse.
         """
-        return self._reader.traces(self._rows(selection), tuple(columns))
+        return self._reader.traces(self.select_tasks(selection), tuple(columns))
 
     def task_rows(self, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the positions of tasks given as (collection_id, instance_index), shape (n, 2).
@@ -263,7 +267,7 @@ class Store:
         Raises
         ------
         UsageError
-            For the first task that the store has not.
+            For the first task that the store does not have.
         """
         return self._reader.rows(pairs)
 
@@ -275,43 +279,57 @@ class Store:
 
     def rows_of_collection(self, collection_id: int) -> tuple[int, int]:
         """Return the positions of the instances of a collection: the first, and the one after the last."""
-        low, high = np.searchsorted(self._reader.collections, [collection_id, collection_id + 1])
-        return int(low), int(high)
+        first, end = np.searchsorted(self._reader.collections, [collection_id, collection_id + 1])
+        return int(first), int(end)
 
-    def _rows(self, selection: Any) -> npt.NDArray[np.int64]:
+    def select_tasks(self, selection: Any = None) -> npt.NDArray[np.int64]:
+        """Return the positions of the tasks of a selection, as :meth:`traces` takes it."""
         if selection is None:
             return np.arange(len(self._reader.collections))
         if isinstance(selection, str):
-            from borgtrace.engine.guard import condition
-
-            # Through `sql`, so that the guard judges a selection too: it may come from a stranger.
-            rows = self.sql(
-                # `row_number` in key order is the position in the index, whose file has that order.
-                "SELECT r FROM (SELECT *, row_number() OVER (ORDER BY collection_id, instance_index) - 1 AS r "
-                f"FROM tasks) AS tasks WHERE {condition(selection)} ORDER BY r"
-            )
-            return rows.column("r").to_numpy().astype(np.int64)
+            return self._rows_where(selection)
         if isinstance(selection, np.ndarray) and selection.ndim == 1:
             # One dimension is positions; two are pairs of ids.
             return selection.astype(np.int64, copy=False)
         return self._reader.rows(np.asarray(selection, np.int64).reshape(-1, 2))
 
+    def _rows_where(self, predicate: str) -> npt.NDArray[np.int64]:
+        from borgtrace.engine.guard import condition
+
+        # Through `sql`, so that the guard judges a predicate too: it may come from a stranger.
+        answer = self.sql(
+            f"""
+            SELECT r
+            FROM (
+                SELECT
+                    *,
+                    -- In key order this is the position in the index, whose file has that order.
+                    row_number() OVER (ORDER BY collection_id, instance_index) - 1 AS r
+                FROM tasks
+            ) AS tasks
+            WHERE {condition(predicate)}
+            ORDER BY r
+            """
+        )
+        return answer.column("r").to_numpy().astype(np.int64)
+
     def __repr__(self) -> str:
         """Say what the store is in one line."""
-        made = f"{self.manifest.made}, " if self.manifest.made else ""
-        rows = sum(self.manifest.tables.values())
-        cell = f" cell {self.manifest.cell}" if self.manifest.cell else ""
-        return f"<Store {self.path} ({made}{self.manifest.generation}{cell}, {rows:,} rows)>"
+        manifest = self.manifest
+        made = f"{manifest.made}, " if manifest.made else ""
+        cell = f" cell {manifest.cell}" if manifest.cell else ""
+        n_rows = sum(manifest.tables.values())
+        return f"<Store {self.path} ({made}{manifest.generation}{cell}, {n_rows:,} rows)>"
 
     def _repr_html_(self) -> str:
         """Show the tables in a notebook."""
-        rows = "".join(
+        manifest = self.manifest
+        rows = [
             f"<tr><td>{name}</td><td style='text-align:right'>{count:,}</td></tr>"
-            for name, count in self.manifest.tables.items()
-        )
-        made = f" — <b>{self.manifest.made}</b>" if self.manifest.made else ""
+            for name, count in manifest.tables.items()
+        ]
+        made = f" — <b>{manifest.made}</b>" if manifest.made else ""
         # Generation and cell come from a file that may be anybody's.
-        title = f"{escape(self.manifest.dialect.title)} {escape(self.manifest.cell)}{made}"
-        return (
-            f"<table><caption>{title}</caption><tr><th>table</th><th>rows</th></tr>{rows}</table>"
-        )
+        title = f"{escape(manifest.dialect.title)} {escape(manifest.cell)}{made}"
+        header = "<tr><th>table</th><th>rows</th></tr>"
+        return f"<table><caption>{title}</caption>{header}{''.join(rows)}</table>"

@@ -1,7 +1,7 @@
-"""Putting a finished new version in place, in steps that may be repeated after a crash.
+"""Put a finished new version in place, in steps that may be repeated after a crash.
 
-``next/`` is complete when it has that name: everything in it, the manifest last, replaces what is
-in the store.  While the manifest is away, readers see a half-built store and say so.
+``next/`` is complete when it has that name: everything in it, the manifest last, replaces what is in the store. While
+the manifest is away, readers report a half-built store.
 """
 
 import shutil
@@ -18,31 +18,32 @@ def commit_next(layout: Layout) -> None:
 
 def finish_swap(layout: Layout) -> bool:
     """Finish a swap that was begun, if there is one; return whether there was."""
-    # What was cut off while it was removed: the next staged parts need the name.
+    # A removal may have been cut off, and the next staged parts need the name.
     remove(layout.discarded)
     if not layout.next.exists():
         return False
     replacement = layout.next / layout.manifest.name
     if replacement.exists():
-        # First: from here until the new manifest arrives, no reader takes half of each version for a store.
+        # First: until the new manifest arrives, no reader must take a mixture of two versions for a store.
         layout.manifest.unlink(missing_ok=True)
-        # After a crash this loop goes on with what is still in ``next``; what was moved is no longer there.
+        # After a crash this loop goes on with what is still in ``next``; moved entries are no longer there.
         for entry in sorted(layout.next.iterdir()):
             if entry != replacement:
-                _replace(layout, entry.name)
+                replace_entry(layout, entry.name)
         replacement.rename(layout.manifest)
-    # Only now: until here the staged parts are the only copy of rows that the store does not hold yet.  In one step:
-    # half of them would be taken for rows that are still to come.  And while ``next`` is there, by which a run that
-    # finds the rest knows that the store holds these rows.
+    # Only now: until here the staged parts are the only copy of rows that the store does not hold yet. In one step:
+    # half of them would look like rows that are still to come. And while ``next`` is there: by it a later run knows
+    # that the store holds these rows.
     if layout.staging.exists():
         layout.staging.rename(layout.discarded)
-    # Not rmtree: the folder is empty now, and anything left in it would be a reason to stop.
+    # Not rmtree: the folder must be empty now, and anything left in it would be a reason to stop.
     layout.next.rmdir()
     remove(layout.discarded)
     return True
 
 
-def _replace(layout: Layout, name: str) -> None:
+def replace_entry(layout: Layout, name: str) -> None:
+    """Move a file or folder of the next version to its place in the store."""
     target = layout.root / name
     if target.exists():
         shutil.rmtree(target)

@@ -1,11 +1,11 @@
-"""One task's trace in microseconds: an index look-up and a slice of a memory map."""
+"""Read a task's trace in microseconds: an index look-up and a slice of a memory map."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,19 +42,21 @@ def find_row(
     -1
     """
     # By hand: np.searchsorted looks for one key, and the index is sorted by two columns.
-    low, high = 0, len(collections)
+    low = 0
+    high = len(collections)
     while low < high:
         middle = (low + high) // 2
-        before = collections[middle] < collection or (
+        is_before = collections[middle] < collection or (
             collections[middle] == collection and instances[middle] < instance
         )
-        if before:
+        if is_before:
             low = middle + 1
         else:
             high = middle
-    if low < len(collections) and collections[low] == collection and instances[low] == instance:
-        return low
-    return -1
+    if low == len(collections):
+        return -1
+    is_found = collections[low] == collection and instances[low] == instance
+    return low if is_found else -1
 
 
 @compiled()
@@ -75,7 +77,8 @@ def find_rows(collections: Index, instances: npt.NDArray[np.int32], pairs: Index
 
     Examples
     --------
-    >>> find_rows(np.array([1, 1, 4]), np.array([0, 2, 0], np.int32), np.array([[4, 0], [4, 1]])).tolist()
+    >>> collections, instances = np.array([1, 1, 4]), np.array([0, 2, 0], np.int32)
+    >>> find_rows(collections, instances, np.array([[4, 0], [4, 1]])).tolist()
     [2, -1]
     """
     rows = np.empty(len(pairs), np.int64)
@@ -105,17 +108,18 @@ def gather_runs(
     [6.0, 7.0, 1.0]
     """
     result = np.empty(offsets[-1], values.dtype)
-    # Loops rather than slices: most runs are a few rows, and a slice costs more than copying them.  Unsigned, so that
+    # Loops rather than slices: most runs are a few rows, and a slice costs more than copying them. Unsigned, so that
     # no index may count from the end: runs of twelve rows take a fifth of the time.
     for run in range(len(starts)):
-        start, first = np.uint64(starts[run]), np.uint64(offsets[run])
-        for i in range(np.uint64(offsets[run + 1]) - first):
+        start = np.uint64(starts[run])
+        first = np.uint64(offsets[run])
+        length = np.uint64(offsets[run + 1]) - first
+        for i in range(length):
             result[first + i] = values[start + i]
     return result
 
 
 Array = npt.NDArray[np.generic]
-_KEY = ("collection_id", "instance_index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +147,8 @@ class Traces:
 
     def __getitem__(self, i: int) -> dict[str, Array]:
         """Return the i-th task's arrays (views)."""
-        low, high = self.offsets[i], self.offsets[i + 1]
-        return {name: column[low:high] for name, column in self.columns.items()}
+        span = slice(self.offsets[i], self.offsets[i + 1])
+        return {name: column[span] for name, column in self.columns.items()}
 
     def __getattr__(self, name: str) -> Array:
         """Return a flat column by its name."""
@@ -155,39 +159,21 @@ class Traces:
 
 
 class TraceReader:
-    """The index and the memory-mapped columns of a store; opened once, read a myriad of times."""
+    """The index and the memory-mapped columns of a store; opened once, read many thousand times."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._arrays: dict[str, Array] = {}
-        try:
-            key = layout.tasks([*_KEY, "first_row", "n_windows"])
-        except (OSError, ValueError, LookupError, pa.ArrowException) as error:
-            raise unreadable(
-                layout.root, "the index of tasks cannot be read", first_line(error)
-            ) from error
-        self.collections: npt.NDArray[np.int64] = _numbers(key, "collection_id", np.int64)
-        self.instances: npt.NDArray[np.int32] = _numbers(key, "instance_index", np.int32)
-        # One more than tasks, so that a trace is offsets[i] to offsets[i + 1] for the last one too.
-        windows = _numbers(key, "n_windows", np.int64)
-        self.offsets: npt.NDArray[np.int64] = np.append(
-            _numbers(key, "first_row", np.int64), windows.sum()
-        )
-        # Compiled code reads what the offsets say, without looking at bounds.
-        if (
-            self.offsets[0]
-            or not np.array_equal(np.diff(self.offsets), windows)
-            or (windows < 0).any()
-        ):
-            raise unreadable(
-                layout.root, "the index of tasks is damaged", "rows that do not follow each other"
-            )
-        self._blocks: dict[str, SparseCopy] = {}
+        self._copies: dict[str, SparseCopy] = {}
+        index = _read_index(layout)
+        self.collections: npt.NDArray[np.int64] = index.collections
+        self.instances: npt.NDArray[np.int32] = index.instances
+        self.offsets: npt.NDArray[np.int64] = index.offsets
         if layout.is_remote:
             with ThreadPoolExecutor(len(DEFAULT_COLUMNS)) as pool:
                 list(pool.map(self._column, DEFAULT_COLUMNS))
         # A tuple made once: a trace takes a few microseconds, of which each look-up by name would be a part.
-        self._default = tuple((name, self._column(name)) for name in DEFAULT_COLUMNS)
+        self._default_columns = tuple((name, self._column(name)) for name in DEFAULT_COLUMNS)
 
     def array(self, column: str) -> Array:
         """Return a whole column in task order, memory-mapped; built or copied from its bucket on first use.
@@ -199,35 +185,42 @@ class TraceReader:
         StoreError
             When its file is damaged, or missing though every store has it.
         """
-        found = self._column(column)
+        array = self._column(column)
         self._fetch([column], self.offsets[:1], self.offsets[-1:])
-        return found
+        return array
 
     def _column(self, column: str) -> Array:
         """Return a column, of which only the fetched bytes are right where the store is in a bucket."""
-        if column not in self._arrays:
-            if column not in TRACE_COLUMNS:
-                raise UsageError(
-                    "column",
-                    "no such trace column",
-                    expected=", ".join(TRACE_COLUMNS),
-                    got=repr(column),
-                )
-            # Only the five default columns get an array at ingest: each takes 4 bytes a row.
-            if column not in DEFAULT_COLUMNS and not self._layout.array(column).exists():
-                add_array(self._layout, column)
-            self._arrays[column], blocks = open_array(self._layout, column, int(self.offsets[-1]))
-            if blocks:
-                self._blocks[column] = blocks
-        return self._arrays[column]
+        if column in self._arrays:
+            return self._arrays[column]
+        if column not in TRACE_COLUMNS:
+            raise UsageError(
+                "column",
+                "no such trace column",
+                expected=", ".join(TRACE_COLUMNS),
+                got=repr(column),
+            )
+        # Only the five default columns get an array at ingest: each takes 4 bytes a row.
+        if column not in DEFAULT_COLUMNS and not self._layout.array(column).exists():
+            add_array(self._layout, column)
+        n_rows = int(self.offsets[-1])
+        array, copy = open_array(self._layout, column, n_rows)
+        if copy:
+            self._copies[column] = copy
+        self._arrays[column] = array
+        return array
 
     def _fetch(self, columns: Sequence[str], starts: Index, stops: Index) -> None:
         """Fetch rows of columns from their bucket, unless they are here."""
-        files = [self._blocks[name] for name in columns if name in self._blocks]
-        if files:
-            # Four bytes a row, behind a header.
-            heads = [(file, file.size - 4 * self.offsets[-1]) for file in files]
-            fetch_all((file, head + 4 * starts, head + 4 * stops) for file, head in heads)
+        spans = []
+        for name in columns:
+            copy = self._copies.get(name)
+            if copy is not None:
+                # Four bytes a row, behind a header.
+                header = copy.size - 4 * self.offsets[-1]
+                spans.append((copy, header + 4 * starts, header + 4 * stops))
+        if spans:
+            fetch_all(spans)
 
     def rows(self, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the positions of tasks given as (collection_id, instance_index), shape (n, 2).
@@ -235,11 +228,13 @@ class TraceReader:
         Raises
         ------
         UsageError
-            For the first task that the store has not.
+            For the first task that the store does not have.
         """
         rows = find_rows(self.collections, self.instances, pairs)
-        for missing in np.flatnonzero(rows < 0)[:1]:
-            raise self._unknown(int(pairs[missing, 0]), int(pairs[missing, 1]))
+        missing = np.flatnonzero(rows < 0)
+        if len(missing):
+            collection_id, instance_index = pairs[missing[0]].tolist()
+            raise self._unknown_task(collection_id, instance_index)
         return rows
 
     def trace(self, collection_id: int, instance_index: int) -> dict[str, Array]:
@@ -262,14 +257,14 @@ class TraceReader:
         """
         row = find_row(self.collections, self.instances, collection_id, instance_index)
         if row < 0:
-            raise self._unknown(collection_id, instance_index)
-        if self._blocks:
-            self._fetch(
-                DEFAULT_COLUMNS, self.offsets[row : row + 1], self.offsets[row + 1 : row + 2]
-            )
+            raise self._unknown_task(collection_id, instance_index)
+        if self._copies:
+            start = self.offsets[row : row + 1]
+            stop = self.offsets[row + 1 : row + 2]
+            self._fetch(DEFAULT_COLUMNS, start, stop)
         # One slice of plain integers: NumPy's would be converted again for each column.
         span = slice(self.offsets.item(row), self.offsets.item(row + 1))
-        return {name: column[span] for name, column in self._default}
+        return {name: column[span] for name, column in self._default_columns}
 
     def traces(
         self, rows: npt.NDArray[np.int64], columns: tuple[str, ...] = DEFAULT_COLUMNS
@@ -284,34 +279,72 @@ class TraceReader:
             Names from `TRACE_COLUMNS`, and distributions, which stand for all of their percentiles.
         """
         columns = with_percentiles(columns)
-        starts, ends = self.offsets[rows], self.offsets[rows + 1]
+        starts = self.offsets[rows]
+        ends = self.offsets[rows + 1]
         arrays = {name: self._column(name) for name in columns}
         self._fetch(columns, starts, ends)
         offsets = np.append(0, np.cumsum(ends - starts))
         # Neighbors in the index are neighbors in the arrays: one slice serves, and nothing is copied.
         if len(rows) and np.array_equal(starts[1:], ends[:-1]):
-            flat = {name: array[starts[0] : ends[-1]] for name, array in arrays.items()}
+            span = slice(starts[0], ends[-1])
+            flat = {name: array[span] for name, array in arrays.items()}
         else:
             flat = {name: gather_runs(array, starts, offsets) for name, array in arrays.items()}
         return Traces(rows, offsets, flat)
 
-    def _unknown(self, collection_id: int, instance_index: int) -> UsageError:
-        low, high = np.searchsorted(self.collections, [collection_id, collection_id + 1])
-        if low == high:
-            near = (
-                self.collections[min(low, len(self.collections) - 1)]
-                if len(self.collections)
-                else None
+    def _unknown_task(self, collection_id: int, instance_index: int) -> UsageError:
+        collections = self.collections
+        first, end = np.searchsorted(collections, [collection_id, collection_id + 1])
+        if first < end:
+            low = self.instances[first]
+            high = self.instances[end - 1]
+            return UsageError(
+                "task",
+                "not in this store",
+                got=f"instance {instance_index}",
+                way_out=f"it has instances {low} to {high}",
             )
-            got, way_out = (
-                f"collection {collection_id}",
-                f"the nearest is {near}" if near is not None else None,
-            )
-        else:
-            got = f"instance {instance_index}"
-            way_out = f"it has instances {self.instances[low]} to {self.instances[high - 1]}"
-        return UsageError("task", "not in this store", got=got, way_out=way_out)
+        way_out = None
+        if len(collections):
+            nearest = collections[min(first, len(collections) - 1)]
+            way_out = f"the nearest is {nearest}"
+        return UsageError(
+            "task",
+            "not in this store",
+            got=f"collection {collection_id}",
+            way_out=way_out,
+        )
 
 
-def _numbers(key: pa.Table, name: str, kind: type) -> Any:
-    return np.ascontiguousarray(key.column(name).to_numpy(), dtype=kind)
+class _TaskIndex(NamedTuple):
+    """Ids of all tasks in key order, and the row of each one's first window, with the number of rows last."""
+
+    collections: npt.NDArray[np.int64]
+    instances: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.int64]
+
+
+def _read_index(layout: Layout) -> _TaskIndex:
+    try:
+        tasks = layout.tasks(["collection_id", "instance_index", "first_row", "n_windows"])
+    except (OSError, ValueError, LookupError, pa.ArrowException) as error:
+        what = "the index of tasks cannot be read"
+        raise unreadable(layout.root, what, first_line(error)) from error
+    first_rows = _numbers(tasks, "first_row", np.int64)
+    n_windows = _numbers(tasks, "n_windows", np.int64)
+    # One more than tasks, so that a trace is offsets[i] to offsets[i + 1] for the last one too.
+    offsets = np.append(first_rows, n_windows.sum())
+    # Compiled code reads what the offsets say, without checking bounds.
+    follow_each_other = offsets[0] == 0 and np.array_equal(np.diff(offsets), n_windows)
+    if not follow_each_other or (n_windows < 0).any():
+        what = "the index of tasks is damaged"
+        raise unreadable(layout.root, what, "rows that do not follow each other")
+    return _TaskIndex(
+        collections=_numbers(tasks, "collection_id", np.int64),
+        instances=_numbers(tasks, "instance_index", np.int32),
+        offsets=offsets,
+    )
+
+
+def _numbers(tasks: pa.Table, name: str, dtype: type) -> Any:
+    return np.ascontiguousarray(tasks.column(name).to_numpy(), dtype=dtype)

@@ -40,10 +40,10 @@ def trace(
     import borgtrace
     from borgtrace.cli.printing import print_columns, print_json
     from borgtrace.schema.ranges import parse_words
-    from borgtrace.store.names import id_of
+    from borgtrace.store.names import find_id
 
     opened = borgtrace.open(store)
-    collection = id_of(opened, "collection", name)
+    collection = find_id(opened, "collection", name)
     names = ("start_time", "duration", *parse_words(columns))
     # Before the page too: an unknown task is refused in the same words.
     usage = opened.traces([(collection, instance)], names)

@@ -13,7 +13,7 @@ from borgtrace.export.jobs.file_rows import FileRows
 from borgtrace.export.jobs.formats import FORMATS
 from borgtrace.export.jobs.layout import JobsLayout
 from borgtrace.schema import PERCENTILES, TABLES
-from borgtrace.store.columns import values
+from borgtrace.store.columns import as_floats
 
 ROWS = 1 << 18
 """Rows that are held in memory at a time."""
@@ -89,7 +89,7 @@ def _named(table: pa.Table, names: Mapping[str, str | None]) -> pa.Table:
 def _cells(name: str, column: pa.Array) -> pa.Array:
     """Return what the cells of a column hold: a number, a name, or a list as JSON."""
     if name in PERCENTILES:
-        return pa.array(values(column, PERCENTILES[name][1]), from_pandas=True)
+        return pa.array(as_floats(column, PERCENTILES[name][1]), from_pandas=True)
     if pa.types.is_list(column.type):
         # Through text, which Arrow writes as the shortest that reads back as the same float32.
         return pc.binary_join_element_wise(

@@ -14,7 +14,7 @@ from borgtrace.kernels.runs import run_starts
 from borgtrace.schema.tables import STATISTICS_COLUMNS
 from borgtrace.schema.time import SECOND
 from borgtrace.storage import readable
-from borgtrace.store.columns import lengths
+from borgtrace.store.columns import window_lengths
 
 _READ = [
     "collection_id",
@@ -91,7 +91,7 @@ def _index_block(table: pa.Table, first: int) -> tuple[pa.Table, npt.NDArray[np.
     start, end = _numbers(table, "start_time"), _numbers(table, "end_time")
     machine = pc.fill_null(table.column("machine_id"), -1).to_numpy()
     starts = run_starts(collection, instance)
-    length = lengths(start, end)
+    length = window_lengths(start, end)
     spans = run_spans(start, end, length, machine, starts)
     duration = length / SECOND
     statistics: dict[str, pa.Array] = {}

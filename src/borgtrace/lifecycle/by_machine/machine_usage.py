@@ -17,7 +17,7 @@ from borgtrace.lifecycle.by_machine.row_files import MACHINE_ROW, Rows, map_rows
 from borgtrace.lifecycle.by_machine.terms import TERM
 from borgtrace.lifecycle.by_machine.window_rows import WINDOW_ROW
 from borgtrace.store import Store
-from borgtrace.store.kept import kept_folder, version_of
+from borgtrace.store.cached_folders import cached_folder, code_digest
 
 Report = Callable[[str, int, int], None]
 
@@ -127,4 +127,4 @@ def machine_usage(
         )
         partitioner.run(events, attempts)
 
-    return MachineUsage(kept_folder(store, kind, version_of([sources, sources.parent]), build))
+    return MachineUsage(cached_folder(store, kind, code_digest([sources, sources.parent]), build))

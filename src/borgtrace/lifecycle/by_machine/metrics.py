@@ -7,7 +7,7 @@ import pyarrow as pa
 from borgtrace.errors import check_names
 from borgtrace.kernels.arrays import Values
 from borgtrace.schema import Dialect
-from borgtrace.store.columns import values
+from borgtrace.store.columns import as_floats
 
 _DECILES = "cpu_usage_distribution"
 
@@ -35,7 +35,7 @@ class Metric:
 
     def values(self, column: pa.ChunkedArray) -> Values:
         """Return the values of some windows, float32 (n,); NaN where there is none."""
-        return values(column.combine_chunks(), self.element)
+        return as_floats(column.combine_chunks(), self.element)
 
 
 _ALL = (

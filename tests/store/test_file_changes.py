@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from borgtrace.errors import StoreNotice
-from borgtrace.store import unchanged
-from borgtrace.store.unchanged import changed_files
+from borgtrace.store import file_changes
+from borgtrace.store.file_changes import changed_files
 
 OF_A = hashlib.sha256(b"aaaa").hexdigest()
 OF_B = hashlib.sha256(b"bbbb").hexdigest()
@@ -23,13 +23,14 @@ _DIGESTS = {"a": OF_A, "b": OF_B}
 def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """Names of the files that were read; the record of this user is empty."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    real, names = unchanged.file_digests, []
+    file_digests = file_changes.file_digests
+    names: list[str] = []
 
     def counted(paths: dict[str, Path], threads: int = 1) -> dict[str, str]:
         names.extend(sorted(paths))
-        return real(paths, threads)
+        return file_digests(paths, threads)
 
-    monkeypatch.setattr(unchanged, "file_digests", counted)
+    monkeypatch.setattr(file_changes, "file_digests", counted)
     return names
 
 
@@ -123,7 +124,7 @@ def test_without_a_place_for_the_record_everything_is_read(
 def test_gigabytes_are_announced(
     store: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unchanged, "_LONG", 8)
+    monkeypatch.setattr(file_changes, "LONG_READ", 8)
     with pytest.warns(StoreNotice) as notices:
         changed_files(store, _DIGESTS)
     (notice,) = notices

@@ -7,9 +7,12 @@ from borgtrace.kernels.arrays import Bytes, Words
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.hashing import GOLDEN, MIX_2, finalized
 
-Values = NDArray[np.generic]
-_NAN, _ZERO, _ONE = np.uint64(0x7FF8000000000000), np.uint64(0), np.uint64(1)
-_SHIFT, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+AnyNumbers = NDArray[np.generic]
+_NAN = np.uint64(0x7FF8000000000000)
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_SHIFT = np.uint64(32)
+_LOW_HALF = np.uint64(0xFFFFFFFF)
 
 
 @compiled(inline=True)
@@ -21,16 +24,35 @@ def _is_set(bits: Bytes, at: int) -> bool:
 
 @compiled(inline=True)
 def _word(value: np.generic, bits: np.generic) -> np.uint64:
-    """Return the 64 bits of a value: −0 is 0, and one NaN is like another."""
+    """Return the 64 bits of a value, where −0 is 0 and all NaN are one."""
     # Equal values must give equal digests, and −0.0 == 0.0 though their bits differ.
     if value == 0:
         return _ZERO
     return np.uint64(bits) if value == value else _NAN  # noqa: PLR0124 (only NaN differs from itself)
 
 
+@compiled(inline=True)
+def _place(row: int) -> np.uint64:
+    """Return a number for a row, far from those of other rows."""
+    # The row plus one, so that row 0 is no zero factor.
+    return (np.uint64(row) + _ONE) * GOLDEN
+
+
+@compiled(inline=True)
+def _product_of_halves(word: np.uint64) -> np.uint64:
+    """Return what a hash adds to the second sum."""
+    # Not a multiple of what it adds to the first: both sums together are 128 bits.
+    return (word >> _SHIFT) * (word & _LOW_HALF)
+
+
 @compiled(makes_arrays=False)
 def add_values(
-    values: Values, bits: Values, valid: Bytes, offset: int, row: int, sums: Words
+    values: AnyNumbers,
+    bits: AnyNumbers,
+    valid: Bytes,
+    offset: int,
+    row: int,
+    sums: Words,
 ) -> None:
     """Add a flat column's values to its `sums`.
 
@@ -51,19 +73,20 @@ def add_values(
 
     Notes
     -----
-    A value adds a hash of itself and its row, and a product of that hash's halves.  Additions commute, so
-    blocks of rows may be summed in any order, by anyone; NULL adds nothing.
+    A value adds a hash of itself and its row, and a product of that hash's halves. Additions commute, so blocks of
+    rows may be summed in any order, by anyone; NULL adds nothing.
     """
     # In local variables, which stay in registers: a write to the array in each round would go to memory.
-    low, high = sums[0], sums[1]
+    first = sums[0]
+    second = sums[1]
     for i in range(values.size):
         if _is_set(valid, offset + i):
-            # The row plus one, so that row 0 is no zero factor; the place and the value are mixed as one word.
-            z = finalized((np.uint64(row + i) + _ONE) * GOLDEN ^ _word(values[i], bits[i]))
-            low += z
-            # A second sum that is not a multiple of the first: both together are 128 bits.
-            high += (z >> _SHIFT) * (z & _LOW)
-    sums[0], sums[1] = low, high
+            # The place and the value are mixed as one word.
+            word = finalized(_place(row + i) ^ _word(values[i], bits[i]))
+            first += word
+            second += _product_of_halves(word)
+    sums[0] = first
+    sums[1] = second
 
 
 @compiled(makes_arrays=False)
@@ -71,8 +94,8 @@ def add_lists(
     starts: NDArray[np.int32],
     valid: Bytes,
     offset: int,
-    values: Values,
-    bits: Values,
+    values: AnyNumbers,
+    bits: AnyNumbers,
     valid_items: Bytes,
     offset_items: int,
     row: int,
@@ -91,22 +114,24 @@ def add_lists(
     values, bits, row, sums
         As for :func:`add_values`.
     """
-    low, high = sums[0], sums[1]
+    first = sums[0]
+    second = sums[1]
     for i in range(starts.size - 1):
         if _is_set(valid, offset + i):
-            place = (np.uint64(row + i) + _ONE) * GOLDEN
+            place = _place(row + i)
             # The length counts as a value: NULL, an empty list and where one list ends and the next begins all differ.
-            z = finalized(place ^ np.uint64(starts[i + 1] - starts[i]))
-            low += z
-            high += (z >> _SHIFT) * (z & _LOW)
+            word = finalized(place ^ np.uint64(starts[i + 1] - starts[i]))
+            first += word
+            second += _product_of_halves(word)
             for k in range(starts[i], starts[i + 1]):
                 # Another place for each position, far from those of other rows: [1, 2] is not [2, 1].
                 place += MIX_2
                 if _is_set(valid_items, offset_items + k):
-                    z = finalized(place ^ _word(values[k], bits[k]))
-                    low += z
-                    high += (z >> _SHIFT) * (z & _LOW)
-    sums[0], sums[1] = low, high
+                    word = finalized(place ^ _word(values[k], bits[k]))
+                    first += word
+                    second += _product_of_halves(word)
+    sums[0] = first
+    sums[1] = second
 
 
 @compiled(makes_arrays=False)
