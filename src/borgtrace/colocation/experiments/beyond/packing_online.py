@@ -147,7 +147,7 @@ def by_hour(rows: list[Row], name: str, title: str) -> alt.Chart:
         charts.base(rows, width=520, height=180)
         .mark_line()
         .encode(
-            x=alt.X("hour:Q", title="hour since the first task"),
+            x=alt.X("hour:Q", title="hour since the first arrival (h)"),
             y=alt.Y(f"{name}:Q", title=title),
             color=alt.Color("way:N", title="way"),
             tooltip=charts.tooltips(rows),

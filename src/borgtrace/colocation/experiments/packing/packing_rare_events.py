@@ -135,7 +135,8 @@ def chart(answer: pa.Table) -> charts.Chart:
     import altair as alt
 
     rows = query_answer(answer, "select *, greatest(q / target, 1e-3) as ratio from answer")
-    base = charts.base(rows, width=380, height=None).encode(
+    # The rows belong to the facet: a layer with rows of its own would show them in every panel.
+    base = alt.Chart(width=380).encode(
         x=alt.X("ratio:Q", title="measured overflow ÷ target", **charts.log_scale(least=None)),
         y=alt.Y("estimator:N", title=None),
     )
@@ -146,9 +147,7 @@ def chart(answer: pa.Table) -> charts.Chart:
     )
     return (
         alt.layer(rules, points)
-        .facet(
-            column=charts.columns_of_panels("pool"),
-        )
+        .facet(data=alt.Data(values=rows), column=charts.columns_of_panels("pool"))
         .properties(title="Overflow against the promise")
     )
 

@@ -164,31 +164,17 @@ def chart(answer: pa.Table) -> charts.Chart:
         y="median:Q",
         tooltip=charts.tooltips(rows, "median", "size", "place"),
     )
-    notes = [
-        text
-        for row in query_answer(
-            answer,
-            """
-        select format('{:,} samples per size (the paper: 10,000)', max(n_samples))
-        from answer
-        """,
-        )
-        for text in row.values()
-    ]
-    notes = [
-        text
-        for row in query_answer(answer, "select 'bars: quartiles; dots: medians'")
-        for text in row.values()
-    ]
+    samples = max(answer["n_samples"].to_pylist())
+    title = charts.subtitled(
+        "Error of the percentiles of a normal total (Fig. 6)",
+        f"{samples:,} samples per size (the paper: 10,000)",
+        "bars: quartiles; dots: medians",
+    )
     return (
         alt.layer(areas, rules, points)
-        .facet(
-            column=charts.columns_of_panels("percentile"),
-        )
+        .facet(column=charts.columns_of_panels("percentile"))
         .resolve_scale(y="independent")
-        .properties(
-            title=charts.subtitled("Error of the percentiles of a normal total (Fig. 6)", *notes)
-        )
+        .properties(title=title)
     )
 
 
