@@ -6,16 +6,18 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.question import (
+    Answer,
     Claim,
+    Column,
     EngineTables,
     NotApplicable,
     Question,
     Scope,
-    from_source,
+    sql,
     unjudged,
 )
 from borgtrace.question.criteria import below
-from borgtrace.schema import Column, Table, dialect
+from borgtrace.schema import dialect
 from borgtrace.store.coverage import StoreCoverage, whole_trace
 from tests.analyses.tiny import tiny
 
@@ -25,7 +27,13 @@ TABLE = pa.table({"share": [0.25]})
 def claim(
     measure: object = lambda t: t["share"][0].as_py(), published: str | float = 0.7165
 ) -> Claim:
-    return Claim("X-1", "few are long", below(0.5, published), measure, "Somebody, Fig. 1")  # type: ignore[arg-type]
+    return Claim(
+        "X-1",
+        statement="few are long",
+        source="Somebody, Fig. 1",
+        measure=measure,  # type: ignore[arg-type]
+        criterion=below(0.5, published),
+    )
 
 
 def test_a_claim_that_holds() -> None:
@@ -58,25 +66,40 @@ def test_the_reason_is_told() -> None:
     )
 
 
-def test_a_source_gives_its_scope_and_kind_to_claims_that_have_none() -> None:
-    own = replace(claim(), scope=Scope(tasks=1), kind="derived", source="")
-    plain = replace(claim(), source="")
-    scope = Scope(traces=("2011",))
-    found = from_source("Somebody, §2", plain, own, claim(), scope=scope, kind="criterion")
-    assert [each.source for each in found] == ["Somebody, §2", "Somebody, §2", "Somebody, Fig. 1"]
-    assert [each.scope for each in found] == [scope, Scope(tasks=1), scope]
-    assert [each.kind for each in found] == ["criterion", "derived", "criterion"]
-    assert [(each.kind, each.scope) for each in from_source("", plain)] == [("published", Scope())]
+@pytest.mark.parametrize(
+    ("query", "otherwise", "reason"),
+    [
+        ("select null from answer", {}, "nothing to measure it on"),
+        ("select null from answer", {"otherwise": "no job"}, "no job"),
+        ("select share from answer where share > 1", {"otherwise": "no job"}, "no job"),
+        ("select null, 'no task has ' || 15 || ' windows'", {}, "no task has 15 windows"),
+    ],
+)
+def test_a_query_without_a_value_says_why(
+    query: str, otherwise: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(NotApplicable) as caught:
+        sql(query, **otherwise)(TABLE)
+    assert str(caught.value) == reason
+
+
+def test_a_query_measures_its_first_value() -> None:
+    assert sql("select share * 2, 'not looked at' from answer")(TABLE) == 0.5
 
 
 def question(*claims: Claim) -> Question:
     def compute(tables: EngineTables, *, step: int = 60, seed: int = 0) -> list[dict[str, int]]:
         return [{"n": 5}]
 
-    result = Table(
-        "small", "store", ("n",), (Column("n", "int64", "count", "A number.", nullable=False),)
+    return Question(
+        name="small",
+        doc="How many?",
+        answer=Answer(grain="store", key=[Column("n", "int64", "count", "A number.")]),
+        compute=compute,
+        chart=lambda answer: None,
+        claims=claims,
+        reads=["tasks"],
     )
-    return Question(result, compute, lambda result: None, claims, reads=("tasks",))
 
 
 def judged(coverage: StoreCoverage, *claims: Claim, **params: int) -> list[tuple[str, str, str]]:
@@ -87,7 +110,12 @@ def judged(coverage: StoreCoverage, *claims: Claim, **params: int) -> list[tuple
 
 
 def test_a_claim_is_judged_where_its_scope_allows_it() -> None:
-    few = Claim("X-1", "few", below(6), lambda t: t["n"][0].as_py())
+    few = Claim(
+        "X-1",
+        statement="few",
+        measure=sql("select n from answer"),
+        criterion=below(6),
+    )
     of_2011 = replace(few, scope=Scope(traces=("2011",), is_general=True))
     whole, later = whole_trace(dialect("2011"), 1000), whole_trace(dialect("2019"), 1000)
     assert judged(whole, few, of_2011) == [("holds", "", ""), ("holds", "", "")]

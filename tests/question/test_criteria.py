@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from borgtrace.question import Claim, from_source
 from borgtrace.question.criteria import (
     Criterion,
     above,
@@ -59,12 +58,3 @@ def test_what_is_published_is_the_number_or_the_text_given() -> None:
         "± 0.1",
         "≤ 2",
     )
-
-
-def test_a_claim_keeps_a_source_of_its_own() -> None:
-    claims = from_source(
-        "A",
-        Claim("1", "one", equals(1), lambda r: 1),
-        Claim("2", "two", equals(2), lambda r: 2, source="B"),
-    )
-    assert [claim.source for claim in claims] == ["A", "B"]

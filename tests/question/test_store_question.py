@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.question import EngineTables
-from borgtrace.question.store_question import StoreQuestion
-from borgtrace.schema import Column, Table
+from borgtrace.question import Answer, Column, EngineTables, Report, Row, StoreQuestion
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
 
-RESULT = Table(
-    "held", "store", ("at_least",), (Column("at_least", "int64", "count", "Rows.", nullable=False),)
-)
 
+@dataclass(frozen=True)
+class LeastOptions:
+    """At least so many rows are said to be held."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held(StoreQuestion):
-    """How many events of machines a store holds, at least."""
+    least: int = 1
 
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        return {"least": 1}
-
-    def asked(self, parameters: Mapping[str, Any]) -> int:
-        if parameters["least"] < 0:
+    def __post_init__(self) -> None:
+        if self.least < 0:
             raise UsageError("--least", "negative")
-        return int(parameters["least"])
-
-    def answer(self, store: Store, tables: EngineTables, asked: int) -> pa.Table:
-        return pa.table({"at_least": [max(asked, store.manifest.tables["machine_events"])]})
 
 
-HELD = Held(result=RESULT, compute=lambda: None, plot=lambda result: None)
+def compute(store: Store, tables: EngineTables, options: LeastOptions, report: Report) -> list[Row]:
+    n_rows = store.manifest.tables["machine_events"]
+    report("counting", n_rows, n_rows)
+    return [{"at_least": max(options.least, n_rows)}]
+
+
+HELD = StoreQuestion(
+    name="held",
+    doc="How many events of machines does a store hold, at least?",
+    answer=Answer(grain="store", key=[Column("at_least", "int64", "count", "Rows.")]),
+    compute=compute,
+    options=LeastOptions,
+    chart=lambda answer: None,
+)
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +69,14 @@ def test_a_question_whose_table_has_no_rows_is_not_applicable(path: Path) -> Non
     asked = replace(HELD, reads=("machine_events", "instance_events")).run(path)
     assert asked.table.num_rows == 0
     assert "instance_events" in (asked.not_applicable or "")
+
+
+def test_whoever_asks_is_told_how_far_the_answer_is(path: Path) -> None:
+    steps: list[tuple[str, int, int]] = []
+    replace(HELD, report=lambda *step: steps.append(step)).run(path)
+    assert steps == [("counting", 1, 1)]
+
+
+def test_parameters_are_the_options_with_their_defaults() -> None:
+    assert HELD.parameters == {"least": 1}
+    assert (HELD.time_units, HELD.stages()) == ({}, {})
