@@ -22,13 +22,13 @@ from generate import (
     estimators,
     gallery,
     papers,
+    question_pages,
     reasons,
-    recipes,
 )
 
 TOPICS = {
-    f"questions/{recipes.slug(topic)}.md": partial(recipes.page, topic)
-    for topic in recipes.topics()
+    f"questions/{question_pages.slug(topic)}.md": partial(question_pages.page, topic)
+    for topic in question_pages.topics()
 }
 PAGES = {
     "papers.md": papers.page,
@@ -36,7 +36,7 @@ PAGES = {
     "changelog.md": changelog.page,
     "citations.md": citations.page,
     "reference/commands.md": commands.page,
-    "reference/recipes.md": recipes.index,
+    "reference/recipes.md": question_pages.index,
     "reference/estimators.md": estimators.page,
     "reference/errors.md": errors.page,
     "reference/reasons.md": reasons.page,

@@ -29,9 +29,9 @@ def main() -> None:
     options.charts.mkdir(parents=True, exist_ok=True)
     for old in options.charts.glob("*.svg"):
         old.unlink()
-    for name, recipe in questions().items():
+    for name, question in questions().items():
         drawn = options.answers / f"{name}.svg"
-        if drawn.exists() and options.without not in recipe.reads:
+        if drawn.exists() and options.without not in question.reads:
             (options.charts / drawn.name).write_text(
                 rounded(drawn.read_text(encoding="utf-8")), encoding="utf-8"
             )

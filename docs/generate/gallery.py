@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from borgtrace.catalog import questions
+from borgtrace.catalog import headings, questions
 from borgtrace.question import Question
 from generate.text import plain
 
@@ -30,17 +30,17 @@ all on one page, where each can be downloaded with its data. A picture leads to 
 def page() -> str:
     """Return the page."""
     blocks, topic = [INTRO.strip()], ""
-    for recipe in questions().values():
-        drawn = pictures(recipe, "", links=True)
+    for question in questions().values():
+        drawn = pictures(question, "", links=True)
         if not drawn:
             continue
-        if recipe.topic != topic:
-            topic = recipe.topic
+        if headings()[question.name] != topic:
+            topic = headings()[question.name]
             blocks.append(f"## {topic}")
         blocks += [
-            f"### {plain(recipe.question)} {{ #{recipe.name} }}",
+            f"### {plain(question.title)} {{ #{question.name} }}",
             *drawn,
-            f"```python\n{lines(recipe.name)}\n```",
+            f"```python\n{lines(question.name)}\n```",
         ]
     return "\n\n".join(blocks) + "\n"
 
@@ -50,29 +50,29 @@ def lines(name: str) -> str:
     return f'import borgtrace\n\nanswer = borgtrace.open("store").analyze("{name}")\nanswer.plot().save("{name}.svg")'
 
 
-def pictures(recipe: Question, root: str, *, links: bool = False) -> list[str]:
+def pictures(question: Question, root: str, *, links: bool = False) -> list[str]:
     """Return a question's charts as Markdown blocks, one per store that it was drawn from.
 
     Parameters
     ----------
-    recipe
+    question
         The question.
     root
         The way from the page to the root of the documentation.
     links
         Whether a picture leads to the question's own place.
     """
-    from generate.recipes import address
+    from generate.question_pages import address
 
     blocks = []
     for store, words in STORES.items():
-        path = CHARTS / store / f"{recipe.name}.svg"
+        path = CHARTS / store / f"{question.name}.svg"
         if not path.exists():
             continue
-        alt = f"Chart of {recipe.name} on {words}"
+        alt = f"Chart of {question.name} on {words}"
         image = f"![{alt}]({root}assets/charts/{store}/{path.name}){{ loading=lazy .chart }}"
         blocks.append(
-            (f"[{image}]({root}{address(recipe)})" if links else image)
+            (f"[{image}]({root}{address(question)})" if links else image)
             + f"\n\n*Drawn from {words}.*"
         )
     return blocks

@@ -8,7 +8,7 @@ from pathlib import Path
 from borgtrace.catalog import questions
 from borgtrace.question.claims import Claim
 from borgtrace.question.criteria import with_tolerance
-from generate.recipes import address
+from generate.question_pages import address
 from generate.text import plain, table
 
 MEASURED = Path(__file__).parent.parent / "measured"
@@ -45,17 +45,17 @@ def page() -> str:
     """Return the page."""
     measured = [_measured(name) for name in ("synthetic", "real-parts")]
     sections: dict[str, list[list[str]]] = {title: [] for title in (*WORKS.values(), COUNTED, OWN)}
-    for name, recipe in questions().items():
-        for claim in recipe.claims:
+    for name, asked in questions().items():
+        for claim in asked.claims:
             found = [_found(rows.get((name, claim.id))) for rows in measured]
-            link = f"[{name}]({address(recipe)})"
+            link = f"[{name}]({address(asked)})"
             sentence = f"{_sentence(claim)} {link}"
             sections[_work(claim)].append(
                 [
                     claim.id,
                     sentence,
                     claim.kind,
-                    with_tolerance(str(claim.published), claim.published.tolerance),
+                    with_tolerance(str(claim.criterion), claim.criterion.tolerance),
                     *found,
                 ]
             )
@@ -65,7 +65,7 @@ def page() -> str:
         f"## {title}\n\n{table(heads, sorted(rows))}" for title, rows in sections.items() if rows
     ]
     claims = sum(map(len, sections.values()))
-    return "\n".join([INTRO, f"{claims} claims of {len(questions())} recipes.\n", *parts])
+    return "\n".join([INTRO, f"{claims} claims of {len(questions())} questions.\n", *parts])
 
 
 def _sentence(claim: Claim) -> str:

@@ -55,16 +55,16 @@ def test_every_module_of_the_commands_is_a_command():
     assert modules == set(COMMANDS)
 
 
-def test_every_recipe_has_a_question_a_method_and_documented_columns(pages):
+def test_every_question_has_a_question_a_method_and_documented_columns(pages):
     from borgtrace.catalog import questions
 
     text = "".join(page for path, page in pages.items() if path.startswith("questions/"))
-    for name, recipe in questions().items():
+    for name, question in questions().items():
         assert f"\n## {name} " in text
         assert f"#{name}) | `{name}` |" in pages["reference/recipes.md"], name
-        assert recipe.question.endswith("?"), name
-        assert len(recipe.method) > 40, f"{name}: its module does not say how the number is made"
-        for column in recipe.result.columns:
+        assert question.title.endswith("?"), name
+        assert len(question.method) > 40, f"{name}: its module does not say how the number is made"
+        for column in question.schema.columns:
             assert sentence(column.doc), f"{name}.{column.name}: {column.doc!r}"
 
 
@@ -72,12 +72,12 @@ def test_every_claim_has_a_statement_a_number_and_a_source(pages):
     from borgtrace.catalog import questions
 
     seen = set()
-    for recipe in questions().values():
-        for claim in recipe.claims:
+    for question in questions().values():
+        for claim in question.claims:
             assert claim.id not in seen, f"{claim.id} twice"
             seen.add(claim.id)
             assert claim.statement, claim.id
-            assert str(claim.published), claim.id
+            assert str(claim.criterion), claim.id
             assert f"| {claim.id} |" in pages["papers.md"]
 
 
@@ -88,7 +88,9 @@ def test_what_was_measured_belongs_to_claims_that_exist(store, docs):
 
     with (docs / "measured" / f"{store}.csv").open(newline="") as file:
         measured = {(row["recipe"], row["id"]) for row in csv.DictReader(file)}
-    claims = {(name, claim.id) for name, recipe in questions().items() for claim in recipe.claims}
+    claims = {
+        (name, claim.id) for name, question in questions().items() for claim in question.claims
+    }
     assert measured <= claims, "renamed or removed: run make measured"
     assert len(measured) > 100
 

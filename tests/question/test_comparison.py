@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -11,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from borgtrace.question import Answer, Column, Provenance, Question, Result
 from borgtrace.question.comparison import MEASURES, aligned, crossings, distances
 from borgtrace.store.manifest import Manifest
 
@@ -115,17 +115,28 @@ def test_of_capacities_of_two_traces_only_shapes_are_compared() -> None:
     assert (found["tasks of a job"]["unit"], found["tasks of a job"]["ratio"]) == ("count", 1)
 
 
+def _result(table: pa.Table, *key: str) -> Result:
+    """Return an answer with these columns as its key."""
+    question = Question(
+        name="asked",
+        doc="What is asked?",
+        answer=Answer(
+            grain="row",
+            key=[Column(name, "string", "id", "Part of the key.") for name in key],
+        ),
+        compute=lambda tables: table,
+        chart=lambda answer: None,
+    )
+    return Result(question, table, Provenance())
+
+
 def test_answers_are_aligned_by_their_key() -> None:
-    recipe = SimpleNamespace(result=SimpleNamespace(key=("tier",)))
     tables = (
         pa.table({"tier": ["a", "b"], "n": [1, 2], "x": [[1.0], [2.0]]}),
         pa.table({"tier": ["c", "b"], "n": [5, 4], "x": [[], [3.0]]}),
     )
-    answers = {
-        label: SimpleNamespace(recipe=recipe, table=table)
-        for label, table in zip("pq", tables, strict=True)
-    }
-    assert aligned(answers).to_pylist() == [  # type: ignore[arg-type]
+    answers = {label: _result(table, "tier") for label, table in zip("pq", tables, strict=True)}
+    assert aligned(answers).to_pylist() == [
         {"tier": "a", "n p": 1, "n q": None, "x p": [1.0], "x q": None},
         {"tier": "b", "n p": 2, "n q": 4, "x p": [2.0], "x q": [3.0]},
         {"tier": "c", "n p": None, "n q": 5, "x p": None, "x q": []},
@@ -188,14 +199,13 @@ def test_a_store_that_uses_nothing_has_no_ratio() -> None:
     assert (shape["unit"], shape["distance"]) == ("own mean", 1)
 
 
-def _waits(**curves: dict[float, float | None]) -> Any:
+def _waits(**curves: dict[float, float | None]) -> Result:
     rows = [
         {"tier": tier, "percent": p, "seconds": s}
         for tier, curve in curves.items()
         for p, s in curve.items()
     ]
-    kind = SimpleNamespace(result=SimpleNamespace(key=("tier", "percent")))
-    return SimpleNamespace(recipe=kind, table=pa.Table.from_pylist(rows))
+    return _result(pa.Table.from_pylist(rows), "tier", "percent")
 
 
 def test_tails_cross_where_the_order_changes_for_the_last_time() -> None:
@@ -219,6 +229,5 @@ def test_tails_cross_where_the_order_changes_for_the_last_time() -> None:
 
 
 def test_only_quantiles_of_times_cross() -> None:
-    kind = SimpleNamespace(result=SimpleNamespace(key=("hour",)))
-    answer = SimpleNamespace(recipe=kind, table=pa.table({"hour": [0], "seconds": [1.0]}))
-    assert crossings({"a": answer, "b": answer}).num_rows == 0  # type: ignore[dict-item]
+    answer = _result(pa.table({"hour": [0], "seconds": [1.0]}), "hour")
+    assert crossings({"a": answer, "b": answer}).num_rows == 0

@@ -13,7 +13,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from borgtrace.catalog import questions
+from borgtrace.catalog import experiments, questions
 from borgtrace.engine.bigquery import HOSTED, bytes_of, compile_sql, parse, view_sql
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.ingest import IngestOptions, ingest
@@ -42,7 +42,7 @@ BRIEF = (
 WORKLOAD = [
     pytest.param(recipe, id=name, marks=[] if name in BRIEF else [pytest.mark.scale])
     for name, recipe in questions().items()
-    if recipe.module.startswith("borgtrace.analyses")
+    if name not in experiments()
 ]
 
 

@@ -6,7 +6,7 @@ import inspect
 import re
 from functools import cache
 
-from borgtrace.catalog import questions
+from borgtrace.catalog import headings, questions
 from borgtrace.question import Claim, Question
 from borgtrace.question.criteria import with_tolerance
 from generate import gallery
@@ -25,10 +25,10 @@ as "not applicable" if the store cannot tell. Times among the parameters may be 
 @cache
 def topics() -> dict[str, list[Question]]:
     """Return the questions by topic, in the order of the report."""
-    found: dict[str, list[Question]] = {}
-    for recipe in questions().values():
-        found.setdefault(recipe.topic, []).append(recipe)
-    return found
+    by_heading: dict[str, list[Question]] = {}
+    for name, question in questions().items():
+        by_heading.setdefault(headings()[name], []).append(question)
+    return by_heading
 
 
 def slug(topic: str) -> str:
@@ -40,18 +40,18 @@ def slug(topic: str) -> str:
     return re.sub(r"\W+", "-", topic.lower()).strip("-")
 
 
-def address(recipe: Question) -> str:
+def address(question: Question) -> str:
     """Return where a question stands, from the root of the documentation."""
-    return f"questions/{slug(recipe.topic)}.md#{recipe.name}"
+    return f"questions/{slug(headings()[question.name])}.md#{question.name}"
 
 
 def index() -> str:
     """Return the page that lists all questions."""
     blocks = [INTRO.strip()]
-    for topic, found in topics().items():
+    for topic, of_topic in topics().items():
         rows = [
-            [f"[{plain(recipe.question)}](../{address(recipe)})", f"`{recipe.name}`"]
-            for recipe in found
+            [f"[{plain(question.title)}](../{address(question)})", f"`{question.name}`"]
+            for question in of_topic
         ]
         blocks.append(f"## {topic}\n\n{table(['question', 'name'], rows)}")
     return "\n\n".join(blocks) + "\n"
@@ -59,33 +59,35 @@ def index() -> str:
 
 def page(topic: str) -> str:
     """Return the page of a topic."""
-    found = topics()[topic]
-    contents = "\n".join(f"- [{recipe.question}](#{recipe.name})" for recipe in found)
-    return "\n\n".join([f"# {topic}", contents, *(_recipe(recipe) for recipe in found)]) + "\n"
-
-
-def _recipe(recipe: Question) -> str:
-    blocks = [
-        f"## {recipe.name} {{ #{recipe.name} }}",
-        f"*{plain(recipe.question)}*",
-        plain(inspect.cleandoc(recipe.method)),
-    ]
-    if recipe.reference:
-        blocks.append(f"Source: {plain(recipe.reference)}.")
-    blocks += gallery.pictures(recipe, "../")
-    blocks.append(
-        "Reads " + ", ".join(f"`{name}`" for name in recipe.reads) + "." if recipe.reads else ""
+    of_topic = topics()[topic]
+    contents = "\n".join(f"- [{question.title}](#{question.name})" for question in of_topic)
+    return (
+        "\n\n".join([f"# {topic}", contents, *(_section(question) for question in of_topic)]) + "\n"
     )
-    if recipe.parameters:
-        rows = [[f"`{name}`", f"`{default!r}`"] for name, default in recipe.parameters.items()]
+
+
+def _section(question: Question) -> str:
+    blocks = [
+        f"## {question.name} {{ #{question.name} }}",
+        f"*{plain(question.title)}*",
+        plain(inspect.cleandoc(question.method)),
+    ]
+    if question.reference:
+        blocks.append(f"Source: {plain(question.reference)}.")
+    blocks += gallery.pictures(question, "../")
+    blocks.append(
+        "Reads " + ", ".join(f"`{name}`" for name in question.reads) + "." if question.reads else ""
+    )
+    if question.parameters:
+        rows = [[f"`{name}`", f"`{default!r}`"] for name, default in question.parameters.items()]
         blocks.append(table(["parameter", "default"], rows))
-    blocks.append(f"Result: one row per {recipe.result.grain}.")
-    rows = [[f"`{c.name}`", c.type, c.unit, plain(c.doc)] for c in recipe.result.columns]
+    blocks.append(f"Result: one row per {question.answer.grain}.")
+    rows = [[f"`{c.name}`", c.type, c.unit, plain(c.doc)] for c in question.schema.columns]
     blocks.append(table(["column", "type", "unit", "meaning"], rows))
-    if recipe.claims:
+    if question.claims:
         rows = [
             [claim.id, plain(claim.statement), claim.kind, _expected(claim), plain(claim.source)]
-            for claim in recipe.claims
+            for claim in question.claims
         ]
         blocks.append(
             table(["claim", "statement", "kind", "published (tolerance)", "source"], rows)
@@ -94,4 +96,4 @@ def _recipe(recipe: Question) -> str:
 
 
 def _expected(claim: Claim) -> str:
-    return with_tolerance(str(claim.published), claim.published.tolerance)
+    return with_tolerance(str(claim.criterion), claim.criterion.tolerance)
