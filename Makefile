@@ -5,8 +5,11 @@ BIN := $(VENV)/bin
 PACKAGE := $(VENV)/.package
 TESTS := $(VENV)/.tests
 DEMO ?= demo-out
+# What runs without Spark, TensorFlow, PyTorch, a browser or a bucket.
+CORE_TESTS := tests/schema tests/triples tests/lifecycle tests/question/test_catalog.py tests/question/test_charts.py \
+  tests/question/test_claims.py tests/placement tests/kernels
 
-.PHONY: demo test test-scale check mutants survivors bench measured docs format hooks clean
+.PHONY: demo test test-lowest test-scale check mutants bench measured docs format hooks clean
 .DEFAULT_GOAL := demo
 
 # The package alone: about 1 GB.
@@ -46,9 +49,13 @@ check: $(TESTS)
 mutants: $(TESTS)
 	$(BIN)/python scripts/mutants.py
 
-## Do they notice the changes that once went unnoticed, and those listed by hand?
-survivors: $(TESTS)
-	$(BIN)/python scripts/mutants.py --survivors --edits
+## The core tests with the lowest version of each direct dependency, in an environment of its own.
+test-lowest:
+	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --upgrade pip uv
+	.venv-lowest/bin/python -m uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct \
+	  --editable . pytest hypothesis psutil
+	.venv-lowest/bin/python -m pytest -n 0 -p no:cacheprovider $(CORE_TESTS)
 
 ## Benchmarks, with other tools and hardware limits for comparison.
 bench: $(TESTS)

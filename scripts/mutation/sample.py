@@ -8,7 +8,6 @@ import os
 import random
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -30,7 +29,6 @@ from mutation.forked import (
 )
 from mutation.sites import Site, is_compiled, mutated, sites
 
-REASONS = ROOT / "tests" / "mutants" / "survivors.toml"
 PACKAGE = SOURCE / "borgtrace"
 BUDGET = 15.0
 """Seconds of CPU of tests and their fixtures, as measured unchanged, that one change is tried on; quick tests first."""
@@ -53,7 +51,7 @@ _ALSO = {
     "scheduling": ("tests/cli/test_compact.py", "tests/cli/test_simulate.py"),
     "overcommit": ("tests/cli/test_overcommit.py",),
     "lifecycle": ("tests/analyses/test_workload_questions.py", "tests/question/test_hosted.py"),
-    "recipe": ("tests/analyses",),
+    "question": ("tests/analyses",),
     "store": ("tests/ingest",),
     "export": ("tests/datasets",),
 }
@@ -118,7 +116,6 @@ class Score:
     package: str
     n_sites: int
     killed: int
-    equivalent: int
     survivors: tuple[Site, ...]
     seconds: float
 
@@ -143,30 +140,13 @@ class Score:
         return (
             f"{self.package}: {self.killed} of {self.n} noticed, {share:.0f} % "
             f"(95 %: {100 * low:.0f}–{100 * high:.0f} %); "
-            f"{self.equivalent} equivalent, {self.n_sites:,} places, {self.seconds:.0f} s"
+            f"{self.n_sites:,} places, {self.seconds:.0f} s"
         )
 
 
 def packages() -> list[str]:
     """Return the packages that have logic of their own."""
     return sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file())
-
-
-def reasons() -> dict[tuple[str, str, str, str, int], dict[str, str]]:
-    """Return what is known of survivors, by their key: a reason, and whether nothing could notice them."""
-    entries = tomllib.loads(REASONS.read_text()).get("survivor", []) if REASONS.is_file() else []
-    return {(e["file"], e["function"], e["was"], e["now"], e.get("number", 0)): e for e in entries}
-
-
-def outdated() -> list[str]:
-    """Say which reasons are for changes that can no longer be made: what they were about is gone."""
-    known = reasons()
-    files = {ROOT / file for file, *_ in known}
-    places = {site.key for path in files if path.is_file() for site in sites(path, ROOT)}
-    return [
-        f"{file}: {function}: no {was!r}"
-        for file, function, was, *_ in sorted(known.keys() - places)
-    ]
 
 
 def folders(package: str) -> list[str]:
@@ -178,12 +158,11 @@ def folders(package: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The sample of a package or file: its number of places, those tried, how many nothing could notice."""
+    """The sample of a package or file: its number of places, and those tried."""
 
     package: str
     n_sites: int
     tried: tuple[Site, ...]
-    equivalent: int
 
 
 def draw(package: str, size: int | None, seed: int) -> Drawn:
@@ -195,11 +174,10 @@ def draw(package: str, size: int | None, seed: int) -> Drawn:
             f"{package}/" if "/" not in package else package
         )
     )
-    found = [site for path in paths for site in sites(path, ROOT)]
-    known = reasons()
-    drawn = random.Random(f"{seed} {package}").sample(found, min(size or len(found), len(found)))
-    tried = tuple(site for site in drawn if known.get(site.key, {}).get("equivalent") is not True)
-    return Drawn(package, len(found), tried, len(drawn) - len(tried))
+    every_site = [site for path in paths for site in sites(path, ROOT)]
+    n_tried = min(size or len(every_site), len(every_site))
+    tried = random.Random(f"{seed} {package}").sample(every_site, n_tried)
+    return Drawn(package, len(every_site), tuple(tried))
 
 
 def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> Iterator[Score]:
@@ -263,7 +241,6 @@ def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> I
                 sample.package,
                 sample.n_sites,
                 len(sample.tried) - len(survivors),
-                sample.equivalent,
                 tuple(survivors),
                 seconds + time.monotonic() - begun,
             )

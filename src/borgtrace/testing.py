@@ -1,0 +1,100 @@
+"""Checks that the author of an extension can run: what the contract suites ask of our own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from borgtrace.errors import BorgtraceError
+from borgtrace.question import EngineTables, Provenance, Question
+from borgtrace.question.claims import KINDS
+
+_GENERATIONS = ("2011", "2019")
+
+
+def check_question(question: Question) -> None:
+    """Check that a question keeps its contract; this needs no store.
+
+    Its columns are documented, its claims bind to columns of its answer, and on a store without rows it says why it
+    cannot answer, for the trace of 2011 and that of 2019.
+
+    Parameters
+    ----------
+    question
+        The question.
+
+    Raises
+    ------
+    AssertionError
+        With every failure at once, one sentence each.
+
+    Examples
+    --------
+    >>> from borgtrace.catalog import find
+    >>> check_question(find("queue_length"))
+    """
+    failures = [
+        *_failures_of_the_text(question),
+        *_failures_of_the_columns(question),
+        *_failures_of_the_claims(question),
+        *_failures_without_rows(question),
+    ]
+    if failures:
+        raise AssertionError(f"{question.name}: " + "; ".join(failures))
+
+
+def _failures_of_the_text(question: Question) -> Iterator[str]:
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", question.name):
+        yield f"the name {question.name!r} is not in snake_case"
+    if question.doc is not None and not question.method:
+        yield "the docstring has no text below its first line: it must say how the answer is computed"
+
+
+def _failures_of_the_columns(question: Question) -> Iterator[str]:
+    names = question.answer.names
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"column {name} is declared twice"
+    for column in question.schema.columns:
+        if not column.doc.endswith("."):
+            yield f"the doc of column {column.name} is not a sentence: {column.doc!r}"
+        if not column.unit:
+            yield f"column {column.name} has no unit ('id' or '1' where there is none)"
+
+
+def _failures_of_the_claims(question: Question) -> Iterator[str]:
+    ids = [claim.id for claim in question.claims]
+    for id_ in sorted({id_ for id_ in ids if ids.count(id_) > 1}):
+        yield f"two claims are called {id_}"
+    for claim in question.claims:
+        if claim.kind not in KINDS:
+            yield f"claim {claim.id} is of kind {claim.kind!r}; there are {', '.join(KINDS)}"
+        if not (claim.source or claim.kind == "criterion"):
+            yield f"claim {claim.id} names no source"
+        try:
+            claim.judge(question.answer.empty())
+        # A measure is somebody's code or SQL: whatever it raises is its fault.
+        except Exception as error:
+            yield (
+                f"claim {claim.id} cannot be measured on an answer without rows "
+                f"({type(error).__name__}: {error}): raise NotApplicable there"
+            )
+
+
+def _failures_without_rows(question: Question) -> Iterator[str]:
+    try:
+        question.time_units  # noqa: B018 - reads the annotations of `compute`
+    except NameError as error:
+        yield f"an annotation of compute is not imported at run time: {error}"
+        return
+    for generation in _GENERATIONS:
+        tables = EngineTables({}, Provenance(generation=generation))
+        try:
+            result = question.run(tables)
+            question.stages(generation)
+        except BorgtraceError as error:
+            yield f"on a {generation} store without rows: {error}"
+        except Exception as error:
+            yield f"on a {generation} store without rows it raises {type(error).__name__}: {error}"
+        else:
+            if result.not_applicable is None and result.table.num_rows:
+                yield f"on a {generation} store without rows it answers {result.table.num_rows} rows"

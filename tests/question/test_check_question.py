@@ -1,0 +1,121 @@
+"""The check that an author of a question runs names each mistake in one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from borgtrace.catalog import names, questions
+from borgtrace.question import Answer, Claim, Column, NotApplicable, Question, Tables, above, sql
+from borgtrace.testing import check_question
+
+ANSWER = Answer(
+    grain="type",
+    key=[Column("type", "string", "id", "Type of the event.")],
+    columns=[Column("n", "int64", "count", "Events of this type.")],
+)
+CLAIM = Claim(
+    "X-1",
+    statement="most are submissions",
+    source="Somebody, 2020",
+    measure=sql("select max(n) from answer"),
+    criterion=above(0.5),
+)
+
+
+def compute(tables: Tables, *, at_least: int = 0) -> pa.Table:
+    events = tables.instance_events
+    rows = tables.fetch(events.group_by("type").aggregate(n=events.count()), "counted")
+    if not rows.num_rows:
+        raise NotApplicable("there are no events")
+    return rows
+
+
+QUESTION = Question(
+    name="events_by_type",
+    doc="How many events are there?\n\nCounted by their type.",
+    answer=ANSWER,
+    compute=compute,
+    chart=lambda answer: None,
+    claims=[CLAIM],
+    reads=["instance_events"],
+)
+
+
+def told(**changes: Any) -> str:
+    with pytest.raises(AssertionError) as caught:
+        check_question(replace(QUESTION, **changes))
+    return str(caught.value)
+
+
+def test_a_question_that_keeps_its_contract() -> None:
+    check_question(QUESTION)
+
+
+@pytest.mark.parametrize("name", names())
+def test_ours_keep_it(name: str) -> None:
+    check_question(questions()[name])
+
+
+def test_the_name() -> None:
+    assert told(name="Events") == "Events: the name 'Events' is not in snake_case"
+
+
+def test_the_docstring() -> None:
+    assert told(doc="How many events are there?") == (
+        "events_by_type: the docstring has no text below its first line: "
+        "it must say how the answer is computed"
+    )
+
+
+def test_the_columns() -> None:
+    answer = Answer(grain="type", key=ANSWER.key, columns=[Column("n", "int64", "", "Events")])
+    assert told(answer=answer) == (
+        "events_by_type: the doc of column n is not a sentence: 'Events'; "
+        "column n has no unit ('id' or '1' where there is none)"
+    )
+    twice = Answer(grain="type", key=ANSWER.key, columns=ANSWER.key)
+    assert told(answer=twice, claims=[]).startswith("events_by_type: column type is declared twice")
+
+
+def test_a_claim_about_a_column_that_is_not_there() -> None:
+    claim = replace(CLAIM, measure=sql("select max(m) from answer"))
+    message = told(claims=[claim])
+    assert message.startswith(
+        "events_by_type: claim X-1 cannot be measured on an answer without rows (BinderException: "
+    )
+    assert '"m" not found in FROM clause' in message
+
+
+def test_claims_of_one_id_and_without_a_source() -> None:
+    assert told(claims=[CLAIM, replace(CLAIM, source="")]) == (
+        "events_by_type: two claims are called X-1; claim X-1 names no source"
+    )
+    assert told(claims=[replace(CLAIM, kind="proven")]) == (
+        "events_by_type: claim X-1 is of kind 'proven'; there are published, derived, criterion"
+    )
+
+
+def test_a_question_that_fails_without_rows() -> None:
+    def divide(tables: Tables) -> pa.Table:
+        return pa.table({"type": ["SUBMIT"], "n": [1 // tables.n_rows("instance_events")]})
+
+    assert told(compute=divide, reads=[]) == (
+        "events_by_type: on a 2011 store without rows it raises ZeroDivisionError: "
+        "integer division or modulo by zero; "
+        "on a 2019 store without rows it raises ZeroDivisionError: "
+        "integer division or modulo by zero"
+    )
+
+
+def test_a_question_that_answers_from_nothing() -> None:
+    def invent(tables: Tables) -> pa.Table:
+        return pa.table({"type": ["SUBMIT"], "n": [1]})
+
+    assert told(compute=invent, reads=[]) == (
+        "events_by_type: on a 2011 store without rows it answers 1 rows; "
+        "on a 2019 store without rows it answers 1 rows"
+    )
