@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import borgtrace
-from borgtrace.export import JobsLayout, export_jobs, jobs
+from borgtrace.export import JobsLayout, export_jobs
+from borgtrace.export.jobs import exporting
 from tests.datasets.test_build import digest
 from tests.datasets.test_faults import killed
 
 
 def _export(ready: Any, folder: Path, out: Path) -> None:
-    jobs._ROWS_PER_CALL = 500  # type: ignore[attr-defined]
+    exporting.ROWS_PER_CALL = 500
     store = borgtrace.open(folder)
     ready.set()
     export_jobs(store, out, JobsLayout("sqlite"), workers=2)

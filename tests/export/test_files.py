@@ -155,7 +155,9 @@ def test_parts_are_cut_from_one_pass_over_their_table(tmp_path, monkeypatch):
     ingest([tmp_path / "source"], tmp_path / "store", IngestOptions(jobs=1))
     store, asked = borgtrace.open(tmp_path / "store"), []
     stream = store.stream
-    monkeypatch.setattr(store, "stream", lambda query: asked.append(query) or stream(query))
+    monkeypatch.setattr(
+        store, "stream", lambda query, parameters: asked.append(query) or stream(query, parameters)
+    )
     monkeypatch.setattr(store, "sql", None)
     done = export_files(store, tmp_path / "raw", "raw")
     # Six tables, of which usage alone has rows; collections 9, 8, 7 lie in another order in the store.

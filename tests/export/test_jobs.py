@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.errors import StoreError, UsageError
-from borgtrace.export import JobsLayout, export_jobs, jobs
-from borgtrace.export.jobs import files
+from borgtrace.export import JobsLayout, export_jobs
+from borgtrace.export.jobs import exporting, files
 from borgtrace.export.jobs.file_rows import FileRows
 from borgtrace.schema import evolution
 from borgtrace.store import Store
@@ -133,7 +133,7 @@ def test_neither_processes_nor_batches_change_a_byte(
 ) -> None:
     layout = JobsLayout(output_format)  # type: ignore[arg-type]
     export_jobs(store, tmp_path / "a", layout, workers=1)
-    monkeypatch.setattr("borgtrace.export.jobs._ROWS_PER_CALL", 1000)
+    monkeypatch.setattr(exporting, "ROWS_PER_CALL", 1000)
     export_jobs(store, tmp_path / "b", layout, workers=2)
     assert digest(tmp_path / "a") == digest(tmp_path / "b")
     monkeypatch.setattr(files, "ROWS", 7)
@@ -243,7 +243,7 @@ def test_batches_hold_the_rows_that_are_asked_for_and_no_others(
         pq.write_table(pa.table({"collection_id": list(rows)}), part, row_group_size=4)
 
     def found(first: int, last: int) -> list[tuple[int, list[int]]]:
-        batches = files._batches(
+        batches = files.read_batches(
             [str(part) for part in parts], first, last, JobsLayout(columns=("collection_id",))
         )
         return [(start, batch["collection_id"].to_pylist()) for start, batch in batches]
@@ -289,16 +289,16 @@ def test_names_lists_and_percentiles_are_columns_too(tmp_path: Path, output_form
 
 
 def test_work_is_cut_at_files(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    (whole,) = jobs._calls(store, JobsLayout("csv"))
+    (whole,) = exporting.plan_calls(store, JobsLayout("csv"))
     assert [(file.first, file.last) for file in whole] == list(
         pairwise([0, *(file.last for file in whole)])
     )
     assert whole[-1].last == store.usage_rows()
     # The last file begins where a piece of work could.
     for size in (2, whole[-1].first):
-        monkeypatch.setattr(jobs, "_ROWS_PER_CALL", size)
+        monkeypatch.setattr(exporting, "ROWS_PER_CALL", size)
         cut = [list(files) for _, files in groupby(whole, lambda file, n=size: file.first // n)]
-        assert list(jobs._calls(store, JobsLayout("csv"))) == cut
+        assert list(exporting.plan_calls(store, JobsLayout("csv"))) == cut
 
 
 @pytest.mark.parametrize(
@@ -320,13 +320,13 @@ def test_processes_are_those_that_have_work_to_do(
         seen.append(workers)
         return map(write, calls)
 
-    monkeypatch.setattr(jobs, "_ROWS_PER_CALL", rows_per_call)
-    monkeypatch.setattr(jobs, "map_processes", serial)
+    monkeypatch.setattr(exporting, "ROWS_PER_CALL", rows_per_call)
+    monkeypatch.setattr(exporting, "map_processes", serial)
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     layout = JobsLayout("csv")
     export_jobs(
         store, tmp_path / "out", layout, workers=workers, progress=lambda *step: told.append(step)
     )
     assert seen == [expected]
-    upto = [files[-1].last for files in jobs._calls(store, layout)]
+    upto = [files[-1].last for files in exporting.plan_calls(store, layout)]
     assert told == [("write", rows, store.usage_rows()) for rows in upto]

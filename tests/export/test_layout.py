@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.export import JobsLayout, jobs
+from borgtrace.export import JobsLayout
 from borgtrace.export.jobs.file_rows import FileRows
+from borgtrace.export.jobs.index import write_index
 from tests.datasets.stores import ArrayStore, array_store
 
 
@@ -80,7 +81,7 @@ def test_lines_of_the_index(tmp_path: Path) -> None:
     ).tasks
     tasks = tasks.append_column("max_average_cpu", pa.array([0.5, None, None, 0.25, 1.0, 1.0]))
     store = _Events(tasks, {"start_time": np.zeros(1)})
-    count = jobs.write_index(store, tmp_path / "i.csv", JobsLayout(granularity=0), has_header=True)  # type: ignore[arg-type]
+    count = write_index(store, tmp_path / "i.csv", JobsLayout(granularity=0), has_header=True)  # type: ignore[arg-type]
     # Users and names are numbered over the first SUBMIT of each job, in order of job: 10 first/web, 30 late/web,
     # 40 ""/db; then those never submitted: 20 nobody/db.  Tasks without usage and alloc instances have no line.
     assert (tmp_path / "i.csv").read_text().splitlines() == [
@@ -91,7 +92,7 @@ def test_lines_of_the_index(tmp_path: Path) -> None:
         "40.csv,2,1,40,0,9,1",
     ]
     assert count == 4
-    jobs.write_index(store, tmp_path / "j.csv", JobsLayout(granularity=0), has_header=False)  # type: ignore[arg-type]
+    write_index(store, tmp_path / "j.csv", JobsLayout(granularity=0), has_header=False)  # type: ignore[arg-type]
     assert (tmp_path / "j.csv").read_text().splitlines() == (
         tmp_path / "i.csv"
     ).read_text().splitlines()[1:]

@@ -89,8 +89,8 @@ def test_a_file_on_disk_says_the_same_as_one_in_memory(
 
 def test_a_file_on_disk_is_written_without_a_journal(tmp_path: Path) -> None:
     path = tmp_path / "x.sqlite3"
-    path.write_bytes(sqlite._template({"machine_id": "machine ID"}))
-    with closing(sqlite._connect(path)) as connection:
+    path.write_bytes(sqlite.empty_database({"machine_id": "machine ID"}))
+    with closing(sqlite.connect(path)) as connection:
         connection.execute("BEGIN")
         connection.execute("INSERT INTO `task_usage` VALUES (7)")
         assert list(tmp_path.iterdir()) == [path]
@@ -113,8 +113,8 @@ def test_a_table_without_task_and_time_has_no_index(tmp_path: Path) -> None:
 def test_only_a_file_of_more_rows_than_the_largest_is_written_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened, connect = [], sqlite._connect
-    monkeypatch.setattr(sqlite, "_connect", lambda path: (opened.append(path), connect(path))[1])
+    opened, connect = [], sqlite.connect
+    monkeypatch.setattr(sqlite, "connect", lambda path: (opened.append(path), connect(path))[1])
     monkeypatch.setattr(sqlite, "LARGEST", 100)
     _write(tmp_path, [99, 100, 101, 7], [307])
     assert [path for path in opened if path != ":memory:"] == [tmp_path / "2.sqlite3"]

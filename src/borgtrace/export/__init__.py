@@ -1,7 +1,8 @@
-"""A store in the formats of others: a file for each job, or the files that simulators and other tools read."""
+"""A store in the formats of others: a file per job, or the files that simulators and other tools read."""
 
 from borgtrace.export.files import CLOCK, LAYOUTS, export_files
-from borgtrace.export.jobs import DEFAULT_COLUMNS, ExportResult, JobsLayout, export_jobs
+from borgtrace.export.jobs import DEFAULT_COLUMNS, JobsLayout, export_jobs
+from borgtrace.export.result import ExportResult
 
 __all__ = [
     "CLOCK",

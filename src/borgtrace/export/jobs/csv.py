@@ -17,6 +17,13 @@ class CsvFiles:
 
     Formatting a batch at once and looking for its line ends is what makes this fast: a call of Arrow's
     writer costs more than the rows of most jobs.
+
+    Parameters
+    ----------
+    out
+        Folder of the export.
+    titles
+        Columns and their titles, which these files do not hold.
     """
 
     suffix = ".csv"
@@ -44,11 +51,13 @@ class CsvFiles:
         sink = pa.BufferOutputStream()
         pa_csv.write_csv(batch, sink, self._options)
         text = sink.getvalue()
-        lines = [0, *(np.flatnonzero(np.frombuffer(text, np.uint8) == _NEWLINE) + 1).tolist()]
-        view = memoryview(text)  # slices of it are written without a copy
+        is_line_end = np.frombuffer(text, np.uint8) == _NEWLINE
+        line_starts = [0, *(np.flatnonzero(is_line_end) + 1).tolist()]
+        # Slices of a memory view are written without a copy.
+        view = memoryview(text)
         for file in files:
-            low, high = file.within(start, batch.num_rows)
+            first, last = file.within(start, batch.num_rows)
             # A job that began in an earlier batch is continued.
             mode = "wb" if file.first >= start else "ab"
             with (self._out / file.path).open(mode, buffering=0) as handle:
-                handle.write(view[lines[low] : lines[high]])
+                handle.write(view[line_starts[first] : line_starts[last]])

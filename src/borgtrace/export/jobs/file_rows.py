@@ -20,3 +20,7 @@ class FileRows:
     def within(self, start: int, count: int) -> tuple[int, int]:
         """Return which of `count` rows from row `start` on are this file's: from, until."""
         return max(self.first - start, 0), min(self.last - start, count)
+
+    def overlaps(self, start: int, count: int) -> bool:
+        """Return whether any of `count` rows from row `start` on is this file's."""
+        return self.first < start + count and self.last > start

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from borgtrace.engine.identifiers import literal
 from borgtrace.errors import UsageError, check_names
 from borgtrace.export.jobs.formats import FORMATS
 from borgtrace.schema import PERCENTILES, TABLES
@@ -14,7 +15,7 @@ DEFAULT_COLUMNS = ("start_time", "collection_id", "instance_index", "average_cpu
 # Two digits, the default, give the 256 folders of 2017.
 MAX_DIGITS = 8
 
-_OFFICIAL = {field.column: field.name for field in GOOGLE_2011.tables["task_usage"].fields}
+_OFFICIAL_TITLES = {field.column: field.name for field in GOOGLE_2011.tables["task_usage"].fields}
 """Names in the official ``schema.csv`` of 2011; every other column has blanks for its underscores."""
 
 
@@ -54,35 +55,38 @@ class JobsLayout:
         check_names("--format", (self.format,), FORMATS)
         check_names("--key", (self.key,), get_args(Key))
         if not 0 <= self.granularity <= MAX_DIGITS:
-            expected, got = f"0 to {MAX_DIGITS}", str(self.granularity)
             raise UsageError(
-                "--granularity", "not a number of hex digits", expected=expected, got=got
+                "--granularity",
+                "not a number of hex digits",
+                expected=f"0 to {MAX_DIGITS}",
+                got=str(self.granularity),
             )
-        check_names(
-            "--columns",
-            self.columns,
-            (*TABLES["instance_usage"].names, *PERCENTILES),
-            "unknown column",
-        )
-        if not self.columns or len(set(self.columns)) < len(self.columns):
+        known_columns = (*TABLES["instance_usage"].names, *PERCENTILES)
+        check_names("--columns", self.columns, known_columns, "unknown column")
+        has_duplicates = len(set(self.columns)) < len(self.columns)
+        if has_duplicates or not self.columns:
             raise UsageError(
-                "--columns", "a column is missing or given twice", got=",".join(self.columns)
+                "--columns",
+                "a column is missing or given twice",
+                got=",".join(self.columns),
             )
 
     @property
     def titles(self) -> dict[str, str]:
         """Columns, and what they are called in files that name them."""
-        return {name: _OFFICIAL.get(name, name.replace("_", " ")) for name in self.columns}
+        return {name: _OFFICIAL_TITLES.get(name, name.replace("_", " ")) for name in self.columns}
 
     @property
     def path_sql(self) -> str:
         """SQL expression over ``tasks``: the path of a task's file, relative to the export."""
+        if self.key == "job":
+            stem = "collection_id::varchar"
+            digested = "collection_id::varchar"
+        else:
+            stem = "concat(collection_id, '-', instance_index)"
+            digested = "concat(collection_id, ',', instance_index)"
+        name = f"{stem} || {literal(FORMATS[self.format].suffix)}"
+        if not self.granularity:
+            return name
         # MD5 spreads the files over folders; it protects nothing.
-        stem, digested = "collection_id::varchar", "collection_id::varchar"
-        if self.key == "task":
-            stem, digested = (
-                "concat(collection_id, '-', instance_index)",
-                "concat(collection_id, ',', instance_index)",
-            )
-        folder = f"left(md5({digested}), {self.granularity}) || '/' || " if self.granularity else ""
-        return f"{folder}{stem} || '{FORMATS[self.format].suffix}'"
+        return f"left(md5({digested}), {self.granularity}) || '/' || {name}"

@@ -14,9 +14,18 @@ from borgtrace.schema import PERCENTILES, TABLES
 LARGEST = 1 << 20
 """Rows of the largest file that is made in memory; SQLite writes larger ones on disk."""
 _INDEXED = ("instance_index", "start_time")
-_KINDS = {"int64": "INTEGER", "int32": "INTEGER", "bool": "INTEGER", "float32": "REAL"}
+_TYPES = {
+    "int64": "INTEGER",
+    "int32": "INTEGER",
+    "bool": "INTEGER",
+    "float32": "REAL",
+}
 # The folder gets its name when it is whole, so no file needs a journal of its own.
-_PRAGMAS = ("page_size = 4096", "journal_mode = off", "synchronous = off")
+_PRAGMAS = (
+    "PRAGMA page_size = 4096",
+    "PRAGMA journal_mode = off",
+    "PRAGMA synchronous = off",
+)
 
 
 class SqliteFiles:
@@ -24,16 +33,24 @@ class SqliteFiles:
 
     Each file begins as a copy of one empty database and is written at once: opening a file for every job
     and letting SQLite write its pages one by one takes twice as long.
+
+    Parameters
+    ----------
+    out
+        Folder of the export.
+    titles
+        Columns and their titles.
     """
 
     suffix = ".sqlite3"
 
     def __init__(self, out: Path, titles: Mapping[str, str]) -> None:
         self._out = out
-        self._template = _template(titles)
+        self._empty_database = empty_database(titles)
         # Row by row: inserting a hundred rows a statement saves a tenth, which is not worth a second statement.
-        self._insert = f"INSERT INTO `task_usage` VALUES ({','.join('?' * len(titles))})"
-        self._memory = _connect(":memory:")
+        placeholders = ",".join("?" * len(titles))
+        self._insert = f"INSERT INTO `task_usage` VALUES ({placeholders})"
+        self._memory = connect(":memory:")
         self._open = self._memory
 
     def close(self) -> None:
@@ -53,23 +70,24 @@ class SqliteFiles:
         files
             Files that have rows in it, in their order.
         """
-        rows = list(zip(*map(_values, batch.columns), strict=True))
+        columns = map(_python_values, batch.columns)
+        rows = list(zip(*columns, strict=True))
         for file in files:
-            low, high = file.within(start, batch.num_rows)
+            first, last = file.within(start, batch.num_rows)
             if file.first >= start:
                 self._begin(file)
-            self._open.executemany(self._insert, rows[low:high])
+            self._open.executemany(self._insert, rows[first:last])
             if file.last <= start + batch.num_rows:
                 self._end(file)
 
     def _begin(self, file: FileRows) -> None:
-        path = self._out / file.path
-        # A large job would be held in memory twice: as a database and as bytes.
+        # A large job would be in memory twice: as a database and as bytes.
         if file.last - file.first > LARGEST:
-            path.write_bytes(self._template)
-            self._open = _connect(path)
+            path = self._out / file.path
+            path.write_bytes(self._empty_database)
+            self._open = connect(path)
         else:
-            self._memory.deserialize(self._template)
+            self._memory.deserialize(self._empty_database)
             self._open = self._memory
         self._open.execute("BEGIN")
 
@@ -81,36 +99,56 @@ class SqliteFiles:
             self._open.close()
 
 
-def _connect(path: Path | str) -> sqlite3.Connection:
+def connect(path: Path | str) -> sqlite3.Connection:
+    """Open a database for writing whole files, fast.
+
+    Parameters
+    ----------
+    path
+        The file, or ``":memory:"``.
+    """
     # No cached statements: one that was compiled for the database of another file writes 0 and 1 in the longer
     # encoding of old file formats, so bytes would depend on what a process wrote before.
     connection = sqlite3.connect(path, isolation_level=None, cached_statements=0)
     for pragma in _PRAGMAS:
-        connection.execute(f"PRAGMA {pragma}")
+        connection.execute(pragma)
     return connection
 
 
-def _template(titles: Mapping[str, str]) -> bytes:
-    """Return a database with the table, and its index if there is something to index, and no rows."""
-    table = ", ".join(f"`{title}` {_type(name)}" for name, title in titles.items())
-    keys = ", ".join(f"`{titles[name]}`" for name in _INDEXED if name in titles)
-    with closing(_connect(":memory:")) as connection:
-        connection.execute(f"CREATE TABLE `task_usage` ({table})")
-        if keys:
-            connection.execute(f"CREATE INDEX `task_usage_index` ON `task_usage` ({keys})")
+def empty_database(titles: Mapping[str, str]) -> bytes:
+    """Return a database with the table, and its index if there is something to index, and no rows.
+
+    Parameters
+    ----------
+    titles
+        Columns and their titles.
+    """
+    columns = [f"{_in_backticks(title)} {_type_of(name)}" for name, title in titles.items()]
+    indexed = [_in_backticks(titles[name]) for name in _INDEXED if name in titles]
+    with closing(connect(":memory:")) as connection:
+        connection.execute(f"CREATE TABLE `task_usage` ({', '.join(columns)})")
+        if indexed:
+            connection.execute(
+                f"CREATE INDEX `task_usage_index` ON `task_usage` ({', '.join(indexed)})"
+            )
         return connection.serialize()
 
 
-def _type(name: str) -> str:
+def _in_backticks(title: str) -> str:
+    """Quote a title as the files of 2017 do."""
+    return "`" + title.replace("`", "``") + "`"
+
+
+def _type_of(name: str) -> str:
     """Return the type of a column in SQLite; the four of 2017 as they were then."""
     if name in PERCENTILES:
         return "REAL"
     column = TABLES["instance_usage"].column(name)
-    kind = _KINDS.get(column.type, "TEXT")
+    kind = _TYPES.get(column.type, "TEXT")
     return kind if column.nullable else f"{kind} NOT NULL"
 
 
-def _values(column: pa.Array) -> list[Any]:
+def _python_values(column: pa.Array) -> list[Any]:
     """Return a column as Python values: None or, in floats, NaN where it is missing (SQLite keeps both as NULL)."""
     if column.null_count and not pa.types.is_floating(column.type):
         return list(column.to_pylist())

@@ -1,0 +1,100 @@
+"""What a layout asks of a store: queries, and the files that their rows go to."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from borgtrace.errors import UsageError
+from borgtrace.schema import TERMINAL_EVENTS
+from borgtrace.store import Store
+
+FileName = Callable[[int], str]
+"""Names the file of a part."""
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportQuery:
+    """A query, and the files that its rows go to.
+
+    Parameters
+    ----------
+    sql
+        The query.  Its rows are lines of text in a column ``line``, or rows of a Parquet file.  Where it has a column
+        ``part``, the rows of each part follow each other and go to a file of their own.
+    parameters
+        Values of ``$name`` in the query.
+    file_name
+        Names the file of each part; without parts that of part 0.
+    n_files
+        Files that are written even if they have no rows: those of parts 0, 1, ….
+    head
+        Text before the lines.
+    schema
+        Columns of the Parquet file; None for text.
+    """
+
+    sql: str
+    file_name: FileName
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    n_files: int = 1
+    head: str = ""
+    schema: pa.Schema | None = None
+
+
+class MachineSize(NamedTuple):
+    """Cores and bytes of the largest machine, as far as they are known."""
+
+    cores: float | None
+    bytes: float | None
+
+    def need_cores(self) -> float:
+        """Return the cores.
+
+        Raises
+        ------
+        UsageError
+            They are not known.
+        """
+        if not self.cores:
+            raise _unknown_size()
+        return self.cores
+
+    def need_bytes(self) -> float:
+        """Return the bytes.
+
+        Raises
+        ------
+        UsageError
+            They are not known.
+        """
+        if not self.bytes:
+            raise _unknown_size()
+        return self.bytes
+
+
+def _unknown_size() -> UsageError:
+    return UsageError(
+        "--capacity",
+        "nothing says how much the largest machine has",
+        way_out="add --capacity 64cores,256GiB, with the size of yours",
+    )
+
+
+def read_query(name: str) -> str:
+    """Return the query in a file beside this module."""
+    return (_FOLDER / f"{name}.sql").read_text("utf-8")
+
+
+def tie_order(store: Store) -> list[str]:
+    """Return types of events in the order in which those of one time and entity happen.
+
+    Empty text alone where the order of the files says it: then no type comes before another.
+    """
+    if store.manifest.dialect.tie_order == "file":
+        return [""]
+    # What was there goes before what comes.
+    return [*TERMINAL_EVENTS, "REMOVE", "SUBMIT", "SCHEDULE", "ADD"]
