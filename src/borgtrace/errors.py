@@ -60,12 +60,21 @@ class BorgtraceError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by parts, so that an error raised in a worker process arrives whole."""
-        kind = partial(type(self), expected=self.expected, got=self.got, way_out=self.way_out)
+        kind = partial(
+            type(self),
+            expected=self.expected,
+            got=self.got,
+            way_out=self.way_out,
+        )
         return kind, (self.where, self.what)
 
 
 def _sentence(
-    where: str, what: str, expected: str | None, got: str | None, way_out: str | None
+    where: str,
+    what: str,
+    expected: str | None,
+    got: str | None,
+    way_out: str | None,
 ) -> str:
     contrast = ", ".join(
         f"{word} {value}" for word, value in (("expected", expected), ("got", got)) if value
@@ -115,7 +124,10 @@ class EngineError(BorgtraceError):
 
 
 def check_names(
-    option: str, names: Iterable[str], allowed: Collection[str], what: str = "unknown name"
+    option: str,
+    names: Iterable[str],
+    allowed: Collection[str],
+    what: str = "unknown name",
 ) -> None:
     """Refuse a name that is not allowed.
 
@@ -141,7 +153,13 @@ def check_names(
     for name in names:
         if name not in allowed:
             near = None if is_short else did_you_mean(name, allowed)
-            raise UsageError(option, what, expected=known, got=name, way_out=near)
+            raise UsageError(
+                option,
+                what,
+                expected=known,
+                got=name,
+                way_out=near,
+            )
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str | None:

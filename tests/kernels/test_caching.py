@@ -56,11 +56,20 @@ def doubled(x):
 
 def _python(code: str, folder: Path) -> str:
     """Run code in a new process that imports our package from a folder."""
-    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-c", code]
-    return subprocess.run(
-        command, env=environment, cwd=folder, capture_output=True, text=True, check=True
-    ).stdout
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(folder),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    process = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return process.stdout
 
 
 def _main(script: Path, out: Path) -> None:
@@ -87,7 +96,12 @@ def test_an_edit_of_what_a_function_calls_or_names_is_seen(tmp_path: Path, inlin
 
     def answers(operation: str = "+ x", factor: int = 10, doc: str = "") -> str:
         (tmp_path / "callee.py").write_text(
-            CALLEE.format(inline=inline, factor=factor, operation=operation, doc=doc)
+            CALLEE.format(
+                inline=inline,
+                factor=factor,
+                operation=operation,
+                doc=doc,
+            )
         )
         return _answers(tmp_path / "caller.py")
 
@@ -138,12 +152,10 @@ def test_digests_follow_constants_and_closures() -> None:
     def adding(number: object):  # type: ignore[no-untyped-def]
         return lambda x: x + number
 
-    assert digest_of(adding(1)) == digest_of(adding(1)) != digest_of(adding(2))
-    assert (
-        digest_of(adding(np.arange(3)))
-        == digest_of(adding(np.arange(3)))
-        != digest_of(adding(np.arange(4)))
-    )
+    assert digest_of(adding(1)) == digest_of(adding(1))
+    assert digest_of(adding(1)) != digest_of(adding(2))
+    assert digest_of(adding(np.arange(3))) == digest_of(adding(np.arange(3)))
+    assert digest_of(adding(np.arange(3))) != digest_of(adding(np.arange(4)))
     assert digest_of(hashed) != digest_of(finalized)
 
 
@@ -164,11 +176,9 @@ def _made(code: str, **names: object) -> Any:
     ],
 )
 def test_digests_follow_what_a_function_names(code: str) -> None:
-    assert (
-        digest_of(_made(code, FACTOR=1))
-        == digest_of(_made(code, FACTOR=1))
-        != digest_of(_made(code, FACTOR=2))
-    )
+    digest = digest_of(_made(code, FACTOR=1))
+    assert digest_of(_made(code, FACTOR=1)) == digest
+    assert digest_of(_made(code, FACTOR=2)) != digest
 
 
 @pytest.mark.parametrize(
@@ -186,19 +196,21 @@ def test_digests_follow_what_a_function_names(code: str) -> None:
 )
 def test_digests_follow_values_of_every_kind(one: object, other: object) -> None:
     code = "def f(): return VALUE"
-    assert digest_of(_made(code, VALUE=one)) != digest_of(_made(code, VALUE=other))
-    assert digest_of(_made(code, VALUE=one)) == digest_of(_made(code, VALUE=one))
+    digest = digest_of(_made(code, VALUE=one))
+    assert digest_of(_made(code, VALUE=one)) == digest
+    assert digest_of(_made(code, VALUE=other)) != digest
 
 
 def test_the_order_of_a_set_and_words_about_a_function_are_not_part_of_a_digest() -> None:
     code = "def f(): return VALUE"
     # 8 and 0 fall into one place of a small table: the set is walked in the order in which they came.
-    sets = {0, 8}, {8, 0}
-    assert [list(each) for each in sets] == [[0, 8], [8, 0]]
-    assert len({digest_of(_made(code, VALUE=each)) for each in sets}) == 1
-    assert digest_of(_made("def f():\n  'Words.'\n  return 1")) == digest_of(
-        _made("def f():\n  'Others.'\n  return 1")
-    )
+    first = {0, 8}
+    second = {8, 0}
+    assert list(first) != list(second)
+    assert digest_of(_made(code, VALUE=first)) == digest_of(_made(code, VALUE=second))
+    with_words = _made("def f():\n  'Words.'\n  return 1")
+    with_others = _made("def f():\n  'Others.'\n  return 1")
+    assert digest_of(with_words) == digest_of(with_others)
 
 
 def test_a_module_of_ours_is_refused_since_an_edit_of_it_would_not_be_seen() -> None:
@@ -211,15 +223,24 @@ def test_a_module_of_ours_is_refused_since_an_edit_of_it_would_not_be_seen() -> 
 def test_machine_code_is_kept_under_the_digest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        caching.FunctionCache, "_index_key", lambda self, signature, codegen: (signature, codegen)
-    )
-    cache = caching._Cache(_python)
+    def index_key(self: object, signature: object, codegen: object) -> tuple[object, object]:
+        return signature, codegen
+
+    monkeypatch.setattr(caching.FunctionCache, "_index_key", index_key)
+    cache = caching.DigestCache(_python)
     assert cache._index_key("int64", "x86") == ("int64", "x86", digest_of(_python))
 
 
 @pytest.mark.parametrize(
-    "error", [AttributeError, ImportError, EOFError, ValueError, pickle.UnpicklingError, None]
+    "error",
+    [
+        AttributeError,
+        ImportError,
+        EOFError,
+        ValueError,
+        pickle.UnpicklingError,
+        None,
+    ],
 )
 def test_an_index_that_says_nothing_is_thrown_away(
     monkeypatch: pytest.MonkeyPatch, error: Any
@@ -232,7 +253,7 @@ def test_an_index_that_says_nothing_is_thrown_away(
         return "machine code"
 
     monkeypatch.setattr(caching.FunctionCache, "load_overload", load)
-    cache = caching._Cache(_python)
+    cache = caching.DigestCache(_python)
     monkeypatch.setattr(cache, "flush", lambda: flushed.append(None))
     assert cache.load_overload("int64", None) == (None if error else "machine code")
     assert len(flushed) == bool(error)
@@ -259,7 +280,12 @@ def test_only_one_module_calls_numbas_compiler() -> None:
 def test_an_index_that_cannot_be_read_is_written_anew(tmp_path: Path, damage: str) -> None:
     (tmp_path / "caller.py").write_text(CALLER)
     (tmp_path / "callee.py").write_text(
-        CALLEE.format(inline=False, factor=10, operation="+ x", doc="")
+        CALLEE.format(
+            inline=False,
+            factor=10,
+            operation="+ x",
+            doc="",
+        )
     )
     assert _answers(tmp_path / "caller.py") == "100 30 0 0"
     indices = list((tmp_path / "__pycache__").glob("*.nbi"))

@@ -51,6 +51,15 @@ def test_the_digits_that_a_word_begins_with(text: bytes, digits: int, number: in
     assert _digits(_bytes(b"," + text), 1) == (digits, number)
 
 
-@pytest.mark.parametrize("text", [b",1234567", b"-1234567", b"........", bytes(8), b"\xff" * 8])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b",1234567",
+        b"-1234567",
+        b"........",
+        bytes(8),
+        b"\xff" * 8,
+    ],
+)
 def test_a_word_that_begins_with_no_digit(text: bytes) -> None:
     assert _digits(_bytes(text), 0)[0] == 0

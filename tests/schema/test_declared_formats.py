@@ -19,8 +19,17 @@ GOOD: dict[str, Any] = {
     "usage": {
         "task": "pod",
         "time": {"column": "ts", "unit": "ms"},
-        "cpu": {"column": "c", "unit": "millicores", "kind": "instant", "missing": [-1]},
-        "memory": {"column": "m", "unit": "GiB", "kind": "average"},
+        "cpu": {
+            "column": "c",
+            "unit": "millicores",
+            "kind": "instant",
+            "missing": [-1],
+        },
+        "memory": {
+            "column": "m",
+            "unit": "GiB",
+            "kind": "average",
+        },
     },
     "tasks": {
         "task": "id",
@@ -66,7 +75,11 @@ def test_what_a_declaration_comes_to() -> None:
         "machines": (RawField("node", "machine", is_mandatory=True), RawField("kind", "platform")),
     }
     assert made.codes == {
-        "event_type": {"SUBMIT": "SUBMIT", "SCHEDULE": "SCHEDULE", "Succeeded": "FINISH"}
+        "event_type": {
+            "SUBMIT": "SUBMIT",
+            "SCHEDULE": "SCHEDULE",
+            "Succeeded": "FINISH",
+        }
     }
     assert made.none == {"instant_cpu": (-1,)}
     assert (made.title, made.formats, made.span) == (
@@ -120,10 +133,22 @@ def test_shares_counters_and_dates() -> None:
             "label": "end",
             "usage": {
                 "task": "pod",
-                "time": {"column": "ts", "unit": "iso", "zone": "Europe/Berlin"},
+                "time": {
+                    "column": "ts",
+                    "unit": "iso",
+                    "zone": "Europe/Berlin",
+                },
                 "end": {"column": "te", "unit": "iso"},
-                "cpu": {"column": "c", "unit": "ms", "kind": "counter"},
-                "memory": {"column": "m", "unit": "percent_of_request", "kind": "average"},
+                "cpu": {
+                    "column": "c",
+                    "unit": "ms",
+                    "kind": "counter",
+                },
+                "memory": {
+                    "column": "m",
+                    "unit": "percent_of_request",
+                    "kind": "average",
+                },
             },
             "tasks": {"task": "pod", "memory_request": {"column": "r", "unit": "MB"}},
         },
@@ -152,7 +177,11 @@ def test_shares_counters_and_dates() -> None:
 KIND = "one of average, instant (a sample of one moment) or counter (a total that grows)"
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (
-        {"usage": None, "tasks": None, "machines": None},
+        {
+            "usage": None,
+            "tasks": None,
+            "machines": None,
+        },
         ": nothing is declared: expected [usage], [tasks] or [machines]; "
         "write a first draft: borgtrace dialect sniff FILE",
     ),
@@ -178,7 +207,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         f': usage.memory: what is it: expected {KIND}, got none; add kind = "average"',
     ),
     (
-        {"usage__memory": {"column": "m", "unit": "GB", "kind": "counter"}},
+        {
+            "usage__memory": {
+                "column": "m",
+                "unit": "GB",
+                "kind": "counter",
+            }
+        },
         f': usage.memory: what is it: expected {KIND}, got counter; add kind = "average"',
     ),
     (
@@ -186,11 +221,23 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         ': usage.time: no such unit: expected one of s, ms, us, ns, h, d, iso, got none; add unit = "s", or what it is',
     ),
     (
-        {"usage__cpu": {"column": "c", "unit": "d", "kind": "counter"}},
+        {
+            "usage__cpu": {
+                "column": "c",
+                "unit": "d",
+                "kind": "counter",
+            }
+        },
         ': usage.cpu: no such unit: expected one of s, ms, us, ns, h, got d; add unit = "s", or what it is',
     ),
     (
-        {"usage__cpu": {"column": "c", "unit": "iso", "kind": "average"}},
+        {
+            "usage__cpu": {
+                "column": "c",
+                "unit": "iso",
+                "kind": "average",
+            }
+        },
         ": usage.cpu: no such unit: expected one of cores, millicores, percent_of_core, fraction_of_request, "
         "fraction_of_machine, fraction_of_largest, percent_of_request, percent_of_machine, percent_of_largest, "
         'got iso; add unit = "cores", or what it is',
@@ -265,7 +312,11 @@ def test_an_entry_that_nobody_knows(entries: dict[str, Any], message: str) -> No
 
 
 def test_a_zone_that_nobody_knows() -> None:
-    time = {"column": "ts", "unit": "iso", "zone": "Mars/Base"}
+    time = {
+        "column": "ts",
+        "unit": "iso",
+        "zone": "Mars/Base",
+    }
     with pytest.raises(UsageError) as caught:
         declared_dialect(changed(clock="epoch", usage__time=time), FILE)
     assert str(caught.value) == 'zone: no such time zone: got Mars/Base; try "UTC"'

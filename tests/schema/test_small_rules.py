@@ -69,7 +69,13 @@ def test_arrow_says_whether_a_column_may_be_null() -> None:
 def test_nested_records_are_as_wide_as_they_are_published() -> None:
     events = raw_schema(GOOGLE_2019.tables["instance_events"])
     amounts = pa.struct({"cpus": pa.float32(), "memory": pa.float32()})
-    item = pa.struct({"name": pa.string(), "value": pa.string(), "relation": pa.int64()})
+    item = pa.struct(
+        {
+            "name": pa.string(),
+            "value": pa.string(),
+            "relation": pa.int64(),
+        }
+    )
     assert [
         events.field(name).type for name in ("time", "type", "priority", "resource_request")
     ] == [
@@ -129,7 +135,12 @@ def test_where_a_raw_table_publishes_a_column() -> None:
         ),  # one cell without a name: its zone all the same
     ],
 )
-def test_an_hour_after_the_start(trace: str, time: float, cell: str, expected: str) -> None:
+def test_an_hour_after_the_start(
+    trace: str,
+    time: float,
+    cell: str,
+    expected: str,
+) -> None:
     assert DIALECTS[trace].wall_clock(round(time * 1e6), cell).isoformat() == expected
 
 
@@ -191,13 +202,23 @@ def test_ranges_of_rates() -> None:
 
 def test_a_declared_format_is_known_by_its_name() -> None:
     made = declare(
-        {"name": "known", "clock": "relative", "machines": {"machine": "node"}}, "own.toml"
+        {
+            "name": "known",
+            "clock": "relative",
+            "machines": {"machine": "node"},
+        },
+        "own.toml",
     )
     try:
         assert dialect(made.name) is made
         # The first one made stays: layouts are cached by its identity.
         again = declare(
-            {"name": "known", "clock": "relative", "machines": {"machine": "node"}}, "own.toml"
+            {
+                "name": "known",
+                "clock": "relative",
+                "machines": {"machine": "node"},
+            },
+            "own.toml",
         )
         assert again is made
         assert dialect("2011") is GOOGLE_2011

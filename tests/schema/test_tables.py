@@ -102,7 +102,11 @@ def test_codes_shift_between_the_generations():
         "UPDATE_PENDING",
         "UPDATE_RUNNING",
     ]
-    assert GOOGLE_2011.codes["machine_event_type"] == {0: "ADD", 1: "REMOVE", 2: "UPDATE"}
+    assert GOOGLE_2011.codes["machine_event_type"] == {
+        0: "ADD",
+        1: "REMOVE",
+        2: "UPDATE",
+    }
     assert GOOGLE_2019.codes["machine_event_type"] == {
         0: "EVENT_TYPE_UNKNOWN",
         1: "ADD",

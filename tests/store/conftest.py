@@ -29,7 +29,14 @@ USAGE = [
     usage(10, 0, 0, "0.1"),
     usage(10, 0, 1, "0.3"),
     usage(10, 0, 3, "", machine=6),
-    usage(10, 1, 0, "0.2", machine=6, seconds=100),
+    usage(
+        10,
+        1,
+        0,
+        "0.2",
+        machine=6,
+        seconds=100,
+    ),
     usage(10, 1, 1, "0.4", machine=6),
     usage(30, 7, 2, "0.7", sampled=""),
 ]

@@ -39,7 +39,10 @@ def test_traces_are_cut_where_the_index_says(tmp_path: Path) -> None:
     ],
 )
 def test_many_traces_are_flat_columns(
-    tmp_path: Path, rows: list[int], offsets: list[int], values: list[int]
+    tmp_path: Path,
+    rows: list[int],
+    offsets: list[int],
+    values: list[int],
 ) -> None:
     reader = TraceReader(indexed(tmp_path, [2, 0, 3, 1]))
     traces = reader.traces(np.array(rows, np.int64), ("average_cpu",))

@@ -167,7 +167,10 @@ def test_a_query_reads_nothing_but_the_store(bucket: Bucket, small: Path) -> Non
     ],
 )
 def test_what_is_made_of_a_store_in_a_bucket_is_what_is_made_of_it_here(
-    command: list[str], bucket: Bucket, small: Path, tmp_path: Path
+    command: list[str],
+    bucket: Bucket,
+    small: Path,
+    tmp_path: Path,
 ) -> None:
     def made(store: str, out: str) -> None:
         with pytest.raises(SystemExit) as ended:
@@ -233,7 +236,10 @@ def test_a_dataset_from_a_bucket_to_a_bucket_is_that_of_the_store_here_and_is_kn
     ],
 )
 def test_commands_print_what_they_print_of_the_store_here(
-    command: list[str], bucket: Bucket, small: Path, capsys: pytest.CaptureFixture[str]
+    command: list[str],
+    bucket: Bucket,
+    small: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     printed = []
     for store in (URL, str(small)):

@@ -42,7 +42,10 @@ def parts(tmp_path: Path) -> list[Path]:
     ],
 )
 def test_an_array_holds_the_rows_of_all_files(
-    parts: list[Path], tmp_path: Path, column: str, expected: list
+    parts: list[Path],
+    tmp_path: Path,
+    column: str,
+    expected: list,
 ) -> None:
     write_array(tmp_path / "it.npy", parts, column)
     found = np.load(tmp_path / "it.npy", mmap_mode="r")

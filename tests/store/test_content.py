@@ -186,7 +186,12 @@ def test_minus_zero_is_zero_and_every_nan_the_same(tmp_path):
     quiet, other = struct.unpack("<ff", struct.pack("<II", 0x7FC00000, 0xFFC00001))
     for a, b in ((0.0, -0.0), (quiet, other)):
         before, after = (
-            {**ROWS, "value": [x, 1.0, 1.0, 1.0], "spread": [[x], [], [], []]} for x in (a, b)
+            {
+                **ROWS,
+                "value": [x, 1.0, 1.0, 1.0],
+                "spread": [[x], [], [], []],
+            }
+            for x in (a, b)
         )
         assert digest(tmp_path, before) == digest(tmp_path, after)
 

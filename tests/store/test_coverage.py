@@ -75,7 +75,10 @@ def test_what_the_ledger_tells_of_parts_and_time() -> None:
 
 def test_constraints_are_told_by_the_files_of_events() -> None:
     events = entry(
-        4, table="instance_events", raw_table="instance_events", also={"instance_constraints": 6}
+        4,
+        table="instance_events",
+        raw_table="instance_events",
+        also={"instance_constraints": 6},
     )
     cover = coverage(replace(EMPTY, generation="2019", sources=(events,)))
     assert [

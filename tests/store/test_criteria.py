@@ -67,5 +67,12 @@ def test_criteria_that_make_no_sense(facts: dict[str, Any], message: str) -> Non
     with pytest.raises(UsageError) as caught:
         Criteria(**facts)
     assert str(caught.value) == message
-    assert Criteria(fraction=1.0, time=(5, 6), end_types=("LOST",)).fraction == 1.0
+    assert (
+        Criteria(
+            fraction=1.0,
+            time=(5, 6),
+            end_types=("LOST",),
+        ).fraction
+        == 1.0
+    )
     assert Criteria(fraction=1e-9).fraction == 1e-9

@@ -112,7 +112,7 @@ _DAMAGES: tuple[Callable[[Path, random.Random], None], ...] = (
 )
 
 
-def _run(arguments: tuple[str, ...], places: dict[str, Path]) -> tuple[int, str, str]:
+def run_command(arguments: tuple[str, ...], places: dict[str, Path]) -> tuple[int, str, str]:
     """Return the exit code of a command, what it printed with the files it wrote, and what it said."""
     shutil.rmtree(places["OUT"], ignore_errors=True)
     out, err = io.StringIO(), io.StringIO()
@@ -138,11 +138,15 @@ def _fuzz(folder: Path, tmp_path: Path, seeds: range) -> None:
         for path in (folder / "store").rglob("*")
         if path.is_file()
     )
-    places = {"STORE": tmp_path / "store", "OUT": tmp_path / "out", "LATER": folder / "later"}
+    places = {
+        "STORE": tmp_path / "store",
+        "OUT": tmp_path / "out",
+        "LATER": folder / "later",
+    }
     right: dict[tuple[str, ...], str] = {}
     for command in _COMMANDS:
         shutil.copytree(folder / "store", places["STORE"])
-        code, right[command], _ = _run(command, places)
+        code, right[command], _ = run_command(command, places)
         assert code == 0, command
         shutil.rmtree(places["STORE"])
     refused = 0
@@ -152,11 +156,11 @@ def _fuzz(folder: Path, tmp_path: Path, seeds: range) -> None:
         shutil.copytree(folder / "store", places["STORE"])
         damage(places["STORE"] / file, generator)
         what = f"seed {seed}: {damage.__name__} of {file}"
-        code, _, err = _run(("verify", "STORE"), places)
+        code, _, err = run_command(("verify", "STORE"), places)
         assert code in {0, 5}, (what, err)
         assert "Traceback" not in err, what
         for command in generator.sample(_COMMANDS, 3):
-            code, answer, err = _run(command, places)
+            code, answer, err = run_command(command, places)
             assert code in {0, 5}, (what, command, err)
             assert "Traceback" not in err, (what, command)
             if code:
@@ -387,13 +391,13 @@ def test_a_command_that_meets_damage_says_so_and_a_wrong_question_is_told_as_suc
 ) -> None:
     places = {"STORE": store, "OUT": tmp_path / "out"}
     # What was asked wrongly is told as such, and no file is read for it.
-    code, _, err = _run(("sql", "STORE", "select speed from tasks"), places)
+    code, _, err = run_command(("sql", "STORE", "select speed from tasks"), places)
     assert code == 2
     assert err.startswith('borgtrace: query: Binder Error: Referenced column "speed" not found')
     path = store / "instance_usage" / "part-00000.parquet"
     data = path.read_bytes()
     path.write_bytes(data[:4] + b"\xff" * 400 + data[404:])
-    code, _, err = _run(("sql", "STORE", "select * from instance_usage"), places)
+    code, _, err = run_command(("sql", "STORE", "select * from instance_usage"), places)
     assert (code, err) == (
         5,
         f"borgtrace: {_changed(store, 'instance_usage/part-00000.parquet')}\n",
@@ -407,7 +411,7 @@ def test_a_store_without_digests_is_verified_when_a_command_meets_damage(
     path = store / "instance_usage" / "part-00000.parquet"
     data = path.read_bytes()
     path.write_bytes(data[:4] + b"\xff" * 400 + data[404:])
-    code, _, err = _run(
+    code, _, err = run_command(
         ("sql", "STORE", "select * from instance_usage"), {"STORE": store, "OUT": tmp_path / "out"}
     )
     assert code == 5

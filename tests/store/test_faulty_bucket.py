@@ -62,7 +62,10 @@ def asked(store: Path | str) -> list[Any]:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_answers_are_the_same_when_requests_fail_on_the_way(
-    fault: str, place: None, small: Path, monkeypatch: pytest.MonkeyPatch
+    fault: str,
+    place: None,
+    small: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with behind_proxy(monkeypatch) as proxy:
         proxy.every(19, fault)

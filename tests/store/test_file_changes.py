@@ -101,7 +101,10 @@ def test_what_is_known_of_other_files_is_kept(store: Path, read: list[str]) -> N
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a": 1}', '{"a": ["x"]}', "\udcff"])
 def test_a_damaged_record_is_no_record(
-    store: Path, read: list[str], tmp_path: Path, text: str
+    store: Path,
+    read: list[str],
+    tmp_path: Path,
+    text: str,
 ) -> None:
     changed_files(store, _DIGESTS)
     (record,) = (tmp_path / "cache" / "borgtrace").glob("*.json")

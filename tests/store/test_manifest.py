@@ -44,7 +44,14 @@ def test_which_values_of_json_are_of_a_declared_type(value: object, hint: Any, f
 
 
 def test_every_row_that_came_in_is_accounted_for() -> None:
-    right = replace(ENTRY, rows_in=15, stored=8, quarantined=4, skipped=2, merged=1)
+    right = replace(
+        ENTRY,
+        rows_in=15,
+        stored=8,
+        quarantined=4,
+        skipped=2,
+        merged=1,
+    )
     assert right.is_conserved
     for name in ("stored", "quarantined", "skipped", "merged"):
         assert not replace(right, **{name: 0}).is_conserved

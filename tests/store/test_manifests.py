@@ -13,7 +13,7 @@ import borgtrace
 from borgtrace.errors import StoreError
 from borgtrace.schema.dialects import DIALECTS
 from borgtrace.store.verify import verify
-from tests.store.test_damage import _run, folder, store  # noqa: F401 - a store, and a copy that may be damaged
+from tests.store.test_damage import folder, run_command, store  # noqa: F401 - a store, and a copy that may be damaged
 
 _MISSING = object()
 _WRONG: tuple[Any, ...] = (
@@ -123,7 +123,7 @@ def test_a_manifest_without_a_digest_of_its_own_leaves_no_traceback(
         changed.pop("sha256", None)
         (store / "manifest.json").write_text(json.dumps(changed))
         for command in _COMMANDS:
-            code, _, err = _run(command, places)
+            code, _, err = run_command(command, places)
             assert code in {0, 5}, (what, command, err)
             assert "Traceback" not in err, (what, command)
             tried += 1

@@ -64,7 +64,10 @@ def key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_key_that_the_server_does_not_know_is_refused_and_the_right_one_is_let_in(
-    s3: None, small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    s3: None,
+    small: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     key("S3RVER", monkeypatch)
     put(small, S3)
@@ -86,7 +89,12 @@ def azure(address: str, account_key: str, monkeypatch: pytest.MonkeyPatch) -> An
 
     hosts = {f"{kind}_storage_authority": address for kind in ("blob", "dfs")}
     schemes = {f"{kind}_storage_scheme": "http" for kind in ("blob", "dfs")}
-    system = AzureFileSystem("devstoreaccount1", account_key=account_key, **hosts, **schemes)
+    system = AzureFileSystem(
+        "devstoreaccount1",
+        account_key=account_key,
+        **hosts,
+        **schemes,
+    )
 
     def open_file_system(url: str) -> tuple[Any, str]:
         container = url.removeprefix("abfs://").partition("@")[0]
@@ -98,7 +106,10 @@ def azure(address: str, account_key: str, monkeypatch: pytest.MonkeyPatch) -> An
 
 
 def test_a_store_in_a_container_of_azure_answers_as_here_and_refusals_are_one_line(
-    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    small: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with started(*azurite(tmp_path / "azure")) as address:

@@ -93,7 +93,10 @@ def test_a_store_that_may_only_be_read_answers(
     ids=str,
 )
 def test_a_place_that_cannot_be_written_to_is_named_in_one_line(
-    closed: Path, run: Run, words: tuple[str, ...], place: str
+    closed: Path,
+    run: Run,
+    words: tuple[str, ...],
+    place: str,
 ) -> None:
     done = run(closed, *words)
     assert done.returncode == 2, done.stderr

@@ -75,7 +75,13 @@ def test_the_index_counts_all_rows_of_usage(tmp_path: Path) -> None:
 
 def test_refused_rows_are_kept_file_by_file(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
-    refused = {"a": 2, "b": 0, "c": 3, "d": 4, "e": 5}
+    refused = {
+        "a": 2,
+        "b": 0,
+        "c": 3,
+        "d": 4,
+        "e": 5,
+    }
     sources = tuple(replace(ENTRY, name=name, quarantined=n) for name, n in refused.items())
     (layout.quarantine / "instance_usage").mkdir(parents=True)
 

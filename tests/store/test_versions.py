@@ -159,7 +159,12 @@ def test_a_removed_or_retyped_column_needs_a_rebuild(old, change, fault):
 
 def test_what_a_later_minor_version_wrote_is_left_alone(old, tmp_path):
     _rewrite(old, lambda table: table.append_column("watts", pa.nulls(281, pa.float32())))
-    _say(old, format_version="1.99", schema="later", energy={"unit": "J"})
+    _say(
+        old,
+        format_version="1.99",
+        schema="later",
+        energy={"unit": "J"},
+    )
     with warnings.catch_warnings(record=True) as notices:
         manifest = subset(old, tmp_path / "new", Criteria(fraction=1.0))
         # The file is not the one that the manifest lists; its columns are as they should be.

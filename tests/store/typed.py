@@ -15,14 +15,27 @@ from borgtrace.store.layout import Layout, part_name
 from borgtrace.store.manifest import Manifest, SourceEntry
 
 SECOND = 1_000_000
-EMPTY = Manifest("2011", "", "UTC", "1", "d", {}, ())
+EMPTY = Manifest(
+    "2011",
+    "",
+    "UTC",
+    "1",
+    "d",
+    {},
+    (),
+)
 ENTRY = SourceEntry(
     "task_usage/part-00003", "f", "instance_usage", "task_usage", "csv", 9, "s", 3, None, 5, 4, 1
 )
 
 
 def entry(part: int | None, parts: int | None = None, **facts: Any) -> SourceEntry:
-    return replace(ENTRY, part=part, parts=parts, **facts)
+    return replace(
+        ENTRY,
+        part=part,
+        parts=parts,
+        **facts,
+    )
 
 
 def indexed(folder: Path, windows: list[int], first: list[int] | None = None) -> Layout:

@@ -1,17 +1,17 @@
-"""Types of the arrays that numeric code hands around, one word for each kind of element."""
+"""Names for the types of arrays that numeric code passes around, by their elements."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
-"""Everything that is computed."""
+"""Computed numbers."""
 Values = NDArray[np.float32]
-"""Usage as it was measured or drawn, of which there is most."""
+"""Usage as it was measured or drawn: most of the data."""
 Index = NDArray[np.int64]
-"""Positions, counts, identities."""
+"""Positions, counts, ids."""
 Flags = NDArray[np.bool_]
 """Yes or no."""
 Bytes = NDArray[np.uint8]
-"""Raw text, bits, and images of what is written."""
+"""Raw text, bitmaps, and bytes to be written."""
 Words = NDArray[np.uint64]
-"""Eight bytes at a time: hashes, bits of numbers."""
+"""Eight bytes each: hashes, bits of numbers."""

@@ -1,9 +1,9 @@
-"""Machine code on disk that never lies: kept under a digest of everything a function is compiled from.
+"""Cache machine code on disk under a digest of everything that a function is compiled from.
 
-Numba keeps a function's machine code beside its source file and drops it when that one file changes.  But the code
-of functions that it calls or inlines, and the values of constants, are compiled into it too, from whichever file:
-editing those once gave silently old results.  Here the key holds a digest of the function's own bytecode and of all
-that it refers to, transitively, so an edit recompiles what it concerns and nothing else.
+Numba caches a function's machine code beside its source file and drops it when that file changes. But the code of
+functions that it calls or inlines, and the values of constants, are compiled into it too, from any file: editing those
+once gave silently old results. Here the key holds a digest of the function's own bytecode and of all that it refers to,
+transitively, so an edit recompiles what it concerns and nothing else.
 """
 
 import hashlib
@@ -17,15 +17,16 @@ import numpy as np
 from numba.core.caching import FunctionCache
 
 
-def keep_on_disk(dispatcher: Any) -> None:
-    """Keep a Numba function's machine code in ``__pycache__`` beside its source, else in the user's cache folder.
+def cache_on_disk(dispatcher: Any) -> None:
+    """Cache a Numba function's machine code in ``__pycache__`` beside its source, else in the user's cache folder.
 
-    Where neither can be written to, it is compiled anew in each process.
+    Where neither can be written to, it is compiled again in each process.
     """
     # Numba's own `cache=True` builds the cache inside njit and leaves no way to add to its key.
     try:
-        dispatcher._cache = _Cache(dispatcher.py_func)
-    except RuntimeError:  # Numba found no place
+        dispatcher._cache = DigestCache(dispatcher.py_func)
+    # Numba found no place.
+    except RuntimeError:
         return
 
 
@@ -38,11 +39,13 @@ _UNREADABLE = (
     EOFError,
     pickle.UnpicklingError,
 )
-"""What an index of another version may raise when it is read."""
+"""Errors of reading an index that another version wrote."""
 
 
-class _Cache(FunctionCache):
-    # Taken when Numba first compiles the function: by then all names that it uses are defined.
+class DigestCache(FunctionCache):
+    """Numba's cache of a function, whose key holds the digest of all that the function is compiled from."""
+
+    # Computed when Numba first compiles the function: by then all names that it uses are defined.
     @cached_property
     def _digest(self) -> str:
         return digest_of(self._py_func)
@@ -76,14 +79,13 @@ def digest_of(function: Callable[..., Any]) -> str:
     seen: set[int] = set()
     while pending:
         value = _python_function(pending.pop())
-        if isinstance(value, FunctionType):
-            if id(value) not in seen:
-                seen.add(id(value))
-                # The docstring is a constant of the bytecode, but changes no machine code.
-                pending += _references(value)
-                digest.update(_code(value.__code__, value.__doc__).encode())
-        else:
+        if not isinstance(value, FunctionType):
             digest.update(_text(value).encode())
+        elif id(value) not in seen:
+            seen.add(id(value))
+            pending += _references(value)
+            # The docstring is a constant of the bytecode, but changes no machine code.
+            digest.update(_code(value.__code__, value.__doc__).encode())
     return digest.hexdigest()
 
 
@@ -97,7 +99,7 @@ def _references(function: FunctionType) -> Iterator[Any]:
     for name in _names(function.__code__):
         if name in function.__globals__:
             value = function.__globals__[name]
-            # What a function takes from a module by attribute is not seen here, and an edit of it would go unnoticed.
+            # A value taken from a module by attribute is not seen here, and an edit of it would go unnoticed.
             if isinstance(value, ModuleType) and value.__name__.startswith("borgtrace"):
                 raise TypeError(
                     f"{function.__qualname__} uses the module {name}: import the names that it needs"
@@ -108,28 +110,37 @@ def _references(function: FunctionType) -> Iterator[Any]:
 
 
 def _names(code: CodeType) -> list[str]:
-    # The bodies of comprehensions and inner functions are constants of the outer one and name globals of their own.
-    inner = (const for const in code.co_consts if isinstance(const, CodeType))
-    return [*code.co_names, *(name for each in inner for name in _names(each))]
+    names = list(code.co_names)
+    for constant in code.co_consts:
+        # The bodies of comprehensions and inner functions are constants of the outer one, and name globals themselves.
+        if isinstance(constant, CodeType):
+            names += _names(constant)
+    return names
 
 
 def _code(code: CodeType, doc: str | None = None) -> str:
     """Write a function's bytecode, names and constants, without its docstring and line numbers."""
-    constants = [
-        _code(c) if isinstance(c, CodeType) else _text(c) for c in code.co_consts if c is not doc
-    ]
+    constants = []
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            constants.append(_code(constant))
+        elif constant is not doc:
+            constants.append(_text(constant))
     return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {constants}"
 
 
 def _text(value: Any) -> str:
-    """Write a constant; of what is not ours (a module, a class, a builtin), its name."""
+    """Write a constant; for what is not ours (a module, a class, a builtin), its name."""
     if isinstance(value, np.ndarray):
-        return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+        content = hashlib.sha256(value.tobytes()).hexdigest()
+        return f"{value.dtype} {value.shape} {content}"
     if isinstance(value, tuple | list):
-        return f"{type(value).__name__}({', '.join(map(_text, value))})"
-    # Sorted, since the order of a set changes with every process (hash seeds of texts).
+        items = [_text(item) for item in value]
+        return f"{type(value).__name__}({', '.join(items)})"
     if isinstance(value, frozenset | set):
-        return f"set({', '.join(sorted(map(_text, value)))})"
+        # Sorted, since the order of a set changes with every process (hash seeds of texts).
+        items = sorted(_text(item) for item in value)
+        return f"set({', '.join(items)})"
     if hasattr(value, "__name__"):
         return f"{getattr(value, '__module__', '')}.{value.__name__}"
     return f"{type(value).__name__} {value!r}"

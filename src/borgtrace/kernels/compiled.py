@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import numba
 
-from borgtrace.kernels.caching import keep_on_disk
+from borgtrace.kernels.caching import cache_on_disk
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -46,10 +46,14 @@ def compiled(
     def compile_(function: Function) -> Function:
         # `nogil`, since joblib's threads run the same kernel side by side on different rows.
         dispatcher = numba.njit(
-            nogil=True, parallel=parallel, inline=inlining, error_model=model, _nrt=makes_arrays
+            nogil=True,
+            parallel=parallel,
+            inline=inlining,
+            error_model=model,
+            _nrt=makes_arrays,
         )(function)
         if cached:
-            keep_on_disk(dispatcher)
+            cache_on_disk(dispatcher)
         if signature is not None:
             dispatcher.compile(signature)
             # A call with other types is then an error rather than a second, slow compilation.

@@ -35,7 +35,12 @@ def position_on_grid(value: float, step: float, tolerance: float) -> tuple[int, 
 
 
 @compiled(makes_arrays=False)
-def add_run(values: Numbers, most: float, factor: float, sums: Numbers) -> None:
+def add_run(
+    values: Numbers,
+    most: float,
+    factor: float,
+    sums: Numbers,
+) -> None:
     """Add values, each at most `most`, times a factor to the first of some sums.
 
     A function of its own, and over slices: only then does the compiler vectorize it (seven times faster).
@@ -45,7 +50,13 @@ def add_run(values: Numbers, most: float, factor: float, sums: Numbers) -> None:
 
 
 @compiled()
-def convolved(mass: Numbers, n_used: int, own: Numbers, low: int, high: int) -> Numbers:
+def convolved(
+    mass: Numbers,
+    n_used: int,
+    own: Numbers,
+    low: int,
+    high: int,
+) -> Numbers:
     """Return Σ own[x] · mass[s − x] for every cell s; what lies beyond the grid is dropped.
 
     Done directly: at the few hundred cells that a task occupies this beats an FFT, and no probability is negative.
@@ -64,5 +75,10 @@ def convolved(mass: Numbers, n_used: int, own: Numbers, low: int, high: int) -> 
     joined = np.zeros(mass.size)
     for x in range(low, high + 1):
         if own[x] > 0:
-            add_run(mass[: min(n_used, mass.size - x)], np.inf, own[x], joined[x:])
+            add_run(
+                mass[: min(n_used, mass.size - x)],
+                np.inf,
+                own[x],
+                joined[x:],
+            )
     return joined

@@ -15,7 +15,9 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)
 # Shifts as uint64 too: Numba makes uint64 with int64 a float64, which loses the low bits.
-_S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
+_S27 = np.uint64(27)
+_S30 = np.uint64(30)
+_S31 = np.uint64(31)
 
 
 @compiled(inline=True)
@@ -41,11 +43,18 @@ def hashed(key: np.uint64, counter: np.uint64) -> np.uint64:
 
 
 @compiled()
-def _mixed(seed: np.uint64, collection: Keys, instance: Keys, keys: Keys) -> None:
+def _mix_ids(
+    seed: np.uint64,
+    collection: Keys,
+    instance: Keys,
+    keys: Keys,
+) -> None:
     one = np.uint64(1)
     for i in range(keys.size):
         # One inside the other rather than added, so that the tasks (1, 2) and (2, 1) get different keys.
-        keys[i] = hashed(hashed(hashed(seed, one) ^ collection[i], one) ^ instance[i], one)
+        key = hashed(seed, one)
+        key = hashed(key ^ collection[i], one)
+        keys[i] = hashed(key ^ instance[i], one)
 
 
 def task_keys(
@@ -72,7 +81,7 @@ def task_keys(
     """
     keys = np.empty(len(collection_id), np.uint64)
     # Python's `%` is never negative, so a seed of −1 is as good as any.
-    _mixed(
+    _mix_ids(
         np.uint64(seed % 2**64),
         collection_id.astype(np.uint64),
         instance_index.astype(np.uint64),

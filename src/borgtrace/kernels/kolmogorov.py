@@ -1,4 +1,4 @@
-"""Two windows of one task: do they come from one distribution?  The exact two-sample KS test."""
+"""The exact two-sample Kolmogorov-Smirnov test: do two windows of a task come from one distribution?"""
 
 from math import comb
 
@@ -14,7 +14,7 @@ _S32 = np.uint64(32)
 
 @compiled()
 def ks_steps(a: Values, b: Values) -> int:
-    """n·D of two sorted samples of the same size n: the largest gap of their step functions, in steps.
+    """Return n·D of two sorted samples of one size n: the largest gap of their step functions, in steps.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def ks_steps(a: Values, b: Values) -> int:
     """
     i = j = largest = 0
     while i < a.size and j < b.size:
-        # All values equal to `value` are passed in both samples before the gap is taken: ties are no gap.
+        # Skip all values equal to `value` in both samples before taking the gap: ties are no gap.
         value = min(a[i], b[j])
         while i < a.size and a[i] == value:
             i += 1
@@ -39,7 +39,7 @@ def ks_steps(a: Values, b: Values) -> int:
 
 
 def ks_p_value(n: int, steps: int) -> float:
-    """P(n·D ≥ steps) for two samples of size n from one continuous law (Gnedenko & Korolyuk, 1951).
+    """Return P(n·D ≥ steps) for two samples of size n from one continuous law (Gnedenko & Korolyuk, 1951).
 
     Ties, which a real series has, only lower it.
 
@@ -58,15 +58,31 @@ def ks_p_value(n: int, steps: int) -> float:
     if steps <= 0:
         return 1.0
     # Integers of any size: the terms alternate and nearly cancel, which floats would not survive.
-    terms = ((-1) ** (j + 1) * comb(2 * n, n + j * steps) for j in range(1, n // steps + 1))
-    return float(2 * sum(terms) / comb(2 * n, n))
+    total = 0
+    for j in range(1, n // steps + 1):
+        sign = 1 if j % 2 else -1
+        total += sign * comb(2 * n, n + j * steps)
+    return float(2 * total / comb(2 * n, n))
+
+
+@compiled(inline=True)
+def _draw_below(end: int, key: np.uint64, counter: np.uint64) -> int:
+    """Draw a whole number below `end`: number `counter` of the random sequence `key`."""
+    # The upper 32 bits times the end, shifted back: a draw without a division.
+    upper_bits = hashed(key, counter) >> _S32
+    return np.int64((upper_bits * np.uint64(end)) >> _S32)  # type: ignore[return-value]
 
 
 @compiled(parallel=True)
 def window_pairs(
-    values: Values, offsets: Index, keys: Keys, spacing: int, length: int, steps: Index
+    values: Values,
+    offsets: Index,
+    keys: Keys,
+    spacing: int,
+    length: int,
+    steps: Index,
 ) -> None:
-    """n·D of two random windows of each task.
+    """Find n·D of two random windows of each task.
 
     A task of T values has ⌊T / spacing⌋ windows; window w holds the first `length` values from
     ``w * spacing``.  Two different ones are drawn by the task's key.
@@ -85,14 +101,11 @@ def window_pairs(
     # Each iteration writes steps[i] alone, so threads share nothing and their number does not matter.
     for i in numba.prange(keys.size):
         row = values[offsets[i] : offsets[i + 1]]
-        windows = row.size // spacing
+        n_windows = row.size // spacing
         steps[i] = -1
-        if windows >= 2:
-            # The upper 32 bits times the number of windows, shifted back: a draw without a division.
-            first = np.int64(((hashed(keys[i], np.uint64(1)) >> _S32) * np.uint64(windows)) >> _S32)
-            second = np.int64(
-                ((hashed(keys[i], np.uint64(2)) >> _S32) * np.uint64(windows - 1)) >> _S32
-            )
+        if n_windows >= 2:
+            first = _draw_below(n_windows, keys[i], np.uint64(1))
+            second = _draw_below(n_windows - 1, keys[i], np.uint64(2))
             # Drawn from one fewer and moved past the first: every other window is equally likely, without a retry.
             second += second >= first
             # `np.sort` copies: `values` may be a memory map that is open read-only.

@@ -22,14 +22,15 @@ def run_starts(first: Index, second: Index) -> Index:
     [0, 2, 3]
     """
     is_new = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
-    starts = np.concatenate([[0], np.flatnonzero(is_new) + 1, [len(first)]])
+    later_starts = np.flatnonzero(is_new) + 1
+    starts = np.concatenate([[0], later_starts, [len(first)]])
     # Without rows there is no run: only the length.
     return starts if len(first) else starts[1:]
 
 
 @compiled()
 def are_sorted(*keys: Index) -> bool:
-    """Whether rows are sorted by several keys, the first of which counts most.
+    """Return whether rows are sorted by several keys, the first of which counts most.
 
     Parameters
     ----------
@@ -38,8 +39,10 @@ def are_sorted(*keys: Index) -> bool:
 
     Examples
     --------
-    >>> are_sorted(np.array([1, 1, 2]), np.array([3, 4, 0])), are_sorted(np.array([1, 1]), np.array([4, 3]))
-    (True, False)
+    >>> are_sorted(np.array([1, 1, 2]), np.array([3, 4, 0]))
+    True
+    >>> are_sorted(np.array([1, 1]), np.array([4, 3]))
+    False
     """
     for i in range(1, len(keys[0])):
         for key in keys:
@@ -68,8 +71,9 @@ def spans(length: Index, most: int) -> Iterator[tuple[int, int]]:
     ends = np.cumsum(length)
     first = 0
     while first < len(ends):
+        n_before = int(ends[first - 1]) if first else 0
         # Searched in sums rather than counted group by group: a set has millions of traces.
-        before = int(ends[first - 1]) if first else 0
-        last = max(int(np.searchsorted(ends, before + most, side="right")), first + 1)
-        yield first, last
-        first = last
+        last_that_fits = int(np.searchsorted(ends, n_before + most, side="right"))
+        end = max(last_that_fits, first + 1)
+        yield first, end
+        first = end

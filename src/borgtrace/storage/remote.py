@@ -107,7 +107,18 @@ class RemotePath(PosixPath):
         info = self._info()
         if not info.is_file:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
-        fields = (0, 0, 0, 0, 0, 0, info.size, 0, 0, 0)
+        fields = (
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            info.size,
+            0,
+            0,
+            0,
+        )
         return os.stat_result(fields, {"st_mtime_ns": info.mtime_ns})
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:

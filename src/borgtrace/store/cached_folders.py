@@ -10,7 +10,12 @@ from borgtrace.storage import is_writable, replacing_once, user_cache
 from borgtrace.store.store import Store
 
 
-def cached_folder(store: Store, kind: str, version: str, build: Callable[[Path], None]) -> Path:
+def cached_folder(
+    store: Store,
+    kind: str,
+    version: str,
+    build: Callable[[Path], None],
+) -> Path:
     """Return the folder of some aggregates of a store, built first where there is none.
 
     Parameters

@@ -101,7 +101,12 @@ def _check_digest(layout: Layout, column: str) -> None:
         raise _damaged(layout, column, got[:12], expected[:12])
 
 
-def _damaged(layout: Layout, column: str, got: str, expected: str | None = None) -> StoreError:
+def _damaged(
+    layout: Layout,
+    column: str,
+    got: str,
+    expected: str | None = None,
+) -> StoreError:
     what = f"traces/{column}.npy is missing or damaged"
     if column in DEFAULT_COLUMNS:
         return unreadable(layout.root, what, got, expected)

@@ -47,7 +47,12 @@ def lacking_columns(layout: Layout, schema: str, format_version: str) -> tuple[s
     return tuple(lacking)
 
 
-def unreadable(root: Path, what: str, got: str, expected: str | None = None) -> StoreError:
+def unreadable(
+    root: Path,
+    what: str,
+    got: str,
+    expected: str | None = None,
+) -> StoreError:
     """Return the error of a store that has to be built again.
 
     Parameters
@@ -63,7 +68,13 @@ def unreadable(root: Path, what: str, got: str, expected: str | None = None) -> 
         way_out = "copy it there again"
     else:
         way_out = f"build it again: borgtrace ingest SRC --store {root} --rebuild"
-    return StoreError(str(root), what, expected=expected, got=got, way_out=way_out)
+    return StoreError(
+        str(root),
+        what,
+        expected=expected,
+        got=got,
+        way_out=way_out,
+    )
 
 
 def is_newer(format_version: str) -> bool:

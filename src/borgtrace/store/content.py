@@ -290,7 +290,14 @@ def _add_column(column: pa.Array, row: int, sums: npt.NDArray[np.uint64]) -> Non
     # Offsets of a sliced array begin at its own offset, and point into the unsliced elements.
     starts = _buffer(column, 1, np.int32)[column.offset : column.offset + len(column) + 1]
     items = _flat_array(column.values)
-    add_lists(starts, _validity(column), column.offset, *items, row, sums)
+    add_lists(
+        starts,
+        _validity(column),
+        column.offset,
+        *items,
+        row,
+        sums,
+    )
 
 
 def _flat_array(column: pa.Array) -> _FlatArray:

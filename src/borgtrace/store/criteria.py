@@ -7,7 +7,11 @@ from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import TERMINAL_EVENTS, Dialect
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class Criteria:
     """Criteria of a task; it has to meet all that are set.
 

@@ -70,7 +70,12 @@ def unknown_parts(layout: Layout, manifest: Manifest) -> set[str]:
     return present - manifest.files.keys()
 
 
-def _has_changed(layout: Layout, manifest: Manifest, name: str, digest: str | None) -> StoreError:
+def _has_changed(
+    layout: Layout,
+    manifest: Manifest,
+    name: str,
+    digest: str | None,
+) -> StoreError:
     if digest is None:
         return unreadable(layout.root, f"{name} is missing", "")
     what = f"{name} has changed since it was written"
@@ -105,7 +110,10 @@ def _read_footer(path: Path) -> pq.FileMetaData:
 
 
 def check_unchanged(
-    layout: Layout, manifest: Manifest, paths: Sequence[Path], threads: int = 1
+    layout: Layout,
+    manifest: Manifest,
+    paths: Sequence[Path],
+    threads: int = 1,
 ) -> None:
     """Refuse files of a store that have changed since they were written.
 

@@ -191,7 +191,14 @@ def read_manifest(root: Path) -> Manifest:
     except FileNotFoundError:
         # There was none, or an ingest has just begun to put the next version in place.
         raise _no_manifest(layout) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise unreadable(root, "manifest.json is damaged", first_line(error)) from error
 
 

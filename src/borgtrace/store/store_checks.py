@@ -35,7 +35,12 @@ def _compare(found: str, expected: str) -> Finding:
     return Finding(False, f"{found}, the manifest says {expected}")
 
 
-def check_files(manifest: Manifest, layout: Layout, threads: int, changed: list[str]) -> Finding:
+def check_files(
+    manifest: Manifest,
+    layout: Layout,
+    threads: int,
+    changed: list[str],
+) -> Finding:
     """Compare files with their digests; `changed` gets the names of those that are not as they were written."""
     tables = [path for name in TABLES for path in layout.parts(name)]
     # A store of format 1.0: its manifest has one digest over all files.
@@ -58,7 +63,12 @@ def _by_name(paths: Sequence[Path], layout: Layout) -> dict[str, Path]:
     return {path.relative_to(layout.root).as_posix(): path for path in paths}
 
 
-def check_content(table: Table, manifest: Manifest, layout: Layout, threads: int) -> Finding:
+def check_content(
+    table: Table,
+    manifest: Manifest,
+    layout: Layout,
+    threads: int,
+) -> Finding:
     """Compare the content digest of a table with the manifest's."""
     digest = table_digest(table, layout.parts(table.name), threads)
     return _compare(digest, manifest.content.get(table.name, ""))

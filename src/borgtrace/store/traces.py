@@ -23,7 +23,10 @@ from borgtrace.store.layout import Layout
 
 @compiled()
 def find_row(
-    collections: Index, instances: npt.NDArray[np.int32], collection: int, instance: int
+    collections: Index,
+    instances: npt.NDArray[np.int32],
+    collection: int,
+    instance: int,
 ) -> int:
     """Return the row of (collection, instance) in arrays sorted together, −1 where there is none.
 
