@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 
 import borgtrace
 from borgtrace.explore.application import application
+from borgtrace.explore.explored_store import ExploredStore
 from borgtrace.explore.pyramid import pyramid
-from borgtrace.explore.trace import Trace
 from borgtrace.ingest import IngestOptions, ingest
 from tests.ingest.raw import HASH, write_part
 
@@ -73,7 +73,7 @@ def write_store(root: Path, raw: Mapping[str, Sequence[str]]) -> Path:
 def client_of(store: Path) -> TestClient:
     """Open a store and a client that has exchanged the token."""
     opened = borgtrace.open(store, memory="1GB")
-    app = application(Trace.of(opened, pyramid(opened)), TOKEN)
+    app = application(ExploredStore(opened, pyramid(opened)), TOKEN)
     client = TestClient(app, base_url=BASE)
     assert client.get(f"/?token={TOKEN}").status_code == 200
     return client

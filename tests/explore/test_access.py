@@ -9,8 +9,8 @@ from starlette.testclient import TestClient
 
 import borgtrace
 from borgtrace.explore.application import application
+from borgtrace.explore.explored_store import ExploredStore
 from borgtrace.explore.pyramid import pyramid
-from borgtrace.explore.trace import Trace
 
 from .conftest import BASE, TOKEN
 
@@ -20,7 +20,9 @@ def stranger(cell_store: Path) -> TestClient:
     """A client of a server that nobody has opened yet."""
     opened = borgtrace.open(cell_store)
     return TestClient(
-        application(Trace.of(opened, pyramid(opened)), TOKEN), base_url=BASE, follow_redirects=False
+        application(ExploredStore(opened, pyramid(opened)), TOKEN),
+        base_url=BASE,
+        follow_redirects=False,
     )
 
 

@@ -2,48 +2,60 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.explore import job, load, machine, task
-from borgtrace.explore.span import Span
+import borgtrace
+from borgtrace.explore import job, machine, task
+from borgtrace.explore.explored_store import ExploredStore
+from borgtrace.explore.grid import ABSENT, file_name
+from borgtrace.explore.load import TaskWindows, add_windows
+from borgtrace.explore.pyramid import MACHINES_FILE, Pyramid, pyramid
+from borgtrace.explore.span import TimeSpan
+from borgtrace.report.task_life import Life
+from borgtrace.schema import PERCENTILES
+from tests.explore.conftest import write_store
+from tests.ingest.raw import HASH
 
 S = 1_000_000
 
 
-class Rows:
-    """Stands for a store that is asked in SQL."""
-
-    def __init__(self, **tables: pa.Table) -> None:
-        self.tables = tables
-
-    def sql(self, query: str, parameters: dict[str, object] | None = None) -> pa.Table:
-        with duckdb.connect() as connection:
-            for name, table in self.tables.items():
-                connection.register(name, table)
-            return connection.sql(query, params=parameters).to_arrow_table()
+def explore(store: Path) -> ExploredStore:
+    opened = borgtrace.open(store)
+    return ExploredStore(opened, pyramid(opened))
 
 
-def test_the_capacity_of_a_machine_is_that_of_its_last_event() -> None:
-    events = pa.table(
+def event(seconds: int, ids: str, kind: int, on: str = "") -> str:
+    """A raw event of a free task."""
+    return f"{seconds}000000,,{ids},{on},{kind},{HASH},0,0,0.125,0.0625,0.001,0"
+
+
+def usage(start: int, end: int, ids: str, on: str) -> str:
+    """A raw usage window."""
+    return f"{start}000000,{end}000000,{ids},{on},0.1,0.1,0.1,,,0.1,,,0.1,,2.5,0.01,1,0,0.1"
+
+
+def test_the_capacity_of_a_machine_is_that_of_its_last_event(tmp_path: Path) -> None:
+    store = write_store(
+        tmp_path,
         {
-            "machine_id": [7] * 5,
-            "time": [300 * S, 900 * S, 1200 * S, 1500 * S, 1800 * S + 1],
-            "type": ["ADD", "UPDATE", "REMOVE", "ADD", "UPDATE"],
-            "memory_capacity": [0.5, 0.25, 0.25, None, 1.0],
-            "source_part": [0] * 5,
-            "source_row": range(5),
-        }
+            "machine_events": [
+                f"300000000,7,0,{HASH},1,0.5",
+                f"900000000,7,2,{HASH},1,0.25",
+                f"1200000000,7,1,{HASH},1,0.25",
+                f"1500000000,7,0,{HASH},1,",
+                f"1800000001,7,2,{HASH},1,1",
+            ]
+        },
     )
-    explored = SimpleNamespace(store=Rows(machine_events=events))
-    slots = Span(0, 2100 * S)
-    found = machine.capacity(explored, 7, "memory", slots)  # type: ignore[arg-type]
-    assert [None if np.isnan(value) else value for value in found] == [
+    explored = explore(store)
+    span = TimeSpan(0, 2100 * S)
+    capacity = machine.capacity(explored, 7, "memory", span)
+    assert [None if np.isnan(value) else value for value in capacity] == [
         None,
         0.5,
         0.5,
@@ -53,69 +65,101 @@ def test_the_capacity_of_a_machine_is_that_of_its_last_event() -> None:
         None,
     ]
     # Before its first event, and where it has none, nobody knows.
-    assert np.isnan(machine.capacity(explored, 8, "memory", slots)).all()  # type: ignore[arg-type]
+    assert np.isnan(machine.capacity(explored, 8, "memory", span)).all()
 
 
-def test_lanes_of_a_machine_begin_in_order_and_then_by_their_ids(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    names = ("collection_id", "instance_index", "tier", "machine_id", "begin", "start")
-    known = [(5, 1, "free", 7, 0, 600), (4, 0, "free", 7, 0, 700)]
-    # Of this one only usage tells.
-    measured = [(5, 0, "free", 7, None, 600)]
-    lay = lambda _, attempts: dict(zip(names, zip(*attempts.rows, strict=True), strict=True))  # noqa: E731
-    monkeypatch.setattr(machine, "lanes", lay)
-    monkeypatch.setattr(machine, "_measured", lambda *_: SimpleNamespace(rows=measured))
-    lives = SimpleNamespace(of_machine=lambda place: SimpleNamespace(task=None, rows=known))
-    explored = SimpleNamespace(place=lambda id_: 0, pyramid=SimpleNamespace(lives=lives))
-    found = machine.bars(explored, 7)  # type: ignore[arg-type]
-    assert (found["collection_id"], found["instance_index"], found["start"]) == (
-        [5, 5, 4],
-        [0, 1, 0],
-        [600, 600, 700],
+def test_lanes_of_a_machine_begin_in_order_and_then_by_their_ids(tmp_path: Path) -> None:
+    store = write_store(
+        tmp_path,
+        {
+            "machine_events": [f"0,7,0,{HASH},1,1"],
+            "task_events": [
+                event(600, "5,1", 0),
+                event(600, "5,1", 1, "7"),
+                event(600, "4,0", 0),
+                event(700, "4,0", 1, "7"),
+            ],
+            # Of task 5:0 only usage tells.
+            "task_usage": [usage(600, 900, "5,0", "7")],
+        },
     )
+    lanes = machine.bars(explore(store), 7)
+    assert lanes["collection_id"] == [5, 5, 4]
+    assert lanes["instance_index"] == [0, 1, 0]
+    assert lanes["start"] == [600 * S, 600 * S, 700 * S]
 
 
 def test_what_was_used_is_weighted_by_the_length_of_its_window() -> None:
     # A second counts; no length, one that is not known, and what begins before the trace do not.
-    arrays = {
-        "start_time": np.array([600, 700, 800, 900, 599], np.int32),
-        "duration": np.array([1, 0, 2**31 - 1, 150, 300], np.int32),
-        "average_cpu": np.array([0.5, 0.25, 0.25, 0.125, 0.25], np.float32),
-    }
-    tasks = SimpleNamespace(tier=np.array([0]), is_job=np.array([True]), tiers=("free",))
-    store = SimpleNamespace(array=arrays.__getitem__)
-    explored = SimpleNamespace(
-        store=store, tasks=tasks, task_of=lambda rows: np.zeros(len(rows), int)
+    windows = TaskWindows(
+        start=np.array([600, 700, 800, 900, 599]),
+        seconds=np.array([1, 0, 2**31 - 1, 150, 300]),
+        value=np.array([0.5, 0.25, 0.25, 0.125, 0.25]),
+        tier=np.zeros(5, np.int64),
+        is_of_job=np.ones(5, np.bool_),
     )
-    sums, n = load.used(explored, np.arange(5), "cpu", Span(600 * S, 1200 * S))  # type: ignore[arg-type]
-    assert sums.tolist() == [[pytest.approx(0.5 / 300), 0.125 * 0.5]]
-    assert n.tolist() == [1, 1]
+    load = add_windows(windows, 1, TimeSpan(600 * S, 1200 * S))
+    assert load.by_tier.tolist() == [[pytest.approx(0.5 / 300), 0.125 * 0.5]]
+    assert load.n_windows.tolist() == [1, 1]
 
 
-def test_the_fullest_machines_come_first() -> None:
-    mean = np.array([0.5, np.nan, 0.98765, 0.5, *[0.1] * 20])
-    pyramid = SimpleNamespace(means={"cpu": mean}, machines=np.arange(24))
-    found = machine.busiest(SimpleNamespace(pyramid=pyramid), "cpu")  # type: ignore[arg-type]
-    assert found["machine_id"].to_pylist() == [2, 0, 3, *range(4, 13)]
-    assert found["percent_used"].to_pylist()[:3] == [98.8, 50.0, 50.0]
-    few = SimpleNamespace(pyramid=SimpleNamespace(means={"cpu": mean[:2]}, machines=np.arange(2)))
-    assert machine.busiest(few, "cpu")["machine_id"].to_pylist() == [0]  # type: ignore[arg-type]
+def pyramid_of_means(folder: Path, steps: list[list[int]]) -> Pyramid:
+    """Machines from 0 on, each as full as its steps of half a percent in three hours."""
+    grid = np.array(steps, np.uint8)
+    np.save(folder / MACHINES_FILE, np.arange(len(steps)))
+    for resource in ("cpu", "memory"):
+        np.save(folder / file_name(resource, by_hour=True), grid)
+    return Pyramid(folder)
 
 
-JOBS = pa.table(
-    {
-        "collection_id": [10, 20, 20, 35, 36, 99],
-        "collection_logical_name": ["n", "n", "n", "n", "n", "other"],
-        "user": ["u", "u", "u", "u", "v", "u"],
-        "first_time": [5, 7, 6, 8, 9, 1],
-        "end_type": ["FINISH", "KILL", None, "FAIL", None, None],
-    }
-)
+def test_the_fullest_machines_come_first(tmp_path: Path) -> None:
+    half = [100] * 3
+    # 98.8333 % on the mean.
+    steps = [half, [ABSENT] * 3, [197, 198, 198], half, *[[20] * 3] * 20]
+    fullest = machine.fullest(pyramid_of_means(tmp_path, steps), "cpu")
+    assert fullest["machine_id"].to_pylist() == [2, 0, 3, *range(4, 13)]
+    assert fullest["percent_used"].to_pylist()[:3] == [98.8, 50.0, 50.0]
+
+
+def test_machines_that_never_were_there_are_not_listed(tmp_path: Path) -> None:
+    fullest = machine.fullest(pyramid_of_means(tmp_path, [[100] * 3, [ABSENT] * 3]), "cpu")
+    assert fullest["machine_id"].to_pylist() == [0]
+
+
+def job_event(id_: int, user: str, name: str) -> str:
+    """A raw event of a job."""
+    return f"600000000,,{id_},0,{user},0,{name},{name}"
+
+
+def submit(id_: int, index: int, user: str) -> str:
+    """A raw event of a task."""
+    return f"600000000,,{id_},{index},,0,{user},0,0,0.125,0.0625,0.001,0"
+
+
+@pytest.fixture(scope="module")
+def six_tasks(tmp_path_factory: pytest.TempPathFactory) -> ExploredStore:
+    """Jobs 10, 20, 35 and 36 have a name, and 99 has another; 36 has another user."""
+    jobs = {10: ("u", "n"), 20: ("u", "n"), 35: ("u", "n"), 36: ("v", "n"), 99: ("u", "other")}
+    tasks = [(10, 0), (20, 0), (20, 1), (35, 0), (36, 0), (99, 0)]
+    store = write_store(
+        tmp_path_factory.mktemp("siblings"),
+        {
+            # By the first line a file is known for what it is.
+            "job_events": [
+                job_event(1, HASH, HASH),
+                *(job_event(id_, user, name) for id_, (user, name) in jobs.items()),
+            ],
+            "task_events": [
+                submit(1, 0, HASH),
+                *(submit(id_, index, jobs[id_][0]) for id_, index in tasks),
+            ],
+        },
+    )
+    return explore(store)
 
 
 @pytest.mark.parametrize(
-    ("known", "n", "ids"),
+    ("facts", "limit", "ids"),
     [
         ({"collection_logical_name": "n", "user": "u"}, 12, [10, 35, 36]),
         ({"collection_logical_name": "n", "user": "u"}, 2, [10, 35]),
@@ -125,56 +169,53 @@ JOBS = pa.table(
     ],
 )
 def test_siblings_have_the_name_or_else_the_user(
-    known: dict[str, Any], n: int, ids: list[int]
+    six_tasks: ExploredStore, facts: dict[str, Any], limit: int, ids: list[int]
 ) -> None:
-    explored = SimpleNamespace(store=Rows(tasks=JOBS))
-    found = job.siblings(explored, 20, known, n)  # type: ignore[arg-type]
-    assert found["collection_id"].to_pylist() == ids
+    siblings = job.siblings(six_tasks, 20, facts, limit)
+    assert siblings["collection_id"].to_pylist() == ids
 
 
-def life(*windows: tuple[list[float] | None, list[float] | None]) -> tuple[Any, Any]:
-    """A task of some windows, and the store that has their percentiles: 0, 10 … 100 and 91 … 99."""
-    n = len(windows)
-    lists = {
-        name: pa.array([window[at] for window in windows], pa.list_(pa.float32()))
-        for at, name in enumerate(("cpu_usage_distribution", "tail_cpu_usage_distribution"))
-    }
-    ids = {
-        "collection_id": [1] * n,
-        "instance_index": [2] * n,
-        "start_time": range(n),
-        "source_part": [0] * n,
-    }
-    rows_ = pa.table({**lists, **ids, "source_row": range(n)})
-    usage = {"start_time": range(n), "end_time": range(1, n + 1), "sampled_cpu": [None] * n}
-    usage |= dict.fromkeys(("average_cpu", "maximum_cpu"), [0.5] * n)
-    known = SimpleNamespace(
+def life(percentiles: dict[str, list[float | None]]) -> Life:
+    """A task of two windows, whose one random second was not measured."""
+    table = pa.table(
+        {
+            "start_time": [0, 1],
+            "end_time": [1, 2],
+            "average_cpu": [0.5, 0.5],
+            "maximum_cpu": [0.5, 0.5],
+            "sampled_cpu": [None, None],
+        }
+    )
+    return Life(
         collection_id=1,
         instance_index=2,
-        usage=pa.table(usage),
+        events=pa.table({}),
+        usage=table,
         task={"cpu_request": 0.25, "memory_request": None},
+        percentiles={name: pa.chunked_array([values]) for name, values in percentiles.items()},
     )
-    return SimpleNamespace(store=Rows(instance_usage=rows_)), known
 
 
 def test_percentiles_are_drawn_as_a_fan_from_the_widest_band() -> None:
-    tenths, tail = [k / 10 for k in range(11)], [0.91 + k / 100 for k in range(9)]
-    explored, known = life((tenths, tail), (None, None))
-    chart = task.usage(explored, known, "cpu")
+    percentiles = {name: [float(name[1:]) / 100, None] for name in PERCENTILES}
+    chart = task.usage(life(percentiles), "cpu")
     for name, value in (("p0", 0.0), ("p90", 0.9), ("p99", 0.99), ("p100", 1.0)):
         assert chart.table[name].to_pylist() == [pytest.approx(value), None]
-    assert [(one.column, one.to, one.style) for one in chart.series] == [
-        *((f"p{k}", f"p{100 - k}", "band") for k in (0, 10, 20, 30, 40)),
+    assert [(series.column, series.to, series.style) for series in chart.series] == [
+        ("p0", "p100", "band"),
+        ("p10", "p90", "band"),
+        ("p20", "p80", "band"),
+        ("p30", "p70", "band"),
+        ("p40", "p60", "band"),
         ("p99", "", "line"),
         # A column without a value is not drawn.
         ("average_cpu", "", "line"),
         ("maximum_cpu", "", "line"),
         ("request", "", "dash"),
     ]
-    assert chart.table["request"].to_pylist() == [0.25] * 2
-    bare, known = life((None, None))
-    assert [one.column for one in task.usage(bare, known, "cpu").series] == [
-        "average_cpu",
-        "maximum_cpu",
-        "request",
-    ]
+    assert chart.table["request"].to_pylist() == [0.25, 0.25]
+
+
+def test_without_percentiles_there_is_no_fan() -> None:
+    chart = task.usage(life({}), "cpu")
+    assert [series.column for series in chart.series] == ["average_cpu", "maximum_cpu", "request"]

@@ -2,50 +2,71 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.explore.span import Span, asked, life_of, whole
+from borgtrace.explore.span import TimeSpan, requested_span, span_of_life, whole_span
 from borgtrace.schema.time import AFTER_TRACE, DAY, HOUR, SECOND, TRACE_START, WINDOW
+from tests.report.conftest import manifest
 
-ALL = Span(TRACE_START, TRACE_START + 30 * DAY)
+WHOLE = TimeSpan(TRACE_START, TRACE_START + 30 * DAY)
 
 
 def test_slots_cover_what_a_span_touches() -> None:
-    assert Span(TRACE_START, TRACE_START + WINDOW).slots == (0, 1)
-    assert Span(TRACE_START + WINDOW - 1, TRACE_START + WINDOW + 1).slots == (0, 2)
+    assert TimeSpan(TRACE_START, TRACE_START + WINDOW).slots == (0, 1)
+    assert TimeSpan(TRACE_START + WINDOW - 1, TRACE_START + WINDOW + 1).slots == (0, 2)
 
 
-def test_points_stand_for_whole_parts_of_an_hour_or_a_day() -> None:
-    assert Span(TRACE_START, TRACE_START + 2 * DAY).block(600) == 1  # 576 slots
-    assert Span(TRACE_START, TRACE_START + 3 * DAY).block(600) == 2
-    assert ALL.block(600) == 24  # two hours
-    assert Span(TRACE_START, TRACE_START + 9000 * DAY).block(600) == 288
+@pytest.mark.parametrize(
+    ("days", "block"),
+    [
+        # 576 slots.
+        (2, 1),
+        (3, 2),
+        # Two hours.
+        (30, 24),
+        (9000, 288),
+    ],
+)
+def test_points_stand_for_whole_parts_of_an_hour_or_a_day(days: int, block: int) -> None:
+    assert TimeSpan(TRACE_START, TRACE_START + days * DAY).block(600) == block
 
 
-def test_a_range_is_cut_to_the_store() -> None:
-    assert asked({}, ALL) == ALL
-    assert asked({"from": "2h", "to": "3h30m"}, ALL) == Span(2 * HOUR, 3 * HOUR + HOUR // 2)
-    assert asked({"from": "0", "to": "900d"}, ALL) == ALL
-    assert asked({"from": "7199999999", "to": "2h"}, ALL) == Span(2 * HOUR - 1, 2 * HOUR)
-    for edge in ("2h", "3h"):
-        with pytest.raises(UsageError):
-            asked({"from": edge, "to": "2h"}, ALL)
-    with pytest.raises(UsageError) as told:
-        asked({"from": "3h", "to": "2h"}, ALL)
-    assert (
-        str(told.value)
-        == "to: the end is not after the start: expected from < to, within the trace"
-    )
+@pytest.mark.parametrize(
+    ("query", "span"),
+    [
+        ({}, WHOLE),
+        ({"from": "2h", "to": "3h30m"}, TimeSpan(2 * HOUR, 3 * HOUR + HOUR // 2)),
+        ({"from": "0", "to": "900d"}, WHOLE),
+        ({"from": "7199999999", "to": "2h"}, TimeSpan(2 * HOUR - 1, 2 * HOUR)),
+    ],
+)
+def test_a_range_is_cut_to_the_store(query: dict[str, str], span: TimeSpan) -> None:
+    assert requested_span(query, WHOLE) == span
+
+
+@pytest.mark.parametrize("start", ["2h", "3h"])
+def test_a_range_that_ends_before_it_starts_is_refused(start: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        requested_span({"from": start, "to": "2h"}, WHOLE)
+    message = "to: the end is not after the start: expected from < to, within the trace"
+    assert str(caught.value) == message
 
 
 def test_a_life_has_a_slot_before_and_after() -> None:
-    lived = life_of(ALL, [TRACE_START + 3 * WINDOW + SECOND, TRACE_START + 5 * WINDOW])
-    assert lived == Span(TRACE_START + 2 * WINDOW, TRACE_START + 6 * WINDOW)
-    assert life_of(ALL, [0, AFTER_TRACE]) == ALL
-    assert life_of(ALL, []) == ALL
+    times = [TRACE_START + 3 * WINDOW + SECOND, TRACE_START + 5 * WINDOW]
+    life = TimeSpan(TRACE_START + 2 * WINDOW, TRACE_START + 6 * WINDOW)
+    assert span_of_life(WHOLE, times) == life
+    assert span_of_life(WHOLE, [0, AFTER_TRACE]) == WHOLE
+    assert span_of_life(WHOLE, []) == WHOLE
+
+
+def test_a_life_stays_within_the_store() -> None:
+    whole = TimeSpan(TRACE_START, TRACE_START + 10 * WINDOW + 1)
+    first = TimeSpan(TRACE_START, TRACE_START + WINDOW)
+    last = TimeSpan(TRACE_START + 9 * WINDOW, whole.end)
+    assert span_of_life(whole, [TRACE_START]) == first
+    assert span_of_life(whole, [TRACE_START + 10 * WINDOW]) == last
 
 
 @pytest.mark.parametrize(
@@ -61,12 +82,4 @@ def test_a_life_has_a_slot_before_and_after() -> None:
     ],
 )
 def test_the_span_ends_with_the_last_known_time(ranges: dict[str, list[int]], end: int) -> None:
-    assert whole(SimpleNamespace(time_range=ranges)) == Span(TRACE_START, end)  # type: ignore[arg-type]
-
-
-def test_a_life_stays_within_the_store() -> None:
-    everything = Span(TRACE_START, TRACE_START + 10 * WINDOW + 1)
-    assert life_of(everything, [TRACE_START]) == Span(TRACE_START, TRACE_START + WINDOW)
-    assert life_of(everything, [TRACE_START + 10 * WINDOW]) == Span(
-        TRACE_START + 9 * WINDOW, everything.end
-    )
+    assert whole_span(manifest(time_range=ranges)) == TimeSpan(TRACE_START, end)

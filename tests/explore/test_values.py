@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.explore import rows
 from borgtrace.explore.charts import to_csv, to_json
+from borgtrace.explore.rows import LinkedText, page_table
+from borgtrace.explore.rows import text as text_of
 from borgtrace.schema.time import AFTER_TRACE
 
 
@@ -27,10 +28,11 @@ def test_cells_lead_to_what_they_stand_for() -> None:
             "is_up": [True, None],
         }
     )
-    grid_ = rows.shown(table, {"n_jobs": "/jobs?name={user}"})
-    assert grid_.columns == tuple(table.column_names)
-    assert grid_.is_number == (True, True, True, False, True, True, True, True, False)
-    assert [(cell.text, cell.href) for cell in grid_.rows[0]] == [
+    shown = page_table(table, {"n_jobs": "/jobs?name={user}"})
+    assert shown.columns == tuple(table.column_names)
+    assert shown.is_number == (True, True, True, False, True, True, True, True, False)
+    first, second = shown.rows
+    assert [(cell.text, cell.href) for cell in first] == [
         ("100", "/job/100"),
         ("3", "/task/100/3"),
         ("12345", "/machine/12345"),
@@ -41,9 +43,9 @@ def test_cells_lead_to_what_they_stand_for() -> None:
         ("0.123457", None),
         ("True", None),
     ]
-    assert {(cell.text, cell.href) for cell in grid_.rows[1]} == {("–", None), ("–", "/jobs?name=")}
+    assert {(cell.text, cell.href) for cell in second} == {("–", None), ("–", "/jobs?name=")}
     # An index alone is of no task.
-    assert rows.shown(pa.table({"instance_index": [3]})).rows == ((rows.Cell("3"),),)
+    assert page_table(pa.table({"instance_index": [3]})).rows == ((LinkedText("3"),),)
 
 
 @pytest.mark.parametrize(
@@ -60,14 +62,19 @@ def test_cells_lead_to_what_they_stand_for() -> None:
     ],
 )
 def test_values_are_written_by_their_name(name: str, value: Any, text: str) -> None:
-    assert rows.text(name, value) == text
+    assert text_of(name, value) == text
 
 
 def test_json_for_a_browser_loses_nothing() -> None:
     value = {
-        **{"kept": 2**53, "large": 2**53 + 1, "negative": -(2**53) - 1},
-        **{"infinite": float("inf"), "float": 0.1234567891, "yes": True},
-        **{"list": [None, "a", 1.5, 2**60], "array": np.array([1, 2])},
+        "kept": 2**53,
+        "large": 2**53 + 1,
+        "negative": -(2**53) - 1,
+        "infinite": float("inf"),
+        "float": 0.1234567891,
+        "yes": True,
+        "list": [None, "a", 1.5, 2**60],
+        "array": np.array([1, 2]),
     }
     assert to_json(value) == (
         b'{"kept":9007199254740992,"large":"9007199254740993","negative":"-9007199254740993",'

@@ -7,10 +7,8 @@ not), and no sign of another page behind it.  Nothing can be changed: only GET a
 
 import hmac
 import secrets
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from http.cookies import SimpleCookie
-from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -19,11 +17,29 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """Names of this machine, on any port: ``ssh -L`` may give the port another number."""
-HEADERS: Mapping[str, str] = tomllib.loads(
-    Path(__file__).with_name("headers.toml").read_text("utf-8")
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; "
+    "script-src 'self'; "
+    "style-src 'self'; "
+    "img-src 'self' data:; "
+    "connect-src 'self'; "
+    "form-action 'self'; "
+    "base-uri 'none'; "
+    "frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; "
+    "trusted-types 'none'"
 )
+"""Files of this server only: no inline script or style, no eval, nobody's frame; and no text that becomes HTML."""
+HEADERS = {
+    "content-security-policy": CONTENT_SECURITY_POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
 """Headers of every answer."""
-_OWN_PAGES = ("same-origin", "none")
+OWN_SITES = ("same-origin", "none")
 """What a browser says of a request from our own page, or of an address that a person typed."""
 Refuse = Callable[[int, str, str], Response]
 """Makes the page for a status, what is wrong, and the way out."""
@@ -43,10 +59,13 @@ class Access:
     """
 
     def __init__(self, app: ASGIApp, token: str, refuse: Refuse) -> None:
-        self._app, self._token, self._refuse = app, token, refuse
+        self._app = app
+        self._token = token
+        self._refuse = refuse
         self._is_spent = False
         # Cookies of all ports of a host share one jar: two explorers must not take each other's.
-        self._name, self._secret = f"borgtrace-{secrets.token_hex(4)}", secrets.token_urlsafe(32)
+        self._cookie = f"borgtrace-{secrets.token_hex(4)}"
+        self._secret = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -56,22 +75,27 @@ class Access:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
-                    MutableHeaders(scope=message).setdefault(name, value)
+                    headers.setdefault(name, value)
             await send(message)
 
-        answer = self._refusal(scope) or self._exchange(scope)
+        answer = self._refusal(scope) or self._exchange_token(scope)
         await (answer or self._app)(scope, receive, send_with_headers)
 
     def _refusal(self, scope: Scope) -> Response | None:
+        """Return what is answered to a stranger; None for a request that may be one of our own pages."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if host.rpartition(":")[0] not in HOSTS and host not in HOSTS:
             return self._refuse(
-                403, "This address is not this machine's.", "Open it as 127.0.0.1 or localhost."
+                403,
+                "This address is not this machine's.",
+                "Open it as 127.0.0.1 or localhost.",
             )
-        origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
-        if origin not in (None, f"http://{host}") or site not in _OWN_PAGES:
+        origin = headers.get("origin")
+        site = headers.get("sec-fetch-site", "none")
+        if origin not in (None, f"http://{host}") or site not in OWN_SITES:
             return self._refuse(
                 403,
                 "Another page asked for this.",
@@ -81,34 +105,37 @@ class Access:
             return self._refuse(405, "The explorer only reads.", "Nothing can be sent to it.")
         return None
 
-    def _exchange(self, scope: Scope) -> Response | None:
+    def _exchange_token(self, scope: Scope) -> Response | None:
         """Give the cookie for the token; None where the cookie is there already."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        given = next((value for name, value in query if name == "token"), None)
-        cookies: SimpleCookie = SimpleCookie(Headers(scope=scope).get("cookie", ""))
-        is_known = self._name in cookies and _same(cookies[self._name].value, self._secret)
-        if given is None:
-            return None if is_known else self._locked("This page needs the token.")
+        tokens = [value for name, value in query if name == "token"]
+        has_cookie = self._has_cookie(scope)
+        if not tokens:
+            return None if has_cookie else self._locked("This page needs the token.")
         rest = [(name, value) for name, value in query if name != "token"]
         # One slash: two would lead to another machine.
-        clean = RedirectResponse(
-            "/" + scope["path"].lstrip("/") + (f"?{urlencode(rest)}" if rest else ""), 303
-        )
-        if is_known:  # the address again, in the same browser
-            return clean
-        if self._is_spent or not _same(given, self._token):
-            return self._locked(
-                "This token was used already." if self._is_spent else "This is not the token."
-            )
+        path = "/" + scope["path"].lstrip("/")
+        without_token = RedirectResponse(f"{path}?{urlencode(rest)}" if rest else path, 303)
+        # The address again, in the same browser.
+        if has_cookie:
+            return without_token
+        if self._is_spent:
+            return self._locked("This token was used already.")
+        if not is_same(tokens[0], self._token):
+            return self._locked("This is not the token.")
         self._is_spent = True
-        clean.set_cookie(self._name, self._secret, httponly=True, samesite="strict")
-        return clean
+        without_token.set_cookie(self._cookie, self._secret, httponly=True, samesite="strict")
+        return without_token
+
+    def _has_cookie(self, scope: Scope) -> bool:
+        cookies: SimpleCookie = SimpleCookie(Headers(scope=scope).get("cookie", ""))
+        return self._cookie in cookies and is_same(cookies[self._cookie].value, self._secret)
 
     def _locked(self, what: str) -> Response:
-        way_out = "Open the address that borgtrace explore printed. It opens one browser; for another, start it again."
-        return self._refuse(403, what, way_out)
+        hint = "Open the address that borgtrace explore printed. It opens one browser; for another, start it again."
+        return self._refuse(403, what, hint)
 
 
-def _same(given: str, right: str) -> bool:
-    """Compare in a time that tells nothing of where two texts differ."""
-    return hmac.compare_digest(given.encode(), right.encode())
+def is_same(text: str, secret: str) -> bool:
+    """Compare in a time that does not depend on where two texts differ."""
+    return hmac.compare_digest(text.encode(), secret.encode())

@@ -1,6 +1,7 @@
 """The web application: addresses to views, and to the data of every chart as JSON and CSV."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from typing import Any
@@ -15,48 +16,55 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from borgtrace.errors import BorgtraceError, EngineError, UsageError
-from borgtrace.explore import cell, facets, job, machine, question
+from borgtrace.explore import cell, facets, job, machine, sql_box
 from borgtrace.explore.access import Access
-from borgtrace.explore.charts import Chart, to_csv, to_json
+from borgtrace.explore.charts import TimeChart, to_csv, to_json
+from borgtrace.explore.explored_store import ExploredStore
 from borgtrace.explore.grid import RESOURCES
 from borgtrace.explore.pages import Pages
-from borgtrace.explore.span import asked
-from borgtrace.explore.trace import Trace
+from borgtrace.explore.span import TimeSpan, requested_span
 from borgtrace.schema.time import parse_time
 
-_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
-_GROUPS = ("user", "priority", "name", "relation", "value")
-_LARGEST = 2**63 - 1
-_ALL_RANKS = (("first", "0"), ("last", str(_LARGEST)))
-Answer = Any
-"""A `Chart`, an Arrow table, or columns by name; Arrow has no types for the checker."""
+MEDIA_TYPES = {"json": "application/json", "csv": "text/csv; charset=utf-8"}
+CRITERIA = ("user", "priority", "name", "relation", "value")
+"""Parameters of an address that choose jobs."""
+LARGEST_ID = 2**63 - 1
+Data = Any
+"""A `TimeChart`, an Arrow table, or columns by name; Arrow has no types for the checker."""
 
 
-def application(trace: Trace, token: str) -> Starlette:
+def application(explored: ExploredStore, token: str) -> Starlette:
     """Return the application.
 
     Parameters
     ----------
-    trace
+    explored
         What is explored.
     token
         What the first address must hold.
     """
-    pages = Pages(trace)
+    pages = Pages(explored)
+
+    def refuse(status: int, what: str, way_out: str) -> Response:
+        return HTMLResponse(pages.locked(what, way_out), status)
+
     app = Starlette(
-        routes=[*_views(pages), *_data(trace), *_static()],
+        routes=[
+            *routes_of_views(pages),
+            *routes_of_data(DataViews(explored)),
+            *routes_of_files(),
+        ],
         exception_handlers={
-            BorgtraceError: partial(_refused, pages),
-            HTTPException: partial(_failed, pages),
+            BorgtraceError: partial(answer_refusal, pages),
+            HTTPException: partial(answer_no_page, pages),
         },
     )
-    app.add_middleware(
-        Access, token=token, refuse=lambda status, *why: HTMLResponse(pages.locked(*why), status)
-    )
+    app.add_middleware(Access, token=token, refuse=refuse)
     return app
 
 
-def _static() -> list[Route | Mount]:
+def routes_of_files() -> list[Route | Mount]:
+    """Return the routes of styles and scripts."""
     # The report's own style: one visual system for both.
     style = (files("borgtrace.report") / "templates" / "style.css").read_text("utf-8")
     return [
@@ -65,167 +73,257 @@ def _static() -> list[Route | Mount]:
     ]
 
 
-def _views(pages: Pages) -> list[Route]:
-    trace = pages.trace
+def routes_of_views(pages: Pages) -> list[Route]:
+    """Return the routes of pages."""
 
     def view(path: str, make: Callable[[Request], str]) -> Route:
         # A plain function, which Starlette runs in a thread: DuckDB blocks.
         return Route(path, lambda request: HTMLResponse(make(request)))
 
+    def task(request: Request) -> str:
+        window = request.query_params.get("window")
+        start = parse_time(window, "window") if window else None
+        return pages.task(id_of(request, "job"), id_of(request, "task"), start)
+
     def search(request: Request) -> Response:
         words = request.query_params.get("q", "")
-        found = facets.search(trace, words)
+        matches = facets.search(pages.explored, words)
         # One meaning is where the reader wanted to go.
-        return (
-            RedirectResponse(found[0][2], 303)
-            if len(found) == 1
-            else HTMLResponse(pages.search(words, found))
-        )
-
-    def start(request: Request) -> int | None:
-        given = request.query_params.get("window")
-        return parse_time(given, "window") if given else None
+        if len(matches) == 1:
+            return RedirectResponse(matches[0].address, 303)
+        return HTMLResponse(pages.search(words, matches))
 
     return [
-        view("/", lambda r: pages.cell(_resource(r))),
-        view("/machine/{machine}", lambda r: pages.machine(_id(r, "machine"))),
-        view("/job/{job}", lambda r: pages.job(_id(r, "job"))),
-        view("/task/{job}/{task}", lambda r: pages.task(_id(r, "job"), _id(r, "task"), start(r))),
-        view("/facets", lambda r: pages.facets()),
-        view("/jobs", lambda r: pages.jobs(_chosen(r))),
-        view("/sql", lambda r: pages.sql(r.query_params.get("q", "").strip())),
+        view("/", lambda request: pages.cell(resource_of(request))),
+        view("/machine/{machine}", lambda request: pages.machine(id_of(request, "machine"))),
+        view("/job/{job}", lambda request: pages.job(id_of(request, "job"))),
+        view("/task/{job}/{task}", task),
+        view("/facets", lambda request: pages.facets()),
+        view("/jobs", lambda request: pages.jobs(criteria_of(request))),
+        view("/sql", lambda request: pages.sql(request.query_params.get("q", "").strip())),
         Route("/search", search),
     ]
 
 
-def _data(trace: Trace) -> list[Route]:
-    def span(request: Request) -> Any:
-        return asked(request.query_params, trace.span)
+def routes_of_data(data: "DataViews") -> list[Route]:
+    """Return the routes of data: each as JSON and as CSV."""
 
-    def of_cell(r: Request, name: str) -> Answer:
-        if name == "machines":
-            first, last = (
-                _number(r.query_params.get(edge) or other, edge) for edge, other in _ALL_RANKS
-            )
-            return cell.heat(trace.pyramid, _resource(r), span(r), first, last)
-        if name in ("pending", "running"):
-            return cell.queue(trace.pyramid, name, span(r))
-        resource = _one_of(name, (*RESOURCES, "pending", "running", "machines"), "chart")
-        return cell.load(trace.pyramid, trace.dialect, resource, span(r))
+    def named(path: str, make: Callable[[Request, str], Data]) -> Route:
+        def answer(request: Request) -> Response:
+            form = form_of(request)
+            return data_response(make(request, request.path_params["name"]), form)
 
-    def of_lives(r: Request, name: str, kind: str, lives: Any) -> Answer:
-        id_, resource = _id(r, kind), _one_of(name, (*RESOURCES, "tasks"), "chart")
-        return (
-            lives.bars(trace, id_) if name == "tasks" else lives.load(trace, id_, resource, span(r))
-        )
-
-    def of_task(r: Request, name: str) -> Answer:
-        from borgtrace.explore import task
-        from borgtrace.report.task_life import read_life
-
-        resource = _one_of(name, (*RESOURCES, "events"), "chart")
-        life = read_life(trace.store, _id(r, "job"), _id(r, "task"))
-        return life.events if name == "events" else task.usage(trace, life, resource)
-
-    def of_sql(r: Request) -> Response:
-        query, form = r.query_params.get("q", ""), _form(r)
-        if form == "csv":
-            return StreamingResponse(question.csv_lines(trace, query), media_type=_TYPES[form])
-        return _answer(question.first_rows(trace, query, question.MOST_ROWS)[0], form)
-
-    def named(path: str, make: Callable[[Request, str], Answer]) -> Route:
-        return Route(
-            f"{path}/{{name}}.{{form}}", lambda r: _answer(make(r, r.path_params["name"]), _form(r))
-        )
+        return Route(f"{path}/{{name}}.{{form}}", answer)
 
     return [
-        named("/data/cell", of_cell),
-        named("/data/machine/{machine}", partial(of_lives, kind="machine", lives=machine)),
-        named("/data/job/{job}", partial(of_lives, kind="job", lives=job)),
-        named("/data/task/{job}/{task}", of_task),
-        named(
-            "/data/facets",
-            lambda r, name: facets.groups(trace, _one_of(name, tuple(facets.FACETS), "facet")),
-        ),
-        Route("/data/jobs.{form}", lambda r: _answer(facets.jobs(trace, _chosen(r)), _form(r))),
-        Route("/data/sql.{form}", of_sql),
+        named("/data/cell", data.of_cell),
+        named("/data/machine/{machine}", data.of_machine),
+        named("/data/job/{job}", data.of_job),
+        named("/data/task/{job}/{task}", data.of_task),
+        named("/data/facets", data.of_facet),
+        Route("/data/jobs.{form}", data.of_jobs),
+        Route("/data/sql.{form}", data.of_sql),
     ]
 
 
-def _answer(answer: Answer, form: str) -> Response:
-    if form == "json":
-        if isinstance(answer, pa.Table):
-            answer = answer.to_pydict()
-        content = answer.to_json() if isinstance(answer, Chart) else to_json(answer)
-        return Response(content, media_type=_TYPES[form])
-    return Response(to_csv(_table(answer)), media_type=_TYPES[form])
+@dataclass(frozen=True)
+class DataViews:
+    """The data behind the charts and tables of one store."""
+
+    explored: ExploredStore
+
+    def span(self, request: Request) -> TimeSpan:
+        """Return the span of an address."""
+        return requested_span(request.query_params, self.explored.span)
+
+    def of_cell(self, request: Request, name: str) -> Data:
+        """Return a chart of the cell, or its machines as a heat map."""
+        pyramid = self.explored.pyramid
+        check_name("chart", name, (*RESOURCES, "pending", "running", "machines"))
+        if name == "machines":
+            first = number_of(request.query_params.get("first") or "0", "first")
+            last = number_of(request.query_params.get("last") or str(LARGEST_ID), "last")
+            return cell.heat(pyramid, resource_of(request), self.span(request), first, last)
+        if name in ("pending", "running"):
+            return cell.queue(pyramid, name, self.span(request))
+        return cell.load(pyramid, self.explored.dialect, name, self.span(request))
+
+    def of_machine(self, request: Request, name: str) -> Data:
+        """Return a chart of a machine, or its tasks."""
+        machine_id = id_of(request, "machine")
+        check_name("chart", name, (*RESOURCES, "tasks"))
+        if name == "tasks":
+            return machine.bars(self.explored, machine_id)
+        return machine.load(self.explored, machine_id, name, self.span(request))
+
+    def of_job(self, request: Request, name: str) -> Data:
+        """Return a chart of a job, or the attempts of its instances."""
+        collection_id = id_of(request, "job")
+        check_name("chart", name, (*RESOURCES, "tasks"))
+        if name == "tasks":
+            return job.bars(self.explored, collection_id)
+        return job.load(self.explored, collection_id, name, self.span(request))
+
+    def of_task(self, request: Request, name: str) -> Data:
+        """Return a chart of a task, or its events."""
+        from borgtrace.explore import task
+        from borgtrace.report.task_life import read_life
+
+        check_name("chart", name, (*RESOURCES, "events"))
+        life = read_life(self.explored.store, id_of(request, "job"), id_of(request, "task"))
+        return life.events if name == "events" else task.usage(life, name)
+
+    def of_facet(self, request: Request, name: str) -> Data:
+        """Return the groups of a facet."""
+        check_name("facet", name, tuple(facets.FACETS))
+        return facets.groups(self.explored, name)
+
+    def of_jobs(self, request: Request) -> Response:
+        """Return the jobs of a group."""
+        jobs = facets.jobs(self.explored, criteria_of(request))
+        return data_response(jobs, form_of(request))
+
+    def of_sql(self, request: Request) -> Response:
+        """Return the answer to a query of the reader's."""
+        query = request.query_params.get("q", "")
+        form = form_of(request)
+        if form == "csv":
+            lines = sql_box.stream_csv(self.explored.store, query)
+            return StreamingResponse(lines, media_type=MEDIA_TYPES[form])
+        rows = sql_box.answer(self.explored.store, query, sql_box.MOST_ROWS)
+        return data_response(rows.table, form)
 
 
-def _table(answer: Answer) -> pa.Table:
-    """Return what is drawn as rows; of a heat map, one for each cell."""
-    if isinstance(answer, Chart | pa.Table):
-        return answer.table if isinstance(answer, Chart) else answer
-    if "cells" not in answer:
-        return pa.table({name: pa.array(values) for name, values in answer.items()})
-    height, width = answer["cells"].shape
-    cells, n = answer["cells"].ravel(), np.full(height * width, answer["per_row"])
-    percent = pa.array(cells * answer["percent"], mask=cells == answer["absent"])
-    times, machines = (
-        np.tile(answer["times"], height),
-        np.repeat(np.array(answer["machines"], np.int64), width),
-    )
+def data_response(data: Data, form: str) -> Response:
+    """Return data as JSON or CSV."""
+    if form == "csv":
+        return Response(to_csv(table_of(data)), media_type=MEDIA_TYPES[form])
+    if isinstance(data, TimeChart):
+        content = data.to_json()
+    elif isinstance(data, pa.Table):
+        content = to_json(data.to_pydict())
+    else:
+        content = to_json(data)
+    return Response(content, media_type=MEDIA_TYPES[form])
+
+
+def table_of(data: Data) -> pa.Table:
+    """Return what is drawn as rows."""
+    if isinstance(data, TimeChart):
+        return data.table
+    if isinstance(data, pa.Table):
+        return data
+    if "cells" in data:
+        return table_of_heat_map(data)
+    return pa.table({name: pa.array(values) for name, values in data.items()})
+
+
+def table_of_heat_map(heat: dict[str, Any]) -> pa.Table:
+    """Return a heat map as rows, one for each of its cells."""
+    height, width = heat["cells"].shape
+    steps = heat["cells"].ravel()
+    first_machine_ids = np.array(heat["machines"], np.int64)
     return pa.table(
-        {"time": times, "first_machine_id": machines, "n_machines": n, "percent": percent}
+        {
+            "time": np.tile(heat["times"], height),
+            "first_machine_id": np.repeat(first_machine_ids, width),
+            "n_machines": np.full(height * width, heat["per_row"]),
+            "percent": pa.array(steps * heat["percent"], mask=steps == heat["absent"]),
+        }
     )
 
 
-def _form(request: Request) -> str:
-    return _one_of(request.path_params["form"], tuple(_TYPES), "format")
+def form_of(request: Request) -> str:
+    """Return the format of an address of data.
+
+    Raises
+    ------
+    UsageError
+        There is no such format.
+    """
+    form: str = request.path_params["form"]
+    check_name("format", form, tuple(MEDIA_TYPES))
+    return form
 
 
-def _resource(request: Request) -> str:
-    return _one_of(request.query_params.get("resource", "cpu"), RESOURCES, "resource")
+def resource_of(request: Request) -> str:
+    """Return the resource of an address, CPU by default.
+
+    Raises
+    ------
+    UsageError
+        There is no such resource.
+    """
+    resource = request.query_params.get("resource", "cpu")
+    check_name("resource", resource, RESOURCES)
+    return resource
 
 
-def _chosen(request: Request) -> dict[str, str]:
-    return {name: request.query_params[name] for name in _GROUPS if name in request.query_params}
+def criteria_of(request: Request) -> dict[str, str]:
+    """Return the parameters of an address that choose jobs."""
+    query = request.query_params
+    return {name: query[name] for name in CRITERIA if name in query}
 
 
-def _id(request: Request, name: str) -> int:
-    return _number(request.path_params[name], name)
+def id_of(request: Request, name: str) -> int:
+    """Return an id of an address.
+
+    Raises
+    ------
+    UsageError
+        It is no number, or too large.
+    """
+    return number_of(request.path_params[name], name)
 
 
-def _number(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdecimal() and int(text) <= _LARGEST):
+def number_of(text: str, name: str) -> int:
+    """Read a number of an address.
+
+    Raises
+    ------
+    UsageError
+        It is no number, or too large.
+    """
+    is_number = text.isascii() and text.isdecimal() and int(text) <= LARGEST_ID
+    if not is_number:
         raise UsageError(name, "not a number", expected="an id", got=repr(text[:40]))
     return int(text)
 
 
-def _one_of(text: str, allowed: tuple[str, ...], name: str) -> str:
-    if text not in allowed:
-        raise UsageError(name, "unknown", expected=" or ".join(allowed), got=repr(text[:40]))
-    return text
+def check_name(kind: str, name: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a name that there is not.
+
+    Raises
+    ------
+    UsageError
+        It is not one of those that are allowed.
+    """
+    if name not in allowed:
+        raise UsageError(kind, "unknown", expected=" or ".join(allowed), got=repr(name[:40]))
 
 
-def _refused(pages: Pages, request: Request, error: Any) -> Response:
+def answer_refusal(pages: Pages, request: Request, error: Any) -> Response:
     """Tell what a page of ours refuses: what is not there, what is no number, a query that is wrong."""
     path = request.url.path
-    status = _status(error)
+    status = status_of(error)
     if path.startswith("/data/"):
-        return Response(to_json({"error": str(error)}), status, media_type=_TYPES["json"])
+        content = to_json({"error": str(error)})
+        return Response(content, status, media_type=MEDIA_TYPES["json"])
     what = ": ".join(part for part in (error.where, error.what, error.got) if part)
-    way_out = error.way_out or (f"Expected {error.expected}." if error.expected else "")
-    return HTMLResponse(pages.refusal(status, f"{what}.", way_out, path), status)
+    hint = error.way_out or (f"Expected {error.expected}." if error.expected else "")
+    return HTMLResponse(pages.refusal(status, f"{what}.", hint, path), status)
 
 
-def _status(error: BorgtraceError) -> int:
+def status_of(error: BorgtraceError) -> int:
+    """Return the HTTP status of an error."""
     if error.what.endswith("in this store"):
         return 404
     return 400 if isinstance(error, UsageError | EngineError) else 500
 
 
-def _failed(pages: Pages, request: Request, error: Any) -> Response:
-    status, path = error.status_code, request.url.path
-    return HTMLResponse(
-        pages.refusal(status, f"There is no page {path}.", "These exist:", path), status
-    )
+def answer_no_page(pages: Pages, request: Request, error: Any) -> Response:
+    """Tell that there is no such page, and which exist."""
+    status = error.status_code
+    path = request.url.path
+    page = pages.refusal(status, f"There is no page {path}.", "These exist:", path)
+    return HTMLResponse(page, status)

@@ -3,25 +3,27 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from borgtrace.explore.charts import Chart, Series
+from borgtrace.explore.charts import DrawnSeries, TimeChart
 from borgtrace.explore.grid import ABSENT, PER_HOUR, STEPS, coarser
 from borgtrace.explore.pyramid import Pyramid
-from borgtrace.explore.span import Span
+from borgtrace.explore.span import TimeSpan
 from borgtrace.explore.tiers import tier_colors
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import HOUR, TRACE_START, WINDOW
 
 POINTS = 600
-ROWS, COLUMNS = 160, 360
+"""Points of a chart, at most."""
+ROWS = 160
+COLUMNS = 360
 """Cells of the heat map: two or three pixels each on a screen of 1280."""
-NAMES = {"cpu": "CPU", "memory": "Memory"}
+RESOURCE_NAMES = {"cpu": "CPU", "memory": "Memory"}
 
 
-def load(pyramid: Pyramid, dialect: Dialect, resource: str, span: Span) -> Chart:
+def load(pyramid: Pyramid, dialect: Dialect, resource: str, span: TimeSpan) -> TimeChart:
     """Return what each tier used, what all were allocated, and the capacity, in largest machines.
 
     Parameters
@@ -35,55 +37,57 @@ def load(pyramid: Pyramid, dialect: Dialect, resource: str, span: Span) -> Chart
     span
         What is shown; a point is the mean of whole slots.
     """
-    cell, block = pyramid.cell, span.block(POINTS)
-    tiers = [name for name in tier_colors(dialect) if name in set(cell["tier"].to_pylist())]
+    cell = pyramid.cell
+    colors = tier_colors(dialect)
+    tiers_of_cell = set(cell["tier"].to_pylist())
+    tiers = [name for name in colors if name in tiers_of_cell]
+    block = span.block(POINTS)
     times = span.slot_times
-    columns: dict[str, Any] = {"time": times[::block]}
-    allocated = np.zeros(len(times))
     # After the last window nothing was measured, which is not the same as nothing used.
-    measured = np.arange(*span.slots) < pyramid.grid(resource, by_hour=False).shape[1]
+    n_measured = pyramid.grid(resource, by_hour=False).shape[1]
+    first, last = span.slots
+    is_measured = np.arange(first, last) < n_measured
+    allocated = np.zeros(len(times))
+    columns: dict[str, Any] = {"time": times[::block]}
     for tier in tiers:
-        columns[tier] = _means(
-            np.where(measured, _of(cell, tier, f"{resource}_used", span), np.nan), block
-        )
-        allocated += np.nan_to_num(_of(cell, tier, f"{resource}_allocated", span))
-    columns["allocated"] = _means(allocated, block)
+        used = levels_of_tier(cell, tier, f"{resource}_used", span)
+        columns[tier] = means_of_blocks(np.where(is_measured, used, np.nan), block)
+        allocated += np.nan_to_num(levels_of_tier(cell, tier, f"{resource}_allocated", span))
+    columns["allocated"] = means_of_blocks(allocated, block)
     # The capacity is the cell's, and the same in the rows of each tier.
-    columns["capacity"] = _means(
-        _of(cell, next(iter(tiers), ""), f"{resource}_capacity", span), block
-    )
-    series = [Series(tier, tier, "stack", tier_colors(dialect)[tier]) for tier in tiers]
-    series += [
-        Series("allocated", "requested, all tiers", "dash", "ink"),
-        Series("capacity", "capacity", "line", "ink"),
-    ]
-    title = f"{NAMES[resource]} used by tier, in largest machines"
-    return Chart(pa.table(columns), series, title, block * WINDOW)
+    any_tier = tiers[0] if tiers else ""
+    capacity = levels_of_tier(cell, any_tier, f"{resource}_capacity", span)
+    columns["capacity"] = means_of_blocks(capacity, block)
+    series = [DrawnSeries(tier, tier, "stack", colors[tier]) for tier in tiers]
+    series.append(DrawnSeries("allocated", "requested, all tiers", "dash", "ink"))
+    series.append(DrawnSeries("capacity", "capacity", "line", "ink"))
+    title = f"{RESOURCE_NAMES[resource]} used by tier, in largest machines"
+    return TimeChart(pa.table(columns), series, title, block * WINDOW)
 
 
-def _of(cell: pa.Table, tier: str, column: str, span: Span) -> npt.NDArray[np.float64]:
+def levels_of_tier(cell: pa.Table, tier: str, column: str, span: TimeSpan) -> Numbers:
     """Return a column of a tier at each slot of a span, NaN where the store ends before."""
     first, last = span.slots
     rows = cell.filter(pc.equal(cell["tier"], tier))
-    at, values = rows["hour"].to_numpy(), rows[column].to_numpy()
-    spread = np.full(last - first, np.nan)
-    inside = (at >= first) & (at < last)
-    spread[at[inside] - first] = values[inside]
-    return spread
+    slots = rows["hour"].to_numpy()
+    values = rows[column].to_numpy()
+    levels = np.full(last - first, np.nan)
+    is_inside = (slots >= first) & (slots < last)
+    levels[slots[is_inside] - first] = values[is_inside]
+    return levels
 
 
-def _means(values: npt.NDArray[np.float64], block: int) -> npt.NDArray[np.float64]:
+def means_of_blocks(values: Numbers, block: int) -> Numbers:
+    """Return the mean of each block of values, of those that are known; NaN where none is."""
     starts = np.arange(0, len(values), block)
-    known = ~np.isnan(values)
-    total, count = (
-        np.add.reduceat(each, starts)
-        for each in (np.where(known, values, 0), known.astype(np.int64))
-    )
+    is_known = ~np.isnan(values)
+    total = np.add.reduceat(np.where(is_known, values, 0), starts)
+    count = np.add.reduceat(is_known.astype(np.int64), starts)
     with np.errstate(invalid="ignore"):
         return np.asarray(total / count)
 
 
-def queue(pyramid: Pyramid, state: str, span: Span) -> Chart:
+def queue(pyramid: Pyramid, state: str, span: TimeSpan) -> TimeChart:
     """Return how many tasks are pending or running, with the most and the fewest within each step.
 
     Parameters
@@ -95,26 +99,37 @@ def queue(pyramid: Pyramid, state: str, span: Span) -> Chart:
     span
         What is shown.
     """
-    block, table = span.block(POINTS), pyramid.queue
+    table = pyramid.queue
+    block = span.block(POINTS)
     # Rows are the ends of steps of 300 s from time zero.
-    row = (span.slot_times + WINDOW) // WINDOW - 1
-    known = row < table.num_rows
-    starts = np.arange(0, len(row), block)
-    columns: dict[str, Any] = {"time": span.slot_times[::block]}
-    for name, choose in ((state, None), (f"{state}_min", np.fmin), (f"{state}_max", np.fmax)):
-        values = np.full(len(row), np.nan)
-        values[known] = table[name].to_numpy()[row[known]]
-        ends = np.minimum(starts + block, len(row)) - 1
-        columns[name] = values[ends] if choose is None else choose.reduceat(values, starts)
+    rows = (span.slot_times + WINDOW) // WINDOW - 1
+    starts = np.arange(0, len(rows), block)
+    ends = np.minimum(starts + block, len(rows)) - 1
+    fewest = f"{state}_min"
+    most = f"{state}_max"
+    columns: dict[str, Any] = {
+        "time": span.slot_times[::block],
+        state: values_at(table, state, rows)[ends],
+        fewest: np.fmin.reduceat(values_at(table, fewest, rows), starts),
+        most: np.fmax.reduceat(values_at(table, most, rows), starts),
+    }
     color = "c2" if state == "pending" else "c1"
     series = [
-        Series(f"{state}_min", "fewest and most within a step", "band", color, to=f"{state}_max"),
-        Series(state, f"{state} at the end of the step", "line", color),
+        DrawnSeries(fewest, "fewest and most within a step", "band", color, to=most),
+        DrawnSeries(state, f"{state} at the end of the step", "line", color),
     ]
-    return Chart(pa.table(columns), series, f"Tasks {state}", block * WINDOW)
+    return TimeChart(pa.table(columns), series, f"Tasks {state}", block * WINDOW)
 
 
-def heat(pyramid: Pyramid, resource: str, span: Span, first: int, last: int) -> dict[str, Any]:
+def values_at(table: pa.Table, column: str, rows: Index) -> Numbers:
+    """Return values of some rows, NaN where the table ends before."""
+    values = np.full(len(rows), np.nan)
+    is_known = rows < table.num_rows
+    values[is_known] = table[column].to_numpy()[rows[is_known]]
+    return values
+
+
+def heat(pyramid: Pyramid, resource: str, span: TimeSpan, first: int, last: int) -> dict[str, Any]:
     """Return how full the machines were: rows are machines from the fullest, or groups of them.
 
     Parameters
@@ -135,28 +150,36 @@ def heat(pyramid: Pyramid, resource: str, span: Span, first: int, last: int) -> 
         ``n_machines``, and ``cells``, shape (rows, columns): how full, in steps of ``percent``; ``absent`` where no
         machine of the row was there.
     """
-    mean = pyramid.means[resource]
-    # NaN sorts last: what never was there is below what was idle. Stable, so that equal machines keep the order of ids.
-    order = np.argsort(-mean, kind="stable")
-    last = min(last, len(order))
+    ranked = fullest_first(pyramid, resource)
+    last = min(last, len(ranked))
+    chosen = ranked[first:last]
+    per_row = max(1, -(-(last - first) // ROWS))
     block = span.block(COLUMNS)
     by_hour = block % PER_HOUR == 0
-    unit = PER_HOUR if by_hour else 1
+    slots_per_column = PER_HOUR if by_hour else 1
+    columns_per_cell = block // slots_per_column
     grid = pyramid.grid(resource, by_hour=by_hour)
-    begin, end = span.slots[0] // unit, min(-(-span.slots[1] // unit), grid.shape[1])
-    chosen, per_row = order[first:last], max(1, -(-(last - first) // ROWS))
-    cells = coarser(grid[chosen, max(begin, 0) : end], per_row, block // unit)
+    begin = span.slots.first // slots_per_column
+    end = min(-(-span.slots.last // slots_per_column), grid.shape[1])
+    cells = coarser(grid[chosen, max(begin, 0) : end], per_row, columns_per_cell)
     length = HOUR if by_hour else WINDOW
-    times = TRACE_START + (begin + np.arange(cells.shape[1]) * (block // unit)) * length
+    times = TRACE_START + (begin + np.arange(cells.shape[1]) * columns_per_cell) * length
     return {
         "times": times.tolist(),
         "step": block * WINDOW,
         "machines": [str(machine) for machine in pyramid.machines[chosen[::per_row]]],
         "per_row": per_row,
         "first": first,
-        "n_machines": len(order),
+        "n_machines": len(ranked),
         # As they are kept: forty thousand numbers, which to write as decimals takes longer than all the rest.
         "percent": 100 / STEPS,
         "absent": ABSENT,
         "cells": cells,
     }
+
+
+def fullest_first(pyramid: Pyramid, resource: str) -> Index:
+    """Return the positions of all machines, the fullest over the trace first."""
+    mean = pyramid.means[resource]
+    # NaN sorts last: what never was there is below what was idle. Stable, so that equal machines keep the order of ids.
+    return np.argsort(-mean, kind="stable")

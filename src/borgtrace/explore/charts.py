@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-_EXACT = 2**53
+LARGEST_EXACT = 2**53
 """Largest integer that a browser keeps: above it, ids become text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class DrawnSeries:
     """One column as it is drawn: ``style`` is ``stack``, ``line``, ``dash`` or ``band`` (to the column ``to``).
 
     ``color`` is one of the page's colors, ``c1`` to ``c8``, or ``ink``, ``muted``.
@@ -30,7 +30,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class TimeChart:
     """Values over time.
 
     Parameters
@@ -46,18 +46,20 @@ class Chart:
     """
 
     table: pa.Table
-    series: Sequence[Series]
+    series: Sequence[DrawnSeries]
     title: str
     step: int = 0
 
     def to_json(self) -> bytes:
         """Return what the page's script draws."""
-        head = {
-            "title": self.title,
-            "step": self.step,
-            "series": [asdict(one) for one in self.series],
-        }
-        return to_json({**head, "columns": self.table.to_pydict()})
+        return to_json(
+            {
+                "title": self.title,
+                "step": self.step,
+                "series": [asdict(series) for series in self.series],
+                "columns": self.table.to_pydict(),
+            }
+        )
 
 
 def to_json(value: Any) -> bytes:
@@ -68,33 +70,36 @@ def to_json(value: Any) -> bytes:
     >>> to_json({"a": [0.1234567891, float("nan")], "id": 2**60})
     b'{"a":[0.12345679,null],"id":"1152921504606846976"}'
     """
-    return json.dumps(_plain(value), separators=(",", ":"), ensure_ascii=False).encode()
+    plain = plain_value(value)
+    return json.dumps(plain, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
+    """Return a value of which JSON loses nothing in a browser."""
     if isinstance(value, float):
         # Eight digits: single precision, which the traces have, and half the bytes.
         return float(f"{value:.8g}") if math.isfinite(value) else None
-    if isinstance(value, int) and abs(value) > _EXACT:
+    if isinstance(value, int) and abs(value) > LARGEST_EXACT:
         return str(value)
-    if isinstance(value, np.ndarray):  # of integers, which are few enough digits as they are
+    # Arrays hold small integers.
+    if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         # Most of a hundred thousand values are as they should be: a call for each took most of an answer's time.
-        return [item if item is None or type(item) is str else _plain(item) for item in value]
+        return [item if item is None or type(item) is str else plain_value(item) for item in value]
     return value
 
 
 def to_csv(table: pa.Table) -> bytes:
     """Write a table as CSV, lists as their JSON."""
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_nested(column.type):
+            columns[name] = pa.array([json.dumps(item) for item in column.to_pylist()])
+        else:
+            columns[name] = column
     out = io.BytesIO()
-    columns = {
-        name: pa.array([json.dumps(item) for item in column.to_pylist()])
-        if pa.types.is_nested(column.type)
-        else column
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
     pyarrow.csv.write_csv(pa.table(columns), out)
     return out.getvalue()

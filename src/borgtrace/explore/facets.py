@@ -1,113 +1,233 @@
 """Who and what is in the cell: users, priorities and constraints, each with its jobs; and the search by id."""
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.explore.trace import Trace
-from borgtrace.schema.sql import literal
+from borgtrace.explore.explored_store import ExploredStore
 
 MOST_ROWS = 100
-_NUMBERS = re.compile(r"\s*(\d{1,18})(?:\s*[:/ ,]\s*(\d{1,9}))?\s*")
+"""Groups or jobs that a page lists, at most."""
+IDS = re.compile(r"\s*(\d{1,18})(?:\s*[:/ ,]\s*(\d{1,9}))?\s*")
+"""An id, or a pair of ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A way to divide the tasks: its heading, and its query; ``key`` names the columns that identify a group."""
+    """A way to divide the tasks: its heading, the columns that identify a group, and its query."""
 
     title: str
-    query: str
     key: Sequence[str]
+    query: str
 
 
-_QUERIES = tomllib.loads(Path(__file__).with_name("facets.toml").read_text("utf-8"))
-FACETS = {name: Facet(**facet) for name, facet in _QUERIES["facets"].items()}
+FACETS = {
+    "users": Facet(
+        title="Users",
+        key=["user"],
+        query="""
+            SELECT user,
+                count(DISTINCT collection_id) AS n_jobs,
+                count(*) AS n_tasks,
+                sum(cpu_request) AS cpu_request,
+                sum(weighted_mean_average_cpu * seconds) / 3600 AS cpu_hours,
+                sum(n_evict)::BIGINT AS n_evict,
+                sum(n_fail)::BIGINT AS n_fail
+            FROM tasks
+            GROUP BY user
+            ORDER BY n_tasks DESC, user NULLS LAST
+            LIMIT $limit
+        """,
+    ),
+    "priorities": Facet(
+        title="Priorities",
+        key=["priority"],
+        query="""
+            SELECT priority,
+                count(DISTINCT collection_id) AS n_jobs,
+                count(*) AS n_tasks,
+                sum(cpu_request) AS cpu_request,
+                sum(weighted_mean_average_cpu * seconds) / 3600 AS cpu_hours,
+                sum(n_evict)::BIGINT AS n_evict,
+                sum(n_fail)::BIGINT AS n_fail
+            FROM tasks
+            GROUP BY priority
+            ORDER BY priority NULLS LAST
+            LIMIT $limit
+        """,
+    ),
+    "constraints": Facet(
+        title="Constraints",
+        key=["name", "relation", "value"],
+        query="""
+            SELECT name, relation, value,
+                count(DISTINCT collection_id) AS n_jobs,
+                count(DISTINCT (collection_id, instance_index)) AS n_tasks
+            FROM instance_constraints
+            GROUP BY name, relation, value
+            ORDER BY n_tasks DESC, name, relation, value
+            LIMIT $limit
+        """,
+    ),
+}
+
+# A parameter that is NULL chooses all, one that is empty what is not known.  Compared as text: a priority that is no
+# number is found nowhere, and is no error.
+JOBS = """
+    SELECT collection_id,
+        max(collection_logical_name) AS collection_logical_name,
+        max(user) AS user,
+        count(*) AS n_tasks,
+        max(priority) AS priority,
+        sum(cpu_request) AS cpu_request,
+        sum(weighted_mean_average_cpu * seconds) / 3600 AS cpu_hours,
+        min(first_time) AS first_time
+    FROM tasks
+    WHERE ($user IS NULL OR coalesce(user, '') = $user)
+        AND ($priority IS NULL OR coalesce(priority::VARCHAR, '') = $priority)
+    GROUP BY collection_id
+    ORDER BY n_tasks DESC, collection_id
+    LIMIT $limit
+"""
+
+JOBS_WITH_CONSTRAINT = """
+    SELECT collection_id,
+        max(collection_logical_name) AS collection_logical_name,
+        max(user) AS user,
+        count(*) AS n_tasks,
+        max(priority) AS priority,
+        sum(cpu_request) AS cpu_request,
+        sum(weighted_mean_average_cpu * seconds) / 3600 AS cpu_hours,
+        min(first_time) AS first_time
+    FROM tasks
+    WHERE ($user IS NULL OR coalesce(user, '') = $user)
+        AND ($priority IS NULL OR coalesce(priority::VARCHAR, '') = $priority)
+        AND (collection_id, instance_index) IN (
+            SELECT (collection_id, instance_index)
+            FROM instance_constraints
+            WHERE ($name IS NULL OR coalesce(name, '') = $name)
+                AND ($relation IS NULL OR coalesce(relation, '') = $relation)
+                AND ($value IS NULL OR value = $value)
+        )
+    GROUP BY collection_id
+    ORDER BY n_tasks DESC, collection_id
+    LIMIT $limit
+"""
+
+# A limit for each kind: one letter begins thousands of hashes.
+NAMES = """
+    (
+        SELECT DISTINCT 'user' AS kind, user AS name, NULL::BIGINT AS id
+        FROM tasks
+        WHERE starts_with(user, $text)
+        ORDER BY name
+        LIMIT 20
+    )
+    UNION ALL
+    (
+        SELECT DISTINCT 'job' AS kind, collection_logical_name AS name, collection_id AS id
+        FROM tasks
+        WHERE starts_with(collection_logical_name, $text)
+        ORDER BY name, id
+        LIMIT 20
+    )
+"""
 
 
-def groups(trace: Trace, name: str, limit: int = MOST_ROWS) -> pa.Table:
+def groups(explored: ExploredStore, name: str, limit: int = MOST_ROWS) -> pa.Table:
     """Return the groups of a facet, the largest first (priorities: in their order).
 
     Parameters
     ----------
-    trace
+    explored
         What is explored.
     name
         Of the facet.
     limit
         How many at most.
     """
-    return trace.store.sql(f"{FACETS[name].query} LIMIT {limit}")
+    return explored.store.sql(FACETS[name].query, {"limit": limit})
 
 
-def jobs(trace: Trace, chosen: Mapping[str, str], limit: int = MOST_ROWS) -> pa.Table:
+def jobs(explored: ExploredStore, criteria: Mapping[str, str], limit: int = MOST_ROWS) -> pa.Table:
     """Return the jobs of a group, those with the most tasks first.
 
     Parameters
     ----------
-    trace
+    explored
         What is explored.
-    chosen
+    criteria
         Values of ``user``, ``priority``, or of a constraint's ``name``, ``relation`` and ``value``; an empty text is
-        "unknown" for the first two.
+        "unknown", but for a value, which may be empty.
     limit
         How many at most.
     """
-    conditions = [_equals(name, chosen[name]) for name in ("user", "priority") if name in chosen]
-    constraint = [
-        _equals(name, chosen[name]) for name in ("name", "relation", "value") if name in chosen
-    ]
-    if constraint:
-        conditions.append(
-            "(collection_id, instance_index) IN (SELECT (collection_id, instance_index) FROM instance_constraints "
-            f"WHERE {' AND '.join(constraint)})"
-        )
-    return trace.store.sql(
-        _QUERIES["jobs"].format(condition=" AND ".join(conditions) or "true", limit=limit)
-    )
+    parameters: dict[str, object] = {
+        "user": criteria.get("user"),
+        "priority": criteria.get("priority"),
+        "limit": limit,
+    }
+    constraint = {name: criteria.get(name) for name in FACETS["constraints"].key}
+    if all(value is None for value in constraint.values()):
+        return explored.store.sql(JOBS, parameters)
+    return explored.store.sql(JOBS_WITH_CONSTRAINT, {**parameters, **constraint})
 
 
-def _equals(name: str, value: str) -> str:
-    # As text: a priority that is no number is found nowhere, and is no error.
-    if not value and name != "value":
-        return f"{name} IS NULL"
-    return f"{name}::VARCHAR = {literal(value)}"
+class Match(NamedTuple):
+    """What a search means: a machine, a job, a task or a user, with its address."""
+
+    kind: str
+    name: str
+    address: str
 
 
-def search(trace: Trace, text: str) -> list[tuple[str, str, str]]:
-    """Return what an id, a pair of ids, or the beginning of a name may mean.
-
-    Returns
-    -------
-    list
-        Kind, name and address of each: a machine, a job, a task, a user.
-    """
-    found: list[tuple[str, str, str]] = []
-    numbers = _NUMBERS.fullmatch(text)
-    if numbers:
-        first, second = int(numbers[1]), numbers[2]
-        low, high = trace.store.rows_of_collection(first)
-        if second is not None and low < high:
-            instances = trace.store.task_ids(np.arange(low, high))[1]
-            if int(second) in instances:
-                found.append(("task", f"{first}:{second}", f"/task/{first}/{second}"))
-        elif low < high:
-            found.append(("job", f"{first} ({high - low} tasks)", f"/job/{first}"))
-        if second is None and trace.pyramid.place(first) is not None:
-            found.append(("machine", str(first), f"/machine/{first}"))
+def search(explored: ExploredStore, text: str) -> list[Match]:
+    """Return what an id, a pair of ids, or the beginning of a name may mean."""
+    matches = []
+    ids = IDS.fullmatch(text)
+    if ids and ids[2] is not None:
+        matches += tasks_of_ids(explored, int(ids[1]), int(ids[2]))
+    elif ids:
+        matches += jobs_and_machines_of_id(explored, int(ids[1]))
     if text.strip():
-        found += _named(trace, text.strip())
-    return found
+        matches += names_that_begin(explored, text.strip())
+    return matches
 
 
-def _named(trace: Trace, text: str) -> list[tuple[str, str, str]]:
-    rows = trace.store.sql(_QUERIES["named"].format(text=literal(text))).to_pylist()
-    return [
-        (kind, name, f"/jobs?user={quote(name, safe='')}" if id_ is None else f"/job/{id_}")
-        for kind, name, id_ in (row.values() for row in rows)
-    ]
+def tasks_of_ids(explored: ExploredStore, collection_id: int, instance_index: int) -> list[Match]:
+    """Return the task of these ids, where there is one."""
+    low, high = explored.store.rows_of_collection(collection_id)
+    if low == high:
+        return []
+    instances = explored.store.task_ids(np.arange(low, high))[1]
+    if instance_index not in instances:
+        return []
+    name = f"{collection_id}:{instance_index}"
+    return [Match("task", name, f"/task/{collection_id}/{instance_index}")]
+
+
+def jobs_and_machines_of_id(explored: ExploredStore, id_: int) -> list[Match]:
+    """Return the job and the machine of an id, where there are any."""
+    matches = []
+    low, high = explored.store.rows_of_collection(id_)
+    if low < high:
+        matches.append(Match("job", f"{id_} ({high - low} tasks)", f"/job/{id_}"))
+    if explored.pyramid.place(id_) is not None:
+        matches.append(Match("machine", str(id_), f"/machine/{id_}"))
+    return matches
+
+
+def names_that_begin(explored: ExploredStore, text: str) -> list[Match]:
+    """Return users and jobs whose name begins with a text."""
+    matches = []
+    for row in explored.store.sql(NAMES, {"text": text}).to_pylist():
+        name = row["name"]
+        is_user = row["kind"] == "user"
+        address = f"/jobs?user={quote(name, safe='')}" if is_user else f"/job/{row['id']}"
+        matches.append(Match(row["kind"], name, address))
+    return matches

@@ -6,35 +6,47 @@ than 127 % as that, `ABSENT` where the machine was not there.  Grids are memory-
 """
 
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.schema.time import HOUR, TRACE_START, WINDOW
 
 RESOURCES = ("cpu", "memory")
 STEPS = 200
+"""Steps of a share of 1."""
 ABSENT = 255
 PER_HOUR = HOUR // WINDOW
-_BLOCK = 512
-"""Machines that are averaged at a time: a few megabytes."""
-Grid = npt.NDArray[np.uint8]
+"""Slots of an hour."""
+ByteGrid = npt.NDArray[np.uint8]
+"""Shares of machines (rows) in slots or hours (columns)."""
 
 
-def file_name(resource: str, by_hour: bool) -> str:
+def file_name(resource: str, *, by_hour: bool) -> str:
     """Name the file of a grid."""
-    return f"{resource}_by_{'hour' if by_hour else 'slot'}.npy"
+    unit = "hour" if by_hour else "slot"
+    return f"{resource}_by_{unit}.npy"
+
+
+def create_grid(
+    folder: Path, resource: str, shape: tuple[int, int], *, by_hour: bool
+) -> np.memmap[Any, np.dtype[np.uint8]]:
+    """Create the file of a grid, memory-mapped."""
+    path = folder / file_name(resource, by_hour=by_hour)
+    return np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
 
 
 def write_grids(
     folder: Path,
-    machines: npt.NDArray[np.int64],
+    machines: Index,
     n_slots: int,
     present: pa.Table,
     shares: Iterable[pa.RecordBatch],
+    machines_at_once: int = 512,
 ) -> None:
     """Write both grids of both resources.
 
@@ -50,44 +62,47 @@ def write_grids(
         ``machine_id``, ``start``, ``end`` (µs): where a machine is there, and idle unless `shares` say otherwise.
     shares
         ``machine_id``, ``slot``, ``cpu``, ``memory`` of what was used.
+    machines_at_once
+        Machines that are averaged at a time; by default a few megabytes.
     """
-    create = partial(np.lib.format.open_memmap, mode="w+", dtype=np.uint8)
-    grids = {
-        name: create(folder / file_name(name, False), shape=(len(machines), n_slots))
-        for name in RESOURCES
-    }
-    idle = _idle(machines, n_slots, present)
-    for name in RESOURCES:
-        grids[name][:] = idle
+    grids = {}
+    idle = idle_grid(machines, n_slots, present)
+    for resource in RESOURCES:
+        grids[resource] = create_grid(folder, resource, idle.shape, by_hour=False)
+        grids[resource][:] = idle
     for batch in shares:
-        at = np.searchsorted(machines, batch["machine_id"].to_numpy()), batch["slot"].to_numpy()
-        for name in RESOURCES:
-            grids[name][at] = np.minimum(np.rint(batch[name].to_numpy() * STEPS), ABSENT - 1)
-    for name, slots in grids.items():
-        hours = create(
-            folder / file_name(name, True), shape=(len(machines), -(-n_slots // PER_HOUR))
-        )
-        for first in range(0, len(machines), _BLOCK):
-            hours[first : first + _BLOCK] = coarser(slots[first : first + _BLOCK], 1, PER_HOUR)
-        slots.flush()
-        hours.flush()
+        rows = np.searchsorted(machines, batch["machine_id"].to_numpy())
+        slots = batch["slot"].to_numpy()
+        for resource in RESOURCES:
+            steps = np.rint(batch[resource].to_numpy() * STEPS)
+            grids[resource][rows, slots] = np.minimum(steps, ABSENT - 1)
+    for resource, by_slot in grids.items():
+        shape = (len(machines), -(-n_slots // PER_HOUR))
+        by_hour = create_grid(folder, resource, shape, by_hour=True)
+        for first in range(0, len(machines), machines_at_once):
+            rows = slice(first, first + machines_at_once)
+            by_hour[rows] = coarser(by_slot[rows], 1, PER_HOUR)
+        by_slot.flush()
+        by_hour.flush()
 
 
-def _idle(machines: npt.NDArray[np.int64], n_slots: int, present: pa.Table) -> Grid:
+def idle_grid(machines: Index, n_slots: int, present: pa.Table) -> ByteGrid:
     """Return 0 where a machine is there at the start of a slot and `ABSENT` elsewhere."""
     idle = np.full((len(machines), n_slots), ABSENT, np.uint8)
     rows = np.searchsorted(machines, present["machine_id"].to_numpy())
-    # A slot counts where it starts; what is there before the trace is there from its first slot on.
-    start, end = (
-        np.clip(-((TRACE_START - present[name].to_numpy()) // WINDOW), 0, n_slots)
-        for name in ("start", "end")
-    )
-    for row, first, last in zip(rows, start, end, strict=True):
+    firsts = first_slots(present["start"].to_numpy(), n_slots)
+    lasts = first_slots(present["end"].to_numpy(), n_slots)
+    for row, first, last in zip(rows, firsts, lasts, strict=True):
         idle[row, first:last] = 0
     return idle
 
 
-def coarser(cells: Grid, rows: int, columns: int) -> Grid:
+def first_slots(times: Index, n_slots: int) -> Index:
+    """Return the first slot that starts at each time or later; what is before the trace has its first slot."""
+    return np.clip(-((TRACE_START - times) // WINDOW), 0, n_slots)
+
+
+def coarser(cells: ByteGrid, rows: int, columns: int) -> ByteGrid:
     """Return means of blocks of `rows` × `columns` cells; those at the edges are smaller.
 
     Parameters
@@ -113,17 +128,20 @@ def coarser(cells: Grid, rows: int, columns: int) -> Grid:
     filled = np.full((n_rows * rows, width), ABSENT, np.uint8)
     filled[:height] = cells
     blocks = filled.reshape(n_rows, rows, width)
-    absent = (blocks == ABSENT).sum(axis=1, dtype=np.int32)
-    total, count = blocks.sum(axis=1, dtype=np.int32) - ABSENT * absent, rows - absent
+    n_absent = (blocks == ABSENT).sum(axis=1, dtype=np.int32)
+    total = blocks.sum(axis=1, dtype=np.int32) - ABSENT * n_absent
+    count = rows - n_absent
     starts = np.arange(0, width, columns)
     if columns > 1 and len(starts):
-        total, count = (np.add.reduceat(values, starts, axis=1) for values in (total, count))
-    return np.where(count, np.rint(total / np.maximum(count, 1)), ABSENT).astype(np.uint8)
+        total = np.add.reduceat(total, starts, axis=1)
+        count = np.add.reduceat(count, starts, axis=1)
+    means = np.rint(total / np.maximum(count, 1))
+    return np.where(count, means, ABSENT).astype(np.uint8)
 
 
-def mean_rows(cells: Grid) -> npt.NDArray[np.float64]:
+def mean_rows(cells: ByteGrid) -> Numbers:
     """Return the mean share of each row, NaN where it has none; shape (m,)."""
-    there = cells != ABSENT
-    total = np.where(there, cells, 0).sum(axis=1, dtype=np.int64)
+    is_present = cells != ABSENT
+    total = np.where(is_present, cells, 0).sum(axis=1, dtype=np.int64)
     with np.errstate(invalid="ignore"):
-        return np.asarray(total / there.sum(axis=1) / STEPS)
+        return np.asarray(total / is_present.sum(axis=1) / STEPS)

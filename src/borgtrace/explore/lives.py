@@ -1,15 +1,15 @@
 """The attempts of every task, small enough to be looked up by machine and by job: one row each, sorted by machine.
 
-What an attempt is, and how equal times are settled, is `borgtrace.lifecycle.attempts`'s.  Times are whole seconds here,
-as in the trace arrays of a store, which is finer than a pixel; `AFTER` stands for "not known to have ended".
+What an attempt is, and how equal times are settled, is decided by `borgtrace.lifecycle.attempts`.  Times are whole
+seconds here, as in the trace arrays of a store, which is finer than a pixel; `AFTER` stands for "not known to have
+ended".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +20,10 @@ from borgtrace.kernels.arrays import Index
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import SECOND
 
-if TYPE_CHECKING:
-    from borgtrace.store import Store
-
 AFTER = 2**32 - 1
-_NONE = 255
-_FILE = "lives.parquet"
-_LIFE = np.dtype(
+NO_END = 255
+LIVES_FILE = "lives.parquet"
+LIFE = np.dtype(
     [
         ("machine", "i4"),
         ("task", "u4"),
@@ -36,7 +33,10 @@ _LIFE = np.dtype(
         ("end", "u1"),
     ]
 )
+"""One attempt as it is kept."""
 Seconds = npt.NDArray[np.uint32]
+TaskRows = Callable[[Index], Index]
+"""Returns the rows of tasks in their table by their ids, shape (n, 2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Lives:
     """
 
     def __init__(self, folder: Path) -> None:
-        table = pq.read_table(folder / _FILE)
+        table = pq.read_table(folder / LIVES_FILE)
         self._columns = {name: table[name].to_numpy() for name in table.column_names}
 
     def of_machine(self, place: int) -> Attempts:
@@ -77,65 +77,78 @@ class Lives:
         """Return the attempts of neighboring tasks (rows `first` to `last`, the latter excluded), by their begin."""
         task = self._columns["task"]
         rows = np.flatnonzero((task >= first) & (task < last))
-        return self._take(rows[np.argsort(self._columns["begin"][rows], kind="stable")])
+        by_begin = np.argsort(self._columns["begin"][rows], kind="stable")
+        return self._take(rows[by_begin])
 
     def _take(self, rows: Index) -> Attempts:
-        taken = {name: column[rows] for name, column in self._columns.items()}
-        ends = [None if code == _NONE else TERMINAL_EVENTS[code] for code in taken.pop("end")]
-        ids = {name: taken.pop(name).astype(np.int64) for name in ("task", "machine")}
-        return Attempts(**ids, **taken, end=ends)
+        columns = {name: column[rows] for name, column in self._columns.items()}
+        ends = []
+        for code in columns["end"]:
+            ends.append(None if code == NO_END else TERMINAL_EVENTS[code])
+        return Attempts(
+            task=columns["task"].astype(np.int64),
+            machine=columns["machine"].astype(np.int64),
+            begin=columns["begin"],
+            schedule=columns["schedule"],
+            left=columns["left"],
+            end=ends,
+        )
 
 
 def write_lives(
-    store: Store, attempts: Iterable[pa.RecordBatch], folder: Path, machines: Index
+    attempts: Iterable[pa.RecordBatch], folder: Path, machines: Index, task_rows: TaskRows
 ) -> None:
     """Write all attempts.
 
     Parameters
     ----------
-    store
-        Whose tasks they are.
     attempts
         Rows of ``instance_attempts``.
     folder
         Where.
     machines
         Ids of all machines, ascending.
+    task_rows
+        Finds the rows of tasks by their ids.
     """
     # A store without events has no attempts, and a table of them nevertheless.
-    lives = np.concatenate(
-        [np.empty(0, _LIFE), *(_compact(store, batch, machines) for batch in attempts)]
-    )
+    parts = [np.empty(0, LIFE)]
+    for batch in attempts:
+        parts.append(compact(batch, machines, task_rows))
+    lives = np.concatenate(parts)
     order = np.lexsort((lives["task"], lives["schedule"], lives["machine"]))
-    table = pa.table({name: lives[name][order] for name in _LIFE.names or ()})
-    pq.write_table(table, folder / _FILE, compression="zstd", use_dictionary=["machine", "end"])
-
-
-def _compact(store: Store, batch: pa.RecordBatch, machines: Index) -> npt.NDArray[np.void]:
-    pairs = np.stack(
-        [batch[name].to_numpy().astype(np.int64) for name in ("collection_id", "instance_index")],
-        axis=1,
+    columns = {name: lives[name][order] for name in LIFE.names or ()}
+    pq.write_table(
+        pa.table(columns),
+        folder / LIVES_FILE,
+        compression="zstd",
+        use_dictionary=["machine", "end"],
     )
-    ids = batch["machine_id"].fill_null(-1).to_numpy(zero_copy_only=False)
-    place = np.searchsorted(machines, ids)
-    lives = np.empty(len(ids), _LIFE)
-    for name in ("begin", "schedule", "left"):
-        lives[name] = _seconds(batch[f"{name}_time"])
+
+
+def compact(batch: pa.RecordBatch, machines: Index, task_rows: TaskRows) -> npt.NDArray[np.void]:
+    """Return attempts as they are kept: positions for ids, seconds for µs, codes for types."""
+    collection_ids = batch["collection_id"].to_numpy().astype(np.int64)
+    instance_indexes = batch["instance_index"].to_numpy().astype(np.int64)
+    machine_ids = batch["machine_id"].fill_null(-1).to_numpy(zero_copy_only=False)
+    lives = np.empty(len(machine_ids), LIFE)
+    lives["begin"] = whole_seconds(batch["begin_time"])
+    lives["schedule"] = whole_seconds(batch["schedule_time"])
+    lives["left"] = whole_seconds(batch["left_time"])
+    place = np.searchsorted(machines, machine_ids)
     # Where the SCHEDULE is lost nobody knows since when it ran there: its usage tells.
-    known = (place < len(machines)) & (lives["schedule"] != AFTER)
-    known[known] = machines[place[known]] == ids[known]
-    lives["machine"], lives["task"], lives["end"] = (
-        np.where(known, place, -1),
-        store.task_rows(pairs),
-        _NONE,
-    )
-    names = batch["end_type"].to_numpy(zero_copy_only=False)
+    is_known = (place < len(machines)) & (lives["schedule"] != AFTER)
+    is_known[is_known] = machines[place[is_known]] == machine_ids[is_known]
+    lives["machine"] = np.where(is_known, place, -1)
+    lives["task"] = task_rows(np.stack([collection_ids, instance_indexes], axis=1))
+    lives["end"] = NO_END
+    end_types = batch["end_type"].to_numpy(zero_copy_only=False)
     for code, name in enumerate(TERMINAL_EVENTS):
-        lives["end"][names == name] = code
+        lives["end"][end_types == name] = code
     return lives
 
 
-def _seconds(times: pa.Array) -> npt.NDArray[np.uint32]:
+def whole_seconds(times: pa.Array) -> Seconds:
     """Cut to whole seconds; NULL and "after the trace" are `AFTER`."""
-    whole = times.fill_null(AFTER * SECOND).to_numpy(zero_copy_only=False) // SECOND
-    return np.minimum(whole, AFTER).astype(np.uint32)
+    seconds = times.fill_null(AFTER * SECOND).to_numpy(zero_copy_only=False) // SECOND
+    return np.minimum(seconds, AFTER).astype(np.uint32)

@@ -1,24 +1,50 @@
 """What some tasks used and had requested over time, added up slot by slot: the charts of a machine and of a job."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from borgtrace.explore.lives import Attempts
-from borgtrace.explore.span import Span
-from borgtrace.explore.trace import Trace
-from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.explore.explored_store import ExploredStore
+from borgtrace.explore.lives import AFTER, Attempts, Seconds
+from borgtrace.explore.span import TimeSpan
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
 
-_START, _SLOT = TRACE_START // SECOND, WINDOW // SECOND
+START_SECONDS = TRACE_START // SECOND
+SLOT_SECONDS = WINDOW // SECOND
+UNKNOWN_LENGTH = np.iinfo(np.int32).max
+"""Length of a window whose end is not known."""
 
 
-def used(trace: Trace, rows: Index, resource: str, span: Span) -> tuple[Numbers, Index]:
+class TaskWindows(NamedTuple):
+    """Usage windows, in columns of shape (n,): times in s, `tier` by its position."""
+
+    start: Index
+    seconds: Index
+    value: Numbers
+    tier: Index
+    is_of_job: Flags
+
+
+class UsedLoad(NamedTuple):
+    """What was used: shape (tiers, slots), and how many windows each slot has, shape (slots,)."""
+
+    by_tier: Numbers
+    n_windows: Index
+
+    @property
+    def total(self) -> Numbers:
+        """What all tiers used, NaN where nothing was measured."""
+        return np.where(self.n_windows, self.by_tier.sum(axis=0), np.nan)
+
+
+def used(explored: ExploredStore, rows: Index, resource: str, span: TimeSpan) -> UsedLoad:
     """Return what was used per tier and slot, and how many windows each slot has.
 
     Parameters
     ----------
-    trace
+    explored
         What is explored.
     rows
         Usage rows; those of alloc instances are left out, since they contain what their tasks used.
@@ -26,42 +52,50 @@ def used(trace: Trace, rows: Index, resource: str, span: Span) -> tuple[Numbers,
         ``"cpu"`` or ``"memory"``.
     span
         What is shown.
+    """
+    store = explored.store
+    task = explored.task_of(rows)
+    windows = TaskWindows(
+        start=store.array("start_time")[rows].astype(np.int64),
+        seconds=store.array("duration")[rows].astype(np.int64),
+        value=np.asarray(store.array(f"average_{resource}")[rows], np.float64),
+        tier=explored.tasks.tier[task].astype(np.int64),
+        is_of_job=explored.tasks.is_job[task],
+    )
+    return add_windows(windows, len(explored.tasks.tiers), span)
 
-    Returns
-    -------
-    tuple
-        Shape (tiers, slots), means over the slot in largest machines: every window is weighted by its length and
-        belongs to the slot that it starts in; and shape (slots,).
+
+def add_windows(windows: TaskWindows, n_tiers: int, span: TimeSpan) -> UsedLoad:
+    """Add up windows by tier and slot: means over the slot in largest machines.
+
+    Every window is weighted by its length and belongs to the slot that it starts in.
     """
     first, last = span.slots
-    start, seconds = (
-        trace.store.array(name)[rows].astype(np.int64) for name in ("start_time", "duration")
-    )
-    value = np.asarray(trace.store.array(f"average_{resource}")[rows], np.float64)
-    task = trace.task_of(rows)
-    slot = (start - _START) // _SLOT
-    kept = (start >= _START) & (slot >= first) & (slot < last) & trace.tasks.is_job[task]
-    # A window whose end is not known has the largest length, and no weight: nobody knows how long it was.
-    kept &= (seconds > 0) & (seconds < np.iinfo(np.int32).max)
-    tier, slot, seconds, value = (
-        trace.tasks.tier[task][kept],
-        (slot - first)[kept],
-        seconds[kept],
-        value[kept],
-    )
-    n, amount = last - first, np.nan_to_num(value) * seconds
+    n_slots = last - first
+    slot = (windows.start - START_SECONDS) // SLOT_SECONDS
+    is_inside = (windows.start >= START_SECONDS) & (slot >= first) & (slot < last)
+    # A window whose end is not known has no weight: nobody knows how long it was.
+    has_length = (windows.seconds > 0) & (windows.seconds < UNKNOWN_LENGTH)
+    chosen = is_inside & has_length & windows.is_of_job
+    slot = (slot - first)[chosen]
+    amount = np.nan_to_num(windows.value[chosen]) * windows.seconds[chosen]
     sums = np.bincount(
-        tier.astype(np.int64) * n + slot, amount, minlength=len(trace.tasks.tiers) * n
+        windows.tier[chosen] * n_slots + slot,
+        amount,
+        minlength=n_tiers * n_slots,
     )
-    return sums.reshape(-1, n) / _SLOT, np.bincount(slot, minlength=n)
+    n_windows = np.bincount(slot, minlength=n_slots)
+    return UsedLoad(sums.reshape(-1, n_slots) / SLOT_SECONDS, n_windows)
 
 
-def requested(trace: Trace, attempts: Attempts, resource: str, span: Span) -> Numbers:
+def requested(
+    explored: ExploredStore, attempts: Attempts, resource: str, span: TimeSpan
+) -> Numbers:
     """Return the sum of the requests of what runs at the start of each slot; shape (slots,).
 
     Parameters
     ----------
-    trace
+    explored
         What is explored.
     attempts
         Those that count while they run.
@@ -71,46 +105,56 @@ def requested(trace: Trace, attempts: Attempts, resource: str, span: Span) -> Nu
         What is shown.
     """
     first, last = span.slots
-    request = np.nan_to_num(trace.tasks.request(resource)[attempts.task].astype(np.float64))
-    request = np.where(trace.tasks.is_job[attempts.task], request, 0)
-    # The first slot whose start is not before the change; what changed before the span counts from its first slot.
-    begin, end = (
-        np.clip(-((_START - times.astype(np.int64)) // _SLOT) - first, 0, last - first)
-        for times in (attempts.schedule, attempts.left)
-    )
-    change = np.bincount(begin, request, last - first + 1) - np.bincount(
-        end, request, last - first + 1
-    )
+    n_slots = last - first
+    request = explored.tasks.request(resource)[attempts.task].astype(np.float64)
+    request = np.where(explored.tasks.is_job[attempts.task], np.nan_to_num(request), 0)
+    begin = slots_from(attempts.schedule, span)
+    end = slots_from(attempts.left, span)
+    added = np.bincount(begin, request, n_slots + 1)
+    removed = np.bincount(end, request, n_slots + 1)
     # Rounding leaves a trace of what was added and taken away again.
-    return np.asarray(np.maximum(np.cumsum(change)[:-1], 0))
+    return np.asarray(np.maximum(np.cumsum(added - removed)[:-1], 0))
 
 
-def lanes(trace: Trace, attempts: Attempts) -> dict[str, Any]:
+def slots_from(times: Seconds, span: TimeSpan) -> Index:
+    """Return the first slot of a span that does not start before each time; what is earlier has its first slot."""
+    first, last = span.slots
+    slot = -((START_SECONDS - times.astype(np.int64)) // SLOT_SECONDS)
+    return np.clip(slot - first, 0, last - first)
+
+
+def lanes(explored: ExploredStore, attempts: Attempts) -> dict[str, Any]:
     """Return attempts as columns: what runs from when to when, as whom, and how it ended.
 
     ``begin`` is when it was submitted, ``start`` when it was scheduled, ``end`` when it left (µs; None: not known).
     """
-    collection, instance = trace.store.task_ids(attempts.task)
-    machine = np.where(attempts.machine >= 0, attempts.machine, 0)
-    known = trace.pyramid.machines[machine] if len(trace.pyramid.machines) else machine
-    times = {
-        name: [int(t) * SECOND if t < 2**32 - 1 else None for t in values.tolist()]
-        for name, values in (
-            ("begin", attempts.begin),
-            ("start", attempts.schedule),
-            ("end", attempts.left),
-        )
-    }
+    tasks = explored.tasks
+    collection_ids, instance_indexes = explored.store.task_ids(attempts.task)
     return {
-        "collection_id": collection.tolist(),
-        "instance_index": instance.tolist(),
-        "tier": [trace.tasks.tiers[code] for code in trace.tasks.tier[attempts.task].tolist()],
-        "machine_id": [
-            int(id_) if at >= 0 else None
-            for id_, at in zip(known.tolist(), attempts.machine.tolist(), strict=True)
-        ],
-        **times,
+        "collection_id": collection_ids.tolist(),
+        "instance_index": instance_indexes.tolist(),
+        "tier": [tasks.tiers[code] for code in tasks.tier[attempts.task].tolist()],
+        "machine_id": ids_of_machines(explored.pyramid.machines, attempts.machine),
+        "begin": times_or_none(attempts.begin),
+        "start": times_or_none(attempts.schedule),
+        "end": times_or_none(attempts.left),
         "end_type": attempts.end,
-        "cpu_request": trace.tasks.request("cpu")[attempts.task].tolist(),
-        "memory_request": trace.tasks.request("memory")[attempts.task].tolist(),
+        "cpu_request": tasks.request("cpu")[attempts.task].tolist(),
+        "memory_request": tasks.request("memory")[attempts.task].tolist(),
     }
+
+
+def ids_of_machines(machines: Index, places: Index) -> list[int | None]:
+    """Return the ids of machines by their places, None for the place −1."""
+    ids: list[int | None] = []
+    for place in places.tolist():
+        ids.append(int(machines[place]) if place >= 0 else None)
+    return ids
+
+
+def times_or_none(seconds: Seconds) -> Sequence[int | None]:
+    """Return times in µs, None where nothing is known to have happened."""
+    times: list[int | None] = []
+    for second in seconds.tolist():
+        times.append(int(second) * SECOND if second < AFTER else None)
+    return times

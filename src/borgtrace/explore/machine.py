@@ -1,28 +1,29 @@
 """One machine over time: what its tasks used and had requested under its capacity, and when each of them ran."""
 
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.explore.cell import NAMES
-from borgtrace.explore.charts import Chart, Series
+from borgtrace.engine.identifiers import quoted
+from borgtrace.explore.cell import RESOURCE_NAMES, fullest_first
+from borgtrace.explore.charts import DrawnSeries, TimeChart
+from borgtrace.explore.explored_store import ExploredStore
 from borgtrace.explore.lives import AFTER, Attempts
 from borgtrace.explore.load import lanes, requested, used
-from borgtrace.explore.span import Span
+from borgtrace.explore.pyramid import Pyramid
+from borgtrace.explore.span import TimeSpan
 from borgtrace.explore.tiers import tier_colors
-from borgtrace.explore.trace import Trace
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.schema.time import WINDOW
 
 
-def load(trace: Trace, machine_id: int, resource: str, span: Span) -> Chart:
+def load(explored: ExploredStore, machine_id: int, resource: str, span: TimeSpan) -> TimeChart:
     """Return what the tasks on a machine used by tier, what they requested, and the capacity.
 
     Parameters
     ----------
-    trace
+    explored
         What is explored.
     machine_id
         The machine.
@@ -31,75 +32,92 @@ def load(trace: Trace, machine_id: int, resource: str, span: Span) -> Chart:
     span
         What is shown.
     """
-    place = trace.place(machine_id)
-    sums, n_windows = used(trace, trace.pyramid.windows.of(place), resource, span)
+    place = explored.place(machine_id)
+    usage_rows = explored.pyramid.windows.of(place)
+    attempts = explored.pyramid.lives.of_machine(place)
+    used_load = used(explored, usage_rows, resource, span)
+    colors = tier_colors(explored.dialect)
     columns: dict[str, Any] = {"time": span.slot_times}
     series = []
-    for tier, values in zip(trace.tasks.tiers, sums, strict=True):
+    for tier, values in zip(explored.tasks.tiers, used_load.by_tier, strict=True):
         if values.any():
-            columns[tier] = np.where(n_windows, values, np.nan)
-            series.append(Series(tier, tier, "stack", tier_colors(trace.dialect)[tier]))
-    columns["requested"] = requested(trace, trace.pyramid.lives.of_machine(place), resource, span)
-    columns["capacity"] = capacity(trace, machine_id, resource, span)
-    series += [
-        Series("requested", "requested", "dash", "ink"),
-        Series("capacity", "capacity", "line", "ink"),
-    ]
-    return Chart(
-        pa.table(columns), series, f"{NAMES[resource]} used by tier, in largest machines", WINDOW
-    )
+            columns[tier] = np.where(used_load.n_windows, values, np.nan)
+            series.append(DrawnSeries(tier, tier, "stack", colors[tier]))
+    columns["requested"] = requested(explored, attempts, resource, span)
+    columns["capacity"] = capacity(explored, machine_id, resource, span)
+    series.append(DrawnSeries("requested", "requested", "dash", "ink"))
+    series.append(DrawnSeries("capacity", "capacity", "line", "ink"))
+    title = f"{RESOURCE_NAMES[resource]} used by tier, in largest machines"
+    return TimeChart(pa.table(columns), series, title, WINDOW)
 
 
-def capacity(trace: Trace, machine_id: int, resource: str, span: Span) -> npt.NDArray[np.float64]:
+def capacity(explored: ExploredStore, machine_id: int, resource: str, span: TimeSpan) -> Numbers:
     """Return the capacity at the start of each slot: 0 while the machine is away, NaN where none is published."""
-    events = trace.store.sql(
-        f"SELECT time, type, {resource}_capacity AS capacity FROM machine_events WHERE machine_id = {machine_id} "
-        "ORDER BY time, source_part, source_row"
-    )
-    values = [
-        0.0 if kind == "REMOVE" else np.nan if value is None else value
-        for kind, value in zip(
-            events["type"].to_pylist(), events["capacity"].to_pylist(), strict=True
-        )
-    ]
-    at = np.searchsorted(events["time"].to_numpy(), span.slot_times, side="right") - 1
-    return np.where(at >= 0, np.array([*values, np.nan])[at], np.nan)
+    query = f"""
+        SELECT time, type, {quoted(f"{resource}_capacity")} AS capacity
+        FROM machine_events
+        WHERE machine_id = $machine
+        ORDER BY time, source_part, source_row
+    """
+    times = []
+    capacities = []
+    for event in explored.store.sql(query, {"machine": machine_id}).to_pylist():
+        times.append(event["time"])
+        if event["type"] == "REMOVE":
+            capacities.append(0.0)
+        else:
+            capacities.append(np.nan if event["capacity"] is None else event["capacity"])
+    last_event = np.searchsorted(np.array(times, np.int64), span.slot_times, side="right") - 1
+    # Index −1 selects NaN: before its first event nobody knows.
+    return np.array([*capacities, np.nan])[last_event]
 
 
-def bars(trace: Trace, machine_id: int) -> dict[str, Any]:
+def bars(explored: ExploredStore, machine_id: int) -> dict[str, Any]:
     """Return when each task ran on a machine; where only usage tells, from its first window to its last."""
-    place = trace.place(machine_id)
-    attempts = trace.pyramid.lives.of_machine(place)
-    both = [lanes(trace, attempts), lanes(trace, _measured(trace, place, attempts.task))]
-    rows = [row for columns in both for row in zip(*columns.values(), strict=True)]
-    rows.sort(key=itemgetter(5, 0, 1))  # start, then ids
-    return {name: [row[i] for row in rows] for i, name in enumerate(both[0])}
-
-
-def _measured(trace: Trace, place: int, known: npt.NDArray[np.int64]) -> Attempts:
-    """Return what usage tells of tasks with usage on a machine and no attempt there: events are missing."""
-    rows = trace.pyramid.windows.of(place)
-    task = trace.task_of(rows)
-    missing = ~np.isin(task, known)
-    rows, task = rows[missing], task[missing]
-    start = trace.store.array("start_time")[rows].astype(np.int64)
-    end = start + trace.store.array("duration")[rows].astype(np.int64)
-    tasks, first = np.unique(task, return_index=True)
-    begin, last = (
-        choose.reduceat(at, first) for choose, at in ((np.minimum, start), (np.maximum, end))
+    place = explored.place(machine_id)
+    attempts = explored.pyramid.lives.of_machine(place)
+    measured = measured_attempts(explored, place, attempts.task)
+    columns = lanes(explored, attempts)
+    for name, values in lanes(explored, measured).items():
+        columns[name] = [*columns[name], *values]
+    order = sorted(
+        range(len(columns["start"])),
+        key=lambda row: (
+            columns["start"][row],
+            columns["collection_id"][row],
+            columns["instance_index"][row],
+        ),
     )
-    submitted, where = np.full(len(tasks), AFTER), np.full(len(tasks), place)
-    return Attempts(tasks, where, submitted, begin, np.minimum(last, AFTER), [None] * len(tasks))
+    return {name: [values[row] for row in order] for name, values in columns.items()}
 
 
-def busiest(trace: Trace, resource: str, n: int = 12) -> pa.Table:
-    """Return the machines that were the fullest over the trace, and how full on the mean: `n` rows at most."""
-    mean = trace.pyramid.means[resource]
-    order = np.argsort(-mean, kind="stable")[:n]
-    known = order[~np.isnan(mean[order])]
+def measured_attempts(explored: ExploredStore, place: int, tasks_of_events: Index) -> Attempts:
+    """Return what usage tells of tasks with usage on a machine and no attempt there: events are missing."""
+    rows = explored.pyramid.windows.of(place)
+    task = explored.task_of(rows)
+    is_missing = ~np.isin(task, tasks_of_events)
+    rows = rows[is_missing]
+    start = explored.store.array("start_time")[rows].astype(np.int64)
+    end = start + explored.store.array("duration")[rows].astype(np.int64)
+    tasks, first_rows = np.unique(task[is_missing], return_index=True)
+    return Attempts(
+        task=tasks,
+        machine=np.full(len(tasks), place),
+        begin=np.full(len(tasks), AFTER),
+        schedule=np.minimum.reduceat(start, first_rows),
+        left=np.minimum(np.maximum.reduceat(end, first_rows), AFTER),
+        end=[None] * len(tasks),
+    )
+
+
+def fullest(pyramid: Pyramid, resource: str, limit: int = 12) -> pa.Table:
+    """Return the machines that were the fullest over the trace, and how full on the mean: `limit` rows at most."""
+    mean = pyramid.means[resource]
+    places = fullest_first(pyramid, resource)[:limit]
+    places = places[~np.isnan(mean[places])]
     return pa.table(
         {
-            "machine_id": trace.pyramid.machines[known],
-            "percent_used": np.round(mean[known] * 100, 1),
+            "machine_id": pyramid.machines[places],
+            "percent_used": np.round(mean[places] * 100, 1),
         }
     )

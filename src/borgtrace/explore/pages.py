@@ -1,6 +1,6 @@
 """The views as HTML: one template each, around data that the page's script fetches."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -11,42 +11,43 @@ import jinja2
 import pyarrow as pa
 
 from borgtrace.errors import BorgtraceError, UsageError
-from borgtrace.explore import facets, job, machine, question
+from borgtrace.explore import facets, job, machine, sql_box
 from borgtrace.explore.charts import to_json
-from borgtrace.explore.rows import Cell, Grid, shown, text
-from borgtrace.explore.span import life_of
+from borgtrace.explore.explored_store import ExploredStore
+from borgtrace.explore.facets import Match
+from borgtrace.explore.rows import LinkedText, PageTable, page_table, text
+from borgtrace.explore.span import span_of_life
 from borgtrace.explore.tiers import tier_colors
-from borgtrace.explore.trace import Trace
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.values import cell, environment
 from borgtrace.schema import TABLES
-from borgtrace.schema.time import TRACE_START
+from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.store.machine import capacity_at
 
 VIEWS = {"/": "Cell", "/facets": "Users, priorities, constraints", "/sql": "SQL"}
-_EXAMPLES = ("/machine/", "/job/", "/task/", "/jobs", "/search", *VIEWS)
+KNOWN_PATHS = ("/machine/", "/job/", "/task/", "/jobs", "/search", *VIEWS)
 
 
 @dataclass(frozen=True)
 class Pages:
-    """Makes the pages of one trace."""
+    """Makes the pages of one store."""
 
-    trace: Trace
+    explored: ExploredStore
 
     @cached_property
     def _environment(self) -> jinja2.Environment:
-        filling = environment("borgtrace.explore")
-        filling.filters.update(plain=text, value=cell)
-        manifest = self.trace.store.manifest
+        manifest = self.explored.store.manifest
+        # Epoch seconds of time zero: charts show the cell's wall clock.
+        start = manifest.dialect.wall_clock(TRACE_START, manifest.cell)
         clock = {
-            # Epoch seconds of time zero: charts show the cell's wall clock.
-            "epoch": manifest.dialect.wall_clock(TRACE_START, manifest.cell).timestamp()
-            - TRACE_START / 1e6,
+            "epoch": start.timestamp() - TRACE_START / SECOND,
             "zone": manifest.time_zone,
-            "start": self.trace.span.start,
-            "end": self.trace.span.end,
+            "start": self.explored.span.start,
+            "end": self.explored.span.end,
             "tiers": tier_colors(manifest.dialect),
         }
+        filling = environment("borgtrace.explore")
+        filling.filters.update(plain=text, value=cell)
         filling.globals.update(
             views=VIEWS,
             manifest=manifest,
@@ -62,37 +63,49 @@ class Pages:
 
     def cell(self, resource: str) -> str:
         """Return the first page: the cell over time and its machines."""
-        busiest = shown(machine.busiest(self.trace, resource))
-        n = len(self.trace.pyramid.machines)
+        pyramid = self.explored.pyramid
         return self.render(
-            "cell", title="The cell", here="/", resource=resource, busiest=busiest, n=n
+            "cell",
+            title="The cell",
+            here="/",
+            resource=resource,
+            busiest=page_table(machine.fullest(pyramid, resource)),
+            n=len(pyramid.machines),
         )
 
     def machine(self, machine_id: int) -> str:
         """Return the page of a machine."""
-        self.trace.place(machine_id)
+        # Refuses an unknown one.
+        self.explored.place(machine_id)
         try:
-            capacity = capacity_at(self.trace.store, machine_id)
-        except UsageError:  # known by its usage alone
+            capacity = capacity_at(self.explored.store, machine_id)
+        # Known by its usage alone.
+        except UsageError:
             capacity = None
         return self.render(
-            "machine", title=f"Machine {machine_id}", here="", id=machine_id, capacity=capacity
+            "machine",
+            title=f"Machine {machine_id}",
+            here="",
+            id=machine_id,
+            capacity=capacity,
         )
 
     def job(self, collection_id: int) -> str:
         """Return the page of a job."""
-        first, last = self.trace.job_rows(collection_id)
-        known = job.facts(self.trace, collection_id)
-        siblings = shown(job.siblings(self.trace, collection_id, known))
-        title = f"{'Alloc set' if known.get('collection_type') == 'ALLOC_SET' else 'Job'} {collection_id}"
-        values = {
-            "id": collection_id,
-            "n": last - first,
-            "facts": _facts(known),
-            "siblings": siblings,
-        }
-        values["home"] = job.life_span(self.trace, collection_id)
-        return self.render("job", title=title, here="", **values)
+        first, last = self.explored.job_rows(collection_id)
+        facts = job.facts(self.explored, collection_id)
+        siblings = job.siblings(self.explored, collection_id, facts)
+        kind = "Alloc set" if facts.get("collection_type") == "ALLOC_SET" else "Job"
+        return self.render(
+            "job",
+            title=f"{kind} {collection_id}",
+            here="",
+            id=collection_id,
+            n=last - first,
+            facts=linked_facts(facts),
+            siblings=page_table(siblings),
+            home=job.life_span(self.explored, collection_id),
+        )
 
     def task(self, collection_id: int, instance_index: int, start: int | None) -> str:
         """Return the page of a task; with the window that starts at `start` in full, where that is given."""
@@ -101,118 +114,147 @@ class Pages:
         from borgtrace.report import task_page
         from borgtrace.report.task_life import read_life, times
 
-        life = read_life(self.trace.store, collection_id, instance_index)
-        window = None if start is None else task.window(self.trace, life, start)
+        store = self.explored.store
+        life = read_life(store, collection_id, instance_index)
+        window = None if start is None else task.window(self.explored, life, start)
         if start is not None and window is None:
-            way_out = "choose one in the table of usage"
             raise UsageError(
-                "window", "not one of this task in this store", got=f"{start} µs", way_out=way_out
+                "window",
+                "not one of this task in this store",
+                got=f"{start} µs",
+                way_out="choose one in the table of usage",
             )
         starts = life.usage["start_time"].to_pylist()
-        at = starts.index(start) if window else -1
+        # Neighbors in time; where no window is shown there are none.
+        before: list[int] = []
+        after: list[int] = []
+        if window:
+            position = starts.index(start)
+            before = starts[max(position - 1, 0) : position]
+            after = starts[position + 1 : position + 2]
         return self.render(
             "task",
             title=f"Task {collection_id}:{instance_index}",
             here="",
             life=life,
-            home=life_of(self.trace.span, times(life)),
+            home=span_of_life(self.explored.span, times(life)),
             facts=task_page.facts(life),
-            span=task_page.span(self.trace.store.manifest, life),
+            span=task_page.span(store.manifest, life),
             tables=task_page.tables(life),
             starts=starts,
             window=window,
             columns=TABLES["instance_usage"].columns,
-            # Neighbors in time; where no window is shown there are none.
-            before=starts[max(at - 1, 0) : max(at, 0)],
-            after=starts[at + 1 : at + 2] if window else [],
+            before=before,
+            after=after,
         )
 
     def facets(self) -> str:
         """Return the page of users, priorities and constraints."""
-        tables = [(name, facet.title, self._group(name)) for name, facet in facets.FACETS.items()]
+        tables = []
+        for name, facet in facets.FACETS.items():
+            tables.append((name, facet.title, self._groups_of(name)))
         return self.render(
-            "facets", title=VIEWS["/facets"], here="/facets", tables=tables, limit=facets.MOST_ROWS
+            "facets",
+            title=VIEWS["/facets"],
+            here="/facets",
+            tables=tables,
+            limit=facets.MOST_ROWS,
         )
 
-    def _group(self, name: str) -> Grid:
-        facet = facets.FACETS[name]
-        address = "/jobs?" + "&".join(f"{key}={{{key}}}" for key in facet.key)
-        return shown(facets.groups(self.trace, name), {"n_jobs": address})
+    def _groups_of(self, name: str) -> PageTable:
+        # Such as /jobs?name={name}&relation={relation}&value={value}.
+        parameters = [f"{column}={{{column}}}" for column in facets.FACETS[name].key]
+        address = "/jobs?" + "&".join(parameters)
+        return page_table(facets.groups(self.explored, name), {"n_jobs": address})
 
-    def jobs(self, chosen: Mapping[str, str]) -> str:
+    def jobs(self, criteria: Mapping[str, str]) -> str:
         """Return the jobs of a group."""
-        values = {
-            "chosen": chosen,
-            "query": urlencode(chosen),
-            "jobs": shown(facets.jobs(self.trace, chosen)),
-        }
-        return self.render("jobs", title="Jobs", here="/facets", limit=facets.MOST_ROWS, **values)
+        return self.render(
+            "jobs",
+            title="Jobs",
+            here="/facets",
+            limit=facets.MOST_ROWS,
+            chosen=criteria,
+            query=urlencode(criteria),
+            jobs=page_table(facets.jobs(self.explored, criteria)),
+        )
 
-    def search(self, words_: str, found: list[tuple[str, str, str]]) -> str:
-        """Return what a search found."""
-        return self.render("search", title="Search", here="", q=words_, found=found)
+    def search(self, words: str, matches: Sequence[Match]) -> str:
+        """Return what a search may mean."""
+        return self.render("search", title="Search", here="", q=words, found=matches)
 
     def sql(self, query: str) -> str:
         """Return the SQL box, with the answer to a query where there is one."""
-        answer, is_cut, error = None, False, None
+        answer = None
+        is_cut = False
+        error = None
         if query:
             try:
-                table, is_cut = question.first_rows(self.trace, query, question.SHOWN_ROWS)
-                answer = shown(table)
-            except BorgtraceError as refused:
-                error = str(refused)
+                first_rows = sql_box.answer(self.explored.store, query, sql_box.SHOWN_ROWS)
+                answer = page_table(first_rows.table)
+                is_cut = first_rows.is_cut
+            except BorgtraceError as refusal:
+                error = str(refusal)
         return self.render(
             "sql",
             title="SQL",
             here="/sql",
-            query=query or question.EXAMPLE,
+            query=query or sql_box.EXAMPLE,
             asked=bool(query),
             address=urlencode({"q": query}),
             answer=answer,
             is_cut=is_cut,
             error=error,
-            names=to_json(question.WORDS).decode(),
+            names=to_json(sql_box.WORDS).decode(),
         )
 
     def refusal(self, status: int, what: str, way_out: str, path: str = "") -> str:
         """Return a page that says what is wrong and where to go instead."""
-        near = [
-            known
-            for known in _EXAMPLES
-            if path and known.strip("/") and path.startswith(known.rstrip("/"))
-        ]
-        near += [known for known in get_close_matches(path, _EXAMPLES, 2, 0.5) if known not in near]
-        examples = self._examples(near)
         return self.render(
-            "refusal", title=f"{status}", here="", what=what, way_out=way_out, examples=examples
+            "refusal",
+            title=f"{status}",
+            here="",
+            what=what,
+            way_out=way_out,
+            examples=self._examples(similar_paths(path)),
         )
 
-    def _examples(self, near: list[str]) -> list[Cell]:
-        """Return pages that exist: of the kind that was asked for where one can tell, else of each kind."""
-        ids = self.trace.store.sql(
-            "SELECT collection_id, instance_index FROM tasks LIMIT 1"
-        ).to_pylist()
-        machines = self.trace.pyramid.machines[:1].tolist()
-        pages = [Cell(f"Machine {m}", f"/machine/{m}") for m in machines]
-        for row in ids:
-            job_, index = row["collection_id"], row["instance_index"]
-            pages += [
-                Cell(f"Job {job_}", f"/job/{job_}"),
-                Cell(f"Task {job_}:{index}", f"/task/{job_}/{index}"),
-            ]
-        chosen = [
-            page
-            for page in pages
-            if any(page.href and page.href.startswith(known) for known in near)
-        ]
-        return chosen or pages
+    def _examples(self, paths: Sequence[str]) -> list[LinkedText]:
+        """Return pages that exist: those below some paths, else one of each kind."""
+        query = "SELECT collection_id, instance_index FROM tasks LIMIT 1"
+        pages = {}
+        for machine_id in self.explored.pyramid.machines[:1].tolist():
+            pages[f"/machine/{machine_id}"] = f"Machine {machine_id}"
+        for row in self.explored.store.sql(query).to_pylist():
+            collection_id = row["collection_id"]
+            index = row["instance_index"]
+            pages[f"/job/{collection_id}"] = f"Job {collection_id}"
+            pages[f"/task/{collection_id}/{index}"] = f"Task {collection_id}:{index}"
+        every_page = [LinkedText(title, address) for address, title in pages.items()]
+        similar = []
+        for page in every_page:
+            if page.href and page.href.startswith(tuple(paths)):
+                similar.append(page)
+        return similar or every_page
 
     def locked(self, what: str, way_out: str) -> str:
         """Return the page for a stranger: it tells nothing of the trace."""
         return self.render("locked", what=what, way_out=way_out)
 
 
-def _facts(known: Mapping[str, Any]) -> list[tuple[str, Cell]]:
+def similar_paths(path: str) -> list[str]:
+    """Return known paths that a wrong one begins with or resembles."""
+    similar = []
+    for known in KNOWN_PATHS:
+        if known.strip("/") and path.startswith(known.rstrip("/")):
+            similar.append(known)
+    for known in get_close_matches(path, KNOWN_PATHS, 2, 0.5):
+        if known not in similar:
+            similar.append(known)
+    return similar
+
+
+def linked_facts(facts: Mapping[str, Any]) -> list[tuple[str, LinkedText]]:
     """Return known values with the pages they lead to."""
-    grid = shown(pa.Table.from_pylist([dict(known)]))
-    return list(zip(grid.columns, grid.rows[0], strict=True))
+    table = page_table(pa.Table.from_pylist([dict(facts)]))
+    return list(zip(table.columns, table.rows[0], strict=True))

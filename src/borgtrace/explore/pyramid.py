@@ -15,23 +15,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.engine import to_batches
-from borgtrace.explore import grid
-from borgtrace.explore.grid import RESOURCES
+from borgtrace.explore.grid import RESOURCES, ByteGrid, file_name, mean_rows, write_grids
 from borgtrace.explore.lives import Lives, write_lives
-from borgtrace.explore.windows import Windows, write_windows
+from borgtrace.explore.windows import MachineWindows, find_runs, machine_ids, write_windows
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.store.cached_folders import cached_folder, code_digest
 
 if TYPE_CHECKING:
     from borgtrace.store import Store
 
-_DEFINING = ("lifecycle", "analyses", "explore")
+DEFINING_PACKAGES = ("lifecycle", "analyses", "explore")
+"""Packages whose code decides what a pyramid holds: where it changes, another pyramid is built."""
+CELL_FILE = "cell.parquet"
+QUEUE_FILE = "queue.parquet"
+MACHINES_FILE = "machines.npy"
+STEPS = ("tiers", "queue", "windows of machines", "attempts of tasks", "machines")
 Report = Callable[[str, int, int], None]
-_STEPS = ("tiers", "queue", "windows of machines", "attempts of tasks", "machines")
 
 
 @dataclass(frozen=True)
@@ -45,24 +48,24 @@ class Pyramid:
     """
 
     folder: Path
-    _grids: dict[tuple[str, bool], npt.NDArray[np.uint8]] = field(default_factory=dict)
+    _grids: dict[tuple[str, bool], ByteGrid] = field(default_factory=dict)
 
     @cached_property
     def cell(self) -> pa.Table:
         """Used, allocated and available per tier and slot (``hour`` is the number of the slot)."""
-        return pq.read_table(self.folder / "cell.parquet")
+        return pq.read_table(self.folder / CELL_FILE)
 
     @cached_property
     def queue(self) -> pa.Table:
         """Pending and running tasks at the end of each 300 s, with their extremes."""
-        return pq.read_table(self.folder / "queue.parquet")
+        return pq.read_table(self.folder / QUEUE_FILE)
 
     @cached_property
-    def machines(self) -> npt.NDArray[np.int64]:
+    def machines(self) -> Index:
         """Ids of all machines that have events or usage, ascending."""
-        return np.asarray(np.load(self.folder / "machines.npy"))
+        return np.asarray(np.load(self.folder / MACHINES_FILE))
 
-    def grid(self, resource: str, *, by_hour: bool) -> npt.NDArray[np.uint8]:
+    def grid(self, resource: str, *, by_hour: bool) -> ByteGrid:
         """Return how full each machine was: (machines, slots or hours), memory-mapped; see `borgtrace.explore.grid`.
 
         Parameters
@@ -74,18 +77,19 @@ class Pyramid:
         """
         key = (resource, by_hour)
         if key not in self._grids:
-            self._grids[key] = np.load(self.folder / grid.file_name(*key), mmap_mode="r")
+            path = self.folder / file_name(resource, by_hour=by_hour)
+            self._grids[key] = np.load(path, mmap_mode="r")
         return self._grids[key]
 
     @cached_property
-    def means(self) -> dict[str, npt.NDArray[np.float64]]:
+    def means(self) -> dict[str, Numbers]:
         """Mean share of each machine over the hours in which it was present, NaN where it never was."""
-        return {name: grid.mean_rows(self.grid(name, by_hour=True)) for name in RESOURCES}
+        return {name: mean_rows(self.grid(name, by_hour=True)) for name in RESOURCES}
 
     @cached_property
-    def windows(self) -> Windows:
+    def windows(self) -> MachineWindows:
         """The usage windows of each machine."""
-        return Windows(self.folder)
+        return MachineWindows(self.folder)
 
     @cached_property
     def lives(self) -> Lives:
@@ -95,7 +99,9 @@ class Pyramid:
     def place(self, machine_id: int) -> int | None:
         """Return the position of a machine in `machines`, None where the store has none of that id."""
         place = int(np.searchsorted(self.machines, machine_id))
-        return place if place < len(self.machines) and self.machines[place] == machine_id else None
+        if place < len(self.machines) and self.machines[place] == machine_id:
+            return place
+        return None
 
     @property
     def size(self) -> int:
@@ -113,15 +119,17 @@ def pyramid(store: Store, report: Report = lambda step, done, total: None) -> Py
     report
         Called before each step: what is being done, its number, and the number of steps.
     """
-    packages = (Path(__file__).parent.parent / name for name in _DEFINING)
-    return Pyramid(
-        cached_folder(
-            store, "explore", code_digest(packages), lambda folder: _build(store, folder, report)
-        )
-    )
+    root = Path(__file__).parent.parent
+    digest = code_digest(root / name for name in DEFINING_PACKAGES)
+
+    def build(folder: Path) -> None:
+        build_pyramid(store, folder, report)
+
+    return Pyramid(cached_folder(store, "explore", digest, build))
 
 
-def _build(store: Store, folder: Path, report: Report) -> None:
+def build_pyramid(store: Store, folder: Path, report: Report) -> None:
+    """Compute the aggregates of a store and write them into a folder."""
     # Here: Ibis takes half a second to import, and a pyramid that is there is read without it.
     from borgtrace.analyses.queue import queue_length
     from borgtrace.analyses.usage import machine_utilization, utilization
@@ -129,26 +137,26 @@ def _build(store: Store, folder: Path, report: Report) -> None:
     from borgtrace.schema.time import WINDOW
 
     def say(number: int) -> None:
-        report(_STEPS[number], number, len(_STEPS))
+        report(STEPS[number], number, len(STEPS))
 
     tables = EngineTables.of(store, memory=store.memory)
     say(0)
     cell = tables.fetch(utilization.levels(tables, WINDOW))
-    pq.write_table(
-        cell.sort_by([("hour", "ascending"), ("tier", "ascending")]), folder / "cell.parquet"
-    )
+    cell = cell.sort_by([("hour", "ascending"), ("tier", "ascending")])
+    pq.write_table(cell, folder / CELL_FILE)
     say(1)
-    pq.write_table(queue_length.stock(tables, WINDOW), folder / "queue.parquet")
+    pq.write_table(queue_length.stock(tables, WINDOW), folder / QUEUE_FILE)
     say(2)
-    known = tables.fetch(tables.machine_events.select("machine_id").distinct())["machine_id"]
-    machines = write_windows(store, folder, known.to_numpy())
-    np.save(folder / "machines.npy", machines)
+    with_events = tables.fetch(tables.machine_events.select("machine_id").distinct())
+    runs = find_runs(machine_ids(store), store.offsets)
+    machines = write_windows(runs, folder, with_events["machine_id"].to_numpy())
+    np.save(folder / MACHINES_FILE, machines)
     say(3)
-    write_lives(store, to_batches(tables.instance_attempts), folder, machines)
+    write_lives(to_batches(tables.instance_attempts), folder, machines, store.task_rows)
     say(4)
     # Up to the last window: after it nothing was measured, which is not the same as idle.
     n_slots = machine_utilization.measured_slots(tables)
     present = tables.fetch(machine_utilization.presence(tables))
     # In batches: a month of a whole cell has a hundred million of these rows.
     shares = to_batches(machine_utilization.shares(tables))
-    grid.write_grids(folder, machines, n_slots, present, shares)
+    write_grids(folder, machines, n_slots, present, shares)

@@ -1,9 +1,7 @@
 """Tables of a page: values as the report writes them, and ids that lead to what they stand for."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -12,13 +10,22 @@ import pyarrow as pa
 from borgtrace.report.values import integer
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 
-_PAGES = tomllib.loads(Path(__file__).with_name("pages.toml").read_text("utf-8"))
-_NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-_NAMES = ("_id", "_index", "priority", "scheduling_class")
+PAGE_OF_COLUMN = {
+    "collection_id": "/job/{}",
+    "alloc_collection_id": "/job/{}",
+    "parent_collection_id": "/job/{}",
+    "machine_id": "/machine/{}",
+    "user": "/jobs?user={}",
+    "priority": "/jobs?priority={}",
+}
+"""The page that a value leads to, by its column."""
+NAME_SUFFIXES = ("_id", "_index", "priority", "scheduling_class")
+"""Integers that name something and count nothing: written without commas."""
+EDGES = {BEFORE_TRACE: "before the trace", AFTER_TRACE: "after the trace"}
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class LinkedText:
     """One value as text, and the page it leads to."""
 
     text: str
@@ -26,43 +33,50 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """A table as a page shows it: names of columns, which of them are numbers, and rows of cells."""
+class PageTable:
+    """A table as a page shows it: names of columns, which of them are numbers, and rows of values."""
 
     columns: tuple[str, ...]
     is_number: tuple[bool, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[LinkedText, ...], ...]
 
 
-def shown(table: pa.Table, extra: Mapping[str, str] | None = None) -> Grid:
-    """Write a table.
+def page_table(table: pa.Table, addresses: Mapping[str, str] | None = None) -> PageTable:
+    """Return a table as a page shows it.
 
     Parameters
     ----------
     table
         Some rows.
-    extra
+    addresses
         Addresses for further columns, with the row's values in braces: ``{"n_jobs": "/jobs?name={name}"}``.
     """
-    is_number = tuple(any(kind(field.type) for kind in _NUMBERS) for field in table.schema)
-    rows = (
-        tuple(_cell(name, row, extra or {}) for name in table.column_names)
-        for row in table.to_pylist()
-    )
-    return Grid(tuple(table.column_names), is_number, tuple(rows))
+    rows = []
+    for row in table.to_pylist():
+        rows.append(tuple(linked(name, row, addresses or {}) for name in table.column_names))
+    is_number = tuple(is_number_type(field.type) for field in table.schema)
+    return PageTable(tuple(table.column_names), is_number, tuple(rows))
 
 
-def _cell(name: str, row: Mapping[str, Any], extra: Mapping[str, str]) -> Cell:
+def is_number_type(kind: pa.DataType) -> bool:
+    """Return whether a type of Arrow is one of numbers."""
+    types = pa.types
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+
+
+def linked(name: str, row: Mapping[str, Any], addresses: Mapping[str, str]) -> LinkedText:
+    """Return one value of a row with the page it leads to."""
     value = row[name]
-    if name in extra:
-        return Cell(
-            text(name, value), extra[name].format(**{k: _quoted(v) for k, v in row.items()})
-        )
+    if name in addresses:
+        quoted_values = {column: quoted(item) for column, item in row.items()}
+        return LinkedText(text(name, value), addresses[name].format(**quoted_values))
     if value is None:
-        return Cell("–")
+        return LinkedText("–")
     if name == "instance_index" and row.get("collection_id") is not None:
-        return Cell(str(value), f"/task/{row['collection_id']}/{value}")
-    return Cell(text(name, value), _PAGES[name].format(_quoted(value)) if name in _PAGES else None)
+        return LinkedText(str(value), f"/task/{row['collection_id']}/{value}")
+    if name in PAGE_OF_COLUMN:
+        return LinkedText(text(name, value), PAGE_OF_COLUMN[name].format(quoted(value)))
+    return LinkedText(text(name, value))
 
 
 def text(name: str, value: Any) -> str:
@@ -71,13 +85,15 @@ def text(name: str, value: Any) -> str:
         return "–"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if name.endswith("time") and isinstance(value, int):
-        edges = {BEFORE_TRACE: "before the trace", AFTER_TRACE: "after the trace"}
-        return edges.get(value) or f"{value / HOUR:.4f} h"
-    if isinstance(value, int):
-        return str(value) if name.endswith(_NAMES) else integer(value)
-    return f"{value:.6g}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if name.endswith("time"):
+        return EDGES.get(value) or f"{value / HOUR:.4f} h"
+    if name.endswith(NAME_SUFFIXES):
+        return str(value)
+    return integer(value)
 
 
-def _quoted(value: Any) -> str:
+def quoted(value: Any) -> str:
+    """Return a value as part of an address; nothing for NULL."""
     return "" if value is None else quote(str(value), safe="")

@@ -9,19 +9,24 @@ import uvicorn
 
 from borgtrace.errors import UsageError
 from borgtrace.explore.application import application
-from borgtrace.explore.trace import Trace
+from borgtrace.explore.explored_store import ExploredStore
 
 HOST = "127.0.0.1"
 
 
 def serve(
-    trace: Trace, port: int, *, browser: bool, ready: Callable[[str], None], at: str = "/"
+    explored: ExploredStore,
+    port: int,
+    *,
+    browser: bool,
+    ready: Callable[[str], None],
+    at: str = "/",
 ) -> None:
     """Serve until Ctrl-C.
 
     Parameters
     ----------
-    trace
+    explored
         What is explored.
     port
         Port on 127.0.0.1; a free one where 0.
@@ -45,38 +50,47 @@ def serve(
             got=repr(at),
         )
     token = secrets.token_urlsafe(32)
-    listening = _listen(port)
-    address = (
-        f"http://{HOST}:{listening.getsockname()[1]}{at}{'&' if '?' in at else '?'}token={token}"
-    )
-    app = application(trace, token)
-    # No log: it would hold the token, and what people look at.  No lifespan: a second Ctrl-C would break it off loudly.
-    config = uvicorn.Config(
-        app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1
-    )
+    listening = listen(port)
+    actual_port = listening.getsockname()[1]
+    separator = "&" if "?" in at else "?"
+    address = f"http://{HOST}:{actual_port}{at}{separator}token={token}"
 
     def announce() -> None:
         ready(address)
         if browser:
             webbrowser.open(address)
 
-    server = _Server(config)
-    server.announce = announce
+    config = uvicorn.Config(
+        application(explored, token),
+        # A log would hold the token, and what people look at.
+        log_config=None,
+        access_log=False,
+        # A second Ctrl-C would break a lifespan off loudly.
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+    )
+    server = AnnouncingServer(config, announce)
     with listening:
         server.run([listening])
 
 
-class _Server(uvicorn.Server):
-    """Announces itself once it hears Ctrl-C: earlier, Ctrl-C would break off what had not begun, and warn of it."""
+class AnnouncingServer(uvicorn.Server):
+    """Announces itself only after its signal handlers are installed.
 
-    announce: Callable[[], None]
+    Earlier, Ctrl-C would break off what had not begun, and warn of it.
+    """
+
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then announce it."""
         await super().startup(sockets=sockets)
-        self.announce()
+        self._announce()
 
 
-def _listen(port: int) -> socket.socket:
+def listen(port: int) -> socket.socket:
     """Open the port before it is announced: a browser may be quicker than the server, and then waits in its queue."""
     # Named, not 0: by it asyncio knows that small packets must not wait for one another, which takes 40 ms an answer.
     listening = socket.socket(proto=socket.IPPROTO_TCP)
@@ -85,10 +99,11 @@ def _listen(port: int) -> socket.socket:
         listening.bind((HOST, port))
     except OSError as error:
         listening.close()
-        got, way_out = (
-            f"{port}: {(error.strerror or '').lower()}",
-            "choose another, or 0 for a free one",
-        )
-        raise UsageError("--port", "cannot be opened", got=got, way_out=way_out) from error
+        raise UsageError(
+            "--port",
+            "cannot be opened",
+            got=f"{port}: {(error.strerror or '').lower()}",
+            way_out="choose another, or 0 for a free one",
+        ) from error
     listening.listen()
     return listening

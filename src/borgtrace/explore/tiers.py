@@ -3,7 +3,8 @@
 from borgtrace.schema import Dialect
 
 UNKNOWN = "unknown"
-_PALETTE = ("c7", "c2", "c4", "c1", "c5", "c6")
+TIER_COLORS = ("c7", "c2", "c4", "c1", "c5", "c6")
+"""Colors of the page, for the tiers from the lowest."""
 
 
 def tier_colors(dialect: Dialect) -> dict[str, str]:
@@ -15,7 +16,7 @@ def tier_colors(dialect: Dialect) -> dict[str, str]:
     >>> list(tier_colors(dialect("2011")))
     ['free', 'other', 'production', 'unknown']
     """
-    names = list(
-        dict.fromkeys(name for name, _, _ in sorted(dialect.tiers, key=lambda tier: tier[1]))
-    )
-    return {**dict(zip(names, _PALETTE, strict=False)), UNKNOWN: "muted"}
+    by_priority = sorted(dialect.tiers, key=lambda tier: tier[1])
+    names = dict.fromkeys(name for name, _, _ in by_priority)
+    colors = dict(zip(names, TIER_COLORS, strict=False))
+    return {**colors, UNKNOWN: "muted"}

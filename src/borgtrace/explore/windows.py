@@ -6,9 +6,9 @@ sorted by machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +19,14 @@ from borgtrace.kernels.arrays import Index
 if TYPE_CHECKING:
     from borgtrace.store import Store
 
-_FILE = "windows.parquet"
-_BATCH = 1_000_000
-_NOWHERE = -1
+RUNS_FILE = "windows.parquet"
+OFFSETS_FILE = "window_offsets.npy"
+BATCH_ROWS = 1_000_000
+NOWHERE = -1
+"""Stands for the machine of a row that names none."""
 
 
-class Windows:
+class MachineWindows:
     """The runs of usage rows of each machine, read from a pyramid.
 
     Parameters
@@ -34,9 +36,10 @@ class Windows:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._offsets = np.load(folder / "window_offsets.npy")
-        table = pq.read_table(folder / _FILE)
-        self._first, self._n = table["first_row"].to_numpy(), table["n"].to_numpy()
+        runs = pq.read_table(folder / RUNS_FILE)
+        self._offsets = np.load(folder / OFFSETS_FILE)
+        self._first_rows = runs["first_row"].to_numpy()
+        self._lengths = runs["n"].to_numpy()
 
     def of(self, place: int) -> Index:
         """Return the usage rows that were measured on a machine, run by run; shape (n,).
@@ -47,22 +50,59 @@ class Windows:
             Position of the machine among all.
         """
         low, high = self._offsets[place : place + 2]
-        first, n = self._first[low:high].astype(np.int64), self._n[low:high].astype(np.int64)
+        first_rows = self._first_rows[low:high].astype(np.int64)
+        lengths = self._lengths[low:high].astype(np.int64)
         # Each run counts on from its first row: what lies before it in the answer is taken off.
-        before = np.repeat(np.cumsum(n) - n, n)
-        return np.repeat(first, n) + np.arange(n.sum()) - before
+        before = np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return np.repeat(first_rows, lengths) + np.arange(lengths.sum()) - before
 
 
-def write_windows(store: Store, folder: Path, known: Index) -> Index:
+class MachineRuns(NamedTuple):
+    """Runs of usage rows: the first row and the machine of each, and the number of all rows."""
+
+    first_rows: Index
+    machines: Index
+    n_rows: int
+
+
+def find_runs(machine_ids: Iterable[Index], offsets: Index) -> MachineRuns:
+    """Divide usage rows into runs.
+
+    Parameters
+    ----------
+    machine_ids
+        Machine of each usage row in the order of the store, part by part; `NOWHERE` where it names none.
+    offsets
+        First row of each task.
+    """
+    task_starts = np.unique(offsets)
+    first_rows: list[Index] = [np.empty(0, np.int64)]
+    machines: list[Index] = [np.empty(0, np.int64)]
+    row = 0
+    last_machine = NOWHERE
+    for ids in machine_ids:
+        is_first = np.empty(len(ids), np.bool_)
+        is_first[0] = ids[0] != last_machine
+        is_first[1:] = ids[1:] != ids[:-1]
+        low, high = np.searchsorted(task_starts, [row, row + len(ids)])
+        is_first[task_starts[low:high] - row] = True
+        first_rows.append(np.flatnonzero(is_first) + row)
+        machines.append(ids[is_first])
+        row += len(ids)
+        last_machine = ids[-1]
+    return MachineRuns(np.concatenate(first_rows), np.concatenate(machines), row)
+
+
+def write_windows(runs: MachineRuns, folder: Path, known_machines: Index) -> Index:
     """Write the runs of all machines; return the machines, ascending.
 
     Parameters
     ----------
-    store
-        An open store.
+    runs
+        From `find_runs`.
     folder
         Where.
-    known
+    known_machines
         Ids of machines that have a row whether or not anything was measured on them.
 
     Returns
@@ -70,39 +110,25 @@ def write_windows(store: Store, folder: Path, known: Index) -> Index:
     ndarray
         Shape (m,).
     """
-    starts, on, n_rows = _runs(store)
-    counts = np.diff(np.append(starts, n_rows))
-    on, starts, counts = (values[on != _NOWHERE] for values in (on, starts, counts))
-    machines = np.union1d(known, on)
-    order = np.argsort(on, kind="stable")
-    offsets = np.searchsorted(on[order], machines)
-    np.save(folder / "window_offsets.npy", np.append(offsets, len(on)))
+    lengths = np.diff(np.append(runs.first_rows, runs.n_rows))
+    is_somewhere = runs.machines != NOWHERE
+    machine_of_run = runs.machines[is_somewhere]
+    order = np.argsort(machine_of_run, kind="stable")
+    machines = np.union1d(known_machines, machine_of_run)
+    offsets = np.searchsorted(machine_of_run[order], machines)
+    np.save(folder / OFFSETS_FILE, np.append(offsets, len(machine_of_run)))
     # Rows of a store are counted by 32 bits until there are four thousand million of them.
-    kind = np.uint32 if n_rows < 2**32 else np.uint64
-    runs = {"first_row": starts[order].astype(kind), "n": counts[order].astype(np.uint32)}
-    pq.write_table(pa.table(runs), folder / _FILE, compression="zstd", use_dictionary=False)
+    row_type = np.uint32 if runs.n_rows < 2**32 else np.uint64
+    columns = {
+        "first_row": runs.first_rows[is_somewhere][order].astype(row_type),
+        "n": lengths[is_somewhere][order].astype(np.uint32),
+    }
+    pq.write_table(pa.table(columns), folder / RUNS_FILE, compression="zstd", use_dictionary=False)
     return machines
 
 
-def _runs(store: Store) -> tuple[Index, Index, int]:
-    """Return the first row of each run, its machine, and the number of rows."""
-    task_starts = np.unique(store.offsets)
-    starts: list[Index] = [np.empty(0, np.int64)]
-    on: list[Index] = [np.empty(0, np.int64)]
-    row, last = 0, _NOWHERE
-    for ids in _machine_ids(store):
-        begins = np.empty(len(ids), np.bool_)
-        begins[0], begins[1:] = ids[0] != last, ids[1:] != ids[:-1]
-        low, high = np.searchsorted(task_starts, [row, row + len(ids)])
-        begins[task_starts[low:high] - row] = True
-        starts.append(np.flatnonzero(begins) + row)
-        on.append(ids[begins])
-        row, last = row + len(ids), ids[-1]
-    return np.concatenate(starts), np.concatenate(on), row
-
-
-def _machine_ids(store: Store) -> Iterator[Index]:
-    """Yield the machine of each usage row in the order of the store, `_NOWHERE` where it names none."""
+def machine_ids(store: Store) -> Iterator[Index]:
+    """Yield the machine of each usage row in the order of the store, `NOWHERE` where it names none."""
     for part in store.layout.parts("instance_usage"):
-        for batch in pq.ParquetFile(part).iter_batches(_BATCH, columns=["machine_id"]):
-            yield batch.column(0).fill_null(_NOWHERE).to_numpy()
+        for batch in pq.ParquetFile(part).iter_batches(BATCH_ROWS, columns=["machine_id"]):
+            yield batch.column(0).fill_null(NOWHERE).to_numpy()

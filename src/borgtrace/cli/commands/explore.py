@@ -38,8 +38,8 @@ def explore(
     """
     from borgtrace.cli.console import steps, talk
     from borgtrace.cli.printing import print_json
+    from borgtrace.explore.explored_store import ExploredStore
     from borgtrace.explore.pyramid import pyramid
-    from borgtrace.explore.trace import Trace
     from borgtrace.store import open as open_store
 
     opened = open_store(store, memory=memory)
@@ -61,7 +61,7 @@ def explore(
         talk.print("Press Ctrl-C to stop.")
 
     try:
-        serve(Trace.of(opened, aggregates), port, browser=browser, ready=announce, at=at)
+        serve(ExploredStore(opened, aggregates), port, browser=browser, ready=announce, at=at)
     except KeyboardInterrupt:
         # How it is meant to end: nothing is lost, and nothing is left to continue.
         talk.print("Stopped.")

@@ -4,41 +4,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from borgtrace.errors import UsageError
 from borgtrace.explore.pyramid import Pyramid
-from borgtrace.explore.span import Span, whole
+from borgtrace.explore.span import TimeSpan, whole_span
 from borgtrace.explore.tiers import UNKNOWN, tier_colors
+from borgtrace.kernels.arrays import Index
 from borgtrace.schema import Dialect
 from borgtrace.store import Store
 
-_COLUMNS = ("collection_type", "priority", "cpu_request", "memory_request")
 
-
-class Tasks:
-    """What a page needs of many tasks at once: columns of their table by position, read when first asked for.
+class TaskColumns:
+    """What a page needs of many tasks at once: columns of their table, by position.
 
     Parameters
     ----------
-    store
-        An open store.
+    table
+        Rows of the table of tasks, in the order of the store.
+    dialect
+        Names the tiers.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.tiers = tuple(tier_colors(store.manifest.dialect))
+    COLUMNS = ("collection_type", "priority", "cpu_request", "memory_request")
+
+    def __init__(self, table: pa.Table, dialect: Dialect) -> None:
+        self.tiers = tuple(tier_colors(dialect))
         """Names of the tiers, `UNKNOWN` last; `tier` counts in them."""
+        self._columns = {name: table[name].to_numpy() for name in self.COLUMNS}
+        self._dialect = dialect
 
     @cached_property
     def tier(self) -> npt.NDArray[np.uint8]:
         """Tier of each task, as its position in `tiers`."""
         priority = self._columns["priority"]
         tier = np.full(len(priority), self.tiers.index(UNKNOWN), np.uint8)
-        for name, low, high in self._store.manifest.dialect.tiers:
+        for name, low, high in self._dialect.tiers:
             tier[(priority >= low) & (priority <= high)] = self.tiers.index(name)
         return tier
 
@@ -51,38 +55,36 @@ class Tasks:
         """Return what each task requested, NaN where that is not known."""
         return self._columns[f"{resource}_request"]
 
-    @cached_property
-    def _columns(self) -> dict[str, npt.NDArray[Any]]:
-        table = self._store.layout.tasks(_COLUMNS)
-        return {name: table[name].to_numpy() for name in _COLUMNS}
 
+@dataclass(frozen=True)
+class ExploredStore:
+    """One store, open for exploring.
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """One store, open for exploring."""
+    Parameters
+    ----------
+    store
+        An open store.
+    pyramid
+        Of that store.
+    """
 
     store: Store
     pyramid: Pyramid
-    tasks: Tasks
-    span: Span
-
-    @classmethod
-    def of(cls, store: Store, pyramid: Pyramid) -> Trace:
-        """Open a store whose pyramid is built.
-
-        Parameters
-        ----------
-        store
-            An open store.
-        pyramid
-            Of that store.
-        """
-        return cls(store, pyramid, Tasks(store), whole(store.manifest))
 
     @property
     def dialect(self) -> Dialect:
         """The format of the trace."""
         return self.store.manifest.dialect
+
+    @cached_property
+    def span(self) -> TimeSpan:
+        """All that happened within the trace."""
+        return whole_span(self.store.manifest)
+
+    @cached_property
+    def tasks(self) -> TaskColumns:
+        """Columns of all tasks, read when they are first needed."""
+        return TaskColumns(self.store.layout.tasks(TaskColumns.COLUMNS), self.dialect)
 
     def place(self, machine_id: int) -> int:
         """Return the position of a machine among all.
@@ -92,15 +94,14 @@ class Trace:
         UsageError
             Where the store has no such machine; it names the nearest.
         """
-        found = self.pyramid.place(machine_id)
-        if found is None:
+        place = self.pyramid.place(machine_id)
+        if place is None:
             machines = self.pyramid.machines
-            near = machines[np.abs(machines - machine_id).argmin()] if len(machines) else None
-            way_out = (
-                f"the nearest is {near}" if near is not None else "the store names no machines"
-            )
-            raise UsageError("machine", "not in this store", got=str(machine_id), way_out=way_out)
-        return found
+            hint = "the store names no machines"
+            if len(machines):
+                hint = f"the nearest is {nearest(machines, machine_id)}"
+            raise UsageError("machine", "not in this store", got=str(machine_id), way_out=hint)
+        return place
 
     def job_rows(self, collection_id: int) -> tuple[int, int]:
         """Return the positions of a job's tasks: the first, and the one after the last.
@@ -113,17 +114,26 @@ class Trace:
         low, high = self.store.rows_of_collection(collection_id)
         if low == high:
             last = self.store.manifest.tables.get("tasks", 0) - 1
-            way_out = "the store has no tasks"
+            hint = "the store has no tasks"
             if last >= 0:
                 # It would lie between these two.
-                ids = self.store.task_ids(np.clip([low - 1, low], 0, last))[0]
-                way_out = f"the nearest is {ids[np.abs(ids - collection_id).argmin()]}"
+                neighbors = np.clip([low - 1, low], 0, last)
+                ids = self.store.task_ids(neighbors)[0]
+                hint = f"the nearest is {nearest(ids, collection_id)}"
             raise UsageError(
-                "job", "no task of it is in this store", got=str(collection_id), way_out=way_out
+                "job",
+                "no task of it is in this store",
+                got=str(collection_id),
+                way_out=hint,
             )
         return low, high
 
-    def task_of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def task_of(self, rows: Index) -> Index:
         """Return the position of the task to which each usage row belongs."""
         # Tasks without usage share their offset with the next: the last of them has the row.
         return np.searchsorted(self.store.offsets, rows, side="right") - 1
+
+
+def nearest(ids: Index, wanted: int) -> int:
+    """Return the id that is nearest to a wanted one."""
+    return int(ids[np.abs(ids - wanted).argmin()])
