@@ -181,7 +181,7 @@ def _import_all() -> None:
             importlib.import_module(module.name)
     for name in _LATE:
         importlib.import_module(name)
-    borgtrace.question.questions()
+    borgtrace.catalog.questions()
 
 
 if __name__ == "__main__":
