@@ -287,7 +287,7 @@ def test_a_day_stands_out_of_two_weeks_and_of_no_less(days: int, expected: tuple
     """A failure a day; three on the sixth are more than twice the median, which is one."""
     times = [*(at(86_400 * day + 1) for day in range(days)), at(5 * 86_400 + 2), at(5 * 86_400 + 3)]
     events = [{"collection_id": n, "time": time, "type": "FAIL"} for n, time in enumerate(times, 1)]
-    assert data_quality._fail_days(tiny(instance_events=events)) == expected
+    assert data_quality.count_fail_days(tiny(instance_events=events)) == expected
 
 
 def test_a_claim_knows_its_tables_and_its_kind() -> None:

@@ -27,8 +27,7 @@ from borgtrace.analyses.reservations.reservation_policies import (
 )
 from borgtrace.analyses.shared import window_blocks
 from borgtrace.analyses.shared.power_law import continuous_exponent, discrete_exponent
-from borgtrace.analyses.shared.trends import _ranks as ranks_of
-from borgtrace.analyses.shared.trends import rank_correlation, slope
+from borgtrace.analyses.shared.trends import rank_correlation, ranks, slope
 from borgtrace.analyses.waits import load_and_times, moving_averages
 from borgtrace.errors import UsageError
 from borgtrace.question import NotApplicable
@@ -47,19 +46,19 @@ def steps(n: int, **columns: list[float]) -> pa.Table:
 
 def test_a_trend_is_in_tasks_a_day_and_begins_with_the_trace() -> None:
     table = steps(5, pending=[5.0 * k for k in range(5)], running=[float(k) for k in range(5)])
-    found = queue_length.trend(table, ("pending", "running"))
+    found = queue_length.trend_of("pending", "running")(table)
     assert (found.value, found.low, found.high) == pytest.approx((12, 12, 12))
-    assert queue_length.trend(table, ("running",)).value == pytest.approx(2)
+    assert queue_length.trend_of("running")(table).value == pytest.approx(2)
 
 
 @pytest.mark.parametrize(("n", "long_enough"), [(5, True), (4, False)])
 def test_a_trend_takes_two_days(n: int, long_enough: bool) -> None:
     table = steps(n, pending=[float(k) for k in range(n)])
     if long_enough:
-        assert queue_length.trend(table, ("pending",)).value == pytest.approx(2)
+        assert queue_length.trend_of("pending")(table).value == pytest.approx(2)
     else:
         with pytest.raises(NotApplicable, match="the trace is shorter than two days"):
-            queue_length.trend(table, ("pending",))
+            queue_length.trend_of("pending")(table)
 
 
 def test_three_steps_make_a_trend() -> None:
@@ -71,9 +70,9 @@ def test_three_steps_make_a_trend() -> None:
             }
         )
 
-    assert queue_length.trend(days(3), ("pending",)).value == pytest.approx(2)
+    assert queue_length.trend_of("pending")(days(3)).value == pytest.approx(2)
     with pytest.raises(NotApplicable, match="the trace is shorter than two days"):
-        queue_length.trend(days(2), ("pending",))
+        queue_length.trend_of("pending")(days(2))
 
 
 def test_values_that_are_alike_widen_the_interval() -> None:
@@ -91,7 +90,7 @@ def test_values_that_are_alike_widen_the_interval() -> None:
 
 
 def test_ties_share_their_rank() -> None:
-    assert ranks_of(np.array([30.0, 10, 20, 20])).tolist() == [4, 1, 2.5, 2.5]
+    assert ranks(np.array([30.0, 10, 20, 20])).tolist() == [4, 1, 2.5, 2.5]
     # Spearman of (4, 1, 2.5, 2.5) and (1, 2, 3, 4): −1.5 ÷ √(4.5 · 5).
     assert rank_correlation(np.array([30.0, 10, 20, 20]), np.arange(4.0)).value == pytest.approx(
         -1.5 / 22.5**0.5
@@ -111,12 +110,12 @@ def test_an_interval_of_a_correlation_is_drawn_in_blocks() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 3, 99, 100, 101, 102])
-def test_every_rank_up_to_a_hundred_is_told(n: int) -> None:
-    assert jobs_per_owner._ranks(n) == list(range(1, n + 1))
+def test_every_rank_up_to_a_hundred_is_reported(n: int) -> None:
+    assert jobs_per_owner.reported_ranks(n) == list(range(1, n + 1))
 
 
-def test_later_ranks_are_told_in_steps_up_to_the_last() -> None:
-    ranks = jobs_per_owner._ranks(10_000)
+def test_later_ranks_are_reported_in_steps_up_to_the_last() -> None:
+    ranks = jobs_per_owner.reported_ranks(10_000)
     assert ranks[:100] == list(range(1, 101))
     assert ranks[-1] == 10_000
     assert max(later / rank for rank, later in pairwise(ranks[99:])) < 1.04
@@ -179,13 +178,13 @@ def days(n: int, waits: list[float], pending: list[float]) -> pa.Table:
 
 def test_waits_and_load_are_compared_over_a_week() -> None:
     rising = [float(k) for k in range(7)]
-    assert load_and_times.correlation(days(7, rising, rising), "mean_wait").value == pytest.approx(
-        1
-    )
+    assert load_and_times.correlation_with_queue("mean_wait")(
+        days(7, rising, rising)
+    ).value == pytest.approx(1)
     with pytest.raises(NotApplicable, match="the trace is shorter than a week"):
-        load_and_times.correlation(days(6, rising, rising), "mean_wait")
+        load_and_times.correlation_with_queue("mean_wait")(days(6, rising, rising))
     with pytest.raises(NotApplicable, match="one of the two series is constant"):
-        load_and_times.correlation(days(7, rising, rising), "mean_run")
+        load_and_times.correlation_with_queue("mean_run")(days(7, rising, rising))
 
 
 def test_the_front_holds_what_nothing_else_beats() -> None:
@@ -263,8 +262,7 @@ def test_a_block_holds_whole_collections_of_one_range(monkeypatch: pytest.Monkey
     sizes = {7: 2, 9: 2, 11: 5, 20: 1}
     usage = [window(task, 300 * k, 0.5, 0.5) for task, n in sizes.items() for k in range(n)]
     tables = tiny(instance_usage=usage)
-    found = list(window_blocks._ranges(tables))
-    assert found == [[7, 9], [11, 20]]
+    assert list(window_blocks.collection_ranges(tables)) == [(7, 9), (11, 20)]
 
 
 @pytest.mark.parametrize(
@@ -290,16 +288,16 @@ def test_blocks_give_the_changes_that_sql_gives(
     assert found.equals(question.QUESTION.run(sql).table)
 
 
-def test_what_is_said_of_a_task_stands_beside_each_of_its_windows() -> None:
+def test_columns_of_a_task_stand_beside_each_of_its_windows() -> None:
     usage = arrow(
         "instance_usage", [window(task, start, 0.5) for task, start in ((8, 300), (7, 0), (8, 0))]
     )
     tasks = pa.table({"collection_id": [9, 8], "instance_index": [0, 0], "tier": [1, 2]})
-    found = window_blocks._attached(usage, tasks)
-    assert found["collection_id"].to_pylist() == [7, 8, 8]
-    assert found["start_time"].to_pylist() == [at(0), at(0), at(300)]
+    block = window_blocks.with_task_columns(usage, tasks)
+    assert block["collection_id"].to_pylist() == [7, 8, 8]
+    assert block["start_time"].to_pylist() == [at(0), at(0), at(300)]
     # No event names task 7.
-    assert found["tier"].to_pylist() == [None, 2, 2]
+    assert block["tier"].to_pylist() == [None, 2, 2]
 
 
 def lag(n: int, usual: int, tenth: int, last: int) -> list[dict[str, Any]]:
@@ -358,11 +356,13 @@ def test_without_new_tasks_there_is_no_ratio() -> None:
 
 def test_a_trailing_average_is_over_the_last_steps() -> None:
     sums = pa.table({"period": [2, 4], "total": [10_000_000, 6_000_000], "n": [2, 1]})
-    mean, n = moving_averages._trail(sums, 1, 5, 2)
-    assert n.tolist() == [0, 2, 2, 1, 1]
-    assert mean.tolist() == pytest.approx([np.nan, 5, 5, 6, 6], nan_ok=True)
-    assert moving_averages._trail(sums, 2, 4, 1)[1].tolist() == [2, 0, 1]
-    assert moving_averages._trail(sums, 2, 4, 3)[0].tolist() == [5, 5, 16 / 3]
+    averages = moving_averages.trailing_averages(sums, first=1, last=5, width=2)
+    assert averages.n.tolist() == [0, 2, 2, 1, 1]
+    assert averages.mean.tolist() == pytest.approx([np.nan, 5, 5, 6, 6], nan_ok=True)
+    of_one_step = moving_averages.trailing_averages(sums, first=2, last=4, width=1)
+    assert of_one_step.n.tolist() == [2, 0, 1]
+    of_three_steps = moving_averages.trailing_averages(sums, first=2, last=4, width=3)
+    assert of_three_steps.mean.tolist() == [5, 5, 16 / 3]
 
 
 @pytest.mark.parametrize(("trailing", "step"), [(0, 300), (299, 300), (450, 300), (300, 0)])
@@ -415,7 +415,7 @@ def test_workers_add_up_to_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> Non
             blocks.append(len(frame.rows["block"].unique()))
             return frame
 
-        return SimpleNamespace(sql=sql)
+        return SimpleNamespace(sql=sql, conf={})
 
     monkeypatch.setattr(spark, "spark_session", session)
     monkeypatch.setattr(spark, "frame_to_arrow", pa.concat_tables)

@@ -341,13 +341,15 @@ def test_the_interval_of_a_correlation_holds_95_percent_of_the_resamples() -> No
 
 def test_seven_days_are_enough_for_a_correlation() -> None:
     days = {"mean_wait": [1.0, 3, 2, 5, 4, 7, 6], "mean_pending": [2.0, 1, 4, 3, 6, 5, 7]}
-    assert load_and_times.correlation(pa.table(days), "mean_wait").value == pytest.approx(
-        1 - 6 * 22 / 336
-    )
+    assert load_and_times.correlation_with_queue("mean_wait")(
+        pa.table(days)
+    ).value == pytest.approx(1 - 6 * 22 / 336)
     with pytest.raises(NotApplicable, match="shorter than a week"):
-        load_and_times.correlation(pa.table(days).slice(0, 6), "mean_wait")
+        load_and_times.correlation_with_queue("mean_wait")(pa.table(days).slice(0, 6))
     with pytest.raises(NotApplicable, match="constant"):
-        load_and_times.correlation(pa.table({**days, "mean_wait": [1.0] * 7}), "mean_wait")
+        load_and_times.correlation_with_queue("mean_wait")(
+            pa.table({**days, "mean_wait": [1.0] * 7})
+        )
 
 
 def test_a_tail_is_not_looked_for_beyond_an_exponent_of_ten() -> None:

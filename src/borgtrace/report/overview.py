@@ -317,7 +317,7 @@ def _queue(table: pa.Table, manifest: Manifest) -> Iterator[Value]:
     NotApplicable.unless(
         DERIVED_EVENTS not in manifest.notes, "events are derived from usage: nobody waits"
     )
-    steps = queue_length.inside(table)
+    steps = queue_length.inside_trace(table)
     NotApplicable.unless(steps.num_rows, "no step lies inside the trace")
     middle, peak = median(steps["pending"].to_pylist()), max(steps["pending_max"].to_pylist())
     yield Value("pending-median", middle, _number(middle), "pending (median)")

@@ -12,7 +12,13 @@ import ibis
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import TASK, of_jobs
-from borgtrace.analyses.shared.windows import RESOURCES, int_sum, of_request, regular, task_tiers
+from borgtrace.analyses.shared.windows import (
+    RESOURCES,
+    int_sum,
+    regular,
+    share_of_request,
+    task_tiers,
+)
 from borgtrace.question import (
     Answer,
     Claim,
@@ -65,7 +71,7 @@ def compute(tables: Tables) -> ibis.Table:
 def _over(rows: ibis.Table, resource: str) -> ibis.Table:
     measured = {"ratio": rows[f"average_{resource}"], "peak": rows[f"maximum_{resource}"]}
     known = rows.mutate(
-        **{name: of_request(rows, used, resource) for name, used in measured.items()}
+        **{name: share_of_request(rows, used, resource) for name, used in measured.items()}
     )
     # A task without a request has nothing to exceed; comparisons with NULL would count it as kept.
     known = known.filter(known.ratio.notnull())

@@ -45,26 +45,28 @@ ANSWER = Answer(
 def compute(tables: Tables, *, n: int = 20) -> pa.Table:
     """Return the `n` jobs whose tasks fail most."""
     tasks = of_jobs(tables.instance_attempts)
-    failed = tasks.filter(tasks.end_type == "FAIL")
-    tasks, of_tier = failed.instance_index.nunique(), tier(tables, failed.priority.max())
-    jobs = failed.group_by("collection_id").aggregate(
-        n_fail=failed.count(), n_tasks=tasks, tier=of_tier
+    failures = tasks.filter(tasks.end_type == "FAIL")
+    jobs = failures.group_by("collection_id").aggregate(
+        n_fail=failures.count(),
+        n_tasks=failures.instance_index.nunique(),
+        tier=tier(tables, failures.priority.max()),
     )
     # Ties are broken by the id: every engine picks the same jobs.
-    top = tables.fetch(jobs.order_by([ibis.desc("n_fail"), "collection_id"]).limit(n), "jobs")
-    # Asked before the test for emptiness, so that a plan shows both stages.
-    total = tables.fetch(failed.aggregate(n=failed.count()), "total")
-    if not top.num_rows:
+    most_failing = jobs.order_by([ibis.desc("n_fail"), "collection_id"]).limit(n)
+    top_jobs = tables.fetch(most_failing, "jobs")
+    totals = tables.fetch(failures.aggregate(n=failures.count()), "total")
+    if not top_jobs.num_rows:
         raise NotApplicable("no task fails")
-    # Chosen in order by the engine, which may still hand over the rows in another.
-    top = top.sort_by([("n_fail", "descending"), ("collection_id", "ascending")])
-    share = np.cumsum(top["n_fail"].to_numpy()) / total["n"][0].as_py()
-    rank = np.arange(1, top.num_rows + 1)
-    return top.append_column("share", pa.array(share)).append_column("rank", pa.array(rank))
+    # The engine chooses the jobs in order, but may return the rows in another.
+    top_jobs = top_jobs.sort_by([("n_fail", "descending"), ("collection_id", "ascending")])
+    n_failures = totals["n"][0].as_py()
+    share = np.cumsum(top_jobs["n_fail"].to_numpy()) / n_failures
+    rank = np.arange(1, top_jobs.num_rows + 1)
+    return top_jobs.append_column("share", pa.array(share)).append_column("rank", pa.array(rank))
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: failures by the jobs that fail most."""
+    """Draw the share of all failures that the jobs up to each rank make."""
     import altair as alt
 
     rows = answer.to_pylist()
@@ -80,7 +82,7 @@ def chart(answer: pa.Table) -> alt.Chart:
 
 
 CLAIMS = [
-    # Where ten jobs fail at most, the share of ten is 1 and says nothing.
+    # Where at most ten jobs fail, the share of ten is 1 and says nothing.
     Claim(
         "TE-crash-loops",
         statement="ten jobs make about half of all failures",

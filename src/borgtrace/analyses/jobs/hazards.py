@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import is_inside, last_time, of_jobs, time_running
-from borgtrace.analyses.shared.breakdown import ranked, sum_by_group
+from borgtrace.analyses.shared.breakdown import sum_by_group, with_deciding_priority
 from borgtrace.analyses.shared.columns import GROUPING
 from borgtrace.question import (
     Answer,
@@ -32,7 +33,7 @@ from borgtrace.question import (
 )
 from borgtrace.question.scopes import LIKE_2019, MONTH_2019
 from borgtrace.schema import TERMINAL_EVENTS
-from borgtrace.schema.time import AFTER_TRACE
+from borgtrace.schema.time import AFTER_TRACE, HOUR
 
 if TYPE_CHECKING:
     import altair as alt
@@ -64,7 +65,7 @@ ANSWER = Answer(
 )
 
 
-_ENDS = {kind: kind.lower() for kind in TERMINAL_EVENTS}
+NAME_OF_END = {end_type: end_type.lower() for end_type in TERMINAL_EVENTS}
 
 
 def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
@@ -77,55 +78,65 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     tier_of
         Event whose priority decides the tier: ``"schedule"`` (else the attempt's other events) or ``"submit"``.
     """
-    tasks = ranked(of_jobs(tables.instance_attempts), tier_of)
-    # What ran already at time 0 counts, with its hours inside the trace: without it the long-running would be
-    # missing.
-    ran = tasks.filter(tasks.schedule_time < AFTER_TRACE).cross_join(
-        last_time(tables.instance_events)
-    )
+    tasks = with_deciding_priority(of_jobs(tables.instance_attempts), tier_of)
+    # What already ran at time 0 counts, with its hours inside the trace: without it long runs would be missing.
+    started = tasks.filter(tasks.schedule_time < AFTER_TRACE)
+    attempts = started.cross_join(last_time(tables.instance_events))
     # An end after the trace has no hours that belong to it.
-    inside = is_inside(ran.end_time)
-    numbers = {f"n_{name}": inside & (ran.end_type == kind) for kind, name in _ENDS.items()}
-    # Rates do not add up, their numerators and denominators do. Whole microseconds: integers add up to the same sum in
-    # every order.
-    totals = sum_by_group(tables, ran, "sums", microseconds=time_running(ran), **numbers)
+    ends_inside = is_inside(attempts.end_time)
+    ends = {
+        f"n_{name}": ends_inside & (attempts.end_type == end_type)
+        for end_type, name in NAME_OF_END.items()
+    }
+    # Rates do not add up; their numerators and denominators do, exactly, as whole numbers.
+    totals = sum_by_group(tables, attempts, "sums", microseconds=time_running(attempts), **ends)
     if not totals:
         raise NotApplicable("no task ever runs")
-    for cut, found in _jobs(tables, tasks).items():
-        totals[cut].update(found)
-    return [_row(cut, total) for cut, total in totals.items()]
+    for group, numbers_of_jobs in count_jobs(tables, tasks).items():
+        totals[group].update(numbers_of_jobs)
+    return [rates_of_group(group, total) for group, total in totals.items()]
 
 
-def _jobs(tables: Tables, tasks: ibis.Table) -> Mapping[tuple[str, ...], Counter[str]]:
+def count_jobs(tables: Tables, tasks: ir.Table) -> Mapping[tuple[str, ...], Counter[str]]:
     """Count jobs, not evictions: a few jobs of many tasks have most of these."""
-    # One tier a job, the highest, so that the tiers add up.
-    highest = {name: tasks[name].max() for name in ("priority", "scheduling_class")}
-    evicted = is_inside(tasks.end_time) & (tasks.end_type == "EVICT")
-    # A condition of NULL, as of an attempt without an end, counts as none.
+    is_evicted = is_inside(tasks.end_time) & (tasks.end_type == "EVICT")
     jobs = tasks.group_by("collection_id").aggregate(
-        evictions=tasks.count(where=evicted), **highest
+        # A condition of NULL, as of an attempt without an end, counts as none.
+        evictions=tasks.count(where=is_evicted),
+        # One tier a job, the highest, so that the tiers add up.
+        priority=tasks.priority.max(),
+        scheduling_class=tasks.scheduling_class.max(),
     )
-    numbers = {"evicted_jobs": jobs.evictions > 0, "evicted_once": jobs.evictions == 1}
-    every = ibis.literal(1, "int64")
     return sum_by_group(
-        tables, jobs, "jobs", n_jobs=every, **{f"n_{name}": test for name, test in numbers.items()}
+        tables,
+        jobs,
+        "jobs",
+        n_jobs=ibis.literal(1, "int64"),
+        n_evicted_jobs=jobs.evictions > 0,
+        n_evicted_once=jobs.evictions == 1,
     )
 
 
-def _row(cut: tuple[str, ...], total: Counter[str]) -> Row:
-    hours = total["microseconds"] / 3.6e9
-    numbers = {
-        f"n_{name}": total[f"n_{name}"]
-        for name in (*_ENDS.values(), "jobs", "evicted_jobs", "evicted_once")
+def rates_of_group(group: tuple[str, ...], total: Counter[str]) -> Row:
+    """Return the row of a group."""
+    hours = total["microseconds"] / HOUR
+    row: Row = {
+        "grouping": group[0],
+        "group": group[1],
+        "hours": hours,
+        "n_jobs": total["n_jobs"],
+        "n_evicted_jobs": total["n_evicted_jobs"],
+        "n_evicted_once": total["n_evicted_once"],
     }
-    rates = {
-        f"{name}_rate": total[f"n_{name}"] / hours if hours else None for name in _ENDS.values()
-    }
-    return {"grouping": cut[0], "group": cut[1], "hours": hours, **numbers, **rates}
+    for name in NAME_OF_END.values():
+        n_ends = total[f"n_{name}"]
+        row[f"n_{name}"] = n_ends
+        row[f"{name}_rate"] = n_ends / hours if hours else None
+    return row
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: ends per task-hour."""
+    """Draw how often running tasks of each tier are evicted, fail or are killed per hour."""
     import altair as alt
 
     rows = query_answer(answer, """select *, "group" as tier from answer where grouping = 'tier'""")
@@ -165,7 +176,7 @@ CLAIMS = [
         ),
         criterion=near(0.966, within=0.02),
     ),
-    # A job is the more likely to see an eviction the longer the trace: these need the month.
+    # The longer the trace, the likelier an eviction of a job: these need the month.
     Claim(
         "TIR-evicted",
         statement="few collections see evictions",

@@ -39,27 +39,28 @@ ANSWER = Answer(
 
 def compute(tables: Tables) -> pa.Table:
     """Return the number of new jobs per whole hour."""
-    new = new_jobs(tables.collection_attempts)
-    per_hour = new.group_by(hour=period(new.submit_time, HOUR, TRACE_START)).aggregate(
-        n=new.count()
-    )
-    found = tables.fetch(per_hour, "hours")
-    last = tables.fetch(last_time(tables.collection_events), "horizon").to_pylist()
-    if not found.num_rows:
+    jobs = new_jobs(tables.collection_attempts)
+    by_hour = jobs.group_by(hour=period(jobs.submit_time, HOUR, TRACE_START))
+    hours = tables.fetch(by_hour.aggregate(n=jobs.count()), "hours")
+    horizon = tables.fetch(last_time(tables.collection_events), "horizon").to_pylist()
+    if not hours.num_rows:
         raise NotApplicable("no job arrives within the trace")
     # Whole hours only: the last one would count as a quiet hour.
-    n_hours = max((last[0]["last"] - TRACE_START) // HOUR, 0)
+    n_hours = max((horizon[0]["last"] - TRACE_START) // HOUR, 0)
     if not n_hours:
         raise NotApplicable("the trace is shorter than an hour")
-    # Hours without a job have no group and count 0.
-    counts = np.bincount(found["hour"].to_numpy(), found["n"].to_numpy(), n_hours)[:n_hours].astype(
-        np.int64
+    # Hours without a job have no row and count 0.
+    n_jobs = np.bincount(hours["hour"].to_numpy(), hours["n"].to_numpy(), n_hours)
+    return pa.table(
+        {
+            "hour": np.arange(n_hours, dtype=np.int64),
+            "n_jobs": n_jobs[:n_hours].astype(np.int64),
+        }
     )
-    return pa.table({"hour": np.arange(n_hours, dtype=np.int64), "n_jobs": counts})
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: new jobs per hour."""
+    """Draw the number of new jobs per hour over time."""
     import altair as alt
 
     rows = answer.to_pylist()

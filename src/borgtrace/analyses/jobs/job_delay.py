@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import is_inside, of_jobs
@@ -45,37 +46,44 @@ ANSWER = Answer(
 )
 
 
-_SHOWN = (*PERCENTS, 100.0)
+REPORTED_PERCENTS = (*PERCENTS, 100.0)
 
 
 def compute(tables: Tables) -> list[Row]:
     """Return quantiles of the delays, for all jobs and per tier."""
-    event = "ENABLE" if "ENABLE" in tables.dialect.codes["event_type"].values() else "SUBMIT"
-    readied = of_jobs(tables.collection_events)
-    readied = readied.filter(readied.type == event)
-    ready = readied.group_by("collection_id").aggregate(ready=readied.time.min())
-    ran = of_jobs(tables.instance_attempts)
-    ran = ran.filter(ran.schedule_time.notnull())
-    first = ran.group_by("collection_id").aggregate(
-        first=ran.schedule_time.min(), priority=ran.priority.max()
-    )
-    jobs = first.inner_join(ready, "collection_id")
+    jobs = first_runs(tables).inner_join(ready_times(tables), "collection_id")
     # After the minimum: a job that was enabled before the trace is not ready at its second ENABLE within it.
-    jobs = jobs.filter(is_inside(jobs.ready) & (jobs["first"] >= jobs.ready))
-    jobs = jobs.select(delay=jobs["first"] - jobs.ready, tier=tier(tables, jobs.priority))
-    groups = fetch_counts(tables, jobs, jobs.delay, "delays", ["tier"], per=1e6)
-    if not groups:
+    jobs = jobs.filter(is_inside(jobs.ready_time) & (jobs.run_time >= jobs.ready_time))
+    jobs = jobs.select(delay=jobs.run_time - jobs.ready_time, tier=tier(tables, jobs.priority))
+    tiers = fetch_counts(tables, jobs, jobs.delay, "delays", ["tier"], per=1e6)
+    if not tiers:
         raise NotApplicable("no job gets ready and runs within the trace")
-    every = {("all",): sum(groups.values(), NOTHING), **groups}
-    return [
-        row
-        for (name,), found in every.items()
-        for row in found.rows(_SHOWN, tier=name, mean=found.mean(), n=len(found))
-    ]
+    all_jobs = sum(tiers.values(), NOTHING)
+    rows = []
+    for (tier_name,), delays in {("all",): all_jobs, **tiers}.items():
+        rows += delays.rows(REPORTED_PERCENTS, tier=tier_name, mean=delays.mean(), n=len(delays))
+    return rows
+
+
+def ready_times(tables: Tables) -> ir.Table:
+    """Return when each job gets ready: at its first ENABLE, or SUBMIT where the format has no ENABLE."""
+    has_enable = "ENABLE" in tables.dialect.codes["event_type"].values()
+    events = of_jobs(tables.collection_events)
+    events = events.filter(events.type == ("ENABLE" if has_enable else "SUBMIT"))
+    return events.group_by("collection_id").aggregate(ready_time=events.time.min())
+
+
+def first_runs(tables: Tables) -> ir.Table:
+    """Return when the first task of each job runs, and the highest priority of its tasks that ran."""
+    attempts = of_jobs(tables.instance_attempts)
+    attempts = attempts.filter(attempts.schedule_time.notnull())
+    return attempts.group_by("collection_id").aggregate(
+        run_time=attempts.schedule_time.min(), priority=attempts.priority.max()
+    )
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: time from ready to the first running task."""
+    """Draw the distribution of the delays, by tier."""
     import altair as alt
 
     rows = answer.to_pylist()

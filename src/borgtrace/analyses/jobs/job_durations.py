@@ -11,6 +11,7 @@ from operator import add
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import is_known, of_jobs
@@ -52,46 +53,55 @@ ANSWER = Answer(
 
 
 ALL = "all"
+THREE_MINUTES = 180
+TWO_HOURS = 7200
 
 
 def compute(tables: Tables) -> list[Row]:
     """Return quantiles of job durations."""
-    durations = _durations(of_jobs(tables.collection_attempts))
-    groups = fetch_counts(
-        tables, durations, durations.duration, "durations", ("end_type",), per=1e6
-    )
+    jobs = job_durations(of_jobs(tables.collection_attempts))
+    groups = fetch_counts(tables, jobs, jobs.duration, "durations", ("end_type",), per=1e6)
     if not groups:
         raise NotApplicable("no job is scheduled and ends within the trace")
+    # All jobs are the sum of the ways to end: counted once.
+    all_jobs = reduce(add, groups.values())
     rows = []
-    # All jobs are the ways to end added up: counted once.
-    for (name,), found in {(ALL,): reduce(add, groups.values()), **groups}.items():
-        under = {"under_3min": found.share_below(180), "under_2h": found.share_below(7200)}
-        rows += found.rows(
-            (0.0, *PERCENTS, 100.0), end_type=name, mean=found.mean(), n=len(found), **under
+    for (end_type,), durations in {(ALL,): all_jobs, **groups}.items():
+        rows += durations.rows(
+            (0.0, *PERCENTS, 100.0),
+            end_type=end_type,
+            mean=durations.mean(),
+            under_3min=durations.share_below(THREE_MINUTES),
+            under_2h=durations.share_below(TWO_HOURS),
+            n=len(durations),
         )
     return rows
 
 
-def _durations(attempts: ibis.Table) -> ibis.Table:
-    """One row per job: from its first SCHEDULE within the trace to its last end."""
-    scheduled = is_known(attempts.schedule_time)
+def job_durations(attempts: ir.Table) -> ir.Table:
+    """Return one row per job: from its first SCHEDULE within the trace to its last end."""
+    end = attempts.end_time
+    has_ended = attempts.end_time < AFTER_TRACE
     # EVICT and LOST are ends too: 666,432 jobs of 2011 have a duration then, 666,396 without them.
-    end, ended = attempts.end_time, attempts.end_time < AFTER_TRACE
-    last = {kind: end.max(where=ended & (attempts.end_type == kind)) for kind in TERMINAL_EVENTS}
-    begin = attempts.schedule_time.min(where=scheduled)
+    last_ends = {
+        end_type: end.max(where=has_ended & (attempts.end_type == end_type))
+        for end_type in TERMINAL_EVENTS
+    }
     jobs = attempts.group_by("collection_id").aggregate(
-        begin=begin, end=end.max(where=ended), **last
+        begin=attempts.schedule_time.min(where=is_known(attempts.schedule_time)),
+        end=end.max(where=has_ended),
+        **last_ends,
     )
     # The way to end is that of the last end; among ends of one time the order of TERMINAL_EVENTS decides.
-    kind = ibis.cases(*((jobs[kind] == jobs.end, kind) for kind in TERMINAL_EVENTS))
-    done = jobs.select("begin", "end", end_type=kind)
+    end_type = ibis.cases(*((jobs[name] == jobs.end, name) for name in TERMINAL_EVENTS))
+    jobs = jobs.select("begin", "end", end_type=end_type)
     # An id that is used again may have its last end before its only SCHEDULE within the trace.
-    done = done.filter(done.begin.notnull() & done.end.notnull() & (done.end >= done.begin))
-    return done.select("end_type", duration=done.end - done.begin)
+    jobs = jobs.filter(jobs.begin.notnull() & jobs.end.notnull() & (jobs.end >= jobs.begin))
+    return jobs.select("end_type", duration=jobs.end - jobs.begin)
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: job durations."""
+    """Draw the distribution of the durations, by how jobs end."""
     import altair as alt
 
     rows = answer.to_pylist()

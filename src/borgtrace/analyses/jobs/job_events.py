@@ -9,13 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import of_jobs
+from borgtrace.engine.identifiers import literal
 from borgtrace.question import (
     Answer,
     Claim,
     Column,
+    Measure,
     Question,
     Tables,
     above,
@@ -43,19 +46,18 @@ ANSWER = Answer(
 ANY = "any"
 
 
-def compute(tables: Tables) -> ibis.Table:
+def compute(tables: Tables) -> ir.Table:
     """Return events and jobs per event type."""
     events = of_jobs(tables.collection_events)
     numbers = {"n_events": events.count(), "n_jobs": events.collection_id.nunique()}
+    by_type = events.group_by("type").aggregate(**numbers)
     # Not the sum of the rows: a job has events of several types.
-    total = events.aggregate(**numbers).select(
-        type=ibis.literal(ANY), n_events="n_events", n_jobs="n_jobs"
-    )
-    return events.group_by("type").aggregate(**numbers).union(total)
+    total = events.aggregate(**numbers).mutate(type=ibis.literal(ANY))
+    return by_type.union(total.select("type", "n_events", "n_jobs"))
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: jobs by event."""
+    """Draw how many jobs have an event of each type."""
     import altair as alt
 
     rows = answer.to_pylist()
@@ -70,6 +72,22 @@ def chart(answer: pa.Table) -> alt.Chart:
     )
 
 
+NO_JOB = "there is no job"
+
+
+def share_of_jobs(event_type: str) -> Measure:
+    """Measure which share of the jobs has an event of a type."""
+    return sql(
+        f"""
+        select
+            sum(if(type = {literal(event_type)}, n_jobs, 0))
+                / nullif(sum(if(type = 'any', n_jobs, 0)), 0)
+        from answer
+        """,
+        otherwise=NO_JOB,
+    )
+
+
 CLAIMS = [
     Claim(
         "JE-finish",
@@ -77,15 +95,7 @@ CLAIMS = [
         source="count over the job events of 2011",
         kind="criterion",
         scope=OF_2011,
-        measure=sql(
-            """
-            select
-                sum(if(type = 'FINISH', n_jobs, 0))
-                    / nullif(sum(if(type = 'any', n_jobs, 0)), 0)
-            from answer
-            """,
-            otherwise="there is no job",
-        ),
+        measure=share_of_jobs("FINISH"),
         criterion=above(0.5, published=0.574),
     ),
     Claim(
@@ -94,14 +104,7 @@ CLAIMS = [
         source="count over the job events of 2011",
         kind="criterion",
         scope=OF_2011,
-        measure=sql(
-            """
-            select
-                sum(if(type = 'KILL', n_jobs, 0)) / nullif(sum(if(type = 'any', n_jobs, 0)), 0)
-            from answer
-            """,
-            otherwise="there is no job",
-        ),
+        measure=share_of_jobs("KILL"),
         criterion=near(0.405, within=0.05),
     ),
     Claim(
@@ -110,14 +113,7 @@ CLAIMS = [
         source="count over the job events of 2011",
         kind="criterion",
         scope=OF_2011,
-        measure=sql(
-            """
-            select
-                sum(if(type = 'FAIL', n_jobs, 0)) / nullif(sum(if(type = 'any', n_jobs, 0)), 0)
-            from answer
-            """,
-            otherwise="there is no job",
-        ),
+        measure=share_of_jobs("FAIL"),
         criterion=at_most(0.03, published=0.015),
     ),
     Claim(
@@ -128,7 +124,7 @@ CLAIMS = [
         scope=MONTH_2011,
         measure=sql(
             "select sum(n_jobs) from answer where type = 'any'",
-            otherwise="there is no job",
+            otherwise=NO_JOB,
         ),
         criterion=equals(672_074),
     ),

@@ -51,21 +51,21 @@ ANSWER = Answer(
 def compute(tables: Tables) -> list[Row]:
     """Return quantiles of the gaps between jobs."""
     new = new_jobs(tables.collection_attempts)
-    # The id settles ties, for the gap between two jobs of one µs is 0 either way round.
-    before = new.submit_time.lag().over(ibis.window(order_by=["submit_time", "collection_id"]))
-    gaps = new.select(gap=new.submit_time - before)
-    groups = fetch_counts(tables, gaps, gaps.gap, "gaps", per=1e6)
+    # The id breaks ties: the gap between two jobs of one µs is 0 either way round.
+    in_order = ibis.window(order_by=["submit_time", "collection_id"])
+    arrivals = new.select(gap=new.submit_time - new.submit_time.lag().over(in_order))
+    groups = fetch_counts(tables, arrivals, arrivals.gap, "gaps", per=1e6)
     if not groups:
         raise NotApplicable("fewer than two jobs arrive within the trace")
-    found = groups[()]
-    mean = found.mean()
-    # All jobs at one instant: no mean gap to compare with.
-    squared_cv = found.variance() / mean**2 if mean else None
-    return found.rows((*PERCENTS, 100.0), mean=mean, squared_cv=squared_cv, n=len(found))
+    gaps = groups[()]
+    mean = gaps.mean()
+    # All jobs at one time: no mean gap to compare with.
+    squared_cv = gaps.variance() / mean**2 if mean else None
+    return gaps.rows((*PERCENTS, 100.0), mean=mean, squared_cv=squared_cv, n=len(gaps))
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: time between job arrivals."""
+    """Draw the distribution of the gaps."""
     import altair as alt
 
     rows = answer.to_pylist()

@@ -16,13 +16,13 @@ from borgtrace.question import (
     Answer,
     Claim,
     Column,
+    Measure,
     NotApplicable,
     Question,
     Row,
     Tables,
     charts,
     near,
-    sql,
 )
 from borgtrace.question.scopes import OF_2019
 
@@ -43,34 +43,38 @@ ANSWER = Answer(
 )
 
 
-_SHOWN = (*PERCENTS, 100.0)
+REPORTED_PERCENTS = (*PERCENTS, 100.0)
 
 
 def compute(tables: Tables) -> list[Row]:
     """Return percentiles of the tasks of a job, for all jobs and per tier."""
     tasks = of_jobs(tables.instance_attempts)
-    number = int_sum(tasks.attempt == 1)
-    jobs = tasks.group_by("collection_id").aggregate(n_tasks=number, priority=tasks.priority.max())
+    jobs = tasks.group_by("collection_id").aggregate(
+        n_tasks=int_sum(tasks.attempt == 1), priority=tasks.priority.max()
+    )
     jobs = jobs.select("n_tasks", tier=tier(tables, jobs.priority))
-    groups = fetch_counts(tables, jobs, jobs.n_tasks, "sizes", ["tier"])
-    if not groups:
+    tiers = fetch_counts(tables, jobs, jobs.n_tasks, "sizes", ["tier"])
+    if not tiers:
         raise NotApplicable("there is no task")
-    every = {("all",): sum(groups.values(), NOTHING), **groups}
-    return [
-        {
-            "tier": name,
-            "percent": percent,
-            "n_tasks": n_tasks,
-            "mean": found.mean(),
-            "n": len(found),
-        }
-        for (name,), found in every.items()
-        for percent, n_tasks in zip(_SHOWN, found.quantiles(_SHOWN), strict=True)
-    ]
+    all_jobs = sum(tiers.values(), NOTHING)
+    rows = []
+    for (tier_name,), sizes in {("all",): all_jobs, **tiers}.items():
+        quantiles = sizes.quantiles(REPORTED_PERCENTS)
+        for percent, n_tasks in zip(REPORTED_PERCENTS, quantiles, strict=True):
+            rows.append(
+                {
+                    "tier": tier_name,
+                    "percent": percent,
+                    "n_tasks": n_tasks,
+                    "mean": sizes.mean(),
+                    "n": len(sizes),
+                }
+            )
+    return rows
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: tasks of a job by tier."""
+    """Draw the distribution of the number of tasks of a job, by tier."""
     import altair as alt
 
     rows = answer.to_pylist()
@@ -86,20 +90,25 @@ def chart(answer: pa.Table) -> alt.Chart:
     )
 
 
+def percentile_of(tier_name: str, percent: int) -> Measure:
+    """Measure how many tasks so many percent of the jobs of a tier have at most."""
+
+    def measure(answer: pa.Table) -> float:
+        for row in answer.to_pylist():
+            if row["tier"] == tier_name and row["percent"] == percent:
+                return float(row["n_tasks"])
+        raise NotApplicable(f"no {tier_name} job")
+
+    return measure
+
+
 CLAIMS = [
     Claim(
         "TIR-tasks-beb-80",
         statement="80 % of the jobs (beb) have at most so many tasks",
         source="Tirmazi et al., EuroSys'20 (tasks per job)",
         scope=OF_2019,
-        measure=sql(
-            """
-            select n_tasks
-            from answer
-            where tier = 'beb' and percent = 80
-            """,
-            otherwise="no beb job",
-        ),
+        measure=percentile_of("beb", 80),
         criterion=near(25.0, relative=0.25),
     ),
     Claim(
@@ -107,14 +116,7 @@ CLAIMS = [
         statement="95 % of the jobs (beb) have at most so many tasks",
         source="Tirmazi et al., EuroSys'20 (tasks per job)",
         scope=OF_2019,
-        measure=sql(
-            """
-            select n_tasks
-            from answer
-            where tier = 'beb' and percent = 95
-            """,
-            otherwise="no beb job",
-        ),
+        measure=percentile_of("beb", 95),
         criterion=near(498.0, relative=0.25),
     ),
     Claim(
@@ -122,14 +124,7 @@ CLAIMS = [
         statement="95 % of the jobs (mid) have at most so many tasks",
         source="Tirmazi et al., EuroSys'20 (tasks per job)",
         scope=OF_2019,
-        measure=sql(
-            """
-            select n_tasks
-            from answer
-            where tier = 'mid' and percent = 95
-            """,
-            otherwise="no mid job",
-        ),
+        measure=percentile_of("mid", 95),
         criterion=near(67.0, relative=0.25),
     ),
     Claim(
@@ -137,14 +132,7 @@ CLAIMS = [
         statement="95 % of the jobs (free) have at most so many tasks",
         source="Tirmazi et al., EuroSys'20 (tasks per job)",
         scope=OF_2019,
-        measure=sql(
-            """
-            select n_tasks
-            from answer
-            where tier = 'free' and percent = 95
-            """,
-            otherwise="no free job",
-        ),
+        measure=percentile_of("free", 95),
         criterion=near(21.0, relative=0.25),
     ),
     Claim(
@@ -152,14 +140,7 @@ CLAIMS = [
         statement="95 % of the jobs (production) have at most so many tasks",
         source="Tirmazi et al., EuroSys'20 (tasks per job)",
         scope=OF_2019,
-        measure=sql(
-            """
-            select n_tasks
-            from answer
-            where tier = 'production' and percent = 95
-            """,
-            otherwise="no production job",
-        ),
+        measure=percentile_of("production", 95),
         criterion=near(3.0, relative=0.25),
     ),
 ]

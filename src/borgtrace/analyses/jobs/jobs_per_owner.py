@@ -46,9 +46,9 @@ ANSWER = Answer(
 )
 
 
-_OWNERS = {"user": "user", "logical name": "collection_logical_name"}
-_WHOLE = 100
-"""Ranks that are all reported; later ones in steps of about 2 %."""
+COLUMN_OF_OWNER = {"user": "user", "logical name": "collection_logical_name"}
+FIRST_RANKS = 100
+"""So many ranks are all reported; later ones in steps of about 2 %."""
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -56,15 +56,20 @@ def compute(tables: Tables) -> list[Row]:
     if tables.coverage.is_sample:
         raise NotApplicable("needs all jobs: a sample of them has other shares")
     rows: list[Row] = []
-    for kind, column in _OWNERS.items():
-        found = tables.fetch(owners(tables.collection_events, column), column)
+    for kind, column in COLUMN_OF_OWNER.items():
         # Owners come counted by size, so that no list of all names leaves the engine.
-        n = np.repeat(found["n_jobs"].to_numpy(), found["n_owners"].to_numpy())
-        n = np.sort(n)[::-1]
-        share = np.cumsum(n) / n.sum()
-        for at in _ranks(len(n)):
+        sizes = tables.fetch(owners(tables.collection_events, column), column)
+        jobs_of_owners = np.repeat(sizes["n_jobs"].to_numpy(), sizes["n_owners"].to_numpy())
+        jobs_of_owners = np.sort(jobs_of_owners)[::-1]
+        shares = np.cumsum(jobs_of_owners) / jobs_of_owners.sum()
+        for rank in reported_ranks(len(jobs_of_owners)):
             rows.append(
-                {"kind": kind, "rank": at, "n_jobs": int(n[at - 1]), "share": float(share[at - 1])}
+                {
+                    "kind": kind,
+                    "rank": rank,
+                    "n_jobs": int(jobs_of_owners[rank - 1]),
+                    "share": float(shares[rank - 1]),
+                }
             )
     if not rows:
         raise NotApplicable("no job has a user or a logical name")
@@ -87,13 +92,15 @@ def owners(events: ir.Table, column: str) -> ir.Table:
     return jobs.group_by("n_jobs").aggregate(n_owners=jobs.count())
 
 
-def _ranks(n: int) -> list[int]:
-    later = np.unique(np.geomspace(_WHOLE, max(n, _WHOLE), 200).astype(int))
-    return sorted({*range(1, min(n, _WHOLE) + 1), *(int(rank) for rank in later if rank <= n)})
+def reported_ranks(n: int) -> list[int]:
+    """Return the ranks of `n` owners that are reported, the last one included."""
+    first_ranks = range(1, min(n, FIRST_RANKS) + 1)
+    later_ranks = np.geomspace(FIRST_RANKS, max(n, FIRST_RANKS), 200).astype(int).tolist()
+    return sorted({*first_ranks, *(rank for rank in later_ranks if rank <= n)})
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: jobs by rank of their owner."""
+    """Draw the number of jobs of each owner by its rank, on logarithmic axes."""
     import altair as alt
 
     rows = answer.to_pylist()
@@ -109,8 +116,13 @@ def chart(answer: pa.Table) -> alt.Chart:
     )
 
 
+NUMBER_OF_USERS = sql(
+    "select max(rank) from answer where kind = 'user'",
+    otherwise="no job has a user",
+)
+
 CLAIMS = [
-    # Where there are hardly more owners than are counted, their share is large whatever they do.
+    # With hardly more owners than are counted, their share would always be large.
     Claim(
         "JE-top-user",
         statement="one user submits a seventh of all jobs",
@@ -151,10 +163,7 @@ CLAIMS = [
         source="count over the job events of 2011",
         kind="criterion",
         scope=MONTH_2011,
-        measure=sql(
-            "select max(rank) from answer where kind = 'user'",
-            otherwise="no job has a user",
-        ),
+        measure=NUMBER_OF_USERS,
         criterion=equals(933),
     ),
     Claim(
@@ -163,10 +172,7 @@ CLAIMS = [
         source="data pipeline description (section on data)",
         kind="criterion",
         scope=MONTH_2011,
-        measure=sql(
-            "select max(rank) from answer where kind = 'user'",
-            otherwise="no job has a user",
-        ),
+        measure=NUMBER_OF_USERS,
         criterion=above(900),
     ),
 ]

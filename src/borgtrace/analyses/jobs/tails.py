@@ -2,7 +2,7 @@
 
 Exponents α of P(X > x) ∝ x^−α above a threshold, by maximum likelihood (counts by the zeta law, times by
 Hill's estimator), with the standard error α ÷ √n. Below α = 1 a distribution has no mean, below 2 no
-variance. A sample of the jobs says nothing of the jobs of an owner.
+variance. A sample of the jobs says nothing about the jobs of an owner.
 """
 
 from __future__ import annotations
@@ -53,53 +53,60 @@ def compute(
     tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seconds: Seconds = 3600
 ) -> list[Row]:
     """Return the tail exponents above the thresholds."""
-    tasks = of_jobs(tables.instance_attempts)
     events = tables.collection_events
-    discrete: dict[str, tuple[ir.Table, str, str, int]] = {
-        # Counts of counts: the engine sends a few hundred rows, not a row per job.
-        "tasks per job": (sizes(tables.instance_attempts), "n_tasks", "n_jobs", min_tasks),
-        "jobs per user": (owners(events, "user"), "n_jobs", "n_owners", min_jobs),
-        "jobs per logical name": (
-            owners(events, "collection_logical_name"),
-            "n_jobs",
-            "n_owners",
-            min_jobs,
-        ),
-    }
-    if tables.coverage.is_sample:
-        # A sample of the jobs misses small owners first; tasks of a job are all there or none.
-        discrete = {"tasks per job": discrete["tasks per job"]}
-    rows = []
-    for name, (expr, size, weight, threshold) in discrete.items():
-        found = tables.fetch(expr, name.replace(" ", "_")).sort_by(size)
-        values, n = found[size].to_numpy(), found[weight].to_numpy()
-        alpha = discrete_exponent(values, n, threshold) if len(values) else np.nan
-        # A count at the threshold belongs to the tail of the zeta law …
-        rows.append(_row(name, threshold, alpha, int(n[values >= threshold].sum())))
-    runs = tables.fetch(counts(tasks, (tasks.run // SECOND).cast("int64")), "runs").sort_by("value")
-    values, n = runs["value"].to_numpy().astype(float), runs["n"].to_numpy()
-    # … a time must lie above it: Hill's estimator takes the logarithm of their ratio.
-    alpha = continuous_exponent(values, n, float(min_seconds))
-    rows.append(_row("run time of a task", min_seconds, alpha, int(n[values > min_seconds].sum())))
-    known = [row for row in rows if not np.isnan(row["alpha"])]
-    if not known:
+    # Counts of counts: the engine sends a few hundred rows, not a row per job.
+    tails = [tail_of_counts(tables, "tasks per job", sizes(tables.instance_attempts), min_tasks)]
+    # A sample of the jobs misses small owners first; tasks of a job are all there or none.
+    if not tables.coverage.is_sample:
+        users = owners(events, "user")
+        names = owners(events, "collection_logical_name")
+        tails.append(tail_of_counts(tables, "jobs per user", users, min_jobs))
+        tails.append(tail_of_counts(tables, "jobs per logical name", names, min_jobs))
+    tails.append(tail_of_run_times(tables, float(min_seconds)))
+    rows = [row for row in tails if not np.isnan(row["alpha"])]
+    if not rows:
         raise NotApplicable("no value is above the thresholds")
-    return known
+    return rows
 
 
-def _row(quantity: str, threshold: float, alpha: float, n: int) -> Row:
-    error = alpha / float(np.sqrt(max(n, 1)))
+def tail_of_counts(
+    tables: Tables, quantity: str, sizes_with_counts: ir.Table, threshold: int
+) -> Row:
+    """Describe the tail of counts; the two columns are the counts and how often each occurs."""
+    size, weight = sizes_with_counts.columns
+    rows = tables.fetch(sizes_with_counts, quantity.replace(" ", "_")).sort_by(size)
+    values = rows[size].to_numpy()
+    n = rows[weight].to_numpy()
+    alpha = discrete_exponent(values, n, threshold) if len(values) else np.nan
+    # A count at the threshold belongs to the tail of the zeta law.
+    return tail_row(quantity, threshold, alpha, int(n[values >= threshold].sum()))
+
+
+def tail_of_run_times(tables: Tables, threshold: float) -> Row:
+    """Describe the tail of the run times of tasks, in whole seconds."""
+    tasks = of_jobs(tables.instance_attempts)
+    seconds = (tasks.run // SECOND).cast("int64")
+    runs = tables.fetch(counts(tasks, seconds), "runs").sort_by("value")
+    values = runs["value"].to_numpy().astype(float)
+    n = runs["n"].to_numpy()
+    alpha = continuous_exponent(values, n, threshold)
+    # A time must lie above the threshold: Hill's estimator takes the logarithm of their ratio.
+    return tail_row("run time of a task", threshold, alpha, int(n[values > threshold].sum()))
+
+
+def tail_row(quantity: str, threshold: float, alpha: float, n: int) -> Row:
+    """Return a row of the answer."""
     return {
         "quantity": quantity,
         "threshold": float(threshold),
         "alpha": alpha,
-        "error": error,
+        "error": alpha / float(np.sqrt(max(n, 1))),
         "n": n,
     }
 
 
 def chart(answer: pa.Table) -> alt.LayerChart:
-    """Draw: tail exponents (line: two standard errors)."""
+    """Draw each exponent as a point on a line of two standard errors to either side."""
     import altair as alt
 
     rows = query_answer(
@@ -110,7 +117,7 @@ def chart(answer: pa.Table) -> alt.LayerChart:
         """,
     )
     base = charts.base(rows).encode(y=alt.Y("quantity:N", title=None))
-    rules = base.mark_rule().encode(
+    errors = base.mark_rule().encode(
         x=alt.X("low:Q", title="α"),
         x2=alt.X2("high:Q"),
         tooltip=charts.tooltips(rows),
@@ -119,7 +126,7 @@ def chart(answer: pa.Table) -> alt.LayerChart:
         x=alt.X("alpha:Q", title="α"),
         tooltip=charts.tooltips(rows, "quantity", "alpha", "threshold", "error", "n"),
     )
-    return alt.layer(rules, points).properties(title="Tail exponents (line: two standard errors)")
+    return alt.layer(errors, points).properties(title="Tail exponents (line: two standard errors)")
 
 
 CLAIMS = [

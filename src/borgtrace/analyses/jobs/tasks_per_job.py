@@ -42,24 +42,26 @@ ANSWER = Answer(
 
 def compute(tables: Tables) -> pa.Table:
     """Return the number of jobs by their number of tasks."""
-    found = tables.fetch(sizes(tables.instance_attempts), "sizes").sort_by("n_tasks")
-    if not found.num_rows:
+    jobs = tables.fetch(sizes(tables.instance_attempts), "sizes").sort_by("n_tasks")
+    if not jobs.num_rows:
         raise NotApplicable("there is no task")
-    at_least = np.cumsum(found["n_jobs"].to_numpy()[::-1])[::-1]
-    return found.append_column("n_jobs_at_least", pa.array(at_least))
+    n_jobs = jobs["n_jobs"].to_numpy()
+    n_jobs_at_least = np.cumsum(n_jobs[::-1])[::-1]
+    return jobs.append_column("n_jobs_at_least", pa.array(n_jobs_at_least))
 
 
 def sizes(attempts: ir.Table) -> ir.Table:
     """Return jobs by their number of tasks (``n_tasks``, ``n_jobs``)."""
     tasks = of_jobs(attempts)
     # Every task has one first attempt: counting them is counting distinct tasks, without the sort.
-    firsts = tasks.filter(tasks.attempt == 1)
-    jobs = firsts.group_by("collection_id").aggregate(n_tasks=firsts.count())
+    first_attempts = tasks.filter(tasks.attempt == 1)
+    by_job = first_attempts.group_by("collection_id")
+    jobs = by_job.aggregate(n_tasks=first_attempts.count())
     return jobs.group_by("n_tasks").aggregate(n_jobs=jobs.count())
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: jobs with at least this many tasks."""
+    """Draw the share of jobs with at least so many tasks, on logarithmic axes."""
     import altair as alt
 
     rows = query_answer(

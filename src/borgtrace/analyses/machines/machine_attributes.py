@@ -30,21 +30,20 @@ ANSWER = Answer(
 
 def compute(tables: Tables) -> ir.Table:
     """Return machines, values and changes per attribute."""
-    rows = tables.machine_attributes
-    return rows.group_by("name").aggregate(
-        n_machines=rows.machine_id.nunique(),
+    changes = tables.machine_attributes
+    return changes.group_by("name").aggregate(
+        n_machines=changes.machine_id.nunique(),
         # A deletion has no value: NULL is not counted among the distinct ones.
-        n_values=rows.value.nunique(),
-        n_changes=rows.count(),
-        n_deletions=rows.count(where=rows.is_deleted),
+        n_values=changes.value.nunique(),
+        n_changes=changes.count(),
+        n_deletions=changes.count(where=changes.is_deleted),
     )
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: attributes of machines."""
+    """Draw for each attribute how many values it has and how often it changed."""
     import altair as alt
 
-    # As large as the number of machines that have them.
     rows = answer.to_pylist()
     return (
         charts.base(rows, title="Attributes of machines")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.histograms import period
@@ -36,56 +37,56 @@ ANSWER = Answer(
 )
 
 
-_KINDS = ("ADD", "REMOVE", "UPDATE")
+SERIES = {
+    "cpu": "CPU available",
+    "cpu_seen": "CPU of machines seen",
+    "memory": "memory available",
+}
 
 
-def compute(tables: Tables) -> ibis.Table:
+def compute(tables: Tables) -> ir.Table:
     """Return machines and capacity per hour."""
     events = tables.machine_events
-    # The last machine event may be hours before the end: tasks tell how long the trace lasts.
+    # The last machine event may be hours before the end: tasks show how long the trace lasts.
     spine = hours(span(events.select("time"), tables.instance_events.select("time")))
-    present = _mean(capacity_changes(events), spine, ("machines", "cpu", "memory"))
-    # Without its REMOVE events a machine keeps its capacity: what has been seen so far.
-    seen = _mean(capacity_changes(events.filter(events.type != "REMOVE")), spine, ("cpu",))
-    joined = lookup(
-        lookup(present, seen.select("hour", cpu_seen="cpu"), ["hour"]),
-        _events_per_hour(events),
-        ["hour"],
-    )
-    numbers = {f"n_{kind.lower()}": joined[f"n_{kind.lower()}"].fill_null(0) for kind in _KINDS}
-    return joined.select("hour", "machines", "cpu", "memory", "cpu_seen", **numbers)
+    present = hourly_means(capacity_changes(events), spine, ["machines", "cpu", "memory"])
+    # Without its REMOVE events a machine keeps its capacity: that of all machines seen so far.
+    without_removals = events.filter(events.type != "REMOVE")
+    seen = hourly_means(capacity_changes(without_removals), spine, ["cpu"])
+    rows = lookup(present, seen.select("hour", cpu_seen="cpu"), ["hour"])
+    rows = lookup(rows, count_events_per_hour(events), ["hour"])
+    numbers = {column: rows[column].fill_null(0) for column in ("n_add", "n_remove", "n_update")}
+    return rows.select("hour", "machines", "cpu", "memory", "cpu_seen", **numbers)
 
 
-def _mean(changes: ibis.Table, spine: ibis.Table, columns: tuple[str, ...]) -> ibis.Table:
+def hourly_means(changes: ir.Table, spine: ir.Table, columns: list[str]) -> ir.Table:
+    """Return hourly means over the whole cell."""
     return hourly(changes.mutate(cell=ibis.literal("cell")), spine, "cell", columns)
 
 
-def _events_per_hour(events: ibis.Table) -> ibis.Table:
+def count_events_per_hour(events: ir.Table) -> ir.Table:
+    """Count the events of each type in each hour."""
     inside = events.filter(events.time >= TRACE_START)
-    numbers = {f"n_{kind.lower()}": inside.count(where=inside.type == kind) for kind in _KINDS}
-    return inside.group_by(hour=period(inside.time, HOUR, TRACE_START)).aggregate(**numbers)
+    grouped = inside.group_by(hour=period(inside.time, HOUR, TRACE_START))
+    return grouped.aggregate(
+        n_add=inside.count(where=inside.type == "ADD"),
+        n_remove=inside.count(where=inside.type == "REMOVE"),
+        n_update=inside.count(where=inside.type == "UPDATE"),
+    )
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: capacity of the cell."""
+    """Draw the capacity of the machines present, and the CPU of those seen so far, over time."""
     import altair as alt
 
-    rows = answer.to_pylist()
-    rows = charts.melted(
-        rows,
-        {"cpu": "CPU available", "cpu_seen": "CPU of machines seen", "memory": "memory available"},
-    )
+    rows = charts.melted(answer.to_pylist(), SERIES)
     return (
         charts.base(rows, title="Capacity of the cell")
         .mark_line()
         .encode(
             x=charts.hour_axis(rows),
             y=alt.Y("value:Q", title="capacity (largest machines)", scale=alt.Scale(zero=False)),
-            color=alt.Color(
-                "series:N",
-                title=None,
-                sort=["CPU available", "CPU of machines seen", "memory available"],
-            ),
+            color=alt.Color("series:N", title=None, sort=list(SERIES.values())),
             tooltip=charts.tooltips(rows, "hour", "value", "series"),
         )
     )

@@ -43,18 +43,23 @@ ANSWER = Answer(
 def compute(tables: Tables) -> list[Row]:
     """Return quantiles of the absences of machines."""
     events = tables.machine_events
-    life = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
+    history = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
     # The event just before: in 2011 nothing but ADD follows a REMOVE (8,860 times).
-    seen = events.mutate(before=events.type.lag().over(life), since=events.time.lag().over(life))
-    back = seen.filter((seen.before == "REMOVE") & (seen.type == "ADD"))
-    groups = fetch_counts(tables, back, back.time - back.since, "absences", per=1e6)
+    events = events.mutate(
+        previous_type=events.type.lag().over(history),
+        previous_time=events.time.lag().over(history),
+    )
+    returns = events.filter((events.previous_type == "REMOVE") & (events.type == "ADD"))
+    absence = returns.time - returns.previous_time
+    groups = fetch_counts(tables, returns, absence, "absences", per=1e6)
     if not groups:
         raise NotApplicable("no machine was removed and came back")
-    return groups[()].rows((0.0, *PERCENTS, 100.0), n=len(groups[()]))
+    absences = groups[()]
+    return absences.rows((0.0, *PERCENTS, 100.0), n=len(absences))
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: how long machines are away."""
+    """Draw the distribution of the absences."""
     import altair as alt
 
     rows = answer.to_pylist()

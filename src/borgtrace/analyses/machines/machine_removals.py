@@ -32,21 +32,20 @@ def compute(tables: Tables) -> ir.Table:
     is_removal = events.type == "REMOVE"
     machines = events.group_by("machine_id").aggregate(
         n_removals=events.count(where=is_removal),
-        removed=events.time.max(where=is_removal),
-        # An UPDATE shows that a machine is there as well as an ADD does.
-        present=events.time.max(where=~is_removal),
+        last_removal=events.time.max(where=is_removal),
+        # An UPDATE shows as well as an ADD that a machine is present.
+        last_presence=events.time.max(where=~is_removal),
     )
-    # Times alone tell which came last: no machine of 2011 has two events at one time.
-    gone = machines.removed.notnull() & (
-        machines.present.isnull() | (machines.removed > machines.present)
-    )
+    # Times are enough to tell which came last: no machine of 2011 has two events at one time.
+    stays_away = machines.last_presence.isnull() | (machines.last_removal > machines.last_presence)
+    is_gone = machines.last_removal.notnull() & stays_away
     return machines.group_by("n_removals").aggregate(
-        n_machines=machines.count(), n_gone=machines.count(where=gone)
+        n_machines=machines.count(), n_gone=machines.count(where=is_gone)
     )
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: machines by number of removals."""
+    """Draw how many machines were removed how often."""
     import altair as alt
 
     rows = answer.to_pylist()

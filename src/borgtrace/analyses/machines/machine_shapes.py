@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.lifecycle.order import SOURCE_ORDER
@@ -55,35 +56,35 @@ ANSWER = Answer(
 SHAPE = ("platform_id", "cpu_capacity", "memory_capacity", "gpu_capacity")
 
 
-def compute(tables: Tables) -> ibis.Table:
+def compute(tables: Tables) -> ir.Table:
     """Return the number of machines of each shape: at time 0, by first and by last capacity."""
     events = tables.machine_events
     # 32 ADD events of 2011 have no capacity; those machines get one later.
-    known = events.mutate(unknown=events.cpu_capacity.isnull() & events.memory_capacity.isnull())
-    order = [known[name] for name in SOURCE_ORDER]
+    is_unknown = events.cpu_capacity.isnull() & events.memory_capacity.isnull()
+    events = events.mutate(is_unknown=is_unknown)
+    earliest_first = [events[name] for name in SOURCE_ORDER]
+    latest_first = [ibis.desc(events[name]) for name in SOURCE_ORDER]
     # Events without a capacity come last in both orders: they are neither the first nor the last known one.
-    onwards = ibis.window(group_by="machine_id", order_by=[known.unknown, *order])
-    backwards = ibis.window(
-        group_by="machine_id", order_by=[known.unknown, *(ibis.desc(c) for c in order)]
+    forwards = ibis.window(group_by="machine_id", order_by=[events.is_unknown, *earliest_first])
+    backwards = ibis.window(group_by="machine_id", order_by=[events.is_unknown, *latest_first])
+    events = events.mutate(
+        is_at_start=(events.time == BEFORE_TRACE) & (events.type == "ADD"),
+        is_first=ibis.row_number().over(forwards) == 0,
+        is_last=ibis.row_number().over(backwards) == 0,
     )
-    placed = known.mutate(
-        at_start=(known.time == BEFORE_TRACE) & (known.type == "ADD"),
-        first=ibis.row_number().over(onwards) == 0,
-        last=ibis.row_number().over(backwards) == 0,
+    shapes = events.group_by(list(SHAPE)).aggregate(
+        n_at_start=events.count(where=events.is_at_start),
+        n_first=events.count(where=events.is_first),
+        n_last=events.count(where=events.is_last),
     )
-    numbers = {
-        f"n_{name}": placed.count(where=placed[name]) for name in ("at_start", "first", "last")
-    }
-    shapes = placed.group_by(list(SHAPE)).aggregate(**numbers)
     # A shape that a machine had only in between counts nowhere.
     return shapes.filter((shapes.n_at_start + shapes.n_first + shapes.n_last) > 0)
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: machines by capacity."""
+    """Draw a circle for each shape, its area the number of machines."""
     import altair as alt
 
-    # One circle per shape, its area the number of machines.
     rows = answer.to_pylist()
     return (
         charts.base(rows, title="Machines by capacity")
@@ -98,9 +99,11 @@ def chart(answer: pa.Table) -> alt.Chart:
     )
 
 
+NUMBER_OF_MACHINES = sql("select coalesce(sum(n_last), 0) from answer")
+
 # Published numbers of machines disagree; the real files decide.
 CLAIMS = [
-    # Counts alone: the paper prints capacities rounded to two digits.
+    # Only counts: the paper prints capacities rounded to two digits.
     Claim(
         "R12-table1",
         statement="the ten machine shapes of the 2011 cell",
@@ -120,7 +123,7 @@ CLAIMS = [
         statement="about 12.5 thousand machines",
         source="ClusterData2011_2.md",
         scope=MONTH_2011,
-        measure=sql("select coalesce(sum(n_last), 0) from answer"),
+        measure=NUMBER_OF_MACHINES,
         criterion=near(12_500, relative=0.01),
     ),
     Claim(
@@ -128,7 +131,7 @@ CLAIMS = [
         statement="about 11 thousand machines (older page)",
         source="ClusterData2011_2.md",
         scope=MONTH_2011,
-        measure=sql("select coalesce(sum(n_last), 0) from answer"),
+        measure=NUMBER_OF_MACHINES,
         criterion=near(11_000, within=500),
     ),
     Claim(
@@ -137,7 +140,7 @@ CLAIMS = [
         source="count over the machine events of 2011",
         kind="criterion",
         scope=MONTH_2011,
-        measure=sql("select coalesce(sum(n_last), 0) from answer"),
+        measure=NUMBER_OF_MACHINES,
         criterion=equals(12_583),
     ),
     Claim(
@@ -149,7 +152,7 @@ CLAIMS = [
         measure=sql("select coalesce(sum(n_at_start), 0) from answer"),
         criterion=equals(12_477),
     ),
-    # The list of all nodes holds those without GPUs, too.
+    # The list of all nodes includes those without GPUs.
     Claim(
         "OPENB-nodes",
         statement="nodes",
@@ -181,7 +184,7 @@ CLAIMS = [
         statement="about 4,000 machines",
         source="trace_2018.md",
         scope=ALIBABA_2018,
-        measure=sql("select coalesce(sum(n_last), 0) from answer"),
+        measure=NUMBER_OF_MACHINES,
         criterion=near(4000, within=200),
     ),
 ]

@@ -21,7 +21,7 @@ from borgtrace.analyses.power.measurements import DOMAIN, is_good, mean
 from borgtrace.analyses.shared.columns import POWER_DOMAIN
 from borgtrace.analyses.shared.histograms import period
 from borgtrace.analyses.shared.joins import lookup
-from borgtrace.analyses.shared.notebook_queries import largest_capacities, matched
+from borgtrace.analyses.shared.notebook_queries import largest_capacities, windows_with_tiers
 from borgtrace.analyses.shared.windows import (
     SLOT_SECONDS,
     amount,
@@ -123,7 +123,7 @@ def compute(tables: Tables, *, length: Microseconds = HOUR) -> ir.Table:
 
 def _used(tables: Tables, length: int) -> ir.Table:
     """Return the CPU time of windows as the notebook counts it, and by what each window is."""
-    theirs, own = matched(tables), by_tier(tables, regular(tables.instance_usage))
+    theirs, own = windows_with_tiers(tables), by_tier(tables, regular(tables.instance_usage))
     none = ibis.literal(0, "int64")
     counted = theirs.mutate(theirs=amount(theirs.average_cpu, ibis.literal(SLOT_SECONDS)), own=none)
     measured = own.mutate(theirs=none, own=amount(own.average_cpu, own.seconds * own.sign))

@@ -16,12 +16,9 @@ minus all ends equal pending plus running at every instant.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import PENDING, of_jobs
@@ -29,20 +26,21 @@ from borgtrace.analyses.shared.histograms import period
 from borgtrace.analyses.shared.trends import Interval, interval_above, slope
 from borgtrace.analyses.shared.windows import int_sum
 from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Index
 from borgtrace.question import (
     Answer,
     Claim,
     Column,
+    Measure,
     NotApplicable,
     Question,
     Tables,
     charts,
     equals,
-    query_answer,
     sql,
 )
 from borgtrace.question.scopes import LIKE_2011
-from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW, Microseconds
+from borgtrace.schema.time import AFTER_TRACE, DAY, HOUR, WINDOW, Microseconds
 
 if TYPE_CHECKING:
     import altair as alt
@@ -70,10 +68,17 @@ ANSWER = Answer(
 )
 
 
-_DIE = ("FAIL", "KILL", "LOST")
-_STATES = ("pending", "running")
-_STOCK = ("time", "pending", "pending_min", "pending_max", "running", "running_min", "running_max")
-_COUNTED = ("pending_published", "running_published", "running_literal", "unfinished")
+STATES = ("pending", "running")
+STOCK_COLUMNS = (
+    "time",
+    "pending",
+    "pending_min",
+    "pending_max",
+    "running",
+    "running_min",
+    "running_max",
+)
+PUBLISHED_COLUMNS = ("pending_published", "running_published", "running_literal", "unfinished")
 
 
 def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
@@ -82,53 +87,116 @@ def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
         raise UsageError(
             "step", "must be a multiple of 300 s", expected=f"k × {WINDOW}", got=str(step)
         )
-    flows = _fetch_flows(tables, step).to_pylist()
-    stocks = _fetch_stocks(tables, step).sort_by("step")
+    flows = fetch_flows(tables, step)
+    stocks = fetch_stocks(tables, step)
     if not stocks.num_rows:
         raise NotApplicable("no task is ever pending or running")
-    # Updates move no stock: the last of them may come after the last change of a level.
-    n = 1 + max(stocks["step"][-1].as_py(), *(row["step"] for row in flows), 0)
-    moved = {name: np.zeros(n, np.int64) for name in _COUNTED}
-    for row in flows:
-        for name, sign in _signs(row["before"], row["after"]).items():
-            moved[name][row["step"]] += sign * row["n"]
-    columns = {name: np.cumsum(values) for name, values in moved.items()} | _stock_levels(stocks, n)
-    return pa.table({"time": (np.arange(n, dtype=np.int64) + 1) * step, **columns})
+
+    # UPDATE events change no level: the last flow may lie after the last stock.
+    last_step = max(flows["step"].to_pylist() + stocks["step"].to_pylist())
+    n_steps = last_step + 1
+    columns = published_counts(flows, n_steps) | stock_levels(stocks, n_steps)
+    return pa.table({"time": ends_of_steps(n_steps, step), **columns})
 
 
-def _signs(before: str | None, after: str) -> dict[str, int]:
+def fetch_flows(tables: Tables, step: int) -> pa.Table:
+    """Return how often each transition occurs in each step: ``step``, ``before``, ``after``, ``n``."""
+    transitions = of_jobs(tables.instance_transitions)
+    # Times of steps are cut to 300 s, and so is the sentinel for "after the trace".
+    after_trace = AFTER_TRACE - AFTER_TRACE % WINDOW
+    transitions = transitions.filter(transitions.step_time < after_trace)
+    grouped = transitions.group_by(
+        step=period(transitions.step_time, step),
+        before=transitions.from_type,
+        after=transitions.to_type,
+    )
+    return tables.fetch(grouped.aggregate(n=int_sum(transitions.n)), "flows")
+
+
+def fetch_stocks(tables: Tables, step: int) -> pa.Table:
+    """Return the levels at the end of each step that changes one, and their extremes within it."""
+    occupancy = of_jobs(tables.instance_occupancy)
+    occupancy = occupancy.filter(occupancy.time < AFTER_TRACE)
+    # Without the extremes a queue that fills and empties within a step would go unseen.
+    changed_steps = occupancy.group_by(step=period(occupancy.time, step)).aggregate(
+        time=occupancy.time.max(),
+        pending_min=occupancy.pending.min(),
+        pending_max=occupancy.pending.max(),
+        running_min=occupancy.running.min(),
+        running_max=occupancy.running.max(),
+    )
+    # Times are unique here: the join finds the levels after the last change of each step.
+    levels = occupancy.select("time", "pending", "running")
+    stocks = changed_steps.inner_join(levels, "time").drop("time")
+    return tables.fetch(stocks, "stocks").sort_by("step")
+
+
+def published_counts(flows: pa.Table, n_steps: int) -> dict[str, Index]:
+    """Return the counts by the published formulas at the end of every step, shape (n_steps,) each."""
+    changes = {name: np.zeros(n_steps, np.int64) for name in PUBLISHED_COLUMNS}
+    for flow in flows.to_pylist():
+        for name, change in change_of_counts(flow["before"], flow["after"]).items():
+            changes[name][flow["step"]] += change * flow["n"]
+    return {name: np.cumsum(values) for name, values in changes.items()}
+
+
+def change_of_counts(before: str | None, after: str) -> dict[str, int]:
     """Return what one transition adds to each of the published counts."""
-    if after == "SUBMIT":
-        return {"pending_published": 1, "unfinished": int(before is None)}
-    # After whatever came before: an attempt whose SUBMIT is lost was scheduled all the same.
-    if after == "SCHEDULE":
-        return {"pending_published": -1, "running_published": 1, "running_literal": 1}
-    # All evictions, those of pending tasks too: the published formula knows no other kind.
-    if after in ("FINISH", "EVICT"):
-        return {
-            "running_published": -1,
-            "running_literal": -1,
-            "unfinished": -int(after == "FINISH"),
-        }
-    if after in _DIE and before in PENDING:
-        return {"pending_published": -1}
-    # Neither pending nor first: the predecessor is SCHEDULE, an update, or an end whose next begin is lost.
-    if after in _DIE and before is not None:
-        return {"running_published": -1, "running_literal": -1 if before == "SCHEDULE" else 0}
+    match before, after:
+        case _, "SUBMIT":
+            return {"pending_published": 1, "unfinished": 1 if before is None else 0}
+        # Whatever came before: an attempt whose SUBMIT is lost was scheduled all the same.
+        case _, "SCHEDULE":
+            return {"pending_published": -1, "running_published": 1, "running_literal": 1}
+        case _, "FINISH":
+            return {"running_published": -1, "running_literal": -1, "unfinished": -1}
+        # All evictions, those of pending tasks too: the published formula knows no other kind.
+        case _, "EVICT":
+            return {"running_published": -1, "running_literal": -1}
+        case _, "FAIL" | "KILL" | "LOST":
+            return change_by_death(before)
     return {}
 
 
-def _fetch_flows(tables: Tables, step: int) -> pa.Table:
-    """Return how often each transition occurs in each step: ``step``, ``before``, ``after``, ``n``."""
-    rows = of_jobs(tables.instance_transitions)
-    # Times of steps are cut to 300 s, and so is the sentinel for "after the trace".
-    rows = rows.filter(rows.step_time < AFTER_TRACE - AFTER_TRACE % WINDOW)
-    key = {"step": period(rows.step_time, step), "before": rows.from_type, "after": rows.to_type}
-    return tables.fetch(rows.group_by(**key).aggregate(n=int_sum(rows.n)), "flows")
+def change_by_death(before: str | None) -> dict[str, int]:
+    """Return what a FAIL, KILL or LOST adds to the published counts."""
+    if before is None:
+        return {}
+    if before in PENDING:
+        return {"pending_published": -1}
+    # The task was running: the event before is SCHEDULE, an update, or an end whose next begin is lost.
+    return {"running_published": -1, "running_literal": -1 if before == "SCHEDULE" else 0}
+
+
+def stock_levels(stocks: pa.Table, n_steps: int) -> dict[str, Index]:
+    """Spread the steps that change a level over all steps, shape (n_steps,) each."""
+    changed_steps = stocks["step"].to_numpy()
+    first_change = changed_steps[0]
+    row_of_latest_change = np.searchsorted(changed_steps, np.arange(n_steps), side="right") - 1
+    columns: dict[str, Index] = {}
+    for state in STATES:
+        level_after_change = stocks[state].to_numpy()[np.maximum(row_of_latest_change, 0)]
+        level = np.where(row_of_latest_change < 0, 0, level_after_change)
+        # The level at the start of a step is one of its values, although no change within the step has it.
+        level_at_start = np.concatenate([[0], level[:-1]])
+        columns[state] = level
+        for bound, choose in (("min", np.minimum), ("max", np.maximum)):
+            extreme_of_changes = stocks[f"{state}_{bound}"].to_numpy()
+            extreme = level.copy()
+            extreme[changed_steps] = choose(extreme_of_changes, level_at_start[changed_steps])
+            # Nothing is known before the first change.
+            extreme[first_change] = extreme_of_changes[0]
+            columns[f"{state}_{bound}"] = extreme
+    return columns
+
+
+def ends_of_steps(n_steps: int, step: int) -> Index:
+    """Return the times at which steps end, µs, shape (n_steps,)."""
+    return (np.arange(n_steps, dtype=np.int64) + 1) * step
 
 
 def stock(tables: Tables, step: int) -> pa.Table:
-    """Return the counts *stock* of `RESULT` alone: what is pending and running at the end of each step, and extremes.
+    """Return only the exact counts: pending and running tasks at the end of each step, and their extremes.
 
     Parameters
     ----------
@@ -137,134 +205,83 @@ def stock(tables: Tables, step: int) -> pa.Table:
     step
         Length of a step, µs.
     """
-    stocks = _fetch_stocks(tables, step).sort_by("step")
+    stocks = fetch_stocks(tables, step)
     if not stocks.num_rows:
-        return pa.table({name: pa.array([], pa.int64()) for name in _STOCK})
-    n = 1 + stocks["step"][-1].as_py()
-    times = (np.arange(n, dtype=np.int64) + 1) * step
-    return pa.table({"time": times, **_stock_levels(stocks, n)}).select(_STOCK)
-
-
-def _fetch_stocks(tables: Tables, step: int) -> pa.Table:
-    """Return the levels at the end of each step in which one changes, and their extremes within it."""
-    rows = of_jobs(tables.instance_occupancy)
-    rows = rows.filter(rows.time < AFTER_TRACE)
-    # Extremes too: a queue that fills and empties within a step would not be seen at its end.
-    lowest = {f"{state}_min": rows[state].min() for state in _STATES}
-    highest = {f"{state}_max": rows[state].max() for state in _STATES}
-    ends = rows.group_by(step=period(rows.time, step)).aggregate(
-        time=rows.time.max(), **lowest, **highest
-    )
-    # Instants are unique among jobs: the join finds the level after the last change of the step.
-    at_end = rows.select("time", "pending", "running")
-    return tables.fetch(ends.inner_join(at_end, "time").drop("time"), "stocks")
-
-
-def _stock_levels(stocks: pa.Table, n: int) -> dict[str, npt.NDArray[np.int64]]:
-    """Spread the steps in which something changed over all steps; shape (n,) each."""
-    at = stocks["step"].to_numpy()
-    latest = np.searchsorted(at, np.arange(n), side="right") - 1  # row of the latest change
-    columns: dict[str, npt.NDArray[np.int64]] = {}
-    for name in _STATES:
-        held = np.where(latest < 0, 0, stocks[name].to_numpy()[np.maximum(latest, 0)])
-        # The level a step begins with is one of its values, although no change of the step says so.
-        entering = np.concatenate([[0], held[:-1]])
-        columns[name] = held
-        for bound, choose in (("min", np.minimum), ("max", np.maximum)):
-            seen = stocks[f"{name}_{bound}"].to_numpy()
-            columns[f"{name}_{bound}"] = held.copy()
-            columns[f"{name}_{bound}"][at] = choose(seen, entering[at])
-            columns[f"{name}_{bound}"][at[0]] = seen[0]  # nothing is known before the first change
-    return columns
-
-
-def inside(result: pa.Table) -> pa.Table:
-    """Return the steps inside the trace: the first ones hold what was there before it began, all at once.
-
-    Parameters
-    ----------
-    result
-        A result of this question.
-    """
-    return result.filter(result["time"].to_numpy() >= 3 * WINDOW)
-
-
-def trend(result: pa.Table, columns: Sequence[str]) -> Interval:
-    """Return the trend of a sum of columns in tasks per day, with values up to a day apart taken as alike.
-
-    Parameters
-    ----------
-    result
-        A result of this question.
-    columns
-        Columns that are added up.
-
-    Raises
-    ------
-    NotApplicable
-        Where the trace is shorter than two days.
-    """
-    within = inside(result)
-    times = within["time"].to_numpy()
-    values = sum(within[c].to_numpy().astype(float) for c in columns)
-    # In µs: as a difference of fractions of a day, two days may come out shorter.
-    if not (len(times) >= 3 and times[-1] - times[0] >= 2 * DAY):
-        raise NotApplicable("the trace is shorter than two days")
-    # Lags of a day: load has a daily rhythm, so that values a few hours apart are alike.
-    return slope(values, times / DAY, round(DAY / (times[1] - times[0])))
+        return pa.table({name: pa.array([], pa.int64()) for name in STOCK_COLUMNS})
+    n_steps = 1 + stocks["step"][-1].as_py()
+    levels = stock_levels(stocks, n_steps)
+    return pa.table({"time": ends_of_steps(n_steps, step), **levels}).select(STOCK_COLUMNS)
 
 
 def chart(answer: pa.Table) -> alt.HConcatChart:
-    """Draw: queue length."""
+    """Draw the queue beside the running tasks, each exactly and by the published formula."""
     import altair as alt
 
-    # Stock and published formula.
-    panels = []
-    shown = charts.thinned(
-        answer, ["pending", "pending_published", "running", "running_published"], points=2000
+    columns = ["pending", "pending_published", "running", "running_published"]
+    shown = charts.thinned(answer, columns, points=2000)
+    return alt.hconcat(
+        stock_and_formula(shown, "pending", title="Tasks pending"),
+        stock_and_formula(shown, "running", title="Tasks running"),
     )
-    rows = query_answer(
-        shown,
-        """
-        select time / 3.6e9 as hour, pending, pending_published
-        from answer
-        """,
-    )
-    rows = charts.melted(rows, {"pending": "stock", "pending_published": "published formula"})
-    if rows:
-        panels.append(
-            charts.base(rows, title="Tasks pending")
-            .mark_line()
-            .encode(
-                x=charts.hour_axis(rows),
-                y=alt.Y("value:Q", title="tasks", scale=alt.Scale(zero=False)),
-                color=alt.Color("series:N", title=None, sort=["stock", "published formula"]),
-                tooltip=charts.tooltips(rows),
-            )
+
+
+def stock_and_formula(answer: pa.Table, state: str, *, title: str) -> alt.Chart:
+    """Draw how many tasks are in a state over time, counted both ways."""
+    import altair as alt
+
+    rows = []
+    for step in answer.to_pylist():
+        hour = step["time"] / HOUR
+        published = step[f"{state}_published"]
+        rows.append({"hour": hour, "series": "stock", "value": step[state]})
+        rows.append({"hour": hour, "series": "published formula", "value": published})
+    return (
+        charts.base(rows, title)
+        .mark_line()
+        .encode(
+            x=charts.hour_axis(rows),
+            y=alt.Y("value:Q", title="tasks", scale=alt.Scale(zero=False)),
+            color=alt.Color("series:N", title=None, sort=["stock", "published formula"]),
+            tooltip=charts.tooltips(rows),
         )
-    shown = charts.thinned(
-        answer, ["pending", "pending_published", "running", "running_published"], points=2000
     )
-    rows = query_answer(
-        shown,
-        """
-        select time / 3.6e9 as hour, running, running_published
-        from answer
-        """,
-    )
-    rows = charts.melted(rows, {"running": "stock", "running_published": "published formula"})
-    if rows:
-        panels.append(
-            charts.base(rows, title="Tasks running")
-            .mark_line()
-            .encode(
-                x=charts.hour_axis(rows),
-                y=alt.Y("value:Q", title="tasks", scale=alt.Scale(zero=False)),
-                color=alt.Color("series:N", title=None, sort=["stock", "published formula"]),
-                tooltip=charts.tooltips(rows),
-            )
-        )
-    return alt.hconcat(*panels)
+
+
+def inside_trace(answer: pa.Table) -> pa.Table:
+    """Return the steps inside the trace: the first ones hold all that was there before it began.
+
+    Parameters
+    ----------
+    answer
+        An answer of this question.
+    """
+    return answer.filter(answer["time"].to_numpy() >= 3 * WINDOW)
+
+
+def trend_of(*columns: str) -> Measure:
+    """Measure the trend of a sum of columns, in tasks per day.
+
+    Parameters
+    ----------
+    columns
+        Columns that are added up.
+    """
+
+    def measure(answer: pa.Table) -> Interval:
+        steps = inside_trace(answer)
+        times = steps["time"].to_numpy()
+        # Compared in µs: as fractions of a day, two days may come out shorter.
+        if len(times) < 3 or times[-1] - times[0] < 2 * DAY:
+            raise NotApplicable("the trace is shorter than two days")
+        tasks = np.sum([steps[name].to_numpy().astype(float) for name in columns], axis=0)
+        # Load has a daily rhythm: values up to a day apart are correlated.
+        steps_per_day = round(DAY / (times[1] - times[0]))
+        return slope(tasks, times / DAY, lags=steps_per_day)
+
+    return measure
+
+
+RISES = interval_above(0, published="trend > 0 a day")
 
 
 CLAIMS = [
@@ -273,48 +290,48 @@ CLAIMS = [
         statement="unfinished tasks accumulate (pending plus running)",
         source="Zhu et al., Observation 5",
         scope=LIKE_2011,
-        measure=partial(trend, columns=["pending", "running"]),
-        criterion=interval_above(0, published="trend > 0 a day"),
+        measure=trend_of("pending", "running"),
+        criterion=RISES,
     ),
     Claim(
         "S4-obs5-counted",
         statement="new minus completed tasks rises, as the paper counts",
         source="Zhu et al., Observation 5",
         scope=LIKE_2011,
-        measure=partial(trend, columns=["unfinished"]),
-        criterion=interval_above(0, published="trend > 0 a day"),
+        measure=trend_of("unfinished"),
+        criterion=RISES,
     ),
     Claim(
         "S4-obs7",
         statement="the queue slowly grows",
         source="Zhu et al., Observation 7",
         scope=LIKE_2011,
-        measure=partial(trend, columns=["pending"]),
-        criterion=interval_above(0, published="trend > 0 a day"),
+        measure=trend_of("pending"),
+        criterion=RISES,
     ),
     Claim(
         "S4-obs7-formula",
         statement="the queue grows, by the published formula",
         source="Zhu et al., Observation 7 by Method 3-2",
         scope=LIKE_2011,
-        measure=partial(trend, columns=["pending_published"]),
-        criterion=interval_above(0, published="trend > 0 a day"),
+        measure=trend_of("pending_published"),
+        criterion=RISES,
     ),
     Claim(
         "S4-obs8",
         statement="the number of running tasks surges",
         source="Zhu et al., Observation 8",
         scope=LIKE_2011,
-        measure=partial(trend, columns=["running"]),
-        criterion=interval_above(0, published="trend > 0 a day"),
+        measure=trend_of("running"),
+        criterion=RISES,
     ),
     Claim(
         "S4-obs8-literal",
         statement="running surges where ends after UPDATE_RUNNING are not counted",
         source="Zhu et al., Observation 8 by Method 3-3",
         scope=LIKE_2011,
-        measure=partial(trend, columns=["running_literal"]),
-        criterion=interval_above(0, published="trend > 0 a day"),
+        measure=trend_of("running_literal"),
+        criterion=RISES,
     ),
     Claim(
         "S4-method-3-2",

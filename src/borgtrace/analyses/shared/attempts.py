@@ -23,24 +23,24 @@ ENDS = ("EVICT", "FAIL", "FINISH", "KILL", "LOST", "NONE")
 
 
 def of_jobs(rows: ir.Table) -> ir.Table:
-    """Keep what belongs to jobs: alloc sets and their instances are no tasks."""
+    """Keep the rows of jobs: alloc sets and their instances are no tasks."""
     return rows.filter(rows.collection_type == "JOB")
 
 
 def is_known(time: ir.IntegerValue) -> ir.BooleanValue:
-    """Whether a time is one: neither "before the trace" (0) nor "after the trace", which are no times."""
+    """Whether a time is known: neither "before the trace" (0) nor "after the trace"."""
     return (time > BEFORE_TRACE) & (time < AFTER_TRACE)
 
 
 def is_inside(time: ir.IntegerValue) -> ir.BooleanValue:
-    """Whether a time lies within the trace, which starts 600 s after its zero (so that its hours and days do)."""
+    """Whether a time lies within the trace, which starts 600 s after time 0 (and so do its hours and days)."""
     return (time >= TRACE_START) & (time < AFTER_TRACE)
 
 
 def new_jobs(attempts: ir.Table) -> ir.Table:
     """Keep the first attempts of jobs that are submitted within the trace."""
-    firsts = of_jobs(attempts)
-    return firsts.filter((firsts.attempt == 1) & is_inside(firsts.submit_time))
+    jobs = of_jobs(attempts)
+    return jobs.filter((jobs.attempt == 1) & is_inside(jobs.submit_time))
 
 
 def last_time(events: ir.Table) -> ir.Table:
@@ -56,30 +56,33 @@ def time_running(attempts: ir.Table) -> ir.IntegerValue:
     attempts
         Attempts that were scheduled, with a column ``last``: the end of the trace, µs.
     """
-    # Filled first: least() of a NULL is NULL on BigQuery, while DuckDB and Spark pass it over.
-    until = ibis.least(attempts.left_time.fill_null(AFTER_TRACE), attempts["last"])
-    return ibis.greatest(until - ibis.greatest(attempts.schedule_time, TRACE_START), 0)
+    start = ibis.greatest(attempts.schedule_time, TRACE_START)
+    # Filled first: least() of a NULL is NULL on BigQuery, while DuckDB and Spark ignore the NULL.
+    end = ibis.least(attempts.left_time.fill_null(AFTER_TRACE), attempts["last"])
+    return ibis.greatest(end - start, 0)
 
 
 def counted_events(attempts: ir.Table) -> ir.Table:
     """Return one row per counted event: ``time`` and the four processes as 0 or 1, one byte each."""
     tasks = of_jobs(attempts)
     finished = tasks.filter(tasks.end_type == "FINISH")
-    # An attempt counts at up to three times of its own, each a row.
+    is_first = (tasks.attempt == 1).cast("int8")
+    # An attempt counts at up to three times, each a row of its own.
     return ibis.union(
-        _counted(tasks, tasks.submit_time, new=(tasks.attempt == 1).cast("int8"), submitted=1),
-        _counted(tasks, tasks.schedule_time, scheduled=1),
-        _counted(finished, finished.end_time, completed=1),
+        count_at(tasks, tasks.submit_time, new=is_first, submitted=1),
+        count_at(tasks, tasks.schedule_time, scheduled=1),
+        count_at(finished, finished.end_time, completed=1),
     )
 
 
-def _counted(rows: ir.Table, time: ir.Value, **counted: ir.Value | int) -> ir.Table:
+def count_at(rows: ir.Table, time: ir.Value, **processes: ir.Value | int) -> ir.Table:
+    """Return one row per known time, with what it counts in each of the four processes."""
     columns = {name: ibis.literal(0, "int8") for name in PROCESSES}
-    for name, value in counted.items():
+    for name, value in processes.items():
         columns[name] = value if isinstance(value, ir.Value) else ibis.literal(value, "int8")
-    chosen = rows.select(time=time, **columns)
-    # What never happened has no time and fails the comparison like what lies outside the trace.
-    return chosen.filter(is_known(chosen.time))
+    events = rows.select(time=time, **columns)
+    # An event that never happened has no time: it fails the comparison like one outside the trace.
+    return events.filter(is_known(events.time))
 
 
 def collection_ends(attempts: ir.Table) -> ir.Table:
@@ -88,13 +91,13 @@ def collection_ends(attempts: ir.Table) -> ir.Table:
     Columns: ``collection_id``, ``end_time``, ``end_type``, ``schedule_time``.
     """
     # The last attempt tells how it ended: an id may be used again after its end (2011: job 6253771429).
+    latest_first = ibis.row_number().over(group_by="collection_id", order_by=ibis.desc("attempt"))
     numbered = attempts.mutate(
-        place=ibis.row_number().over(group_by="collection_id", order_by=ibis.desc("attempt")),
+        place=latest_first,
         started=attempts.schedule_time.min().over(group_by="collection_id"),
     )
-    return numbered.filter(numbered.place == 0).select(
-        "collection_id", "end_time", "end_type", schedule_time="started"
-    )
+    last_attempts = numbered.filter(numbered.place == 0)
+    return last_attempts.select("collection_id", "end_time", "end_type", schedule_time="started")
 
 
 def duration_sums(tables: Tables, length: int, origin: int = 0) -> dict[str, ir.Table]:
@@ -115,16 +118,20 @@ def duration_sums(tables: Tables, length: int, origin: int = 0) -> dict[str, ir.
         ``waits`` and ``runs``: ``period``, ``total`` (whole µs, so that the sum is exact in any order), ``n``.
     """
     tasks = of_jobs(tables.instance_attempts)
-    pairs = {"waits": (tasks.wait, tasks.schedule_time), "runs": (tasks.run, tasks.end_time)}
-    return {name: _duration_sums(tasks, *pair, length, origin) for name, pair in pairs.items()}
+    return {
+        "waits": sum_by_period(tasks, tasks.wait, tasks.schedule_time, length, origin),
+        "runs": sum_by_period(tasks, tasks.run, tasks.end_time, length, origin),
+    }
 
 
-def _duration_sums(
-    tasks: ir.Table, duration: ir.Column, at: ir.Column, length: int, origin: int
+def sum_by_period(
+    tasks: ir.Table, duration: ir.Column, time: ir.Column, length: int, origin: int
 ) -> ir.Table:
-    timed = tasks.select(duration=duration, period=period(at, length, origin), at=at)
-    # A wait is known only where it lies within the trace as a whole (see `attempts`).
-    timed = timed.filter(timed.duration.notnull() & (timed.at >= origin))
-    return timed.group_by("period").aggregate(
-        total=timed.duration.sum().cast("int64"), n=timed.count()
+    """Add up durations by the period in which `time` lies; NULLs and times before `origin` are left out."""
+    durations = tasks.select(duration=duration, period=period(time, length, origin), time=time)
+    # A wait is known only where all of it lies within the trace (see `attempts`).
+    durations = durations.filter(durations.duration.notnull() & (durations.time >= origin))
+    return durations.group_by("period").aggregate(
+        total=durations.duration.sum().cast("int64"),
+        n=durations.count(),
     )

@@ -1,7 +1,6 @@
-"""Tasks all together, by tier and by scheduling class: the three cuts of most questions."""
+"""Tasks all together, by tier and by scheduling class: the three groupings of most questions."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from functools import reduce
 from operator import add
 
@@ -13,7 +12,7 @@ from borgtrace.errors import check_names
 from borgtrace.question import Tables
 
 
-def ranked(attempts: ir.Table, tier_of: str) -> ir.Table:
+def with_deciding_priority(attempts: ir.Table, tier_of: str) -> ir.Table:
     """Take the priority that decides an attempt's tier from one of its events.
 
     Parameters
@@ -24,18 +23,22 @@ def ranked(attempts: ir.Table, tier_of: str) -> ir.Table:
         ``"schedule"``: its SCHEDULE, or its other events where it has none; ``"submit"``: its SUBMIT alone.
     """
     check_names("tier_of", [tier_of], ("schedule", "submit"), "unknown event")
-    return attempts if tier_of == "schedule" else attempts.mutate(priority=attempts.submit_priority)
+    if tier_of == "schedule":
+        return attempts
+    return attempts.mutate(priority=attempts.submit_priority)
 
 
-def named(tables: Tables, attempts: ir.Table) -> ir.Table:
+def with_tier_and_class(tables: Tables, attempts: ir.Table) -> ir.Table:
     """Add ``tier`` and ``class_`` to attempts."""
-    class_ = attempts.scheduling_class.cast("string").fill_null(UNKNOWN)
-    return attempts.mutate(tier=tier(tables, attempts.priority), class_=class_)
+    return attempts.mutate(
+        tier=tier(tables, attempts.priority),
+        class_=attempts.scheduling_class.cast("string").fill_null(UNKNOWN),
+    )
 
 
-def cuts(tier_: str, class_: str) -> Iterator[tuple[str, str]]:
-    """Yield the three groups that a task belongs to."""
-    yield from (("all", "all"), ("tier", tier_), ("class", class_))
+def groups_of(tier_: str, class_: str) -> list[tuple[str, str]]:
+    """Return the three groups that a task belongs to, each as (grouping, group)."""
+    return [("all", "all"), ("tier", tier_), ("class", class_)]
 
 
 def sum_by_group(
@@ -54,14 +57,14 @@ def sum_by_group(
     numbers
         What is added up, expressions over `attempts`, by name.
     """
-    rows = named(tables, attempts.mutate(**numbers))
+    rows = with_tier_and_class(tables, attempts.mutate(**numbers))
     sums = rows.group_by(["tier", "class_"]).aggregate(
         **{name: int_sum(rows[name]) for name in numbers}
     )
     totals: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     for row in tables.fetch(sums, stage).to_pylist():
-        for cut in cuts(row["tier"], row["class_"]):
-            totals[cut].update({name: row[name] or 0 for name in numbers})
+        for group in groups_of(row["tier"], row["class_"]):
+            totals[group].update({name: row[name] or 0 for name in numbers})
     return totals
 
 
@@ -88,10 +91,17 @@ def count_by_group(
     dict
         Values with their counts by (grouping, group, `by` …), in sorted order.
     """
-    # Counted once per tier and class; the three cuts are sums of these, without three passes over the attempts.
-    found = fetch_counts(tables, named(tables, attempts), value, stage, ("tier", "class_", *by))
-    members: dict[tuple[str, ...], list[Counts]] = {}
-    for (tier_, class_, *rest), counts in found.items():
-        for cut in cuts(tier_, class_):
-            members.setdefault((*cut, *rest), []).append(counts)
-    return {cut: reduce(add, parts) for cut, parts in sorted(members.items())}
+    # Counted once per tier and class: the three groupings are sums of these, without three passes over the attempts.
+    counts_by_tier_and_class = fetch_counts(
+        tables,
+        with_tier_and_class(tables, attempts),
+        value,
+        stage,
+        ("tier", "class_", *by),
+    )
+    parts_of_groups: dict[tuple[str, ...], list[Counts]] = {}
+    for (tier_, class_, *others), counts in counts_by_tier_and_class.items():
+        for grouping in groups_of(tier_, class_):
+            group = (*grouping, *others)
+            parts_of_groups.setdefault(group, []).append(counts)
+    return {group: reduce(add, parts) for group, parts in sorted(parts_of_groups.items())}

@@ -12,7 +12,7 @@ def bin_up_to(value: ir.NumericValue, edges: Sequence[int], unit: float = 1) -> 
     Parameters
     ----------
     value
-        What is binned.
+        The value to be binned.
     edges
         Upper edges, ascending; each belongs to its bin.
     unit
@@ -40,9 +40,10 @@ def cumulative_share(
     """
     group = list(by) or None
     # Both sums are of integers: the share is the same in whatever order the rows come.
-    upto = counts[column].sum().over(ibis.cumulative_window(group_by=group, order_by=order))
+    rows_so_far = ibis.cumulative_window(group_by=group, order_by=order)
+    sum_so_far = counts[column].sum().over(rows_so_far)
     total = counts[column].sum().over(ibis.window(group_by=group))
-    return upto.cast("float64") / total.cast("float64")
+    return sum_so_far.cast("float64") / total.cast("float64")
 
 
 def period(time: ir.IntegerColumn, length: int, origin: int = 0) -> ir.IntegerColumn:

@@ -13,14 +13,15 @@ def lookup(rows: ibis.Table, index: ibis.Table, key: Sequence[str]) -> ibis.Tabl
     Parameters
     ----------
     rows
-        Rows that all stay.
+        Rows, all of which are kept.
     index
         At most one row per key, else rows multiply.
     key
         Columns of both.
     """
     joined = rows.left_join(index, list(key))
-    return joined.drop(*(f"{name}_right" for name in key if f"{name}_right" in joined.columns))
+    second_keys = [f"{name}_right" for name in key]
+    return joined.drop(*(name for name in second_keys if name in joined.columns))
 
 
 def last_of(events: ibis.Table, key: Sequence[str]) -> ibis.Table:
@@ -33,13 +34,14 @@ def last_of(events: ibis.Table, key: Sequence[str]) -> ibis.Table:
     key
         Columns of which each combination keeps one row.
     """
-    order = [events[name].desc() for name in SOURCE_ORDER]
-    placed = events.mutate(place=ibis.row_number().over(group_by=list(key), order_by=order))
+    latest_first = [events[name].desc() for name in SOURCE_ORDER]
+    place = ibis.row_number().over(group_by=list(key), order_by=latest_first)
+    placed = events.mutate(place=place)
     return placed.filter(placed.place == 0).drop("place")
 
 
 def last_known(events: ibis.Table, column: str) -> ibis.Table:
-    """Return ``collection_id`` and what the last event that tells a column says of it.
+    """Return ``collection_id`` and a column of the last event in which it is not NULL.
 
     Parameters
     ----------
@@ -48,6 +50,5 @@ def last_known(events: ibis.Table, column: str) -> ibis.Table:
     column
         A column that events may change, and that some leave out.
     """
-    return last_of(events.filter(events[column].notnull()), ["collection_id"]).select(
-        "collection_id", column
-    )
+    known = events.filter(events[column].notnull())
+    return last_of(known, ["collection_id"]).select("collection_id", column)

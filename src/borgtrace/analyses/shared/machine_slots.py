@@ -1,4 +1,4 @@
-"""When machines are there, with which capacity, and what ran on them slot by slot."""
+"""When machines are present, with which capacity, and what ran on them in each slot of 300 s."""
 
 import ibis
 
@@ -12,18 +12,21 @@ def present_intervals(machine_events: ibis.Table) -> ibis.Table:
 
     A machine whose capacity is not published, or is zero, is left out.
     """
-    order = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
-    # A machine keeps what its last event gave it until the next, or until the end of the trace.
-    rows = machine_events.mutate(end=machine_events.time.lead().over(order).fill_null(AFTER_TRACE))
-    rows = rows.filter(
-        (rows.type != "REMOVE") & (rows.cpu_capacity > 0) & (rows.memory_capacity > 0)
-    )
-    return rows.select("machine_id", "end", "cpu_capacity", "memory_capacity", start="time")
+    history = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
+    next_time = machine_events.time.lead().over(history)
+    # A machine keeps the capacity of its last event until the next one, or until the end of the trace.
+    intervals = machine_events.mutate(end=next_time.fill_null(AFTER_TRACE))
+    has_capacity = (intervals.cpu_capacity > 0) & (intervals.memory_capacity > 0)
+    intervals = intervals.filter((intervals.type != "REMOVE") & has_capacity)
+    return intervals.select("machine_id", "end", "cpu_capacity", "memory_capacity", start="time")
 
 
 def used_per_slot(usage: ibis.Table, *by: str) -> ibis.Table:
-    """Return the amounts of CPU and memory that windows of each 300 s slot use together, for each of `by`."""
-    amounts = {name: int_sum(amount(usage[f"average_{name}"], usage.seconds)) for name in RESOURCES}
+    """Return the total amounts of CPU and memory that windows use in each slot, by further columns."""
+    amounts = {}
+    for name in RESOURCES:
+        used = amount(usage[f"average_{name}"], usage.seconds)
+        amounts[name] = int_sum(used)
     return usage.group_by([*by, "slot"]).aggregate(**amounts)
 
 
@@ -44,12 +47,12 @@ def machine_slots(usage: ibis.Table, present: ibis.Table) -> ibis.Table:
     """
     # Usage on a dedicated machine names none (2019: machine −1, stored as NULL).
     on_machine = usage.filter(usage.machine_id.notnull())
-    held = with_capacity(used_per_slot(on_machine, "machine_id"), present)
-    return held.select("machine_id", "slot", *RESOURCES, "cpu_capacity", "memory_capacity")
+    slots = with_capacity(used_per_slot(on_machine, "machine_id"), present)
+    return slots.select("machine_id", "slot", *RESOURCES, "cpu_capacity", "memory_capacity")
 
 
 def with_capacity(sums: ibis.Table, present: ibis.Table) -> ibis.Table:
-    """Add to rows of ``machine_id`` and ``slot`` the capacity at the start of the slot; without one they are left out.
+    """Add the capacity at the start of the slot to rows of ``machine_id`` and ``slot``; drop rows without one.
 
     Parameters
     ----------
@@ -58,7 +61,7 @@ def with_capacity(sums: ibis.Table, present: ibis.Table) -> ibis.Table:
     present
         Intervals from :func:`present_intervals`.
     """
-    sums = sums.mutate(at=sums.slot * WINDOW + TRACE_START)
-    # What a machine has at the start of a slot counts for all of it, as if changed only at its end.
-    then = (sums.at >= present.start) & (sums.at < present.end)
-    return sums.inner_join(present, [sums.machine_id == present.machine_id, then])
+    sums = sums.mutate(slot_start=sums.slot * WINDOW + TRACE_START)
+    # The capacity at the start of a slot counts for all of it, as if it changed only at its end.
+    holds = (sums.slot_start >= present.start) & (sums.slot_start < present.end)
+    return sums.inner_join(present, [sums.machine_id == present.machine_id, holds])

@@ -1,7 +1,7 @@
-"""What the queries of Google's notebook of 2019 read, and in what way.
+"""Rows as the queries of Google's notebook of 2019 select them.
 
 They keep outermost windows of 300 s or more, each counted as 300 s, and take the largest capacity that a machine ever
-had, machines that were removed included.
+had, including machines that were removed.
 """
 
 import ibis
@@ -13,16 +13,18 @@ from borgtrace.question import Tables
 from borgtrace.schema.time import WINDOW
 
 ON_MACHINE = (*TASK, "machine_id")
-_OTHER = "production"
+HIGHEST_TIER = "production"
+"""The notebook counts monitoring, and whatever has no priority, as production."""
+N_LOWER_TIERS = 3
 
 
 def long_windows(tables: Tables) -> ir.Table:
-    """Keep the outermost windows of 300 s or more, wherever they lie."""
+    """Keep the outermost windows of 300 s or more, inside the trace or not."""
     usage = outermost(tables.instance_usage)
     return usage.filter(usage.end_time - usage.start_time >= WINDOW)
 
 
-def known_there(tables: Tables) -> ir.Table:
+def priorities_by_machine(tables: Tables) -> ir.Table:
     """Return the highest priority of each outermost task on each machine that an event names."""
     events = outermost(tables.instance_events)
     # A flag of its own: the priority of an event may be NULL.
@@ -31,13 +33,14 @@ def known_there(tables: Tables) -> ir.Table:
     )
 
 
-def matched(tables: Tables) -> ir.Table:
+def windows_with_tiers(tables: Tables) -> ir.Table:
     """Return the long windows of tasks that have an event on the machine, in their tiers."""
-    return as_there(tables, long_windows(tables).inner_join(known_there(tables), list(ON_MACHINE)))
+    windows = long_windows(tables).inner_join(priorities_by_machine(tables), list(ON_MACHINE))
+    return with_notebook_tiers(tables, windows)
 
 
-def as_there(tables: Tables, rows: ir.Table) -> ir.Table:
-    """Name tiers as the notebook does: whatever is in none below production is production.
+def with_notebook_tiers(tables: Tables, rows: ir.Table) -> ir.Table:
+    """Add ``tier`` as the notebook names it: whatever is in no lower tier is production.
 
     Parameters
     ----------
@@ -46,13 +49,14 @@ def as_there(tables: Tables, rows: ir.Table) -> ir.Table:
     rows
         Rows with ``priority``.
     """
-    below = [
-        (rows.priority.between(low, high), name) for name, low, high in tables.dialect.tiers[:3]
+    lower_tiers = [
+        (rows.priority.between(low, high), name)
+        for name, low, high in tables.dialect.tiers[:N_LOWER_TIERS]
     ]
-    return rows.mutate(tier=ibis.cases(*below, else_=_OTHER))
+    return rows.mutate(tier=ibis.cases(*lower_tiers, else_=HIGHEST_TIER))
 
 
-def sums(rows: ir.Table, *by: str, weight: ir.IntegerColumn | int) -> ir.Table:
+def sum_usage(rows: ir.Table, *by: str, weight: ir.IntegerColumn | int) -> ir.Table:
     """Add up the average usage of windows, as amounts, by some columns.
 
     Parameters
@@ -64,17 +68,16 @@ def sums(rows: ir.Table, *by: str, weight: ir.IntegerColumn | int) -> ir.Table:
     weight
         What each window counts for: its length, s.
     """
-    return rows.group_by(list(by)).aggregate(
-        **{
-            name: int_sum(fixed(rows[f"average_{name}"]) * weight).fill_null(0)
-            for name in RESOURCES
-        }
-    )
+    amounts = {}
+    for name in RESOURCES:
+        used = fixed(rows[f"average_{name}"]) * weight
+        amounts[name] = int_sum(used).fill_null(0)
+    return rows.group_by(list(by)).aggregate(**amounts)
 
 
 def largest_capacities(tables: Tables) -> ir.Table:
     """Return ``machine_id`` and the largest capacity that each machine ever had, as ``cpu`` and ``memory``."""
     events = tables.machine_events
     return events.group_by("machine_id").aggregate(
-        **{n: events[f"{n}_capacity"].max() for n in RESOURCES}
+        cpu=events.cpu_capacity.max(), memory=events.memory_capacity.max()
     )

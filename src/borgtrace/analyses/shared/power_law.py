@@ -1,4 +1,4 @@
-"""Power-law tails by maximum likelihood."""
+"""Exponents of power-law tails, by maximum likelihood and by regression."""
 
 import numpy as np
 from scipy import special
@@ -25,10 +25,12 @@ def continuous_exponent(values: Numbers, n: Index, x_min: float) -> float:
     >>> float(continuous_exponent(np.array([np.e, np.e**3]), np.array([1, 1]), 1.0))
     0.5
     """
-    tail = values > x_min
-    if not tail.any():
+    is_tail = values > x_min
+    if not is_tail.any():
         return float("nan")
-    return float(n[tail].sum() / (n[tail] * np.log(values[tail] / x_min)).sum())
+    tail_counts = n[is_tail]
+    sum_of_logs = (tail_counts * np.log(values[is_tail] / x_min)).sum()
+    return float(tail_counts.sum() / sum_of_logs)
 
 
 def discrete_exponent(values: Index, n: Index, x_min: int) -> float:
@@ -51,21 +53,28 @@ def discrete_exponent(values: Index, n: Index, x_min: int) -> float:
     >>> round(discrete_exponent(x, n, 1), 2)
     1.5
     """
-    tail = values >= x_min
+    is_tail = values >= x_min
     # With all values at the threshold the likelihood grows for ever with α.
-    if len(np.unique(values[tail])) < 2:
+    if len(np.unique(values[is_tail])) < 2:
         return float("nan")
-    total, logs = float(n[tail].sum()), float((n[tail] * np.log(values[tail])).sum())
+    n_in_tail = float(n[is_tail].sum())
+    sum_of_logs = float((n[is_tail] * np.log(values[is_tail])).sum())
 
-    def loss(alpha: float) -> float:
-        return total * float(np.log(special.zeta(alpha + 1.0, x_min))) + (alpha + 1.0) * logs
+    def negative_log_likelihood(alpha: float) -> float:
+        log_zeta = float(np.log(special.zeta(alpha + 1.0, x_min)))
+        return n_in_tail * log_zeta + (alpha + 1.0) * sum_of_logs
 
-    # Imported here, since every command would wait for it a quarter of a second.
+    # Imported here: every command would wait a quarter of a second for it.
     from scipy.optimize import minimize_scalar
 
     # There is no closed form; zeta diverges at α = 0, hence the lower bound.
-    found = minimize_scalar(loss, bounds=(0.01, 10.0), method="bounded", options={"xatol": 1e-8})
-    return float(found.x)
+    optimum = minimize_scalar(
+        negative_log_likelihood,
+        bounds=(0.01, 10.0),
+        method="bounded",
+        options={"xatol": 1e-8},
+    )
+    return float(optimum.x)
 
 
 def regression_exponent(values: Numbers, chosen: Numbers) -> tuple[float | None, float | None]:
@@ -76,7 +85,7 @@ def regression_exponent(values: Numbers, chosen: Numbers) -> tuple[float | None,
     values
         All values, descending, shape (n,).
     chosen
-        Those that the line is laid through, above 0; shape (k,).
+        Those that the line is fitted to, above 0; shape (k,).
 
     Examples
     --------
@@ -87,6 +96,9 @@ def regression_exponent(values: Numbers, chosen: Numbers) -> tuple[float | None,
     """
     if len(np.unique(chosen)) < 3:
         return None, None
-    at_least = np.searchsorted(-values, -chosen, side="right") / len(values)
-    x, y = np.log(chosen), np.log(at_least)
-    return float(-np.polyfit(x, y, 1)[0]), float(np.corrcoef(x, y)[0, 1] ** 2)
+    share_at_least = np.searchsorted(-values, -chosen, side="right") / len(values)
+    x = np.log(chosen)
+    y = np.log(share_at_least)
+    fitted_slope = np.polyfit(x, y, 1)[0]
+    correlation = np.corrcoef(x, y)[0, 1]
+    return float(-fitted_slope), float(correlation**2)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import ibis.expr.types as ir
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.question import Tables
@@ -19,7 +20,7 @@ PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0, 99.0, 99.9)
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Values, shape (k,), and how often each occurs, shape (k,)."""
+    """Values, shape (k,), and how often each occurs, shape (k,); the length is the number of all occurrences."""
 
     values: Numbers
     n: Index
@@ -29,12 +30,13 @@ class Counts:
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(
-            np.concatenate([self.values, other.values]), np.concatenate([self.n, other.n])
+            values=np.concatenate([self.values, other.values]),
+            n=np.concatenate([self.n, other.n]),
         )
 
-    def chosen(self, which: Flags) -> Counts:
-        """Keep some of the values."""
-        return Counts(self.values[which], self.n[which])
+    def where(self, condition: Flags) -> Counts:
+        """Keep the values that meet a condition, shape (k,)."""
+        return Counts(self.values[condition], self.n[condition])
 
     def per(self, unit: float) -> Counts:
         """Divide the values: by 1e6 from µs to seconds."""
@@ -46,7 +48,8 @@ class Counts:
 
     def variance(self) -> float:
         """Return the variance around the mean (ddof 0)."""
-        return float((self.n * (self.values - self.mean()) ** 2).sum() / self.n.sum())
+        squared_deviations = (self.values - self.mean()) ** 2
+        return float((self.n * squared_deviations).sum() / self.n.sum())
 
     def share_below(self, limit: float) -> float:
         """Return the share of values smaller than `limit`."""
@@ -54,24 +57,28 @@ class Counts:
 
     def quantiles(self, percents: Sequence[float]) -> list[float | None]:
         """Return one quantile per percent, None without values (see :func:`quantiles`)."""
-        found = quantiles(self.values, self.n, percents)
-        return [None if np.isnan(value) else float(value) for value in found]
+        values = quantiles(self.values, self.n, percents)
+        return [None if np.isnan(value) else float(value) for value in values]
 
     def around(self, percents: Sequence[float]) -> Numbers:
         """Return the values that the quantiles lie between (at most two per percent); there must be values."""
-        low, high, _ = _neighbors(self.values, self.n, percents)
-        return np.unique(np.concatenate([low, high]))
+        neighbors = neighbors_of_quantiles(self.values, self.n, percents)
+        return np.unique(np.concatenate([neighbors.below, neighbors.above]))
 
     def columns(self, prefix: str, percents: Sequence[float]) -> dict[str, float | None]:
         """Return the quantiles as columns: ``{prefix}50``, ``{prefix}99.9`` …"""
+        values = self.quantiles(percents)
         return {
-            f"{prefix}{p:g}": v for p, v in zip(percents, self.quantiles(percents), strict=True)
+            f"{prefix}{percent:g}": value for percent, value in zip(percents, values, strict=True)
         }
 
-    def rows(self, percents: Sequence[float], **more: Any) -> list[dict[str, Any]]:
-        """Return the quantiles as rows: ``percent``, ``seconds``, and `more`, which is the same in each."""
-        found = self.quantiles(percents)
-        return [{"percent": p, "seconds": v, **more} for p, v in zip(percents, found, strict=True)]
+    def rows(self, percents: Sequence[float], **constants: Any) -> list[dict[str, Any]]:
+        """Return the quantiles as rows: ``percent``, ``seconds``, and `constants`, the same in each row."""
+        values = self.quantiles(percents)
+        return [
+            {"percent": percent, "seconds": value, **constants}
+            for percent, value in zip(percents, values, strict=True)
+        ]
 
 
 NOTHING = Counts(np.zeros(0), np.zeros(0, np.int64))
@@ -92,12 +99,9 @@ def counts(rows: ir.Table, value: ir.Value, by: Sequence[str] = ()) -> ir.Table:
     by
         Columns that make groups.
     """
-    valued = rows.mutate(value=value)
-    return (
-        valued.filter(valued.value.notnull())
-        .group_by([*by, "value"])
-        .aggregate(n=lambda t: t.count())
-    )
+    with_value = rows.mutate(value=value)
+    known = with_value.filter(with_value.value.notnull())
+    return known.group_by([*by, "value"]).aggregate(n=known.count())
 
 
 def quantiles(values: Numbers, n: Index, percents: Sequence[float]) -> Numbers:
@@ -124,21 +128,31 @@ def quantiles(values: Numbers, n: Index, percents: Sequence[float]) -> Numbers:
     """
     if not len(values):
         return np.full(len(percents), np.nan)
-    low, high, fraction = _neighbors(values, n, percents)
+    neighbors = neighbors_of_quantiles(values, n, percents)
     # Linear, numpy's default, so that the quantiles are those of the values written out.
-    return np.asarray(low + (high - low) * fraction)
+    return np.asarray(neighbors.below + (neighbors.above - neighbors.below) * neighbors.fraction)
 
 
-def _neighbors(
-    values: Numbers, n: Index, percents: Sequence[float]
-) -> tuple[Numbers, Numbers, Numbers]:
-    """Return the order statistics below and above each quantile, and how far it lies from the one to the other."""
+class Neighbors(NamedTuple):
+    """Order statistics next to each of k quantiles, shape (k,) each."""
+
+    below: Numbers
+    above: Numbers
+    fraction: Numbers
+    """How far the quantile lies from the one to the other, 0 to 1."""
+
+
+def neighbors_of_quantiles(values: Numbers, n: Index, percents: Sequence[float]) -> Neighbors:
+    """Return the order statistics below and above each quantile; there must be values."""
     order = np.argsort(values, kind="stable")
-    ordered, upto = values[order], np.cumsum(n[order])
-    place = (upto[-1] - 1) * np.asarray(percents, float) / 100.0
-    low = ordered[np.searchsorted(upto, np.floor(place), side="right")]
-    high = ordered[np.searchsorted(upto, np.ceil(place), side="right")]
-    return low, high, place - np.floor(place)
+    ordered = values[order]
+    n_so_far = np.cumsum(n[order])
+    position = (n_so_far[-1] - 1) * np.asarray(percents, float) / 100.0
+    return Neighbors(
+        below=ordered[np.searchsorted(n_so_far, np.floor(position), side="right")],
+        above=ordered[np.searchsorted(n_so_far, np.ceil(position), side="right")],
+        fraction=position - np.floor(position),
+    )
 
 
 def fetch_counts(
@@ -169,26 +183,32 @@ def fetch_counts(
     table = tables.fetch(counts(rows, value, by), stage).sort_by("value")
     values = table["value"].to_numpy().astype(np.float64) / per
     n = table["n"].to_numpy().astype(np.int64)
-    code = np.zeros(table.num_rows, np.int64)
+    rows_of_groups = rows_by_group(table, by)
+    return {
+        group: Counts(values[rows_of_groups[group]], n[rows_of_groups[group]])
+        for group in sorted(rows_of_groups)
+    }
+
+
+def rows_by_group(table: pa.Table, by: Sequence[str]) -> dict[tuple[str, ...], Index]:
+    """Return the numbers of the rows of each group, ascending; a group is the values of the columns `by`."""
+    if not table.num_rows:
+        return {}
+    if not by:
+        return {(): np.arange(table.num_rows)}
+    # Each group is one number in mixed radix.
+    group_numbers = np.zeros(table.num_rows, np.int64)
     for name in by:
         # NULL is a group of its own, which Arrow would leave without a code otherwise.
         encoded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
-        code = code * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
-    # Each group is one number in mixed radix; a stable sort keeps the values of a group in order.
-    order = np.argsort(code, kind="stable")
-    _, starts = np.unique(code[order], return_index=True)
-    names = table.select(list(by)).take(order[starts]).to_pylist()
-    places = np.split(order, starts[1:]) if table.num_rows else []
-    found = (
-        {tuple(row.values()): place for row, place in zip(names, places, strict=True)}
-        if by
-        else {(): order}
-    )
-    return {
-        group: Counts(values[found[group]], n[found[group]])
-        for group in sorted(found)
-        if len(found[group])
-    }
+        codes = encoded.indices.to_numpy()
+        group_numbers = group_numbers * max(len(encoded.dictionary), 1) + codes
+    # A stable sort keeps the rows of a group in order.
+    order = np.argsort(group_numbers, kind="stable")
+    _, starts = np.unique(group_numbers[order], return_index=True)
+    first_rows = table.select(list(by)).take(order[starts]).to_pylist()
+    groups = [tuple(row.values()) for row in first_rows]
+    return dict(zip(groups, np.split(order, starts[1:]), strict=True))
 
 
 def fetch_refined(
@@ -200,7 +220,7 @@ def fetch_refined(
     *,
     width: int,
 ) -> Counts:
-    """Count values to within `width`, and exactly where quantiles lie: these are exact, and little is read.
+    """Count values to within `width`, but exactly near the quantiles: these are exact, and few rows are fetched.
 
     Parameters
     ----------
@@ -211,18 +231,17 @@ def fetch_refined(
     percents
         Percentiles that will be asked for, 0 to 100.
     width
-        How close values are counted as one.
+        Width of the bins in which the other values are counted.
     """
-    coarse = (value // width).cast("int64")
-    found = fetch_counts(tables, rows, coarse, stage).get((), NOTHING)
-    if not len(found):
+    bin_number = (value // width).cast("int64")
+    binned = fetch_counts(tables, rows, bin_number, stage).get((), NOTHING)
+    if not len(binned):
         return NOTHING
-    bins = found.around(percents).astype(np.int64)
-    exact = fetch_counts(
-        tables, rows.filter(coarse.isin(bins.tolist())), value, f"{stage}_at_quantiles"
-    )[()]
-    others = found.chosen(~np.isin(found.values, bins))
-    return Counts(others.values * width, others.n) + exact
+    bins_of_quantiles = binned.around(percents).astype(np.int64)
+    near_quantiles = rows.filter(bin_number.isin(bins_of_quantiles.tolist()))
+    exact = fetch_counts(tables, near_quantiles, value, f"{stage}_at_quantiles")[()]
+    elsewhere = binned.where(~np.isin(binned.values, bins_of_quantiles))
+    return Counts(elsewhere.values * width, elsewhere.n) + exact
 
 
 def kaplan_meier(
@@ -250,13 +269,13 @@ def kaplan_meier(
     >>> times.tolist(), share.tolist()
     ([1.0, 3.0], [0.25, 0.625])
     """
-    # The same time may stand there more than once: groups that were added up keep their rows.
-    times, place = np.unique(ended.values, return_inverse=True)
-    deaths = np.bincount(place, weights=ended.n, minlength=len(times))
+    # The same time may occur more than once: groups that were added up keep their rows.
+    times, positions = np.unique(ended.values, return_inverse=True)
+    n_ended = np.bincount(positions, weights=ended.n, minlength=len(times))
+    n_ended_before = np.cumsum(n_ended) - n_ended
     order = np.argsort(censored.values, kind="stable")
-    left = np.concatenate([[0], np.cumsum(censored.n[order])])
+    n_censored = np.concatenate([[0], np.cumsum(censored.n[order])])
     # "left": what is censored at the time of an end is still at risk there.
-    gone_before = left[np.searchsorted(censored.values[order], times, side="left")]
-    died_before = np.cumsum(deaths) - deaths
-    at_risk = deaths.sum() + left[-1] - died_before - gone_before
-    return times, 1.0 - np.cumprod(1.0 - deaths / at_risk)
+    n_censored_before = n_censored[np.searchsorted(censored.values[order], times, side="left")]
+    at_risk = n_ended.sum() + n_censored[-1] - n_ended_before - n_censored_before
+    return times, 1.0 - np.cumprod(1.0 - n_ended / at_risk)

@@ -17,14 +17,16 @@ from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
 
 LEVEL_BITS = 24
-_MILLISECOND = 1000
+"""Binary digits behind the point of a delta."""
+MILLISECOND = 1000
+"""In µs."""
 
 
 def span(*times: ir.Table) -> ir.Table:
-    """Return one row: the last instant (``last``, µs) of tables with a single column ``time``."""
-    seen = ibis.union(*times) if len(times) > 1 else times[0]
-    seen = seen.filter((seen.time > TRACE_START) & (seen.time < AFTER_TRACE))
-    return seen.aggregate(last=seen.time.max())
+    """Return one row: the last time within the trace (``last``, µs) of tables with a single column ``time``."""
+    all_times = ibis.union(*times) if len(times) > 1 else times[0]
+    inside = all_times.filter((all_times.time > TRACE_START) & (all_times.time < AFTER_TRACE))
+    return inside.aggregate(last=inside.time.max())
 
 
 def hours(last: ir.Table, length: int = HOUR) -> ir.Table:
@@ -40,9 +42,9 @@ def hours(last: ir.Table, length: int = HOUR) -> ir.Table:
         Length of what is called an hour here, µs.
     """
     known = last.filter(last.last.notnull())
-    # Minus one: a trace that ends on the hour opens no further one.
-    count = (known.last - TRACE_START - 1) // length + 1
-    rows = known.select("last", hour=ibis.range(0, count).unnest())
+    # Minus one: a trace that ends on the hour does not begin another.
+    n_hours = (known.last - TRACE_START - 1) // length + 1
+    rows = known.select("last", hour=ibis.range(0, n_hours).unnest())
     start = rows.hour * length + TRACE_START
     end = ibis.least(start + length, rows.last)
     return rows.select(hour=rows.hour.cast("int64"), hour_seconds=(end - start) / 1e6, hour_end=end)
@@ -68,35 +70,34 @@ def hourly(
         Length of an hour of the spine, µs.
     """
     changes = changes.filter(changes.time < AFTER_TRACE)
-    inside = changes.mutate(at=ibis.greatest(changes.time, TRACE_START))
-    inside = inside.mutate(hour=period(inside.at, length, TRACE_START))
+    inside = changes.mutate(time=ibis.greatest(changes.time, TRACE_START))
+    inside = inside.mutate(hour=period(inside.time, length, TRACE_START))
     # Changes after the last hour of the spine move nothing that is shown.
     inside = inside.inner_join(spine, "hour")
     # In µs the area of an hour of 12,500 machines would take 70 bits; in ms it fits into 63.
-    rest = ibis.greatest(inside.hour_end - inside.at, 0) // _MILLISECOND
-    # "step" moves the level of all later hours, "area" is what the change adds to the rest of its own.
-    sums = inside.group_by([by, "hour"]).aggregate(
-        **{f"{name}_step": inside[name].sum().cast("int64") for name in columns},
-        **{f"{name}_area": (inside[name] * rest).sum().cast("int64") for name in columns},
-    )
+    rest_of_hour = ibis.greatest(inside.hour_end - inside.time, 0) // MILLISECOND
+    # A step moves the level of all later hours, an area is what the change adds to the rest of its own hour.
+    sums = {}
+    for name in columns:
+        sums[f"{name}_step"] = inside[name].sum().cast("int64")
+        sums[f"{name}_area"] = (inside[name] * rest_of_hour).sum().cast("int64")
+    changed_hours = inside.group_by([by, "hour"]).aggregate(**sums)
     # Hours without a change need a row too: the level goes on.
-    grid = inside.select(by).distinct().cross_join(spine)
-    filled = lookup(grid, sums, [by, "hour"])
+    all_hours = inside.select(by).distinct().cross_join(spine)
+    filled = lookup(all_hours, changed_hours, [by, "hour"])
+    means = {name: hourly_mean(filled, name, by) for name in columns}
+    return filled.select(by, "hour", "hour_seconds", **means)
+
+
+def hourly_mean(filled: ir.Table, name: str, by: str) -> ir.FloatingColumn:
+    """Return the level at the start of each hour, plus the area that changes inside the hour add."""
     # Up to the row before: the changes of the hour itself count by their area.
-    before = ibis.window(group_by=by, order_by="hour", preceding=(None, 1))
-    return filled.select(
-        by, "hour", "hour_seconds", **{name: _mean(filled, name, before) for name in columns}
-    )
-
-
-def _mean(
-    filled: ir.Table, name: str, before: ibis.expr.builders.WindowBuilder
-) -> ir.FloatingColumn:
-    """Level at the start of the hour, plus the area that changes inside it add."""
+    earlier_hours = ibis.window(group_by=by, order_by="hour", preceding=(None, 1))
+    steps = filled[f"{name}_step"].fill_null(0)
     # The first hour has no row before it, and a sum of no rows is NULL.
-    carried = filled[f"{name}_step"].fill_null(0).sum().over(before).fill_null(0).cast("float64")
+    level_at_start = steps.sum().over(earlier_hours).fill_null(0).cast("float64")
     area = filled[f"{name}_area"].fill_null(0).cast("float64") / 1000.0
-    return (carried + area / filled.hour_seconds) / float(2**LEVEL_BITS)
+    return (level_at_start + area / filled.hour_seconds) / float(2**LEVEL_BITS)
 
 
 def capacity_changes(machine_events: ir.Table) -> ir.Table:
@@ -104,19 +105,23 @@ def capacity_changes(machine_events: ir.Table) -> ir.Table:
 
     A removed machine has none; a capacity that is not published counts as none.
     """
-    order = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
-    present, nothing = machine_events.type != "REMOVE", ibis.literal(0, "int64")
-    holds = {
+    history = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
+    is_present = machine_events.type != "REMOVE"
+    levels_if_present = {
         name: fixed(machine_events[f"{name}_capacity"], LEVEL_BITS).fill_null(0)
         for name in RESOURCES
     }
-    holds["machines"] = ibis.literal(2**LEVEL_BITS, "int64")
+    levels_if_present["machines"] = ibis.literal(2**LEVEL_BITS, "int64")
+    zero = ibis.literal(0, "int64")
     levels = machine_events.mutate(
-        **{f"{name}_level": present.ifelse(value, nothing) for name, value in holds.items()}
+        **{
+            f"{name}_level": is_present.ifelse(level, zero)
+            for name, level in levels_if_present.items()
+        }
     )
     # Differences to the level before: an UPDATE changes a capacity, and two ADDs in a row add it once.
-    steps = {
-        name: levels[f"{name}_level"] - levels[f"{name}_level"].lag().over(order).fill_null(0)
-        for name in holds
-    }
+    steps = {}
+    for name in levels_if_present:
+        level = levels[f"{name}_level"]
+        steps[name] = level - level.lag().over(history).fill_null(0)
     return levels.select("time", **steps)

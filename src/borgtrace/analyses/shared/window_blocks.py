@@ -26,10 +26,12 @@ from borgtrace.schema.time import SECOND
 from borgtrace.store.traces import find_rows
 
 ROWS_PER_BLOCK = 4_000_000
-"""So many that all blocks together take little longer to ask for than one; three are in memory at a time."""
+"""So many that fetching all blocks takes little longer than fetching one; three are in memory at a time."""
 ORDER = (*TASK, "start_time", "source_part", "source_row")
-_THREADS = 2
-Made = TypeVar("Made")
+THREADS = 2
+MIN_WORKER_BLOCKS = 8
+"""A block goes to one worker: with fewer of them, workers would idle on a small store."""
+BlockResult = TypeVar("BlockResult")
 Kernel = Callable[[pa.Table], NDArray[np.int64]]
 
 
@@ -58,16 +60,17 @@ def task_windows(
     """
     usage = of_jobs(regular(tables.instance_usage))
     names = tier_names(tables)
-    named = tier(tables, tables.tasks.priority)
-    code = named.cases(*((name, place) for place, name in enumerate(names)), else_=len(names) - 1)
-    tasks = tables.tasks.select(*TASK, tier=code.cast("int64"), **index)
+    positions = [(name, position) for position, name in enumerate(names)]
+    tier_name = tier(tables, tables.tasks.priority)
+    tier_position = tier_name.cases(*positions, else_=len(names) - 1)
+    tasks = tables.tasks.select(*TASK, tier=tier_position.cast("int64"), **index)
     return usage.select(*ORDER, "seconds", "slot", *columns), tasks
 
 
 def sum_blocks(
     tables: Tables, usage: ibis.Table, tasks: ibis.Table, kernel: Kernel, stage: str
 ) -> NDArray[np.int64]:
-    """Return the sum of what `kernel` makes of every block of windows, with what is said of their tasks.
+    """Run `kernel` on every block of windows with the columns of their tasks, and add up its results.
 
     Parameters
     ----------
@@ -81,7 +84,7 @@ def sum_blocks(
     """
     if tables.engine != "duckdb":
         n_blocks = -(-tables.n_rows("instance_usage") // ROWS_PER_BLOCK)
-        return _in_workers(lookup(usage, tasks, TASK), kernel, n_blocks)
+        return sum_in_workers(lookup(usage, tasks, TASK), kernel, n_blocks)
     return reduce(add, map_blocks(tables, usage, tasks, kernel, stage))
 
 
@@ -89,106 +92,125 @@ def map_blocks(
     tables: Tables,
     usage: ibis.Table,
     tasks: ibis.Table | None,
-    kernel: Callable[[pa.Table], Made],
+    kernel: Callable[[pa.Table], BlockResult],
     stage: str,
-) -> Iterator[Made]:
-    """Yield what `kernel` makes of one block after the other, on threads, while the engine reads the next block.
+) -> Iterator[BlockResult]:
+    """Yield the result of `kernel` for each block; it runs on threads while the engine reads the next block.
 
     Parameters
     ----------
     usage, tasks
-        From :func:`task_windows`; no tasks where the kernel needs nothing of them.
+        From :func:`task_windows`; None where the kernel needs no column of tasks.
     kernel
         From a sorted block to anything; it should release the GIL most of the time.
     stage
         Name of the relational stage.
     """
-    waiting: list[Future[Made]] = []
-    with ThreadPoolExecutor(_THREADS) as pool:
+    running: list[Future[BlockResult]] = []
+    with ThreadPoolExecutor(THREADS) as pool:
         # Fetched by the caller's thread: a connection answers one query at a time.
-        for ids in _ranges(tables):
-            block = [tables.fetch(_within(usage, ids), stage)]
+        for ids in collection_ranges(tables):
+            windows = tables.fetch(within(usage, ids), stage)
+            block_tasks = None
             if tasks is not None:
-                block.append(tables.fetch(_within(tasks, ids), f"{stage}_tasks"))
+                block_tasks = tables.fetch(within(tasks, ids), f"{stage}_tasks")
             # Not more blocks than threads at a time: each takes memory.
-            if len(waiting) == _THREADS:
-                yield waiting.pop(0).result()
-            waiting.append(pool.submit(lambda rows: kernel(_attached(*rows)), block))
-        yield from (each.result() for each in waiting)
+            if len(running) == THREADS:
+                yield running.pop(0).result()
+            running.append(pool.submit(run_kernel, kernel, windows, block_tasks))
+        for future in running:
+            yield future.result()
 
 
-def _within(rows: ibis.Table, ids: list[int]) -> ibis.Table:
-    return rows.filter(rows.collection_id.between(*ids)) if ids else rows
+def run_kernel(
+    kernel: Callable[[pa.Table], BlockResult], windows: pa.Table, tasks: pa.Table | None
+) -> BlockResult:
+    """Run a kernel on the windows of one block, sorted and with the columns of their tasks."""
+    return kernel(with_task_columns(windows, tasks))
 
 
-def _ranges(tables: Tables) -> Iterator[list[int]]:
-    """Yield the first and the last collection of one block after the other; nothing where one block holds all.
+def within(rows: ibis.Table, ids: tuple[int, int] | None) -> ibis.Table:
+    """Keep the rows of a range of collections; all rows where it is None."""
+    return rows if ids is None else rows.filter(rows.collection_id.between(*ids))
+
+
+def collection_ranges(tables: Tables) -> Iterator[tuple[int, int] | None]:
+    """Yield the first and the last collection of each block; None where one block holds all.
 
     Files are sorted by collection, so that each range reads its own part of them; remainders would each read all.
     """
     if tables.n_rows("instance_usage") <= ROWS_PER_BLOCK:
-        yield []
+        yield None
         return
     usage = tables.instance_usage
     counts = usage.group_by("collection_id").aggregate(n=usage.count()).order_by("collection_id")
-    found = tables.fetch(counts, "collections")
+    collections = tables.fetch(counts, "collections")
     # A block ends with the collection that fills it, so that no task is cut.
-    block = (np.cumsum(integers(found, "n")) - 1) // ROWS_PER_BLOCK
-    for ids in np.split(integers(found, "collection_id"), np.flatnonzero(np.diff(block)) + 1):
-        yield [int(ids[0]), int(ids[-1])]
+    block_numbers = (np.cumsum(integers(collections, "n")) - 1) // ROWS_PER_BLOCK
+    block_starts = np.flatnonzero(np.diff(block_numbers)) + 1
+    for ids in np.split(integers(collections, "collection_id"), block_starts):
+        yield int(ids[0]), int(ids[-1])
 
 
-def _attached(usage: pa.Table, tasks: pa.Table | None = None) -> pa.Table:
-    """Sort windows, and give each what is said of its task.
+def with_task_columns(usage: pa.Table, tasks: pa.Table | None = None) -> pa.Table:
+    """Sort windows, and add the columns of `tasks` to each; NULL where its task is missing there.
 
-    Here, because a join of DuckDB does not keep the order of its rows.
+    In Arrow, because a join of DuckDB does not keep the order of its rows.
     """
     block = in_order(usage.combine_chunks())
     if tasks is None:
         return block
     tasks = tasks.sort_by([(name, "ascending") for name in TASK])
-    of_task = [integers(block, name) for name in TASK]
-    starts = run_starts(*of_task)
-    index, instances = integers(tasks, TASK[0]), integers(tasks, TASK[1]).astype(np.int32)
-    places = find_rows(index, instances, np.stack([key[starts[:-1]] for key in of_task], axis=1))
-    rows = pa.array(np.repeat(places, np.diff(starts)))
-    said = tasks.drop(list(TASK)).take(pc.if_else(pc.less(rows, 0), None, rows))
-    for name in said.column_names:
-        block = block.append_column(name, said[name])
+    collections = integers(block, "collection_id")
+    instances = integers(block, "instance_index")
+    starts = run_starts(collections, instances)
+    first_windows = starts[:-1]
+    task_rows = find_rows(
+        integers(tasks, "collection_id"),
+        integers(tasks, "instance_index").astype(np.int32),
+        np.stack([collections[first_windows], instances[first_windows]], axis=1),
+    )
+    row_of_window = pa.array(np.repeat(task_rows, np.diff(starts)))
+    known_row_of_window = pc.if_else(pc.less(row_of_window, 0), None, row_of_window)
+    task_columns = tasks.drop(list(TASK)).take(known_row_of_window)
+    for name in task_columns.column_names:
+        block = block.append_column(name, task_columns[name])
     return block
 
 
 def in_order(block: pa.Table) -> pa.Table:
     """Return rows of windows in `ORDER`."""
-    # Those of a store are, and an engine that only filters them leaves them so: to look takes a sixth of a sort.
+    # Rows of a store are sorted, and an engine that only filters keeps the order: checking takes a sixth of a sort.
     if are_sorted(*(integers(block, name) for name in ORDER)):
         return block
     return block.sort_by([(name, "ascending") for name in ORDER])
 
 
-def _in_workers(rows: ibis.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int64]:
-    """Let Spark's workers run the kernel over their blocks, and add up what they send back."""
+def sum_in_workers(rows: ibis.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int64]:
+    """Let Spark's workers run the kernel over their blocks, and add up the results."""
     from borgtrace.engine.spark import frame, frame_to_arrow
 
     backend: Any = ibis.get_backend(rows)
-    # Not one block for a small store: a group goes to one worker, the others would idle.
-    blocks = rows.mutate(block=rows.collection_id % max(n_blocks, 8))
+    blocks = rows.mutate(block=rows.collection_id % max(n_blocks, MIN_WORKER_BLOCKS))
 
-    def work(block: pa.Table) -> pa.Table:
-        flat = kernel(in_order(block.combine_chunks())).ravel()
+    def nonzero_sums(block: pa.Table) -> pa.Table:
+        sums = kernel(in_order(block.combine_chunks())).ravel()
         # Most bins of a block are empty: only the others travel.
-        where = np.flatnonzero(flat)
-        return pa.table({"position": where.astype(np.int64), "value": flat[where]})
+        positions = np.flatnonzero(sums)
+        return pa.table({"position": positions.astype(np.int64), "value": sums[positions]})
 
-    sent = frame_to_arrow(
-        frame(backend, blocks).groupBy("block").applyInArrow(work, "position long, value long")
-    )
-    # The shape of a kernel's answer does not depend on the rows: an empty block tells it.
-    shape = kernel(rows.schema().to_pyarrow().empty_table())
-    total = np.zeros(shape.size, dtype=np.int64)
+    grouped = frame(backend, blocks).groupBy("block")
+    sums_of_blocks = frame_to_arrow(grouped.applyInArrow(nonzero_sums, "position long, value long"))
+    # The shape of a kernel's result does not depend on the rows: an empty block gives it.
+    empty_result = kernel(rows.schema().to_pyarrow().empty_table())
+    total = np.zeros(empty_result.size, dtype=np.int64)
     # add.at, not ``+=``: several blocks send the same position.
-    np.add.at(total, sent["position"].to_numpy(), sent["value"].to_numpy())
-    return total.reshape(shape.shape)
+    np.add.at(
+        total,
+        sums_of_blocks["position"].to_numpy(),
+        sums_of_blocks["value"].to_numpy(),
+    )
+    return total.reshape(empty_result.shape)
 
 
 def column(block: pa.Table, name: str) -> NDArray[np.float64]:
@@ -219,24 +241,23 @@ def integers(block: pa.Table, name: str, missing: int = 0) -> NDArray[np.int64]:
     name
         A column of whole numbers.
     missing
-        What stands for NULL.
+        Stands for NULL.
 
     Returns
     -------
     ndarray
         int64 of shape (n,).
     """
-    found = np.asarray(block[name].fill_null(missing).to_numpy(), dtype=np.int64)
-    # Arrow's memory is; so that kernels are compiled once, for both.
-    found.flags.writeable = False
-    return found
+    values = np.asarray(block[name].fill_null(missing).to_numpy(), dtype=np.int64)
+    # As Arrow's own memory is: otherwise kernels would be compiled for both kinds.
+    values.flags.writeable = False
+    return values
 
 
 def task_numbers(block: pa.Table) -> NDArray[np.int64]:
     """Number the tasks of a sorted block from 0."""
-    lengths = np.diff(
-        run_starts(integers(block, "collection_id"), integers(block, "instance_index"))
-    )
+    starts = run_starts(integers(block, "collection_id"), integers(block, "instance_index"))
+    lengths = np.diff(starts)
     return np.repeat(np.arange(len(lengths)), lengths)
 
 

@@ -16,6 +16,8 @@ from borgtrace.schema.time import AFTER_TRACE, HOUR, SECOND, TRACE_START, WINDOW
 
 BITS = 30
 """Binary digits behind the point of an amount."""
+FINE_BITS = 36
+"""The same for sums over one task: an hour at 7 machines is 1.7 · 10¹⁵."""
 SLOT_SECONDS = WINDOW // SECOND
 HOUR_SECONDS = HOUR // SECOND
 RESOURCES = ("cpu", "memory")
@@ -38,19 +40,20 @@ def task_tiers(tables: Tables, *columns: str) -> ir.Table:
 
 
 def regular(usage: ir.Table) -> ir.Table:
-    """Keep windows that lie inside the trace and have a length; add ``seconds``, ``slot``, ``hour``.
+    """Keep windows that lie inside the trace and last a second or more; add ``seconds``, ``slot``, ``hour``.
 
     A window belongs to the 300 s slot and the hour it starts in: windows are aligned to that grid
     and at most 300 s long (2011 format document), so none crosses an hour.
     """
-    inside = (usage.start_time >= TRACE_START) & (usage.end_time < AFTER_TRACE)
-    # Amounts are multiplied by whole seconds: a window under one would weigh nothing.
-    kept = usage.filter(inside & (usage.end_time >= usage.start_time + SECOND))
-    since = kept.start_time - TRACE_START
-    return kept.mutate(
-        seconds=(kept.end_time - kept.start_time) // SECOND,
-        slot=since // WINDOW,
-        hour=since // HOUR,
+    is_inside = (usage.start_time >= TRACE_START) & (usage.end_time < AFTER_TRACE)
+    # Amounts are multiplied by whole seconds: a shorter window would weigh nothing.
+    lasts_a_second = usage.end_time >= usage.start_time + SECOND
+    windows = usage.filter(is_inside & lasts_a_second)
+    since_start = windows.start_time - TRACE_START
+    return windows.mutate(
+        seconds=(windows.end_time - windows.start_time) // SECOND,
+        slot=since_start // WINDOW,
+        hour=since_start // HOUR,
     )
 
 
@@ -96,12 +99,12 @@ def amount(
 
 
 def int_sum(value: ir.NumericColumn, where: ir.BooleanColumn | None = None) -> ir.IntegerColumn:
-    """Add up whole numbers, or truths, in 64 bits: engines differ in how wide their sums are.
+    """Add up whole numbers, or truth values, in 64 bits: engines differ in how wide their sums are.
 
     Parameters
     ----------
     value
-        Whole numbers; truths count as 1.
+        Whole numbers; true counts as 1.
     where
         Rows that are added up; all of them where None.
     """
@@ -120,7 +123,7 @@ def level(
     total
         Sum of amounts with `bits` digits.
     seconds
-        What the mean is over: the length of an hour or slot, or the time measured.
+        The time to average over: the length of an hour or slot, or the time measured.
     bits
         Binary digits behind the point.
     """
@@ -129,15 +132,15 @@ def level(
 
 def by_tier(tables: Tables, rows: ir.Table) -> ir.Table:
     """Credit every usage row to the tier of its task: add ``tier`` and ``sign`` (see :func:`credited`)."""
-    own = lookup(rows, task_tiers(tables), TASK)
-    return credited(tables, own.mutate(tier=own.tier.fill_null(UNKNOWN)))
+    with_tiers = lookup(rows, task_tiers(tables), TASK)
+    return credited(tables, with_tiers.mutate(tier=with_tiers.tier.fill_null(UNKNOWN)))
 
 
 def credited(tables: Tables, own: ir.Table) -> ir.Table:
     """Add ``sign`` so that signed sums per ``tier`` never count an alloc set twice.
 
-    A task counts for its own tier.  One that runs inside an alloc set is taken off the alloc's tier
-    again (a second row with ``sign`` −1), because the alloc instance's own row contains it; what is left
+    A task counts for its own tier.  One that runs inside an alloc set is subtracted from the alloc's tier
+    (a second row with ``sign`` −1), because the alloc instance's own row contains it; what is left
     there is the alloc's remainder.  Hence the tiers add up to the cell.
 
     Parameters
@@ -152,18 +155,21 @@ def credited(tables: Tables, own: ir.Table) -> ir.Table:
     ir.Table
         `own` with ``sign`` 1, and the rows inside alloc sets again, with the tier of the alloc set and ``sign`` −1.
     """
-    once = own.mutate(sign=ibis.literal(1, "int64"))
+    counted = own.mutate(sign=ibis.literal(1, "int64"))
     # 2011 has no alloc sets: the join would be of nothing with nothing.
     if not tables.dialect.publishes("alloc_collection_id"):
-        return once
+        return counted
     allocs = tables.tasks.filter(tables.tasks.collection_type == "ALLOC_SET")
     # The tier of an alloc set is that of its instances, of which max() picks one whatever the order of rows.
     hosts = allocs.group_by(host_id="collection_id").aggregate(priority=allocs.priority.max())
     hosts = hosts.select("host_id", host_tier=tier(tables, hosts.priority))
     inside = own.filter(own.alloc_collection_id.notnull())
-    taken = inside.left_join(hosts, inside.alloc_collection_id == hosts.host_id)
-    taken = taken.mutate(tier=taken.host_tier.fill_null(UNKNOWN), sign=ibis.literal(-1, "int64"))
-    return once.union(taken.select(once.columns))
+    subtracted = inside.left_join(hosts, inside.alloc_collection_id == hosts.host_id)
+    subtracted = subtracted.mutate(
+        tier=subtracted.host_tier.fill_null(UNKNOWN),
+        sign=ibis.literal(-1, "int64"),
+    )
+    return counted.union(subtracted.select(counted.columns))
 
 
 def task_means(usage: ir.Table, period: str) -> ir.Table:
@@ -186,24 +192,21 @@ def task_means(usage: ir.Table, period: str) -> ir.Table:
     jobs = of_jobs(usage)
     sums = {"seconds": int_sum(jobs.seconds)}
     for name in RESOURCES:
-        column = jobs[f"average_{name}"]
+        average = jobs[f"average_{name}"]
         # A window without a value must not count as one of 0: it has no weight.
-        weight = column.notnull().ifelse(jobs.seconds, ibis.literal(0, "int64"))
-        sums[f"{name}_amount"] = int_sum(amount(column, jobs.seconds, FINE_BITS))
+        weight = average.notnull().ifelse(jobs.seconds, ibis.literal(0, "int64"))
+        sums[f"{name}_amount"] = int_sum(amount(average, jobs.seconds, FINE_BITS))
         sums[f"{name}_weight"] = int_sum(weight)
     # Per task, so that a task with two windows in a slot (two attempts) is one point of its series.
     tasks = jobs.group_by([*TASK, period]).aggregate(**sums)
-    means = {
-        n: level(tasks[f"{n}_amount"], tasks[f"{n}_weight"].nullif(0), FINE_BITS) for n in RESOURCES
-    }
+    means = {}
+    for name in RESOURCES:
+        seconds_with_value = tasks[f"{name}_weight"].nullif(0)
+        means[name] = level(tasks[f"{name}_amount"], seconds_with_value, FINE_BITS)
     return tasks.select(*TASK, period, "seconds", **means)
 
 
-FINE_BITS = 36
-"""For sums over one task: an hour at 7 machines is 1.7 · 10¹⁵."""
-
-
-def of_request(rows: ir.Table, used: ir.NumericColumn, resource: str) -> ir.FloatingColumn:
+def share_of_request(rows: ir.Table, used: ir.NumericColumn, resource: str) -> ir.FloatingColumn:
     """Return what was used as a share of the request; NULL without a request, or where it is 0.
 
     Parameters
@@ -211,7 +214,7 @@ def of_request(rows: ir.Table, used: ir.NumericColumn, resource: str) -> ir.Floa
     rows
         Rows with ``cpu_request`` and ``memory_request``.
     used
-        What was used, an expression over `rows`.
+        The amount used, an expression over `rows`.
     resource
         ``"cpu"`` or ``"memory"``.
     """
@@ -222,10 +225,10 @@ def peaks_of_request(tables: Tables) -> ir.Table:
     """Return per task of a job the largest maximum of its windows ÷ its request: `TASK`, ``cpu``, ``memory``."""
     # Not only regular windows: a peak needs no length.
     usage = of_jobs(tables.instance_usage)
-    largest = usage.group_by(list(TASK)).aggregate(
+    peaks = usage.group_by(list(TASK)).aggregate(
         cpu=usage.maximum_cpu.max(), memory=usage.maximum_memory.max()
     )
-    rows = largest.inner_join(
-        tables.tasks.select(*TASK, "cpu_request", "memory_request"), list(TASK)
-    )
-    return rows.select(*TASK, **{name: of_request(rows, rows[name], name) for name in RESOURCES})
+    requests = tables.tasks.select(*TASK, "cpu_request", "memory_request")
+    rows = peaks.inner_join(requests, list(TASK))
+    shares = {name: share_of_request(rows, rows[name], name) for name in RESOURCES}
+    return rows.select(*TASK, **shares)

@@ -43,46 +43,57 @@ ANSWER = Answer(
 )
 
 
+SERIES = {"n_new": "new", "n_again": "resubmitted"}
+
+
 def compute(tables: Tables) -> ir.Table:
     """Return first submissions and resubmissions per hour."""
-    rows = counted_events(tables.instance_attempts)
-    rows = rows.filter((rows.submitted == 1) & (rows.time >= TRACE_START))
-    per_hour = rows.group_by(hour=period(rows.time, HOUR, TRACE_START))
-    return per_hour.aggregate(n_new=int_sum(rows.new), n_again=int_sum(rows.submitted - rows.new))
-
-
-def lumps(result: pa.Table) -> int:
-    """Count the lumps."""
-    days = result["hour"].to_numpy() // 24
-    # The median of a few days does not tell what a usual day is.
-    if max(days, default=0) < 6:
-        raise NotApplicable("the trace is shorter than a week")
-    # By day: hours are too noisy for twice the median to mean anything.
-    per_day = np.bincount(days, weights=result["n_again"].to_numpy())
-    median = np.median(per_day)
-    if not median:
-        raise NotApplicable("no task is resubmitted on most days")
-    # A lump begins on a busy day that follows one that is not.
-    busy = np.concatenate([[False], per_day > 2 * median])
-    return int((busy[1:] & ~busy[:-1]).sum())
+    events = counted_events(tables.instance_attempts)
+    events = events.filter((events.submitted == 1) & (events.time >= TRACE_START))
+    per_hour = events.group_by(hour=period(events.time, HOUR, TRACE_START))
+    return per_hour.aggregate(
+        n_new=int_sum(events.new), n_again=int_sum(events.submitted - events.new)
+    )
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: submissions per hour."""
+    """Draw the number of new tasks and of resubmissions per hour."""
     import altair as alt
 
-    rows = answer.to_pylist()
-    rows = charts.melted(rows, {"n_new": "new", "n_again": "resubmitted"})
+    rows = charts.melted(answer.to_pylist(), SERIES)
     return (
         charts.base(rows, title="Submissions per hour")
         .mark_line()
         .encode(
             x=charts.hour_axis(rows),
             y=alt.Y("value:Q", title="tasks per hour"),
-            color=alt.Color("series:N", title=None, sort=["new", "resubmitted"]),
+            color=alt.Color("series:N", title=None, sort=list(SERIES.values())),
             tooltip=charts.tooltips(rows),
         )
     )
+
+
+def count_lumps(answer: pa.Table) -> int:
+    """Count the lumps."""
+    days = answer["hour"].to_numpy() // 24
+    # The median of a few days does not tell what a usual day is.
+    if max(days, default=0) < 6:
+        raise NotApplicable("the trace is shorter than a week")
+    # By day: hours are too noisy for twice the median to mean anything.
+    resubmissions = np.bincount(days, weights=answer["n_again"].to_numpy())
+    median = np.median(resubmissions)
+    if not median:
+        raise NotApplicable("no task is resubmitted on most days")
+    is_busy = resubmissions > 2 * median
+    # A lump begins on a busy day that follows one that is not.
+    was_busy = np.concatenate([[False], is_busy[:-1]])
+    return int((is_busy & ~was_busy).sum())
+
+
+RATIO_OF_MEDIANS = sql(
+    "select median(n_again) / nullif(median(n_new), 0) from answer",
+    otherwise="no new task arrives in most hours",
+)
 
 
 CLAIMS = [
@@ -91,7 +102,7 @@ CLAIMS = [
         statement="resubmissions concentrate in two periods",
         source="Zhu et al., Observation 3",
         scope=LIKE_2011,
-        measure=lumps,
+        measure=count_lumps,
         criterion=equals(2, published="2 lumps"),
     ),
     Claim(
@@ -99,13 +110,7 @@ CLAIMS = [
         statement="ratio of resubmitted to new tasks, medians of hours",
         source="Tirmazi et al., EuroSys'20, Fig. 9",
         scope=OF_2011,
-        measure=sql(
-            """
-            select median(n_again) / nullif(median(n_new), 0)
-            from answer
-            """,
-            otherwise="no new task arrives in most hours",
-        ),
+        measure=RATIO_OF_MEDIANS,
         criterion=near(0.66, relative=0.05),
     ),
     Claim(
@@ -113,13 +118,7 @@ CLAIMS = [
         statement="ratio of resubmitted to new tasks, medians of hours",
         source="Tirmazi et al., EuroSys'20, Fig. 9",
         scope=OF_2019,
-        measure=sql(
-            """
-            select median(n_again) / nullif(median(n_new), 0)
-            from answer
-            """,
-            otherwise="no new task arrives in most hours",
-        ),
+        measure=RATIO_OF_MEDIANS,
         criterion=near(2.26, relative=0.05),
     ),
 ]

@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import PROCESSES, counted_events
@@ -48,58 +49,72 @@ ANSWER = Answer(
 
 
 CHORD = "chord"
+PAIRS = tuple(combinations(PROCESSES, 2))
 
 
 def compute(tables: Tables) -> list[Row]:
     """Return the largest distances between the four CDFs and to their chords."""
-    rows = counted_events(tables.instance_attempts)
-    instants = rows.group_by("time").aggregate(
-        **{f"d_{name}": rows[name].sum().cast("int32") for name in PROCESSES}
-    )
-    numbers = {f"n_{name}": int_sum(rows[name]).fill_null(0) for name in PROCESSES}
-    # A first pass for the totals: the second has no need of windows over all rows to divide by them.
-    totals = rows.aggregate(
-        begin=rows.time.min().fill_null(0), end=rows.time.max().fill_null(0), **numbers
-    )
-    # Without rows (as in a plan) the distances are still a query: over totals of 0.
-    (total,) = tables.fetch(totals, "totals").to_pylist() or [dict.fromkeys(totals.columns, 0)]
-    n = {name: total[f"n_{name}"] for name in PROCESSES}
-    length = total["end"] - total["begin"]
-    found = tables.fetch(
-        _largest(instants, n, total["begin"], max(length, 1)), "distances"
-    ).to_pylist()
-    measured = length > 0 and any(n.values()) and found
-    if not measured:
+    events = counted_events(tables.instance_attempts)
+    # A first pass for the totals: the second then needs no windows over all rows to divide by them.
+    totals = fetch_totals(tables, events)
+    n = {name: totals[f"n_{name}"] for name in PROCESSES}
+    length = totals["end"] - totals["begin"]
+    distances = largest_distances(events, n, totals["begin"], max(length, 1))
+    rows = tables.fetch(distances, "distances").to_pylist()
+    if length <= 0 or not any(n.values()) or not rows:
         raise NotApplicable("fewer than two instants with submissions, schedulings or completions")
     pairs = [(name, CHORD) for name in PROCESSES if n[name]]
-    pairs += [(a, b) for a, b in combinations(PROCESSES, 2) if n[a] and n[b]]
+    pairs += [(first, second) for first, second in PAIRS if n[first] and n[second]]
     return [
-        {"process": a, "other": b, "distance": found[0][f"{a}_{b}"], "n": n[a]} for a, b in pairs
+        {
+            "process": process,
+            "other": other,
+            "distance": rows[0][f"{process}_{other}"],
+            "n": n[process],
+        }
+        for process, other in pairs
     ]
 
 
-def _largest(instants: ibis.Table, n: dict[str, int], begin: int, length: int) -> ibis.Table:
-    """Return one row with all distances, looked at just before and just after every jump."""
-    so_far = ibis.cumulative_window(order_by="time")
-    total = {name: float(max(n[name], 1)) for name in PROCESSES}
-    after = instants.mutate(
-        line=(instants.time - begin).cast("float64") / float(length),
-        **{name: instants[f"d_{name}"].sum().over(so_far).cast("int64") for name in PROCESSES},
+def fetch_totals(tables: Tables, events: ir.Table) -> Row:
+    """Return the first and last time, and how many events each process counts."""
+    numbers = {f"n_{name}": int_sum(events[name]).fill_null(0) for name in PROCESSES}
+    totals = events.aggregate(
+        begin=events.time.min().fill_null(0), end=events.time.max().fill_null(0), **numbers
     )
-    share = {name: after[name].cast("float64") / total[name] for name in PROCESSES}
-    # The chord rises between two jumps, so that the largest distance may lie just before one.
-    before = {
-        name: (after[name] - after[f"d_{name}"]).cast("float64") / total[name] for name in PROCESSES
-    }
-    sides = {name: [(at[name] - after.line).abs() for at in (share, before)] for name in PROCESSES}
-    chords = {f"{name}_{CHORD}": ibis.greatest(*both).max() for name, both in sides.items()}
-    # Two step functions do not move between jumps: just before one is just after another.
-    pairs = {f"{a}_{b}": (share[a] - share[b]).abs().max() for a, b in combinations(PROCESSES, 2)}
-    return after.aggregate(**chords, **pairs)
+    rows = tables.fetch(totals, "totals").to_pylist()
+    # A plan has no rows, and still needs the query after this one.
+    return rows[0] if rows else dict.fromkeys(totals.columns, 0)
+
+
+def largest_distances(events: ir.Table, n: dict[str, int], begin: int, length: int) -> ir.Table:
+    """Return one row with all distances, taken just before and just after every jump."""
+    jumps = events.group_by("time").aggregate(
+        **{f"jump_{name}": events[name].sum().cast("int32") for name in PROCESSES}
+    )
+    so_far = ibis.cumulative_window(order_by="time")
+    curves = jumps.mutate(
+        chord=(jumps.time - begin).cast("float64") / float(length),
+        **{name: jumps[f"jump_{name}"].sum().over(so_far).cast("int64") for name in PROCESSES},
+    )
+    distances = {}
+    shares = {}
+    for name in PROCESSES:
+        total = float(max(n[name], 1))
+        after = curves[name].cast("float64") / total
+        before = (curves[name] - curves[f"jump_{name}"]).cast("float64") / total
+        # The chord rises between two jumps, so the largest distance may lie just before one.
+        distance = ibis.greatest((after - curves.chord).abs(), (before - curves.chord).abs())
+        distances[f"{name}_{CHORD}"] = distance.max()
+        shares[name] = after
+    # Two step functions do not move between jumps: just before one jump is just after another.
+    for first, second in PAIRS:
+        distances[f"{first}_{second}"] = (shares[first] - shares[second]).abs().max()
+    return curves.aggregate(**distances)
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: distances between curves."""
+    """Draw the largest distance of each pair of curves."""
     import altair as alt
 
     rows = query_answer(answer, "select *, process || ' – ' || other as pair from answer")

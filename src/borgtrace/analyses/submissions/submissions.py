@@ -36,21 +36,20 @@ ANSWER = Answer(
 
 def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     """Return the four cumulative counts at the end of every `step` (µs)."""
-    rows = counted_events(tables.instance_attempts)
-    sums = {name: int_sum(rows[name]) for name in PROCESSES}
-    steps = rows.group_by(step=period(rows.time, step)).aggregate(**sums)
-    found = tables.fetch(steps, "steps")
-    if not found.num_rows:
+    events = counted_events(tables.instance_attempts)
+    sums = {name: int_sum(events[name]) for name in PROCESSES}
+    counts_by_step = events.group_by(step=period(events.time, step)).aggregate(**sums)
+    steps = tables.fetch(counts_by_step, "steps")
+    if not steps.num_rows:
         raise NotApplicable("nothing was submitted, scheduled or completed within the trace")
-    places = found["step"].to_numpy()
-    first = int(places.min())
-    ends = np.arange(first, int(places.max()) + 1, dtype=np.int64)
-    columns = {"time": (ends + 1) * step}
+    step_numbers = steps["step"].to_numpy()
+    first = int(step_numbers.min())
+    last = int(step_numbers.max())
+    columns = {"time": (np.arange(first, last + 1, dtype=np.int64) + 1) * step}
     for name in PROCESSES:
-        # Steps without an event have no group; counts are whole numbers as floats too.
-        columns[name] = (
-            np.bincount(places - first, found[name].to_numpy()).cumsum().astype(np.int64)
-        )
+        # Steps without an event have no row; counts stay whole numbers as floats, too.
+        counts = np.bincount(step_numbers - first, steps[name].to_numpy())
+        columns[name] = counts.cumsum().astype(np.int64)
     return pa.table(columns)
 
 
@@ -98,8 +97,8 @@ def cumulative_shares(
 def evenly_thinned(answer: pa.Table, n: int = 600) -> pa.Table:
     """Keep about `n` rows: the curves never fall, so nothing is lost between two of them."""
     last = answer.num_rows - 1
-    places = np.linspace(0, last, min(n, answer.num_rows)).astype(int)
-    return answer.take(np.unique(places))
+    row_numbers = np.linspace(0, last, min(n, answer.num_rows)).astype(int)
+    return answer.take(np.unique(row_numbers))
 
 
 def lag_at_end(answer: pa.Table) -> float:
@@ -107,12 +106,13 @@ def lag_at_end(answer: pa.Table) -> float:
     # Steps of 300 s in a day.
     if answer.num_rows < 288:
         raise NotApplicable("the trace is shorter than a day")
-    behind = answer["submitted"].to_numpy() - answer["scheduled"].to_numpy()
-    # The last tenth is what the observation is about: it must not set its own measure.
-    before = np.percentile(behind[: len(behind) * 9 // 10], 95)
-    if before <= 0:
+    lag = answer["submitted"].to_numpy() - answer["scheduled"].to_numpy()
+    # The observation is about the last tenth: it must not set its own measure.
+    first_nine_tenths = lag[: len(lag) * 9 // 10]
+    usual_lag = np.percentile(first_nine_tenths, 95)
+    if usual_lag <= 0:
         raise NotApplicable("scheduling never lags behind submission")
-    return float(behind[-1] / before)
+    return float(lag[-1] / usual_lag)
 
 
 CLAIMS = [

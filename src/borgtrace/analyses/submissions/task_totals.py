@@ -14,10 +14,12 @@ import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import of_jobs
 from borgtrace.analyses.shared.windows import tier
+from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.question import (
     Answer,
     Claim,
     Column,
+    Measure,
     Question,
     Tables,
     charts,
@@ -50,33 +52,33 @@ ANSWER = Answer(
 )
 
 
-_ENDS = tuple(f"n_{name.lower()}" for name in TERMINAL_EVENTS)
-_EVENTS = ("n_submit", "n_schedule", *_ENDS)
-_COUNTS = ANSWER.names[:-1]
-"""All columns but the last, which is their difference."""
+ENDS = tuple(f"n_{name.lower()}" for name in TERMINAL_EVENTS)
+EVENTS = ("n_submit", "n_schedule", *ENDS)
+COUNTS = ("tier", "n_jobs", "n_tasks", *EVENTS)
 
 
 def compute(tables: Tables) -> ibis.Table:
     """Return tasks and their events, in all and per tier."""
     tasks = of_jobs(tables.tasks)
     tasks = tasks.mutate(tier=tier(tables, tasks.priority))
-    is_new = tasks.n_submit > 0  # the index also holds instances that are seen in usage alone
+    # The index also holds instances that appear only in usage.
+    is_submitted = tasks.n_submit > 0
     numbers = {
-        "n_jobs": is_new.ifelse(tasks.collection_id, ibis.null("int64")).nunique(),
-        "n_tasks": tasks.count(where=is_new),
-        **{name: tasks[name].cast("int64").sum().fill_null(0).cast("int64") for name in _EVENTS},
+        "n_jobs": is_submitted.ifelse(tasks.collection_id, ibis.null("int64")).nunique(),
+        "n_tasks": tasks.count(where=is_submitted),
     }
+    for name in EVENTS:
+        numbers[name] = tasks[name].cast("int64").sum().fill_null(0).cast("int64")
     # Not the sum of the tiers: a job may have tasks in two.
     total = tasks.aggregate(**numbers).mutate(tier=ibis.literal("all"))
-    rows = tasks.group_by("tier").aggregate(**numbers).select(_COUNTS)
-    rows = rows.union(total.select(_COUNTS))
-    return rows.mutate(
-        n_alive=rows.n_submit - sum((rows[name] for name in _ENDS[1:]), rows[_ENDS[0]])
-    )
+    rows = tasks.group_by("tier").aggregate(**numbers).select(COUNTS)
+    rows = rows.union(total.select(COUNTS))
+    n_ended = rows.n_evict + rows.n_fail + rows.n_finish + rows.n_kill + rows.n_lost
+    return rows.mutate(n_alive=rows.n_submit - n_ended)
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: tasks by tier."""
+    """Draw the number of tasks of each tier."""
     import altair as alt
 
     rows = query_answer(answer, "select * from answer where tier <> 'all'")
@@ -86,19 +88,27 @@ def chart(answer: pa.Table) -> alt.Chart:
         .encode(
             x=alt.X("n_tasks:Q", title="tasks"),
             y=alt.Y("tier:N", title=None),
-            tooltip=charts.tooltips(
-                rows,
-                "n_tasks",
-                "tier",
-                "n_submit",
-                "n_schedule",
-                "n_evict",
-                "n_fail",
-                "n_finish",
-                "n_kill",
-                "n_lost",
-            ),
+            tooltip=charts.tooltips(rows, "n_tasks", "tier", *EVENTS),
         )
+    )
+
+
+NO_TASK = "no such task was submitted"
+
+
+def total_of(column: str, *, tier: str = "all") -> Measure:
+    """Measure one of the counts of a tier."""
+    return sql(
+        f"select sum({quoted(column)}) from answer where tier = {literal(tier)}",
+        otherwise=NO_TASK,
+    )
+
+
+def per_task(column: str) -> Measure:
+    """Measure how many events there are for each task."""
+    return sql(
+        f"select sum({quoted(column)}) / nullif(sum(n_tasks), 0) from answer where tier = 'all'",
+        otherwise=NO_TASK,
     )
 
 
@@ -108,10 +118,7 @@ CLAIMS = [
         statement="new tasks",
         source="Zhu et al., Method 3",
         scope=TOTALS_2011,
-        measure=sql(
-            "select sum(n_tasks) from answer where tier = 'all'",
-            otherwise="no such task was submitted",
-        ),
+        measure=total_of("n_tasks"),
         criterion=equals(25_424_731),
     ),
     Claim(
@@ -119,10 +126,7 @@ CLAIMS = [
         statement="completions",
         source="Zhu et al., Method 3",
         scope=TOTALS_2011,
-        measure=sql(
-            "select sum(n_finish) from answer where tier = 'all'",
-            otherwise="no such task was submitted",
-        ),
+        measure=total_of("n_finish"),
         criterion=equals(18_217_975),
     ),
     Claim(
@@ -130,10 +134,7 @@ CLAIMS = [
         statement="submissions",
         source="Zhu et al., Method 3",
         scope=TOTALS_2011,
-        measure=sql(
-            "select sum(n_submit) from answer where tier = 'all'",
-            otherwise="no such task was submitted",
-        ),
+        measure=total_of("n_submit"),
         criterion=equals(48_375_166),
     ),
     Claim(
@@ -141,10 +142,7 @@ CLAIMS = [
         statement="schedulings",
         source="Zhu et al., Method 3",
         scope=TOTALS_2011,
-        measure=sql(
-            "select sum(n_schedule) from answer where tier = 'all'",
-            otherwise="no such task was submitted",
-        ),
+        measure=total_of("n_schedule"),
         criterion=equals(47_331_507),
     ),
     Claim(
@@ -152,10 +150,7 @@ CLAIMS = [
         statement="tasks, by the paper's text",
         source="Zhu et al., Method 3",
         scope=TOTALS_2011,
-        measure=sql(
-            "select sum(n_tasks) from answer where tier = 'all'",
-            otherwise="no such task was submitted",
-        ),
+        measure=total_of("n_tasks"),
         criterion=equals(25_444_397),
     ),
     Claim(
@@ -163,10 +158,7 @@ CLAIMS = [
         statement="of these completed, by the paper's text",
         source="Zhu et al., Method 3",
         scope=TOTALS_2011,
-        measure=sql(
-            "select sum(n_finish) from answer where tier = 'all'",
-            otherwise="no such task was submitted",
-        ),
+        measure=total_of("n_finish"),
         criterion=equals(18_217_749),
     ),
     Claim(
@@ -174,10 +166,7 @@ CLAIMS = [
         statement="tasks of production",
         source="Zhu et al., Fig. 9",
         scope=TOTALS_2011,
-        measure=sql(
-            "select sum(n_tasks) from answer where tier = 'production'",
-            otherwise="no such task was submitted",
-        ),
+        measure=total_of("n_tasks", tier="production"),
         criterion=equals(1_558_255),
     ),
     Claim(
@@ -192,7 +181,7 @@ CLAIMS = [
                     / nullif(sum(if(tier = 'all', n_tasks, 0)), 0)
             from answer
             """,
-            otherwise="no such task was submitted",
+            otherwise=NO_TASK,
         ),
         criterion=near(0.06, within=0.005),
     ),
@@ -202,14 +191,7 @@ CLAIMS = [
         source="Zhu et al., Fig. 3: quotients of its totals",
         kind="derived",
         scope=OF_2011,
-        measure=sql(
-            """
-            select sum(n_finish) / nullif(sum(n_tasks), 0)
-            from answer
-            where tier = 'all'
-            """,
-            otherwise="no such task was submitted",
-        ),
+        measure=per_task("n_finish"),
         criterion=near(0.7165, within=0.01),
     ),
     Claim(
@@ -218,14 +200,7 @@ CLAIMS = [
         source="Zhu et al., Fig. 3: quotients of its totals",
         kind="derived",
         scope=OF_2011,
-        measure=sql(
-            """
-            select sum(n_submit) / nullif(sum(n_tasks), 0)
-            from answer
-            where tier = 'all'
-            """,
-            otherwise="no such task was submitted",
-        ),
+        measure=per_task("n_submit"),
         criterion=near(1.9027, within=0.01),
     ),
     Claim(
@@ -234,14 +209,7 @@ CLAIMS = [
         source="Zhu et al., Fig. 3: quotients of its totals",
         kind="derived",
         scope=OF_2011,
-        measure=sql(
-            """
-            select sum(n_schedule) / nullif(sum(n_tasks), 0)
-            from answer
-            where tier = 'all'
-            """,
-            otherwise="no such task was submitted",
-        ),
+        measure=per_task("n_schedule"),
         criterion=near(1.8616, within=0.01),
     ),
     Claim(
@@ -250,10 +218,7 @@ CLAIMS = [
         source="full-trace Spark run over 2011",
         kind="criterion",
         scope=TOTALS_2011,
-        measure=sql(
-            "select sum(n_schedule) from answer where tier = 'all'",
-            otherwise="no such task was submitted",
-        ),
+        measure=total_of("n_schedule"),
         criterion=equals(47_351_173),
     ),
     # Some tasks have rows of two priorities: there they count in both.
@@ -263,10 +228,7 @@ CLAIMS = [
         source="full-trace Spark run over 2011",
         kind="criterion",
         scope=TOTALS_2011,
-        measure=sql(
-            "select sum(n_tasks) from answer where tier = 'production'",
-            otherwise="no such task was submitted",
-        ),
+        measure=total_of("n_tasks", tier="production"),
         criterion=near(295_210, relative=0.001),
     ),
     Claim(
@@ -275,10 +237,7 @@ CLAIMS = [
         source="full-trace Spark run over 2011",
         kind="criterion",
         scope=TOTALS_2011,
-        measure=sql(
-            "select sum(n_alive) from answer where tier = 'all'",
-            otherwise="no such task was submitted",
-        ),
+        measure=total_of("n_alive"),
         criterion=equals(104_635),
     ),
     Claim(
@@ -287,10 +246,7 @@ CLAIMS = [
         source="full-trace Spark run over 2011",
         kind="criterion",
         scope=TOTALS_2011,
-        measure=sql(
-            "select sum(n_jobs) from answer where tier = 'all'",
-            otherwise="no such task was submitted",
-        ),
+        measure=total_of("n_jobs"),
         criterion=equals(672_004),
     ),
     Claim(
@@ -298,10 +254,7 @@ CLAIMS = [
         statement="pods",
         source="README of cluster-trace-gpu-v2023",
         scope=PODS,
-        measure=sql(
-            "select sum(n_tasks) from answer where tier = 'all'",
-            otherwise="no such task was submitted",
-        ),
+        measure=total_of("n_tasks"),
         criterion=equals(8152),
     ),
     Claim(
@@ -309,10 +262,7 @@ CLAIMS = [
         statement="2.70 million VMs",
         source="AzurePublicDatasetV2.md",
         scope=AZURE_2019,
-        measure=sql(
-            "select sum(n_tasks) from answer where tier = 'all'",
-            otherwise="no such task was submitted",
-        ),
+        measure=total_of("n_tasks"),
         criterion=near(2_700_000, within=5000),
     ),
 ]

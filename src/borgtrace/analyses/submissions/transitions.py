@@ -38,19 +38,15 @@ ANSWER = Answer(
             "is_legal_document_2011",
             "bool",
             "1",
-            (
-                "Format document of 2011: a pending task is scheduled, fails, is killed or "
-                "lost; eviction needs a machine."
-            ),
+            "Format document of 2011: a pending task is scheduled, fails, is killed or "
+            "lost; eviction needs a machine.",
         ),
         Column(
             "is_legal_borg_paper",
             "bool",
             "1",
-            (
-                "Borg paper, Fig. 2: eviction leads back to pending, so that SCHEDULE may "
-                "follow it at once (the trace writes a SUBMIT in between)."
-            ),
+            "Borg paper, Fig. 2: eviction leads back to pending, so that SCHEDULE may "
+            "follow it at once (the trace writes a SUBMIT in between).",
         ),
         Column(
             "is_legal_zhu",
@@ -62,7 +58,7 @@ ANSWER = Answer(
             "is_legal_document_2019",
             "bool",
             "1",
-            ("Format document of 2019 (v3): SUBMIT, then perhaps QUEUE and ENABLE, then SCHEDULE."),
+            "Format document of 2019 (v3): SUBMIT, then perhaps QUEUE and ENABLE, then SCHEDULE.",
         ),
     ],
 )
@@ -79,23 +75,27 @@ def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
         ``"instances"`` or ``"collections"``.
     """
     check_names("of", [of], ("instances", "collections"), "unknown entity")
-    steps = tables.instance_transitions if of == "instances" else tables.collection_transitions
-    pairs = tables.fetch(
-        steps.group_by(["from_type", "to_type"]).aggregate(n=steps.n.sum()), "pairs"
-    )
-    arrows = list(zip(pairs["from_type"].to_pylist(), pairs["to_type"].to_pylist(), strict=True))
+    transitions = tables.instance_transitions
+    if of == "collections":
+        transitions = tables.collection_transitions
+    counts = transitions.group_by(["from_type", "to_type"]).aggregate(n=transitions.n.sum())
+    pairs = tables.fetch(counts, "pairs")
+    events_before = pairs["from_type"].to_pylist()
+    events_after = pairs["to_type"].to_pylist()
     for graph in GRAPHS.values():
         # Decided here and not in SQL: eleven types make 132 pairs at most.
-        legal = pa.array([is_legal(graph, before, after) for before, after in arrows], pa.bool_())
-        pairs = pairs.append_column(f"is_legal_{graph.name}", legal)
+        legality = [
+            is_legal(graph, before, after)
+            for before, after in zip(events_before, events_after, strict=True)
+        ]
+        pairs = pairs.append_column(f"is_legal_{graph.name}", pa.array(legality, pa.bool_()))
     return pairs
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: transitions between events (framed: not in the 2011 document)."""
+    """Draw how often each event follows each other; what the 2011 document forbids is framed."""
     import altair as alt
 
-    # What the 2011 document forbids is framed.
     rows = answer.to_pylist()
     return (
         charts.base(
@@ -126,7 +126,7 @@ def chart(answer: pa.Table) -> alt.Chart:
 
 
 CLAIMS = [
-    # Without any SUBMIT the number 0 would confirm that none is doubled.
+    # Without any SUBMIT a count of 0 would confirm that none is doubled.
     Claim(
         "S4-pending-evict",
         statement="a pending task can be evicted",
@@ -156,7 +156,7 @@ CLAIMS = [
         scope=LIKE_2011,
         measure=sql(
             """
-            select coalesce(sum(n) filter (from_type in ('SUBMIT') and to_type = 'SUBMIT'), 0)
+            select coalesce(sum(n) filter (from_type = 'SUBMIT' and to_type = 'SUBMIT'), 0)
             from answer
             having bool_or(to_type = 'SUBMIT')
             """,

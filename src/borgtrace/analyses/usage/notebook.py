@@ -22,11 +22,11 @@ from borgtrace.analyses.shared.histograms import period
 from borgtrace.analyses.shared.joins import lookup
 from borgtrace.analyses.shared.notebook_queries import (
     ON_MACHINE,
-    as_there,
-    known_there,
     largest_capacities,
-    matched,
-    sums,
+    priorities_by_machine,
+    sum_usage,
+    windows_with_tiers,
+    with_notebook_tiers,
 )
 from borgtrace.analyses.shared.step_functions import capacity_changes, hourly, hours, span
 from borgtrace.analyses.shared.windows import (
@@ -199,13 +199,13 @@ def _readings(tables: Tables) -> dict[str, Found]:
     # A priority of its own for what no event matches, by the same rule.
     own = tables.tasks.select(*TASK, own="priority")
     inside = regular(outermost(tables.instance_usage))
-    every = lookup(lookup(inside, known_there(tables), ON_MACHINE), own, TASK)
+    every = lookup(lookup(inside, priorities_by_machine(tables), ON_MACHINE), own, TASK)
     every = every.mutate(priority=every.is_known.fill_null(False).ifelse(every.priority, every.own))
     signed = by_tier(tables, regular(tables.instance_usage))
     asked = {
-        "literal": (matched(tables), SLOT_SECONDS),
-        "windows": (as_there(tables, every.filter(every.is_known)), every.seconds),
-        "unmatched": (as_there(tables, every), every.seconds),
+        "literal": (windows_with_tiers(tables), SLOT_SECONDS),
+        "windows": (with_notebook_tiers(tables, every.filter(every.is_known)), every.seconds),
+        "unmatched": (with_notebook_tiers(tables, every), every.seconds),
         "tiers": (signed, signed.seconds * signed.sign),
     }
     return {name: _by_hour(tables, name, rows, weight) for name, (rows, weight) in asked.items()}
@@ -213,7 +213,7 @@ def _readings(tables: Tables) -> dict[str, Found]:
 
 def _by_hour(tables: Tables, name: str, rows: ir.Table, weight: ir.IntegerColumn | int) -> Found:
     rows = rows.mutate(hour=period(rows.start_time, HOUR), weight=weight)
-    found = tables.fetch(sums(rows, "tier", "hour", weight=rows.weight), name)
+    found = tables.fetch(sum_usage(rows, "tier", "hour", weight=rows.weight), name)
     return {(row["tier"], row["hour"]): row for row in found.to_pylist()}
 
 

@@ -15,7 +15,11 @@ import ibis
 import pyarrow as pa
 
 from borgtrace.analyses.shared.histograms import period
-from borgtrace.analyses.shared.notebook_queries import largest_capacities, long_windows, sums
+from borgtrace.analyses.shared.notebook_queries import (
+    largest_capacities,
+    long_windows,
+    sum_usage,
+)
 from borgtrace.analyses.shared.windows import BITS, RESOURCES
 from borgtrace.analyses.usage import machine_utilization
 from borgtrace.question import Answer, Column, NotApplicable, Question, Row, Tables, charts
@@ -57,7 +61,9 @@ def compute(tables: Tables) -> list[Row]:
     """Return the share of machine-slots up to each percent in both readings."""
     tables.require_published("alloc sets", column="alloc_collection_id")
     usage = long_windows(tables)
-    used = sums(usage.mutate(slot=period(usage.start_time, WINDOW)), "machine_id", "slot", weight=1)
+    used = sum_usage(
+        usage.mutate(slot=period(usage.start_time, WINDOW)), "machine_id", "slot", weight=1
+    )
     machines = largest_capacities(tables)
     held = used.inner_join(
         machines.rename("{name}_capacity").rename(machine_id="machine_id_capacity"), "machine_id"

@@ -8,17 +8,27 @@ where the 95 % interval of Spearman's correlation (circular block bootstrap, blo
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import duration_sums, of_jobs
 from borgtrace.analyses.shared.histograms import period
 from borgtrace.analyses.shared.trends import Interval, interval_includes, rank_correlation
-from borgtrace.question import Answer, Claim, Column, NotApplicable, Question, Row, Tables, charts
+from borgtrace.question import (
+    Answer,
+    Claim,
+    Column,
+    Measure,
+    NotApplicable,
+    Question,
+    Row,
+    Tables,
+    charts,
+)
 from borgtrace.question.scopes import LIKE_2011
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
@@ -45,151 +55,146 @@ ANSWER = Answer(
 )
 
 
-_STATES = ("pending", "running")
+STATES = ("pending", "running")
 
 
 def compute(tables: Tables) -> list[Row]:
     """Return mean times and mean load per day."""
     sums = duration_sums(tables, DAY, TRACE_START)
-    waits, runs = (
-        {row["period"]: row for row in tables.fetch(sums[n], n).to_pylist()}
-        for n in ("waits", "runs")
-    )
-    loads = _loads(tables)
+    waits = fetch_by_day(tables, sums["waits"], "waits")
+    runs = fetch_by_day(tables, sums["runs"], "runs")
+    loads = mean_loads(fetch_loads(tables))
     days = sorted({*waits, *runs, *loads})
     if not days:
         raise NotApplicable("there is no event within the trace")
     return [
         {
             "day": day,
-            **_mean_and_number(waits.get(day), "mean_wait", "n_scheduled"),
-            **_mean_and_number(runs.get(day), "mean_run", "n_ended"),
+            **mean_and_number(waits.get(day), "mean_wait", "n_scheduled"),
+            **mean_and_number(runs.get(day), "mean_run", "n_ended"),
             **loads.get(day, {"mean_pending": None, "mean_running": None}),
         }
         for day in days
     ]
 
 
-def _mean_and_number(sums: Row | None, mean: str, number: str) -> Row:
-    return (
-        {mean: None, number: 0}
-        if sums is None
-        else {mean: sums["total"] / sums["n"] / 1e6, number: sums["n"]}
-    )
+def fetch_by_day(tables: Tables, sums: ir.Table, stage: str) -> dict[int, Row]:
+    """Return the sums of durations by day."""
+    return {row["period"]: row for row in tables.fetch(sums, stage).to_pylist()}
 
 
-def _loads(tables: Tables) -> dict[int, Row]:
-    """Return the time-weighted means of pending and running per day, up to the last change."""
+def mean_and_number(sums: Row | None, mean: str, number: str) -> Row:
+    """Return the mean duration in seconds and how many there are, under these names."""
+    if sums is None:
+        return {mean: None, number: 0}
+    return {mean: sums["total"] / sums["n"] / 1e6, number: sums["n"]}
+
+
+def fetch_loads(tables: Tables) -> dict[int, Row]:
+    """Return what the levels of each day add up to after its first change, by day."""
     levels = of_jobs(tables.instance_occupancy)
     levels = levels.filter(levels.time < AFTER_TRACE)
     # What was there before the trace counts from its start.
-    at = ibis.greatest(levels.time, TRACE_START)
-    timed = levels.mutate(day=period(at, DAY, TRACE_START), at=at)
-    # Each day for itself: what it takes over from the day before is added in `_means`.
-    until = timed.time.lead().over(group_by="day", order_by="time")
-    held = timed.mutate(
-        is_last=until.isnull(), end=until.fill_null((timed.day + 1) * DAY + TRACE_START)
-    )
-    # Changes before the start share its instant: but for the last they hold for no time.
-    held = held.mutate(length=ibis.greatest(held.end, held.at) - held.at)
-    found = tables.fetch(
-        held.group_by("day").aggregate(
-            first=held.at.min(),
-            last=held.at.max(),
-            **{f"{s}_area": (held[s] * held.length).sum().cast("int64") for s in _STATES},
-            **{f"{s}_left": held[s].max(where=held.is_last) for s in _STATES},
-        ),
-        "loads",
-    )
-    return _means({row["day"]: row for row in found.to_pylist()})
+    levels = levels.mutate(time=ibis.greatest(levels.time, TRACE_START), order=levels.time)
+    levels = levels.mutate(day=period(levels.time, DAY, TRACE_START))
+    # Each day by itself: `mean_loads` adds what it takes over from the day before.
+    next_time = levels.order.lead().over(group_by="day", order_by="order")
+    end_of_day = (levels.day + 1) * DAY + TRACE_START
+    levels = levels.mutate(is_last=next_time.isnull(), end=next_time.fill_null(end_of_day))
+    # Changes before the start share its time: all but the last of them hold for no time.
+    levels = levels.mutate(length=ibis.greatest(levels.end, levels.time) - levels.time)
+    sums = {}
+    for state in STATES:
+        sums[f"{state}_area"] = (levels[state] * levels.length).sum().cast("int64")
+        sums[f"{state}_left"] = levels[state].max(where=levels.is_last)
+    days = levels.group_by("day").aggregate(first=levels.time.min(), last=levels.time.max(), **sums)
+    return {row["day"]: row for row in tables.fetch(days, "loads").to_pylist()}
 
 
-def _means(days: dict[int, dict[str, int]]) -> dict[int, Row]:
-    """Add to each day what it took over from the day before; cut the last day at the last change."""
+def mean_loads(days: dict[int, Row]) -> dict[int, Row]:
+    """Return the time-weighted means of pending and running per day, up to the last change."""
     means: dict[int, Row] = {}
-    level = dict.fromkeys(_STATES, 0)
-    for day in range(min(days, default=0), max(days, default=-1) + 1):
-        start, end = day * DAY + TRACE_START, (day + 1) * DAY + TRACE_START
+    levels = dict.fromkeys(STATES, 0)
+    first_day = min(days, default=0)
+    last_day = max(days, default=-1)
+    for day in range(first_day, last_day + 1):
+        start = day * DAY + TRACE_START
+        end = start + DAY
         row = days.get(day, {"first": end, "last": end})
         # Until the first change of a day the level is what the day before left.
-        area = {s: row.get(f"{s}_area", 0) + level[s] * (row["first"] - start) for s in _STATES}
-        level = {s: row.get(f"{s}_left", level[s]) for s in _STATES}
-        if day == max(days):
-            area = {s: area[s] - level[s] * (end - row["last"]) for s in _STATES}
+        areas = {
+            state: row.get(f"{state}_area", 0) + levels[state] * (row["first"] - start)
+            for state in STATES
+        }
+        levels = {state: row.get(f"{state}_left", levels[state]) for state in STATES}
+        if day == last_day:
+            unobserved = end - row["last"]
+            areas = {state: areas[state] - levels[state] * unobserved for state in STATES}
             end = row["last"]
         if end > start:
-            means[day] = {f"mean_{s}": area[s] / (end - start) for s in _STATES}
+            means[day] = {f"mean_{state}": areas[state] / (end - start) for state in STATES}
     return means
 
 
-def correlation(result: pa.Table, column: str) -> Interval:
-    """Return Spearman's correlation of a column with the number pending, over days.
+def chart(answer: pa.Table) -> alt.HConcatChart:
+    """Draw the mean wait and the mean run of each day over its mean number of pending tasks."""
+    import altair as alt
+
+    rows = answer.to_pylist()
+    return alt.hconcat(
+        time_over_queue(rows, "mean_wait", title="Mean wait"),
+        time_over_queue(rows, "mean_run", title="Mean run"),
+    )
+
+
+def time_over_queue(rows: list[Row], column: str, *, title: str) -> alt.Chart:
+    """Draw a point for each day."""
+    import altair as alt
+
+    return (
+        charts.base(rows, title)
+        .mark_point(filled=True)
+        .encode(
+            x=alt.X(
+                "mean_pending:Q",
+                title="mean number of pending tasks",
+                scale=alt.Scale(zero=False),
+            ),
+            y=alt.Y(f"{column}:Q", title="seconds", scale=alt.Scale(zero=False)),
+            tooltip=charts.tooltips(rows),
+        )
+    )
+
+
+def correlation_with_queue(column: str) -> Measure:
+    """Measure Spearman's correlation of a column with the number of pending tasks, over days.
 
     Parameters
     ----------
-    result
-        A result of this question.
     column
         ``"mean_wait"`` or ``"mean_run"``.
-
-    Raises
-    ------
-    NotApplicable
-        Where the trace has less than seven such days, or a series is constant.
     """
-    whole = [
-        row
-        for row in result.to_pylist()
-        if row[column] is not None and row["mean_pending"] is not None
-    ]
-    # Too few days for blocks of three to be drawn from.
-    if len(whole) < 7:
-        raise NotApplicable("the trace is shorter than a week")
-    found = rank_correlation(
-        *(np.array([row[name] for row in whole]) for name in (column, "mean_pending"))
-    )
-    if np.isnan(found.value):
-        raise NotApplicable("one of the two series is constant")
-    return found
+
+    def measure(answer: pa.Table) -> Interval:
+        days = [
+            row
+            for row in answer.to_pylist()
+            if row[column] is not None and row["mean_pending"] is not None
+        ]
+        # Too few days to draw blocks of three from.
+        if len(days) < 7:
+            raise NotApplicable("the trace is shorter than a week")
+        times = np.array([row[column] for row in days])
+        queue = np.array([row["mean_pending"] for row in days])
+        correlation = rank_correlation(times, queue)
+        if np.isnan(correlation.value):
+            raise NotApplicable("one of the two series is constant")
+        return correlation
+
+    return measure
 
 
-def chart(answer: pa.Table) -> alt.HConcatChart:
-    """Draw: load and times."""
-    import altair as alt
-
-    # One point a day.
-    panels = []
-    rows = answer.to_pylist()
-    if rows:
-        panels.append(
-            charts.base(rows, title="Mean wait")
-            .mark_point(filled=True)
-            .encode(
-                x=alt.X(
-                    "mean_pending:Q",
-                    title="mean number of pending tasks",
-                    scale=alt.Scale(zero=False),
-                ),
-                y=alt.Y("mean_wait:Q", title="seconds", scale=alt.Scale(zero=False)),
-                tooltip=charts.tooltips(rows),
-            )
-        )
-    rows = answer.to_pylist()
-    if rows:
-        panels.append(
-            charts.base(rows, title="Mean run")
-            .mark_point(filled=True)
-            .encode(
-                x=alt.X(
-                    "mean_pending:Q",
-                    title="mean number of pending tasks",
-                    scale=alt.Scale(zero=False),
-                ),
-                y=alt.Y("mean_run:Q", title="seconds", scale=alt.Scale(zero=False)),
-                tooltip=charts.tooltips(rows),
-            )
-        )
-    return alt.hconcat(*panels)
+IS_INDEPENDENT = interval_includes(0, published="correlation 0")
 
 
 CLAIMS = [
@@ -198,16 +203,16 @@ CLAIMS = [
         statement="scheduling times are not influenced by the queue",
         source="Zhu et al., Observation 9",
         scope=LIKE_2011,
-        measure=partial(correlation, column="mean_wait"),
-        criterion=interval_includes(0, published="correlation 0"),
+        measure=correlation_with_queue("mean_wait"),
+        criterion=IS_INDEPENDENT,
     ),
     Claim(
         "S4-obs9-execution",
         statement="execution times are not influenced by the queue",
         source="Zhu et al., Observation 9",
         scope=LIKE_2011,
-        measure=partial(correlation, column="mean_run"),
-        criterion=interval_includes(0, published="correlation 0"),
+        measure=correlation_with_queue("mean_run"),
+        criterion=IS_INDEPENDENT,
     ),
 ]
 

@@ -7,15 +7,24 @@ neither.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import duration_sums
 from borgtrace.errors import UsageError
-from borgtrace.question import Answer, Column, NotApplicable, Question, Tables, charts, query_answer
+from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.question import (
+    Answer,
+    Column,
+    NotApplicable,
+    Question,
+    Row,
+    Tables,
+    charts,
+    query_answer,
+)
 from borgtrace.schema.time import HOUR, WINDOW, Microseconds
 
 if TYPE_CHECKING:
@@ -53,75 +62,85 @@ def compute(
         raise UsageError(
             "trailing", "must be a multiple of step", expected=f"k × {step}", got=str(trailing)
         )
-    waits, runs = (tables.fetch(sums, name) for name, sums in duration_sums(tables, step).items())
+    sums = duration_sums(tables, step)
+    waits = tables.fetch(sums["waits"], "waits")
+    runs = tables.fetch(sums["runs"], "runs")
     # One range for both, so that the two curves share their rows.
     steps = np.concatenate([waits["period"].to_numpy(), runs["period"].to_numpy()])
     if not len(steps):
         raise NotApplicable("no task was scheduled or ended within the trace")
-    first, last = int(steps.min()), int(steps.max())
-    mean_wait, n_scheduled = _trail(waits, first, last, trailing // step)
-    mean_run, n_ended = _trail(runs, first, last, trailing // step)
+    first = int(steps.min())
+    last = int(steps.max())
+    width = trailing // step
+    average_waits = trailing_averages(waits, first=first, last=last, width=width)
+    average_runs = trailing_averages(runs, first=first, last=last, width=width)
     return pa.table(
         {
             "time": (np.arange(first, last + 1, dtype=np.int64) + 1) * step,
             # from_pandas turns NaN into NULL: a step without any wait has no mean.
-            "mean_wait": pa.array(mean_wait, from_pandas=True),
-            "n_scheduled": n_scheduled,
-            "mean_run": pa.array(mean_run, from_pandas=True),
-            "n_ended": n_ended,
+            "mean_wait": pa.array(average_waits.mean, from_pandas=True),
+            "n_scheduled": average_waits.n,
+            "mean_run": pa.array(average_runs.mean, from_pandas=True),
+            "n_ended": average_runs.n,
         }
     )
 
 
-def _trail(
-    sums: pa.Table, first: int, last: int, width: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    totals, numbers = np.zeros(last - first + 1), np.zeros(last - first + 1)
-    places = sums["period"].to_numpy() - first
-    totals[places], numbers[places] = sums["total"].to_numpy() / 1e6, sums["n"].to_numpy()
-    n = _window_sum(numbers, width)
-    mean = np.full(len(n), np.nan)
-    np.divide(_window_sum(totals, width), n, out=mean, where=n > 0)
-    return mean, n.astype(np.int64)
+class TrailingAverages(NamedTuple):
+    """Mean duration in seconds at each step (NaN without any), and how many durations it is of, shape (n,)."""
+
+    mean: Numbers
+    n: Index
 
 
-def _window_sum(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.float64]:
-    """Sum the last `width` values at every place; each window is added up afresh, so that none drifts."""
+def trailing_averages(sums: pa.Table, *, first: int, last: int, width: int) -> TrailingAverages:
+    """Average durations over the last `width` steps, at each step from `first` to `last`."""
+    n_steps = last - first + 1
+    positions = sums["period"].to_numpy() - first
+    seconds = np.zeros(n_steps)
+    seconds[positions] = sums["total"].to_numpy() / 1e6
+    numbers = np.zeros(n_steps)
+    numbers[positions] = sums["n"].to_numpy()
+    trailing_numbers = trailing_sums(numbers, width)
+    means = np.full(n_steps, np.nan)
+    np.divide(
+        trailing_sums(seconds, width), trailing_numbers, out=means, where=trailing_numbers > 0
+    )
+    return TrailingAverages(means, trailing_numbers.astype(np.int64))
+
+
+def trailing_sums(values: Numbers, width: int) -> Numbers:
+    """Sum the last `width` values at every position; each window is summed anew, so that no error accumulates."""
     padded = np.concatenate([np.zeros(width - 1), values])
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, width).sum(axis=1))
 
 
 def chart(answer: pa.Table) -> alt.HConcatChart:
-    """Draw: moving averages."""
+    """Draw the trailing averages of waits and of runs over time."""
     import altair as alt
 
     # A month has 8,352 steps of 300 s, more than a chart can show.
-    panels = []
     shown = charts.thinned(answer, ["mean_wait", "mean_run"])
     rows = query_answer(shown, "select *, time / 3.6e9 as hour from answer")
-    if rows:
-        panels.append(
-            charts.base(rows, title="Mean wait, trailing")
-            .mark_line()
-            .encode(
-                x=charts.hour_axis(rows),
-                y=alt.Y("mean_wait:Q", title="seconds"),
-                tooltip=charts.tooltips(rows, "hour", "mean_wait", "n_scheduled"),
-            )
+    return alt.hconcat(
+        average_over_time(rows, "mean_wait", "n_scheduled", title="Mean wait, trailing"),
+        average_over_time(rows, "mean_run", "n_ended", title="Mean run, trailing"),
+    )
+
+
+def average_over_time(rows: list[Row], mean: str, number: str, *, title: str) -> alt.Chart:
+    """Draw one of the two averages."""
+    import altair as alt
+
+    return (
+        charts.base(rows, title)
+        .mark_line()
+        .encode(
+            x=charts.hour_axis(rows),
+            y=alt.Y(f"{mean}:Q", title="seconds"),
+            tooltip=charts.tooltips(rows, "hour", mean, number),
         )
-    shown = charts.thinned(answer, ["mean_wait", "mean_run"])
-    rows = query_answer(shown, "select *, time / 3.6e9 as hour from answer")
-    if rows:
-        panels.append(
-            charts.base(rows, title="Mean run, trailing")
-            .mark_line()
-            .encode(
-                x=charts.hour_axis(rows),
-                y=alt.Y("mean_run:Q", title="seconds"),
-                tooltip=charts.tooltips(rows, "hour", "mean_run", "n_ended"),
-            )
-        )
-    return alt.hconcat(*panels)
+    )
 
 
 QUESTION = Question(

@@ -3,8 +3,8 @@
 The share of attempts that have ended after a time, for all tasks, per tier and per scheduling class: by
 the Kaplan–Meier estimator (attempts still running at the end of the trace count as "at least this
 long"), and for finished attempts alone, as in Fig. 8 of Zhu et al. Runs are counted in seconds, rounded
-up, so that what runs 30 s at most is exactly what counts up to 30; those that began before the trace are left out.
-An attempt that is lost sight of counts as running to the end of that second.
+up: an attempt counts up to 30 s exactly if it runs 30 s at most. Runs that began before the trace are left out.
+An attempt whose end is unknown counts as running to the end of the second in which it was last seen.
 """
 
 from __future__ import annotations
@@ -13,11 +13,17 @@ import math
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import is_known, last_time, of_jobs
-from borgtrace.analyses.shared.breakdown import count_by_group, cuts, named, ranked
+from borgtrace.analyses.shared.breakdown import (
+    count_by_group,
+    groups_of,
+    with_deciding_priority,
+    with_tier_and_class,
+)
 from borgtrace.analyses.shared.columns import GROUPING
 from borgtrace.analyses.shared.quantiles import NOTHING, Counts, kaplan_meier
 from borgtrace.question import (
@@ -73,11 +79,13 @@ ANSWER = Answer(
 )
 
 
-_SECONDS, _MINUTES = (1, 2, 5, 8, 10, 15, 20, 30, 45), (1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 45)
-_HOURS, _DAYS = (1, 1.5, 2, 3, 4, 6, 8, 10, 12, 18), (1, 2, 4, 7, 14, 28)
-_UNITS = ((1, _SECONDS), (60, _MINUTES), (3600, _HOURS), (86400, _DAYS))
-GRID = tuple(int(unit * number) for unit, numbers in _UNITS for number in numbers)
-"""Times at which the curves are reported, s."""
+GRID = (
+    *(1, 2, 5, 8, 10, 15, 20, 30, 45),
+    *(60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700),
+    *(3600, 5400, 7200, 10_800, 14_400, 21_600, 28_800, 36_000, 43_200, 64_800),
+    *(86_400, 172_800, 345_600, 604_800, 1_209_600, 2_419_200),
+)
+"""Times at which the curves are reported, s: from seconds to 28 days."""
 
 
 def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
@@ -90,88 +98,98 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     tier_of
         Event whose priority decides the tier: ``"schedule"`` (else the attempt's other events) or ``"submit"``.
     """
-    tasks = ranked(of_jobs(tables.instance_attempts), tier_of)
-    started = tasks.filter(is_known(tasks.schedule_time)).cross_join(
-        last_time(tables.instance_events)
-    )
-    # Where the end is lost, the next begin bounds the run; where nothing is known, the end of the trace.
-    ran = (
-        ibis.least(started.left_time.fill_null(AFTER_TRACE), started["last"])
-        - started.schedule_time
-    )
-    runs = started.mutate(
-        end=_end(started), exact=ran, ran=((ran + SECOND - 1) // SECOND).cast("int64")
-    )
-    # An end that was made up says by when it had ended, not when.
-    runs = runs.filter((runs.end == "open") | runs.run.notnull())
-    groups = count_by_group(tables, runs, runs.ran, "runs", "end")
-    if not groups:
+    tasks = with_deciding_priority(of_jobs(tables.instance_attempts), tier_of)
+    runs = runs_of_attempts(tasks, last_time(tables.instance_events))
+    seconds_by_group = count_by_group(tables, runs, runs.seconds, "runs", "end")
+    if not seconds_by_group:
         raise NotApplicable("no attempt starts within the trace")
-    extremes = _extremes(tables, runs)
+    extremes = fetch_extremes(tables, runs)
     rows = []
-    for grouping, group in dict.fromkeys(key[:2] for key in groups):
-        finish, end, censored = (
-            groups.get((grouping, group, name), NOTHING) for name in ("finish", "end", "open")
-        )
+    for grouping, group in dict.fromkeys(key[:2] for key in seconds_by_group):
+        finished = seconds_by_group.get((grouping, group, "finish"), NOTHING)
+        otherwise_ended = seconds_by_group.get((grouping, group, "end"), NOTHING)
+        censored = seconds_by_group.get((grouping, group, "open"), NOTHING)
         shortest, longest = extremes.get((grouping, group), (None, None))
-        same = {"grouping": grouping, "group": group, "shortest": shortest, "longest": longest}
-        rows += [{**same, **row} for row in _curve(finish, finish + end, censored)]
+        for row in curve(finished, finished + otherwise_ended, censored):
+            row |= {
+                "grouping": grouping,
+                "group": group,
+                "shortest": shortest,
+                "longest": longest,
+            }
+            rows.append(row)
     return rows
 
 
-def _extremes(tables: Tables, runs: ibis.Table) -> dict[tuple[str, str], tuple[float, float]]:
+def runs_of_attempts(tasks: ir.Table, last: ir.Table) -> ir.Table:
+    """Return attempts that start within the trace: ``microseconds``, whole ``seconds`` (rounded up) and ``end``."""
+    started = tasks.filter(is_known(tasks.schedule_time)).cross_join(last)
+    # Where the end is lost, the next begin bounds the run; where nothing is known, the end of the trace.
+    until = ibis.least(started.left_time.fill_null(AFTER_TRACE), started["last"])
+    microseconds = until - started.schedule_time
+    runs = started.mutate(
+        end=kind_of_end(started),
+        microseconds=microseconds,
+        seconds=((microseconds + SECOND - 1) // SECOND).cast("int64"),
+    )
+    # The time of an inferred end is only an upper bound: its run is unknown.
+    return runs.filter((runs.end == "open") | runs.run.notnull())
+
+
+def kind_of_end(attempts: ir.Table) -> ir.Value:
+    """Return ``finish``, another ``end``, or ``open``: still running, or its end is lost."""
+    # Every kind of end counts as one in the estimate: only what still runs, or whose end is lost, is censored.
+    has_ended = attempts.end_type.notnull() & (attempts.end_time < AFTER_TRACE)
+    has_finished = has_ended & (attempts.end_type == "FINISH")
+    return ibis.cases((has_finished, "finish"), (has_ended, "end"), else_="open")
+
+
+def fetch_extremes(tables: Tables, runs: ir.Table) -> dict[tuple[str, str], tuple[float, float]]:
     """Return the shortest and the longest finished run of each group, in seconds."""
-    done = named(tables, runs.filter(runs.end == "finish"))
-    per_class = done.group_by(["tier", "class_"]).aggregate(
-        shortest=done.exact.min(), longest=done.exact.max()
+    finished = with_tier_and_class(tables, runs.filter(runs.end == "finish"))
+    by_tier_and_class = finished.group_by(["tier", "class_"]).aggregate(
+        shortest=finished.microseconds.min(), longest=finished.microseconds.max()
     )
-    found: dict[tuple[str, str], tuple[float, float]] = {}
-    for row in tables.fetch(per_class, "extremes").to_pylist():
-        for cut in cuts(row["tier"], row["class_"]):
-            low, high = found.get(cut, (math.inf, 0.0))
-            found[cut] = min(low, row["shortest"] / 1e6), max(high, row["longest"] / 1e6)
-    return found
+    extremes: dict[tuple[str, str], tuple[float, float]] = {}
+    for row in tables.fetch(by_tier_and_class, "extremes").to_pylist():
+        for group in groups_of(row["tier"], row["class_"]):
+            shortest, longest = extremes.get(group, (math.inf, 0.0))
+            extremes[group] = (
+                min(shortest, row["shortest"] / 1e6),
+                max(longest, row["longest"] / 1e6),
+            )
+    return extremes
 
 
-def _end(attempts: ibis.Table) -> ibis.Value:
-    """FINISH, another end, or none: still running, or its end is lost."""
-    # Every kind of end counts as one in the estimate: only what still runs, or was lost sight of, is censored.
-    ended = attempts.end_type.notnull() & (attempts.end_time < AFTER_TRACE)
-    return ibis.cases(
-        (ended & (attempts.end_type == "FINISH"), "finish"), (ended, "end"), else_="open"
-    )
-
-
-def _curve(finished: Counts, ended: Counts, censored: Counts) -> list[Row]:
-    times, share = kaplan_meier(ended, censored)
-    everyone = ended + censored
+def curve(finished: Counts, ended: Counts, censored: Counts) -> list[Row]:
+    """Return both shares at the times of `GRID`, up to the longest run of the group."""
+    times, shares = kaplan_meier(ended, censored)
+    attempts = ended + censored
+    longest = attempts.values.max()
     rows: list[Row] = []
-    for upto in GRID:
-        # Beyond the longest run the curve stays where it is; one row is kept, whatever the group.
-        if upto > everyone.values.max() and rows:
+    for seconds in GRID:
+        # Beyond the longest run the curve is flat; every group has at least one row.
+        if seconds > longest and rows:
             break
-        place = np.searchsorted(times, upto, side="right")
+        n_steps = np.searchsorted(times, seconds, side="right")
         rows.append(
             {
-                "seconds": upto,
+                "seconds": seconds,
                 # A step function: the value at the last end up to this time.
-                "ended": float(share[place - 1]) if place else 0.0,
+                "ended": float(shares[n_steps - 1]) if n_steps else 0.0,
                 # Whole seconds: less than the next one is at most this one.
-                "finished": finished.share_below(upto + 1) if len(finished) else None,
-                "n_at_risk": len(everyone.chosen(everyone.values > upto)),
-                "n": len(everyone),
+                "finished": finished.share_below(seconds + 1) if len(finished) else None,
+                "n_at_risk": len(attempts.where(attempts.values > seconds)),
+                "n": len(attempts),
             }
         )
     return rows
 
 
 def chart(answer: pa.Table) -> alt.HConcatChart:
-    """Draw: run time of tasks."""
+    """Draw the Kaplan–Meier curves of the tiers, and the distribution of finished attempts where any has finished."""
     import altair as alt
 
-    # The Kaplan–Meier curves of tiers, and the distribution of finished attempts (Fig. 8).  A tier of which none has
-    # finished has no such distribution: its rows draw nothing, and keep its color.
-    panels = []
     rows = query_answer(
         answer,
         """
@@ -180,42 +198,27 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
         where grouping in ('all', 'tier')
         """,
     )
-    if rows:
-        panels.append(
-            charts.base(rows)
-            .mark_line(interpolate="step-after")
-            .encode(
-                x=alt.X(
-                    "seconds:Q", title="time since SCHEDULE", **charts.duration_scale(type="log")
-                ),
-                y=alt.Y("ended:Q", title="share ended (Kaplan–Meier)"),
-                color=charts.tier_color(rows),
-                tooltip=charts.tooltips(rows),
-            )
-        )
-    rows = query_answer(
-        answer,
-        """
-        select *, "group" as tier
-        from answer
-        where grouping in ('all', 'tier')
-            and (select count(finished) from answer where grouping in ('all', 'tier')) > 0
-        """,
-    )
-    if rows:
-        panels.append(
-            charts.base(rows)
-            .mark_line(interpolate="step-after")
-            .encode(
-                x=alt.X(
-                    "seconds:Q", title="time since SCHEDULE", **charts.duration_scale(type="log")
-                ),
-                y=alt.Y("finished:Q", title="share of the finished"),
-                color=charts.tier_color(rows),
-                tooltip=charts.tooltips(rows),
-            )
-        )
+    panels = [share_over_time(rows, "ended", title="share ended (Kaplan–Meier)")]
+    # A tier of which none has finished draws nothing, but keeps its color.
+    if any(row["finished"] is not None for row in rows):
+        panels.append(share_over_time(rows, "finished", title="share of the finished"))
     return alt.hconcat(*panels).properties(title="Run time of tasks")
+
+
+def share_over_time(rows: list[Row], column: str, *, title: str) -> alt.Chart:
+    """Draw a share of the attempts of each tier up to a time since SCHEDULE."""
+    import altair as alt
+
+    return (
+        charts.base(rows)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("seconds:Q", title="time since SCHEDULE", **charts.duration_scale(type="log")),
+            y=alt.Y(f"{column}:Q", title=title),
+            color=charts.tier_color(rows),
+            tooltip=charts.tooltips(rows),
+        )
+    )
 
 
 CLAIMS = [

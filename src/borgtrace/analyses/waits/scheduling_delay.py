@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import HUNDREDTH, of_jobs
-from borgtrace.analyses.shared.breakdown import count_by_group, ranked, sum_by_group
+from borgtrace.analyses.shared.breakdown import count_by_group, sum_by_group, with_deciding_priority
 from borgtrace.analyses.shared.columns import GROUPING
 from borgtrace.analyses.shared.quantiles import PERCENTS, Counts
 from borgtrace.question import (
@@ -48,7 +48,7 @@ ANSWER = Answer(
 )
 
 
-_SHOWN = (*PERCENTS, 100.0)
+REPORTED_PERCENTS = (*PERCENTS, 100.0)
 
 
 def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
@@ -61,32 +61,34 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     tier_of
         Event whose priority decides the tier: ``"schedule"`` (else the attempt's other events) or ``"submit"``.
     """
-    tasks = ranked(of_jobs(tables.instance_attempts), tier_of)
-    coarse = (tasks.wait // HUNDREDTH).cast("int64")
-    groups = count_by_group(tables, tasks, coarse, "waits")
-    if not groups:
+    tasks = with_deciding_priority(of_jobs(tables.instance_attempts), tier_of)
+    bin_number = (tasks.wait // HUNDREDTH).cast("int64")
+    binned_waits = count_by_group(tables, tasks, bin_number, "waits")
+    if not binned_waits:
         raise NotApplicable("no wait lies within the trace")
-    # The microseconds of a month of waits do not fit into memory: read are those that quantiles lie between.
-    bins = np.unique(np.concatenate([found.around(_SHOWN) for found in groups.values()])).astype(
-        np.int64
-    )
-    close = tasks.filter(coarse.isin(bins.tolist()))
-    exact = count_by_group(tables, close, close.wait, "waits_at_quantiles")
-    waited = tasks.filter(tasks.wait.notnull())
-    sums = sum_by_group(tables, waited, "sums", total=waited.wait, n=ibis.literal(1, "int64"))
-    means = {cut: found["total"] / found["n"] / 1e6 for cut, found in sums.items()}
+    # The microseconds of a month of waits do not fit into memory: only those near the quantiles are fetched.
+    bins_of_groups = [waits.around(REPORTED_PERCENTS) for waits in binned_waits.values()]
+    bins = np.unique(np.concatenate(bins_of_groups)).astype(np.int64)
+    near_quantiles = tasks.filter(bin_number.isin(bins.tolist()))
+    exact_waits = count_by_group(tables, near_quantiles, near_quantiles.wait, "waits_at_quantiles")
+    with_wait = tasks.filter(tasks.wait.notnull())
+    sums = sum_by_group(tables, with_wait, "sums", total=with_wait.wait, n=ibis.literal(1, "int64"))
     rows = []
-    for cut, found in groups.items():
-        others = found.chosen(~np.isin(found.values, bins))
-        waits = Counts(others.values * HUNDREDTH, others.n) + exact[cut]
-        rows += waits.per(1e6).rows(
-            _SHOWN, grouping=cut[0], group=cut[1], mean=means[cut], n=len(found)
+    for group, waits in binned_waits.items():
+        elsewhere = waits.where(~np.isin(waits.values, bins))
+        all_waits = Counts(elsewhere.values * HUNDREDTH, elsewhere.n) + exact_waits[group]
+        rows += all_waits.per(1e6).rows(
+            REPORTED_PERCENTS,
+            grouping=group[0],
+            group=group[1],
+            mean=sums[group]["total"] / sums[group]["n"] / 1e6,
+            n=len(waits),
         )
     return rows
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: waiting time until scheduled."""
+    """Draw the distribution of the waits of each tier."""
     import altair as alt
 
     rows = query_answer(
