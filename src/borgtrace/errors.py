@@ -10,7 +10,7 @@
     ├─ QualityError                      6     only under --strict
     └─ EngineError                       7     an engine is missing or refused
 
-Bad rows are data, not exceptions (see :mod:`borgtrace.schema.reasons`).  A message reads
+Bad rows are data, not exceptions (see :mod:`borgtrace.schema.reasons`). A message reads
 ``where: what: expected …, got …; the way out``; the command line prints it as one line.
 """
 
@@ -54,33 +54,33 @@ class BorgtraceError(Exception):
         got: str | None = None,
         way_out: str | None = None,
     ) -> None:
-        self.where, self.what = where, what
-        self.expected, self.got, self.way_out = expected, got, way_out
-        super().__init__(_sentence(where, what, expected, got, way_out))
+        self.where = where
+        self.what = what
+        self.expected = expected
+        self.got = got
+        self.way_out = way_out
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        """Return ``where: what: expected …, got …; the way out``, without the parts that are empty."""
+        contrasts = []
+        if self.expected:
+            contrasts.append(f"expected {self.expected}")
+        if self.got:
+            contrasts.append(f"got {self.got}")
+        parts = [self.where, self.what, ", ".join(contrasts)]
+        message = ": ".join(part for part in parts if part)
+        return f"{message}; {self.way_out}" if self.way_out else message
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by parts, so that an error raised in a worker process arrives whole."""
-        kind = partial(
+        make = partial(
             type(self),
             expected=self.expected,
             got=self.got,
             way_out=self.way_out,
         )
-        return kind, (self.where, self.what)
-
-
-def _sentence(
-    where: str,
-    what: str,
-    expected: str | None,
-    got: str | None,
-    way_out: str | None,
-) -> str:
-    contrast = ", ".join(
-        f"{word} {value}" for word, value in (("expected", expected), ("got", got)) if value
-    )
-    text = ": ".join(part for part in (where, what, contrast) if part)
-    return f"{text}; {way_out}" if way_out else text
+        return make, (self.where, self.what)
 
 
 class UsageError(BorgtraceError, ValueError):
@@ -108,7 +108,7 @@ class StoreError(BorgtraceError):
 
 
 class StoreNotice(UserWarning):
-    """What is no fault of a store: columns that an earlier version lacks, gigabytes that are compared once."""
+    """Something about a store that is no fault: columns that an earlier version lacks, a long first comparison."""
 
 
 class QualityError(BorgtraceError):
@@ -136,9 +136,9 @@ def check_names(
     option
         For the message.
     names
-        What was given.
+        Names that the user gave.
     allowed
-        What may be given.
+        Names that there are.
     what
         What is wrong with another name.
 
@@ -147,23 +147,17 @@ def check_names(
     UsageError
         It names `option` and all that is allowed.
     """
-    # A few alternatives read as a sentence, many as a list, of which the nearest are said again.
+    # A few alternatives read as a sentence; of many, the most similar ones are named again.
     is_short = len(allowed) <= 5
-    known = " or ".join(allowed) if is_short else f"one of {', '.join(allowed)}"
+    expected = " or ".join(allowed) if is_short else f"one of {', '.join(allowed)}"
     for name in names:
         if name not in allowed:
-            near = None if is_short else did_you_mean(name, allowed)
-            raise UsageError(
-                option,
-                what,
-                expected=known,
-                got=name,
-                way_out=near,
-            )
+            suggestion = None if is_short else did_you_mean(name, allowed)
+            raise UsageError(option, what, expected=expected, got=name, way_out=suggestion)
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str | None:
-    """Return a question about the names most like `name`; None where none is.
+    """Return a question that suggests the names most similar to `name`; None where none is.
 
     Examples
     --------
@@ -172,20 +166,23 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str | None:
     >>> did_you_mean("nonsense", ["tails"]) is None
     True
     """
-    known = list(allowed)
-    # A beginning is no typing error, and less alike than the names that share its length.
-    near = [each for each in known if each.startswith(name)] or get_close_matches(
-        name, known, n=2, cutoff=0.7
-    )
-    return f"did you mean {' or '.join(near[:3])}?" if near and name else None
+    if not name:
+        return None
+    candidates = list(allowed)
+    # The beginning of a name is no typing error, and less similar than other names of the same length.
+    similar = [candidate for candidate in candidates if candidate.startswith(name)]
+    if not similar:
+        similar = get_close_matches(name, candidates, n=2, cutoff=0.7)
+    return f"did you mean {' or '.join(similar[:3])}?" if similar else None
 
 
 def first_line(error: BaseException) -> str:
-    r"""Return the first line of what a library says, or the name of its error where it says nothing.
+    r"""Return the first line of a library's message, or the name of the error where it has none.
 
     Examples
     --------
     >>> first_line(ValueError("no such table\nDid you mean tasks?"))
     'no such table'
     """
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    message = str(error).strip() or type(error).__name__
+    return message.splitlines()[0]
