@@ -90,7 +90,8 @@ def incompatible_columns(
     """
     names = names_in_files(table, stored)
     # A missing column is a fault only in the key: others read as NULL.
-    faults = [f"{table.name}.{column} is missing" for column in table.key if names[column] is None]
+    missing = [column for column in table.key if names[column] is None]
+    faults = [f"{table.name}.{column} is missing" for column in missing]
     for column in table.columns:
         name = names[column.name]
         if name is None:

@@ -73,10 +73,11 @@ class RemotePath(PosixPath):
     @property
     def located(self) -> tuple[Any, str]:
         """The file system of the bucket, and the path in it."""
+        scheme, bucket, *names = self.parts
         with translate_bucket_errors(self):
-            system, base = open_file_system(f"{self.parts[0]}//{self.parts[1]}")
+            system, base = open_file_system(f"{scheme}//{bucket}")
         # Azure's base ends with a slash.
-        return system, "/".join([base.rstrip("/"), *self.parts[2:]])
+        return system, "/".join([base.rstrip("/"), *names])
 
     @property
     def parents(self) -> Sequence[Self]:
@@ -211,7 +212,9 @@ class RemotePath(PosixPath):
 
 def version_of(path: RemotePath, file: Any) -> str:
     """Return what identifies this version of an open file: a digest of its URL, size, time and ETag."""
-    return short_digest(repr((str(path), file.size(), *sorted(file.metadata().items()))))
+    metadata = sorted(file.metadata().items())
+    facts = (str(path), file.size(), *metadata)
+    return short_digest(repr(facts))
 
 
 def short_digest(text: str) -> str:

@@ -144,9 +144,10 @@ def _without_small_gaps(edges: Index) -> Index:
         First block of each run, and the one after its last, in turn.
     """
     gaps = edges[1:-1].reshape(-1, 2)
-    is_large = gaps[:, 1] - gaps[:, 0] > LARGEST_GAP
-    kept_edges = np.concatenate([edges[:1], gaps[is_large].ravel(), edges[-1:]])
-    return kept_edges.reshape(-1, 2)
+    lengths = gaps[:, 1] - gaps[:, 0]
+    large_gaps = gaps[lengths > LARGEST_GAP]
+    remaining_edges = [edges[:1], large_gaps.ravel(), edges[-1:]]
+    return np.concatenate(remaining_edges).reshape(-1, 2)
 
 
 def fetch_all(spans: Iterable[tuple[SparseCopy, Index, Index]]) -> None:

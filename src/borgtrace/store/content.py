@@ -149,7 +149,8 @@ def digest_of_sums(table: Table, rows: int, parts: Iterable[Sums]) -> str:
 def _add_sums(total: Sums, sums: Sums) -> None:
     for name, column_sums in sums.items():
         # uint64 wraps round, which is what a sum modulo 2⁶⁴ needs.
-        total[name] = total.get(name, np.zeros(2, np.uint64)) + column_sums
+        so_far = total.get(name, np.zeros(2, np.uint64))
+        total[name] = so_far + column_sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +221,8 @@ class ContentSums:
 
 def _recorded_sums(footer: pq.FileMetaData, first: int) -> Sums | None:
     """Return the sums that a file's footer records, if they are of rows that begin at `first`."""
-    note = json.loads((footer.metadata or {}).get(_NOTE.encode(), "{}"))
+    metadata = footer.metadata or {}
+    note = json.loads(metadata.get(_NOTE.encode(), "{}"))
     # Rows that were added before them move the rows of a file, and each counts with its number.
     if note.get("first") != first:
         return None
@@ -287,17 +289,22 @@ def _add_column(column: pa.Array, row: int, sums: npt.NDArray[np.uint64]) -> Non
     if not pa.types.is_list(column.type):
         add_values(*_flat_array(column), row, sums)
         return
-    # Offsets of a sliced array begin at its own offset, and point into the unsliced elements.
-    starts = _buffer(column, 1, np.int32)[column.offset : column.offset + len(column) + 1]
     items = _flat_array(column.values)
     add_lists(
-        starts,
+        _item_starts(column),
         _validity(column),
         column.offset,
         *items,
         row,
         sums,
     )
+
+
+def _item_starts(column: pa.Array) -> npt.NDArray[np.int32]:
+    """Return where each list or text of an array begins, and where the last one ends."""
+    # Offsets of a sliced array begin at its own offset, and point into the unsliced elements.
+    offsets = _buffer(column, 1, np.int32)
+    return offsets[column.offset : column.offset + len(column) + 1]
 
 
 def _flat_array(column: pa.Array) -> _FlatArray:
@@ -307,18 +314,23 @@ def _flat_array(column: pa.Array) -> _FlatArray:
         # So that flags and int32 need no compiled functions of their own.
         column = column.cast(pa.int64())
     dtype = np.dtype(column.type.to_pandas_dtype())
-    values = _buffer(column, 1, dtype)[column.offset : column.offset + len(column)]
-    bits = values.view(f"u{dtype.itemsize}") if dtype.kind == "f" else values
-    return _FlatArray(values, bits, _validity(column), column.offset)
+    all_values = _buffer(column, 1, dtype)
+    values = all_values[column.offset : column.offset + len(column)]
+    is_float = dtype.kind == "f"
+    return _FlatArray(
+        values=values,
+        bits=values.view(f"u{dtype.itemsize}") if is_float else values,
+        validity=_validity(column),
+        offset=column.offset,
+    )
 
 
 def _hashed_texts(column: pa.Array) -> pa.Array:
     """Return the hashes of a column's texts; each distinct one is hashed once a batch."""
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     texts = encoded.dictionary
-    starts = _buffer(texts, 1, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     hashes = np.empty(len(texts), np.uint64)
-    hash_texts(starts, _buffer(texts, 2, np.uint8), hashes)
+    hash_texts(_item_starts(texts), _buffer(texts, 2, np.uint8), hashes)
     # `take` carries the NULLs of the indices over: a missing text stays missing.
     return pa.array(hashes.view(np.int64)).take(encoded.indices)
 

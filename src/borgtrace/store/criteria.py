@@ -121,7 +121,10 @@ def in_fraction(fraction: float, seed: int) -> str:
 def _in_tiers(names: tuple[str, ...], dialect: Dialect) -> str:
     tiers = {tier.name: tier for tier in (*dialect.tiers, *dialect.further_tiers)}
     check_names("--tier", names, tuple(tiers))
-    ranges = [f"priority between {tiers[name].lowest} and {tiers[name].highest}" for name in names]
+    ranges = []
+    for name in names:
+        tier = tiers[name]
+        ranges.append(f"priority between {tier.lowest} and {tier.highest}")
     return f"({' or '.join(ranges)})"
 
 
@@ -135,5 +138,5 @@ def _ever_on(machines: tuple[int, ...]) -> str:
 
 
 def _one_of(column: str, values: tuple[int, ...] | tuple[str, ...]) -> str:
-    listed = ", ".join(literal(value) if isinstance(value, str) else str(value) for value in values)
-    return f"{quoted(column)} in ({listed})"
+    literals = [literal(value) if isinstance(value, str) else str(value) for value in values]
+    return f"{quoted(column)} in ({', '.join(literals)})"

@@ -64,7 +64,8 @@ def changed_files(root: Path, digests: Mapping[str, str]) -> dict[str, str | Non
     ]
     if not unread:
         return dict.fromkeys(missing)
-    new_digests = _read_digests(root, unread, sum(present[name].size for name in unread))
+    size = sum(present[name].size for name in unread)
+    new_digests = _read_digests(root, unread, size)
     changed = {name for name, digest in new_digests.items() if digest != digests[name]}
     settled = {
         name: [digests[name], *state]
@@ -114,4 +115,5 @@ def read_comparisons(root: Path) -> Comparisons:
 def comparisons_file(root: Path) -> Path:
     """Return where this user's comparisons of a store are: outside, since a store may be read-only or shared."""
     path = str(root.resolve()).encode(errors="surrogateescape")
-    return user_cache() / f"{hashlib.sha256(path).hexdigest()[:16]}.json"
+    digest = hashlib.sha256(path).hexdigest()
+    return user_cache() / f"{digest[:16]}.json"

@@ -78,8 +78,13 @@ def _has_changed(
 ) -> StoreError:
     if digest is None:
         return unreadable(layout.root, f"{name} is missing", "")
-    what = f"{name} has changed since it was written"
-    return unreadable(layout.root, what, digest[:12], manifest.files[name][:12])
+    expected = manifest.files[name]
+    return unreadable(
+        layout.root,
+        f"{name} has changed since it was written",
+        got=digest[:12],
+        expected=expected[:12],
+    )
 
 
 def _wrong_number_of_rows(layout: Layout, manifest: Manifest) -> StoreError | None:
@@ -100,8 +105,12 @@ def _wrong_number_of_rows(layout: Layout, manifest: Manifest) -> StoreError | No
                 return unreadable(layout.root, what, first_line(error))
         expected = manifest.tables.get(name, 0)
         if n_rows != expected:
-            what = f"{name} does not have the rows that the manifest counts"
-            return unreadable(layout.root, what, f"{n_rows:,}", f"{expected:,} rows")
+            return unreadable(
+                layout.root,
+                f"{name} does not have the rows that the manifest counts",
+                got=f"{n_rows:,}",
+                expected=f"{expected:,} rows",
+            )
     return None
 
 

@@ -23,11 +23,13 @@ def has_type(value: Any, hint: Any) -> bool:
     inner = get_args(hint)
     if kind is UnionType:
         return any(has_type(value, alternative) for alternative in inner)
-    if kind is dict:
-        return isinstance(value, dict) and all(has_type(item, inner[1]) for item in value.values())
-    if kind in (list, tuple):
-        return isinstance(value, kind) and all(has_type(item, inner[0]) for item in value)
     # By type: a flag is an integer for isinstance.
     if kind is int:
         return type(value) is int and 0 <= value < 2**63
-    return kind is Any or isinstance(value, kind)
+    if kind is not Any and not isinstance(value, kind):
+        return False
+    if kind is dict:
+        return all(has_type(item, inner[1]) for item in value.values())
+    if kind in (list, tuple):
+        return all(has_type(item, inner[0]) for item in value)
+    return True

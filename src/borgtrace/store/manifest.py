@@ -170,7 +170,8 @@ def _from_fields(kind: type[Entry], data: dict[str, Any]) -> Entry:
     types = _FIELD_TYPES[kind]
     for name in sorted(names & data.keys()):
         if not has_type(data[name], types[name]):
-            raise TypeError(f"{name} is {str(data[name])[:40]!r}")
+            value = str(data[name])
+            raise TypeError(f"{name} is {value[:40]!r}")
     known = {name: value for name, value in data.items() if name in names}
     known["unknown"] = {name: value for name, value in data.items() if name not in names}
     return kind(**known)
@@ -210,7 +211,8 @@ def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
     data["sources"] = tuple(entry_from(entry) for entry in data["sources"])
     data["notes"] = tuple(data.get("notes", ()))
     # JSON sorted them by name: back into the order in which tables are declared, which is the order people see.
-    data["tables"] = {name: data["tables"][name] for name in TABLES if name in data["tables"]}
+    n_rows = data["tables"]
+    data["tables"] = {name: n_rows[name] for name in TABLES if name in n_rows}
     manifest = _from_fields(Manifest, data)
     try:
         if manifest.declaration:
@@ -266,11 +268,14 @@ def _no_manifest(layout: Layout) -> StoreError:
         )
     if not layout.root.exists():
         return StoreError(root, "there is no such store", way_out=make_one)
-    is_folder = layout.root.is_dir()
+    got = "a file"
+    if layout.root.is_dir():
+        n_entries = len(list(layout.root.iterdir()))
+        got = f"{n_entries} other entries"
     return StoreError(
         root,
         "not a borgtrace store",
         expected="a folder with manifest.json",
-        got=f"{len(list(layout.root.iterdir()))} other entries" if is_folder else "a file",
+        got=got,
         way_out=make_one,
     )

@@ -31,9 +31,11 @@ def _ranges(numbers: list[int]) -> list[str]:
     """Write ascending numbers as ranges."""
     ranges: list[list[int]] = []
     for number in numbers:
-        follows = bool(ranges) and number == ranges[-1][1] + 1
-        if follows:
+        if ranges and number == ranges[-1][1] + 1:
             ranges[-1][1] = number
         else:
             ranges.append([number, number])
-    return [str(first) if first == last else f"{first}–{last}" for first, last in ranges]
+    texts = []
+    for first, last in ranges:
+        texts.append(str(first) if first == last else f"{first}–{last}")
+    return texts

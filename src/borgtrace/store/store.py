@@ -55,8 +55,10 @@ def open(path: str | Path, *, memory: str = "4GB") -> Store:
 
 
 def _lacking_notice(store: Store, lacking: Sequence[str]) -> str:
+    version = store.manifest.code_version
+    names = ", ".join(lacking)
     return (
-        f"{store.path}: made by borgtrace {store.manifest.code_version}, without {', '.join(lacking)} (NULL here); "
+        f"{store.path}: made by borgtrace {version}, without {names} (NULL here); "
         f"to have them: borgtrace ingest SRC --store {store.path} --rebuild"
     )
 
@@ -279,7 +281,8 @@ class Store:
 
     def rows_of_collection(self, collection_id: int) -> tuple[int, int]:
         """Return the positions of the instances of a collection: the first, and the one after the last."""
-        first, end = np.searchsorted(self._reader.collections, [collection_id, collection_id + 1])
+        collections = self._reader.collections
+        first, end = np.searchsorted(collections, [collection_id, collection_id + 1])
         return int(first), int(end)
 
     def select_tasks(self, selection: Any = None) -> npt.NDArray[np.int64]:
@@ -291,7 +294,8 @@ class Store:
         if isinstance(selection, np.ndarray) and selection.ndim == 1:
             # One dimension is positions; two are pairs of ids.
             return selection.astype(np.int64, copy=False)
-        return self._reader.rows(np.asarray(selection, np.int64).reshape(-1, 2))
+        pairs = np.asarray(selection, np.int64).reshape(-1, 2)
+        return self._reader.rows(pairs)
 
     def _rows_where(self, predicate: str) -> npt.NDArray[np.int64]:
         from borgtrace.engine.guard import condition
@@ -319,7 +323,8 @@ class Store:
         made = f"{manifest.made}, " if manifest.made else ""
         cell = f" cell {manifest.cell}" if manifest.cell else ""
         n_rows = sum(manifest.tables.values())
-        return f"<Store {self.path} ({made}{manifest.generation}{cell}, {n_rows:,} rows)>"
+        facts = f"{made}{manifest.generation}{cell}, {n_rows:,} rows"
+        return f"<Store {self.path} ({facts})>"
 
     def _repr_html_(self) -> str:
         """Show the tables in a notebook."""
@@ -330,6 +335,7 @@ class Store:
         ]
         made = f" — <b>{manifest.made}</b>" if manifest.made else ""
         # Generation and cell come from a file that may be anybody's.
-        title = f"{escape(manifest.dialect.title)} {escape(manifest.cell)}{made}"
+        trace = escape(manifest.dialect.title)
+        title = f"{trace} {escape(manifest.cell)}{made}"
         header = "<tr><th>table</th><th>rows</th></tr>"
         return f"<table><caption>{title}</caption>{header}{''.join(rows)}</table>"

@@ -50,7 +50,8 @@ def check_files(
     # Arrays that the manifest lists; others were made on first use and are compared with their column instead.
     listed = [layout.root / name for name in manifest.files]
     present = {path for path in listed if path.exists()}
-    digests = file_digests(_by_name(sorted({*tables, *present}), layout), threads)
+    files = sorted({*tables, *present})
+    digests = file_digests(_by_name(files, layout), threads)
     # The symmetric difference finds all three faults at once: changed, missing and unknown files.
     differences = digests.items() ^ manifest.files.items()
     changed += sorted({name for name, _ in differences})
@@ -90,7 +91,7 @@ def check_quarantine(manifest: Manifest, layout: Layout) -> Finding:
         expected[layout.refused(entry.table, entry.name)] = entry.quarantined
     stored = {}
     for path in layout.quarantine.glob("*/*.parquet"):
-        stored[path] = pq.read_metadata(readable(path)).num_rows
+        stored[path] = _n_rows(path)
     faults = []
     for path in sorted({*expected, *stored}):
         n_stored = stored.get(path, 0)
@@ -104,8 +105,13 @@ def check_quarantine(manifest: Manifest, layout: Layout) -> Finding:
 
 def check_rows(name: str, manifest: Manifest, layout: Layout) -> Finding:
     """Compare the number of rows of a table with the manifest's."""
-    n_rows = sum(pq.read_metadata(readable(path)).num_rows for path in layout.parts(name))
-    return _compare(f"{n_rows:,}", f"{manifest.tables.get(name, 0):,}")
+    n_rows = sum(_n_rows(path) for path in layout.parts(name))
+    expected = manifest.tables.get(name, 0)
+    return _compare(f"{n_rows:,}", f"{expected:,}")
+
+
+def _n_rows(path: Path) -> int:
+    return int(pq.read_metadata(readable(path)).num_rows)
 
 
 def check_columns(table: Table, manifest: Manifest, layout: Layout) -> Finding:
@@ -165,7 +171,8 @@ def check_index(manifest: Manifest, layout: Layout) -> Finding:
     n_windows = index.column("n_windows").to_numpy().astype(np.int64)
     first_rows = index.column("first_row").to_numpy()
     # first_row must be the running sum of n_windows, or a trace would be cut from another task's rows.
-    is_running_sum = np.array_equal(first_rows, np.cumsum(n_windows) - n_windows)
+    running_sum = np.cumsum(n_windows) - n_windows
+    is_running_sum = np.array_equal(first_rows, running_sum)
     total = int(n_windows.sum())
     expected = manifest.tables.get("instance_usage", 0)
     return Finding(

@@ -86,7 +86,9 @@ def find_rows(collections: Index, instances: npt.NDArray[np.int32], pairs: Index
     """
     rows = np.empty(len(pairs), np.int64)
     for i in range(len(pairs)):
-        rows[i] = find_row(collections, instances, pairs[i, 0], pairs[i, 1])
+        collection = pairs[i, 0]
+        instance = pairs[i, 1]
+        rows[i] = find_row(collections, instances, collection, instance)
     return rows
 
 
@@ -287,8 +289,9 @@ class TraceReader:
         arrays = {name: self._column(name) for name in columns}
         self._fetch(columns, starts, ends)
         offsets = np.append(0, np.cumsum(ends - starts))
+        are_neighbors = np.array_equal(starts[1:], ends[:-1])
         # Neighbors in the index are neighbors in the arrays: one slice serves, and nothing is copied.
-        if len(rows) and np.array_equal(starts[1:], ends[:-1]):
+        if len(rows) and are_neighbors:
             span = slice(starts[0], ends[-1])
             flat = {name: array[span] for name, array in arrays.items()}
         else:
@@ -338,8 +341,11 @@ def _read_index(layout: Layout) -> _TaskIndex:
     # One more than tasks, so that a trace is offsets[i] to offsets[i + 1] for the last one too.
     offsets = np.append(first_rows, n_windows.sum())
     # Compiled code reads what the offsets say, without checking bounds.
-    follow_each_other = offsets[0] == 0 and np.array_equal(np.diff(offsets), n_windows)
-    if not follow_each_other or (n_windows < 0).any():
+    lengths = np.diff(offsets)
+    is_sound = (
+        offsets[0] == 0 and np.array_equal(lengths, n_windows) and bool((n_windows >= 0).all())
+    )
+    if not is_sound:
         what = "the index of tasks is damaged"
         raise unreadable(layout.root, what, "rows that do not follow each other")
     return _TaskIndex(
