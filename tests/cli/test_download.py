@@ -10,7 +10,7 @@ import pytest
 
 from borgtrace.cli.download import Download, fault_of, print_plan, size_text
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.fetch import Ledger, Outcome, Plan, RemoteFile, Session, Version, bucket
+from borgtrace.fetch import FetchOutcome, FetchPlan, Ledger, RemoteFile, Session, Version, bucket
 
 Capture = pytest.CaptureFixture[str]
 
@@ -21,10 +21,10 @@ def remote_file(part: int, size: int | None) -> RemoteFile:
     return RemoteFile("job_events", part, path, f"http://x/{path}", Version(size))
 
 
-def plan_of(folder: Path, n_to_fetch: int) -> Plan:
+def plan_of(folder: Path, n_to_fetch: int) -> FetchPlan:
     """A plan of three files, of which the first are to be fetched, and one that the server lacks."""
     files = (remote_file(0, 1_000), remote_file(1, None), remote_file(2, 500))
-    return Plan(bucket("2011"), folder, files, files[:n_to_fetch], ("gone.gz",), 750)
+    return FetchPlan(bucket("2011"), folder, files, files[:n_to_fetch], ("gone.gz",), 750)
 
 
 def test_a_plan_of_a_fetch(capsys: Capture, tmp_path: Path) -> None:
@@ -70,11 +70,11 @@ def test_a_disk_that_is_too_small_is_refused(tmp_path: Path) -> None:
 
 def test_a_fetch_that_failed_names_files_and_at_most_five(capsys: Capture, tmp_path: Path) -> None:
     files = tuple(remote_file(part, 10) for part in range(7))
-    plan = Plan(bucket("2011"), tmp_path, files, files, ("gone.gz",), 70)
+    plan = FetchPlan(bucket("2011"), tmp_path, files, files, ("gone.gz",), 70)
     outcomes = []
     for file in files:
         error = SourceError(f"part {file.part}", "broken") if file.part < 6 else None
-        outcomes.append(Outcome(file, tmp_path / file.path, error))
+        outcomes.append(FetchOutcome(file, tmp_path / file.path, error))
     with Session(1) as session:
         download = Download(session, plan, jobs=1, store=None, delete_raw=False)
         with pytest.raises(SourceError) as caught:
@@ -103,7 +103,7 @@ def test_files_here_are_those_on_the_disk(tmp_path: Path) -> None:
 
 
 def test_a_fault_belongs_to_its_file(tmp_path: Path) -> None:
-    outcome = Outcome(remote_file(0, 1), tmp_path / "part-0")
+    outcome = FetchOutcome(remote_file(0, 1), tmp_path / "part-0")
     fault = SourceError(f"{tmp_path / 'part-0'}:3", "broken")
     assert fault_of(outcome, (SourceError("other", "x"), fault)) is fault
     assert fault_of(outcome, ()) is None

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import borgtrace
 from borgtrace.cli.commands.fetch import fetch
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.fetch import Plan, bucket
+from borgtrace.fetch import FetchPlan, bucket
 
 CELL_A, BORG = bucket("2019", "a"), bucket("2011")
 PATHS = [CELL_A.path("instance_usage", part) for part in range(4)]
@@ -215,7 +215,7 @@ def test_part_by_part_into_a_store_leaves_no_raw_file_and_the_same_store(rows_20
 def test_a_disk_that_is_too_small_takes_only_files_that_go_as_they_come(
     rows_2011, run, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(Plan, "free", property(lambda plan: plan.remaining - 1))
+    monkeypatch.setattr(FetchPlan, "free", property(lambda plan: plan.remaining - 1))
     refused = run(*words_2011(rows_2011, tmp_path, "--store", tmp_path / "store"))
     assert isinstance(refused.exception, UsageError)
     assert "the disk is too small" in str(refused.exception)

@@ -11,12 +11,21 @@ from types import SimpleNamespace
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.fetch import Ledger, Outcome, Plan, RemoteFile, Session, Version, bucket, fetch_files
+from borgtrace.fetch import (
+    FetchOutcome,
+    FetchPlan,
+    Ledger,
+    RemoteFile,
+    Session,
+    Version,
+    bucket,
+    fetch_files,
+)
 from borgtrace.fetch import run as run_module
 from borgtrace.fetch.digests import parse_goog_hash
 from borgtrace.fetch.ledger import Entry
 from borgtrace.fetch.transfer import Transfer
-from borgtrace.fetch.version import _number
+from borgtrace.fetch.version import whole_number
 
 
 def test_a_plan_counts_what_is_to_come(tmp_path: Path) -> None:
@@ -24,7 +33,9 @@ def test_a_plan_counts_what_is_to_come(tmp_path: Path) -> None:
         RemoteFile("t", part, f"{part}.gz", f"http://x/{part}", Version(size))
         for part, size in ((0, 7), (1, None))
     ]
-    plan = Plan(bucket("2011"), tmp_path / "no" / "folder", tuple(files), tuple(files[1:]), (), 0)
+    plan = FetchPlan(
+        bucket("2011"), tmp_path / "no" / "folder", tuple(files), tuple(files[1:]), (), 0
+    )
     assert (plan.total, plan.here) == (7, tuple(files[:1]))
 
 
@@ -32,7 +43,7 @@ def test_a_plan_counts_what_is_to_come(tmp_path: Path) -> None:
 def test_a_disk_may_be_filled_to_the_last_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remaining: int, fits: bool
 ) -> None:
-    plan = Plan(bucket("2011"), tmp_path / "folder", (), (), (), remaining)
+    plan = FetchPlan(bucket("2011"), tmp_path / "folder", (), (), (), remaining)
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10))
     if fits:
         plan.check_space()
@@ -47,17 +58,21 @@ def test_no_more_files_are_begun_than_jobs_and_those_that_were_asked_for(
     files = tuple(RemoteFile("t", part, f"{part}.gz", "", Version(1)) for part in range(6))
     begun: list[int] = []
 
-    def fetched(session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> Outcome:
-        return Outcome(file, folder / file.path)
+    def fetched(session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> FetchOutcome:
+        return FetchOutcome(file, folder / file.path)
 
     class Pool:
         """Work that is done as soon as it is handed in."""
 
         def submit(
-            self, work: Callable[..., Outcome], session: Session, file: RemoteFile, *rest: object
+            self,
+            work: Callable[..., FetchOutcome],
+            session: Session,
+            file: RemoteFile,
+            *rest: object,
         ):
             begun.append(file.part)
-            future: Future[Outcome] = Future()
+            future: Future[FetchOutcome] = Future()
             future.set_result(work(session, file, *rest))
             return future
 
@@ -65,10 +80,12 @@ def test_no_more_files_are_begun_than_jobs_and_those_that_were_asked_for(
     def threads(jobs: int) -> Iterator[Pool]:
         yield Pool()
 
-    monkeypatch.setattr(run_module, "_fetch", fetched)
+    monkeypatch.setattr(run_module, "fetch_file", fetched)
     with Session(1) as session:
         monkeypatch.setattr(session, "threads", threads)
-        outcomes = fetch_files(session, Plan(bucket("2011"), tmp_path, files, files, (), 0), jobs=2)
+        outcomes = fetch_files(
+            session, FetchPlan(bucket("2011"), tmp_path, files, files, (), 0), jobs=2
+        )
         for n_asked in range(1, 7):
             next(outcomes)
             assert sorted(begun) == list(range(min(6, 2 + n_asked)))
@@ -83,7 +100,7 @@ def test_a_file_that_cannot_be_written_says_why(
 
     monkeypatch.setattr(Transfer, "run", fail)
     file = RemoteFile("t", 0, "x.gz", "", Version(1))
-    (outcome,) = fetch_files(session, Plan(bucket("2011"), tmp_path, (file,), (file,), (), 0))
+    (outcome,) = fetch_files(session, FetchPlan(bucket("2011"), tmp_path, (file,), (file,), (), 0))
     assert (outcome.path, str(outcome.error)) == (
         tmp_path / "x.gz",
         f"{tmp_path / 'x.gz'}: cannot be written (No space left on device); free some disk and run the command again",
@@ -103,7 +120,7 @@ def test_digests_that_are_none_are_passed_over() -> None:
     assert parse_goog_hash(["md5=*", "crc32c=AA*AAAA==", "crc32c=AAAAAQ=="]) == {
         "crc32c": "00000001"
     }
-    assert [_number(text) for text in (None, "", "12", "-1", "²", "٣")] == [
+    assert [whole_number(text) for text in (None, "", "12", "-1", "²", "٣")] == [
         None,
         None,
         12,

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from borgtrace.cli.commands.fetch import fetch
 from borgtrace.errors import SourceError
 from borgtrace.fetch import Session, bucket
-from borgtrace.fetch.session import _stay
+from borgtrace.fetch.session import refuse_other_servers
 
 PATHS = [bucket("2019", "a").path("instance_usage", part) for part in range(2)]
 Redirect = Callable[[str], str]
@@ -89,17 +89,17 @@ def test_which_redirects_are_followed(here: str, location: str, is_followed: boo
         302, headers={"location": location}, request=httpx.Request("GET", here)
     )
     if is_followed:
-        _stay(response)
+        refuse_other_servers(response)
     else:
         with pytest.raises(
             SourceError,
             match=r"^https?://a\.example(:8080)?/x: the server sends us to another one: ",
         ):
-            _stay(response)
+            refuse_other_servers(response)
 
 
 def test_an_answer_that_leads_nowhere_is_none_of_ours():
-    _stay(httpx.Response(200, request=httpx.Request("GET", "https://a.example/x")))
+    refuse_other_servers(httpx.Response(200, request=httpx.Request("GET", "https://a.example/x")))
 
 
 def test_without_a_checksum_nothing_is_called_verified(serve, archives, tmp_path):

@@ -15,9 +15,9 @@ from borgtrace.errors import SourceError
 from borgtrace.fetch import Backoff, Ledger, Listener, RemoteFile, Session, Version
 from borgtrace.fetch.digests import agree, parse_goog_hash, parse_sums, strongest
 from borgtrace.fetch.ledger import Entry
-from borgtrace.fetch.plan import _received, is_here
+from borgtrace.fetch.planning import is_here, received_bytes
 from borgtrace.fetch.retry import Fault, NotPublished, Stopped
-from borgtrace.fetch.session import _seconds
+from borgtrace.fetch.session import seconds_to_wait
 from borgtrace.fetch.transfer import Transfer
 from borgtrace.fetch.version import content_range, version_of
 from borgtrace.fetch.whole import describe, flaw, starts_right
@@ -121,11 +121,11 @@ def test_waits_double_up_to_a_cap() -> None:
 
 
 def test_retry_after_is_seconds_or_a_date() -> None:
-    assert _seconds(None) is None
-    assert _seconds("soon") is None
-    assert _seconds(" 12 ") == 12.0
-    assert _seconds(email.utils.formatdate(time.time() - 100)) == 0.0
-    assert 50 < (_seconds(email.utils.formatdate(time.time() + 100)) or 0) <= 100
+    assert seconds_to_wait(None) is None
+    assert seconds_to_wait("soon") is None
+    assert seconds_to_wait(" 12 ") == 12.0
+    assert seconds_to_wait(email.utils.formatdate(time.time() - 100)) == 0.0
+    assert 50 < (seconds_to_wait(email.utils.formatdate(time.time() + 100)) or 0) <= 100
 
 
 def test_fruitless_attempts_count_and_progress_starts_the_count_again() -> None:
@@ -173,14 +173,14 @@ def test_a_stopped_session_waits_for_nothing() -> None:
 
 def test_a_stop_while_a_file_is_opened_ends_it_at_once(serve, session: Session) -> None:
     server = serve({"file": gzip.compress(b"x")})
-    session._judge = lambda response: session.stop()  # type: ignore[method-assign]
+    session.judge = lambda response: session.stop()  # type: ignore[method-assign]
     with pytest.raises(Stopped), session.get(f"{server.url}/file"):
         raise AssertionError("the file was read after the stop")
 
 
 def test_connections_open_within_ten_seconds_or_the_time_out() -> None:
     with Session(1) as patient, Session(1, timeout=0.4) as impatient:
-        assert (patient._client.timeout.connect, impatient._client.timeout.connect) == (10.0, 0.4)
+        assert (patient.timeout.connect, impatient.timeout.connect) == (10.0, 0.4)
 
 
 def test_a_range_past_the_end_tells_the_length(tmp_path: Path) -> None:
@@ -190,18 +190,18 @@ def test_a_range_past_the_end_tells_the_length(tmp_path: Path) -> None:
     with Session(1) as session, Ledger.open(tmp_path) as ledger:
         ledger.record("part.gz", Entry("started", file.version))
         transfer = Transfer(session, file, tmp_path, ledger)
-        transfer._adopt()
-        transfer._past_the_end(httpx.Response(416, headers={"content-range": "bytes */10"}))
-        assert (transfer._version.size, transfer._offset) == (10, 10)
+        transfer.adopt()
+        transfer.accept_end(httpx.Response(416, headers={"content-range": "bytes */10"}))
+        assert (transfer.version.size, transfer.offset) == (10, 10)
         with pytest.raises(Fault, match="shorter than what has arrived"):
-            transfer._past_the_end(httpx.Response(416, headers={"content-range": "bytes */4"}))
-        assert (transfer._offset, partial.exists()) == (0, False)
+            transfer.accept_end(httpx.Response(416, headers={"content-range": "bytes */4"}))
+        assert (transfer.offset, partial.exists()) == (0, False)
 
 
 @pytest.mark.parametrize("status", [401, 403, 404, 410])
 def test_what_is_not_published(status: int) -> None:
     with Session(1) as session, pytest.raises(NotPublished):
-        session._judge(httpx.Response(status))
+        session.judge(httpx.Response(status))
 
 
 @pytest.mark.parametrize(
@@ -210,27 +210,25 @@ def test_what_is_not_published(status: int) -> None:
 )
 def test_what_is_tried_again(status: int, cost: int) -> None:
     with Session(1) as session, pytest.raises(Fault) as caught:
-        session._judge(httpx.Response(status))
+        session.judge(httpx.Response(status))
     assert (caught.value.cost, caught.value.retry_after) == (cost, None)
 
 
 def test_what_a_server_answers_well_and_how_long_it_asks_to_wait() -> None:
     with Session(1) as session:
         for status in (200, 206, 416):
-            session._judge(httpx.Response(status))
+            session.judge(httpx.Response(status))
         with pytest.raises(Fault, match="an HTML page came"):
-            session._judge(
-                httpx.Response(200, headers={"content-type": "text/html; charset=utf-8"})
-            )
+            session.judge(httpx.Response(200, headers={"content-type": "text/html; charset=utf-8"}))
         with pytest.raises(Fault) as caught:
-            session._judge(httpx.Response(503, headers={"retry-after": "9999"}))
+            session.judge(httpx.Response(503, headers={"retry-after": "9999"}))
         assert caught.value.retry_after == 600.0
-        assert 590 < session._quiet_until - time.monotonic() <= 600
+        assert 590 < session.quiet_until - time.monotonic() <= 600
         # A shorter wait asked for later does not shorten the first.
         with pytest.raises(Fault) as caught:
-            session._judge(httpx.Response(503, headers={"retry-after": "1"}))
+            session.judge(httpx.Response(503, headers={"retry-after": "1"}))
         assert caught.value.retry_after == 1.0
-        assert session._quiet_until - time.monotonic() > 580
+        assert session.quiet_until - time.monotonic() > 580
 
 
 def test_what_is_here(tmp_path: Path) -> None:
@@ -249,10 +247,10 @@ def test_what_is_here(tmp_path: Path) -> None:
         (Entry("staged", Version(4, '"t"'), mtime, str(store.resolve())), False),
     ):
         assert is_here(file, tmp_path, Ledger({"a/b.gz": entry}), store) is expected, entry
-    assert _received(tmp_path, "a/b.gz") == 4
+    assert received_bytes(tmp_path, "a/b.gz") == 4
     path.rename(tmp_path / "a" / "b.gz.incomplete")
-    assert _received(tmp_path, "a/b.gz") == 4
-    assert _received(tmp_path, "a/c.gz") == 0
+    assert received_bytes(tmp_path, "a/b.gz") == 4
+    assert received_bytes(tmp_path, "a/c.gz") == 0
     staged = Ledger({"a/b.gz": Entry("staged", Version(4, '"t"'), mtime, str(store.resolve()))})
     assert is_here(file, tmp_path, staged, store)
     assert not is_here(file, tmp_path, staged, tmp_path / "other")

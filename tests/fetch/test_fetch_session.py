@@ -17,7 +17,7 @@ GZIP = b"\x1f\x8b" + b"12345678"
 def test_a_session_that_is_left_is_stopped_and_closed() -> None:
     with Session(1) as session:
         pass
-    assert session._client.is_closed
+    assert session.client.is_closed
     with pytest.raises(Stopped):
         session.wait()
 
@@ -27,7 +27,9 @@ def test_waits_are_as_long_as_asked_for_and_never_below_nothing(
 ) -> None:
     waits: list[float] = []
     with Session(1) as session:
-        monkeypatch.setattr(session, "_stop", SimpleNamespace(wait=waits.append, set=lambda: None))
+        monkeypatch.setattr(
+            session, "stopped", SimpleNamespace(wait=waits.append, set=lambda: None)
+        )
         for seconds in (-3.0, 0.0, 5.0):
             session.wait(seconds)
     assert waits == [0.0, 0.0, 5.0]
@@ -90,7 +92,7 @@ def test_requests_of_both_kinds_wait_while_the_server_wants_quiet(serve, monkeyp
         monkeypatch.setattr(
             "borgtrace.fetch.session.time", SimpleNamespace(monotonic=lambda: 100.0)
         )
-        session._quiet_until = 107.0
+        session.quiet_until = 107.0
         assert session.head(f"{server.url}/file").size == 10
         assert waits == [7.0]
         with session.get(f"{server.url}/file"):
@@ -101,8 +103,8 @@ def test_a_stop_ends_a_read_that_blocks(serve) -> None:
     server = serve({"file": GZIP[:2] + bytes(5_000_000)})
     with Session(1) as session:
         with session.get(f"{server.url}/file"):
-            assert len(session._open) == 1
-        assert not session._open
+            assert len(session.open_sockets) == 1
+        assert not session.open_sockets
 
         def read_on() -> None:
             with session.get(f"{server.url}/file") as response:

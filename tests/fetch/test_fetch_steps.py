@@ -43,7 +43,7 @@ def begin(tmp_path: Path, heard: list[int]) -> Iterator[Begin]:
             transfer = Transfer(
                 session, RemoteFile("t", 0, "deep/er/x.gz", "http://x/", version), tmp_path, ledger
             )
-            transfer._adopt()
+            transfer.adopt()
             heard.clear()
             return transfer
 
@@ -108,29 +108,29 @@ def test_what_is_kept_of_an_earlier_run(
     begin: Begin, tmp_path: Path, offered: Version, known: Version | None, n_here: int, n_kept: int
 ) -> None:
     transfer = begin(offered, (GZIP + b"9")[:n_here], known)
-    assert (transfer._offset, transfer._farthest) == (n_kept, n_kept)
+    assert (transfer.offset, transfer.farthest) == (n_kept, n_kept)
     assert (tmp_path / "deep" / "er" / "x.gz.incomplete").exists() == (n_kept > 0)
 
 
 def test_what_an_earlier_run_knew_is_known_still(begin: Begin) -> None:
     transfer = begin(Version(None, '"t"'), GZIP[:4], Version(10, '"t"'))
-    assert transfer._version == Version(10, '"t"')
-    assert transfer._range_headers() == {"range": "bytes=4-", "if-range": '"t"'}
+    assert transfer.version == Version(10, '"t"')
+    assert transfer.range_headers() == {"range": "bytes=4-", "if-range": '"t"'}
 
 
 def test_how_the_rest_is_asked_for(begin: Begin) -> None:
-    assert begin(Version(10, '"t"'))._range_headers() == {}
-    assert begin(Version(10, None, MD5), GZIP[:4])._range_headers() == {"range": "bytes=4-"}
+    assert begin(Version(10, '"t"')).range_headers() == {}
+    assert begin(Version(10, None, MD5), GZIP[:4]).range_headers() == {"range": "bytes=4-"}
     # A weak tag is good for nothing, and without a digest nothing would tell two versions apart: from the beginning.
-    assert begin(Version(10, 'W/"t"'), GZIP[:4], Version(10, 'W/"t"'))._range_headers() == {}
+    assert begin(Version(10, 'W/"t"'), GZIP[:4], Version(10, 'W/"t"')).range_headers() == {}
 
 
 def test_the_rest_goes_behind_what_is_here(begin: Begin, tmp_path: Path, heard: list[int]) -> None:
     transfer = begin(Version(10, '"t"', MD5), GZIP[:4])
-    transfer._go_on(answer(206, GZIP[4:], content_range="bytes 4-9/10", etag='"t"'))
-    assert (partial(tmp_path), heard, transfer._offset) == (GZIP, [4, 2], 10)
-    transfer._check_length()
-    transfer._verify()
+    transfer.go_on(answer(206, GZIP[4:], content_range="bytes 4-9/10", etag='"t"'))
+    assert (partial(tmp_path), heard, transfer.offset) == (GZIP, [4, 2], 10)
+    transfer.check_length()
+    transfer.verify()
 
 
 @pytest.mark.parametrize(
@@ -159,39 +159,39 @@ def test_a_rest_that_does_not_fit_is_not_taken(
 ) -> None:
     transfer = begin(Version(10, '"t"'), GZIP[:4], Version(10, '"t"'))
     with pytest.raises(Fault) as caught:
-        transfer._go_on(answer(206, GZIP[4:], **headers))
+        transfer.go_on(answer(206, GZIP[4:], **headers))
     assert str(caught.value) == message
-    assert (transfer._offset, sum(heard)) == (n_kept, n_kept - 4)
+    assert (transfer.offset, sum(heard)) == (n_kept, n_kept - 4)
     assert (tmp_path / "deep" / "er" / "x.gz.incomplete").exists() == (n_kept > 0)
 
 
 def test_another_length_is_believed_when_it_is_said_again(begin: Begin) -> None:
     transfer = begin(Version(10, '"t"'))
-    settled = transfer._settled_on_another_length
+    settled = transfer.settles_on_another_length
     assert [settled(Version(size)) for size in (None, 10)] == [False, False]
     for size in (9, 11):  # each new length is doubted once
         with pytest.raises(Fault, match=f"the server gave two lengths, the last {size} bytes"):
             settled(Version(size))
     assert settled(Version(9)) is True
-    assert begin(Version(None))._settled_on_another_length(Version(9)) is False
+    assert begin(Version(None)).settles_on_another_length(Version(9)) is False
 
 
 def test_a_whole_answer_starts_the_file_over(
     begin: Begin, tmp_path: Path, heard: list[int]
 ) -> None:
     transfer = begin(Version(10, '"t"', MD5), b"other")
-    transfer._start_over(answer(200, GZIP, content_length="10", etag='"t"'))
-    assert (partial(tmp_path), heard, transfer._offset) == (GZIP, [-5, 4, 6], 10)
-    transfer._verify()
+    transfer.start_over(answer(200, GZIP, content_length="10", etag='"t"'))
+    assert (partial(tmp_path), heard, transfer.offset) == (GZIP, [-5, 4, 6], 10)
+    transfer.verify()
     # Written down before the first byte, so that the next run knows what the beginning is of.
     assert Ledger.read(tmp_path).entries["deep/er/x.gz"] == Entry(
         "started", Version(10, '"t"', MD5)
     )
     with pytest.raises(Fault, match="came instead of an archive"):
-        transfer._start_over(answer(200, b"<html>"))
+        transfer.start_over(answer(200, b"<html>"))
     assert partial(tmp_path) == GZIP
     with pytest.raises(Fault, match="the server gave two lengths, the last 9 bytes"):
-        transfer._start_over(answer(200, GZIP[:9], content_length="9", etag='"t"'))
+        transfer.start_over(answer(200, GZIP[:9], content_length="9", etag='"t"'))
     assert partial(tmp_path) == GZIP
 
 
@@ -201,17 +201,17 @@ def test_a_new_version_must_fit_the_published_list_and_no_digest_of_the_old_one(
     listed = {"sha256": hashlib.sha256(GZIP).hexdigest()}
     transfer = begin(Version(10, '"old"', {**listed, "md5": "0" * 32}))
     new = "md5=" + "AAAAAAAAAAAAAAAAAAAAAQ=="
-    transfer._start_over(answer(200, GZIP, content_length="10", etag='"new"', x_goog_hash=new))
-    assert transfer._version == Version(10, '"new"', {**listed, "md5": "0" * 31 + "1"})
-    transfer._verify()
+    transfer.start_over(answer(200, GZIP, content_length="10", etag='"new"', x_goog_hash=new))
+    assert transfer.version == Version(10, '"new"', {**listed, "md5": "0" * 31 + "1"})
+    transfer.verify()
 
 
 def test_a_rest_of_a_new_version_keeps_the_list_too(begin: Begin) -> None:
     transfer = begin(Version(10, '"old"', {"sha256": "a", "md5": "0" * 32}), GZIP[:4])
     new = "md5=" + "AAAAAAAAAAAAAAAAAAAAAQ=="
     with pytest.raises(Fault, match="the file changed on the server"):
-        transfer._go_on(answer(206, GZIP[4:], content_range="bytes 4-9/10", x_goog_hash=new))
-    assert transfer._version == Version(10, None, {"sha256": "a", "md5": "0" * 31 + "1"})
+        transfer.go_on(answer(206, GZIP[4:], content_range="bytes 4-9/10", x_goog_hash=new))
+    assert transfer.version == Version(10, None, {"sha256": "a", "md5": "0" * 31 + "1"})
 
 
 @pytest.mark.parametrize(
@@ -225,30 +225,30 @@ def test_a_rest_of_a_new_version_keeps_the_list_too(begin: Begin) -> None:
 )
 def test_a_length_is_exact(begin: Begin, size: int | None, message: str | None, cost: int) -> None:
     transfer = begin(Version(None, '"t"', MD5), GZIP)
-    transfer._version = Version(size)
+    transfer.version = Version(size)
     if message is None:
-        transfer._check_length()
+        transfer.check_length()
         return
     with pytest.raises(Fault) as caught:
-        transfer._check_length()
+        transfer.check_length()
     assert (str(caught.value), caught.value.cost) == (message, cost)
     # What is too short is gone on with, what is too long is not.
-    assert transfer._offset == (10 if cost == 1 else 0)
+    assert transfer.offset == (10 if cost == 1 else 0)
 
 
 def test_bytes_that_come_again_are_no_progress(begin: Begin) -> None:
     transfer = begin(Version(10, '"t"'))
-    transfer._append("wb", iter([GZIP[:6]]))
-    transfer._discard()
-    transfer._append("wb", iter([GZIP[:5]]))
-    assert (transfer._offset, transfer._farthest) == (5, 6)
-    transfer._append("ab", iter([GZIP[5:8]]))
-    assert transfer._farthest == 8
+    transfer.append("wb", iter([GZIP[:6]]))
+    transfer.discard()
+    transfer.append("wb", iter([GZIP[:5]]))
+    assert (transfer.offset, transfer.farthest) == (5, 6)
+    transfer.append("ab", iter([GZIP[5:8]]))
+    assert transfer.farthest == 8
 
 
 def test_a_stop_is_felt_before_the_next_block_is_written(begin: Begin, tmp_path: Path) -> None:
     transfer = begin(Version(10, '"t"'))
-    transfer._session.stop()
+    transfer.session.stop()
     with pytest.raises(Stopped):
-        transfer._append("wb", iter([GZIP]))
+        transfer.append("wb", iter([GZIP]))
     assert partial(tmp_path) == b""

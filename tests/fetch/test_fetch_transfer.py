@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.fetch import Ledger, Plan, Session, bucket, fetch_files, make_plan
+from borgtrace.fetch import FetchPlan, Ledger, Session, bucket, fetch_files, make_plan
 
 CELL_A = bucket("2019", "a")
 YEAR_2011 = bucket("2011")
@@ -22,7 +22,7 @@ def usage_paths(n_parts):
     return [CELL_A.path("instance_usage", part) for part in range(n_parts)]
 
 
-def plan_of(session, server, dest, **options) -> Plan:
+def plan_of(session, server, dest, **options) -> FetchPlan:
     return make_plan(
         session, CELL_A, dest, tables=["instance_usage"], base_url=server.url, **options
     )

@@ -17,7 +17,15 @@ from rich.table import Table
 from borgtrace.cli.console import counted, progress, talk
 from borgtrace.cli.printing import print_json
 from borgtrace.errors import SourceError
-from borgtrace.fetch import Ledger, Listener, Outcome, Plan, RemoteFile, Session, fetch_files
+from borgtrace.fetch import (
+    FetchOutcome,
+    FetchPlan,
+    Ledger,
+    Listener,
+    RemoteFile,
+    Session,
+    fetch_files,
+)
 
 if TYPE_CHECKING:
     from borgtrace.question import Question
@@ -26,7 +34,7 @@ NAMED_FAILURES = 5
 """Failures that are named: a bucket that is away fails for all of its files alike."""
 
 
-def print_plan(plan: Plan, questions: Sequence[Question] = (), *, as_json: bool) -> None:
+def print_plan(plan: FetchPlan, questions: Sequence[Question] = (), *, as_json: bool) -> None:
     """Print what a fetch would do, table by table, and what its parts can answer of some questions."""
     # Only with --for: a plain fetch needs neither DuckDB nor Ibis.
     if questions:
@@ -63,7 +71,7 @@ def size_text(files: Sequence[RemoteFile]) -> str:
     return f"at least {total}" if None in sizes else total
 
 
-def facts_of(plan: Plan) -> dict[str, Any]:
+def facts_of(plan: FetchPlan) -> dict[str, Any]:
     """Return a plan as plain data, for JSON."""
     paths_here = {file.path for file in plan.here}
     files = []
@@ -92,13 +100,13 @@ class Download:
     """One fetch as the command does it: with a progress bar, and with a store behind it if wanted."""
 
     session: Session
-    plan: Plan
+    plan: FetchPlan
     jobs: int
     store: Path | None
     delete_raw: bool
     started: float = field(default_factory=time.monotonic)
 
-    def run(self) -> list[Outcome]:
+    def run(self) -> list[FetchOutcome]:
         """Fetch (and stage) everything there is to do."""
         plan = self.plan
         # With it files go as they come, so the sum of all need not fit.
@@ -108,7 +116,7 @@ class Download:
         remaining = decimal(plan.remaining)
         free = decimal(plan.free)
         talk.print(f"Fetching {len(plan.todo):,} of {files}, {remaining}; {free} of disk free")
-        outcomes: list[Outcome] = []
+        outcomes: list[FetchOutcome] = []
         with (
             Ledger.open(plan.folder) as ledger,
             progress(DownloadColumn(), TransferSpeedColumn()) as bars,
@@ -134,16 +142,16 @@ class Download:
                 arriving.close()
         return outcomes
 
-    def files_here(self) -> list[Outcome]:
+    def files_here(self) -> list[FetchOutcome]:
         """Return the files that were fetched before and are still on the disk."""
         outcomes = []
         for file in self.plan.here:
             path = self.plan.folder / file.path
             if path.exists():
-                outcomes.append(Outcome(file, path))
+                outcomes.append(FetchOutcome(file, path))
         return outcomes
 
-    def stage(self, batch: list[Outcome], ledger: Ledger) -> list[Outcome]:
+    def stage(self, batch: list[FetchOutcome], ledger: Ledger) -> list[FetchOutcome]:
         """Stage what has arrived, delete it if wanted, and return the batch with what went wrong."""
         arrived = [outcome.path for outcome in batch if not outcome.error]
         if self.store is None or not arrived:
@@ -162,7 +170,7 @@ class Download:
                     outcome.path.unlink()
         return staged
 
-    def finish(self, outcomes: list[Outcome], *, as_json: bool) -> None:
+    def finish(self, outcomes: list[FetchOutcome], *, as_json: bool) -> None:
         """Sort the store, if there is one, and say how it went.
 
         Raises
@@ -216,7 +224,7 @@ class Download:
         return ingest(paths, store, options).faults
 
 
-def account_of(plan: Plan) -> str:
+def account_of(plan: FetchPlan) -> str:
     """Say how many files are complete, and "verified" only of those whose checksum was compared."""
     entries = Ledger.read(plan.folder).entries
     n_verified = 0
@@ -239,7 +247,7 @@ def say_retrying(path: str, reason: str, delay: float) -> None:
     talk.print(f"↻ {path}: {reason}; retrying in {delay:.1f} s", style="yellow")
 
 
-def fault_of(outcome: Outcome, faults: Sequence[SourceError]) -> SourceError | None:
+def fault_of(outcome: FetchOutcome, faults: Sequence[SourceError]) -> SourceError | None:
     """Return the fault of a file; None where it has none."""
     for fault in faults:
         if fault.where.startswith(str(outcome.path)):

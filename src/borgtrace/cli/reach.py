@@ -7,14 +7,14 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.table import Table
 
-from borgtrace.fetch import Plan, RemoteFile
+from borgtrace.fetch import FetchPlan, RemoteFile
 from borgtrace.question import Question
 from borgtrace.question.reach import reaches
 from borgtrace.question.scope import duration
 from borgtrace.schema import TRACE_TABLES
 
 
-def reach_of(questions: Sequence[Question], plan: Plan) -> list[dict[str, Any]]:
+def reach_of(questions: Sequence[Question], plan: FetchPlan) -> list[dict[str, Any]]:
     """Return a row per number of parts: parts, span in µs, bytes, claims in reach and claims that there are.
 
     Claims that are about other traces are left out: no number of parts has them in reach.
@@ -38,7 +38,7 @@ def reach_of(questions: Sequence[Question], plan: Plan) -> list[dict[str, Any]]:
     return rows
 
 
-def size_of_parts(plan: Plan, parts: set[int]) -> int:
+def size_of_parts(plan: FetchPlan, parts: set[int]) -> int:
     """Return the bytes of some parts; tables about machines come whole."""
     size = 0
     for file in plan.files:
@@ -47,12 +47,12 @@ def size_of_parts(plan: Plan, parts: set[int]) -> int:
     return size
 
 
-def is_about_machines(file: RemoteFile, plan: Plan) -> bool:
+def is_about_machines(file: RemoteFile, plan: FetchPlan) -> bool:
     """Return whether a file belongs to a table about machines."""
     return TRACE_TABLES[plan.bucket.dialect.tables[file.table].table].is_about_machines
 
 
-def print_reach(questions: Sequence[Question], plan: Plan) -> None:
+def print_reach(questions: Sequence[Question], plan: FetchPlan) -> None:
     """Print what a number of parts of a plan can answer."""
     names = ", ".join(question.name for question in questions)
     grid = Table("parts", box=None, header_style="bold")

@@ -12,21 +12,24 @@ Example
 
 from borgtrace.fetch.bucket import Bucket, bucket
 from borgtrace.fetch.ledger import Ledger
-from borgtrace.fetch.plan import Plan, RemoteFile, make_plan
+from borgtrace.fetch.plan import FetchPlan, RemoteFile
+from borgtrace.fetch.planning import make_plan
 from borgtrace.fetch.retry import Backoff, Listener
-from borgtrace.fetch.run import Outcome, fetch_files
+from borgtrace.fetch.run import FetchOutcome, fetch_files
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.version import Version
 
 __all__ = [
     "Backoff",
     "Bucket",
+    "FetchOutcome",
+    "FetchPlan",
     "Ledger",
     "Listener",
-    "Outcome",
-    "Plan",
     "RemoteFile",
     "Session",
     "Version",
+    "bucket",
+    "fetch_files",
+    "make_plan",
 ]
-__all__ += ["bucket", "fetch_files", "make_plan"]

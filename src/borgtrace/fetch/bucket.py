@@ -1,4 +1,4 @@
-"""The buckets that traces are published in; where they are and how files are named, the dialect says.
+"""The buckets that traces are published in; the dialect says where they are and how files are named.
 
 Sources: the 2011 format document ("Obtaining the data") and ``ClusterData2019.md``.  The buckets answer plain
 HTTPS without an account, and none of them promises a listing.
@@ -55,7 +55,10 @@ class Bucket:
     def path(self, table: str, part: int) -> str:
         """Return the path of one file inside the bucket."""
         return self.publication.path.format(
-            table=table, part=part, parts=self.n_parts(table), format=self.format
+            table=table,
+            part=part,
+            parts=self.n_parts(table),
+            format=self.format,
         )
 
     def select_tables(self, names: Sequence[str]) -> list[str]:
@@ -71,28 +74,36 @@ class Bucket:
         >>> bucket("2011").select_tables(["instance_events", "machine_events"])
         ['machine_events', 'task_events']
         """
-        # Canonical names lead to the raw table that holds them (constraints of 2019 lie in instance_events), raw
-        # names to themselves.
-        raw_names = {
-            part.table: raw.name
-            for raw in self.dialect.tables.values()
-            for part in (*raw.lists, raw)
-        } | {name: name for name in self.tables}
+        if not names:
+            return list(self.tables)
+        raw_names = self._raw_names()
         for name in names:
             if name not in raw_names:
-                expected = ", ".join(self.tables)
                 raise UsageError(
                     "--tables",
                     f"{self.dialect.name} has no such table",
-                    expected=expected,
+                    expected=", ".join(self.tables),
                     got=name,
                 )
-        wanted = {raw_names[name] for name in names} or set(self.tables)
+        wanted = {raw_names[name] for name in names}
         return [table for table in self.tables if table in wanted]
 
+    def _raw_names(self) -> dict[str, str]:
+        """Return the raw table that each name means."""
+        raw_names: dict[str, str] = {}
+        # Canonical names mean the raw table that holds them (constraints of 2019 lie in instance_events) …
+        for raw in self.dialect.tables.values():
+            for part in (*raw.lists, raw):
+                raw_names[part.table] = raw.name
+        # … and raw names mean themselves.
+        for name in self.tables:
+            raw_names[name] = name
+        return raw_names
+
     def parts_of(self, table: str, parts: Numbers) -> Numbers:
-        """Return the parts wanted of one table: all of those about machines, which are small and which all need."""
-        return ALL if TRACE_TABLES[self.dialect.tables[table].table].is_about_machines else parts
+        """Return the wanted parts of one table: all of those about machines, which are small and always needed."""
+        canonical = self.dialect.tables[table].table
+        return ALL if TRACE_TABLES[canonical].is_about_machines else parts
 
 
 def bucket(generation: str, cell: str = "", raw_format: str | None = None) -> Bucket:
@@ -117,21 +128,32 @@ def bucket(generation: str, cell: str = "", raw_format: str | None = None) -> Bu
     >>> bucket("2011").name
     'clusterdata-2011-2'
     """
-    published = {one.name: one for one in DIALECTS.values() if one.publication}
+    published = {dialect.name: dialect for dialect in DIALECTS.values() if dialect.publication}
     check_names("GENERATION", [generation], published, "no such trace")
-    found = published[generation]
-    cells, formats = found.cells, found.formats
+    dialect = published[generation]
+    _check_cell(dialect, cell)
+    chosen_format = dialect.formats[0] if raw_format is None else raw_format
+    what = f"{generation} is not published in this format"
+    check_names("--format", [chosen_format], dialect.formats, what)
+    assert dialect.publication is not None
+    return Bucket(dialect, dialect.publication, cell, chosen_format)
+
+
+def _check_cell(dialect: Dialect, cell: str) -> None:
+    cells = dialect.cells
     if cell and not cells:
         raise UsageError(
-            "--cell", f"{generation} is one cell without a name", expected="no --cell", got=cell
+            "--cell",
+            f"{dialect.name} is one cell without a name",
+            expected="no --cell",
+            got=cell,
         )
-    # No default: the eight cells are eight traces of their own.
+    # No default: the eight cells are eight separate traces.
     if cells and cell not in cells:
-        what, expected = f"{generation} has {len(cells)} cells", f"one of {cells[0]} … {cells[-1]}"
         raise UsageError(
-            "--cell", what, expected=expected, got=cell or "none", way_out=f"try --cell {cells[0]}"
+            "--cell",
+            f"{dialect.name} has {len(cells)} cells",
+            expected=f"one of {cells[0]} … {cells[-1]}",
+            got=cell or "none",
+            way_out=f"try --cell {cells[0]}",
         )
-    chosen = formats[0] if raw_format is None else raw_format
-    check_names("--format", [chosen], formats, f"{generation} is not published in this format")
-    assert found.publication is not None
-    return Bucket(found, found.publication, cell, chosen)

@@ -17,10 +17,12 @@ Digests = Mapping[str, str]
 STRONGEST_FIRST = ("sha256", "md5", "crc32c")
 _BLOCK = 1 << 20
 _HEX_DIGITS = {"md5": 32, "crc32c": 8}
+# Both forms of ``sha256sum``: a star marks binary mode, and names may begin with ``./``.
+_SUM_LINE = re.compile(r"^([0-9a-fA-F]{64})[ \t]+\*?(?:\./)?(\S.*?)[ \t\r]*$", re.MULTILINE)
 
 
 def parse_sums(text: str) -> dict[str, str]:
-    """Read a ``SHA256SUM`` file into path → digest; lines that are none are passed over.
+    """Read a ``SHA256SUM`` file into path → digest; other lines are skipped.
 
     Examples
     --------
@@ -28,9 +30,11 @@ def parse_sums(text: str) -> dict[str, str]:
     >>> sums == {"job_events/part-00000-of-00500.csv.gz": "0" * 64}
     True
     """
-    # Both forms of ``sha256sum``: a star marks binary mode, and names may begin with ``./``.
-    lines = re.finditer(r"^([0-9a-fA-F]{64})[ \t]+\*?(?:\./)?(\S.*?)[ \t\r]*$", text, re.MULTILINE)
-    return {match[2]: match[1].lower() for match in lines}
+    sums: dict[str, str] = {}
+    for match in _SUM_LINE.finditer(text):
+        digest, path = match.groups()
+        sums[path] = digest.lower()
+    return sums
 
 
 def parse_goog_hash(values: Iterable[str]) -> dict[str, str]:
@@ -41,26 +45,29 @@ def parse_goog_hash(values: Iterable[str]) -> dict[str, str]:
     >>> parse_goog_hash(["crc32c=AAAAAA==", "md5=1B2M2Y8AsgTpgAmY7PhCfg=="])
     {'crc32c': '00000000', 'md5': 'd41d8cd98f00b204e9800998ecf8427e'}
     """
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for item in ",".join(values).split(","):
         algorithm, _, encoded = item.strip().partition("=")
         try:
             digest = base64.b64decode(encoded, validate=True).hex()
         except binascii.Error:
             continue
-        # An algorithm that we do not know, or a digest cut short by a proxy, is no digest.
+        # Skip unknown algorithms, and digests cut short by a proxy.
         if len(digest) == _HEX_DIGITS.get(algorithm):
-            found[algorithm] = digest
-    return found
+            digests[algorithm] = digest
+    return digests
 
 
 def strongest(*digests: Digests) -> str | None:
     """Return the best algorithm that all of some digests have, or None when there is none."""
-    return next((name for name in STRONGEST_FIRST if all(name in some for some in digests)), None)
+    for algorithm in STRONGEST_FIRST:
+        if all(algorithm in known for known in digests):
+            return algorithm
+    return None
 
 
 def agree(one: Digests, other: Digests) -> bool | None:
-    """Return whether two sets of digests speak of the same bytes; None when they share no algorithm."""
+    """Return whether two sets of digests describe the same bytes; None when they share no algorithm."""
     # The strongest that both have decides: a weaker one can only say the same.
     shared = strongest(one, other)
     return one[shared] == other[shared] if shared else None

@@ -1,4 +1,4 @@
-"""What a folder of fetched files knows about them: one line of JSON per change, the last one counts."""
+"""What a folder of fetched files knows about them: one line of JSON per change; for each file the last one counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from borgtrace.storage import RemotePath, upload, user_cache, write_file
 from borgtrace.storage.remote import short_digest
 
 LEDGER = ".fetch.jsonl"
-_ONE = Lock()
+_BUCKET_LEDGER_LOCK = Lock()
 State = Literal["started", "done", "staged"]
 
 
@@ -25,7 +25,7 @@ class Entry:
     """What is known about one file.
 
     ``started``: its ``.incomplete`` file holds the first bytes of ``version``.  ``done``: it was checked
-    when it had this length and time of change, by the strongest digest of ``version`` if there is one.
+    when it had this length and modification time, by the strongest digest of ``version`` if there is one.
     ``staged``: a store took it in and it was deleted.
     """
 
@@ -75,12 +75,14 @@ class Ledger:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.close()
-            way_out = "wait for it, or fetch to another folder"
             raise UsageError(
-                str(folder), "another fetch is writing here", way_out=way_out
+                str(folder),
+                "another fetch is writing here",
+                way_out="wait for it, or fetch to another folder",
             ) from None
         content = (here / LEDGER).read_bytes()
-        if content and not content.endswith(b"\n"):  # the last line was cut by a kill
+        # The last line was cut by a kill.
+        if content and not content.endswith(b"\n"):
             file.write(b"\n")
         return cls(_parse(content), file)
 
@@ -94,19 +96,19 @@ class Ledger:
     def record(self, path: str, entry: Entry) -> None:
         """Write down what is now known about a file."""
         if self._file:
-            self._file.write(
-                _line(path, entry)
-            )  # unbuffered, at the end: threads cannot mix their lines
+            # Unbuffered, at the end: threads cannot mix their lines.
+            self._file.write(_line(path, entry))
         # After the line: what is remembered was written down before.
         self.entries[path] = entry
 
     def staged(self, path: str, store: Path) -> None:
         """Write down that a store has taken the file in."""
-        self.record(path, replace(self.entries[path], state="staged", store=str(store.resolve())))
+        entry = replace(self.entries[path], state="staged", store=str(store.resolve()))
+        self.record(path, entry)
 
 
 def deliver(arrived: Path, path: str, entry: Entry, folder: RemotePath) -> None:
-    """Copy a checked file to its folder in a bucket, let the ledger there know it, and remove it here.
+    """Copy a checked file to its folder in a bucket, record it in the ledger there, and remove it here.
 
     Parameters
     ----------
@@ -123,21 +125,19 @@ def deliver(arrived: Path, path: str, entry: Entry, folder: RemotePath) -> None:
         The bucket cannot be written to.
     """
     upload(arrived, folder / path)
-    with _ONE:
+    with _BUCKET_LEDGER_LOCK:
         entries = Ledger.read(folder).entries
         entries[path] = replace(entry, mtime_ns=(folder / path).stat().st_mtime_ns)
-        # Whole, since a bucket appends nothing; after the file, so that what is named is there.
+        # Written whole, since a bucket appends nothing; after the file, so that every file it names is there.
         write_file(folder / LEDGER, b"".join(starmap(_line, entries.items())))
     arrived.unlink()
 
 
 def arrivals(folder: Path) -> Path:
     """Return where files of a folder arrive: there, or for a folder of a bucket in one of the user's cache."""
-    return (
-        user_cache() / "fetch" / short_digest(str(folder))
-        if isinstance(folder, RemotePath)
-        else folder
-    )
+    if isinstance(folder, RemotePath):
+        return user_cache() / "fetch" / short_digest(str(folder))
+    return folder
 
 
 def _line(path: str, entry: Entry) -> bytes:
@@ -150,8 +150,10 @@ def _parse(content: bytes) -> dict[str, Entry]:
     for line in content.splitlines():
         try:
             fields = json.loads(line)
-            path, version = fields.pop("path"), Version(**fields.pop("version"))
+            path = fields.pop("path")
+            version = Version(**fields.pop("version"))
             entries[path] = Entry(version=version, **fields)
         except (ValueError, KeyError, TypeError, AttributeError):
-            continue  # cut by a kill: what it said will be found out again
+            # Cut by a kill: what it said will be found out again.
+            continue
     return entries

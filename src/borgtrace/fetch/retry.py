@@ -8,13 +8,22 @@ from dataclasses import dataclass
 class Fault(Exception):  # noqa: N818 - a signal between threads, not an error of the user's
     """Something that another attempt may fix: a broken connection, a busy server, a wrong length.
 
-    ``cost`` is how many failed attempts it counts as: downloading a whole file that turns out to be wrong
-    is more expensive than a refused connection.
+    Parameters
+    ----------
+    reason
+        What went wrong.
+    retry_after
+        Seconds that the server asks to wait.
+    cost
+        How many failed attempts it counts as: downloading a whole file that turns out to be wrong is more expensive
+        than a refused connection.
     """
 
     def __init__(self, reason: str, *, retry_after: float | None = None, cost: int = 1) -> None:
         super().__init__(reason)
-        self.reason, self.retry_after, self.cost = reason, retry_after, cost
+        self.reason = reason
+        self.retry_after = retry_after
+        self.cost = cost
 
 
 class NotPublished(Exception):  # noqa: N818 - as above
@@ -27,7 +36,7 @@ class Stopped(Exception):  # noqa: N818 - as above
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Hears how a fetch goes, from any thread; by default it ignores it all.
+    """Is told how a fetch goes, from any thread; by default it ignores everything.
 
     ``received(path, n_bytes)``: bytes of a file arrived, a negative number when they had to be discarded.
     ``retrying(path, reason, delay)``: a request failed and is repeated after ``delay`` seconds.
@@ -73,7 +82,9 @@ class Backoff:
             What the server asked for, s.
         """
         # Drawn by name and number, not from a shared generator: threads do not change one another's waits.
+        rng = random.Random(f"{self.seed}/{key}/{failures}")
         ceiling = min(self.cap, self.base * 2.0 ** (failures - 1))
-        jitter = random.Random(f"{self.seed}/{key}/{failures}").uniform(ceiling / 2, ceiling)
+        jittered = rng.uniform(ceiling / 2, ceiling)
         # Bounded: a server that says "tomorrow" must not look like a hang.
-        return max(jitter, min(retry_after or 0.0, self.longest_retry_after))
+        requested = min(retry_after or 0.0, self.longest_retry_after)
+        return max(jittered, requested)

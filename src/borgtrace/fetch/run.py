@@ -1,7 +1,7 @@
-"""Fetch the files of a plan, several at a time."""
+"""Fetches the files of a plan, several at a time."""
 
 from collections.abc import Generator
-from concurrent.futures import FIRST_COMPLETED, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from borgtrace.errors import SourceError
 from borgtrace.fetch.ledger import Ledger, arrivals, deliver
-from borgtrace.fetch.plan import Plan, RemoteFile
+from borgtrace.fetch.plan import FetchPlan, RemoteFile
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.transfer import Transfer
 from borgtrace.storage import RemotePath
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FetchOutcome:
     """How one file ended: at ``path``, checked, or with an ``error``."""
 
     file: RemoteFile
@@ -25,8 +25,8 @@ class Outcome:
 
 
 def fetch_files(
-    session: Session, plan: Plan, *, jobs: int = 4, ledger: Ledger | None = None
-) -> Generator[Outcome, None, None]:
+    session: Session, plan: FetchPlan, *, jobs: int = 4, ledger: Ledger | None = None
+) -> Generator[FetchOutcome, None, None]:
     """Fetch what a plan has to do, and yield each file when it is done.
 
     A file that cannot be fetched does not hold up the others.  Closing the iterator (Ctrl-C does) stops
@@ -45,7 +45,7 @@ def fetch_files(
 
     Yields
     ------
-    Outcome
+    FetchOutcome
         In the order in which files are finished.
 
     Raises
@@ -53,40 +53,53 @@ def fetch_files(
     StoreError
         The folder is in a bucket that cannot be written to; this stops all transfers too.
     """
-    files = iter(plan.todo)
+    waiting = iter(plan.todo)
     with (
-        nullcontext(ledger) if ledger else Ledger.open(plan.folder) as book,
+        nullcontext(ledger) if ledger else Ledger.open(plan.folder) as open_ledger,
         session.threads(jobs) as pool,
     ):
-        running = {
-            pool.submit(_fetch, session, file, plan.folder, book) for file in islice(files, jobs)
-        }
+
+        def start(file: RemoteFile) -> Future[FetchOutcome]:
+            return pool.submit(fetch_file, session, file, plan.folder, open_ledger)
+
+        running = {start(file) for file in islice(waiting, jobs)}
         while running:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                # One more for one that is done: whoever deletes each file after use never has more than
-                # `jobs` on the disk that nobody has asked for yet.
-                running |= {
-                    pool.submit(_fetch, session, file, plan.folder, book)
-                    for file in islice(files, 1)
-                }
+                # One new file for each that is done: whoever deletes files after use never has more than `jobs` on
+                # the disk that nobody has asked for yet.
+                running |= {start(file) for file in islice(waiting, 1)}
                 yield future.result()
 
 
-def _fetch(session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> Outcome:
-    path, here = folder / file.path, arrivals(folder)
+def fetch_file(session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> FetchOutcome:
+    """Fetch one file, and copy it on where its folder is in a bucket.
+
+    Parameters
+    ----------
+    session
+        Connections to use.
+    file
+        What to fetch.
+    folder
+        Where it goes.
+    ledger
+        What is known of the folder.
+    """
+    path = folder / file.path
+    here = arrivals(folder)
     try:
         arrived = Transfer(session, file, here, ledger).run()
         if isinstance(folder, RemotePath):
             deliver(arrived, file.path, ledger.entries[file.path], folder)
-        return Outcome(file, path)
+        return FetchOutcome(file, path)
     except SourceError as error:
-        return Outcome(file, path, error)
+        return FetchOutcome(file, path, error)
     # A full disk stops this file only: another one may be on its way into a store and out again.
     except OSError as error:
-        where, reason = str(here / file.path), f"cannot be written ({error.strerror or error})"
-        return Outcome(
-            file,
-            path,
-            SourceError(where, reason, way_out="free some disk and run the command again"),
+        unwritable = SourceError(
+            str(here / file.path),
+            f"cannot be written ({error.strerror or error})",
+            way_out="free some disk and run the command again",
         )
+        return FetchOutcome(file, path, unwritable)

@@ -23,7 +23,8 @@ _NO_HEAD = {405, 501}
 _TEMPORARY = {408, 425, 429}
 # 416 is an answer, too: it tells the length of the file.
 _GOOD = {200, 206, 416}
-_LATER = "run the same command again later: what has arrived is kept"
+_UNEXPECTED_COST = 4
+"""Of eight attempts: twice is enough for an answer that repeating hardly ever changes."""
 
 
 class Session:
@@ -41,7 +42,15 @@ class Session:
     Attributes
     ----------
     listener
-        Hears of progress and repetitions.
+        Is told of progress and repetitions.
+    timeout, client
+        Time-outs of the connections, and what makes them.
+    stopped
+        Set when everything is to end.
+    open_sockets
+        Sockets that files are being read from.
+    quiet_until
+        When requests may be sent again (on the monotonic clock), if the server has asked to wait.
     """
 
     def __init__(
@@ -49,20 +58,21 @@ class Session:
     ) -> None:
         self.backoff = backoff or Backoff()
         self.listener = Listener()
-        self._stop = threading.Event()
+        # No time-out for a free connection: more threads than connections is no fault of the server's.
+        self.timeout = httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None)
         # One server, one pace: when it asks one thread to wait, all of them do.
-        self._quiet_until = 0.0
-        self._open: set[socket.socket] = set()
-        # gzip must be "accepted": to a client that does not, the bucket unpacks a file on the way
-        # and then ignores Range.  Bodies are read raw, so that nothing is ever unpacked here.
-        self._client = httpx.Client(
+        self.quiet_until = 0.0
+        self.stopped = threading.Event()
+        self.open_sockets: set[socket.socket] = set()
+        self.client = httpx.Client(
             limits=httpx.Limits(max_connections=connections),
-            # No time-out for a free connection: more threads than connections is no fault of the server's.
-            timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None),
+            timeout=self.timeout,
+            # gzip must be "accepted": for a client that does not accept it, the bucket unpacks a file on the way and
+            # then ignores Range.  Bodies are read raw, so that nothing is ever unpacked here.
             headers={"accept-encoding": "gzip", "user-agent": "borgtrace"},
             follow_redirects=True,
-            # Called for each answer, those that lead elsewhere included, before the next request is sent.
-            event_hooks={"response": [_stay]},
+            # Called for each answer, redirects included, before the next request is sent.
+            event_hooks={"response": [refuse_other_servers]},
         )
 
     def __enter__(self) -> Self:
@@ -70,13 +80,13 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-        self._client.close()
+        self.client.close()
 
     def stop(self) -> None:
         """End all waiting and receiving now; every thread gets :class:`Stopped`."""
-        self._stop.set()
+        self.stopped.set()
         # A copy, since the threads that wake up take their sockets out.
-        for open_socket in list(self._open):
+        for open_socket in list(self.open_sockets):
             with suppress(OSError):
                 open_socket.shutdown(socket.SHUT_RDWR)
 
@@ -88,7 +98,7 @@ class Session:
         Stopped
             The session was stopped, before or meanwhile.
         """
-        if self._stop.wait(max(0.0, seconds)):
+        if self.stopped.wait(max(0.0, seconds)):
             raise Stopped
 
     @contextmanager
@@ -97,8 +107,8 @@ class Session:
         with ThreadPoolExecutor(max(1, jobs)) as pool:
             try:
                 yield pool
-            # Without it the pool would wait for transfers of hundreds of megabytes before Ctrl-C is felt, or before
-            # it is told that they cannot be copied on.
+            # Otherwise the pool would wait for transfers of hundreds of megabytes before Ctrl-C takes effect, or before
+            # the user learns that they cannot be copied on.
             except (KeyboardInterrupt, GeneratorExit, StoreError):
                 self.stop()
                 pool.shutdown(cancel_futures=True)
@@ -126,133 +136,175 @@ class Session:
         SourceError
             There were too many fruitless attempts in a row.
         """
-        fruitless = failures = 0
+        # `cost` counts failures by how expensive they were.
+        cost = 0
+        failures = 0
         while True:
-            mark = progress()
+            before = progress()
             try:
                 return attempt()
             except Fault as fault:
                 # A connection that breaks every minute but brings new bytes each time gets there in the end.
-                if progress() > mark:
-                    fruitless = failures = 0
-                fruitless, failures = fruitless + fault.cost, failures + 1
-                if fruitless >= self.backoff.attempts:
-                    what, way_out = f"gave up after {failures} attempts: {fault.reason}", _LATER
-                    raise SourceError(name, what, way_out=way_out) from fault
+                if progress() > before:
+                    cost = 0
+                    failures = 0
+                cost += fault.cost
+                failures += 1
+                if cost >= self.backoff.attempts:
+                    raise SourceError(
+                        name,
+                        f"gave up after {failures} attempts: {fault.reason}",
+                        way_out="run the same command again later: what has arrived is kept",
+                    ) from fault
                 delay = self.backoff.delay(name, failures, fault.retry_after)
                 self.listener.retrying(name, fault.reason, delay)
             self.wait(delay)
 
     def head(self, url: str) -> Version | None:
         """Return what the server says about a file, None when it says there is none."""
-        return self._published(url, self._head)
+        return self._unless_missing(url, self._head)
 
     def sums(self, url: str) -> dict[str, str]:
         """Return the checksums that a file lists, by path; empty when there is no such file."""
-        return self._published(url, self._sums) or {}
+        return self._unless_missing(url, self._sums) or {}
 
-    def _published(self, url: str, ask: Callable[[str], T]) -> T | None:
+    def _unless_missing(self, url: str, request: Callable[[str], T]) -> T | None:
         with suppress(NotPublished):
-            return self.repeat(url, lambda: ask(url))
+            return self.repeat(url, lambda: request(url))
         return None
 
     @contextmanager
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[httpx.Response]:
         """Open a file for reading; whatever breaks until the block ends is a :class:`Fault`."""
-        self.wait(self._quiet_until - time.monotonic())
-        with self._translated(), self._client.stream("GET", url, headers=headers) as response:
-            self._judge(response)
+        self._wait_until_allowed()
+        with (
+            self._errors_as_faults(),
+            self.client.stream("GET", url, headers=headers) as response,
+        ):
+            self.judge(response)
             # A blocked read ends only when its socket is shut down; httpx has no other way to interrupt one.
-            raw = response.extensions["network_stream"].get_extra_info("socket")
-            self._open.add(raw)
+            raw_socket = response.extensions["network_stream"].get_extra_info("socket")
+            self.open_sockets.add(raw_socket)
             try:
                 self.wait()
                 yield response
             finally:
-                self._open.discard(raw)
+                self.open_sockets.discard(raw_socket)
 
     def _head(self, url: str) -> Version:
-        self.wait(self._quiet_until - time.monotonic())
-        with self._translated():
-            response = self._client.head(url)
+        self._wait_until_allowed()
+        with self._errors_as_faults():
+            response = self.client.head(url)
         # Some mirrors do not know HEAD; the headers of a GET say the same, and its body is not read.
         if response.status_code in _NO_HEAD:
             with self.get(url) as response:
                 return version_of(response)
-        self._judge(response)
+        self.judge(response)
         return version_of(response)
 
     def _sums(self, url: str) -> dict[str, str]:
         with self.get(url) as response:
             response.read()
             sums = parse_sums(response.text)
-        # An error page with status 200: taken for a list, it would make every file one without a checksum.
+        # An error page with status 200: taken for a list, it would leave every file without a checksum.
         if response.text and not sums:
             raise Fault(f"{url.rpartition('/')[2]} holds no checksums")
         return sums
 
-    def _judge(self, response: httpx.Response) -> None:
+    def judge(self, response: httpx.Response) -> None:
+        """Return if an answer is good.
+
+        Raises
+        ------
+        NotPublished
+            There is no such file.
+        Fault
+            Something else came.
+        """
         code = response.status_code
-        said = f"{code} {response.reason_phrase}".strip()
+        status = f"{code} {response.reason_phrase}".strip()
         if code in _NOT_PUBLISHED:
-            raise NotPublished(said)
+            raise NotPublished(status)
         if code in _TEMPORARY or code >= 500:
-            raise Fault(f"the server answers {said}", retry_after=self._quiet(response))
+            retry_after = self._slow_down(response)
+            raise Fault(f"the server answers {status}", retry_after=retry_after)
         if code not in _GOOD:
-            # Twice is enough for what repeating hardly ever mends (attempts are eight).
-            raise Fault(f"the server answers {said}", cost=4)
+            raise Fault(f"the server answers {status}", cost=_UNEXPECTED_COST)
         if response.headers.get("content-type", "").startswith("text/html"):
             raise Fault("an HTML page came instead of the file (a proxy, or a login page?)")
 
-    def _quiet(self, response: httpx.Response) -> float | None:
+    def _slow_down(self, response: httpx.Response) -> float | None:
         """Return how long the server asks to wait, which holds for all threads."""
-        after = _seconds(response.headers.get("retry-after"))
-        if after is not None:
-            after = min(after, self.backoff.longest_retry_after)
-            self._quiet_until = max(self._quiet_until, time.monotonic() + after)
-        return after
+        seconds = seconds_to_wait(response.headers.get("retry-after"))
+        if seconds is None:
+            return None
+        seconds = min(seconds, self.backoff.longest_retry_after)
+        self.quiet_until = max(self.quiet_until, time.monotonic() + seconds)
+        return seconds
+
+    def _wait_until_allowed(self) -> None:
+        self.wait(self.quiet_until - time.monotonic())
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _errors_as_faults(self) -> Iterator[None]:
+        """Raise errors of connections as faults, those of addresses as errors of the user's."""
         try:
             yield
         except httpx.InvalidURL as error:
-            raise UsageError(
-                "--base-url", f"not an address ({error})", expected="https://…"
-            ) from error
+            what = f"not an address ({error})"
+            raise UsageError("--base-url", what, expected="https://…") from error
         except httpx.TimeoutException as error:
-            raise Fault(f"no data for {self._client.timeout.read:g} s") from error
-        # Our own stop looks like a broken connection: asked first, so that it is not tried again.
+            raise Fault(f"no data for {self.timeout.read:g} s") from error
         except httpx.RequestError as error:
+            # Our own stop looks like a broken connection: check for it first, so that it is not tried again.
             self.wait()
             raise Fault(f"the connection failed ({error})") from error
 
 
-def _stay(response: httpx.Response) -> None:
-    """Refuse to be sent to another server: whoever answers for the address need not be who publishes the trace."""
+def refuse_other_servers(response: httpx.Response) -> None:
+    """Refuse redirects to another server: whoever answers for the address need not be who publishes the trace."""
     if not response.has_redirect_location:
         return
-    here, there = response.url, response.url.join(response.headers["location"])
-    # The same server over TLS is no other one; the way back, from https to http, is.
-    is_upgrade = (here.scheme, there.scheme, here.port, there.port) == ("http", "https", None, None)
-    if here.host != there.host or (
-        (here.scheme, here.port) != (there.scheme, there.port) and not is_upgrade
-    ):
-        what, expected, got = "the server sends us to another one", _server(here), _server(there)
-        way_out = "if you trust it, name the address that holds the files: --base-url URL"
-        raise SourceError(str(here), what, expected=expected, got=got, way_out=way_out)
+    here = response.url
+    there = response.url.join(response.headers["location"])
+    if here.host == there.host and (_has_same_port(here, there) or _is_upgrade(here, there)):
+        return
+    raise SourceError(
+        str(here),
+        "the server sends us to another one",
+        expected=_server(here),
+        got=_server(there),
+        way_out="if you trust it, name the address that holds the files: --base-url URL",
+    )
+
+
+def _has_same_port(here: httpx.URL, there: httpx.URL) -> bool:
+    return here.scheme == there.scheme and here.port == there.port
+
+
+def _is_upgrade(here: httpx.URL, there: httpx.URL) -> bool:
+    """Return whether a redirect leads to the same server over TLS; the way back is no upgrade."""
+    has_default_ports = here.port is None and there.port is None
+    return here.scheme == "http" and there.scheme == "https" and has_default_ports
 
 
 def _server(url: httpx.URL) -> str:
     return f"{url.scheme}://{url.netloc.decode()}"
 
 
-def _seconds(text: str | None) -> float | None:
-    """Read ``Retry-After``: seconds or a date."""
-    if text is None:
+def seconds_to_wait(retry_after: str | None) -> float | None:
+    """Read a ``Retry-After`` header: seconds or a date; None where there is none, or it says neither.
+
+    Examples
+    --------
+    >>> seconds_to_wait("7"), seconds_to_wait("soon")
+    (7.0, None)
+    """
+    if retry_after is None:
         return None
-    if text.strip().isdigit():
-        return float(text)
+    if retry_after.strip().isdigit():
+        return float(retry_after)
     with suppress(ValueError):
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+        date = email.utils.parsedate_to_datetime(retry_after)
+        return max(0.0, date.timestamp() - time.time())
     return None

@@ -1,4 +1,4 @@
-"""Bring one file here, whole: resume, verify, rename."""
+"""Brings one file here, whole: resume, verify, rename."""
 
 import os
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ from borgtrace.fetch.whole import describe, flaw, starts_right
 from borgtrace.storage import INCOMPLETE
 
 # Of eight attempts: a whole file for nothing three times is enough.
-_WRONG_FILE = 3
-_NOT_PUBLISHED_AFTER_ALL = 2
+_WRONG_FILE_COST = 3
+_NOT_PUBLISHED_COST = 2
 
 
 class Transfer:
@@ -27,19 +27,41 @@ class Transfer:
 
     ``<path>.incomplete`` always holds a prefix of one version of the file, which the ledger names; it
     is renamed to ``<path>`` only when its bytes have been checked.
+
+    Parameters
+    ----------
+    session
+        Connections to use.
+    file
+        What to fetch.
+    folder
+        Where it goes.
+    ledger
+        What is known of the folder.
+
+    Attributes
+    ----------
+    version
+        The version that the bytes here belong to.
+    offset
+        Bytes that are here.
+    farthest
+        The most bytes that have been here.
     """
 
     def __init__(self, session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> None:
-        self._session, self._file, self._ledger = session, file, ledger
+        self.session = session
+        self.version = file.version
+        self.offset = 0
+        self.farthest = 0
+        self._file = file
+        self._ledger = ledger
         self._target = folder / file.path
         self._partial = folder / (file.path + INCOMPLETE)
         # The published list holds for any version that comes; headers of an answer only for their own.
-        self._listed = Version(
-            digests={k: v for k, v in file.version.digests.items() if k == "sha256"}
-        )
-        self._version = file.version
-        self._said = {file.version.size}
-        self._offset = self._farthest = 0
+        listed = {name: digest for name, digest in file.version.digests.items() if name == "sha256"}
+        self._listed = Version(digests=listed)
+        self._announced_sizes = {file.version.size}
         self._hash: Any = None
 
     def run(self) -> Path:
@@ -51,172 +73,196 @@ class Transfer:
             The server did not manage, however often it was asked.
         """
         self._target.parent.mkdir(parents=True, exist_ok=True)
-        self._adopt()
-        return self._session.repeat(self._file.path, self._attempt, lambda: self._farthest)
+        self.adopt()
+        return self.session.repeat(self._file.path, self._attempt, lambda: self.farthest)
 
     def _attempt(self) -> Path:
         try:
             self._receive()
-        except NotPublished as gone:
-            raise Fault(f"the server answers {gone}", cost=_NOT_PUBLISHED_AFTER_ALL) from gone
-        self._verify()
+        except NotPublished as missing:
+            raise Fault(f"the server answers {missing}", cost=_NOT_PUBLISHED_COST) from missing
+        self.verify()
         return self._finish()
 
     # What is already here
 
-    def _adopt(self) -> None:
+    def adopt(self) -> None:
         """Go on from what an earlier run, or another program, has left."""
         if self._target.exists():
             # Not verified, or changed since: it is only a beginning again until its bytes are checked.
             self._target.replace(self._partial)
         if not self._partial.exists() or not self._is_prefix(self._partial.stat().st_size):
-            self._discard()
+            self.discard()
             return
         self._begin()
         # A digest cannot be continued from a file: what is here is read once.
         if self._hash:
             feed_file(self._hash, self._partial)
-        self._offset = self._farthest = self._partial.stat().st_size
+        self.offset = self._partial.stat().st_size
+        self.farthest = self.offset
 
     def _is_prefix(self, size: int) -> bool:
-        """Return whether what is here may be the beginning of the wanted version."""
+        """Return whether the bytes here may be the beginning of the wanted version."""
         entry = self._ledger.entries.get(self._file.path)
-        known = entry is not None and not entry.version.differs(self._version)
-        if entry is not None and known:
-            self._version = entry.version.merged(self._version)
-        total = self._version.size
+        is_known = entry is not None and not entry.version.differs(self.version)
+        if entry is not None and is_known:
+            self.version = entry.version.merged(self.version)
+        total = self.version.size
+        if total and size > total:
+            return False
         # Bytes of unknown origin are kept only if a digest will judge them, or if they are already as many as wanted.
-        return size <= (total or size) and (
-            known or size == total or strongest(self._version.digests) is not None
-        )
+        return is_known or size == total or strongest(self.version.digests) is not None
 
     def _begin(self) -> None:
-        algorithm = strongest(self._version.digests)
+        algorithm = strongest(self.version.digests)
         self._hash = hasher(algorithm) if algorithm else None
-        self._offset = 0
+        self.offset = 0
 
-    def _discard(self) -> None:
+    def discard(self) -> None:
+        """Remove the bytes that are here."""
         self._partial.unlink(missing_ok=True)
-        self._session.listener.received(self._file.path, -self._offset)
+        self.session.listener.received(self._file.path, -self.offset)
         self._begin()
 
     # What comes
 
     def _receive(self) -> None:
-        # All is here already; asking for the rest would be answered with 416.
-        if self._version.size is not None and self._offset == self._version.size:
+        # Everything is here already; asking for the rest would be answered with 416.
+        if self.version.size is not None and self.offset == self.version.size:
             return
-        with self._session.get(self._file.url, self._range_headers()) as response:
-            if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-                self._past_the_end(response)
-            elif response.status_code == httpx.codes.PARTIAL_CONTENT:
-                self._go_on(response)
-            else:
-                self._start_over(response)
-        self._check_length()
+        with self.session.get(self._file.url, self.range_headers()) as response:
+            match response.status_code:
+                case httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+                    self.accept_end(response)
+                case httpx.codes.PARTIAL_CONTENT:
+                    self.go_on(response)
+                case _:
+                    self.start_over(response)
+        self.check_length()
 
-    def _range_headers(self) -> dict[str, str]:
-        if not self._offset:
+    def range_headers(self) -> dict[str, str]:
+        """Return the headers that ask for the bytes that are not here yet; none to ask for all of them."""
+        if not self.offset:
             return {}
-        headers = {"range": f"bytes={self._offset}-"}
-        if self._version.validator:
+        headers = {"range": f"bytes={self.offset}-"}
+        if self.version.validator:
             # With it a changed file comes whole (200), not as the end of another one.
-            headers["if-range"] = self._version.validator
-        elif not strongest(
-            self._version.digests
-        ):  # nothing would tell two versions apart: all of it comes again
+            headers["if-range"] = self.version.validator
+        elif not strongest(self.version.digests):
+            # Nothing would tell two versions apart: all of it comes again.
             return {}
         return headers
 
-    def _past_the_end(self, response: httpx.Response) -> None:
-        total = content_range(response)[1]
+    def accept_end(self, response: httpx.Response) -> None:
+        """Take the answer that nothing comes after the bytes here."""
+        total = content_range(response).total
         # Exactly at the end is whole: the length was not known before.
-        if total != self._offset:
-            self._discard()
+        if total != self.offset:
+            self.discard()
             raise Fault("the file on the server is shorter than what has arrived")
-        self._version = self._version.merged(Version(size=total))
+        self.version = self.version.merged(Version(size=total))
 
-    def _go_on(self, response: httpx.Response) -> None:
+    def go_on(self, response: httpx.Response) -> None:
+        """Append the rest of the file."""
         version = version_of(response)
-        if version.differs(self._version) or self._settled_on_another_length(version):
-            self._version = version.merged(self._listed)
-            self._discard()
+        if version.differs(self.version) or self.settles_on_another_length(version):
+            self.version = version.merged(self._listed)
+            self.discard()
             raise Fault("the file changed on the server")
-        if content_range(response)[0] != self._offset:
+        if content_range(response).first != self.offset:
             raise Fault("the server sent another range than requested")
         # Raw bytes: httpx would unpack the gzip that the file is.
-        self._append("ab", response.iter_raw())
+        self.append("ab", response.iter_raw())
 
-    def _start_over(self, response: httpx.Response) -> None:
+    def start_over(self, response: httpx.Response) -> None:
+        """Take the whole file, in place of the bytes here."""
         chunks = response.iter_raw()
         first = next(chunks, b"")
-        if not starts_right(
-            first
-        ):  # asked first: an error page with status 200 must not cost a byte
+        # Checked first: an error page with status 200 must not cost a byte.
+        if not starts_right(first):
             raise Fault(f"{describe(first)} came instead of an archive")
         version = version_of(response)
-        if version.differs(self._version):
-            self._version = version.merged(self._listed)
+        if version.differs(self.version):
+            self.version = version.merged(self._listed)
         else:
-            self._settled_on_another_length(version)
-            self._version = self._version.merged(version)
+            self.settles_on_another_length(version)
+            self.version = self.version.merged(version)
         # What had arrived comes again, so the bar goes back.
-        self._session.listener.received(self._file.path, -self._offset)
+        self.session.listener.received(self._file.path, -self.offset)
         self._begin()
-        # Before the first byte: after a kill the next run knows which version the beginning is of.
-        self._ledger.record(self._file.path, Entry("started", self._version))
-        self._append("wb", chain([first], chunks))
+        # Before the first byte: after a kill the next run knows which version the beginning belongs to.
+        self._ledger.record(self._file.path, Entry("started", self.version))
+        self.append("wb", chain([first], chunks))
 
-    def _settled_on_another_length(self, version: Version) -> bool:
-        """Return whether a new length has to be believed: one that is said for the second time."""
-        if version.size is None or self._version.size in (None, version.size):
+    def settles_on_another_length(self, version: Version) -> bool:
+        """Return whether to believe a new length, one that is announced for the second time.
+
+        Raises
+        ------
+        Fault
+            It is announced for the first time.
+        """
+        if version.size is None or self.version.size in (None, version.size):
             return False
-        if version.size not in self._said:
-            self._said.add(version.size)
+        if version.size not in self._announced_sizes:
+            self._announced_sizes.add(version.size)
             raise Fault(f"the server gave two lengths, the last {version.size:,} bytes")
         return True
 
-    def _append(self, mode: str, chunks: Iterator[bytes]) -> None:
+    def append(self, mode: str, chunks: Iterator[bytes]) -> None:
+        """Write bytes as they come.
+
+        Parameters
+        ----------
+        mode
+            ``"ab"`` after the bytes here, ``"wb"`` in their place.
+        chunks
+            The bytes.
+        """
         with self._partial.open(mode) as file:
             for chunk in chunks:
-                self._session.wait()
+                self.session.wait()
                 file.write(chunk)
                 if self._hash:
                     self._hash.update(chunk)
-                self._offset += len(chunk)
-                # Progress is what never came before: bytes that come again must not keep a hopeless fetch alive.
-                self._farthest = max(self._farthest, self._offset)
-                self._session.listener.received(self._file.path, len(chunk))
+                self.offset += len(chunk)
+                # Only new bytes are progress: bytes that come again must not keep a hopeless fetch alive.
+                self.farthest = max(self.farthest, self.offset)
+                self.session.listener.received(self._file.path, len(chunk))
 
-    def _check_length(self) -> None:
-        size = self._version.size
-        if size is not None and self._offset < size:
-            raise Fault(f"the connection ended after {self._offset:,} of {size:,} bytes")
-        # Too long cannot be mended by more bytes; too short, above, can be continued.
-        if size is not None and self._offset > size:
-            self._discard()
-            raise Fault(f"more than the {size:,} bytes that were announced", cost=_WRONG_FILE)
+    def check_length(self) -> None:
+        """Raise Fault unless as many bytes are here as were announced."""
+        size = self.version.size
+        if size is None:
+            return
+        # Too short can be continued; too long, below, cannot be mended by more bytes.
+        if self.offset < size:
+            raise Fault(f"the connection ended after {self.offset:,} of {size:,} bytes")
+        if self.offset > size:
+            self.discard()
+            raise Fault(f"more than the {size:,} bytes that were announced", cost=_WRONG_FILE_COST)
 
     # When all is here
 
-    def _verify(self) -> None:
-        algorithm = strongest(self._version.digests)
-        if algorithm:
-            is_right = self._hash.digest().hex() == self._version.digests[algorithm]
-            wrong = None if is_right else f"its {algorithm} is not the published one"
+    def verify(self) -> None:
+        """Raise Fault unless the bytes here are those that were published, or at least a whole archive."""
+        algorithm = strongest(self.version.digests)
+        if algorithm is None:
+            problem = flaw(self._partial)
+        elif self._hash.digest().hex() != self.version.digests[algorithm]:
+            problem = f"its {algorithm} is not the published one"
         else:
-            wrong = flaw(self._partial)
-        if wrong:
-            self._discard()
-            raise Fault(wrong, cost=_WRONG_FILE)
+            problem = None
+        if problem:
+            self.discard()
+            raise Fault(problem, cost=_WRONG_FILE_COST)
 
     def _finish(self) -> Path:
         with self._partial.open("rb") as file:
-            # On the disk before it has its name: after a power cut a named file would else be empty.
+            # On the disk before it has its name: after a power cut a named file would otherwise be empty.
             os.fsync(file.fileno())
         self._partial.replace(self._target)
-        entry = Entry(
-            "done", self._version.merged(Version(self._offset)), self._target.stat().st_mtime_ns
-        )
+        version = self.version.merged(Version(self.offset))
+        entry = Entry("done", version, self._target.stat().st_mtime_ns)
         self._ledger.record(self._file.path, entry)
         return self._target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import httpx
 
@@ -30,46 +31,57 @@ class Version:
         return self.etag if self.etag and not self.etag.startswith("W/") else None
 
     def differs(self, other: Version) -> bool:
-        """Return whether the two are known to be different bytes; lengths alone may be lies."""
+        """Return whether the two are known to be different bytes; lengths alone may be wrong."""
         # Digests first: a tag may change while the bytes stay the same.
-        same = agree(self.digests, other.digests)
-        if same is None and self.etag and other.etag:
-            same = self.etag == other.etag
-        return same is False
+        is_same = agree(self.digests, other.digests)
+        if is_same is None and self.etag and other.etag:
+            is_same = self.etag == other.etag
+        return is_same is False
 
     def merged(self, later: Version) -> Version:
-        """Return this version with what is known besides about the same bytes, which takes precedence."""
+        """Return this version with more that is known about the same bytes, which takes precedence."""
         return Version(
-            later.size or self.size, later.etag or self.etag, {**self.digests, **later.digests}
+            size=later.size or self.size,
+            etag=later.etag or self.etag,
+            digests={**self.digests, **later.digests},
         )
 
 
 def version_of(response: httpx.Response) -> Version:
     """Read the version out of an answer to HEAD, or to GET with status 200 or 206."""
     headers = response.headers
-    size = _number(headers.get("content-length")) or _number(
-        headers.get("x-goog-stored-content-length")
-    )
     if response.status_code == httpx.codes.PARTIAL_CONTENT:
-        size = content_range(response)[1]
-    return Version(size, headers.get("etag"), parse_goog_hash(headers.get_list("x-goog-hash")))
+        size = content_range(response).total
+    else:
+        size = whole_number(headers.get("content-length"))
+        size = size or whole_number(headers.get("x-goog-stored-content-length"))
+    digests = parse_goog_hash(headers.get_list("x-goog-hash"))
+    return Version(size, headers.get("etag"), digests)
 
 
-def content_range(response: httpx.Response) -> tuple[int | None, int | None]:
-    """Return (first byte, total length) of a ``Content-Range`` header, None where it does not say.
+class ContentRange(NamedTuple):
+    """Which bytes an answer holds: the first one, and how many the file has; None where it does not say."""
+
+    first: int | None
+    total: int | None
+
+
+def content_range(response: httpx.Response) -> ContentRange:
+    """Read a ``Content-Range`` header.
 
     Examples
     --------
     >>> content_range(httpx.Response(206, headers={"content-range": "bytes 5-9/10"}))
-    (5, 10)
+    ContentRange(first=5, total=10)
     >>> content_range(httpx.Response(416, headers={"content-range": "bytes */10"}))
-    (None, 10)
+    ContentRange(first=None, total=10)
     """
-    span, _, total = (
-        response.headers.get("content-range", "").removeprefix("bytes").strip().partition("/")
-    )
-    return _number(span.partition("-")[0]), _number(total)
+    header = response.headers.get("content-range", "")
+    span, _, total = header.removeprefix("bytes").strip().partition("/")
+    first, _, _ = span.partition("-")
+    return ContentRange(whole_number(first), whole_number(total))
 
 
-def _number(text: str | None) -> int | None:
+def whole_number(text: str | None) -> int | None:
+    """Read a header that should be a whole number; None where it is none."""
     return int(text) if text and text.isascii() and text.isdigit() else None

@@ -1,4 +1,4 @@
-"""Tell the real start and the real end of a gzip or Parquet file from something else."""
+"""Tells the real start and the real end of a gzip or Parquet file from something else."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ _SHOWN = 40
 def starts_right(head: bytes) -> bool:
     """Return whether the first bytes are those of gzip or Parquet: an error page's are not.
 
-    A published ``.parquet.gz`` may be plain Parquet, so the name is not asked.
+    A published ``.parquet.gz`` may be plain Parquet, so the name does not matter.
     """
     return head.startswith((GZIP_MAGIC, PARQUET_MAGIC))
 
@@ -22,9 +22,9 @@ def flaw(path: Path) -> str | None:
     """Read a file to its end and say what is wrong with it; None when it is whole.
 
     gzip is unpacked (its trailer holds the length and CRC-32 of the content); of Parquet the closing
-    magic is asked, behind which nothing may come.
+    magic is checked, after which nothing may come.
     """
-    # Read to its end only where no digest was published; else the digest has said it already.
+    # Only for files without a published digest, which would have told already.
     with path.open("rb") as file:
         head = file.read(4)
         if head == PARQUET_MAGIC:
