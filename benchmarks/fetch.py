@@ -77,14 +77,23 @@ def httpx_alone(port, path):
             pass
 
 
-def in_threads(action, port, paths, jobs):
+def in_threads(
+    action,
+    port,
+    paths,
+    jobs,
+):
     started = time.perf_counter()
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(lambda path: action(port, path), paths))
     return time.perf_counter() - started
 
 
-def borgtrace(port, dest, jobs):
+def borgtrace(
+    port,
+    dest,
+    jobs,
+):
     started = time.perf_counter()
     with Session(jobs) as session:
         plan = make_plan(
@@ -113,7 +122,11 @@ def main():
         paths = make_files(root, options.megabytes)
         megabytes = sum((root / path).stat().st_size for path in paths) / 1e6
         here, there = multiprocessing.Pipe()
-        server = multiprocessing.Process(target=serve, args=(str(root), there), daemon=True)
+        server = multiprocessing.Process(
+            target=serve,
+            args=(str(root), there),
+            daemon=True,
+        )
         server.start()
         port = here.recv()
         print(f"{N_FILES} files, {megabytes:,.0f} MB, sha256 checked\n")

@@ -47,7 +47,11 @@ def best(call):
     return min(seconds), result
 
 
-def usage(generation, machines, hours):
+def usage(
+    generation,
+    machines,
+    hours,
+):
     """Print the rows per second of usage alone beside those of compressing its bytes."""
     from isal import igzip, isal_zlib
 
@@ -84,14 +88,32 @@ def usage(generation, machines, hours):
     )
 
 
-def made(folder, generation, machines, hours, jobs, form="json"):
+def made(
+    folder,
+    generation,
+    machines,
+    hours,
+    jobs,
+    form="json",
+):
     """Seconds, processor seconds, peak GB, rows, usage rows of one trace, in a fresh process after compiling."""
     shutil.rmtree(folder, ignore_errors=True)
     warm = folder.with_name("warm")
     shutil.rmtree(warm, ignore_errors=True)
-    arguments = [str(folder), str(warm), generation, str(machines), str(hours), str(jobs), form]
+    arguments = [
+        str(folder),
+        str(warm),
+        generation,
+        str(machines),
+        str(hours),
+        str(jobs),
+        form,
+    ]
     done = subprocess.run(
-        [sys.executable, "-c", GENERATE, *arguments], capture_output=True, text=True, check=True
+        [sys.executable, "-c", GENERATE, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -110,7 +132,11 @@ def compressed(folder, table):
     return seconds, size
 
 
-def speed(work, machines, hours):
+def speed(
+    work,
+    machines,
+    hours,
+):
     """Print rows per second beside the limit, for both generations."""
     print(f"{machines} machines × {hours:g} hours\n")
     print(
@@ -128,13 +154,24 @@ def speed(work, machines, hours):
                 f"| {rows / alone:,.0f} | {rows:,} | {size / 1e9:.2f} | {peak:.2f} |",
                 flush=True,
             )
-    seconds, busy, peak, _, rows = made(work / "trace", "2019", machines, hours, 2, "parquet")
+    seconds, busy, peak, _, rows = made(
+        work / "trace",
+        "2019",
+        machines,
+        hours,
+        2,
+        "parquet",
+    )
     print(
         f"| 2019, Parquet | – | 2 | {seconds:.1f} | {busy:.1f} | {rows / busy:,.0f} | – | {rows:,} | – | {peak:.2f} |"
     )
 
 
-def growth(work, machines, hours):
+def growth(
+    work,
+    machines,
+    hours,
+):
     """Print cost per row and memory as the hours (and the machines) grow."""
     print("\n| machines | hours | million rows | processor µs per row | peak GB |")
     print("|--:|--:|--:|--:|--:|")
@@ -144,7 +181,13 @@ def growth(work, machines, hours):
         (machines, hours * 4),
         (machines * 4, hours),
     ):
-        _, busy, peak, rows, _ = made(work / "trace", "2011", count, length, 2)
+        _, busy, peak, rows, _ = made(
+            work / "trace",
+            "2011",
+            count,
+            length,
+            2,
+        )
         print(
             f"| {count} | {length:g} | {rows / 1e6:.2f} | {1e6 * busy / rows:.2f} | {peak:.2f} |",
             flush=True,

@@ -78,7 +78,14 @@ def _check(folder):
         key = int(job + task)
         assert key < 2**63
         before = tasks.get(
-            key, {"state": None, "user": user, "job": job, "submitted": int(time), "length": 0}
+            key,
+            {
+                "state": None,
+                "user": user,
+                "job": job,
+                "submitted": int(time),
+                "length": 0,
+            },
         )
         # BrokerManager.java: a broker for each user, so a task has one; an id is of one task.
         assert (before["user"], before["job"]) == (user, job)
@@ -197,7 +204,13 @@ def test_ids_are_kept_where_no_two_tasks_share_one(tmp_path):
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 def test_what_a_synthetic_trace_holds_is_taken_too(tmp_path, generation):
-    generate(tmp_path / "made", generation, 20, 3.0, 7)
+    generate(
+        tmp_path / "made",
+        generation,
+        20,
+        3.0,
+        7,
+    )
     ingest([tmp_path / "made"], tmp_path / "store", IngestOptions(jobs=1))
     export_files(borgtrace.open(tmp_path / "store"), tmp_path / "out", "cloudsim")
     assert _check(tmp_path / "out") > 100

@@ -23,7 +23,12 @@ from tests.ingest.test_public_formats import _store as public_store
 TABLES = ("machine_events", "collection_events", "instance_events", "instance_usage")
 
 
-def _again(folder, layout, store, capacity=""):
+def _again(
+    folder,
+    layout,
+    store,
+    capacity="",
+):
     """Export a store and ingest what was written."""
     export_files(store, folder / layout, layout)
     ingest([folder / layout], folder / "again", IngestOptions(jobs=1, capacity=capacity))
@@ -191,11 +196,28 @@ FILES_2019 = {
             "capacity": {"cpus": 0.5, "memory": 0.25},
             "platform_id": "p",
         },
-        {"time": "7", "machine_id": "5", "type": "3", "switch_id": "s", "missing_data_reason": "1"},
+        {
+            "time": "7",
+            "machine_id": "5",
+            "type": "3",
+            "switch_id": "s",
+            "missing_data_reason": "1",
+        },
     ],
     "machine_attributes": [
-        {"time": "0", "machine_id": "5", "name": "a", "value": "", "deleted": False},
-        {"time": "7", "machine_id": "5", "name": "a", "deleted": True},
+        {
+            "time": "0",
+            "machine_id": "5",
+            "name": "a",
+            "value": "",
+            "deleted": False,
+        },
+        {
+            "time": "7",
+            "machine_id": "5",
+            "name": "a",
+            "deleted": True,
+        },
     ],
     "collection_events": [
         {
@@ -234,9 +256,19 @@ FILES_2019 = {
             "constraint": [{"name": "a", "relation": "0"}],
         },
         EVENT
-        | {"type": "3", "machine_id": "5", "alloc_collection_id": "8", "alloc_instance_index": "0"},
+        | {
+            "type": "3",
+            "machine_id": "5",
+            "alloc_collection_id": "8",
+            "alloc_instance_index": "0",
+        },
         EVENT
-        | {"type": "6", "time": "6", "machine_id": "-1", "priority": "103"}
+        | {
+            "type": "6",
+            "time": "6",
+            "machine_id": "-1",
+            "priority": "103",
+        }
         # In an order that is not that of their names.
         | {
             "constraint": [
@@ -303,7 +335,13 @@ def test_files_of_2019_come_back_as_they_were(tmp_path):
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 def test_files_of_a_synthetic_store_come_back_and_say_so(tmp_path, generation):
-    generate(tmp_path / "made", generation, 2, 1.0, 7)
+    generate(
+        tmp_path / "made",
+        generation,
+        2,
+        1.0,
+        7,
+    )
     ingest([tmp_path / "made"], tmp_path / "store", IngestOptions(jobs=1))
     store = borgtrace.open(tmp_path / "store")
     again = _again(tmp_path, "raw", store)

@@ -41,7 +41,12 @@ def _hh(text: object) -> str:
 
 
 def test_sqlite_files_have_schema_rows_and_index_of_2017(store: Store, tmp_path: Path) -> None:
-    exported = export_jobs(store, tmp_path / "out", JobsLayout("sqlite"), workers=1)
+    exported = export_jobs(
+        store,
+        tmp_path / "out",
+        JobsLayout("sqlite"),
+        workers=1,
+    )
     by_job: dict[object, list[Row]] = defaultdict(list)
     for row in _rows(store):
         by_job[row[1]].append(row)
@@ -61,14 +66,25 @@ def test_sqlite_files_have_schema_rows_and_index_of_2017(store: Store, tmp_path:
 
 
 def test_csv_files_hold_the_rows_without_header(store: Store, tmp_path: Path) -> None:
-    export_jobs(store, tmp_path / "out", JobsLayout("csv"), workers=1)
+    export_jobs(
+        store,
+        tmp_path / "out",
+        JobsLayout("csv"),
+        workers=1,
+    )
     by_job: dict[object, list[Row]] = defaultdict(list)
     for row in _rows(store):
         by_job[row[1]].append(row)
     for job, rows in by_job.items():
         with (tmp_path / "out" / _hh(job) / f"{job}.csv").open() as file:
             read = [
-                (int(a), int(b), int(c), float(d) if d else None) for a, b, c, d in csv.reader(file)
+                (
+                    int(a),
+                    int(b),
+                    int(c),
+                    float(d) if d else None,
+                )
+                for a, b, c, d in csv.reader(file)
             ]
         assert [row[:3] for row in read] == [row[:3] for row in rows]
         assert [row[3] for row in read] == [
@@ -77,7 +93,13 @@ def test_csv_files_hold_the_rows_without_header(store: Store, tmp_path: Path) ->
 
 
 def test_the_index_is_that_of_2017(store: Store, tmp_path: Path) -> None:
-    export_jobs(store, tmp_path / "out", JobsLayout("sqlite"), has_header=False, workers=1)
+    export_jobs(
+        store,
+        tmp_path / "out",
+        JobsLayout("sqlite"),
+        has_header=False,
+        workers=1,
+    )
     with (tmp_path / "out" / "index.csv").open() as file:
         index = list(csv.reader(file))
     submits = store.sql(
@@ -99,7 +121,14 @@ def test_the_index_is_that_of_2017(store: Store, tmp_path: Path) -> None:
             ).fetchall()
         for job, task, length, maximum in counted:
             expected.append(
-                [f"{path.parent.name}/{path.name}", owner.get(job), job, task, length, maximum]
+                [
+                    f"{path.parent.name}/{path.name}",
+                    owner.get(job),
+                    job,
+                    task,
+                    length,
+                    maximum,
+                ]
             )
     assert len(index) == len(expected) > 200
     for found, (path, numbers, job, task, length, maximum) in zip(index, expected, strict=True):
@@ -112,7 +141,10 @@ def test_the_index_is_that_of_2017(store: Store, tmp_path: Path) -> None:
 
 def test_a_file_for_each_task(store: Store, tmp_path: Path) -> None:
     exported = export_jobs(
-        store, tmp_path / "out", JobsLayout("csv", key="task", granularity=1), workers=1
+        store,
+        tmp_path / "out",
+        JobsLayout("csv", key="task", granularity=1),
+        workers=1,
     )
     with (tmp_path / "out" / "index.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -129,15 +161,33 @@ def test_a_file_for_each_task(store: Store, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("output_format", ["csv", "sqlite"])
 def test_neither_processes_nor_batches_change_a_byte(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output_format: str
+    store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    output_format: str,
 ) -> None:
     layout = JobsLayout(output_format)  # type: ignore[arg-type]
-    export_jobs(store, tmp_path / "a", layout, workers=1)
+    export_jobs(
+        store,
+        tmp_path / "a",
+        layout,
+        workers=1,
+    )
     monkeypatch.setattr(exporting, "ROWS_PER_CALL", 1000)
-    export_jobs(store, tmp_path / "b", layout, workers=2)
+    export_jobs(
+        store,
+        tmp_path / "b",
+        layout,
+        workers=2,
+    )
     assert digest(tmp_path / "a") == digest(tmp_path / "b")
     monkeypatch.setattr(files, "ROWS", 7)
-    export_jobs(store, tmp_path / "c", layout, workers=1)
+    export_jobs(
+        store,
+        tmp_path / "c",
+        layout,
+        workers=1,
+    )
     assert digest(tmp_path / "a") == digest(tmp_path / "c")
 
 
@@ -147,7 +197,12 @@ def test_only_the_files_asked_for_are_written(store: Store, tmp_path: Path) -> N
     asked = [FileRows("a/x.csv", 5, 9), FileRows("b/y.csv", 20, 21)]
     (tmp_path / "a").mkdir()
     assert (
-        files.write_files(parts, asked, out=tmp_path, layout=JobsLayout(columns=("start_time",)))
+        files.write_files(
+            parts,
+            asked,
+            out=tmp_path,
+            layout=JobsLayout(columns=("start_time",)),
+        )
         == asked
     )
     written = {
@@ -161,7 +216,12 @@ def test_only_the_files_asked_for_are_written(store: Store, tmp_path: Path) -> N
 
 def test_columns_are_chosen_and_named(store: Store, tmp_path: Path) -> None:
     layout = JobsLayout("sqlite", ("collection_id", "machine_id", "maximum_cpu", "source_row"))
-    export_jobs(store, tmp_path / "out", layout, workers=1)
+    export_jobs(
+        store,
+        tmp_path / "out",
+        layout,
+        workers=1,
+    )
     path = next((tmp_path / "out").glob("*/*.sqlite3"))
     with closing(sqlite3.connect(path)) as connection:
         cursor = connection.execute("SELECT * FROM `task_usage`")
@@ -229,7 +289,12 @@ def test_a_store_of_an_earlier_version_is_exported_by_the_present_names(
         pa.table({"speed": pa.array([0.5, None], pa.float32()), "collection_id": [7, 7]}), part
     )
     layout = JobsLayout(columns=("collection_id", "average_cpu", "maximum_cpu"))
-    files.write_files([str(part)], [FileRows("7.csv", 0, 2)], out=tmp_path, layout=layout)
+    files.write_files(
+        [str(part)],
+        [FileRows("7.csv", 0, 2)],
+        out=tmp_path,
+        layout=layout,
+    )
     assert (tmp_path / "7.csv").read_text() == "7,0.5,\n7,,\n"
 
 
@@ -244,11 +309,20 @@ def test_batches_hold_the_rows_that_are_asked_for_and_no_others(
 
     def found(first: int, last: int) -> list[tuple[int, list[int]]]:
         batches = files.read_batches(
-            [str(part) for part in parts], first, last, JobsLayout(columns=("collection_id",))
+            [str(part) for part in parts],
+            first,
+            last,
+            JobsLayout(columns=("collection_id",)),
         )
         return [(start, batch["collection_id"].to_pylist()) for start, batch in batches]
 
-    assert found(2, 12) == [(2, [2, 3]), (4, [4, 5, 6]), (7, [7]), (8, [8, 9]), (10, [10, 11])]
+    assert found(2, 12) == [
+        (2, [2, 3]),
+        (4, [4, 5, 6]),
+        (7, [7]),
+        (8, [8, 9]),
+        (10, [10, 11]),
+    ]
     assert found(4, 5) == [(4, [4])]
     assert found(8, 8) == []
     assert found(13, 14) == [(13, [13])]
@@ -263,13 +337,22 @@ def test_names_lists_and_percentiles_are_columns_too(tmp_path: Path, output_form
     lists = pa.array(deciles, pa.list_(pa.float32()))
     pq.write_table(
         pa.table(
-            {"collection_id": [7] * 3, "collection_type": kinds, "cpu_usage_distribution": lists}
+            {
+                "collection_id": [7] * 3,
+                "collection_type": kinds,
+                "cpu_usage_distribution": lists,
+            }
         ),
         part,
     )
     columns = ("collection_type", "p20", "cpu_usage_distribution", "p99")
     layout = JobsLayout(output_format, columns)
-    files.write_files([str(part)], [FileRows("7", 0, 3)], out=tmp_path, layout=layout)
+    files.write_files(
+        [str(part)],
+        [FileRows("7", 0, 3)],
+        out=tmp_path,
+        layout=layout,
+    )
     text = "[0,0.1,0.2,0.25,0.3,0.4,0.5,0.6,0.7,0.8,0.9]"
     if output_format == "csv":
         with (tmp_path / "7").open(newline="") as file:
@@ -303,7 +386,12 @@ def test_work_is_cut_at_files(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(
     ("rows_per_call", "workers", "cores", "expected"),
-    [(10**6, 3, 8, 1), (1, 3, 8, 3), (1, None, 8, 8), (1, None, None, 1)],
+    [
+        (10**6, 3, 8, 1),
+        (1, 3, 8, 3),
+        (1, None, 8, 8),
+        (1, None, None, 1),
+    ],
 )
 def test_processes_are_those_that_have_work_to_do(
     rows_per_call: int,
@@ -316,7 +404,12 @@ def test_processes_are_those_that_have_work_to_do(
 ) -> None:
     seen, told = [], []
 
-    def serial(write, calls, workers, place):  # type: ignore[no-untyped-def]
+    def serial(
+        write,
+        calls,
+        workers,
+        place,
+    ):  # type: ignore[no-untyped-def]
         seen.append(workers)
         return map(write, calls)
 
@@ -325,7 +418,11 @@ def test_processes_are_those_that_have_work_to_do(
     monkeypatch.setattr(os, "cpu_count", lambda: cores)
     layout = JobsLayout("csv")
     export_jobs(
-        store, tmp_path / "out", layout, workers=workers, progress=lambda *step: told.append(step)
+        store,
+        tmp_path / "out",
+        layout,
+        workers=workers,
+        progress=lambda *step: told.append(step),
     )
     assert seen == [expected]
     upto = [files[-1].last for files in exporting.plan_calls(store, layout)]

@@ -45,7 +45,11 @@ def test_paths_of_a_task(layout: JobsLayout, expected: str) -> None:
         (20, 5, (0, 0)),
     ],
 )
-def test_rows_of_a_file_in_a_batch(start: int, count: int, expected: tuple[int, int]) -> None:
+def test_rows_of_a_file_in_a_batch(
+    start: int,
+    count: int,
+    expected: tuple[int, int],
+) -> None:
     assert FileRows("x.csv", 8, 20).within(start, count) == expected
 
 
@@ -81,7 +85,12 @@ def test_lines_of_the_index(tmp_path: Path) -> None:
     ).tasks
     tasks = tasks.append_column("max_average_cpu", pa.array([0.5, None, None, 0.25, 1.0, 1.0]))
     store = _Events(tasks, {"start_time": np.zeros(1)})
-    count = write_index(store, tmp_path / "i.csv", JobsLayout(granularity=0), has_header=True)  # type: ignore[arg-type]
+    count = write_index(
+        store,
+        tmp_path / "i.csv",
+        JobsLayout(granularity=0),
+        has_header=True,
+    )  # type: ignore[arg-type]
     # Users and names are numbered over the first SUBMIT of each job, in order of job: 10 first/web, 30 late/web,
     # 40 ""/db; then those never submitted: 20 nobody/db.  Tasks without usage and alloc instances have no line.
     assert (tmp_path / "i.csv").read_text().splitlines() == [
@@ -92,7 +101,12 @@ def test_lines_of_the_index(tmp_path: Path) -> None:
         "40.csv,2,1,40,0,9,1",
     ]
     assert count == 4
-    write_index(store, tmp_path / "j.csv", JobsLayout(granularity=0), has_header=False)  # type: ignore[arg-type]
+    write_index(
+        store,
+        tmp_path / "j.csv",
+        JobsLayout(granularity=0),
+        has_header=False,
+    )  # type: ignore[arg-type]
     assert (tmp_path / "j.csv").read_text().splitlines() == (
         tmp_path / "i.csv"
     ).read_text().splitlines()[1:]

@@ -18,7 +18,16 @@ S = 1_000_000
 GIB = 2.0**30
 
 
-def _event(time, job, kind, task=0, grade=0, priority=0, cpu="0.5", memory="0.25"):
+def _event(
+    time,
+    job,
+    kind,
+    task=0,
+    grade=0,
+    priority=0,
+    cpu="0.5",
+    memory="0.25",
+):
     return f"{time * S},,{job},{task},,{kind},bob,{grade},{priority},{cpu},{memory},0.001,0"
 
 
@@ -28,10 +37,30 @@ SERVICE = {"grade": 2, "priority": 10}
 EVENTS = [
     # Two tasks are there and end; the second asks for half as much.
     *(_event(0, 100, kind, **HIGH) for kind in (SUBMIT, SCHEDULE)),
-    *(_event(0, 100, kind, 1, **HIGH, cpu="0.25", memory="0.125") for kind in (SUBMIT, SCHEDULE)),
+    *(
+        _event(
+            0,
+            100,
+            kind,
+            1,
+            **HIGH,
+            cpu="0.25",
+            memory="0.125",
+        )
+        for kind in (SUBMIT, SCHEDULE)
+    ),
     # One is there to the end, one asks for nothing, one waits.
     *(_event(0, 200, kind) for kind in (SUBMIT, SCHEDULE)),
-    *(_event(0, 700, kind, cpu="", memory="") for kind in (SUBMIT, SCHEDULE)),
+    *(
+        _event(
+            0,
+            700,
+            kind,
+            cpu="",
+            memory="",
+        )
+        for kind in (SUBMIT, SCHEDULE)
+    ),
     _event(0, 800, SUBMIT),
     _event(650, 300, SUBMIT, **SERVICE),
     _event(660, 300, SCHEDULE, **SERVICE),
@@ -58,10 +87,20 @@ def _files(folder):
 
 
 def test_jobs_that_arrive_are_distributions_and_those_that_are_there_a_list(tmp_path):
-    write_part(tmp_path / "raw", "task_events", EVENTS, compressed=False)
+    write_part(
+        tmp_path / "raw",
+        "task_events",
+        EVENTS,
+        compressed=False,
+    )
     ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
     store = borgtrace.open(tmp_path / "store")
-    export_files(store, tmp_path / "out", "omega", (64.0, 256 * GIB))
+    export_files(
+        store,
+        tmp_path / "out",
+        "omega",
+        (64.0, 256 * GIB),
+    )
     assert _files(tmp_path / "out") == {
         # 0.75 of 64 cores and 0.375 of 256 GiB; a job's end is that of its last task, 300 s into the trace.
         "init_cluster_state.log": [
@@ -83,9 +122,19 @@ def test_jobs_that_arrive_are_distributions_and_those_that_are_there_a_list(tmp_
 
 
 def test_their_readers_take_what_is_made_of_a_cell(tmp_path):
-    generate(tmp_path / "raw", machines=40, hours=3, seed=1)
+    generate(
+        tmp_path / "raw",
+        machines=40,
+        hours=3,
+        seed=1,
+    )
     ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
-    export_files(borgtrace.open(tmp_path / "store"), tmp_path / "out", "omega", (64.0, 256 * GIB))
+    export_files(
+        borgtrace.open(tmp_path / "store"),
+        tmp_path / "out",
+        "omega",
+        (64.0, 256 * GIB),
+    )
     files = _files(tmp_path / "out")
     there = set()
     for line in files.pop("init_cluster_state.log"):
@@ -113,7 +162,12 @@ def test_their_readers_take_what_is_made_of_a_cell(tmp_path):
 
 
 def test_the_size_of_the_largest_machine_is_asked_for(tmp_path):
-    write_part(tmp_path / "raw", "task_events", EVENTS, compressed=False)
+    write_part(
+        tmp_path / "raw",
+        "task_events",
+        EVENTS,
+        compressed=False,
+    )
     ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
     with pytest.raises(UsageError, match="nothing says how much the largest machine has") as caught:
         export_files(borgtrace.open(tmp_path / "store"), tmp_path / "out", "omega")

@@ -14,7 +14,18 @@ from borgtrace.export import JobsLayout
 from borgtrace.export.jobs import sqlite
 from borgtrace.export.jobs.file_rows import FileRows
 
-INTEGERS = [None, 0, 1, -1, 127, -129, 2**31, 2**47, 2**63 - 1, -(2**63)]
+INTEGERS = [
+    None,
+    0,
+    1,
+    -1,
+    127,
+    -129,
+    2**31,
+    2**47,
+    2**63 - 1,
+    -(2**63),
+]
 COLUMNS = ("start_time", "instance_index", "machine_id", "average_cpu")
 Row = tuple[object, ...]
 
@@ -33,7 +44,11 @@ def _batch(rows: int) -> pa.RecordBatch:
     )
 
 
-def _write(folder: Path, sizes: list[int], batches: list[int]) -> pa.RecordBatch:
+def _write(
+    folder: Path,
+    sizes: list[int],
+    batches: list[int],
+) -> pa.RecordBatch:
     """Write files 0.sqlite3 … of so many rows, given to the writer in batches of so many."""
     whole, ends = _batch(sum(sizes)), np.cumsum([0, *sizes]).tolist()
     files = [FileRows(f"{k}.sqlite3", ends[k], ends[k + 1]) for k in range(len(sizes))]
@@ -63,7 +78,10 @@ def _check(path: Path, expected: pa.RecordBatch) -> None:
 @pytest.mark.parametrize("batches", [[3100], [1, 2, 96, 3001], [1600, 1500]])
 @pytest.mark.parametrize("largest", [1 << 20, 99], ids=["in memory", "the last on disk"])
 def test_files_are_whole_whatever_the_batches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batches: list[int], largest: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    batches: list[int],
+    largest: int,
 ) -> None:
     monkeypatch.setattr(sqlite, "LARGEST", largest)
     sizes = [1, 2, 97, 3000]

@@ -105,7 +105,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, method: str) -> None:
         path = self.path.lstrip("/")
-        plain = {"not_found": 404, "forbidden": 403, "broken": 500, "busy": 429}
+        plain = {
+            "not_found": 404,
+            "forbidden": 403,
+            "broken": 500,
+            "busy": 429,
+        }
         fault = self._fault(method, path)
         if method == "HEAD" and not self.bucket.heads:
             self._plain(path, 501)
@@ -154,7 +159,12 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command == "GET":
             self.wfile.write(page)
 
-    def _file(self, method: str, path: str, fault: str | None) -> None:
+    def _file(
+        self,
+        method: str,
+        path: str,
+        fault: str | None,
+    ) -> None:
         whole = self.bucket.files[path]
         start = self._start(path, fault)
         if start is not None and start >= len(whole):
@@ -197,7 +207,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
-    def _send(self, path: str, body: bytes, fault: str | None) -> None:
+    def _send(
+        self,
+        path: str,
+        body: bytes,
+        fault: str | None,
+    ) -> None:
         if fault == "flip":
             body = body[:-20] + bytes([body[-20] ^ 1]) + body[-19:] if len(body) > 20 else body
         half = body[: len(body) // 2]
@@ -249,7 +264,9 @@ def serving(bucket: Bucket) -> Iterator[Bucket]:
     handler = type("Handler", (_Handler,), {"bucket": bucket})
     server = _Server(("127.0.0.1", 0), handler)
     thread = threading.Thread(
-        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        target=server.serve_forever,
+        kwargs={"poll_interval": 0.02},
+        daemon=True,
     )
     thread.start()
     bucket.url = f"http://127.0.0.1:{server.server_address[1]}"
@@ -272,7 +289,11 @@ def serve() -> Iterator[Serve]:
 def archives() -> Callable[..., dict[str, bytes]]:
     """Return a function that makes gzip files of pseudo-random content for the given paths."""
 
-    def make(paths: list[str], size: int = 50_000, seed: int = 0) -> dict[str, bytes]:
+    def make(
+        paths: list[str],
+        size: int = 50_000,
+        seed: int = 0,
+    ) -> dict[str, bytes]:
         return {
             path: gzip.compress(random.Random(f"{seed}{path}").randbytes(size), 1, mtime=0)
             for path in paths

@@ -54,7 +54,11 @@ def waiting(tmp_path: Path) -> list[str]:
 
 
 def test_files_go_there_once(
-    serve: Any, archives: Any, there: Bucket, tmp_path: Path, capsys: Any
+    serve: Any,
+    archives: Any,
+    there: Bucket,
+    tmp_path: Path,
+    capsys: Any,
 ) -> None:
     files = archives(PATHS)
     server = serve(files)
@@ -79,7 +83,11 @@ def test_files_go_there_once(
 
 
 def test_the_ledger_alone_tells_another_machine_what_is_there(
-    serve: Any, archives: Any, there: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    serve: Any,
+    archives: Any,
+    there: Bucket,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     files = archives(PATHS)
     server = serve(files)
@@ -92,13 +100,21 @@ def test_the_ledger_alone_tells_another_machine_what_is_there(
 
 
 def test_a_bucket_that_refuses_ends_it_in_one_line_and_what_arrived_goes_on_later(
-    serve: Any, archives: Any, there: Bucket, tmp_path: Path, capsys: Any
+    serve: Any,
+    archives: Any,
+    there: Bucket,
+    tmp_path: Path,
+    capsys: Any,
 ) -> None:
     files = archives(PATHS[:1])
     server = serve(files)
     with Session(1) as session:
         plan = make_plan(
-            session, CELL, as_path(RAW), tables=["instance_usage"], base_url=server.url
+            session,
+            CELL,
+            as_path(RAW),
+            tables=["instance_usage"],
+            base_url=server.url,
         )
         there.key = "another"
         with pytest.raises(StoreError) as caught:
@@ -117,7 +133,11 @@ def test_a_bucket_that_refuses_ends_it_in_one_line_and_what_arrived_goes_on_late
 
 @pytest.mark.parametrize("moment", ["upload", "write_file"])
 def test_a_kill_before_a_file_or_its_entry_is_there_loses_nothing(
-    moment: str, serve: Any, archives: Any, there: Bucket, tmp_path: Path
+    moment: str,
+    serve: Any,
+    archives: Any,
+    there: Bucket,
+    tmp_path: Path,
 ) -> None:
     files = archives(PATHS)
     server = serve(files)
@@ -130,7 +150,12 @@ def test_a_kill_before_a_file_or_its_entry_is_there_loses_nothing(
     )
     command = [sys.executable, "-c", code, *words(server, "--jobs", "1")]
     assert (
-        subprocess.run(command, env=os.environ, capture_output=True, check=False).returncode
+        subprocess.run(
+            command,
+            env=os.environ,
+            capture_output=True,
+            check=False,
+        ).returncode
         == -signal.SIGKILL
     )
     assert len(Ledger.read(as_path(FOLDER)).entries) == 2

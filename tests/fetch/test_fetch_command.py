@@ -33,7 +33,11 @@ def run():
     )
 
 
-def words(server, dest, *more):
+def words(
+    server,
+    dest,
+    *more,
+):
     return [
         "2019",
         dest,
@@ -54,7 +58,12 @@ def indented(text):
     return value
 
 
-def test_a_dry_run_shows_size_and_free_disk_and_writes_nothing(serve, archives, run, tmp_path):
+def test_a_dry_run_shows_size_and_free_disk_and_writes_nothing(
+    serve,
+    archives,
+    run,
+    tmp_path,
+):
     files = archives(PATHS, size=250_000)
     server = serve(files)
     result = run(*words(server, tmp_path / "raw", "--dry-run"))
@@ -62,12 +71,26 @@ def test_a_dry_run_shows_size_and_free_disk_and_writes_nothing(serve, archives, 
     assert "instance_usage      4  1.0 MB   4 files" in result.stdout
     assert "Total 1.0 MB; to fetch 1.0 MB; free disk " in result.stdout
     assert not (tmp_path / "raw").exists()
-    facts = indented(run(*words(server, tmp_path / "raw", "--dry-run", "--json")).stdout)
+    facts = indented(
+        run(
+            *words(
+                server,
+                tmp_path / "raw",
+                "--dry-run",
+                "--json",
+            )
+        ).stdout
+    )
     assert facts["bytes_to_come"] == sum(map(len, files.values()))
     assert [file["path"] for file in facts["files"]] == PATHS
 
 
-def test_a_dry_run_for_questions_says_what_parts_have_in_reach(serve, archives, run, tmp_path):
+def test_a_dry_run_for_questions_says_what_parts_have_in_reach(
+    serve,
+    archives,
+    run,
+    tmp_path,
+):
     """Ten parts of 2011 are 13.9 h, too little for claims about the queue; the machines' five are in reach at once.
 
     Claims about openb, Azure and Alibaba are no claims of this trace.
@@ -104,7 +127,12 @@ def test_a_dry_run_for_questions_says_what_parts_have_in_reach(serve, archives, 
     assert run("2011", tmp_path, "--for", "queue_lenght").exception.exit_code == 2
 
 
-def test_a_fetch_prints_where_the_files_are(serve, archives, run, tmp_path):
+def test_a_fetch_prints_where_the_files_are(
+    serve,
+    archives,
+    run,
+    tmp_path,
+):
     files = archives(PATHS)
     server = serve(files)
     result = run(*words(server, tmp_path))
@@ -121,7 +149,12 @@ def test_a_fetch_prints_where_the_files_are(serve, archives, run, tmp_path):
     assert server.body_bytes.total() == sum(map(len, files.values()))
 
 
-def test_files_that_cannot_be_had_are_named(serve, archives, run, tmp_path):
+def test_files_that_cannot_be_had_are_named(
+    serve,
+    archives,
+    run,
+    tmp_path,
+):
     server = serve(archives([*PATHS[:2], PATHS[3], CELL_A.path("instance_usage", 4)]))
     result = run(*words(server, tmp_path))
     assert isinstance(result.exception, SourceError)
@@ -141,13 +174,28 @@ def test_deleting_raw_files_needs_a_store(run, tmp_path):
 
 
 @pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL])
-def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, kill):
+def test_a_stopped_command_goes_on_where_it_was(
+    serve,
+    archives,
+    run,
+    tmp_path,
+    kill,
+):
     files = archives(PATHS, size=400_000)
     server = serve(files, pause=0.3)
     server.choose = lambda method, path: "slow" if method == "GET" else None
-    command = [sys.executable, "-m", "borgtrace", "fetch", *map(str, words(server, tmp_path))]
+    command = [
+        sys.executable,
+        "-m",
+        "borgtrace",
+        "fetch",
+        *map(str, words(server, tmp_path)),
+    ]
     process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "120"}
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "120"},
     )
     while not any(path.stat().st_size for path in tmp_path.rglob("*.incomplete")):
         assert process.poll() is None, process.stderr.read()
@@ -186,49 +234,103 @@ def rows_2011(serve):
     return serve({path: gzip.compress(text, mtime=0) for path, text in files.items()})
 
 
-def words_2011(server, dest, *more):
+def words_2011(
+    server,
+    dest,
+    *more,
+):
     tables = "machine_events,job_events"
     return ["2011", dest, "--tables", tables, "--parts", "0-1", "--base-url", server.url, *more]
 
 
-def test_part_by_part_into_a_store_leaves_no_raw_file_and_the_same_store(rows_2011, run, tmp_path):
+def test_part_by_part_into_a_store_leaves_no_raw_file_and_the_same_store(
+    rows_2011,
+    run,
+    tmp_path,
+):
     thin, whole = tmp_path / "thin", tmp_path / "whole"
     result = run(
-        *words_2011(rows_2011, tmp_path / "a", "--store", thin, "--delete-raw", "--jobs", "1")
+        *words_2011(
+            rows_2011,
+            tmp_path / "a",
+            "--store",
+            thin,
+            "--delete-raw",
+            "--jobs",
+            "1",
+        )
     )
     assert result.exit_code == 0, result.exception
     assert result.stdout == f"{thin}\n"
     assert f"3 files in the store. Next: borgtrace info {thin}" in result.stderr
     assert not list((tmp_path / "a").rglob("*.gz"))
     assert run(*words_2011(rows_2011, tmp_path / "b")).exit_code == 0
-    assert run(*words_2011(rows_2011, tmp_path / "b", "--store", whole)).exit_code == 0
+    assert (
+        run(
+            *words_2011(
+                rows_2011,
+                tmp_path / "b",
+                "--store",
+                whole,
+            )
+        ).exit_code
+        == 0
+    )
     assert len(list((tmp_path / "b").rglob("*.gz"))) == 3
     manifests = [borgtrace.open(store).manifest for store in (thin, whole)]
     assert manifests[0].tables["collection_events"] == 2
     assert manifests[0].digest == manifests[1].digest
     before = rows_2011.body_bytes.total()
-    again = run(*words_2011(rows_2011, tmp_path / "a", "--store", thin, "--delete-raw"))
+    again = run(
+        *words_2011(
+            rows_2011,
+            tmp_path / "a",
+            "--store",
+            thin,
+            "--delete-raw",
+        )
+    )
     assert again.exit_code == 0, again.exception
     assert rows_2011.body_bytes.total() == before, "what the store has is not fetched again"
 
 
 def test_a_disk_that_is_too_small_takes_only_files_that_go_as_they_come(
-    rows_2011, run, tmp_path, monkeypatch
+    rows_2011,
+    run,
+    tmp_path,
+    monkeypatch,
 ):
     monkeypatch.setattr(FetchPlan, "free", property(lambda plan: plan.remaining - 1))
-    refused = run(*words_2011(rows_2011, tmp_path, "--store", tmp_path / "store"))
+    refused = run(
+        *words_2011(
+            rows_2011,
+            tmp_path,
+            "--store",
+            tmp_path / "store",
+        )
+    )
     assert isinstance(refused.exception, UsageError)
     assert "the disk is too small" in str(refused.exception)
     assert not rows_2011.body_bytes
     assert (
         run(
-            *words_2011(rows_2011, tmp_path, "--store", tmp_path / "store", "--delete-raw")
+            *words_2011(
+                rows_2011,
+                tmp_path,
+                "--store",
+                tmp_path / "store",
+                "--delete-raw",
+            )
         ).exit_code
         == 0
     )
 
 
-def test_a_file_that_cannot_be_staged_is_kept_and_named(rows_2011, run, tmp_path):
+def test_a_file_that_cannot_be_staged_is_kept_and_named(
+    rows_2011,
+    run,
+    tmp_path,
+):
     path = bucket("2011").path("job_events", 1)
     rows_2011.files[path] = gzip.compress(b"this,is,no,trace\n", mtime=0)
     store = tmp_path / "store"

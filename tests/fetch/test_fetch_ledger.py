@@ -30,20 +30,41 @@ from borgtrace.fetch.version import whole_number
 
 def test_a_plan_counts_what_is_to_come(tmp_path: Path) -> None:
     files = [
-        RemoteFile("t", part, f"{part}.gz", f"http://x/{part}", Version(size))
+        RemoteFile(
+            "t",
+            part,
+            f"{part}.gz",
+            f"http://x/{part}",
+            Version(size),
+        )
         for part, size in ((0, 7), (1, None))
     ]
     plan = FetchPlan(
-        bucket("2011"), tmp_path / "no" / "folder", tuple(files), tuple(files[1:]), (), 0
+        bucket("2011"),
+        tmp_path / "no" / "folder",
+        tuple(files),
+        tuple(files[1:]),
+        (),
+        0,
     )
     assert (plan.total, plan.here) == (7, tuple(files[:1]))
 
 
 @pytest.mark.parametrize(("remaining", "fits"), [(10, True), (11, False)])
 def test_a_disk_may_be_filled_to_the_last_byte(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remaining: int, fits: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    remaining: int,
+    fits: bool,
 ) -> None:
-    plan = FetchPlan(bucket("2011"), tmp_path / "folder", (), (), (), remaining)
+    plan = FetchPlan(
+        bucket("2011"),
+        tmp_path / "folder",
+        (),
+        (),
+        (),
+        remaining,
+    )
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10))
     if fits:
         plan.check_space()
@@ -55,10 +76,24 @@ def test_a_disk_may_be_filled_to_the_last_byte(
 def test_no_more_files_are_begun_than_jobs_and_those_that_were_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = tuple(RemoteFile("t", part, f"{part}.gz", "", Version(1)) for part in range(6))
+    files = tuple(
+        RemoteFile(
+            "t",
+            part,
+            f"{part}.gz",
+            "",
+            Version(1),
+        )
+        for part in range(6)
+    )
     begun: list[int] = []
 
-    def fetched(session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> FetchOutcome:
+    def fetched(
+        session: Session,
+        file: RemoteFile,
+        folder: Path,
+        ledger: Ledger,
+    ) -> FetchOutcome:
         return FetchOutcome(file, folder / file.path)
 
     class Pool:
@@ -84,7 +119,16 @@ def test_no_more_files_are_begun_than_jobs_and_those_that_were_asked_for(
     with Session(1) as session:
         monkeypatch.setattr(session, "threads", threads)
         outcomes = fetch_files(
-            session, FetchPlan(bucket("2011"), tmp_path, files, files, (), 0), jobs=2
+            session,
+            FetchPlan(
+                bucket("2011"),
+                tmp_path,
+                files,
+                files,
+                (),
+                0,
+            ),
+            jobs=2,
         )
         for n_asked in range(1, 7):
             next(outcomes)
@@ -93,14 +137,32 @@ def test_no_more_files_are_begun_than_jobs_and_those_that_were_asked_for(
 
 
 def test_a_file_that_cannot_be_written_says_why(
-    session: Session, tmp_path: Path, monkeypatch
+    session: Session,
+    tmp_path: Path,
+    monkeypatch,
 ) -> None:
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Transfer, "run", fail)
-    file = RemoteFile("t", 0, "x.gz", "", Version(1))
-    (outcome,) = fetch_files(session, FetchPlan(bucket("2011"), tmp_path, (file,), (file,), (), 0))
+    file = RemoteFile(
+        "t",
+        0,
+        "x.gz",
+        "",
+        Version(1),
+    )
+    (outcome,) = fetch_files(
+        session,
+        FetchPlan(
+            bucket("2011"),
+            tmp_path,
+            (file,),
+            (file,),
+            (),
+            0,
+        ),
+    )
     assert (outcome.path, str(outcome.error)) == (
         tmp_path / "x.gz",
         f"{tmp_path / 'x.gz'}: cannot be written (No space left on device); free some disk and run the command again",

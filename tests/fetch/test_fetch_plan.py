@@ -16,7 +16,13 @@ YEAR_2011 = bucket("2011")
 
 def plan_of(session, server, dest, **options):
     options.setdefault("tables", ["instance_usage"])
-    return make_plan(session, CELL_A, dest, base_url=server.url, **options)
+    return make_plan(
+        session,
+        CELL_A,
+        dest,
+        base_url=server.url,
+        **options,
+    )
 
 
 def usage(*parts):
@@ -24,7 +30,13 @@ def usage(*parts):
 
 
 @pytest.mark.parametrize("n_parts", [1, 2, 3, 4, 5, 9])
-def test_probing_ends_where_the_shards_end(serve, archives, session, tmp_path, n_parts):
+def test_probing_ends_where_the_shards_end(
+    serve,
+    archives,
+    session,
+    tmp_path,
+    n_parts,
+):
     server = serve(archives(usage(*range(n_parts))))
     plan = plan_of(session, server, tmp_path)
     assert [file.path for file in plan.files] == usage(*range(n_parts))
@@ -33,21 +45,36 @@ def test_probing_ends_where_the_shards_end(serve, archives, session, tmp_path, n
     assert not list(tmp_path.iterdir()), "a plan writes nothing"
 
 
-def test_a_lonely_hole_is_missing_and_not_the_end(serve, archives, session, tmp_path):
+def test_a_lonely_hole_is_missing_and_not_the_end(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     server = serve(archives(usage(0, 1, 2, 3, 5, 6)))
     plan = plan_of(session, server, tmp_path)
     assert [file.part for file in plan.files] == [0, 1, 2, 3, 5, 6]
     assert plan.missing == (CELL_A.path("instance_usage", 4),)
 
 
-def test_a_table_may_begin_with_a_hole(serve, archives, session, tmp_path):
+def test_a_table_may_begin_with_a_hole(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     plan = plan_of(session, serve(archives(usage(1, 2))), tmp_path)
     assert ([file.part for file in plan.files], plan.missing) == ([1, 2], tuple(usage(0)))
 
 
 @pytest.mark.parametrize(("jobs", "n_requests"), [(1, 7), (2, 7), (3, 5)])
 def test_parts_are_asked_for_as_many_at_a_time_as_jobs_and_at_least_two(
-    serve, archives, session, tmp_path, jobs, n_requests
+    serve,
+    archives,
+    session,
+    tmp_path,
+    jobs,
+    n_requests,
 ):
     """Part 0 once, the missing ones twice: 1 of the first two, 2 and 3 of the next; or 1 and 2 of the first three."""
     server = serve(archives(usage(0)))
@@ -55,13 +82,23 @@ def test_parts_are_asked_for_as_many_at_a_time_as_jobs_and_at_least_two(
     assert len(server.requests) == n_requests
 
 
-def test_a_table_of_known_length_has_no_end_but_its_last_part(serve, archives, session, tmp_path):
+def test_a_table_of_known_length_has_no_end_but_its_last_part(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     """Parts 495, 496 and 498 are gone; 497 is on the list of checksums, so that it must be somewhere."""
     paths = [YEAR_2011.path("job_events", part) for part in range(494, 500)]
     listed = f"{'ab' * 32}  {paths[3]}\n"
     server = serve({**archives([paths[0], paths[5]]), "SHA256SUM": listed.encode()})
     plan = make_plan(
-        session, YEAR_2011, tmp_path, tables=["job_events"], parts="494-", base_url=server.url
+        session,
+        YEAR_2011,
+        tmp_path,
+        tables=["job_events"],
+        parts="494-",
+        base_url=server.url,
     )
     assert [file.part for file in plan.files] == [494, 497, 499]
     assert plan.missing == (paths[1], paths[2], paths[4])
@@ -73,7 +110,10 @@ def test_a_table_of_known_length_has_no_end_but_its_last_part(serve, archives, s
 
 
 def test_what_is_here_is_not_to_come_and_never_less_than_nothing(
-    serve, archives, session, tmp_path
+    serve,
+    archives,
+    session,
+    tmp_path,
 ):
     server = serve(archives(usage(0, 1, 2)))
     sizes = [len(server.files[path]) for path in usage(0, 1, 2)]
@@ -84,7 +124,12 @@ def test_what_is_here_is_not_to_come_and_never_less_than_nothing(
     assert plan_of(session, server, tmp_path).remaining == sizes[0] - 10 + sizes[2]
 
 
-def test_a_passing_404_does_not_cut_a_table(serve, archives, session, tmp_path):
+def test_a_passing_404_does_not_cut_a_table(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     server = serve(archives(usage(*range(6))))
     said = set()
 
@@ -97,7 +142,12 @@ def test_a_passing_404_does_not_cut_a_table(serve, archives, session, tmp_path):
     assert len(plan_of(session, server, tmp_path).files) == 6
 
 
-def test_a_server_without_head_is_asked_with_get(serve, archives, session, tmp_path):
+def test_a_server_without_head_is_asked_with_get(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     server = serve(archives(usage(0, 1)), heads=False)
     plan = plan_of(session, server, tmp_path)
     assert [file.version.size for file in plan.files] == [
@@ -105,17 +155,31 @@ def test_a_server_without_head_is_asked_with_get(serve, archives, session, tmp_p
     ]
 
 
-def test_parts_limit_the_large_tables_only(serve, archives, session, tmp_path):
+def test_parts_limit_the_large_tables_only(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     machines = [CELL_A.path("machine_events", part) for part in range(3)]
     server = serve(archives([*usage(*range(9)), *machines]))
     plan = plan_of(
-        session, server, tmp_path, tables=["machine_events", "instance_usage"], parts="1-2,7"
+        session,
+        server,
+        tmp_path,
+        tables=["machine_events", "instance_usage"],
+        parts="1-2,7",
     )
     assert sorted(file.path for file in plan.files) == sorted([*usage(1, 2, 7), *machines])
     assert [file.part for file in plan.files] == sorted(file.part for file in plan.files)
 
 
-def test_a_table_that_is_not_there_is_an_error(serve, archives, session, tmp_path):
+def test_a_table_that_is_not_there_is_an_error(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     server = serve(archives(usage(0)))
     with pytest.raises(SourceError) as caught:
         plan_of(session, server, tmp_path, parts="5")
@@ -124,7 +188,12 @@ def test_a_table_that_is_not_there_is_an_error(serve, archives, session, tmp_pat
     )
 
 
-def test_2011_has_its_number_of_parts_and_its_checksums(serve, archives, session, tmp_path):
+def test_2011_has_its_number_of_parts_and_its_checksums(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     paths = [
         YEAR_2011.path("machine_events", 0),
         *(YEAR_2011.path("job_events", part) for part in range(498, 500)),
@@ -146,11 +215,20 @@ def test_2011_has_its_number_of_parts_and_its_checksums(serve, archives, session
     assert plan.total == plan.remaining == sum(map(len, files.values()))
 
 
-def test_2011_parts_beyond_the_last_are_refused(serve, session, tmp_path):
+def test_2011_parts_beyond_the_last_are_refused(
+    serve,
+    session,
+    tmp_path,
+):
     server = serve({})
     with pytest.raises(SourceError) as caught:
         make_plan(
-            session, YEAR_2011, tmp_path, tables=["job_events"], parts="500", base_url=server.url
+            session,
+            YEAR_2011,
+            tmp_path,
+            tables=["job_events"],
+            parts="500",
+            base_url=server.url,
         )
     assert str(caught.value) == (
         f"{server.url}/job_events: has no part 500: expected 0 … 499; check --parts"
@@ -158,7 +236,11 @@ def test_2011_parts_beyond_the_last_are_refused(serve, session, tmp_path):
 
 
 def test_a_disk_that_is_too_small_is_told_before_the_first_byte(
-    serve, archives, session, tmp_path, monkeypatch
+    serve,
+    archives,
+    session,
+    tmp_path,
+    monkeypatch,
 ):
     server = serve(archives(usage(0)))
     plan = plan_of(session, server, tmp_path)
@@ -171,7 +253,12 @@ def test_a_disk_that_is_too_small_is_told_before_the_first_byte(
     )
 
 
-def test_what_a_store_took_in_is_not_fetched_again(serve, archives, session, tmp_path):
+def test_what_a_store_took_in_is_not_fetched_again(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     from borgtrace.fetch import Ledger
 
     server = serve(archives(usage(0, 1)))
@@ -180,8 +267,26 @@ def test_what_a_store_took_in_is_not_fetched_again(serve, archives, session, tmp
         for outcome in fetch_files(session, plan, ledger=ledger):
             ledger.staged(outcome.file.path, tmp_path / "store")
             outcome.path.unlink()
-    assert plan_of(session, server, tmp_path, store=tmp_path / "store").todo == ()
-    assert len(plan_of(session, server, tmp_path, store=tmp_path / "other").todo) == 2
+    assert (
+        plan_of(
+            session,
+            server,
+            tmp_path,
+            store=tmp_path / "store",
+        ).todo
+        == ()
+    )
+    assert (
+        len(
+            plan_of(
+                session,
+                server,
+                tmp_path,
+                store=tmp_path / "other",
+            ).todo
+        )
+        == 2
+    )
     assert len(plan_of(session, server, tmp_path).todo) == 2
 
 
@@ -191,7 +296,11 @@ def test_an_address_without_a_server_is_given_up(tmp_path):
         pytest.raises(SourceError) as e,
     ):
         make_plan(
-            session, CELL_A, tmp_path, tables=["machine_events"], base_url="http://127.0.0.1:9"
+            session,
+            CELL_A,
+            tmp_path,
+            tables=["machine_events"],
+            base_url="http://127.0.0.1:9",
         )
     assert str(e.value) == (
         "http://127.0.0.1:9/machine_events-000000000000.json.gz: gave up after 2 attempts: "
@@ -208,7 +317,12 @@ def test_a_base_url_that_is_none_is_refused(session, tmp_path):
     )
 
 
-def test_retry_after_holds_up_every_connection(serve, archives, tmp_path, monkeypatch):
+def test_retry_after_holds_up_every_connection(
+    serve,
+    archives,
+    tmp_path,
+    monkeypatch,
+):
     server = serve(archives(usage(0)))
     waits = []
     with Session(1, backoff=Backoff(base=0.001), timeout=1.0) as session:

@@ -41,7 +41,9 @@ def redirecting() -> Iterator[Redirect]:
 
             server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
             thread = threading.Thread(
-                target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+                target=server.serve_forever,
+                kwargs={"poll_interval": 0.02},
+                daemon=True,
             )
             thread.start()
             stack.callback(thread.join)
@@ -53,7 +55,10 @@ def redirecting() -> Iterator[Redirect]:
 
 
 def test_a_redirect_to_another_server_is_refused_before_it_is_asked(
-    serve, archives, session: Session, redirecting
+    serve,
+    archives,
+    session: Session,
+    redirecting,
 ):
     server = serve(archives(PATHS))
     url = redirecting(server.url)
@@ -84,7 +89,11 @@ def test_a_redirect_to_another_server_is_refused_before_it_is_asked(
         ("http://a.example:8080/x", "https://a.example/x", False),
     ],
 )
-def test_which_redirects_are_followed(here: str, location: str, is_followed: bool):
+def test_which_redirects_are_followed(
+    here: str,
+    location: str,
+    is_followed: bool,
+):
     response = httpx.Response(
         302, headers={"location": location}, request=httpx.Request("GET", here)
     )
@@ -102,7 +111,11 @@ def test_an_answer_that_leads_nowhere_is_none_of_ours():
     refuse_other_servers(httpx.Response(200, request=httpx.Request("GET", "https://a.example/x")))
 
 
-def test_without_a_checksum_nothing_is_called_verified(serve, archives, tmp_path):
+def test_without_a_checksum_nothing_is_called_verified(
+    serve,
+    archives,
+    tmp_path,
+):
     app = typer.Typer()
     app.command()(fetch.__wrapped__)
     server = serve(archives(PATHS), hashes=())

@@ -111,7 +111,13 @@ def test_beginnings_and_ends_of_files(tmp_path: Path) -> None:
 
 def test_waits_double_up_to_a_cap() -> None:
     backoff = Backoff(seed=3, base=1.0, cap=5.0)
-    for failures, ceiling in ((1, 1.0), (2, 2.0), (3, 4.0), (4, 5.0), (9, 5.0)):
+    for failures, ceiling in (
+        (1, 1.0),
+        (2, 2.0),
+        (3, 4.0),
+        (4, 5.0),
+        (9, 5.0),
+    ):
         waits = [backoff.delay(f"file {k}", failures) for k in range(200)]
         assert ceiling / 2 <= min(waits) < ceiling * 0.52
         assert ceiling * 0.98 < max(waits) <= ceiling
@@ -184,7 +190,13 @@ def test_connections_open_within_ten_seconds_or_the_time_out() -> None:
 
 
 def test_a_range_past_the_end_tells_the_length(tmp_path: Path) -> None:
-    file = RemoteFile("job_events", 0, "part.gz", "http://x/part.gz", Version(None, '"t"'))
+    file = RemoteFile(
+        "job_events",
+        0,
+        "part.gz",
+        "http://x/part.gz",
+        Version(None, '"t"'),
+    )
     partial = tmp_path / "part.gz.incomplete"
     partial.write_bytes(b"0123456789")
     with Session(1) as session, Ledger.open(tmp_path) as ledger:
@@ -206,7 +218,16 @@ def test_what_is_not_published(status: int) -> None:
 
 @pytest.mark.parametrize(
     ("status", "cost"),
-    [(408, 1), (425, 1), (429, 1), (500, 1), (503, 1), (302, 4), (400, 4), (418, 4)],
+    [
+        (408, 1),
+        (425, 1),
+        (429, 1),
+        (500, 1),
+        (503, 1),
+        (302, 4),
+        (400, 4),
+        (418, 4),
+    ],
 )
 def test_what_is_tried_again(status: int, cost: int) -> None:
     with Session(1) as session, pytest.raises(Fault) as caught:
@@ -232,7 +253,13 @@ def test_what_a_server_answers_well_and_how_long_it_asks_to_wait() -> None:
 
 
 def test_what_is_here(tmp_path: Path) -> None:
-    file = RemoteFile("job_events", 0, "a/b.gz", "http://x/a/b.gz", Version(4, '"t"'))
+    file = RemoteFile(
+        "job_events",
+        0,
+        "a/b.gz",
+        "http://x/a/b.gz",
+        Version(4, '"t"'),
+    )
     path, store = tmp_path / "a" / "b.gz", tmp_path / "store"
     assert not is_here(file, tmp_path, Ledger({}), None)
     path.parent.mkdir()
@@ -244,18 +271,57 @@ def test_what_is_here(tmp_path: Path) -> None:
         (Entry("done", Version(5, '"t"'), mtime), False),
         (Entry("done", Version(4, '"t"'), mtime + 1), False),
         (Entry("started", Version(4, '"t"'), mtime), False),
-        (Entry("staged", Version(4, '"t"'), mtime, str(store.resolve())), False),
+        (
+            Entry(
+                "staged",
+                Version(4, '"t"'),
+                mtime,
+                str(store.resolve()),
+            ),
+            False,
+        ),
     ):
-        assert is_here(file, tmp_path, Ledger({"a/b.gz": entry}), store) is expected, entry
+        assert (
+            is_here(
+                file,
+                tmp_path,
+                Ledger({"a/b.gz": entry}),
+                store,
+            )
+            is expected
+        ), entry
     assert received_bytes(tmp_path, "a/b.gz") == 4
     path.rename(tmp_path / "a" / "b.gz.incomplete")
     assert received_bytes(tmp_path, "a/b.gz") == 4
     assert received_bytes(tmp_path, "a/c.gz") == 0
-    staged = Ledger({"a/b.gz": Entry("staged", Version(4, '"t"'), mtime, str(store.resolve()))})
+    staged = Ledger(
+        {
+            "a/b.gz": Entry(
+                "staged",
+                Version(4, '"t"'),
+                mtime,
+                str(store.resolve()),
+            )
+        }
+    )
     assert is_here(file, tmp_path, staged, store)
-    assert not is_here(file, tmp_path, staged, tmp_path / "other")
+    assert not is_here(
+        file,
+        tmp_path,
+        staged,
+        tmp_path / "other",
+    )
     assert not is_here(file, tmp_path, staged, None)
-    done = Ledger({"a/b.gz": Entry("done", Version(4, '"t"'), mtime, str(store.resolve()))})
+    done = Ledger(
+        {
+            "a/b.gz": Entry(
+                "done",
+                Version(4, '"t"'),
+                mtime,
+                str(store.resolve()),
+            )
+        }
+    )
     assert not is_here(file, tmp_path, done, store)
 
 
@@ -270,7 +336,10 @@ def test_a_ledger_passes_over_what_a_kill_has_cut(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes() + b'{"path": "c", "sta')
     assert Ledger.read(tmp_path).entries == {
         "a": Entry(
-            "staged", Version(4, '"t"', {"md5": "1"}), 7, str((tmp_path / "store").resolve())
+            "staged",
+            Version(4, '"t"', {"md5": "1"}),
+            7,
+            str((tmp_path / "store").resolve()),
         ),
         "b": Entry("started", Version(None)),
     }

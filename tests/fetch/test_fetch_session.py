@@ -116,7 +116,13 @@ def test_a_stop_ends_a_read_that_blocks(serve) -> None:
 
 
 def test_a_list_of_checksums_may_be_empty_or_missing_but_not_something_else(serve) -> None:
-    server = serve({"empty": b"", "page": b"Please log in", "list": b"ab" * 32 + b"  x.gz\n"})
+    server = serve(
+        {
+            "empty": b"",
+            "page": b"Please log in",
+            "list": b"ab" * 32 + b"  x.gz\n",
+        }
+    )
     with Session(1, backoff=Backoff(base=0.0, attempts=2)) as session:
         assert [session.sums(f"{server.url}/{name}") for name in ("empty", "nothing", "list")] == [
             {},

@@ -33,7 +33,11 @@ def begin(tmp_path: Path, heard: list[int]) -> Iterator[Begin]:
     with Session(1) as session, Ledger.open(tmp_path) as ledger:
         session.listener = Listener(received=lambda path, n_bytes: heard.append(n_bytes))
 
-        def start(version: Version, here: bytes = b"", known: Version | None = None) -> Transfer:
+        def start(
+            version: Version,
+            here: bytes = b"",
+            known: Version | None = None,
+        ) -> Transfer:
             ledger.entries.clear()
             if known:
                 ledger.record("deep/er/x.gz", Entry("started", known))
@@ -41,7 +45,10 @@ def begin(tmp_path: Path, heard: list[int]) -> Iterator[Begin]:
             partial.parent.mkdir(parents=True, exist_ok=True)
             partial.write_bytes(here)
             transfer = Transfer(
-                session, RemoteFile("t", 0, "deep/er/x.gz", "http://x/", version), tmp_path, ledger
+                session,
+                RemoteFile("t", 0, "deep/er/x.gz", "http://x/", version),
+                tmp_path,
+                ledger,
             )
             transfer.adopt()
             heard.clear()
@@ -61,7 +68,9 @@ def answer(status: int, content: bytes, **headers: str) -> httpx.Response:
 
 
 def test_a_transfer_makes_its_folders_and_tells_each_byte_once(
-    tmp_path: Path, heard: list[int], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    heard: list[int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     synced = []
     with Session(1) as session, Ledger.open(tmp_path) as ledger:
@@ -78,7 +87,13 @@ def test_a_transfer_makes_its_folders_and_tells_each_byte_once(
             monkeypatch.setattr(
                 os, "fsync", lambda _, target=target: synced.append(target.exists())
             )
-            file = RemoteFile("t", 0, f"deep/er/{name}", "http://x/", Version(10, None, MD5))
+            file = RemoteFile(
+                "t",
+                0,
+                f"deep/er/{name}",
+                "http://x/",
+                Version(10, None, MD5),
+            )
             assert Transfer(session, file, tmp_path, ledger).run() == target
             assert target.read_bytes() == GZIP
             entry = Entry("done", Version(10, None, MD5), target.stat().st_mtime_ns)
@@ -105,7 +120,12 @@ def test_a_transfer_makes_its_folders_and_tells_each_byte_once(
     ],
 )
 def test_what_is_kept_of_an_earlier_run(
-    begin: Begin, tmp_path: Path, offered: Version, known: Version | None, n_here: int, n_kept: int
+    begin: Begin,
+    tmp_path: Path,
+    offered: Version,
+    known: Version | None,
+    n_here: int,
+    n_kept: int,
 ) -> None:
     transfer = begin(offered, (GZIP + b"9")[:n_here], known)
     assert (transfer.offset, transfer.farthest) == (n_kept, n_kept)
@@ -125,9 +145,20 @@ def test_how_the_rest_is_asked_for(begin: Begin) -> None:
     assert begin(Version(10, 'W/"t"'), GZIP[:4], Version(10, 'W/"t"')).range_headers() == {}
 
 
-def test_the_rest_goes_behind_what_is_here(begin: Begin, tmp_path: Path, heard: list[int]) -> None:
+def test_the_rest_goes_behind_what_is_here(
+    begin: Begin,
+    tmp_path: Path,
+    heard: list[int],
+) -> None:
     transfer = begin(Version(10, '"t"', MD5), GZIP[:4])
-    transfer.go_on(answer(206, GZIP[4:], content_range="bytes 4-9/10", etag='"t"'))
+    transfer.go_on(
+        answer(
+            206,
+            GZIP[4:],
+            content_range="bytes 4-9/10",
+            etag='"t"',
+        )
+    )
     assert (partial(tmp_path), heard, transfer.offset) == (GZIP, [4, 2], 10)
     transfer.check_length()
     transfer.verify()
@@ -177,7 +208,9 @@ def test_another_length_is_believed_when_it_is_said_again(begin: Begin) -> None:
 
 
 def test_a_whole_answer_starts_the_file_over(
-    begin: Begin, tmp_path: Path, heard: list[int]
+    begin: Begin,
+    tmp_path: Path,
+    heard: list[int],
 ) -> None:
     transfer = begin(Version(10, '"t"', MD5), b"other")
     transfer.start_over(answer(200, GZIP, content_length="10", etag='"t"'))
@@ -191,7 +224,14 @@ def test_a_whole_answer_starts_the_file_over(
         transfer.start_over(answer(200, b"<html>"))
     assert partial(tmp_path) == GZIP
     with pytest.raises(Fault, match="the server gave two lengths, the last 9 bytes"):
-        transfer.start_over(answer(200, GZIP[:9], content_length="9", etag='"t"'))
+        transfer.start_over(
+            answer(
+                200,
+                GZIP[:9],
+                content_length="9",
+                etag='"t"',
+            )
+        )
     assert partial(tmp_path) == GZIP
 
 
@@ -201,7 +241,15 @@ def test_a_new_version_must_fit_the_published_list_and_no_digest_of_the_old_one(
     listed = {"sha256": hashlib.sha256(GZIP).hexdigest()}
     transfer = begin(Version(10, '"old"', {**listed, "md5": "0" * 32}))
     new = "md5=" + "AAAAAAAAAAAAAAAAAAAAAQ=="
-    transfer.start_over(answer(200, GZIP, content_length="10", etag='"new"', x_goog_hash=new))
+    transfer.start_over(
+        answer(
+            200,
+            GZIP,
+            content_length="10",
+            etag='"new"',
+            x_goog_hash=new,
+        )
+    )
     assert transfer.version == Version(10, '"new"', {**listed, "md5": "0" * 31 + "1"})
     transfer.verify()
 
@@ -210,7 +258,14 @@ def test_a_rest_of_a_new_version_keeps_the_list_too(begin: Begin) -> None:
     transfer = begin(Version(10, '"old"', {"sha256": "a", "md5": "0" * 32}), GZIP[:4])
     new = "md5=" + "AAAAAAAAAAAAAAAAAAAAAQ=="
     with pytest.raises(Fault, match="the file changed on the server"):
-        transfer.go_on(answer(206, GZIP[4:], content_range="bytes 4-9/10", x_goog_hash=new))
+        transfer.go_on(
+            answer(
+                206,
+                GZIP[4:],
+                content_range="bytes 4-9/10",
+                x_goog_hash=new,
+            )
+        )
     assert transfer.version == Version(10, None, {"sha256": "a", "md5": "0" * 31 + "1"})
 
 
@@ -223,7 +278,12 @@ def test_a_rest_of_a_new_version_keeps_the_list_too(begin: Begin) -> None:
         (9, "more than the 9 bytes that were announced", 3),
     ],
 )
-def test_a_length_is_exact(begin: Begin, size: int | None, message: str | None, cost: int) -> None:
+def test_a_length_is_exact(
+    begin: Begin,
+    size: int | None,
+    message: str | None,
+    cost: int,
+) -> None:
     transfer = begin(Version(None, '"t"', MD5), GZIP)
     transfer.version = Version(size)
     if message is None:

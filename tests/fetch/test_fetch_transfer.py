@@ -24,11 +24,20 @@ def usage_paths(n_parts):
 
 def plan_of(session, server, dest, **options) -> FetchPlan:
     return make_plan(
-        session, CELL_A, dest, tables=["instance_usage"], base_url=server.url, **options
+        session,
+        CELL_A,
+        dest,
+        tables=["instance_usage"],
+        base_url=server.url,
+        **options,
     )
 
 
-def fetch(session, plan, jobs=4):
+def fetch(
+    session,
+    plan,
+    jobs=4,
+):
     return list(fetch_files(session, plan, jobs=jobs))
 
 
@@ -43,7 +52,13 @@ class Trouble:
 
     ON_HEAD = ("broken", "busy", "html", "not_found")
 
-    def __init__(self, faults, n_faults, seed, rate=0.85):
+    def __init__(
+        self,
+        faults,
+        n_faults,
+        seed,
+        rate=0.85,
+    ):
         self.faults, self.left, self.rate = faults, n_faults, rate
         self.rng = random.Random(seed)
 
@@ -56,7 +71,13 @@ class Trouble:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_all_files_arrive_whole_after_200_random_faults(serve, archives, session, tmp_path, seed):
+def test_all_files_arrive_whole_after_200_random_faults(
+    serve,
+    archives,
+    session,
+    tmp_path,
+    seed,
+):
     files = archives(usage_paths(130), size=20_000, seed=seed)
     server = serve(files)
     first = plan_of(session, server, tmp_path)
@@ -79,22 +100,42 @@ def test_all_files_arrive_whole_after_200_random_faults(serve, archives, session
     assert server.body_bytes.total() == before
 
 
-def test_faults_that_lose_nothing_cost_no_byte(serve, archives, session, tmp_path):
+def test_faults_that_lose_nothing_cost_no_byte(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     files = archives(usage_paths(20))
     server = serve(files)
     plan = plan_of(session, server, tmp_path)
-    server.choose = Trouble(("cut", "busy", "broken", "slow", "html"), 60, seed=1, rate=0.6)
+    server.choose = Trouble(
+        ("cut", "busy", "broken", "slow", "html"),
+        60,
+        seed=1,
+        rate=0.6,
+    )
     assert not any(outcome.error for outcome in fetch(session, plan))
     assert len(server.faults) == 60 or server.choose.left
     assert_whole(plan.folder, files)
     assert dict(server.body_bytes) == {path: len(content) for path, content in files.items()}
 
 
-def test_a_silent_connection_is_dropped_and_the_rest_asked_for(serve, archives, session, tmp_path):
+def test_a_silent_connection_is_dropped_and_the_rest_asked_for(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     files = archives(usage_paths(1))
     server = serve(files)
     plan = plan_of(session, server, tmp_path)
-    server.choose = Trouble(("stall",), 1, seed=0, rate=1.0)
+    server.choose = Trouble(
+        ("stall",),
+        1,
+        seed=0,
+        rate=1.0,
+    )
     assert fetch(session, plan)[0].error is None
     assert_whole(plan.folder, files)
     assert server.body_bytes.total() == len(*files.values())
@@ -102,7 +143,11 @@ def test_a_silent_connection_is_dropped_and_the_rest_asked_for(serve, archives, 
 
 @pytest.mark.parametrize("etags", [True, False])
 def test_without_range_support_files_start_over_and_arrive(
-    serve, archives, session, tmp_path, etags
+    serve,
+    archives,
+    session,
+    tmp_path,
+    etags,
 ):
     files = archives(usage_paths(5))
     server = serve(files, ranges=False, etags=etags)
@@ -112,7 +157,12 @@ def test_without_range_support_files_start_over_and_arrive(
     assert_whole(plan.folder, files)
 
 
-def test_without_hashes_and_tags_the_gzip_end_decides(serve, archives, session, tmp_path):
+def test_without_hashes_and_tags_the_gzip_end_decides(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     files = archives(usage_paths(4))
     server = serve(files, hashes=(), etags=False)
     plan = plan_of(session, server, tmp_path)
@@ -124,7 +174,11 @@ def test_without_hashes_and_tags_the_gzip_end_decides(serve, archives, session, 
 
 @pytest.mark.parametrize("hashes", [("crc32c",), ("md5", "crc32c"), ()])
 def test_a_file_that_changes_mid_way_arrives_in_its_new_version(
-    serve, archives, session, tmp_path, hashes
+    serve,
+    archives,
+    session,
+    tmp_path,
+    hashes,
 ):
     (path,) = usage_paths(1)
     old, new = (archives([path], size=size, seed=size)[path] for size in (50_000, 60_000))
@@ -143,7 +197,12 @@ def test_a_file_that_changes_mid_way_arrives_in_its_new_version(
     assert server.body_bytes.total() == len(old) // 2 + len(new)
 
 
-def test_a_lie_about_the_length_is_not_believed_once(serve, archives, session, tmp_path):
+def test_a_lie_about_the_length_is_not_believed_once(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     files = archives(usage_paths(1))
     server = serve(files)
     plan = plan_of(session, server, tmp_path)
@@ -152,7 +211,12 @@ def test_a_lie_about_the_length_is_not_believed_once(serve, archives, session, t
     assert_whole(plan.folder, files)
 
 
-def test_an_error_page_with_status_200_costs_no_byte(serve, archives, session, tmp_path):
+def test_an_error_page_with_status_200_costs_no_byte(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     files = archives(usage_paths(1))
     server = serve(files, ranges=False, hashes=())
     plan = plan_of(session, server, tmp_path)
@@ -165,7 +229,12 @@ def test_an_error_page_with_status_200_costs_no_byte(serve, archives, session, t
         def received(self, path, n_bytes):
             pass
 
-        def retrying(self, path, reason, delay):
+        def retrying(
+            self,
+            path,
+            reason,
+            delay,
+        ):
             sizes.append(partial.stat().st_size)
 
     session.listener = Watch()
@@ -173,7 +242,12 @@ def test_an_error_page_with_status_200_costs_no_byte(serve, archives, session, t
     assert sizes == [len(*files.values()) // 2] * 3
 
 
-def test_what_is_gone_holds_up_no_other_file(serve, archives, session, tmp_path):
+def test_what_is_gone_holds_up_no_other_file(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     files = archives(usage_paths(6))
     server = serve(files)
     plan = plan_of(session, server, tmp_path)
@@ -187,7 +261,12 @@ def test_what_is_gone_holds_up_no_other_file(serve, archives, session, tmp_path)
     assert set(errors.values()) == {None}
 
 
-def test_a_server_that_is_down_is_given_up_in_the_end(serve, archives, session, tmp_path):
+def test_a_server_that_is_down_is_given_up_in_the_end(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     server = serve(archives(usage_paths(1)))
     plan = plan_of(session, server, tmp_path)
     server.choose = lambda method, path: "broken"
@@ -199,7 +278,10 @@ def test_a_server_that_is_down_is_given_up_in_the_end(serve, archives, session, 
 
 
 def test_a_checksum_that_never_fits_is_an_error_and_leaves_no_file(
-    serve, archives, session, tmp_path
+    serve,
+    archives,
+    session,
+    tmp_path,
 ):
     paths = [YEAR_2011.path("job_events", part) for part in range(2)]
     files = archives(paths)
@@ -209,7 +291,12 @@ def test_a_checksum_that_never_fits_is_an_error_and_leaves_no_file(
     )
     server = serve({**files, "SHA256SUM": sums.encode()})
     plan = make_plan(
-        session, YEAR_2011, tmp_path, tables=["job_events"], parts="0-1", base_url=server.url
+        session,
+        YEAR_2011,
+        tmp_path,
+        tables=["job_events"],
+        parts="0-1",
+        base_url=server.url,
     )
     errors = {outcome.file.part: outcome.error for outcome in fetch(session, plan)}
     assert errors[0] is None
@@ -221,13 +308,22 @@ def test_a_checksum_that_never_fits_is_an_error_and_leaves_no_file(
     assert server.body_bytes[paths[1]] == 3 * len(files[paths[1]])
 
 
-def refetch(session, server, dest):
+def refetch(
+    session,
+    server,
+    dest,
+):
     before = server.body_bytes.total()
     assert not any(outcome.error for outcome in fetch(session, plan_of(session, server, dest)))
     return server.body_bytes.total() - before
 
 
-def test_what_happens_to_files_between_two_runs(serve, archives, session, tmp_path):
+def test_what_happens_to_files_between_two_runs(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     files = archives(usage_paths(1))
     (content,) = files.values()
     server = serve(files)
@@ -247,7 +343,11 @@ def test_what_happens_to_files_between_two_runs(serve, archives, session, tmp_pa
     assert refetch(session, server, tmp_path) == 0, "brought by another program: verified and taken"
 
 
-def test_a_fetch_that_is_left_early_goes_on_where_it_stopped(serve, archives, tmp_path):
+def test_a_fetch_that_is_left_early_goes_on_where_it_stopped(
+    serve,
+    archives,
+    tmp_path,
+):
     files = archives(usage_paths(4), size=400_000)
     server = serve(files, pause=0.06)
     server.choose = lambda method, path: "slow" if path != usage_paths(1)[0] else None
@@ -268,7 +368,12 @@ def test_a_fetch_that_is_left_early_goes_on_where_it_stopped(serve, archives, tm
     assert server.body_bytes.total() - sent == plan.remaining
 
 
-def test_two_fetches_do_not_share_a_folder(serve, archives, session, tmp_path):
+def test_two_fetches_do_not_share_a_folder(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     server = serve(archives(usage_paths(1)))
     plan = plan_of(session, server, tmp_path)
     with Ledger.open(plan.folder), pytest.raises(UsageError) as caught:
@@ -278,7 +383,12 @@ def test_two_fetches_do_not_share_a_folder(serve, archives, session, tmp_path):
     )
 
 
-def test_a_ledger_cut_by_a_kill_is_read_up_to_the_cut(serve, archives, session, tmp_path):
+def test_a_ledger_cut_by_a_kill_is_read_up_to_the_cut(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     files = archives(usage_paths(3))
     server = serve(files)
     plan = plan_of(session, server, tmp_path)
@@ -290,7 +400,10 @@ def test_a_ledger_cut_by_a_kill_is_read_up_to_the_cut(serve, archives, session, 
 
 
 def test_more_than_was_announced_is_thrown_away_and_asked_for_again(
-    serve, archives, session, tmp_path
+    serve,
+    archives,
+    session,
+    tmp_path,
 ):
     """What comes too much ends in a whole gzip member, so that only its length gives it away."""
     files = archives(usage_paths(1))
@@ -302,7 +415,12 @@ def test_more_than_was_announced_is_thrown_away_and_asked_for_again(
     assert_whole(plan.folder, files)
 
 
-def test_what_is_always_too_long_is_given_up(serve, archives, session, tmp_path):
+def test_what_is_always_too_long_is_given_up(
+    serve,
+    archives,
+    session,
+    tmp_path,
+):
     files = archives(usage_paths(1))
     server = serve(files, hashes=(), etags=False)
     plan = plan_of(session, server, tmp_path)

@@ -25,19 +25,36 @@ class Trace:
 @pytest.fixture(scope="session")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     """2011, 40 machines, 8 hours, faults planted."""
-    return Trace(tmp_path_factory.mktemp("faulty"), machines=40, hours=8, seed=5)
+    return Trace(
+        tmp_path_factory.mktemp("faulty"),
+        machines=40,
+        hours=8,
+        seed=5,
+    )
 
 
 @pytest.fixture(scope="session")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     """2011 without faults."""
-    return Trace(tmp_path_factory.mktemp("clean"), machines=40, hours=8, seed=6, anomalies=False)
+    return Trace(
+        tmp_path_factory.mktemp("clean"),
+        machines=40,
+        hours=8,
+        seed=6,
+        anomalies=False,
+    )
 
 
 @pytest.fixture(scope="session")
 def clean_2019(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     """2019 without faults, JSON."""
-    options = {"generation": "2019", "machines": 20, "hours": 6, "seed": 7, "anomalies": False}
+    options = {
+        "generation": "2019",
+        "machines": 20,
+        "hours": 6,
+        "seed": 7,
+        "anomalies": False,
+    }
     return Trace(tmp_path_factory.mktemp("clean2019"), **options)
 
 
@@ -45,7 +62,11 @@ def clean_2019(tmp_path_factory: pytest.TempPathFactory) -> Trace:
 def faulty_2019(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     """2019 with faults, JSON."""
     return Trace(
-        tmp_path_factory.mktemp("faulty2019"), generation="2019", machines=16, hours=5, seed=8
+        tmp_path_factory.mktemp("faulty2019"),
+        generation="2019",
+        machines=16,
+        hours=5,
+        seed=8,
     )
 
 

@@ -36,13 +36,43 @@ def job_of(
     size: int = 1, cpu: float = 0.1, memory: float = 0.1, *, tier: Any = FREE, **traits: Any
 ) -> Job:
     """A job with its tasks, numbered from 100 × its id on."""
-    job = Job(tier, size, cpu, memory, 0, 0, False)
+    job = Job(
+        tier,
+        size,
+        cpu,
+        memory,
+        0,
+        0,
+        False,
+    )
     for name, value in traits.items():
         setattr(job, name, value)
-    job.tasks = [Task(job, i, 100 * job.id + i, 0.1, 0.1, 0, 0, 1.0, 1.0) for i in range(size)]
+    job.tasks = [
+        Task(
+            job,
+            i,
+            100 * job.id + i,
+            0.1,
+            0.1,
+            0,
+            0,
+            1.0,
+            1.0,
+        )
+        for i in range(size)
+    ]
     job.alive = size
     return job
 
 
-def workload(machines: int = 10, seed: int = 1, profile: Any = GOOGLE_2011) -> WorkloadModel:
-    return WorkloadModel(profile, draw_machines(profile, machines, seed), 24.0, seed)
+def workload(
+    machines: int = 10,
+    seed: int = 1,
+    profile: Any = GOOGLE_2011,
+) -> WorkloadModel:
+    return WorkloadModel(
+        profile,
+        draw_machines(profile, machines, seed),
+        24.0,
+        seed,
+    )

@@ -19,7 +19,10 @@ Synth = Callable[..., subprocess.CompletedProcess[str]]
 def synth(command: Callable[..., list[str]]) -> Synth:
     def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command("synth", *arguments), capture_output=True, text=True, check=False
+            command("synth", *arguments),
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     return run
@@ -47,7 +50,10 @@ def synth(command: Callable[..., list[str]]) -> Synth:
     ],
 )
 def test_bad_options_are_one_line_and_exit_2(
-    synth: Synth, tmp_path: Path, options: list[str], message: str
+    synth: Synth,
+    tmp_path: Path,
+    options: list[str],
+    message: str,
 ) -> None:
     done = synth(tmp_path / "out", *options)
     assert done.returncode == 2
@@ -59,7 +65,13 @@ def test_bad_options_are_one_line_and_exit_2(
 def test_a_folder_that_holds_something_else_stays_as_it_was(synth: Synth, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("mine")
-    done = synth(tmp_path / "out", "--machines", 2, "--hours", 1)
+    done = synth(
+        tmp_path / "out",
+        "--machines",
+        2,
+        "--hours",
+        1,
+    )
     assert done.returncode == 2
     assert done.stderr == (
         f"borgtrace: {tmp_path}/out: not an empty folder: expected a new or empty folder; "
@@ -81,7 +93,15 @@ def test_check_of_something_else(synth: Synth, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def small(synth: Synth, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("command") / "small"
-    done = synth(out, "--machines", 6, "--hours", 3, "--seed", 4)
+    done = synth(
+        out,
+        "--machines",
+        6,
+        "--hours",
+        3,
+        "--seed",
+        4,
+    )
     assert done.returncode == 0, done.stderr
     assert f"Synthetic trace, seed 4. Known answers: {out}/truth.json" in done.stderr.replace(
         "\n", ""

@@ -28,7 +28,12 @@ def test_a_curve_is_straight_in_the_logarithm_and_has_steps() -> None:
 def test_ranks_by_their_shares_and_then_by_a_power_law() -> None:
     # Of the last quarter: ranks 3, 4, … with probabilities as 1/r − 1/(r + 1), r from 1 to 3.
     drawn = [
-        RankShares((0.5, 0.25), exponent=2.0, n_ranks=5, shift=0.0).rank_at(u)
+        RankShares(
+            (0.5, 0.25),
+            exponent=2.0,
+            n_ranks=5,
+            shift=0.0,
+        ).rank_at(u)
         for u in (0, 0.49, 0.5, 0.74, 0.75, 0.9, 0.93, 0.98, 0.9999)
     ]
     assert drawn == [1, 1, 2, 2, 3, 3, 4, 5, 5]
@@ -55,8 +60,24 @@ def test_forms_of_distributions() -> None:
 
 
 def test_numbers_of_ten_bits() -> None:
-    codes = [0, 1, 1023, 1024, 1025, 1024 + 511, 1024 + 512]
-    expected = [0, 2**-20, 1023 * 2**-20, 2**-10, 513 * 2**-19, 1023 * 2**-19, 2**-9]
+    codes = [
+        0,
+        1,
+        1023,
+        1024,
+        1025,
+        1024 + 511,
+        1024 + 512,
+    ]
+    expected = [
+        0,
+        2**-20,
+        1023 * 2**-20,
+        2**-10,
+        513 * 2**-19,
+        1023 * 2**-19,
+        2**-9,
+    ]
     assert [number_text.ten_bit_number(code) for code in codes] == expected
     for texts, words in ((["12345678"], 1), (["1", "123456789"], 2), ([""], 0)):
         packed = number_text.pack(texts)
@@ -67,9 +88,19 @@ def test_numbers_of_ten_bits() -> None:
 
 
 def test_values_as_text() -> None:
-    assert [csv_text(value) for value in (None, True, False, 7, -1, 0.25, 1 / 3, "x")] == [
-        *("", "1", "0", "7", "-1", "0.25", "0.3333", "x")
-    ]
+    assert [
+        csv_text(value)
+        for value in (
+            None,
+            True,
+            False,
+            7,
+            -1,
+            0.25,
+            1 / 3,
+            "x",
+        )
+    ] == [*("", "1", "0", "7", "-1", "0.25", "0.3333", "x")]
 
 
 def test_a_likeness_says_what_carries_over_and_what_is_missing() -> None:

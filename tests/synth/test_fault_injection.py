@@ -31,12 +31,20 @@ EVENTS = (
 def often(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     """30 machines, 6 hours, no faults but these, each a hundred times as often as published."""
     rates = NO_FAULTS._replace(
-        no_schedule=0.02, lost_jobs=0.3, made_up_collections=0.05, made_up_updates=1.0
+        no_schedule=0.02,
+        lost_jobs=0.3,
+        made_up_collections=0.05,
+        made_up_updates=1.0,
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PUBLISHED, "2011", rates)
         patch.setattr("borgtrace.synth.model.outcomes.UPDATED", 0.05)
-        return Trace(tmp_path_factory.mktemp("often"), machines=30, hours=6, seed=4)
+        return Trace(
+            tmp_path_factory.mktemp("often"),
+            machines=30,
+            hours=6,
+            seed=4,
+        )
 
 
 def places(often: Trace, name: str) -> list[tuple[int, ...]]:

@@ -47,9 +47,18 @@ def test_segments_hand_over_what_goes_on() -> None:
 def test_windows_lie_on_the_grid_of_300_seconds() -> None:
     second = SECOND
 
-    def ran(id_: int, start: float, end: float) -> Execution:
+    def ran(
+        id_: int,
+        start: float,
+        end: float,
+    ) -> Execution:
         task = job_of(id=id_).tasks[0]
-        return Execution(task, 0, int(start * second), int(end * second))
+        return Execution(
+            task,
+            0,
+            int(start * second),
+            int(end * second),
+        )
 
     runs = [
         ran(5, 950, 1300),
@@ -58,7 +67,12 @@ def test_windows_lie_on_the_grid_of_300_seconds() -> None:
         ran(2, 300, 600),
         ran(6, 1199, 1201),
     ]
-    segment = TraceSegment(0, 600 * second, 1200 * second, executions=runs)
+    segment = TraceSegment(
+        0,
+        600 * second,
+        1200 * second,
+        executions=runs,
+    )
     found = windows_of(segment, np.array([77]))
     rows = [
         (
@@ -70,7 +84,12 @@ def test_windows_lie_on_the_grid_of_300_seconds() -> None:
     ]
     # By start, then by job.  Half a second is one; what ended when the part begins is not of it; the next part has the
     # rest of the first and of the last, whose windows here end where the grid says.
-    assert rows == [(3, 600, 900), (4, 600, 601), (5, 950, 1200), (6, 1199, 1200)]
+    assert rows == [
+        (3, 600, 900),
+        (4, 600, 601),
+        (5, 950, 1200),
+        (6, 1199, 1200),
+    ]
     assert set(found.executions["machine_id"].tolist()) == {77}
     assert set(found.executions["alloc_instance_index"].tolist()) == {-1}
 
@@ -93,9 +112,21 @@ def test_who_finishes_without_a_schedule() -> None:
     events = [
         InstanceEvent(TRACE_START, "SCHEDULE", third, "SUBMIT", 1),
         *(InstanceEvent(late, "SCHEDULE", task, "SUBMIT", 1) for task in (first, second)),
-        InstanceEvent(late + 1, "UPDATE_RUNNING", first, "SCHEDULE", 1),
+        InstanceEvent(
+            late + 1,
+            "UPDATE_RUNNING",
+            first,
+            "SCHEDULE",
+            1,
+        ),
         *(
-            InstanceEvent(late + 2, "FINISH", first, "UPDATE_RUNNING", 1),
+            InstanceEvent(
+                late + 2,
+                "FINISH",
+                first,
+                "UPDATE_RUNNING",
+                1,
+            ),
             InstanceEvent(late, "KILL", second, "SCHEDULE"),
         ),
     ]
@@ -120,7 +151,10 @@ def test_who_finishes_without_a_schedule() -> None:
 
 def injector(end: int = 7200, **rates: Any) -> FaultInjector:
     return FaultInjector(
-        NO_FAULTS._replace(**rates), workload(10), [TRACE_START, TRACE_START + end * SECOND], 1
+        NO_FAULTS._replace(**rates),
+        workload(10),
+        [TRACE_START, TRACE_START + end * SECOND],
+        1,
     )
 
 
@@ -172,7 +206,17 @@ def test_what_is_marked_and_what_is_not() -> None:
         jobs = [CollectionEvent(time, kind, task.job) for time, kind in ends for task in tasks]
         found = injector(**{rate: 1.0})
         (segment,) = found.inject(
-            iter([TraceSegment(0, 0, 2 * TRACE_START, instances=events, collections=jobs)])
+            iter(
+                [
+                    TraceSegment(
+                        0,
+                        0,
+                        2 * TRACE_START,
+                        instances=events,
+                        collections=jobs,
+                    )
+                ]
+            )
         )
         marked = [event for event in (*segment.instances, *segment.collections) if event.missing]
         assert {(event.type, event.missing) for event in marked} == expected
@@ -226,11 +270,22 @@ def machines_added(number: int) -> TraceSegment:
         *(MachineEvent(0, machine, "ADD") for machine in range(10)),
         MachineEvent(1, 0, "REMOVE"),
     ]
-    return TraceSegment(number, TRACE_START, TRACE_START + SECOND, machines=events)
+    return TraceSegment(
+        number,
+        TRACE_START,
+        TRACE_START + SECOND,
+        machines=events,
+    )
 
 
 def test_one_machine_at_least_has_no_capacity_and_more_by_their_rate() -> None:
-    for rate, number, n in ((1e-9, 0, 1), (1e-9, 1, 0), (0.5, 0, 5), (0.5, 1, 5), (0.0, 0, 0)):
+    for rate, number, n in (
+        (1e-9, 0, 1),
+        (1e-9, 1, 0),
+        (0.5, 0, 5),
+        (0.5, 1, 5),
+        (0.0, 0, 0),
+    ):
         found = injector(no_capacity=rate)
         (segment,) = found.inject(iter([machines_added(number)]))
         unknown = [event for event in segment.machines if event.is_unknown]
@@ -247,9 +302,20 @@ def test_requests_are_forgotten_at_the_start_alone_and_of_whole_tasks() -> None:
         tasks = [job_of(id=id_).tasks[0] for id_ in (1, 2)]
         events = [InstanceEvent(0, kind, task) for task in tasks for kind in ("SUBMIT", "SCHEDULE")]
         later = InstanceEvent(TRACE_START + 1, "KILL", tasks[0])
-        return TraceSegment(number, TRACE_START, 2 * TRACE_START, instances=[*events, later])
+        return TraceSegment(
+            number,
+            TRACE_START,
+            2 * TRACE_START,
+            instances=[*events, later],
+        )
 
-    for rate, number, n in ((1e-9, 0, 2), (0.5, 0, 2), (1.0, 0, 4), (1.0, 1, 0), (0.0, 0, 0)):
+    for rate, number, n in (
+        (1e-9, 0, 2),
+        (0.5, 0, 2),
+        (1.0, 0, 4),
+        (1.0, 1, 0),
+        (0.0, 0, 0),
+    ):
         found = injector(no_requests=rate)
         (segment,) = found.inject(iter([start(number)]))
         without = [event for event in segment.instances if not event.has_request]
@@ -259,15 +325,28 @@ def test_requests_are_forgotten_at_the_start_alone_and_of_whole_tasks() -> None:
 
 
 def test_what_identifies_a_trace() -> None:
-    plain = SynthOptions(machines=3, hours=2, parts=2, jobs=7).parameters()
-    assert (plain["parts"], plain["machines"], "cell" in plain, "shared_factor" in plain) == (
+    plain = SynthOptions(
+        machines=3,
+        hours=2,
+        parts=2,
+        jobs=7,
+    ).parameters()
+    assert (
+        plain["parts"],
+        plain["machines"],
+        "cell" in plain,
+        "shared_factor" in plain,
+    ) == (
         2,
         3,
         False,
         False,
     )
     other = SynthOptions(
-        generation="2019", cell="b", file_format="parquet", shared_factor=0.5
+        generation="2019",
+        cell="b",
+        file_format="parquet",
+        shared_factor=0.5,
     ).parameters()
     assert (other["cell"], other["format"], other["shared_factor"], other["parts"]) == (
         "b",

@@ -27,7 +27,14 @@ from tests.synth.scripted import GOOGLE_2011, job_of
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 def test_same_seed_same_bytes_with_any_number_of_threads(tmp_path: Path, generation: str) -> None:
     made = [
-        generate(tmp_path / name, generation, 10, 3, seed, jobs=jobs)
+        generate(
+            tmp_path / name,
+            generation,
+            10,
+            3,
+            seed,
+            jobs=jobs,
+        )
         for name, seed, jobs in (("a", 1, 1), ("b", 1, 3), ("c", 2, 1))
     ]
     a, b, c = map(digests, made)
@@ -60,16 +67,33 @@ def test_a_month_has_the_parts_of_the_published_trace() -> None:
 def test_tables_of_machines_are_one_file_however_many_parts(tmp_path: Path) -> None:
     names = ("task_events", "machine_events", "machine_attributes")
     machines = draw_machines(GOOGLE_2011, 2, 1)
-    files = PartFiles(tmp_path, dialect("2011"), machines, names, 3)
+    files = PartFiles(
+        tmp_path,
+        dialect("2011"),
+        machines,
+        names,
+        3,
+    )
     files.close()
     assert files.n_files == {"task_events": 3, "machine_events": 1, "machine_attributes": 1}
 
 
 def test_a_part_without_rows_is_no_file(tmp_path: Path) -> None:
     names = ("task_constraints", "machine_attributes")
-    files = PartFiles(tmp_path, dialect("2011"), draw_machines(GOOGLE_2011, 2, 1), names, 3)
+    files = PartFiles(
+        tmp_path,
+        dialect("2011"),
+        draw_machines(GOOGLE_2011, 2, 1),
+        names,
+        3,
+    )
     for number, text in enumerate(("a\n", "", "b\n")):
-        files.add("task_constraints", number, {0: compressed(text)}, len(text) // 2)
+        files.add(
+            "task_constraints",
+            number,
+            {0: compressed(text)},
+            len(text) // 2,
+        )
     files.close()
     written = sorted(path.name for path in (tmp_path / "task_constraints").iterdir())
     assert written == ["part-00000-of-00003.csv.gz", "part-00002-of-00003.csv.gz"]
@@ -79,16 +103,32 @@ def test_a_part_without_rows_is_no_file(tmp_path: Path) -> None:
 
 
 def test_usage_of_a_part_is_one_piece() -> None:
-    run = Execution(job_of().tasks[0], 0, TRACE_START, TRACE_START + 600 * SECOND)
+    run = Execution(
+        job_of().tasks[0],
+        0,
+        TRACE_START,
+        TRACE_START + 600 * SECOND,
+    )
     windows = windows_of(
-        TraceSegment(0, TRACE_START, TRACE_START + 600 * SECOND, executions=[run]), np.array([5])
+        TraceSegment(
+            0,
+            TRACE_START,
+            TRACE_START + 600 * SECOND,
+            executions=[run],
+        ),
+        np.array([5]),
     )
     pieces, blocks = measure_usage(windows, SynthOptions(machines=1, hours=1))
     assert (list(pieces), blocks.n_rows) == ([0], 2)
 
 
 def test_one_table_alone(tmp_path: Path) -> None:
-    out = generate(tmp_path / "x", machines=3, hours=1, tables=("job_events",))
+    out = generate(
+        tmp_path / "x",
+        machines=3,
+        hours=1,
+        tables=("job_events",),
+    )
     assert sorted(p.name for p in out.iterdir()) == [
         "SHA256SUM",
         "job_events",
@@ -115,7 +155,9 @@ def test_one_table_alone(tmp_path: Path) -> None:
     ],
 )
 def test_bad_options_say_what_is_allowed_and_write_nothing(
-    tmp_path: Path, options: dict[str, Any], message: str
+    tmp_path: Path,
+    options: dict[str, Any],
+    message: str,
 ) -> None:
     with pytest.raises(UsageError) as caught:
         generate(tmp_path / "out", **options)
@@ -140,6 +182,12 @@ def test_what_a_killed_run_left_behind_is_cleared(tmp_path: Path) -> None:
 
 def test_a_folder_with_an_apostrophe_gets_the_same_truth(tmp_path: Path) -> None:
     plain, quoted = (
-        generate(tmp_path / name, machines=3, hours=1, jobs=1) for name in ("its", "it's")
+        generate(
+            tmp_path / name,
+            machines=3,
+            hours=1,
+            jobs=1,
+        )
+        for name in ("its", "it's")
     )
     assert pq.read_table(quoted / "truth.parquet").equals(pq.read_table(plain / "truth.parquet"))

@@ -26,7 +26,12 @@ def test_true_moments_are_what_the_store_holds(faulty: Any) -> None:
         "std_sampled_cpu",
         "mean_average_memory",
     ):
-        np.testing.assert_allclose(both[name], both[f"{name}_stored"], rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(
+            both[name],
+            both[f"{name}_stored"],
+            rtol=1e-6,
+            atol=1e-8,
+        )
 
 
 @pytest.mark.parametrize("name", ["clean", "clean_2019"])

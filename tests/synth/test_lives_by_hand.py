@@ -29,7 +29,12 @@ def outcomes(*numbers: float) -> Outcomes:
     return Outcomes(GOOGLE_2011, Scripted(*numbers))
 
 
-def run(job: Job, u: float, *numbers: float, residual: bool = False) -> tuple[float, str]:
+def run(
+    job: Job,
+    u: float,
+    *numbers: float,
+    residual: bool = False,
+) -> tuple[float, str]:
     found = outcomes(*numbers)
     found.lengths[job.tier.name] = SimpleNamespace(draw=lambda: u)  # type: ignore[assignment]
     return found.run(job, residual)
@@ -40,7 +45,13 @@ def test_how_runs_end() -> None:
     assert run(job_of(is_looping=True), 0.5, 0.0) == (180.0, "FAIL")
     assert run(job_of(is_alloc_set=True), 0.5, 0.0) == (FREE.residual.at(0.525), "KILL")
     assert run(job_of(), 0.5, 1.7e-4) == (FREE.duration.at(0.5), "LOST")
-    seconds, kind = run(job_of(is_looping=True), 0.5, 0.5, 0.0, residual=True)
+    seconds, kind = run(
+        job_of(is_looping=True),
+        0.5,
+        0.5,
+        0.0,
+        residual=True,
+    )
     assert (seconds, kind) == (FREE.residual.at(0.5), next(iter(FREE.residual_outcomes)))
 
 
@@ -126,7 +137,12 @@ class Log:
     def job(self, kind: str, job: Job) -> None:
         self.events.append((kind, job.id))
 
-    def task(self, kind: str, task: Task, machine: int = -1) -> None:
+    def task(
+        self,
+        kind: str,
+        task: Task,
+        machine: int = -1,
+    ) -> None:
         self.events.append((kind, task.index, machine))
         task.state = kind
 
@@ -138,7 +154,9 @@ class Log:
 
 
 def lifecycle(
-    *numbers: float, end: int = 10**9, profile: Any = GOOGLE_2019
+    *numbers: float,
+    end: int = 10**9,
+    profile: Any = GOOGLE_2019,
 ) -> tuple[Lifecycle, Log]:
     life, log = Lifecycle.__new__(Lifecycle), Log()
     life.clock, life.log, life.profile = Clock(end), log, profile  # type: ignore[assignment]
@@ -229,7 +247,13 @@ def test_the_end_of_a_job_releases_its_followers_and_kills_its_children() -> Non
     life, log, waits = waiting()
     follower, child = job_of(1, id=8, is_held=True), job_of(1, id=9)
     follower.tasks[0].state, child.tasks[0].state = "QUEUE", "FAIL"
-    job = job_of(1, id=7, worst=0, followers=[follower], children=[child])
+    job = job_of(
+        1,
+        id=7,
+        worst=0,
+        followers=[follower],
+        children=[child],
+    )
     life.count_out(job, "KILL")
     assert log.events == [("KILL", 7), ("ENABLE", 8), ("ENABLE", 0, -1)]
     assert (waits, child.is_cancelled, job.followers, job.children) == ([(8, 0, 5)], True, [], [])

@@ -46,7 +46,11 @@ def test_classes_have_the_shares_of_the_clusters(large) -> None:  # type: ignore
 
 
 @pytest.mark.parametrize(("n", "rate"), [(20, 0.965), (100, 0.493)])
-def test_sums_look_as_normal_as_in_table_1(large, n: int, rate: float) -> None:  # type: ignore[no-untyped-def]
+def test_sums_look_as_normal_as_in_table_1(
+    large,
+    n: int,
+    rate: float,
+) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(0)
     rejected = []
     for _ in range(150):

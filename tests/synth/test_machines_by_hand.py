@@ -25,9 +25,24 @@ from tests.synth.scripted import GOOGLE_2011, Scripted, job_of
 
 def test_machines_have_their_shapes_by_largest_remainder_and_ids_like_the_real_ones() -> None:
     shapes = (
-        MachineShape("a", cpu=1.0, memory=1.0, share=60),
-        MachineShape("b", cpu=0.5, memory=0.5, share=25),
-        MachineShape("c", cpu=0.25, memory=1.0, share=15),
+        MachineShape(
+            "a",
+            cpu=1.0,
+            memory=1.0,
+            share=60,
+        ),
+        MachineShape(
+            "b",
+            cpu=0.5,
+            memory=0.5,
+            share=25,
+        ),
+        MachineShape(
+            "c",
+            cpu=0.25,
+            memory=1.0,
+            share=15,
+        ),
     )
     found = draw_machines(replace(GOOGLE_2011, shapes=shapes), 10, 3)
     # 6, 2.5 and 1.5: of two equal remainders the first one gets the machine.
@@ -62,15 +77,30 @@ def test_a_part_has_the_attributes_that_change_before_its_end(
     bounds = [TRACE_START + part * 300 * SECOND for part in range(3)]
     changes = [
         AttributeEvent(time, 0, "name", "value")
-        for time in (0, bounds[1] - 1, bounds[1], bounds[2] - 1)
+        for time in (
+            0,
+            bounds[1] - 1,
+            bounds[1],
+            bounds[2] - 1,
+        )
     ]
     monkeypatch.setattr(simulation, "attribute_events", lambda machines, end, seed: changes)
-    cell = simulation.Simulation(GOOGLE_2011, draw_machines(GOOGLE_2011, 1, 1), 1 / 6, 1, bounds)
+    cell = simulation.Simulation(
+        GOOGLE_2011,
+        draw_machines(GOOGLE_2011, 1, 1),
+        1 / 6,
+        1,
+        bounds,
+    )
     # What changes when the second part begins is of the second.
     assert [part.attributes for part in cell.segments()] == [changes[:2], changes[2:]]
 
 
-def scheduler(count: int, *numbers: float, cpu: float = 1.0) -> Scheduler:
+def scheduler(
+    count: int,
+    *numbers: float,
+    cpu: float = 1.0,
+) -> Scheduler:
     ones = np.ones(count)
     machines = CellMachines(
         np.arange(count),
@@ -124,7 +154,14 @@ def test_the_lowest_priority_goes_first_and_then_the_youngest_until_there_is_roo
     found.cpu_limit, found.memory_limit = [1.0], [1.0]
 
     def on(id_: int, priority: int, start: int, **traits: Any) -> Task:
-        task = job_of(1, 0.2, 0.2, id=id_, priority=priority, **traits).tasks[0]
+        task = job_of(
+            1,
+            0.2,
+            0.2,
+            id=id_,
+            priority=priority,
+            **traits,
+        ).tasks[0]
         task.machine, task.start = 0, start
         found.add(task)
         return task

@@ -8,7 +8,11 @@ import pytest
 from borgtrace.synth.model.cpu_process import MODEL, NOISE, begin_noise, noise_at
 
 
-def _values(key: int, row: int, windows: list[int]) -> list[float]:
+def _values(
+    key: int,
+    row: int,
+    windows: list[int],
+) -> list[float]:
     noise = np.empty(1, dtype=NOISE)
     begin_noise(noise[0], np.uint64(key))
     return [noise_at(MODEL, noise[0], row, window) for window in windows]

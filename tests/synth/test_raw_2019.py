@@ -60,7 +60,12 @@ def test_percentiles_rise_and_enclose_the_sample(clean_2019: Any) -> None:
 def test_2019_has_what_2011_has_not(tmp_path: Path) -> None:
     """Queue, parents, predecessors, alloc sets with tasks inside, scaling, schedulers, constraints."""
     raw = generate(
-        tmp_path / "raw", "2019", 40, 10, 3, tables=("collection_events", "instance_events")
+        tmp_path / "raw",
+        "2019",
+        40,
+        10,
+        3,
+        tables=("collection_events", "instance_events"),
     )
     ingest([raw], tmp_path / "store", IngestOptions(jobs=1))
     t = borgtrace.open(tmp_path / "store").tables
@@ -109,6 +114,14 @@ def test_an_alloc_instance_uses_at_least_what_its_task_does(clean_2019: Any) -> 
 
 
 def test_parquet_holds_the_same_trace(clean_2019: Any, tmp_path: Path) -> None:
-    raw = generate(tmp_path / "raw", "2019", 20, 6, 7, anomalies=False, file_format="parquet")
+    raw = generate(
+        tmp_path / "raw",
+        "2019",
+        20,
+        6,
+        7,
+        anomalies=False,
+        file_format="parquet",
+    )
     ingest([raw], tmp_path / "store", IngestOptions(jobs=1))
     assert borgtrace.open(tmp_path / "store").digest == borgtrace.open(clean_2019.path).digest

@@ -32,7 +32,12 @@ def correlation(values: np.ndarray) -> float:
 
 @pytest.mark.parametrize("factor", [0.0, 0.1, 0.4])
 def test_tasks_of_different_jobs_correlate_by_the_factor(factor: float) -> None:
-    tasks = draw_long_tasks(300, seed=3, shared_factor=factor, windows=WINDOWS)
+    tasks = draw_long_tasks(
+        300,
+        seed=3,
+        shared_factor=factor,
+        windows=WINDOWS,
+    )
     # The factor has 448 independent values here, so its variance is known to √(2 ÷ 448) = 7 %.
     assert correlation(averages(tasks)) == pytest.approx(factor, abs=0.002 + 0.14 * factor)
 
@@ -48,7 +53,12 @@ def test_the_factor_replaces_a_part_of_the_variance() -> None:
 
 
 def test_a_cell_has_the_factor_in_its_usage_and_names_it(tmp_path: Path) -> None:
-    options = {"machines": 6, "hours": 6, "seed": 4, "anomalies": False}
+    options = {
+        "machines": 6,
+        "hours": 6,
+        "seed": 4,
+        "anomalies": False,
+    }
     plain, shared = (
         generate(tmp_path / "a", **options),
         generate(tmp_path / "b", **options, shared_factor=0.5),
@@ -80,7 +90,14 @@ BEFORE = {"2011": "d3cdb26364e07224", "2019": "55a1f0a93167c794"}
 
 @pytest.mark.parametrize("generation", BEFORE)
 def test_without_the_factor_every_row_is_what_it_was(tmp_path: Path, generation: str) -> None:
-    out = generate(tmp_path / "x", generation, 8, 1, seed=7, anomalies=False)
+    out = generate(
+        tmp_path / "x",
+        generation,
+        8,
+        1,
+        seed=7,
+        anomalies=False,
+    )
     digest = hashlib.sha256()
     for path in sorted(out.rglob("*.gz")):
         digest.update("\n".join(read_lines(path)).encode())
@@ -90,7 +107,14 @@ def test_without_the_factor_every_row_is_what_it_was(tmp_path: Path, generation:
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_constraints_are_for_the_share_that_is_asked_for(tmp_path: Path, share: float) -> None:
-    out = generate(tmp_path / "x", machines=8, hours=1, seed=7, anomalies=False, constrained=share)
+    out = generate(
+        tmp_path / "x",
+        machines=8,
+        hours=1,
+        seed=7,
+        anomalies=False,
+        constrained=share,
+    )
     rows = [line for path in (out / "task_constraints").glob("*") for line in read_lines(path)]
     assert bool(rows) == (share > 0)
     assert json.loads((out / "truth.json").read_text())["parameters"]["constrained"] == share

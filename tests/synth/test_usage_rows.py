@@ -47,7 +47,13 @@ def test_missing_records_leave_the_others_as_they_are(
 
 
 def test_a_part_longer_than_18_hours_is_in_order_of_time(tmp_path: Path) -> None:
-    out = generate(tmp_path / "out", machines=1, hours=20, parts=1, tables=("task_usage",))
+    out = generate(
+        tmp_path / "out",
+        machines=1,
+        hours=20,
+        parts=1,
+        tables=("task_usage",),
+    )
     times = [int(row[0]) for row in read_rows(out, "task_usage")]
     assert times == sorted(times)
     assert times[-1] - times[0] > 65_536_000_000
@@ -55,7 +61,15 @@ def test_a_part_longer_than_18_hours_is_in_order_of_time(tmp_path: Path) -> None
 
 def _first_windows(bounds: list[int]) -> UsageWindows:
     machines = draw_machines(PROFILES["2011"], 3, 1)
-    segment = next(Simulation(PROFILES["2011"], machines, 1.0, 1, bounds).segments())
+    segment = next(
+        Simulation(
+            PROFILES["2011"],
+            machines,
+            1.0,
+            1,
+            bounds,
+        ).segments()
+    )
     return windows_of(segment, machines.ids)
 
 
@@ -105,20 +119,51 @@ def test_windows_by_hand() -> None:
             {},
             True,
             899,
-            {"average_cpu": 0.5, CPI: 2.0, MAI: 2.0, "mean_disk_io_time": 2.0},
+            {
+                "average_cpu": 0.5,
+                CPI: 2.0,
+                MAI: 2.0,
+                "mean_disk_io_time": 2.0,
+            },
             (0, 0, 0),
         ),
         (
             {},
             True,
             900,
-            {"mean_disk_io_time": -1.0, "maximum_disk_io_time": -1.0, CPI: 2.0},
+            {
+                "mean_disk_io_time": -1.0,
+                "maximum_disk_io_time": -1.0,
+                CPI: 2.0,
+            },
             (0, 0, 0),
         ),
-        ({}, False, 0, {CPI: -1.0, MAI: -1.0, "mean_disk_io_time": 2.0}, (0, 0, 0)),
-        ({"bad_counters": 1.0}, False, 0, {MAI: 3.0, "average_cpu": 0.5}, (0, 1, 0)),
+        (
+            {},
+            False,
+            0,
+            {
+                CPI: -1.0,
+                MAI: -1.0,
+                "mean_disk_io_time": 2.0,
+            },
+            (0, 0, 0),
+        ),
+        (
+            {"bad_counters": 1.0},
+            False,
+            0,
+            {MAI: 3.0, "average_cpu": 0.5},
+            (0, 1, 0),
+        ),
         ({"above_one": 1.0}, True, 0, {CPI: 2.0}, (1, 0, 0)),
-        ({"no_assigned": 1.0}, True, 0, {"assigned_memory": 0.0, "average_cpu": 0.5}, (0, 0, 1)),
+        (
+            {"no_assigned": 1.0},
+            True,
+            0,
+            {"assigned_memory": 0.0, "average_cpu": 0.5},
+            (0, 0, 1),
+        ),
     ],
 )
 def test_faults_of_a_record(
@@ -131,7 +176,12 @@ def test_faults_of_a_record(
     line, faults = np.full(36, 2.0).view(MEASURED)[0], np.zeros(4, dtype=np.int64)
     line["average_cpu"] = 0.5
     inject(
-        np.uint64(12345), FaultRates(disk_io_until=900, **rates), has_counters, start, line, faults
+        np.uint64(12345),
+        FaultRates(disk_io_until=900, **rates),
+        has_counters,
+        start,
+        line,
+        faults,
     )
     assert {column: line[column] for column in expected} == expected
     assert tuple(faults[1:]) == counted
@@ -173,8 +223,17 @@ def test_records_of_2019_leave_nothing_but_numbers_for_no_alloc() -> None:
         "instance_index": 0,
     }
     assert rows.record(row) == {
-        **{"time": 7, "type": 3, "collection_id": 3, "collection_type": 0},
-        **{"alloc_collection_id": 0, "instance_index": 0, "alloc_instance_index": -1},
+        **{
+            "time": 7,
+            "type": 3,
+            "collection_id": 3,
+            "collection_type": 0,
+        },
+        **{
+            "alloc_collection_id": 0,
+            "instance_index": 0,
+            "alloc_instance_index": -1,
+        },
     }
     row |= {
         "constraints": [{"name": "n", "value": "1", "relation": "LESS_THAN"}],
@@ -211,7 +270,12 @@ def test_layouts_name_what_stands_before_each_number() -> None:
         (12_500, 1.0, 13, 3),
     ],
 )
-def test_shards_grow_with_the_rows(machines: int, hours: float, usage: int, events: int) -> None:
+def test_shards_grow_with_the_rows(
+    machines: int,
+    hours: float,
+    usage: int,
+    events: int,
+) -> None:
     """320 rows per machine and hour, 300,000 a shard, at least two; a quarter as many of events."""
     shards = SynthOptions("2019", machines, hours).shards
     assert (shards["instance_usage"], shards["instance_events"], shards["collection_events"]) == (

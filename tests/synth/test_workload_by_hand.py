@@ -122,7 +122,15 @@ def test_what_a_task_of_2019_uses_is_a_share_of_its_request() -> None:
     rng = SimpleNamespace(
         standard_normal=lambda n: np.array(draws.pop(0)), random=lambda n: np.array(chances)
     )
-    asked = Job(BEB, 1, 0.01, 0.02, 103, 0, False)
+    asked = Job(
+        BEB,
+        1,
+        0.01,
+        0.02,
+        103,
+        0,
+        False,
+    )
     columns = Consumption(GOOGLE_2019, Scripted(0.0), rng).draw(asked, np.array([0.5]))  # type: ignore[arg-type]
     (level,), (memory,), (kind,), (short_kind,), (short_cpu,), (short_memory,) = columns
     assert level == pytest.approx(min(0.01 * BEB.cpu_use * math.exp(0.2), 0.02))
@@ -140,7 +148,15 @@ def test_only_short_tasks_of_2011_use_little() -> None:
 
 def test_rows_of_jobs() -> None:
     row = collection_row(
-        CollectionEvent(5, "SUBMIT", job_of(different=True, is_batch=True, parent=job_of(id=9)))
+        CollectionEvent(
+            5,
+            "SUBMIT",
+            job_of(
+                different=True,
+                is_batch=True,
+                parent=job_of(id=9),
+            ),
+        )
     )
     assert (row["max_per_machine"], row["scheduler"], row["parent_collection_id"]) == (
         1,
@@ -160,7 +176,11 @@ def test_requests_of_large_jobs_are_spread_below_what_the_cell_has() -> None:
     # The limit is e^(mean + deviation): 84.13 % of a normal score lie below it.
     cell, asked = workload(10), []
 
-    def place(u: float, size: int, below: float) -> float:
+    def place(
+        u: float,
+        size: int,
+        below: float,
+    ) -> float:
         asked.append((size, below))
         return [0.5, 0.0, 1.0][len(asked) - 1]
 

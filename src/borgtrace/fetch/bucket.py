@@ -106,7 +106,11 @@ class Bucket:
         return ALL if TRACE_TABLES[canonical].is_about_machines else parts
 
 
-def bucket(generation: str, cell: str = "", raw_format: str | None = None) -> Bucket:
+def bucket(
+    generation: str,
+    cell: str = "",
+    raw_format: str | None = None,
+) -> Bucket:
     """Return the bucket of a trace and cell, or say what is wrong with the request.
 
     Parameters

@@ -107,7 +107,12 @@ class Ledger:
         self.record(path, entry)
 
 
-def deliver(arrived: Path, path: str, entry: Entry, folder: RemotePath) -> None:
+def deliver(
+    arrived: Path,
+    path: str,
+    entry: Entry,
+    folder: RemotePath,
+) -> None:
     """Copy a checked file to its folder in a bucket, record it in the ledger there, and remove it here.
 
     Parameters

@@ -104,7 +104,11 @@ def _base_url(url: str) -> str:
     return base
 
 
-def _published_sums(session: Session, bucket: Bucket, base: str) -> dict[str, str]:
+def _published_sums(
+    session: Session,
+    bucket: Bucket,
+    base: str,
+) -> dict[str, str]:
     """Return the SHA-256 of each path, where the publisher lists them."""
     name = bucket.publication.sums
     return session.sums(f"{base}/{name}") if name else {}
@@ -204,7 +208,12 @@ class _TableFinder:
         return RemoteFile(table, part, path, url, version) if version else path
 
 
-def is_here(file: RemoteFile, folder: Path, ledger: Ledger, store: Path | None) -> bool:
+def is_here(
+    file: RemoteFile,
+    folder: Path,
+    ledger: Ledger,
+    store: Path | None,
+) -> bool:
     """Return whether a file was checked and not touched since, or staged by ``store`` and deleted.
 
     Parameters

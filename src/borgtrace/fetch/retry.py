@@ -19,7 +19,13 @@ class Fault(Exception):  # noqa: N818 - a signal between threads, not an error o
         than a refused connection.
     """
 
-    def __init__(self, reason: str, *, retry_after: float | None = None, cost: int = 1) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retry_after: float | None = None,
+        cost: int = 1,
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.retry_after = retry_after
@@ -69,7 +75,12 @@ class Backoff:
     attempts: int = 8
     longest_retry_after: float = 600.0
 
-    def delay(self, key: str, failures: int, retry_after: float | None = None) -> float:
+    def delay(
+        self,
+        key: str,
+        failures: int,
+        retry_after: float | None = None,
+    ) -> float:
         """Return the seconds to wait after the given number of failures in a row (≥ 1).
 
         Parameters

@@ -25,7 +25,11 @@ class FetchOutcome:
 
 
 def fetch_files(
-    session: Session, plan: FetchPlan, *, jobs: int = 4, ledger: Ledger | None = None
+    session: Session,
+    plan: FetchPlan,
+    *,
+    jobs: int = 4,
+    ledger: Ledger | None = None,
 ) -> Generator[FetchOutcome, None, None]:
     """Fetch what a plan has to do, and yield each file when it is done.
 
@@ -60,7 +64,13 @@ def fetch_files(
     ):
 
         def start(file: RemoteFile) -> Future[FetchOutcome]:
-            return pool.submit(fetch_file, session, file, plan.folder, open_ledger)
+            return pool.submit(
+                fetch_file,
+                session,
+                file,
+                plan.folder,
+                open_ledger,
+            )
 
         running = {start(file) for file in islice(waiting, jobs)}
         while running:
@@ -72,7 +82,12 @@ def fetch_files(
                 yield future.result()
 
 
-def fetch_file(session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> FetchOutcome:
+def fetch_file(
+    session: Session,
+    file: RemoteFile,
+    folder: Path,
+    ledger: Ledger,
+) -> FetchOutcome:
     """Fetch one file, and copy it on where its folder is in a bucket.
 
     Parameters
@@ -91,7 +106,12 @@ def fetch_file(session: Session, file: RemoteFile, folder: Path, ledger: Ledger)
     try:
         arrived = Transfer(session, file, here, ledger).run()
         if isinstance(folder, RemotePath):
-            deliver(arrived, file.path, ledger.entries[file.path], folder)
+            deliver(
+                arrived,
+                file.path,
+                ledger.entries[file.path],
+                folder,
+            )
         return FetchOutcome(file, path)
     except SourceError as error:
         return FetchOutcome(file, path, error)

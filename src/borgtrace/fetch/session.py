@@ -54,7 +54,11 @@ class Session:
     """
 
     def __init__(
-        self, connections: int = 4, *, backoff: Backoff | None = None, timeout: float = 30.0
+        self,
+        connections: int = 4,
+        *,
+        backoff: Backoff | None = None,
+        timeout: float = 30.0,
     ) -> None:
         self.backoff = backoff or Backoff()
         self.listener = Listener()
@@ -115,7 +119,10 @@ class Session:
                 raise
 
     def repeat(
-        self, name: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0
+        self,
+        name: str,
+        attempt: Callable[[], T],
+        progress: Callable[[], int] = lambda: 0,
     ) -> T:
         """Call `attempt` until it raises no :class:`Fault`, and return what it returned.
 

@@ -49,7 +49,13 @@ class Transfer:
         The most bytes that have been here.
     """
 
-    def __init__(self, session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        session: Session,
+        file: RemoteFile,
+        folder: Path,
+        ledger: Ledger,
+    ) -> None:
         self.session = session
         self.version = file.version
         self.offset = 0

@@ -142,21 +142,35 @@ def write_trace(
     return target
 
 
-def _write(folder: Path, options: SynthOptions, progress: Progress) -> None:
+def _write(
+    folder: Path,
+    options: SynthOptions,
+    progress: Progress,
+) -> None:
     seed = options.draw_seed
     profile = options.profile
     bounds = part_bounds(options.hours, options.parts)
     machines = draw_machines(profile, options.machines, seed)
     simulation = Simulation(profile, machines, options.hours, seed, bounds)
     injector = FaultInjector(options.fault_rates, simulation.workload, bounds, seed)
-    files = _open_files(folder, options, machines, len(bounds) - 1)
+    files = _open_files(
+        folder,
+        options,
+        machines,
+        len(bounds) - 1,
+    )
     truth = GroundTruth(folder, options, bounds)
     segments = injector.inject(simulation.segments())
     # Parts arrive in order whatever thread is first, so the files do not depend on the number of threads.
     parts = _usage_by_part(segments, files, truth, options, machines)
     for number, usage in enumerate(parts):
         if usage is not None:
-            files.add(options.usage_table, number, usage.pieces, usage.blocks.n_rows)
+            files.add(
+                options.usage_table,
+                number,
+                usage.pieces,
+                usage.blocks.n_rows,
+            )
             truth.usage(usage.blocks)
         progress((bounds[number + 1] - bounds[0]) / HOUR, truth.usage_rows)
     files.close()
@@ -164,7 +178,10 @@ def _write(folder: Path, options: SynthOptions, progress: Progress) -> None:
 
 
 def _open_files(
-    folder: Path, options: SynthOptions, machines: CellMachines, parts: int
+    folder: Path,
+    options: SynthOptions,
+    machines: CellMachines,
+    parts: int,
 ) -> RawFiles:
     tables = options.chosen_tables
     if not options.shards:

@@ -101,7 +101,11 @@ class LongTasks:
 
 
 def draw_long_tasks(
-    n: int, seed: int, *, shared_factor: float = 0.0, windows: int | None = None
+    n: int,
+    seed: int,
+    *,
+    shared_factor: float = 0.0,
+    windows: int | None = None,
 ) -> LongTasks:
     """Draw `n` long tasks from the CPU model.
 
@@ -135,9 +139,19 @@ def draw_long_tasks(
     (True, True)
     """
     if n < 1:
-        raise UsageError("n", "too few", expected="at least 1", got=str(n))
+        raise UsageError(
+            "n",
+            "too few",
+            expected="at least 1",
+            got=str(n),
+        )
     if windows is not None and windows < 1:
-        raise UsageError("windows", "too few", expected="at least 1", got=str(windows))
+        raise UsageError(
+            "windows",
+            "too few",
+            expected="at least 1",
+            got=str(windows),
+        )
     check_shared_factor("shared_factor", shared_factor)
     # Names of streams are part of the data: another name is another pool.
     rng = generator(seed, "pool")
@@ -156,7 +170,14 @@ def draw_long_tasks(
     sampled = np.empty(offsets[-1], dtype=np.float32)
     averages = np.empty(offsets[-1], dtype=np.float32)
     model = MODEL._replace(shared_factor=shared_factor)
-    _fill(model, np.uint64(key(seed, "process")), tasks, offsets, sampled, averages)
+    _fill(
+        model,
+        np.uint64(key(seed, "process")),
+        tasks,
+        offsets,
+        sampled,
+        averages,
+    )
     return LongTasks(
         job=FIRST_ID + 37 * tasks["job"],
         index=tasks["index"].astype(np.int32),
@@ -233,7 +254,16 @@ def _fill(
         for row in range(offsets[i], offsets[i + 1]):
             window = task["first"] + row - offsets[i]
             # Nothing is shared with the job, so its noise is never read.
-            mean = window_average(model, task, noise, noise, cell, task["drifts"], 0.0, window)
+            mean = window_average(
+                model,
+                task,
+                noise,
+                noise,
+                cell,
+                task["drifts"],
+                0.0,
+                window,
+            )
             bits = mix(seconds, np.uint64(window))
             avg[row] = min(mean, 1.0)
             inst[row] = min(random_second(model, bits, mean, task["kind"]), 1.0)

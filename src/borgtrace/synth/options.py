@@ -163,7 +163,11 @@ class SynthOptions:
         return parameters
 
 
-def _check_choice(where: str, value: str, allowed: Collection[str]) -> None:
+def _check_choice(
+    where: str,
+    value: str,
+    allowed: Collection[str],
+) -> None:
     if value not in allowed:
         raise UsageError(
             where,
@@ -173,9 +177,18 @@ def _check_choice(where: str, value: str, allowed: Collection[str]) -> None:
         )
 
 
-def _check_minimum(where: str, value: int, least: int) -> None:
+def _check_minimum(
+    where: str,
+    value: int,
+    least: int,
+) -> None:
     if value < least:
-        raise UsageError(where, "too small", expected=f"at least {least}", got=str(value))
+        raise UsageError(
+            where,
+            "too small",
+            expected=f"at least {least}",
+            got=str(value),
+        )
 
 
 def _check_hours(where: str, hours: float) -> None:
@@ -190,7 +203,12 @@ def _check_hours(where: str, hours: float) -> None:
 
 def _check_share(where: str, value: float) -> None:
     if not 0 <= value <= 1:
-        raise UsageError(where, "not a share", expected="0 to 1", got=f"{value:g}")
+        raise UsageError(
+            where,
+            "not a share",
+            expected="0 to 1",
+            got=f"{value:g}",
+        )
 
 
 def check_shared_factor(where: str, value: float) -> None:

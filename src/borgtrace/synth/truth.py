@@ -70,7 +70,12 @@ class GroundTruth:
         Rows of usage so far.
     """
 
-    def __init__(self, out: Path, options: SynthOptions, bounds: list[int]) -> None:
+    def __init__(
+        self,
+        out: Path,
+        options: SynthOptions,
+        bounds: list[int],
+    ) -> None:
         self.out = out
         self.options = options
         self.bounds = bounds

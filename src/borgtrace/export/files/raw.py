@@ -51,7 +51,12 @@ def raw_queries(store: Store, size: MachineSize) -> list[ExportQuery]:
     ]
 
 
-def _file_name(published: Publication, dialect: Dialect, raw: RawTable, cell: str) -> FileName:
+def _file_name(
+    published: Publication,
+    dialect: Dialect,
+    raw: RawTable,
+    cell: str,
+) -> FileName:
     folder = published.bucket.format(cell=cell) + "/" if cell else ""
 
     def name_of(part: int) -> str:
@@ -87,7 +92,11 @@ def _csv_line(dialect: Dialect, raw: RawTable) -> str:
     return f"concat_ws(',', {', '.join(texts)})"
 
 
-def _value(dialect: Dialect, raw: RawTable, column: str) -> str:
+def _value(
+    dialect: Dialect,
+    raw: RawTable,
+    column: str,
+) -> str:
     """Return an expression for the value of a field: the code of a name, and the constants of the trace."""
     table = TABLES[raw.table]
     name = quoted(column)
@@ -124,7 +133,11 @@ def _json_record(dialect: Dialect, raw: RawTable) -> str:
     return _object(members)
 
 
-def _json_list(dialect: Dialect, raw: RawTable, inner: RawTable) -> str:
+def _json_list(
+    dialect: Dialect,
+    raw: RawTable,
+    inner: RawTable,
+) -> str:
     """Return an expression for the list of records inside a row, which have its place in the files."""
     record = _json_record(dialect, inner)
     same_places = [f"item.{place} = {quoted(raw.table, place)}" for place in _PLACE]
@@ -147,7 +160,11 @@ def _object(members: Sequence[str]) -> str:
     return f"'{{' || concat_ws(',', {', '.join(members)}) || '}}'"
 
 
-def _json_value(dialect: Dialect, raw: RawTable, column: str) -> str:
+def _json_value(
+    dialect: Dialect,
+    raw: RawTable,
+    column: str,
+) -> str:
     """Return an expression for a value in JSON."""
     kind = TABLES[raw.table].column(column).type
     value = _value(dialect, raw, column)

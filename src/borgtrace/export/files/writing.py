@@ -65,7 +65,12 @@ def export_files(
         if store.manifest.synthetic:
             # What is made of these files must say so, too.
             (folder / "truth.json").write_text(json.dumps(store.manifest.synthetic))
-    return ExportResult(out, files=len(rows), tasks=0, rows=sum(rows))
+    return ExportResult(
+        out,
+        files=len(rows),
+        tasks=0,
+        rows=sum(rows),
+    )
 
 
 def _machine_size(store: Store, capacity: tuple[float | None, float | None]) -> MachineSize:
@@ -74,7 +79,11 @@ def _machine_size(store: Store, capacity: tuple[float | None, float | None]) -> 
     return MachineSize(cores or basis.get("cores"), n_bytes or basis.get("bytes"))
 
 
-def _write_files(store: Store, query: ExportQuery, folder: Path) -> list[int]:
+def _write_files(
+    store: Store,
+    query: ExportQuery,
+    folder: Path,
+) -> list[int]:
     """Write the files of a query; return the rows of each."""
     rows: dict[int, int] = {}
     answer = store.stream(query.sql, query.parameters)
@@ -112,7 +121,11 @@ def _pieces(answer: pa.RecordBatchReader) -> Iterator[PartBatch]:
             yield PartBatch(part.as_py(), batch.filter(pc.equal(batch["part"], part)))
 
 
-def _write_file(path: Path, query: ExportQuery, batches: Iterable[pa.RecordBatch]) -> int:
+def _write_file(
+    path: Path,
+    query: ExportQuery,
+    batches: Iterable[pa.RecordBatch],
+) -> int:
     """Write one file; return its rows."""
     path.parent.mkdir(exist_ok=True)
     # The ending of its name decides whether the file is compressed.
@@ -123,7 +136,9 @@ def _write_file(path: Path, query: ExportQuery, batches: Iterable[pa.RecordBatch
 
 
 def _write_parquet(
-    file: pa.NativeFile, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+    file: pa.NativeFile,
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
 ) -> int:
     rows = 0
     with pq.ParquetWriter(file, schema) as parquet:
@@ -133,7 +148,11 @@ def _write_parquet(
     return rows
 
 
-def _write_lines(file: pa.NativeFile, head: str, batches: Iterable[pa.RecordBatch]) -> int:
+def _write_lines(
+    file: pa.NativeFile,
+    head: str,
+    batches: Iterable[pa.RecordBatch],
+) -> int:
     rows = 0
     file.write(head.encode())
     for batch in batches:

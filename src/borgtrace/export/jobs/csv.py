@@ -36,7 +36,12 @@ class CsvFiles:
     def close(self) -> None:
         """Do nothing: no file stays open between two batches."""
 
-    def write(self, start: int, batch: pa.RecordBatch, files: Sequence[FileRows]) -> None:
+    def write(
+        self,
+        start: int,
+        batch: pa.RecordBatch,
+        files: Sequence[FileRows],
+    ) -> None:
         """Append the rows of `batch`, whose first is row `start` of the table, to their files.
 
         Parameters

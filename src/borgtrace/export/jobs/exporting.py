@@ -67,12 +67,27 @@ def export_jobs(
         cores = 1 if rows <= ROWS_PER_CALL else workers or os.cpu_count() or 1
         n_files = 0
         # In the order of the rows, so the last file tells how far the export is.
-        for files in map_processes(write, plan_calls(store, layout), cores, place=str(out)):
+        for files in map_processes(
+            write,
+            plan_calls(store, layout),
+            cores,
+            place=str(out),
+        ):
             n_files += len(files)
             if progress:
                 progress("write", files[-1].last, rows)
-        tasks = write_index(store, folder / INDEX, layout, has_header=has_header)
-    return ExportResult(out, files=n_files, tasks=tasks, rows=rows)
+        tasks = write_index(
+            store,
+            folder / INDEX,
+            layout,
+            has_header=has_header,
+        )
+    return ExportResult(
+        out,
+        files=n_files,
+        tasks=tasks,
+        rows=rows,
+    )
 
 
 def plan_calls(store: Store, layout: JobsLayout) -> Iterator[list[FileRows]]:

@@ -49,14 +49,22 @@ def write_files(
         folder.mkdir(exist_ok=True)
     # The writer spans the batches: a large job goes on in the next one.
     with closing(FORMATS[layout.format](out, layout.titles)) as writer:
-        for start, batch in read_batches(parts, files[0].first, files[-1].last, layout):
+        for start, batch in read_batches(
+            parts,
+            files[0].first,
+            files[-1].last,
+            layout,
+        ):
             members = [file for file in files if file.overlaps(start, batch.num_rows)]
             writer.write(start, batch, members)
     return files
 
 
 def read_batches(
-    parts: Sequence[str], first: int, last: int, layout: JobsLayout
+    parts: Sequence[str],
+    first: int,
+    last: int,
+    layout: JobsLayout,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield usage rows, at most `ROWS` at a time, each batch with its first row's number.
 

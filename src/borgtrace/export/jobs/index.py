@@ -10,7 +10,13 @@ from borgtrace.store import Store
 COLUMNS = ("path", "user", "app", "job", "task", "length", "maximum")
 
 
-def write_index(store: Store, path: Path, layout: JobsLayout, *, has_header: bool) -> int:
+def write_index(
+    store: Store,
+    path: Path,
+    layout: JobsLayout,
+    *,
+    has_header: bool,
+) -> int:
     """Write the index, one line per task in order of path; return the number of tasks.
 
     Users and applications (logical names) are dense numbers by first appearance over the SUBMIT events of

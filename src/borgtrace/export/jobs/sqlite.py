@@ -58,7 +58,12 @@ class SqliteFiles:
         self._open.close()
         self._memory.close()
 
-    def write(self, start: int, batch: pa.RecordBatch, files: Sequence[FileRows]) -> None:
+    def write(
+        self,
+        start: int,
+        batch: pa.RecordBatch,
+        files: Sequence[FileRows],
+    ) -> None:
         """Append the rows of `batch`, whose first is row `start` of the table, to their files.
 
         Parameters

@@ -189,7 +189,14 @@ def _share(bits: np.uint64, which: int) -> float:
 
 # Inlined, because passing so many arrays costs as much as measuring.
 @compiled(inline=True)
-def measure(model: CpuModel, execution: Any, trait: Any, start: int, end: int, out: Any) -> None:
+def measure(
+    model: CpuModel,
+    execution: Any,
+    trait: Any,
+    start: int,
+    end: int,
+    out: Any,
+) -> None:
     """Fill `out` with all of one window except percentiles, as exact numbers before rounding.
 
     Parameters
@@ -205,9 +212,24 @@ def measure(model: CpuModel, execution: Any, trait: Any, start: int, end: int, o
     """
     # Keyed by the start of the window, not by its number in the run: parts of a run are measured apart.
     bits = mix(trait["seconds"], np.uint64(start))
-    _measure_cpu(model, execution, trait, start, end, bits, out)
+    _measure_cpu(
+        model,
+        execution,
+        trait,
+        start,
+        end,
+        bits,
+        out,
+    )
     bits = mix(mix(bits, np.uint64(8)), np.uint64(10))
-    _measure_memory(model, execution, trait, start // 300, bits, out)
+    _measure_memory(
+        model,
+        execution,
+        trait,
+        start // 300,
+        bits,
+        out,
+    )
     out["mean_disk_io_time"] = trait["disk_io"] * (0.5 + _share(bits, 2))
     maximum_disk_io = out["mean_disk_io_time"] * (27.0 + 40.0 * _share(bits, 3))
     out["maximum_disk_io_time"] = min(maximum_disk_io, 1.0)

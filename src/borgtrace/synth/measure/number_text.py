@@ -119,7 +119,11 @@ def number_code(value: float) -> int:
 
 
 @compiled(inline=True)
-def _store(buffer: NDArray[np.uint8], at: int, word: np.uint64) -> None:
+def _store(
+    buffer: NDArray[np.uint8],
+    at: int,
+    word: np.uint64,
+) -> None:
     """Store eight bytes; the compiler turns this loop into one instruction."""
     first = np.uint64(at)
     byte = np.uint64(255)
@@ -128,7 +132,12 @@ def _store(buffer: NDArray[np.uint8], at: int, word: np.uint64) -> None:
 
 
 @compiled(inline=True)
-def put_text(buffer: NDArray[np.uint8], at: int, texts: Texts, row: int) -> int:
+def put_text(
+    buffer: NDArray[np.uint8],
+    at: int,
+    texts: Texts,
+    row: int,
+) -> int:
     """Copy text `row` to position `at` (up to seven more bytes are overwritten); return where it ends.
 
     The whole table is passed: a view of one row would cost more than the copy.
@@ -140,7 +149,12 @@ def put_text(buffer: NDArray[np.uint8], at: int, texts: Texts, row: int) -> int:
 
 
 @compiled(inline=True)
-def put_number(buffer: NDArray[np.uint8], at: int, texts: Texts, code: int) -> int:
+def put_number(
+    buffer: NDArray[np.uint8],
+    at: int,
+    texts: Texts,
+    code: int,
+) -> int:
     """Copy the text of a number to position `at`; return where it ends.
 
     All its words are copied, even empty ones: a loop of fixed length costs less than a branch on the length.
@@ -154,7 +168,11 @@ def put_number(buffer: NDArray[np.uint8], at: int, texts: Texts, code: int) -> i
 
 
 @compiled(makes_arrays=False)
-def put_integer(buffer: NDArray[np.uint8], at: int, value: int) -> int:
+def put_integer(
+    buffer: NDArray[np.uint8],
+    at: int,
+    value: int,
+) -> int:
     """Write a decimal integer at `at`; return the position after it."""
     if value < 0:
         buffer[at] = _MINUS

@@ -243,7 +243,13 @@ class UsageBlocks:
             faults=self.faults,
         )
         line = np.empty(1, dtype=MEASURED)
-        _measure_block(self._plan, rows, line, line.view("f8"), measured)
+        _measure_block(
+            self._plan,
+            rows,
+            line,
+            line.view("f8"),
+            measured,
+        )
         return measured
 
 
@@ -272,10 +278,31 @@ def _measure_block(
         if not measured.is_kept[row]:
             measured.faults[MISSING_USAGE] += 1
             continue
-        measure(plan.model, execution, trait, start, windows[row]["end"], line)
-        inject_faults(own, plan.rates, trait["has_counters"], start, line, measured.faults)
+        measure(
+            plan.model,
+            execution,
+            trait,
+            start,
+            windows[row]["end"],
+            line,
+        )
+        inject_faults(
+            own,
+            plan.rates,
+            trait["has_counters"],
+            start,
+            line,
+            measured.faults,
+        )
         if len(plan.scores) > 0:
-            sample_percentiles(plan.model, own, execution["kind"], plan.scores, line, numbers)
+            sample_percentiles(
+                plan.model,
+                own,
+                execution["kind"],
+                plan.scores,
+                line,
+                numbers,
+            )
         for column in range(len(plan.columns)):
             value = numbers[plan.columns[column]]
             measured.codes[row, column] = MISSING if value < 0.0 else number_code(value)
@@ -283,11 +310,21 @@ def _measure_block(
         average = plan.values[measured.codes[row, plan.tallied.average_cpu]]
         sampled = plan.values[measured.codes[row, plan.tallied.sampled_cpu]]
         memory = plan.values[measured.codes[row, plan.tallied.average_memory]]
-        _add_to_tally(measured.tally[number], average, sampled, memory)
+        _add_to_tally(
+            measured.tally[number],
+            average,
+            sampled,
+            memory,
+        )
 
 
 @compiled(inline=True)
-def _add_to_tally(tally: NDArray[np.void], average: float, sampled: float, memory: float) -> None:
+def _add_to_tally(
+    tally: NDArray[np.void],
+    average: float,
+    sampled: float,
+    memory: float,
+) -> None:
     """Add one printed window to the :data:`TALLY` of its execution."""
     tally["n"] += 1.0
     tally["sum_average"] += average

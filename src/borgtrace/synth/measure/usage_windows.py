@@ -71,7 +71,11 @@ def windows_of(segment: TraceSegment, machine_ids: NDArray[np.int64]) -> UsageWi
 
 
 @compiled()
-def cut(executions: NDArray[np.void], begin: int, end: int) -> NDArray[np.void]:
+def cut(
+    executions: NDArray[np.void],
+    begin: int,
+    end: int,
+) -> NDArray[np.void]:
     """Return the windows of all executions between two times (s), in the order of their starts.
 
     Windows that start in the same second stay in the order of the executions.
@@ -103,7 +107,11 @@ def cut(executions: NDArray[np.void], begin: int, end: int) -> NDArray[np.void]:
 
 
 @compiled()
-def _spans(executions: NDArray[np.void], begin: int, end: int) -> Iterator[tuple[int, int, int]]:
+def _spans(
+    executions: NDArray[np.void],
+    begin: int,
+    end: int,
+) -> Iterator[tuple[int, int, int]]:
     """Yield begin and end (s) of each execution between two times, and its number; skip those outside."""
     for number in range(len(executions)):
         first = max(executions[number]["start"], begin)
@@ -114,7 +122,9 @@ def _spans(executions: NDArray[np.void], begin: int, end: int) -> Iterator[tuple
 
 
 def _execution_table(
-    executions: Sequence[Execution], machine_ids: NDArray[np.int64], since: int
+    executions: Sequence[Execution],
+    machine_ids: NDArray[np.int64],
+    since: int,
 ) -> NDArray[np.void]:
     ids = machine_ids.tolist()
     packed = [

@@ -10,7 +10,16 @@ from borgtrace.synth.model.draws import Stratified, pick
 from borgtrace.synth.model.hashing import generator
 from borgtrace.synth.model.profile import Profile, Tier
 
-SIZE_ATOMS = {2: 8, 11: 6, 50: 5, 15: 4, 9: 3, 110: 3, 100: 3, 14: 2}
+SIZE_ATOMS = {
+    2: 8,
+    11: 6,
+    50: 5,
+    15: 4,
+    9: 3,
+    110: 3,
+    100: 3,
+    14: 2,
+}
 """Frequent sizes of jobs with several tasks, in the order of their frequency in the real trace, and their weights."""
 TAIL = 0.585
 """Pareto exponent of tasks per job from 10 on."""
@@ -41,7 +50,12 @@ class JobArrivals:
     """
 
     def __init__(
-        self, profile: Profile, machines: int, hours: float, seed: int, rng: random.Random
+        self,
+        profile: Profile,
+        machines: int,
+        hours: float,
+        seed: int,
+        rng: random.Random,
     ) -> None:
         self.profile = profile
         self.machines = machines

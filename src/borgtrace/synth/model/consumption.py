@@ -82,7 +82,12 @@ class Consumption:
         Where the random numbers for whole jobs and for single tasks come from.
     """
 
-    def __init__(self, profile: Profile, rng: random.Random, task_rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        rng: random.Random,
+        task_rng: np.random.Generator,
+    ) -> None:
         self.profile = profile
         self.random = rng
         self.rng = task_rng
@@ -138,7 +143,12 @@ class Consumption:
         own_scores = special.ndtri(places)
         return np.asarray(likeness * request_score + math.sqrt(1.0 - likeness**2) * own_scores)
 
-    def _spread(self, middle: float, width: float, size: int) -> Places:
+    def _spread(
+        self,
+        middle: float,
+        width: float,
+        size: int,
+    ) -> Places:
         """Return places around the middle, not ordered by index; what lies outside [0, 1] is reflected."""
         # Shuffled: otherwise the first tasks of every job would be the ones that use least.
         steps = (self.rng.permutation(size) + 0.5) / size if size > 1 else np.array([0.5])
@@ -183,7 +193,12 @@ class Consumption:
             short_memory=short.memory.tolist(),
         )
 
-    def _draw_short_use(self, kinds: NDArray[np.int64], cpu: Places, memory: Places) -> ShortUse:
+    def _draw_short_use(
+        self,
+        kinds: NDArray[np.int64],
+        cpu: Places,
+        memory: Places,
+    ) -> ShortUse:
         """Draw what tasks use if they are short, given what they otherwise use of their requests."""
         idle = self.rng.random(len(kinds))
         light = self.rng.random(len(kinds))
@@ -213,7 +228,11 @@ def _ranks(scores: Places, weights: Places) -> Places:
     return ranks
 
 
-def use_little(task: Task, start: int, end: int) -> None:
+def use_little(
+    task: Task,
+    start: int,
+    end: int,
+) -> None:
     """Lower what a task of 2011 uses if its first run is a short one; for 2019 the tiers determine the use.
 
     A run is short if it has fewer windows than a long task needs, not if it lasts less: a run of 1 h 56 min may have

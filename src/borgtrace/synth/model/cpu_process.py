@@ -127,14 +127,22 @@ def begin_noise(noise: Any, key: np.uint64) -> None:
 
 
 @compiled(inline=True)
-def _interval(key: np.uint64, window: int, period: int) -> np.uint64:
+def _interval(
+    key: np.uint64,
+    window: int,
+    period: int,
+) -> np.uint64:
     """Return the number of the interval that contains a window; each key has its own phase."""
     phase = key % np.uint64(period)
     return (np.uint64(window) + phase) // np.uint64(period)
 
 
 @compiled(inline=True)
-def _first_window(key: np.uint64, interval: np.uint64, period: int) -> int:
+def _first_window(
+    key: np.uint64,
+    interval: np.uint64,
+    period: int,
+) -> int:
     """Return the first window of an interval."""
     phase = np.int64(key % np.uint64(period))
     return int(np.int64(interval) * period - phase)
@@ -148,7 +156,12 @@ def normal_value(model: CpuModel, bits: np.uint64) -> float:
 
 
 @compiled(makes_arrays=False)
-def _renew_slow_parts(model: CpuModel, noise: Any, row: int, window: int) -> None:
+def _renew_slow_parts(
+    model: CpuModel,
+    noise: Any,
+    row: int,
+    window: int,
+) -> None:
     """Draw the slow parts of a noise for one window, and note for which windows they hold."""
     long_key = noise["long"]
     longest_key = noise["longest"]
@@ -168,7 +181,12 @@ def _renew_slow_parts(model: CpuModel, noise: Any, row: int, window: int) -> Non
 
 # Reading a noise changes its cache, so a record belongs to one thread.
 @compiled(inline=True)
-def noise_at(model: CpuModel, noise: Any, row: int, window: int) -> float:
+def noise_at(
+    model: CpuModel,
+    noise: Any,
+    row: int,
+    window: int,
+) -> float:
     """Return the value of one noise in one window.
 
     Parameters
@@ -196,7 +214,11 @@ def noise_at(model: CpuModel, noise: Any, row: int, window: int) -> float:
 
 
 @compiled(inline=True)
-def shape_value(tables: NDArray[np.float32], kind: int, z: float) -> float:
+def shape_value(
+    tables: NDArray[np.float32],
+    kind: int,
+    z: float,
+) -> float:
     """Interpolate the quantile table of a class at normal score `z`."""
     # A little below the upper limit, so that there is always an entry after `index`.
     clipped = min(max(z, -Z_LIMIT), Z_LIMIT - 1e-4)
@@ -253,6 +275,11 @@ def window_average(
 
 
 @compiled(inline=True)
-def random_second(model: CpuModel, bits: np.uint64, mean: float, kind: int) -> float:
+def random_second(
+    model: CpuModel,
+    bits: np.uint64,
+    mean: float,
+    kind: int,
+) -> float:
     """Return the CPU of a random second of a window with mean `mean`, chosen by 64 random bits."""
     return mean * shape_value(model.within, kind, normal_value(model, bits))

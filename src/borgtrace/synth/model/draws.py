@@ -185,7 +185,12 @@ class BalancedStrata:
     def __init__(self, parts: int = 16) -> None:
         self._masses = [0.0] * parts
 
-    def place(self, u: float, mass: float, below: float = 1.0) -> float:
+    def place(
+        self,
+        u: float,
+        mass: float,
+        below: float = 1.0,
+    ) -> float:
         """Add a mass to the lightest part, and return the place `u` of that part.
 
         Parameters

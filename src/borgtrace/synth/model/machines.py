@@ -105,7 +105,11 @@ class CellMachines:
         return len(self.ids)
 
 
-def draw_machines(profile: Profile, count: int, seed: int) -> CellMachines:
+def draw_machines(
+    profile: Profile,
+    count: int,
+    seed: int,
+) -> CellMachines:
     """Draw the machines of a cell: shapes in the published proportions, largest remainder first.
 
     Parameters
@@ -147,7 +151,12 @@ def _machines_per_shape(profile: Profile, count: int) -> Index:
     return numbers
 
 
-def machine_events(profile: Profile, count: int, end: int, seed: int) -> list[MachineEvent]:
+def machine_events(
+    profile: Profile,
+    count: int,
+    end: int,
+    seed: int,
+) -> list[MachineEvent]:
     """Return ADDs at time 0 and the churn until `end` (µs): REMOVE, ADD and UPDATE, in time order.
 
     Parameters
@@ -173,7 +182,11 @@ def machine_events(profile: Profile, count: int, end: int, seed: int) -> list[Ma
 
 
 def _churn(
-    profile: Profile, machine: int, end: int, rng: np.random.Generator, downtimes: Stratified
+    profile: Profile,
+    machine: int,
+    end: int,
+    rng: np.random.Generator,
+    downtimes: Stratified,
 ) -> list[MachineEvent]:
     """Return the events of one machine after its first ADD."""
     hours = _hours_until(end)
@@ -203,7 +216,11 @@ def _hours_until(end: int) -> float:
     return (end - TRACE_START) / SECOND / 3600.0
 
 
-def attribute_events(machines: CellMachines, end: int, seed: int) -> list[AttributeEvent]:
+def attribute_events(
+    machines: CellMachines,
+    end: int,
+    seed: int,
+) -> list[AttributeEvent]:
     """Return all attributes at time 0 and the changes until `end` (µs), in time order.
 
     Parameters
@@ -228,7 +245,11 @@ def attribute_events(machines: CellMachines, end: int, seed: int) -> list[Attrib
     return events + sorted(changes, key=lambda event: (event.time, event.machine))
 
 
-def _attribute_changes(machine: int, end: int, rng: np.random.Generator) -> list[AttributeEvent]:
+def _attribute_changes(
+    machine: int,
+    end: int,
+    rng: np.random.Generator,
+) -> list[AttributeEvent]:
     """Return the changes of one machine's attributes inside the trace."""
     # Constraints name none of these: which machines a job may use never changes.
     names = [hashed("moving attribute", number) for number in range(MOVING)]

@@ -53,12 +53,24 @@ class WorkloadModel:
         Spreads the requests of large jobs evenly over their tasks.
     """
 
-    def __init__(self, profile: Profile, machines: CellMachines, hours: float, seed: int) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        machines: CellMachines,
+        hours: float,
+        seed: int,
+    ) -> None:
         self.profile = profile
         self.machines = machines
         self.seconds = hours * 3600.0
         self.random = random.Random(int(generator(seed, "jobs").integers(2**62)))
-        self.arrivals = JobArrivals(profile, len(machines), hours, seed, self.random)
+        self.arrivals = JobArrivals(
+            profile,
+            len(machines),
+            hours,
+            seed,
+            self.random,
+        )
         self.consumption = Consumption(profile, self.random, generator(seed, "tasks"))
         self.requests = BalancedStrata()
         # Stratified draws: shares of users, names and classes come out within a few thousand jobs.
@@ -232,7 +244,12 @@ class WorkloadModel:
 
     def _tasks_of(self, job: Job, use: TaskUse) -> list[Task]:
         tasks = [
-            Task(job, index, self._tasks + index, *values)
+            Task(
+                job,
+                index,
+                self._tasks + index,
+                *values,
+            )
             for index, values in enumerate(zip(*use, strict=True))
         ]
         self._tasks += job.size

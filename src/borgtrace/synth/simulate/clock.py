@@ -48,7 +48,12 @@ class Clock:
         """All actions ahead, in their order."""
         return sorted(self._heap)
 
-    def at(self, time: int, action: Callable[..., None], *arguments: object) -> None:
+    def at(
+        self,
+        time: int,
+        action: Callable[..., None],
+        *arguments: object,
+    ) -> None:
         """Plan an action at a time (µs), unless the trace is over by then."""
         if time < self.end:
             # The number decides among equal times: a heap would otherwise compare the actions, which have no order.

@@ -120,9 +120,21 @@ class EventLog:
         self._running: dict[int, Task] = {}
         self._segment = TraceSegment(0, bounds[0], bounds[1])
 
-    def task(self, kind: str, task: Task, machine: int = -1) -> None:
+    def task(
+        self,
+        kind: str,
+        task: Task,
+        machine: int = -1,
+    ) -> None:
         """Record an event of a task, which becomes its state."""
-        event = InstanceEvent(self.clock.now, kind, task, task.state, machine, scale=task.scale)
+        event = InstanceEvent(
+            self.clock.now,
+            kind,
+            task,
+            task.state,
+            machine,
+            scale=task.scale,
+        )
         self._segment.instances.append(event)
         task.state = kind
 

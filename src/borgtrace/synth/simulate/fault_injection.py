@@ -32,7 +32,10 @@ class MissingSchedules:
     """
 
     def __init__(
-        self, rate: float, rng: np.random.Generator, planted: Mapping[str, list[Any]]
+        self,
+        rate: float,
+        rng: np.random.Generator,
+        planted: Mapping[str, list[Any]],
     ) -> None:
         self.rate = rate
         self.rng = rng
@@ -70,7 +73,11 @@ def _is_schedule_inside(event: InstanceEvent) -> bool:
     return event.type == "SCHEDULE" and event.time > TRACE_START and not event.missing
 
 
-def choose_share(rng: np.random.Generator, rate: float, eligible: Sequence[bool]) -> list[int]:
+def choose_share(
+    rng: np.random.Generator,
+    rate: float,
+    eligible: Sequence[bool],
+) -> list[int]:
     """Choose a share of the eligible numbers; how many is a matter of chance."""
     if rate == 0.0:
         return []
@@ -79,7 +86,11 @@ def choose_share(rng: np.random.Generator, rate: float, eligible: Sequence[bool]
     return choose(rng, numbers, int(rng.poisson(rate * len(numbers))))
 
 
-def choose(rng: np.random.Generator, numbers: Sequence[int], count: int) -> list[int]:
+def choose(
+    rng: np.random.Generator,
+    numbers: Sequence[int],
+    count: int,
+) -> list[int]:
     """Choose so many of rising numbers, or all where there are fewer; in their order."""
     if not numbers:
         return []
@@ -233,14 +244,32 @@ class FaultInjector:
     def _mark_instances(self, segment: TraceSegment) -> None:
         events = segment.instances
         whole = [_is_whole(event) for event in events]
-        self._mark(events, whole, "made_up_events", self.rates.made_up, _MADE_UP)
+        self._mark(
+            events,
+            whole,
+            "made_up_events",
+            self.rates.made_up,
+            _MADE_UP,
+        )
         updates = [_is_whole(event) and event.type == "UPDATE_RUNNING" for event in events]
-        self._mark(events, updates, "made_up_events", self.rates.made_up_updates, _MADE_UP)
+        self._mark(
+            events,
+            updates,
+            "made_up_events",
+            self.rates.made_up_updates,
+            _MADE_UP,
+        )
 
     def _mark_collections(self, segment: TraceSegment) -> None:
         events = segment.collections
         ends = [event.type in _ENDS for event in events]
-        self._mark(events, ends, "lost_jobs", self.rates.lost_jobs, _LOST)
+        self._mark(
+            events,
+            ends,
+            "lost_jobs",
+            self.rates.lost_jobs,
+            _LOST,
+        )
         whole = [_is_whole(event) for event in events]
         rate = self.rates.made_up_collections
         self._mark(events, whole, "made_up_collections", rate, _MADE_UP)

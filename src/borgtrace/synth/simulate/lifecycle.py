@@ -135,14 +135,37 @@ class Lifecycle:
         wait = self.outcomes.wait(task.job)
         if wait.is_updated:
             middle = since + wait.delay // 2
-            self.clock.at(middle, self.update, task, task.attempt, "UPDATE_PENDING")
+            self.clock.at(
+                middle,
+                self.update,
+                task,
+                task.attempt,
+                "UPDATE_PENDING",
+            )
         end = since + wait.delay
         if wait.ending == "SCHEDULE":
-            self.clock.at(end, self.try_to_schedule, task, task.attempt, 0)
+            self.clock.at(
+                end,
+                self.try_to_schedule,
+                task,
+                task.attempt,
+                0,
+            )
         else:
-            self.clock.at(end, self.end_wait, task, task.attempt, wait.ending)
+            self.clock.at(
+                end,
+                self.end_wait,
+                task,
+                task.attempt,
+                wait.ending,
+            )
 
-    def end_wait(self, task: Task, attempt: int, kind: str) -> None:
+    def end_wait(
+        self,
+        task: Task,
+        attempt: int,
+        kind: str,
+    ) -> None:
         """End a wait without a run, unless it was ended by something else before."""
         if task.attempt == attempt and task.machine < 0:
             self.end(task, kind, -1)
@@ -150,14 +173,24 @@ class Lifecycle:
         elif kind == "EVICT":
             self.outcomes.owes_eviction = True
 
-    def update(self, task: Task, attempt: int, kind: str) -> None:
+    def update(
+        self,
+        task: Task,
+        attempt: int,
+        kind: str,
+    ) -> None:
         """Change what a task requests, if it still waits or runs as planned."""
         is_running = task.machine >= 0
         if task.attempt == attempt and is_running == (kind == "UPDATE_RUNNING"):
             task.scale = self.outcomes.scale()
             self.log.task(kind, task, task.machine)
 
-    def try_to_schedule(self, task: Task, attempt: int, tries: int) -> None:
+    def try_to_schedule(
+        self,
+        task: Task,
+        attempt: int,
+        tries: int,
+    ) -> None:
         """Place a task, if need be by evicting others of lower priority; else wait and try again."""
         if task.attempt != attempt or task.machine >= 0:
             return
@@ -168,7 +201,13 @@ class Lifecycle:
         if machine < 0:
             # Nothing is logged: the trace does not show attempts to place a task.
             later = self.clock.now + self.outcomes.retry(tries)
-            self.clock.at(later, self.try_to_schedule, task, attempt, tries + 1)
+            self.clock.at(
+                later,
+                self.try_to_schedule,
+                task,
+                attempt,
+                tries + 1,
+            )
             return
         task.machine = machine
         self.scheduler.add(task)
@@ -197,15 +236,32 @@ class Lifecycle:
         # Residual lives were measured from the start of the trace on.
         since = TRACE_START if residual else self.clock.now
         until = since + round(seconds * SECOND)
-        self.clock.at(until, self.finish, task, task.attempt, kind)
+        self.clock.at(
+            until,
+            self.finish,
+            task,
+            task.attempt,
+            kind,
+        )
         # Decided once, so that a task does not change its usage from run to run.
         if task.attempt <= 1 and not residual:
             use_little(task, since, until)
         if self.outcomes.is_updated(job):
             middle = since + round(seconds * SECOND / 2)
-            self.clock.at(middle, self.update, task, task.attempt, "UPDATE_RUNNING")
+            self.clock.at(
+                middle,
+                self.update,
+                task,
+                task.attempt,
+                "UPDATE_RUNNING",
+            )
 
-    def finish(self, task: Task, attempt: int, kind: str) -> None:
+    def finish(
+        self,
+        task: Task,
+        attempt: int,
+        kind: str,
+    ) -> None:
         """End a run, unless it was ended by something else before."""
         if task.attempt != attempt or task.machine < 0:
             return
@@ -221,7 +277,12 @@ class Lifecycle:
         task.machine = -1
         self.end(task, kind, machine if self.outcomes.names_machine(kind) else -1)
 
-    def end(self, task: Task, kind: str, machine: int) -> None:
+    def end(
+        self,
+        task: Task,
+        kind: str,
+        machine: int,
+    ) -> None:
         """Log the end of a run or a wait, and resubmit the task or report that it is over."""
         self.log.task(kind, task, machine)
         task.attempt += 1

@@ -40,7 +40,12 @@ class Relations:
         The last jobs.
     """
 
-    def __init__(self, workload: WorkloadModel, lifecycle: Lifecycle, rng: random.Random) -> None:
+    def __init__(
+        self,
+        workload: WorkloadModel,
+        lifecycle: Lifecycle,
+        rng: random.Random,
+    ) -> None:
         self.workload = workload
         self.lifecycle = lifecycle
         self.random = rng

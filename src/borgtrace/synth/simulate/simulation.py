@@ -63,7 +63,12 @@ class Simulation:
 
     def segments(self) -> Iterator[TraceSegment]:
         """Run the simulation and yield its parts one after the other."""
-        changes = machine_events(self.profile, len(self.machines), self.clock.end, self.seed)
+        changes = machine_events(
+            self.profile,
+            len(self.machines),
+            self.clock.end,
+            self.seed,
+        )
         attributes = attribute_events(self.machines, self.clock.end, self.seed)
         # The snapshot first: its rows have time 0, and the clock has not moved yet.
         self._begin()

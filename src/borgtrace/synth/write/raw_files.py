@@ -93,9 +93,20 @@ class RawFiles(ABC):
             table = self.dialect.tables[name].table
             if table in rows_by_table:
                 rows = list(rows_by_table[table])
-                self.add(name, segment.number, self._pieces(name, rows), len(rows))
+                self.add(
+                    name,
+                    segment.number,
+                    self._pieces(name, rows),
+                    len(rows),
+                )
 
-    def add(self, table: str, number: int, pieces: Pieces, rows: int) -> None:
+    def add(
+        self,
+        table: str,
+        number: int,
+        pieces: Pieces,
+        rows: int,
+    ) -> None:
         """Add what a segment has of one table.
 
         Parameters
@@ -121,7 +132,12 @@ class RawFiles(ABC):
         """Distribute rows over files."""
 
     @abstractmethod
-    def _append(self, table: str, number: int, pieces: Pieces) -> None:
+    def _append(
+        self,
+        table: str,
+        number: int,
+        pieces: Pieces,
+    ) -> None:
         """Append pieces to their files."""
 
 
@@ -161,7 +177,12 @@ class PartFiles(RawFiles):
         lines = map(self._spellings[table].csv_line, rows)
         return {0: compressed("".join(lines))}
 
-    def _append(self, table: str, number: int, pieces: Pieces) -> None:
+    def _append(
+        self,
+        table: str,
+        number: int,
+        pieces: Pieces,
+    ) -> None:
         if table in self._single_files:
             for piece in pieces.values():
                 self._single_files[table].append(piece)
@@ -182,7 +203,12 @@ class PartFiles(RawFiles):
         sums = [f"{digest}  {name}\n" for name, digest in sorted(self._digests.items())]
         (self.out / "SHA256SUM").write_text("".join(sums))
 
-    def _open(self, table: str, number: int, parts: int) -> GzipFile:
+    def _open(
+        self,
+        table: str,
+        number: int,
+        parts: int,
+    ) -> GzipFile:
         return GzipFile(self.out / table / f"part-{number:05d}-of-{parts:05d}.csv.gz")
 
     def _close(self, file: GzipFile) -> None:
@@ -268,7 +294,12 @@ class ShardFiles(RawFiles):
             for shard in hashed_rows
         ]
 
-    def _append(self, table: str, number: int, pieces: Pieces) -> None:
+    def _append(
+        self,
+        table: str,
+        number: int,
+        pieces: Pieces,
+    ) -> None:
         for shard, piece in pieces.items():
             self._files[table][shard].append(piece)
 

@@ -85,7 +85,11 @@ class RawRows:
         return json.dumps(_exported(self.record(row)), separators=(",", ":")) + "\n"
 
 
-def _spelling(dialect: Dialect, raw: RawTable, field: RawField) -> FieldSpelling:
+def _spelling(
+    dialect: Dialect,
+    raw: RawTable,
+    field: RawField,
+) -> FieldSpelling:
     codes: dict[str, int] | None = None
     sentinel: int | None = None
     if field.column:

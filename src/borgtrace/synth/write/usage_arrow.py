@@ -20,7 +20,15 @@ def usage_tables(blocks: UsageBlocks) -> Iterator[tuple[int, pa.Table]]:
         # From the codes, so that Parquet holds the same ten-bit numbers as the JSON of the same seed.
         codes = block.codes[block.rows]
         values = np.where(codes < 0, np.nan, blocks.numbers.values[codes])
-        yield block.shard, _table(blocks.raw, blocks.windows, block, values.astype(np.float32))
+        yield (
+            block.shard,
+            _table(
+                blocks.raw,
+                blocks.windows,
+                block,
+                values.astype(np.float32),
+            ),
+        )
 
 
 def _table(

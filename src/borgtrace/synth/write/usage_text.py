@@ -164,7 +164,14 @@ def usage_text(blocks: UsageBlocks, layout: RowLayout) -> Iterator[tuple[int, ND
     buffer = np.empty(blocks.block_size * longest, dtype=np.uint8)
     for block in blocks:
         rows = windows.rows[block.first :]
-        size = _format(rows, block.rows, block.codes, texts, is_csv, buffer)
+        size = _format(
+            rows,
+            block.rows,
+            block.codes,
+            texts,
+            is_csv,
+            buffer,
+        )
         yield block.shard, buffer[:size]
 
 
@@ -240,17 +247,37 @@ def _format(
     for row in kept:
         window = windows[row]
         at = put_text(buffer, at, constants, _BEFORE_START)
-        at = put_text(buffer, at, seconds, window["start"] - first_second)
+        at = put_text(
+            buffer,
+            at,
+            seconds,
+            window["start"] - first_second,
+        )
         at = put_text(buffer, at, constants, _BEFORE_END)
-        at = put_text(buffer, at, seconds, window["end"] - first_second)
-        at = put_text(buffer, at, texts.identity, window["execution"])
+        at = put_text(
+            buffer,
+            at,
+            seconds,
+            window["end"] - first_second,
+        )
+        at = put_text(
+            buffer,
+            at,
+            texts.identity,
+            window["execution"],
+        )
         for number in range(codes.shape[1]):
             code = codes[row, number]
             if is_csv:
                 # −1, for a missing number, is the last text: the comma alone.
                 at = put_number(buffer, at, numbers, code)
             elif code >= 0:
-                at = put_text(buffer, at, constants, _BEFORE_NUMBERS + number)
+                at = put_text(
+                    buffer,
+                    at,
+                    constants,
+                    _BEFORE_NUMBERS + number,
+                )
                 at = put_number(buffer, at, numbers, code)
         at = put_text(buffer, at, constants, _END_OF_ROW)
     return at

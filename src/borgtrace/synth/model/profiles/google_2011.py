@@ -13,8 +13,18 @@ FREE = Tier(
     name="free",
     priorities={0: 3897, 1: 3028},
     snapshot_priorities={0: 38040, 1: 16571},
-    classes={0: 0.5, 1: 0.31, 2: 0.185, 3: 0.005},
-    snapshot_classes={0: 0.6153, 1: 0.1497, 2: 0.2004, 3: 0.0346},
+    classes={
+        0: 0.5,
+        1: 0.31,
+        2: 0.185,
+        3: 0.005,
+    },
+    snapshot_classes={
+        0: 0.6153,
+        1: 0.1497,
+        2: 0.2004,
+        3: 0.0346,
+    },
     # 6,925 of the 15,165 new jobs of the first 19.65 hours.
     jobs=0.457,
     # 54,611 tasks running at the start on 12,477 machines; likewise for the other tiers.
@@ -108,7 +118,12 @@ FREE = Tier(
             1.0: 20_000.0,
         }
     ),
-    residual_outcomes={"EVICT": 0.79, "FAIL": 0.004, "FINISH": 0.123, "KILL": 0.083},
+    residual_outcomes={
+        "EVICT": 0.79,
+        "FAIL": 0.004,
+        "FINISH": 0.123,
+        "KILL": 0.083,
+    },
     different_machines=0.01,
     snapshot_different=0.053,
     outcomes={
@@ -121,10 +136,26 @@ FREE = Tier(
 
 OTHER = Tier(
     name="other",
-    priorities={2: 3909, 3: 5, 4: 513, 6: 214, 8: 2386},
+    priorities={
+        2: 3909,
+        3: 5,
+        4: 513,
+        6: 214,
+        8: 2386,
+    },
     snapshot_priorities={2: 19210, 8: 3108},
-    classes={0: 0.31, 1: 0.35, 2: 0.335, 3: 0.005},
-    snapshot_classes={0: 0.3691, 1: 0.1795, 2: 0.4062, 3: 0.0452},
+    classes={
+        0: 0.31,
+        1: 0.35,
+        2: 0.335,
+        3: 0.005,
+    },
+    snapshot_classes={
+        0: 0.3691,
+        1: 0.1795,
+        2: 0.4062,
+        3: 0.0452,
+    },
     jobs=0.463,
     running=1.7887,
     pending=0.2,
@@ -215,7 +246,12 @@ OTHER = Tier(
             1.0: 10_000.0,
         }
     ),
-    residual_outcomes={"EVICT": 0.031, "FAIL": 0.013, "FINISH": 0.53, "KILL": 0.426},
+    residual_outcomes={
+        "EVICT": 0.031,
+        "FAIL": 0.013,
+        "FINISH": 0.53,
+        "KILL": 0.426,
+    },
     different_machines=0.25,
     snapshot_different=0.253,
     outcomes={
@@ -230,8 +266,18 @@ PRODUCTION = Tier(
     name="production",
     priorities={9: 1217, 10: 1, 11: 1},
     snapshot_priorities={9: 48702, 10: 811, 11: 6540},
-    classes={0: 0.08, 1: 0.18, 2: 0.68, 3: 0.06},
-    snapshot_classes={0: 0.0079, 1: 0.2329, 2: 0.313, 3: 0.4462},
+    classes={
+        0: 0.08,
+        1: 0.18,
+        2: 0.68,
+        3: 0.06,
+    },
+    snapshot_classes={
+        0: 0.0079,
+        1: 0.2329,
+        2: 0.313,
+        3: 0.4462,
+    },
     jobs=0.08,
     running=4.4925,
     pending=0.06,
@@ -330,7 +376,12 @@ PRODUCTION = Tier(
             1.0: 2000.0,
         }
     ),
-    residual_outcomes={"EVICT": 0.011, "FAIL": 0.2, "FINISH": 0.439, "KILL": 0.35},
+    residual_outcomes={
+        "EVICT": 0.011,
+        "FAIL": 0.2,
+        "FINISH": 0.439,
+        "KILL": 0.35,
+    },
     different_machines=0.1,
     snapshot_different=0.466,
     largest=100,

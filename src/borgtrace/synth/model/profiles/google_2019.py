@@ -35,8 +35,21 @@ BEST_EFFORT_BATCH = replace(
     single=0.72,
     cpu_use=0.2,
     memory_use=0.37,
-    priorities={100: 5, 103: 45, 105: 18, 107: 10, 112: 12, 114: 5, 115: 5},
-    snapshot_priorities={103: 60, 105: 20, 107: 10, 114: 10},
+    priorities={
+        100: 5,
+        103: 45,
+        105: 18,
+        107: 10,
+        112: 12,
+        114: 5,
+        115: 5,
+    },
+    snapshot_priorities={
+        103: 60,
+        105: 20,
+        107: 10,
+        114: 10,
+    },
 )
 
 MID = replace(
@@ -49,7 +62,12 @@ MID = replace(
     single=0.85,
     cpu_use=0.87,
     memory_use=0.46,
-    priorities={116: 50, 117: 20, 118: 15, 119: 15},
+    priorities={
+        116: 50,
+        117: 20,
+        118: 15,
+        119: 15,
+    },
     snapshot_priorities={116: 50, 118: 25, 119: 25},
 )
 
