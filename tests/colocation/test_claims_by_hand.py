@@ -32,7 +32,7 @@ from borgtrace.colocation.experiments.usage import colocation_preparation, relat
 from borgtrace.colocation.grid import Grid
 from borgtrace.colocation.pool import Step
 from borgtrace.placement import Observation
-from borgtrace.question.checks import table_of
+from borgtrace.question.conforming import table_of
 from tests.colocation.answers import measured
 from tests.colocation.test_packing_experiments import outcome
 from tests.colocation.test_packing_past import on_clock

@@ -15,7 +15,7 @@ from borgtrace.colocation.experiments.usage import (
     relative_difference,
 )
 from borgtrace.colocation.pool import Step
-from borgtrace.question.checks import table_of
+from borgtrace.question.conforming import table_of
 from tests.colocation.answers import measured, options, refused, study_of
 from tests.colocation.test_packing_past import on_clock
 from tests.colocation.test_pool import make

@@ -14,7 +14,7 @@ from borgtrace.colocation.experiments.beyond import packing_promises
 from borgtrace.errors import UsageError
 from borgtrace.placement import Observation, pack
 from borgtrace.placement.estimators.promises import Promises, nested_slack
-from borgtrace.question.checks import table_of
+from borgtrace.question.conforming import table_of
 
 from .test_advice import on_clock
 

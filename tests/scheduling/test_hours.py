@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.question.checks import table_of
+from borgtrace.question.conforming import table_of
 from borgtrace.scheduling import SIMULATE_HOURS, parse_policy
 from borgtrace.scheduling.hours import hours_of
 from borgtrace.scheduling.replay import replayed

@@ -164,23 +164,30 @@ def headline(findings: Iterable[Finding]) -> str:
     >>> headline(found[2:])
     'none of the claims can be judged'
     """
-    found = list(findings)
+    all_findings = list(findings)
     parts: list[str] = []
     for kind, words in zip(KINDS, _WORDS, strict=True):
-        judged = [each for each in found if each.kind == kind and each.verdict != "not applicable"]
-        holding = sum(each.verdict == "holds" for each in judged)
-        if judged and not parts:
-            parts.append(
-                f"{holding} of {len(judged)} judged {words} {'holds' if holding == 1 else 'hold'}"
-            )
-        elif judged:
-            parts.append(f"{words}: {holding} of {len(judged)}")
+        judged = [
+            finding
+            for finding in all_findings
+            if finding.kind == kind and finding.verdict != "not applicable"
+        ]
+        if not judged:
+            continue
+        n_holding = sum(finding.verdict == "holds" for finding in judged)
+        if parts:
+            parts.append(f"{words}: {n_holding} of {len(judged)}")
+        else:
+            verb = "holds" if n_holding == 1 else "hold"
+            parts.append(f"{n_holding} of {len(judged)} judged {words} {verb}")
     return "; ".join(parts) or "none of the claims can be judged"
 
 
 def unjudged(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     """Gather the claims that cannot be judged by their reason, the one that applies to most of them first."""
-    return by_reason((each.reason, each) for each in findings if each.verdict == "not applicable")
+    return by_reason(
+        (finding.reason, finding) for finding in findings if finding.verdict == "not applicable"
+    )
 
 
 def by_reason(refused: Iterable[tuple[str, Item]]) -> dict[str, list[Item]]:
@@ -191,7 +198,7 @@ def by_reason(refused: Iterable[tuple[str, Item]]) -> dict[str, list[Item]]:
     >>> by_reason([("too short", 1), ("no usage", 2), ("no usage", 3)])
     {'no usage': [2, 3], 'too short': [1]}
     """
-    found: dict[str, list[Item]] = {}
+    by_their_reason: dict[str, list[Item]] = {}
     for reason, item in refused:
-        found.setdefault(reason, []).append(item)
-    return dict(sorted(found.items(), key=lambda entry: -len(entry[1])))
+        by_their_reason.setdefault(reason, []).append(item)
+    return dict(sorted(by_their_reason.items(), key=lambda entry: -len(entry[1])))

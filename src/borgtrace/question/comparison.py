@@ -1,25 +1,30 @@
 """Several stores side by side: answers aligned by their keys, and distances between their jobs with intervals."""
 
 from collections.abc import Mapping
-from itertools import islice, pairwise
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.engine.embedded import raw_connection
+from borgtrace.engine.identifiers import quoted
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.question.answer import Answer
+from borgtrace.question.answer import Answer, Row
 from borgtrace.question.answer import AnswerColumn as Column
 from borgtrace.question.question import Result
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.store import Manifest, Store
 
+Curve: TypeAlias = dict[float, float]
+"""Seconds by percent."""
 BLOCKS = 100
 """Blocks of jobs, by a hash of the id: a job that two stores have is in the same block of both."""
 DRAWS = 400
-_LOW, _HIGH, _TWO_SIDED = 0.025, 0.975, 1.96
-"""Quantiles that 95 % lie between, and the standard deviations of a normal distribution that hold them."""
+_LOW_QUANTILE = 0.025
+_HIGH_QUANTILE = 0.975
+_DEVIATIONS = 1.96
+"""Standard deviations on each side that hold 95 % of a normal distribution."""
 _POINTS = 2048
 """Values at which distribution functions are compared in each draw: more change an interval by less than 0.0005."""
 
@@ -93,6 +98,13 @@ DISTANCES = Answer(
 ).table("distances")
 
 
+class JobValues(NamedTuple):
+    """A measure of the jobs that have one, float64 (n,), and the block of each job."""
+
+    values: Numbers
+    blocks: Index
+
+
 def aligned(results: Mapping[str, Result]) -> pa.Table:
     """Put the answers of one question side by side: a row per key that any of them has.
 
@@ -108,23 +120,24 @@ def aligned(results: Mapping[str, Result]) -> pa.Table:
     pyarrow.Table
         The key, then each column as ``NAME LABEL``; NULL where a store has no such row.
     """
-    (first, *_) = results.values()
-    key = list(first.question.answer.key_names)
-    values = [name for name in first.table.column_names if name not in key]
+    first = next(iter(results.values()))
+    key_names = first.question.answer.key_names
+    key = ", ".join(quoted(name) for name in key_names)
+    columns = [key]
+    for name in first.table.column_names:
+        if name not in key_names:
+            for number, label in enumerate(results):
+                column = quoted(f"answer{number}", name)
+                columns.append(f"{column} as {quoted(f'{name} {label}')}")
+    joined = "answer0"
+    for number in range(1, len(results)):
+        joined += f" full join {quoted(f'answer{number}')} using ({key})"
+
     # In DuckDB: Arrow joins no lists.
     with raw_connection() as connection:
         for number, result in enumerate(results.values()):
             connection.register(f"answer{number}", result.table)
-        using = ", ".join(f'"{name}"' for name in key)
-        joined = " full join ".join(
-            f"answer{n}" + (f" using ({using})" if n else "") for n in range(len(results))
-        )
-        columns = ", ".join(
-            f'answer{number}."{name}" as "{name} {label}"'
-            for name in values
-            for number, label in enumerate(results)
-        )
-        query = f"select {using}{', ' if columns else ''}{columns} from {joined} order by {using}"
+        query = f"select {', '.join(columns)} from {joined} order by {key}"
         return connection.sql(query).to_arrow_table()
 
 
@@ -146,39 +159,42 @@ def crossings(results: Mapping[str, Result]) -> pa.Table:
         the curves do not cross), and whether the ``tail_is_longer`` in the store.
     """
     (against, first), *others = results.items()
-    key = [name for name in first.question.answer.key_names if name != "percent"]
-    if (
-        "percent" not in first.question.answer.key_names
-        or "seconds" not in first.table.column_names
-    ):
+    key_names = first.question.answer.key_names
+    if "percent" not in key_names or "seconds" not in first.table.column_names:
         return pa.table({})
-    rows: list[dict[str, Any]] = []
-    base = _curves(first, key)
+    group_names = [name for name in key_names if name != "percent"]
+    curves_against = _curves(first, group_names)
+    rows: list[Row] = []
     for label, result in others:
-        for group, curve in _curves(result, key).items():
-            shared = sorted(curve.keys() & base.get(group, {}).keys())
-            gaps = [curve[percent] - base[group][percent] for percent in shared]
-            known = [(percent, gap) for percent, gap in zip(shared, gaps, strict=True) if gap]
-            turns = [pair for pair in pairwise(known) if pair[0][1] * pair[1][1] < 0]
-            row = {
-                **dict(zip(key, group, strict=True)),
-                "store": label,
-                "against": against,
-                "percent": None,
-            }
-            if turns:
-                (low, before), (high, after) = turns[-1]
-                row["percent"] = low + (high - low) * before / (before - after)
-            rows.append(row | {"tail_is_longer": known[-1][1] > 0 if known else None})
+        for group, curve in _curves(result, group_names).items():
+            crossing = _last_crossing(curve, curves_against.get(group, {}))
+            keys = dict(zip(group_names, group, strict=True))
+            rows.append({**keys, "store": label, "against": against, **crossing})
     return pa.Table.from_pylist(rows)
 
 
-def _curves(result: Result, key: list[str]) -> dict[tuple[Any, ...], dict[float, float]]:
-    found: dict[tuple[Any, ...], dict[float, float]] = {}
+def _curves(result: Result, group_names: list[str]) -> dict[tuple[Any, ...], Curve]:
+    curves: dict[tuple[Any, ...], Curve] = {}
     for row in result.table.to_pylist():
         if row["seconds"] is not None:
-            found.setdefault(tuple(row[name] for name in key), {})[row["percent"]] = row["seconds"]
-    return found
+            group = tuple(row[name] for name in group_names)
+            curves.setdefault(group, {})[row["percent"]] = row["seconds"]
+    return curves
+
+
+def _last_crossing(curve: Curve, against: Curve) -> Row:
+    """Return at which percent a curve last crosses another, and whether it is above it beyond."""
+    gaps = []
+    for percent in sorted(curve.keys() & against.keys()):
+        gap = curve[percent] - against[percent]
+        if gap:
+            gaps.append((percent, gap))
+    crossed_at = None
+    for (low, before), (high, after) in pairwise(gaps):
+        if before * after < 0:
+            crossed_at = low + (high - low) * before / (before - after)
+    tail_is_longer = gaps[-1][1] > 0 if gaps else None
+    return {"percent": crossed_at, "tail_is_longer": tail_is_longer}
 
 
 def distances(stores: Mapping[str, Store], *, seed: int = 0) -> pa.Table:
@@ -202,32 +218,35 @@ def distances(stores: Mapping[str, Store], *, seed: int = 0) -> pa.Table:
     pyarrow.Table
         As :data:`DISTANCES` declares it.
     """
-    (against, base), *_ = stores.items()
-    reference = _jobs(base)
+    (against, base), *others = stores.items()
+    base_jobs = _jobs(base)
     # How often each block is drawn: the same draws for all measures and stores.
-    drawn = (
-        np.random.default_rng(seed)
-        .multinomial(BLOCKS, np.full(BLOCKS, 1 / BLOCKS), DRAWS)
-        .astype(float)
-    )
-    rows = []
-    for label, store in islice(stores.items(), 1, None):
+    equal_chances = np.full(BLOCKS, 1 / BLOCKS)
+    drawn = np.random.default_rng(seed).multinomial(BLOCKS, equal_chances, DRAWS).astype(float)
+    rows: list[Row] = []
+    for label, store in others:
         jobs = _jobs(store)
-        for name, (_, unit) in MEASURES.items():
-            is_shape = unit.startswith("capacity") and not share_units(
-                base.manifest, store.manifest
-            )
-            one, other = _values(reference, name), _values(jobs, name)
-            if not (len(one[0]) and len(other[0])):
+        has_other_units = not share_units(base.manifest, store.manifest)
+        for measure, (_, unit) in MEASURES.items():
+            reference = _values(base_jobs, measure)
+            sample = _values(jobs, measure)
+            if not (len(reference.values) and len(sample.values)):
                 continue
-            row: dict[str, Any] = {
-                "measure": name,
+            is_shape = unit.startswith("capacity") and has_other_units
+            row = {
+                "measure": measure,
                 "store": label,
                 "against": against,
                 "unit": "own mean" if is_shape else unit,
+                "jobs": len(sample.values),
+                "jobs_against": len(reference.values),
             }
-            row |= {"jobs": len(other[0]), "jobs_against": len(one[0])}
-            rows.append(row | _compared(one, other, drawn, is_shape=is_shape))
+            if is_shape:
+                reference = _over_own_mean(reference)
+                sample = _over_own_mean(sample)
+            else:
+                row |= _ratio(reference, sample, drawn)
+            rows.append(row | _distance(reference, sample, drawn))
     return pa.Table.from_pylist(rows, arrow_schema(DISTANCES))
 
 
@@ -237,76 +256,87 @@ def share_units(one: Manifest, other: Manifest) -> bool:
 
 
 def _jobs(store: Store) -> pa.Table:
-    columns = ", ".join(f'({sql})::double as "{name}"' for name, (sql, _) in MEASURES.items())
     block = f"(md5_number_lower(collection_id::varchar) % {BLOCKS})::bigint as block"
+    measures = [f"({sql})::double as {quoted(name)}" for name, (sql, _) in MEASURES.items()]
     # In order, so that sums of equal stores are equal to the last bit.
-    jobs = "where collection_type = 'JOB' group by collection_id order by collection_id"
-    return store.sql(f"select {block}, {columns} from tasks {jobs}")
+    query = f"""
+        select {", ".join([block, *measures])}
+        from tasks
+        where collection_type = 'JOB'
+        group by collection_id
+        order by collection_id
+    """
+    return store.sql(query)
 
 
-def _values(jobs: pa.Table, name: str) -> tuple[Numbers, Index]:
-    """Return the values of the jobs that have one, and their blocks."""
-    values = jobs.column(name).to_numpy()
-    known = np.isfinite(values)
-    return values[known], jobs.column("block").to_numpy()[known]
+def _values(jobs: pa.Table, measure: str) -> JobValues:
+    """Return the values of the jobs that have one."""
+    values = jobs.column(measure).to_numpy()
+    is_known = np.isfinite(values)
+    return JobValues(values[is_known], jobs.column("block").to_numpy()[is_known])
 
 
-def _compared(
-    one: tuple[Numbers, Index], other: tuple[Numbers, Index], drawn: Numbers, *, is_shape: bool
-) -> dict[str, Any]:
-    """Compare the values of `other` with those of `one`."""
-    if is_shape:
-        one, other = ((values / (values.mean() or 1), blocks) for values, blocks in (one, other))
-    found: dict[str, Any] = {}
-    if not is_shape:
-        base, mean = one[0].mean(), other[0].mean()
-        # A drawn set may hold no job of a small store, or none that used anything.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = _means(other, drawn) / _means(one, drawn)
-        known = ratios[np.isfinite(ratios)]
-        low, high = np.quantile(known, (_LOW, _HIGH)).tolist() if len(known) else (None, None)
-        found = {"ratio": mean / base if base else None, "ratio_low": low, "ratio_high": high}
-    distance = _farthest(one[0], other[0])
-    # Drawing can hardly bring two samples nearer: percentiles of the draws would leave out the distance itself.
-    draws = _drawn_farthest(one, other, drawn)
-    # A draw may hold no job of a small store.
-    spread = _TWO_SIDED * float(draws[np.isfinite(draws)].std())
-    ends = {
-        "distance_low": max(distance - spread, 0.0),
-        "distance_high": min(distance + spread, 1.0),
-    }
-    return found | {"distance": distance} | ends
+def _over_own_mean(sample: JobValues) -> JobValues:
+    return sample._replace(values=sample.values / (sample.values.mean() or 1))
 
 
-def _means(sample: tuple[Numbers, Index], drawn: Numbers) -> Numbers:
-    values, blocks = sample
-    sums, counts = (np.bincount(blocks, weights, BLOCKS) for weights in (values, None))
+def _ratio(reference: JobValues, sample: JobValues, drawn: Numbers) -> Row:
+    """Return the mean of `sample` over that of `reference`, with its interval."""
+    # A drawn set may hold no job of a small store, or none that used anything.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = _drawn_means(sample, drawn) / _drawn_means(reference, drawn)
+    ratios = ratios[np.isfinite(ratios)]
+    low, high = None, None
+    if len(ratios):
+        low, high = np.quantile(ratios, (_LOW_QUANTILE, _HIGH_QUANTILE)).tolist()
+    base = reference.values.mean()
+    ratio = sample.values.mean() / base if base else None
+    return {"ratio": ratio, "ratio_low": low, "ratio_high": high}
+
+
+def _drawn_means(sample: JobValues, drawn: Numbers) -> Numbers:
+    sums = np.bincount(sample.blocks, sample.values, BLOCKS)
+    counts = np.bincount(sample.blocks, minlength=BLOCKS)
     return (drawn @ sums) / (drawn @ counts)
 
 
-def _farthest(one: Numbers, other: Numbers) -> float:
+def _distance(reference: JobValues, sample: JobValues, drawn: Numbers) -> Row:
+    """Return the largest distance of two distribution functions, with its interval."""
+    distance = _farthest(reference.values, sample.values)
+    # Drawing can hardly bring two samples nearer: percentiles of the draws would leave out the distance itself.
+    drawn_distances = _drawn_farthest(reference, sample, drawn)
+    # A draw may hold no job of a small store.
+    is_known = np.isfinite(drawn_distances)
+    spread = _DEVIATIONS * float(drawn_distances[is_known].std())
+    return {
+        "distance": distance,
+        "distance_low": max(distance - spread, 0.0),
+        "distance_high": min(distance + spread, 1.0),
+    }
+
+
+def _farthest(reference: Numbers, sample: Numbers) -> float:
     """Return the largest distance of two distribution functions: that of Kolmogorov and Smirnov."""
-    points = np.concatenate((one, other))
-    steps = (
+    points = np.concatenate((reference, sample))
+    shares_below = [
         np.searchsorted(np.sort(values), points, side="right") / len(values)
-        for values in (one, other)
-    )
-    return float(np.abs(np.subtract(*steps)).max())
+        for values in (reference, sample)
+    ]
+    return float(np.abs(shares_below[0] - shares_below[1]).max())
 
 
-def _drawn_farthest(
-    one: tuple[Numbers, Index], other: tuple[Numbers, Index], drawn: Numbers
-) -> Numbers:
+def _drawn_farthest(reference: JobValues, sample: JobValues, drawn: Numbers) -> Numbers:
     """Return the same for each draw, where a job counts as often as its block was drawn, shape (draws,)."""
-    points = np.unique(np.concatenate((one[0], other[0])))
+    points = np.unique(np.concatenate((reference.values, sample.values)))
     # Of many values some serve, evenly by rank, up to the largest: an interval needs no more.
-    points = points[np.linspace(0, len(points) - 1, min(len(points), _POINTS)).astype(np.int64)]
-    shares = []
-    for values, blocks in (one, other):
-        cells = blocks * len(points) + np.searchsorted(points, values)
-        counts = (
-            np.bincount(cells, minlength=BLOCKS * len(points)).reshape(BLOCKS, -1).cumsum(axis=1)
-        )
+    n_points = min(len(points), _POINTS)
+    points = points[np.linspace(0, len(points) - 1, n_points).astype(np.int64)]
+    shares_below = []
+    for values, blocks in (reference, sample):
+        cells = blocks * n_points + np.searchsorted(points, values)
+        counts = np.bincount(cells, minlength=BLOCKS * n_points).reshape(BLOCKS, -1)
+        counts_below = counts.cumsum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares.append((drawn @ counts) / (drawn @ counts[:, -1])[:, np.newaxis])
-    return np.abs(shares[0] - shares[1]).max(axis=1)
+            n_drawn = (drawn @ counts_below[:, -1])[:, np.newaxis]
+            shares_below.append((drawn @ counts_below) / n_drawn)
+    return np.abs(shares_below[0] - shares_below[1]).max(axis=1)

@@ -25,26 +25,41 @@ Sets = Mapping[int, Sequence[Constraint]]
 """What is demanded, by fingerprint."""
 
 _KEY = ("collection_id", "instance_index", "time")
-_COMPARED = {"LESS_THAN": lt, "GREATER_THAN": gt, "LESS_THAN_EQUAL": le, "GREATER_THAN_EQUAL": ge}
+_CONSTRAINT = ("name", "relation", "value")
+_ORDER_RELATIONS = {
+    "LESS_THAN": lt,
+    "GREATER_THAN": gt,
+    "LESS_THAN_EQUAL": le,
+    "GREATER_THAN_EQUAL": ge,
+}
 _HASH_BITS = 44
 """Sums of up to 2¹⁹ hashes fit into an int64."""
+_WEIGHTS = pa.schema(
+    {
+        "name": pa.string(),
+        "relation": pa.string(),
+        "value": pa.string(),
+        "weight": pa.int64(),
+    }
+)
 
 
 def fingerprints(tables: Tables) -> tuple[ibis.Table, dict[int, tuple[Constraint, ...]]]:
     """Return the constrained events (`_KEY`, ``fingerprint``) and the set behind each fingerprint."""
+    constraints = tables.instance_constraints
     # NULL and the empty text are the same value of a constraint.
-    value = tables.instance_constraints.value.fill_null("")
-    rows = tables.instance_constraints.select(*_KEY, "name", "relation", value=value)
+    value = constraints.value.fill_null("")
+    rows = constraints.select(*_KEY, "name", "relation", value=value)
+
     # Hashes come from here and are joined in: the engines have no hash function in common.
-    distinct = tables.fetch(rows.select("name", "relation", "value").distinct(), "constraints")
+    distinct = tables.fetch(rows.select(*_CONSTRAINT).distinct(), "constraints")
     weighted = [{**row, "weight": _weight(tuple(row.values()))} for row in distinct.to_pylist()]
-    texts = {name: pa.string() for name in ("name", "relation", "value")}
-    weights = ibis.memtable(
-        pa.Table.from_pylist(weighted, schema=pa.schema({**texts, "weight": pa.int64()}))
-    )
+    weights = ibis.memtable(pa.Table.from_pylist(weighted, schema=_WEIGHTS))
+
     # A constraint that is written twice demands nothing more, but would change the sum.
-    weighed = rows.distinct().inner_join(weights, ["name", "relation", "value"])
-    events = weighed.group_by(list(_KEY)).aggregate(fingerprint=weighed.weight.sum().cast("int64"))
+    weighed = rows.distinct().inner_join(weights, list(_CONSTRAINT))
+    fingerprint = weighed.weight.sum().cast("int64")
+    events = weighed.group_by(list(_KEY)).aggregate(fingerprint=fingerprint)
     return events, _sets(tables, rows, events)
 
 
@@ -59,24 +74,22 @@ def _sets(
     """Read the constraints of one event (the first by key) per fingerprint."""
     order = ibis.window(group_by="fingerprint", order_by=list(_KEY))
     # All events with one fingerprint carry the same set, so that one of them tells it.
-    first = (
-        events.mutate(place=ibis.row_number().over(order))
-        .filter(lambda e: e.place == 0)
-        .drop("place")
-    )
-    found = tables.fetch(first.inner_join(rows.distinct(), list(_KEY)), "sets")
+    numbered = events.mutate(place=ibis.row_number().over(order))
+    first_events = numbered.filter(numbered.place == 0).drop("place")
+    members = tables.fetch(first_events.inner_join(rows.distinct(), list(_KEY)), "sets")
+
     sets: defaultdict[int, set[Constraint]] = defaultdict(set)
-    for row in found.to_pylist():
+    for row in members.to_pylist():
         sets[row["fingerprint"]].add((row["name"], row["relation"], row["value"]))
     return {fingerprint: tuple(sorted(members)) for fingerprint, members in sorted(sets.items())}
 
 
-def meets(found: str | None, relation: str, value: str | None) -> bool:
+def meets(attribute: str | None, relation: str, value: str | None) -> bool:
     """Say whether an attribute value (None: absent) meets a relation with a constraint's value.
 
     Parameters
     ----------
-    found
+    attribute
         Value of the machine's attribute; None where it has none.
     relation
         Name of the relation, of either trace.
@@ -90,13 +103,21 @@ def meets(found: str | None, relation: str, value: str | None) -> bool:
     >>> meets("", "PRESENT", None), meets(None, "EQUAL", "")
     (True, True)
     """
-    if relation in ("PRESENT", "NOT_PRESENT"):
-        return (found is not None) == (relation == "PRESENT")
-    if relation in ("EQUAL", "NOT_EQUAL"):
-        return ((found or "") == (value or "")) == (relation == "EQUAL")
-    left, right = number(found), number(value)
+    match relation:
+        case "PRESENT":
+            return attribute is not None
+        case "NOT_PRESENT":
+            return attribute is None
+        case "EQUAL":
+            return (attribute or "") == (value or "")
+        case "NOT_EQUAL":
+            return (attribute or "") != (value or "")
+    left = number(attribute)
+    right = number(value)
     # Text that is no number is neither smaller nor larger than one.
-    return left is not None and right is not None and bool(_COMPARED[relation](left, right))
+    if left is None or right is None:
+        return False
+    return bool(_ORDER_RELATIONS[relation](left, right))
 
 
 def number(text: str | None) -> int | None:

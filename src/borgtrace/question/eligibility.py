@@ -25,7 +25,7 @@ _TIME_BITS = 43
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class StateSeries:
     """States by key (place of the machine, then time), ascending; each machine has one from time 0 on."""
 
     keys: Index
@@ -42,9 +42,9 @@ class Eligibility:
 
     tables: Tables
     machines: Index = field(init=False)
-    _there: Series = field(init=False)
+    _there: StateSeries = field(init=False)
     _values: dict[str, tuple[Index, list[str | None]]] = field(default_factory=dict)
-    _sets: dict[tuple[Constraint, ...], Series] = field(default_factory=dict)
+    _sets: dict[tuple[Constraint, ...], StateSeries] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read when each machine is there.
@@ -56,13 +56,15 @@ class Eligibility:
         """
         events = self.tables.machine_events
         rows = events.filter(events.time < AFTER_TRACE).order_by(list(SOURCE_ORDER))
-        found = self.tables.fetch(rows.select("machine_id", "time", "type"), "machines")
-        NotApplicable.unless(found.num_rows, "no machine is there")
-        ids = found["machine_id"].to_numpy()
+        fetched = self.tables.fetch(rows.select("machine_id", "time", "type"), "machines")
+        if not fetched.num_rows:
+            raise NotApplicable("no machine is there")
+        ids = fetched["machine_id"].to_numpy()
+        times = fetched["time"].to_numpy()
         self.machines = np.unique(ids)
         # An UPDATE does not move a machine: after it the machine is there, as after an ADD.
-        there = np.array([type_ != "REMOVE" for type_ in found["type"].to_pylist()], bool)
-        self._there = self._series(self._keys(ids, found["time"].to_numpy()), there, before=False)
+        is_there = np.array([type_ != "REMOVE" for type_ in fetched["type"].to_pylist()], bool)
+        self._there = self._series(self._keys(ids, times), is_there, before=False)
 
     def shares(self, constraints: Sequence[Constraint], times: Index) -> Numbers:
         """Return which share of the machines meets all constraints at each time; NaN where no machine is there.
@@ -74,8 +76,9 @@ class Eligibility:
         times
             Times in µs, shape (n,).
         """
-        n = self.numbers((), times)
-        return np.where(n > 0, self.numbers(constraints, times) / np.maximum(n, 1), np.nan)
+        n_machines = self.numbers((), times)
+        n_eligible = self.numbers(constraints, times)
+        return np.where(n_machines > 0, n_eligible / np.maximum(n_machines, 1), np.nan)
 
     def numbers(self, constraints: Sequence[Constraint], times: Index) -> Index:
         """Return how many machines meet all constraints at each time, shape (n,)."""
@@ -84,10 +87,11 @@ class Eligibility:
         states = series.states.astype(np.int64)
         is_first = np.diff(series.keys >> _TIME_BITS, prepend=-1) > 0
         steps = states - np.where(is_first, 0, np.roll(states, 1))
-        at = series.keys & ((1 << _TIME_BITS) - 1)
-        order = np.argsort(at, kind="stable")
+        step_times = series.keys & ((1 << _TIME_BITS) - 1)
+        order = np.argsort(step_times, kind="stable")
+        levels = np.cumsum(steps[order])
         # Every machine has a state from time 0 on: no time lies before all of them.
-        return np.cumsum(steps[order])[np.searchsorted(at[order], times, side="right") - 1]
+        return levels[np.searchsorted(step_times[order], times, side="right") - 1]
 
     def allows(self, constraints: Sequence[Constraint], machines: Index, times: Index) -> Flags:
         """Return whether each machine, which the cell must know, meets all constraints at each time, shape (n,)."""
@@ -113,9 +117,12 @@ class Eligibility:
         places = np.searchsorted(self.machines, machines)
         start = self._series(np.empty(0, np.int64), np.empty(0, bool), before=True)
         series = self._all([start, *map(self._constraint, constraints)])
-        owner, states = series.keys >> _TIME_BITS, series.states
-        is_new = (np.diff(owner, prepend=-1) != 0) | (states != np.roll(states, 1))
-        chosen = np.flatnonzero(is_new & np.isin(owner, places))
+        owner = series.keys >> _TIME_BITS
+        states = series.states
+        is_other_machine = np.diff(owner, prepend=-1) != 0
+        is_other_state = states != np.roll(states, 1)
+        is_asked = np.isin(owner, places)
+        chosen = np.flatnonzero((is_other_machine | is_other_state) & is_asked)
         times = series.keys[chosen] & ((1 << _TIME_BITS) - 1)
         return times, np.searchsorted(places, owner[chosen]), states[chosen]
 
@@ -126,52 +133,55 @@ class Eligibility:
     def _keys(self, machines: Index, times: Index) -> Index:
         return (np.searchsorted(self.machines, machines).astype(np.int64) << _TIME_BITS) | times
 
-    def _set(self, constraints: tuple[Constraint, ...]) -> Series:
+    def _set(self, constraints: tuple[Constraint, ...]) -> StateSeries:
         if constraints not in self._sets:
             self._sets[constraints] = self._all([self._there, *map(self._constraint, constraints)])
         return self._sets[constraints]
 
     @staticmethod
-    def _all(series: Sequence[Series]) -> Series:
-        keys = np.unique(np.concatenate([one.keys for one in series]))
-        return Series(keys, np.logical_and.reduce([one.at(keys) for one in series]))
+    def _all(series: Sequence[StateSeries]) -> StateSeries:
+        keys = np.unique(np.concatenate([condition.keys for condition in series]))
+        states = [condition.at(keys) for condition in series]
+        return StateSeries(keys, np.logical_and.reduce(states))
 
-    def _constraint(self, constraint: Constraint) -> Series:
+    def _constraint(self, constraint: Constraint) -> StateSeries:
         name, *demand = constraint
         keys, values = self._attribute(name)
         # Thousands of machines share a few values: text is compared once per value.
-        met = {value: meets(value, *demand) for value in {None, *values}}
-        return self._series(
-            keys, np.array([met[value] for value in values], bool), before=met[None]
-        )
+        is_met_by = {value: meets(value, *demand) for value in {None, *values}}
+        is_met = np.array([is_met_by[value] for value in values], bool)
+        return self._series(keys, is_met, before=is_met_by[None])
 
     def _attribute(self, name: str) -> tuple[Index, list[str | None]]:
         """Read all values of one attribute, None where it is deleted, in the order of the raw files."""
-        if name not in self._values:
-            a = self.tables.machine_attributes
-            rows = a.filter((a.name == name) & (a.time < AFTER_TRACE)).order_by(list(SOURCE_ORDER))
-            found = self.tables.fetch(
-                rows.select("machine_id", "time", "value", "is_deleted"), "attribute"
-            )
-            known = self.knows(found["machine_id"].to_numpy())
-            found = found.filter(known)
-            pairs = zip(found["value"].to_pylist(), found["is_deleted"].to_pylist(), strict=True)
-            values = [None if is_deleted else value or "" for value, is_deleted in pairs]
-            self._values[name] = (
-                self._keys(found["machine_id"].to_numpy(), found["time"].to_numpy()),
-                values,
-            )
+        if name in self._values:
+            return self._values[name]
+        attributes = self.tables.machine_attributes
+        is_asked = (attributes.name == name) & (attributes.time < AFTER_TRACE)
+        rows = attributes.filter(is_asked).order_by(list(SOURCE_ORDER))
+        fetched = self.tables.fetch(
+            rows.select("machine_id", "time", "value", "is_deleted"), "attribute"
+        )
+        fetched = fetched.filter(self.knows(fetched["machine_id"].to_numpy()))
+        values: list[str | None] = []
+        for value, is_deleted in zip(
+            fetched["value"].to_pylist(), fetched["is_deleted"].to_pylist(), strict=True
+        ):
+            values.append(None if is_deleted else value or "")
+        keys = self._keys(fetched["machine_id"].to_numpy(), fetched["time"].to_numpy())
+        self._values[name] = (keys, values)
         return self._values[name]
 
-    def _series(self, keys: Index, states: Flags, *, before: bool) -> Series:
+    def _series(self, keys: Index, states: Flags, *, before: bool) -> StateSeries:
         """Sort states that are in the order of the raw files; of those at one instant the last stays."""
         start = np.arange(len(self.machines), dtype=np.int64) << _TIME_BITS
         keys = np.concatenate([start, keys])
         states = np.concatenate([np.full(len(start), before), states])
         order = np.argsort(keys, kind="stable")
-        keys, states = keys[order], states[order]
+        keys = keys[order]
+        states = states[order]
         is_last = np.append(keys[1:] != keys[:-1], True)
-        return Series(keys[is_last], states[is_last])
+        return StateSeries(keys[is_last], states[is_last])
 
 
 def shares_of(cell: Eligibility, sets: Sets, demands: pa.Table) -> Numbers:
@@ -192,7 +202,8 @@ def shares_of(cell: Eligibility, sets: Sets, demands: pa.Table) -> Numbers:
         Shape (n,); NaN where no machine is there.
     """
     shares = np.full(demands.num_rows, np.nan)
-    times, codes = demands["time"].to_numpy(), demands["fingerprint"].to_numpy()
+    times = demands["time"].to_numpy()
+    codes = demands["fingerprint"].to_numpy()
     # Sets are few and demands are many: each set is looked up once, at all of its times.
     for code in np.unique(codes):
         places = np.flatnonzero(codes == code)

@@ -99,38 +99,28 @@ class EngineTables(Tables):
         """
         opened = open_store(store, memory=memory) if isinstance(store, str | Path) else store
         url = engine or "duckdb"
-        con = connect(url, memory=memory, threads=threads)
+        connection = connect(url, memory=memory, threads=threads)
+        is_spark = connection.name == "pyspark"
         # All Spark tables of a process live in one session: two stores must not share their names.
-        suffix = f"_{opened.digest[:16]}" if con.name == "pyspark" else ""
-        tables = {
-            name: read_table(
-                con, table, list(map(str, opened.layout.parts(name))), name=f"{name}{suffix}"
-            )
-            for name, table in TABLES.items()
-        }
-        known = opened.manifest
-        origin = Provenance(
-            str(opened.path),
-            opened.digest,
-            known.generation,
-            known.cell,
-            known.is_synthetic,
-            engine=url,
-        )
+        suffix = f"_{opened.digest[:16]}" if is_spark else ""
+        tables = {}
+        for name, table in TABLES.items():
+            parts = [str(part) for part in opened.layout.parts(name)]
+            tables[name] = read_table(connection, table, parts, name=f"{name}{suffix}")
+        # What workers write to their own disks no other one sees.
+        has_cache = not (is_spark and opened.layout.is_remote)
+        manifest = opened.manifest
         made = cls(
             tables,
-            replace(origin, is_simulated=known.made == "simulated"),
+            _origin(opened, url),
             # The manifest has counted the rows already: asking whether a table has any costs no scan.
-            n_rows=known.tables,
-            # What workers write to their own disks no other one sees.
-            cache=Cache(
-                None if suffix and opened.layout.is_remote else opened.layout.cache, opened.digest
-            ),
+            n_rows=manifest.tables,
+            cache=Cache(opened.layout.cache if has_cache else None, opened.digest),
             traces=opened.traces,
-            coverage=coverage(known),
+            coverage=coverage(manifest),
             sql=opened.sql,
         )
-        made.targets = (known.synthetic or {}).get("targets", ())
+        made.targets = (manifest.synthetic or {}).get("targets", ())
         return made.filter(where) if where else made
 
     def canonical(self, name: str) -> ibis.Table:
@@ -149,9 +139,9 @@ class EngineTables(Tables):
     def n_rows(self, name: str) -> int:
         """Return the number of rows of a table, counting them on first use."""
         if name not in self._n_rows:
-            self._n_rows[name] = to_arrow(self[name].aggregate(n=self[name].count()))["n"][
-                0
-            ].as_py()
+            table = self[name]
+            counted = to_arrow(table.aggregate(n=table.count()))
+            self._n_rows[name] = counted["n"][0].as_py()
         return self._n_rows[name]
 
     def fetch(self, expr: ibis.Table, stage: str | None = None) -> pa.Table:
@@ -178,12 +168,14 @@ class EngineTables(Tables):
                 tables[name] = table.semi_join(chosen, ["collection_id", "instance_index"])
         # Derived tables and counts of the whole are none of its part; arrays of tasks know no predicate.
         made = copy(self)
-        made._tables, made._derived, made._n_rows, made.traces = tables, {}, {}, None
+        made._tables = tables
+        made._derived = {}
+        made._n_rows = {}
+        made.traces = None
         made._cache = self._cache.narrowed(predicate)
         before = self.origin.where
-        made.origin = replace(
-            self.origin, where=f"({before}) and ({predicate})" if before else predicate
-        )
+        where = f"({before}) and ({predicate})" if before else predicate
+        made.origin = replace(self.origin, where=where)
         return made
 
     def interrupt(self) -> None:
@@ -218,3 +210,17 @@ class EngineTables(Tables):
 
     def _sql_over_tasks(self, query: str) -> pa.Table:
         return guard.query(guard.open_tasks(to_arrow(self.canonical("tasks"))), query)
+
+
+def _origin(store: Store, engine: str) -> Provenance:
+    """Return what a store says of itself."""
+    manifest = store.manifest
+    return Provenance(
+        store=str(store.path),
+        digest=store.digest,
+        generation=manifest.generation,
+        cell=manifest.cell,
+        is_synthetic=manifest.is_synthetic,
+        engine=engine,
+        is_simulated=manifest.made == "simulated",
+    )

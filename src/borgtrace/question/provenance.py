@@ -32,7 +32,6 @@ class Provenance:
             origin = ", synthetic"
         where = f", where {self.where}" if self.where else ""
         parameters = f", parameters {json.dumps(dict(self.parameters))}" if self.parameters else ""
-        return (
-            f"store {self.store} ({self.generation}{self.cell}{origin}, {self.digest[:12]}){where}, "
-            f"borgtrace {self.code_version}, engine {self.engine}, {self.seconds:.2f} s{parameters}"
-        )
+        store = f"{self.store} ({self.generation}{self.cell}{origin}, {self.digest[:12]}){where}"
+        engine = f"engine {self.engine}, {self.seconds:.2f} s{parameters}"
+        return f"store {store}, borgtrace {self.code_version}, {engine}"

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from borgtrace.errors import UsageError
 from borgtrace.question.answer import Answer, Rows
-from borgtrace.question.checks import conform
 from borgtrace.question.claims import Claim, Finding, headline, unjudged
+from borgtrace.question.conforming import conform
 from borgtrace.question.engine_tables import EngineTables
 from borgtrace.question.notapplicable import NotApplicable
 from borgtrace.question.planned_tables import PlannedTables

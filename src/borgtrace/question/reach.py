@@ -8,7 +8,7 @@ from borgtrace.question.question import Question
 from borgtrace.schema import TRACE_TABLES, Dialect
 from borgtrace.store.coverage import Coverage, StoreCoverage
 
-_STEPS = (1, 10, 100)
+_NUMBERS_OF_PARTS = (1, 10, 100)
 """Numbers of parts that people ask about."""
 
 
@@ -46,20 +46,22 @@ def tables_read(questions: Sequence[Question]) -> tuple[str, ...]:
     >>> tables_read([find("task_totals"), find("machine_shapes")])
     ('instance_events', 'machine_events')
     """
-    if not all(question.reads for question in questions):
-        return ()
-    named = [
-        name
-        for q in questions
-        for tables in (q.reads, *(c.scope.tables for c in q.claims))
-        for name in tables
-    ]
+    names: list[str] = []
+    for question in questions:
+        if not question.reads:
+            return ()
+        names += question.reads
+        for claim in question.claims:
+            names += claim.scope.tables
     # The table of tasks is made at ingest; questions that need usage for it name usage too.
-    return tuple(dict.fromkeys("instance_events" if name == "tasks" else name for name in named))
+    return tuple(dict.fromkeys("instance_events" if name == "tasks" else name for name in names))
 
 
 def reaches(
-    questions: Sequence[Question], dialect: Dialect, published: Mapping[str, int | None], most: int
+    questions: Sequence[Question],
+    dialect: Dialect,
+    published: Mapping[str, int | None],
+    most: int,
 ) -> list[Reach]:
     """Return what 1, 10, 100 and `most` parts reach, and each number at which a further claim is in reach.
 
@@ -74,36 +76,39 @@ def reaches(
     most
         Largest number of parts to look at.
     """
-    found: list[Reach] = []
-    for n in range(1, most + 1):
-        held = _held(dialect, published, n)
-        claims = sum(
-            not c.scope.objection(held, one.reads or TRACE_TABLES)
-            for one in questions
-            for c in one.claims
-        )
-        if n in (*_STEPS, most) or claims > found[-1].claims:
-            found.append(
-                Reach(
-                    n,
-                    min((table.span for table in held.tables.values() if table.rows), default=0),
-                    claims,
-                )
-            )
-    return found
+    steps: list[Reach] = []
+    for parts in range(1, most + 1):
+        store = _store_of(dialect, published, parts)
+        claims = _claims_in_reach(questions, store)
+        if parts in (*_NUMBERS_OF_PARTS, most) or claims > steps[-1].claims:
+            spans = [table.span for table in store.tables.values() if table.rows]
+            steps.append(Reach(parts, min(spans, default=0), claims))
+    return steps
 
 
-def _held(dialect: Dialect, published: Mapping[str, int | None], n: int) -> StoreCoverage:
-    """Return the coverage of a store of the first n parts of some raw tables."""
-    whole = dialect.span // timedelta(microseconds=1)
+def _claims_in_reach(questions: Sequence[Question], store: StoreCoverage) -> int:
+    in_reach = 0
+    for question in questions:
+        for claim in question.claims:
+            if not claim.scope.objection(store, question.reads or TRACE_TABLES):
+                in_reach += 1
+    return in_reach
+
+
+def _store_of(dialect: Dialect, published: Mapping[str, int | None], parts: int) -> StoreCoverage:
+    """Return the coverage of a store of the first parts of some raw tables."""
+    whole_span = dialect.span // timedelta(microseconds=1)
     tables = dict.fromkeys(TRACE_TABLES, Coverage(0))
-    for name, of in published.items():
+    for name, n_published in published.items():
         raw = dialect.tables[name]
-        is_about_machines = TRACE_TABLES[raw.table].is_about_machines
-        taken = (of or n) if is_about_machines else min(n, of or n)
-        span = whole * taken // of if of and dialect.shards == "time" else whole
-        for one in (raw, *raw.lists):
-            tables[one.table] = Coverage(
-                1, tuple(range(taken)), taken if is_about_machines else of, span
-            )
+        if TRACE_TABLES[raw.table].is_about_machines:
+            taken = n_published or parts
+            total: int | None = taken
+        else:
+            taken = min(parts, n_published or parts)
+            total = n_published
+        is_cut_by_time = bool(n_published) and dialect.shards == "time"
+        span = whole_span * taken // n_published if is_cut_by_time and n_published else whole_span
+        for table in (raw, *raw.lists):
+            tables[table.table] = Coverage(1, tuple(range(taken)), total, span)
     return StoreCoverage(dialect, tables, None)

@@ -89,16 +89,18 @@ class Scope:
         defaults
             The defaults of those that are sizes.
         """
-        named = ("instance_events" if name == "tasks" else name for name in self.tables or reads)
+        # The table of tasks is made from events.
+        named = ["instance_events" if name == "tasks" else name for name in self.tables or reads]
         tables = [name for name in dict.fromkeys(named) if name in store.tables]
-        return (
-            self._other_trace(store)
-            or self._selection(store, where, changed, defaults)
-            or next(filter(None, (self._too_few_parts(name, store) for name in tables)), "")
-            or self._other_parts(store, tables)
-            or next(filter(None, (self._too_short(name, store) for name in tables)), "")
-            or self._too_few_tasks(store, tables)
-        )
+        objections = [
+            self._other_trace(store),
+            self._selection(store, where, changed, defaults),
+            *(self._too_few_parts(name, store) for name in tables),
+            self._other_parts(store, tables),
+            *(self._too_short(name, store) for name in tables),
+            self._too_few_tasks(store, tables),
+        ]
+        return next((objection for objection in objections if objection), "")
 
     def note(self, store: StoreCoverage) -> str:
         """Return what has to be said of a verdict on another trace than the one the claim is about; else empty."""
@@ -123,46 +125,48 @@ class Scope:
                 return f"needs {name} of {defaults[name]:,} or more, got {changed[name]:,}"
         others = sorted(set(changed) - set(self.free) - set(self.larger))
         if others:
-            return f"is about the question's defaults, not {', '.join(f'{name}={changed[name]}' for name in others)}"
+            settings = ", ".join(f"{name}={changed[name]}" for name in others)
+            return f"is about the question's defaults, not {settings}"
         if where:
             return "is about all tasks, not a selection (--where)"
-        return (
-            "is about the whole trace, the store is a subset of another" if store.is_subset else ""
-        )
+        if store.is_subset:
+            return "is about the whole trace, the store is a subset of another"
+        return ""
 
     def _too_few_parts(self, name: str, store: StoreCoverage) -> str:
-        found = store.tables[name]
-        if found.is_whole:
+        coverage = store.tables[name]
+        if coverage.is_whole:
             return ""
+        parts = _parts_in_words(coverage)
         if self.is_whole:
-            return f"needs {_all_of(name, found)}, the store has {_held(found)}"
+            return f"needs {_all_parts_of(name, coverage)}, the store has {parts}"
         if store.dialect.shards == "hash" and not self.is_row_wise:
-            return f"is about tasks, whose rows lie in {_all_of(name, found)}; the store has {_held(found)}"
-        if store.dialect.shards == "time" and not found.is_contiguous:
-            return f"needs parts of {name} that follow each other, the store has {_held(found)}"
+            every_part = _all_parts_of(name, coverage)
+            return f"is about tasks, whose rows lie in {every_part}; the store has {parts}"
+        if store.dialect.shards == "time" and not coverage.is_contiguous:
+            return f"needs parts of {name} that follow each other, the store has {parts}"
         return ""
 
     def _other_parts(self, store: StoreCoverage, tables: list[str]) -> str:
         """Say that tables cut by time speak about different hours: parts of one number are of the same time."""
-        cut = (
-            [name for name in tables if not store.tables[name].is_whole]
-            if store.dialect.shards == "time"
-            else []
-        )
-        if len({store.tables[name].parts for name in cut}) < 2:
+        if store.dialect.shards != "time":
             return ""
-        counts = " and ".join(f"{len(store.tables[name].parts):,}" for name in cut)
-        return f"needs the same parts of {' and '.join(cut)}, the store has {counts}"
+        cut_tables = [name for name in tables if not store.tables[name].is_whole]
+        if len({store.tables[name].parts for name in cut_tables}) < 2:
+            return ""
+        counts = " and ".join(f"{len(store.tables[name].parts):,}" for name in cut_tables)
+        return f"needs the same parts of {' and '.join(cut_tables)}, the store has {counts}"
 
     def _too_short(self, name: str, store: StoreCoverage) -> str:
-        found = store.span_of(name)
-        if found > self.span - WINDOW:
+        span = store.span_of(name)
+        if span > self.span - WINDOW:
             return ""
-        of = store.tables[name]
-        parts = "" if of.is_whole or of.of is None else f" ({len(of.parts)} of {of.of} parts)"
-        return (
-            f"needs {name} of {duration(self.span)} or more, the store has {duration(found)}{parts}"
-        )
+        coverage = store.tables[name]
+        parts = ""
+        if not coverage.is_whole and coverage.of is not None:
+            parts = f" ({len(coverage.parts)} of {coverage.of} parts)"
+        needed = duration(self.span)
+        return f"needs {name} of {needed} or more, the store has {duration(span)}{parts}"
 
     def _too_few_tasks(self, store: StoreCoverage, tables: list[str]) -> str:
         if not any(name.startswith("instance") for name in tables) or store.n_tasks is None:
@@ -172,16 +176,15 @@ class Scope:
         return f"needs {self.tasks:,} tasks or more, there are {store.n_tasks:,}"
 
 
-def _all_of(name: str, found: Coverage) -> str:
-    return (
-        f"all {found.of:,} parts of {name}"
-        if found.of
-        else f"all of {name} (how many parts is not known)"
-    )
+def _all_parts_of(name: str, coverage: Coverage) -> str:
+    if coverage.of:
+        return f"all {coverage.of:,} parts of {name}"
+    return f"all of {name} (how many parts is not known)"
 
 
-def _held(found: Coverage) -> str:
-    return f"{len(found.parts):,} ({duration(found.span)})" if found.parts else duration(found.span)
+def _parts_in_words(coverage: Coverage) -> str:
+    span = duration(coverage.span)
+    return f"{len(coverage.parts):,} ({span})" if coverage.parts else span
 
 
 def duration(span: int) -> str:

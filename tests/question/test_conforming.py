@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.errors import SchemaError
-from borgtrace.question.checks import conform
+from borgtrace.question.conforming import conform
 from borgtrace.schema import Column, Table
 
 DECLARED = Table(
@@ -52,7 +52,7 @@ def test_a_result_is_cast_put_into_order_and_sorted() -> None:
 def test_every_failure_is_told_at_once(columns: dict[str, list[object]], message: str) -> None:
     with pytest.raises(SchemaError) as caught:
         conform(pa.table(columns), DECLARED)
-    assert str(caught.value) == f"answer: the result is not what its recipe declares: {message}"
+    assert str(caught.value) == f"answer: the answer is not what its question declares: {message}"
 
 
 def test_a_float_loses_digits_where_it_is_declared_narrower() -> None:
