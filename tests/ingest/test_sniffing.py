@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import tomllib
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
+from borgtrace.engine.guard import open_file
 from borgtrace.errors import SourceError
 from borgtrace.ingest.find.raw_files import find_raw_files
 from borgtrace.ingest.find.sniffing import sniff
@@ -17,7 +20,7 @@ def draft(tmp_path: Path, text: str) -> tuple[dict[str, Any], dict[str, str]]:
     path = tmp_path / "own.csv"
     path.write_text(text)
     found = sniff(path)
-    return found.declaration, found.said
+    return found.declaration, found.remarks
 
 
 @pytest.mark.parametrize(
@@ -147,7 +150,7 @@ def test_a_draft_says_beside_each_line_what_was_guessed(tmp_path: Path) -> None:
     path.write_text("pod,date,memory\nweb,2026-01-01 00:00:00,5\nweb,2026-01-01 00:05:00,4\n")
     found = sniff(path)
     assert found.text() == (
-        "# A first draft: each guess is said beside it. Correct what is wrong, and fill in what is left open.\n"
+        "# A first draft: each guess is stated beside it. Correct what is wrong, and fill in what is left open.\n"
         'name = "own"\n'
         'clock = "epoch"\n'
         'step = "5m"  # step 5m: guessed, the most common time between two rows of a task\n'
@@ -155,7 +158,46 @@ def test_a_draft_says_beside_each_line_what_was_guessed(tmp_path: Path) -> None:
         "\n[usage]\n"
         'task = "pod"\n'
         'time = { column = "date", unit = "iso", zone = "UTC" }'
-        "  # column date: guessed that times which do not say their zone are UTC\n"
+        "  # column date: guessed that times which do not state their zone are UTC\n"
         'memory = { column = "memory", kind = "average" }  # column memory: add the unit, such as MiB\n'
     )
     assert len(found.guesses) == 4
+
+
+@pytest.mark.parametrize(
+    "cpu",
+    [
+        """cpu") FROM raw; COPY (SELECT 1) TO '{folder}/written' --""",
+        """cpu"") FROM raw; COPY (SELECT 1) TO '{folder}/written' --""",
+        "cpu;\nname = 'other'",
+    ],
+)
+def test_a_strange_name_of_a_column_is_a_name_and_nothing_else(tmp_path: Path, cpu: str) -> None:
+    header = cpu.format(folder=tmp_path)
+    quoted_header = '"' + header.replace('"', '""') + '"'
+    path = tmp_path / "own.csv"
+    path.write_text(f"pod,ts,{quoted_header}\nweb,0,2\nweb,300,1\nweb,600,2\n")
+    found = sniff(path)
+    assert found.declaration["usage"]["cpu"] == {
+        "column": header,
+        "unit": "cores",
+        "kind": "average",
+    }
+    assert tomllib.loads(found.text()) == found.declaration
+    assert [entry.name for entry in tmp_path.iterdir()] == ["own.csv"]
+
+
+def test_a_connection_that_looks_at_a_file_reads_no_other(tmp_path: Path) -> None:
+    own, other = tmp_path / "own.csv", tmp_path / "other.csv"
+    for path in (own, other):
+        path.write_text("a\n1\n")
+    with open_file(own) as connection:
+        read = "SELECT a FROM read_csv(?)"
+        assert connection.execute(read, [str(own)]).fetchall() == [(1,)]
+        for statement in (
+            f"SELECT a FROM read_csv('{other}')",
+            f"COPY (SELECT 1) TO '{tmp_path / 'written'}'",
+            "SET enable_external_access = true",
+        ):
+            with pytest.raises(duckdb.Error):
+                connection.execute(statement)

@@ -1,52 +1,115 @@
-"""A first draft of the format of own data: what the names and the values of its columns let guess, and what not.
+"""A first draft of the format of own data, guessed from the names and the values of its columns.
 
-A guess is said; what two readings would make two different traces of is left open, and the draft is then no format yet.
+Each guess is stated; where two readings would make two different traces, the draft leaves the question open, and is no
+format yet.
 """
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 
-from borgtrace.engine.embedded import without_bar
+from borgtrace.engine.guard import open_file
+from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import SourceError, first_line
 from borgtrace.schema.dialects.units import ISO
-from borgtrace.schema.sql import literal
 from borgtrace.schema.time import write_time
 from borgtrace.storage.sparse_copy import local_copies
 
-_NAMES: Mapping[str, Mapping[str, str]] = tomllib.loads(
-    Path(__file__).with_name("sniffing.toml").read_text("utf-8")
-)
-"""Roles and units of columns, told by expressions of their names."""
-_EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"), (1e8, "s"))
-"""Least number that is a time since 1970 in a unit: 10⁸ s after 1970 is 1973."""
-_COUNTERS = r"total|seconds"
+
+class NamePattern(NamedTuple):
+    """What a column is whose name fits a regular expression, in small letters."""
+
+    meaning: str
+    pattern: str
+
+
+_NO_LIMIT = "(?!.*(request|limit|max|capacity))"
+ROLES = [
+    NamePattern(
+        "task", r"(task|pod|container|vm)(_?(id|name))?|instance_?id|job(_?(id|name))?|name|id"
+    ),
+    NamePattern("time", r"time(stamp)?|ts|date_?time|date|start(_time)?|t"),
+    NamePattern("end", r"end(_time)?"),
+    NamePattern("instance", r"(task|instance)_index"),
+    NamePattern("machine", r"(machine|node|host|server)(_?(id|name))?|hostname"),
+    NamePattern("cpu", f".*cpu{_NO_LIMIT}.*"),
+    NamePattern("memory", f".*mem{_NO_LIMIT}.*"),
+]
+"""What a column may be; the first column whose whole name fits is taken."""
+NO_UNIT = ""
+"""Stands for a percentage: of what?"""
+_PERCENTAGE = NamePattern(NO_UNIT, "percent|pct|util|%")
+UNITS = {
+    "cpu": [
+        NamePattern("millicores", "milli|mcpu|_m$"),
+        _PERCENTAGE,
+        NamePattern("cores", ""),
+    ],
+    "memory": [
+        NamePattern("bytes", "bytes"),
+        NamePattern("KiB", "kib"),
+        NamePattern("MiB", "mib"),
+        NamePattern("GiB", "gib"),
+        NamePattern("KB", "kb"),
+        NamePattern("MB", "mb"),
+        NamePattern("GB", "gb"),
+        _PERCENTAGE,
+    ],
+}
+"""Units of a resource; the first whose pattern occurs in the name is taken."""
+_COUNTERS = "total|seconds"
+_INSTANTS = "instant|sample|current"
+_KINDS = {"average": "mean over each step", "instant": "usage at one instant"}
 _LEAST_BYTES = 1e6
 """A median above is one of bytes: no task has a megabyte of GiB, and few have as many MiB."""
 
 
+class TimeUnit(NamedTuple):
+    """A unit of times since 1970, and the least number that is such a time: 10⁸ s after 1970 is 1973."""
+
+    name: str
+    microseconds: float
+    least: float
+
+
+EPOCH_UNITS = [
+    TimeUnit("ns", microseconds=1e-3, least=1e17),
+    TimeUnit("us", microseconds=1.0, least=1e14),
+    TimeUnit("ms", microseconds=1e3, least=1e11),
+    TimeUnit("s", microseconds=1e6, least=1e8),
+]
+_SECONDS = EPOCH_UNITS[-1]
+
+
 @dataclass
 class Draft:
-    """A declaration in the making, with what was guessed and what was left open."""
+    """A declaration in the making, with what was guessed and what was left open.
+
+    Parameters
+    ----------
+    declaration
+        The declaration so far.
+    remarks
+        A sentence about each guess or open question, by the entry that it is about (``usage.cpu``).
+    """
 
     declaration: dict[str, Any] = field(default_factory=dict)
-    said: dict[str, str] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
 
     @property
     def guesses(self) -> tuple[str, ...]:
         """What was guessed, in sentences."""
-        return tuple(self.said.values())
+        return tuple(self.remarks.values())
 
     def text(self) -> str:
         """Return the draft as a file for ``--dialect``."""
         lines = [
-            "# A first draft: each guess is said beside it. Correct what is wrong, and fill in what is left open."
+            "# A first draft: each guess is stated beside it. Correct what is wrong, and fill in what is left open."
         ]
         for name, value in self.declaration.items():
             if not isinstance(value, Mapping):
@@ -57,16 +120,20 @@ class Draft:
         return "\n".join(lines) + "\n"
 
     def _comment(self, name: str) -> str:
-        return f"  # {self.said[name]}" if name in self.said else ""
+        if name not in self.remarks:
+            return ""
+        # A line break in the name of a column would end the comment.
+        printable = (mark if mark.isprintable() else " " for mark in self.remarks[name])
+        return f"  # {''.join(printable)}"
 
 
 def _toml(value: Any) -> str:
     if not isinstance(value, Mapping):
         return json.dumps(value, ensure_ascii=False)
-    inner = ", ".join(
-        f"{name} = {json.dumps(each, ensure_ascii=False)}" for name, each in value.items()
-    )
-    return f"{{ {inner} }}"
+    entries = []
+    for name, entry in value.items():
+        entries.append(f"{name} = {json.dumps(entry, ensure_ascii=False)}")
+    return f"{{ {', '.join(entries)} }}"
 
 
 def sniff(path: Path) -> Draft:
@@ -82,166 +149,219 @@ def sniff(path: Path) -> Draft:
     SourceError
         It is no table, or no column names a task, a time, or CPU or memory.
     """
-    with without_bar(duckdb.connect()) as connection:
+    (local_path,) = local_copies([path])
+    reader_sql = _reader_sql(path, Path(local_path))
+    with open_file(Path(local_path)) as connection:
         try:
-            connection.execute(f"CREATE VIEW raw AS SELECT * FROM {_reader(path)}")
-            kinds = {row[0]: str(row[1]) for row in connection.execute("DESCRIBE raw").fetchall()}
+            connection.execute(f"CREATE VIEW raw AS SELECT * FROM {reader_sql}")
+            described = connection.execute("DESCRIBE raw").fetchall()
         except duckdb.Error as error:
             raise SourceError(
-                str(path), f"not a table ({first_line(error)})", way_out="check the file"
+                str(path),
+                f"not a table ({first_line(error)})",
+                way_out="check the file",
             ) from error
-        roles = _roles(path, kinds)
-        draft = Draft({"name": "own"})
-        usage: dict[str, Any] = {"task": roles["task"]}
-        _sniff_time(connection, roles, kinds, draft, usage)
-        for name in ("instance", "machine"):
-            if name in roles:
-                usage[name] = roles[name]
-        for name, guess in (("cpu", _cpu), ("memory", _memory)):
-            if name in roles:
-                usage[name] = guess(connection, roles, draft)
+        types = {name: str(type_name) for name, type_name, *_ in described}
+        columns = _Columns(connection, types, _find_roles(path, types))
+        return _draft(columns)
+
+
+def _reader_sql(path: Path, local_path: Path) -> str:
+    file_sql = literal(str(local_path))
+    with path.open("rb") as file:
+        head = file.read(4)
+    if head == b"PAR1":
+        return f"read_parquet({file_sql})"
+    compression_sql = {b"\x1f\x8b": "'gzip'", b"\x28\xb5": "'zstd'"}.get(head[:2], "'none'")
+    if ".json" in path.name or head[:1] == b"{":
+        return (
+            f"read_json({file_sql}, format = 'newline_delimited', compression = {compression_sql})"
+        )
+    return f"read_csv({file_sql}, header = true, delim = ',', compression = {compression_sql})"
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of the view ``raw``: their types, and the column of each role."""
+
+    connection: duckdb.DuckDBPyConnection
+    types: Mapping[str, str]
+    of_role: Mapping[str, str]
+
+    def quoted(self, role: str) -> str:
+        """Return the column of a role, quoted."""
+        return quoted(self.of_role[role])
+
+    def value(self, query_sql: str, parameters: Mapping[str, Any] | None = None) -> Any:
+        """Return the first value of a query."""
+        return self.connection.execute(query_sql, parameters).fetchall()[0][0]
+
+
+def _find_roles(path: Path, types: Mapping[str, str]) -> dict[str, str]:
+    """Return the column of each role that some column fits."""
+    of_role: dict[str, str] = {}
+    for role, pattern in ROLES:
+        for column in types:
+            words = re.sub(r"[^a-z0-9%]+", "_", column.lower()).strip("_")
+            if column not in of_role.values() and re.fullmatch(pattern, words):
+                of_role[role] = column
+                break
+    for needed in ("task", "time"):
+        if needed not in of_role:
+            raise _no_column_for(needed, path, types)
+    if "cpu" not in of_role and "memory" not in of_role:
+        raise _no_column_for("cpu", path, types)
+    return of_role
+
+
+def _no_column_for(role: str, path: Path, types: Mapping[str, str]) -> SourceError:
+    return SourceError(
+        str(path),
+        f"no column is called like a {role}",
+        got=", ".join(types),
+        way_out=f"write a file with [usage] and {role} = its column, and add --dialect FILE.toml",
+    )
+
+
+def _draft(columns: _Columns) -> Draft:
+    draft = Draft({"name": "own"})
+    usage: dict[str, Any] = {"task": columns.of_role["task"]}
+    _guess_times(columns, draft, usage)
+    for role in ("instance", "machine"):
+        if role in columns.of_role:
+            usage[role] = columns.of_role[role]
+    if "cpu" in columns.of_role:
+        usage["cpu"] = _guess_cpu(columns, draft)
+    if "memory" in columns.of_role:
+        usage["memory"] = _guess_memory(columns, draft)
     draft.declaration["usage"] = usage
     return draft
 
 
-def _reader(path: Path) -> str:
-    named = literal(*local_copies([path]))
-    with path.open("rb") as file:
-        head = file.read(4)
-    if head == b"PAR1":
-        return f"read_parquet({named})"
-    packed = {b"\x1f\x8b": "gzip", b"\x28\xb5": "zstd"}.get(head[:2], "none")
-    if ".json" in path.name or head[:1] == b"{":
-        return f"read_json({named}, format='newline_delimited', compression='{packed}')"
-    return f"read_csv({named}, header=true, delim=',', compression='{packed}')"
-
-
-def _roles(path: Path, kinds: Mapping[str, str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for role, pattern in _NAMES["roles"].items():
-        for column in kinds:
-            plain = re.sub(r"[^a-z0-9%]+", "_", column.lower()).strip("_")
-            if column not in found.values() and re.fullmatch(pattern, plain):
-                found.setdefault(role, column)
-    for needed in ("task", "time"):
-        if needed not in found:
-            raise _nothing_named(path, needed, kinds)
-    if not {"cpu", "memory"} & set(found):
-        raise _nothing_named(path, "cpu", kinds)
-    return found
-
-
-def _nothing_named(path: Path, what: str, kinds: Mapping[str, str]) -> SourceError:
-    return SourceError(
-        str(path),
-        f"no column is called like a {what}",
-        got=", ".join(kinds),
-        way_out=f"write a file with [usage] and {what} = its column, and add --dialect FILE.toml",
-    )
-
-
-def _one(connection: duckdb.DuckDBPyConnection, query: str) -> Any:
-    return connection.execute(query).fetchall()[0][0]
-
-
-def _sniff_time(
-    connection: duckdb.DuckDBPyConnection,
-    roles: Mapping[str, str],
-    kinds: Mapping[str, str],
-    draft: Draft,
-    usage: dict[str, Any],
-) -> None:
-    """Say what the times are, and how long a window is."""
-    column = roles["time"]
-    if kinds[column].startswith(("TIMESTAMP", "DATE", "VARCHAR")):
+def _guess_times(columns: _Columns, draft: Draft, usage: dict[str, Any]) -> None:
+    """Guess the unit of times, their clock, and how long a window is."""
+    column = columns.of_role["time"]
+    time_sql = columns.quoted("time")
+    if columns.types[column].startswith(("TIMESTAMP", "DATE", "VARCHAR")):
+        clock = "epoch"
+        microseconds = 1.0
+        time_sql = f"epoch_us(TRY_CAST({time_sql} AS TIMESTAMPTZ))"
         usage["time"] = {"column": column, "unit": ISO, "zone": "UTC"}
-        clock, scale = "epoch", f'epoch_us(TRY_CAST("{column}" AS TIMESTAMPTZ))'
-        draft.said["usage.time"] = (
-            f"column {column}: guessed that times which do not say their zone are UTC"
+        draft.remarks["usage.time"] = (
+            f"column {column}: guessed that times which do not state their zone are UTC"
         )
     else:
-        largest = float(_one(connection, f'SELECT max("{column}") FROM raw') or 0)
-        unit = next((name for least, name in _EPOCHS if largest >= least), None)
-        clock = "epoch" if unit else "relative"
-        unit = unit or "s"
-        usage["time"] = {"column": column, "unit": unit}
-        start = "1970" if clock == "epoch" else "the start of the trace"
-        draft.said["usage.time"] = (
-            f"column {column}: guessed from its size to be {unit} since {start}"
+        largest = float(columns.value(f"SELECT max({time_sql}) FROM raw") or 0)
+        epoch_unit = next((unit for unit in EPOCH_UNITS if largest >= unit.least), None)
+        clock = "epoch" if epoch_unit else "relative"
+        unit = epoch_unit or _SECONDS
+        microseconds = unit.microseconds
+        usage["time"] = {"column": column, "unit": unit.name}
+        start = "1970" if epoch_unit else "the start of the trace"
+        draft.remarks["usage.time"] = (
+            f"column {column}: guessed from its size to be {unit.name} since {start}"
         )
-        scale = f'"{column}" * {({"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6})[unit]!r}'
     draft.declaration["clock"] = clock
-    if "end" in roles:
-        usage["end"] = {**usage["time"], "column": roles["end"]}
+    if "end" in columns.of_role:
+        usage["end"] = {**usage["time"], "column": columns.of_role["end"]}
         return
-    keys = ", ".join(f'"{roles[name]}"' for name in ("task", "instance") if name in roles)
-    step = _one(
-        connection,
-        f"SELECT mode(d) FROM (SELECT round(t - lag(t) OVER (PARTITION BY {keys} ORDER BY t)) AS d FROM "
-        f"(SELECT {scale} AS t, {keys} FROM raw)) WHERE d > 0",
-    )
+    step = _usual_step(columns, time_sql, microseconds)
     if step:
-        draft.declaration["step"] = write_time(int(step))
-        draft.said["step"] = (
-            f"step {draft.declaration['step']}: guessed, the most common time between two rows of a task"
-        )
-        draft.declaration["label"] = "start"
-        draft.said["label"] = (
-            "label start: guessed, a row is about the step that begins at its time"
-        )
+        _guess_step(draft, step)
 
 
-def _cpu(
-    connection: duckdb.DuckDBPyConnection, roles: Mapping[str, str], draft: Draft
-) -> dict[str, Any]:
-    column = roles["cpu"]
+def _usual_step(columns: _Columns, time_sql: str, microseconds: float) -> int:
+    """Return the most common time between two rows of a task, in µs; 0 where there is none."""
+    keys_sql = columns.quoted("task")
+    if "instance" in columns.of_role:
+        keys_sql += f", {columns.quoted('instance')}"
+    step = columns.value(
+        f"""
+        SELECT mode(step) FROM (
+            SELECT round(moment - lag(moment) OVER (PARTITION BY {keys_sql} ORDER BY moment)) AS step
+            FROM (SELECT {time_sql} * $microseconds AS moment, {keys_sql} FROM raw)
+        )
+        WHERE step > 0
+        """,
+        {"microseconds": microseconds},
+    )
+    return int(step or 0)
+
+
+def _guess_step(draft: Draft, step: int) -> None:
+    written = write_time(step)
+    draft.declaration["step"] = written
+    draft.remarks["step"] = (
+        f"step {written}: guessed, the most common time between two rows of a task"
+    )
+    draft.declaration["label"] = "start"
+    draft.remarks["label"] = "label start: guessed, a row is about the step that begins at its time"
+
+
+def _guess_cpu(columns: _Columns, draft: Draft) -> dict[str, Any]:
+    column = columns.of_role["cpu"]
     if re.search(_COUNTERS, column.lower()):
-        draft.said["usage.cpu"] = (
+        draft.remarks["usage.cpu"] = (
             f"column {column}: guessed from its name to be a counter of CPU seconds"
         )
         return {"column": column, "unit": "s", "kind": "counter"}
-    kind, unit = _kind(column), _unit("cpu", column)
-    task, order = f'"{roles["task"]}"', f'PARTITION BY "{roles["task"]}" ORDER BY "{roles["time"]}"'
-    values = f'SELECT "{column}" AS x, {task} AS task, "{column}" < lag("{column}") OVER ({order}) AS falls FROM raw'
-    if _one(
-        connection,
-        f"SELECT count_if(falls) = 0 AND count(DISTINCT x) > 1 + count(DISTINCT task) FROM ({values})",
-    ):
-        draft.said["usage.cpu"] = (
+    unit = _unit_in_name("cpu", column)
+    if _may_be_counter(columns):
+        draft.remarks["usage.cpu"] = (
             f"column {column} never falls: add kind, counter (then with unit s) or average"
         )
         return {"column": column, "unit": unit}
+    kind = _kind_in_name(column)
     if not unit:
-        draft.said["usage.cpu"] = f"column {column}: add the unit, percent of what?"
+        draft.remarks["usage.cpu"] = f"column {column}: add the unit, percent of what?"
         return {"column": column, "kind": kind}
-    draft.said["usage.cpu"] = f"column {column}: guessed to be the {_WORDS[kind]} in {unit}"
+    draft.remarks["usage.cpu"] = f"column {column}: guessed to be the {_KINDS[kind]} in {unit}"
     return {"column": column, "unit": unit, "kind": kind}
 
 
-_WORDS = {"average": "mean over each step", "instant": "usage at one instant"}
+def _may_be_counter(columns: _Columns) -> bool:
+    """Whether the values of no task ever fall, though they change."""
+    cpu_sql = columns.quoted("cpu")
+    task_sql = columns.quoted("task")
+    time_sql = columns.quoted("time")
+    return bool(
+        columns.value(
+            f"""
+            SELECT count_if(falls) = 0 AND count(DISTINCT amount) > 1 + count(DISTINCT task)
+            FROM (
+                SELECT
+                    {cpu_sql} AS amount,
+                    {task_sql} AS task,
+                    {cpu_sql} < lag({cpu_sql}) OVER (PARTITION BY {task_sql} ORDER BY {time_sql}) AS falls
+                FROM raw
+            )
+            """
+        )
+    )
 
 
-def _kind(column: str) -> str:
-    return "instant" if re.search(r"instant|sample|current", column.lower()) else "average"
-
-
-def _unit(resource: str, column: str) -> str | None:
-    """Return the unit that a name says, empty where it says a percentage; None where it says nothing."""
-    marks = _NAMES[f"{resource}_units"]
-    return next((unit for mark, unit in marks.items() if re.search(mark, column.lower())), None)
-
-
-def _memory(
-    connection: duckdb.DuckDBPyConnection, roles: Mapping[str, str], draft: Draft
-) -> dict[str, Any]:
-    column = roles["memory"]
-    kind = _kind(column)
-    unit = _unit("memory", column)
+def _guess_memory(columns: _Columns, draft: Draft) -> dict[str, Any]:
+    column = columns.of_role["memory"]
+    kind = _kind_in_name(column)
+    unit = _unit_in_name("memory", column)
     if unit is None:
-        median = _one(connection, f'SELECT median("{column}") FROM raw')
-        unit = "bytes" if isinstance(median, int | float) and median >= _LEAST_BYTES else ""
+        median = columns.value(f"SELECT median({columns.quoted('memory')}) FROM raw")
+        is_large = isinstance(median, int | float) and median >= _LEAST_BYTES
+        unit = "bytes" if is_large else NO_UNIT
     if not unit:
-        draft.said["usage.memory"] = f"column {column}: add the unit, such as MiB"
+        draft.remarks["usage.memory"] = f"column {column}: add the unit, such as MiB"
         return {"column": column, "kind": kind}
-    draft.said["usage.memory"] = f"column {column}: guessed to be the {_WORDS[kind]} in {unit}"
+    draft.remarks["usage.memory"] = f"column {column}: guessed to be the {_KINDS[kind]} in {unit}"
     return {"column": column, "unit": unit, "kind": kind}
+
+
+def _kind_in_name(column: str) -> str:
+    return "instant" if re.search(_INSTANTS, column.lower()) else "average"
+
+
+def _unit_in_name(resource: str, column: str) -> str | None:
+    """Return the unit that a name implies, `NO_UNIT` where it implies a percentage; None where it implies nothing."""
+    for unit, pattern in UNITS[resource]:
+        if re.search(pattern, column.lower()):
+            return unit
+    return None
