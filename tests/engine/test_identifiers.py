@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from borgtrace.engine.identifiers import literal, quoted
+from borgtrace.engine.identifiers import literal, number, quoted
 
 NASTY = [
     "plain",
@@ -72,3 +72,9 @@ def test_a_qualified_name_finds_the_column_of_its_table(connection, name):
     connection.execute(f"INSERT INTO {table} VALUES (7)")
     query = f"SELECT {quoted(name, name)} FROM {table}"
     assert connection.execute(query).fetchall() == [(7,)]
+
+
+@pytest.mark.parametrize("value", ["1", "1); DROP TABLE tasks; --", None, b"1"])
+def test_a_text_is_no_number(value):
+    with pytest.raises(TypeError, match="not a number"):
+        number(value)

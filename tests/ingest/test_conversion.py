@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.ingest.build.converted_build import _count
+from borgtrace.ingest.build.converted_build import count_broken_rows
 from borgtrace.ingest.convert.conversion import open_rows
 from borgtrace.ingest.convert.conversion_terms import Basis, Terms
 from borgtrace.ingest.convert.converted_usage import are_cut_when_sorted, cut_windows, windows
@@ -149,8 +149,10 @@ def test_rows_that_break_a_rule_and_are_stored_are_counted_over_all_files(tmp_pa
     for path, lengths in zip(paths, ([300, 301], [600]), strict=True):
         windows = [{"start_time": 0, "end_time": length * SECOND} for length in lengths]
         pq.write_table(arrow("instance_usage", windows), path)
-    assert _count(DIALECTS["azure-2019"], "instance_usage", paths) == {"window_over_300s": 2}
-    assert _count(DIALECTS["azure-2019"], "instance_usage", []) == {}
+    assert count_broken_rows(DIALECTS["azure-2019"], "instance_usage", paths) == {
+        "window_over_300s": 2
+    }
+    assert count_broken_rows(DIALECTS["azure-2019"], "instance_usage", []) == {}
 
 
 def test_the_usual_step_of_a_counter() -> None:

@@ -14,24 +14,26 @@ from borgtrace.ingest.build.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.build.staged import StagedPaths, write_entry
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.find.discovery import discover, origin, truth_about
-from borgtrace.ingest.find.recognition import _cell_of, _kind, _lines, _not_a_trace
+from borgtrace.ingest.find.recognition import cell_in_path, describe_kind, not_a_trace, whole_lines
 from borgtrace.ingest.find.schema_csv import read_schema_csv
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
 from borgtrace.store.manifest import SourceEntry
 
 
 def test_kinds_of_what_is_no_file() -> None:
-    assert [_kind(mode) for mode in (stat.S_IFIFO, stat.S_IFDIR, stat.S_IFSOCK, stat.S_IFCHR)] == [
+    assert [
+        describe_kind(mode) for mode in (stat.S_IFIFO, stat.S_IFDIR, stat.S_IFSOCK, stat.S_IFCHR)
+    ] == [
         "a pipe",
         "a folder",
         "a socket",
         "a device",
     ]
-    assert _lines(b"1,2\r\n\n3,4\n5") == ["1,2", "3,4"]
-    assert _lines(b"1,2") == ["1,2"]
-    shown = str(_not_a_trace(Path("x"), "a" * 41))
+    assert whole_lines(b"1,2\r\n\n3,4\n5") == ["1,2", "3,4"]
+    assert whole_lines(b"1,2") == ["1,2"]
+    shown = str(not_a_trace(Path("x"), "a" * 41))
     assert f"got '{'a' * 40}…'" in shown
-    assert f"got '{'a' * 40}'" in str(_not_a_trace(Path("x"), "a" * 40))
+    assert f"got '{'a' * 40}'" in str(not_a_trace(Path("x"), "a" * 40))
 
 
 @pytest.mark.parametrize(
@@ -63,8 +65,8 @@ def test_kinds_of_what_is_no_file() -> None:
 def test_a_folder_named_like_the_bucket_or_the_cell_says_the_cell(
     tmp_path: Path, folder: str, cell: str
 ) -> None:
-    assert _cell_of(tmp_path / folder / "x.json.gz", GOOGLE_2019) == cell
-    assert _cell_of(tmp_path / folder / "x.csv.gz", GOOGLE_2011) == ""
+    assert cell_in_path(tmp_path / folder / "x.json.gz", GOOGLE_2019) == cell
+    assert cell_in_path(tmp_path / folder / "x.csv.gz", GOOGLE_2011) == ""
 
 
 @pytest.mark.parametrize(
@@ -84,7 +86,7 @@ def test_a_folder_named_like_the_bucket_or_the_cell_says_the_cell(
     ],
 )
 def test_the_name_of_a_file_may_say_the_cell(tmp_path: Path, file: str, cell: str) -> None:
-    assert _cell_of(tmp_path / "cell_a" / file, GOOGLE_2019) == (cell or "a")
+    assert cell_in_path(tmp_path / "cell_a" / file, GOOGLE_2019) == (cell or "a")
 
 
 def test_the_nearest_account_of_a_synthetic_trace_counts(tmp_path: Path) -> None:

@@ -52,16 +52,16 @@ def test_a_workload_file_is_read_as_delimited_lines() -> None:
     text = b"; a comment\n  1  2\t3\n\n4 a,b 6\n;5 6\n7"
     expected = b"1,2,3\n4,a;b,6\n7\n"
     for size in (-1, 1, 4, 100):
-        fields = streams._Fields(io.BytesIO(text))  # type: ignore[arg-type]
+        fields = streams.WorkloadLines(io.BytesIO(text))  # type: ignore[arg-type]
         found = b""
         while block := fields.read(size):
             assert size < 0 or len(block) <= size
             found += block
         assert found == expected
     buffer = bytearray(8)
-    assert streams._Fields(io.BytesIO(text)).readinto(buffer) == 8  # type: ignore[arg-type]
+    assert streams.WorkloadLines(io.BytesIO(text)).readinto(buffer) == 8  # type: ignore[arg-type]
     assert bytes(buffer) == expected[:8]
-    assert streams._Fields(io.BytesIO(b"")).readable()  # type: ignore[arg-type]
+    assert streams.WorkloadLines(io.BytesIO(b"")).readable()  # type: ignore[arg-type]
 
 
 def test_an_error_of_the_disk_is_no_damage(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_lines_that_arrow_would_take_otherwise(
 ) -> None:
     waiting = iter([*blocks, b""])
     stream: Any = SimpleNamespace(read=lambda size: next(waiting))
-    lines = delimited._Lines(stream, barred)
+    lines = delimited.PlainLines(stream, barred)
     if stops:
         with pytest.raises(NeedsValidation):
             list(iter(lambda: lines.read(9), b""))

@@ -189,7 +189,7 @@ def test_the_first_of_equal_rows_is_kept_in_order():
         "value": [None, "x", None, "x"],
     }
     rows = pa.table({**columns, "is_deleted": [False] * 4, "source_row": [10, 11, 12, 13]})
-    assert flattened._first_of_each(rows, layout).column("source_row").to_pylist() == [10, 11, 13]
+    assert flattened.first_of_each(rows, layout).column("source_row").to_pylist() == [10, 11, 13]
 
 
 def test_every_code_of_an_enumeration_may_come():

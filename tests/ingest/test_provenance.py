@@ -165,7 +165,7 @@ def test_a_flattened_file_that_fails_half_way_leaves_nothing(tmp_path, monkeypat
             raise KeyboardInterrupt
         return rows
 
-    monkeypatch.setattr(flattened, "_first_of_each", second_fails)
+    monkeypatch.setattr(flattened, "first_of_each", second_fails)
     with pytest.raises(KeyboardInterrupt):
         staging.stage(classify(path), tmp_path / "staging")
     assert [entry.name for entry in (tmp_path / "staging").rglob("*") if entry.is_file()] == []

@@ -14,12 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.ingest.build import clustering, usage_index
-from borgtrace.ingest.build.clustering import _diverse, cluster, parquet_writer, sorting_connection
-from borgtrace.ingest.build.completion import _stays, count_rows
+from borgtrace.ingest.build.clustering import (
+    cluster,
+    diverse_columns,
+    parquet_writer,
+    sorting_connection,
+)
+from borgtrace.ingest.build.completion import count_rows, is_kept
 from borgtrace.ingest.build.crosschecks import FILE
 from borgtrace.ingest.build.file_ranges import SortedFiles, cut_ranges, plan_files, range_condition
 from borgtrace.ingest.build.row_order import sorted_batches
-from borgtrace.ingest.build.sorted_tables import FileFacts, _span, whole_span
+from borgtrace.ingest.build.sorted_tables import FileFacts, time_span, whole_span
 from borgtrace.ingest.convert.column_checks import count_out_of_order
 from borgtrace.schema import TABLES
 from borgtrace.schema.time import AFTER_TRACE
@@ -82,8 +87,8 @@ def test_measured_columns_most_of_whose_values_differ_are_diverse() -> None:
         name: pa.array(values.astype(np.float32), from_pandas=True)
         for name, values in measured.items()
     }
-    assert _diverse([pa.record_batch(columns | {"id": pa.array(range(8))})]) == ["more"]
-    assert _diverse([]) == []
+    assert diverse_columns([pa.record_batch(columns | {"id": pa.array(range(8))})]) == ["more"]
+    assert diverse_columns([]) == []
 
 
 def test_times_out_of_order_are_counted_across_chunks() -> None:
@@ -282,22 +287,27 @@ def usage_of(pairs: list[tuple[int, int]]) -> pa.Table:
 def test_the_last_task_of_a_block_waits_for_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert usage_index._last_task(usage_of([(1, 0), (1, 1), (1, 1)])) == 1
-    assert usage_index._last_task(usage_of([(1, 1), (2, 1), (2, 1)])) == 1
-    assert usage_index._last_task(usage_of([(1, 0), (1, 0)])) == 0
+    assert usage_index.start_of_last_task(usage_of([(1, 0), (1, 1), (1, 1)])) == 1
+    assert usage_index.start_of_last_task(usage_of([(1, 1), (2, 1), (2, 1)])) == 1
+    assert usage_index.start_of_last_task(usage_of([(1, 0), (1, 0)])) == 0
     tasks = [(1, 0)] * 3 + [(1, 1)] + [(2, 0)] * 4 + [(3, 0)]
     kinds = {"collection_type": pa.string()} | dict.fromkeys(
         usage_index.STATISTICS_COLUMNS, pa.float32()
     )
     columns = {
-        name: pa.nulls(len(tasks), kinds.get(name, pa.int64())) for name in usage_index._READ
+        name: pa.nulls(len(tasks), kinds.get(name, pa.int64())) for name in usage_index.READ_COLUMNS
     }
     columns |= {name: usage_of(tasks).column(name) for name in ("collection_id", "instance_index")}
     pq.write_table(pa.table(columns), tmp_path / "part-00000.parquet")
     monkeypatch.setattr(usage_index, "ROWS_PER_BLOCK", 2)
-    found = list(usage_index._whole_tasks(tmp_path / "part-00000.parquet"))
+    found = list(usage_index.whole_task_blocks(tmp_path / "part-00000.parquet"))
     ids = [
-        list(zip(*(block.column(name).to_pylist() for name in usage_index._READ[:2]), strict=True))
+        list(
+            zip(
+                *(block.column(name).to_pylist() for name in usage_index.READ_COLUMNS[:2]),
+                strict=True,
+            )
+        )
         for _, block in found
     ]
     assert [pair for block in ids for pair in block] == tasks
@@ -319,7 +329,7 @@ def test_the_first_and_the_last_time_of_a_table(tmp_path: Path) -> None:
         connection = duckdb.connect()
         connection.execute(f"CREATE VIEW {FILE} AS FROM '{tmp_path / name}.parquet'")
         spans[name] = [
-            list(_span(connection, TABLES[table]))
+            list(time_span(connection, TABLES[table]))
             for table in ("instance_usage", "instance_events")
         ]
     assert spans == {
@@ -327,7 +337,7 @@ def test_the_first_and_the_last_time_of_a_table(tmp_path: Path) -> None:
         "second": [[7, None], [7, 7]],
         "third": [[AFTER_TRACE, None], [AFTER_TRACE, None]],
     }
-    assert _span(duckdb.connect(), TABLES["tasks"]) == ()
+    assert time_span(duckdb.connect(), TABLES["tasks"]) == ()
 
 
 def test_the_times_of_files_are_those_of_their_table() -> None:
@@ -363,7 +373,7 @@ def test_files_beside_a_file_are_those_that_may_have_its_collections(tmp_path: P
 
 def test_files_of_the_version_before_stay(tmp_path: Path) -> None:
     assert [
-        _stays(path, tmp_path) for path in (tmp_path / "u.parquet", Path("/other/u.parquet"))
+        is_kept(path, tmp_path) for path in (tmp_path / "u.parquet", Path("/other/u.parquet"))
     ] == [False, True]
     pq.write_table(pa.table({"collection_id": [1, 2]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"collection_id": [3]}), tmp_path / "b.parquet")

@@ -39,18 +39,20 @@ def builder(folder: Path, held: list[SourceEntry], staged: list[SourceEntry]) ->
     present: Any = SimpleNamespace(sources=tuple(held))
     inputs = Inputs(Identity("2011", "", None), present, tuple(staged))
     connection: Any = None
-    return store_build._Builder(Layout(folder), inputs, folder / "next", connection, 1, Progress())
+    return store_build.StoreBuild(
+        Layout(folder), inputs, folder / "next", connection, 1, Progress()
+    )
 
 
 def test_parts_get_other_numbers_in_the_tables_that_they_feed(tmp_path: Path) -> None:
     # By their digests: the one that comes now is the first, and what was the first becomes the second.
     found = builder(tmp_path, [MACHINE, LATE], [EARLY])
-    assert found._moved("collection_events") == {0: 1}
-    assert found._moved("machine_events") == {0: 0}
-    assert found._moved("instance_usage") == {}
+    assert found.moved_parts_of("collection_events") == {0: 1}
+    assert found.moved_parts_of("machine_events") == {0: 0}
+    assert found.moved_parts_of("instance_usage") == {}
     # Rows of the same source come anew.
     again = builder(tmp_path, [MACHINE, replace(LATE, also={"instance_constraints": 2})], [LATE])
-    assert again._moved("instance_constraints") == {0: None}
+    assert again.moved_parts_of("instance_constraints") == {0: None}
 
 
 def test_a_table_without_new_rows_keeps_its_files(
@@ -71,10 +73,10 @@ def test_a_table_without_new_rows_keeps_its_files(
     for (path,) in parts.values():
         path.parent.mkdir()
         path.touch()
-    assert found._cluster("machine_events") == parts["machine_events"]
+    assert found.cluster_table("machine_events") == parts["machine_events"]
     assert not asked
     # Its rows get another number of their part.
-    assert found._cluster("collection_events") == [Path("new")]
+    assert found.cluster_table("collection_events") == [Path("new")]
     assert len(asked) == 1
 
 
@@ -97,7 +99,7 @@ def test_refused_rows_of_all_files_stand_side_by_side(
         pq.write_table(pa.table({"raw": [text]}), path)
     found = builder(tmp_path, [], staged)
     found.work.mkdir()
-    found._move_quarantine()
+    found.move_quarantine()
     moved = sorted((found.work / "quarantine" / LATE.table).iterdir())
     assert sorted(pq.read_table(path)["raw"][0].as_py() for path in moved) == [
         "early",
@@ -112,7 +114,7 @@ def test_what_a_killed_build_left_is_not_in_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manifest = SimpleNamespace(write=lambda path: path.write_text("{}"))
-    monkeypatch.setattr(store_build._Builder, "run", lambda self: manifest)
+    monkeypatch.setattr(store_build.StoreBuild, "run", lambda self: manifest)
     layout = Layout(tmp_path)
     (layout.unfinished / "tasks" / "left").mkdir(parents=True)
     inputs = Inputs(Identity("2011", "", None), None, ())
@@ -131,7 +133,7 @@ def test_a_build_ends_where_nothing_is_left_to_tidy(
         shutil.rmtree(layout.spill)
         return manifest
 
-    monkeypatch.setattr(store_build._Builder, "run", run)
+    monkeypatch.setattr(store_build.StoreBuild, "run", run)
     inputs = Inputs(Identity("2011", "", None), None, ())
     assert store_build.build(layout, inputs, "200MB", 1, Progress()) is manifest
     assert layout.manifest.exists()

@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.ingest.build.flattened import _choose, _literal, _whole, record_of
+from borgtrace.ingest.build.flattened import (
+    choose_cell,
+    python_to_json,
+    record_of,
+    without_decimals,
+)
 from borgtrace.ingest.convert.capacity import parse_capacity
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.find.raw_files import read_declaration
@@ -127,12 +132,12 @@ def test_strange_text_is_found_around_the_ends_of_chunks(place: int, rest: bytes
     ],
 )
 def test_a_printed_python_literal_becomes_json(printed: str, text: str) -> None:
-    assert _literal(printed) == text
+    assert python_to_json(printed) == text
     json.loads(text)
 
 
 def test_what_pandas_made_of_integers_is_undone() -> None:
-    assert [_whole(text) for text in ("5.0", "-5.0", "+5", "5.5", "a.0", "5.00")] == [
+    assert [without_decimals(text) for text in ("5.0", "-5.0", "+5", "5.5", "a.0", "5.00")] == [
         "5",
         "-5",
         "+5",
@@ -155,11 +160,11 @@ def test_a_cell_is_chosen_where_a_file_mixes_them() -> None:
         return Source(Path("x.csv"), KAGGLE_2019, "kaggle", "kaggle", cell=cell)
 
     mixed = Counter({"b": 2, "a": 1})
-    assert [_choose(source(cell), mixed) for cell in ("a", "b")] == ["a", "b"]
-    assert _choose(source(""), Counter({"d": 5})) == "d"
+    assert [choose_cell(source(cell), mixed) for cell in ("a", "b")] == ["a", "b"]
+    assert choose_cell(source(""), Counter({"d": 5})) == "d"
     for cell, cells in (("", mixed), ("c", mixed), ("c", Counter({"d": 5}))):
         with pytest.raises(UsageError) as caught:
-            _choose(source(cell), cells)
+            choose_cell(source(cell), cells)
         known = ", ".join(f"{name} ({number} rows)" for name, number in sorted(cells.items()))
         assert str(caught.value) == (
             f"--cell: x.csv mixes cells, and a store holds one: expected one of {known}, got {cell or 'none'}; "

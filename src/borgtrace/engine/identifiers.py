@@ -1,4 +1,4 @@
-"""Names and texts inside a query of DuckDB: the one place that quotes them.
+"""Names, texts and numbers inside a query of DuckDB: the one place that writes them.
 
 A name of a column or a table cannot be a parameter of a query, so it is written into the text, quoted.  Values are
 bound as parameters; only where DuckDB takes none (a view, an option of ``COPY``) are they written as literals.
@@ -46,3 +46,26 @@ def literal(text: str) -> str:
     from sqlglot import exp
 
     return exp.Literal.string(text).sql("duckdb")
+
+
+def number(value: float) -> str:
+    """Write a number, where no parameter can be bound; anything else is refused.
+
+    Parameters
+    ----------
+    value
+        An integer or a float.
+
+    Raises
+    ------
+    TypeError
+        It is neither.
+
+    Examples
+    --------
+    >>> number(2**63 - 1), number(1e-3)
+    ('9223372036854775807', '0.001')
+    """
+    if not isinstance(value, int | float):
+        raise TypeError(f"not a number: {value!r}")
+    return str(value)

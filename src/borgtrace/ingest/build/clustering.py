@@ -270,7 +270,7 @@ def write_rows(
     wholes = (_whole(batch, schema) for batch in batches)
     group = list(islice(wholes, ROW_GROUP // PIECE))
     # Beside, then renamed: of a task that runs again, the first run may not be dead.
-    with replacing(path) as draft, _stored_writer(draft, schema, _diverse(group)) as writer:
+    with replacing(path) as draft, _stored_writer(draft, schema, diverse_columns(group)) as writer:
         while group:
             writer.write_table(pa.Table.from_batches(group))
             for whole in group:
@@ -310,7 +310,7 @@ def _nothing(kind: pa.DataType) -> pa.Array:
     return pa.nulls(ROW_GROUP, kind)
 
 
-def _diverse(batches: Sequence[pa.RecordBatch]) -> list[str]:
+def diverse_columns(batches: Sequence[pa.RecordBatch]) -> list[str]:
     """Return the measured columns most of whose values differ: a dictionary takes more time and disk than they do."""
     rows = pa.Table.from_batches(batches).slice(0, _SAMPLE) if batches else pa.table({})
     measured = [field.name for field in rows.schema if field.type == pa.float32()]

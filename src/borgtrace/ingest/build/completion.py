@@ -135,7 +135,7 @@ def _look_at_files(
     # Files that stay keep the digests they got when they were written: one that has been damaged since still shows.
     known = held.files if held else {}
     items = [
-        (name, number, known.get(_name(path)) if _stays(path, work) else None)
+        (name, number, known.get(_name(path)) if is_kept(path, work) else None)
         for name, files in tables.files.items()
         for number, path in enumerate(files.paths)
     ]
@@ -158,7 +158,7 @@ def _content(
         files = tables.files[name]
         known = (
             held.content.get(name)
-            if held and all(_stays(path, work) for path in files.paths)
+            if held and all(is_kept(path, work) for path in files.paths)
             else None
         )
         content[name] = known or digest_of_sums(
@@ -190,7 +190,7 @@ def _name(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-def _stays(path: Path, work: Path) -> bool:
+def is_kept(path: Path, work: Path) -> bool:
     """Whether a file is one of the version before."""
     return work not in path.parents
 

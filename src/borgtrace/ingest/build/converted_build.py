@@ -104,7 +104,7 @@ def convert(
     quality = {
         name: dict(found)
         for name, paths in files.items()
-        if (found := _count(dialect, name, paths))
+        if (found := count_broken_rows(dialect, name, paths))
     }
     return Converted(
         files,
@@ -128,7 +128,7 @@ def _entries(
     return tuple(replace(entry, also=also) for entry, also in zip(ordered, given, strict=True))
 
 
-def _count(dialect: Dialect, name: str, paths: Sequence[Path]) -> Counter[str]:
+def count_broken_rows(dialect: Dialect, name: str, paths: Sequence[Path]) -> Counter[str]:
     """Count the rows of a table that break a rule and are stored all the same."""
     checked = [c.name for c in TABLES[name].columns if c.checks and dialect.publishes(c.name, name)]
     found: Counter[str] = Counter()

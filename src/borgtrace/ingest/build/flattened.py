@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from borgtrace.engine.embedded import without_bar
+from borgtrace.engine.guard import open_values
+from borgtrace.engine.identifiers import quoted
 from borgtrace.errors import UsageError
 from borgtrace.ingest.build.staged import StagedOutput, StagedPaths, make_entry
 from borgtrace.ingest.files.raw_layout import RawLayout, raw_layout
@@ -61,19 +61,19 @@ def record_of(flattened: Flattened, raw: RawTable, row: Mapping[str, str]) -> st
         column = flattened.renamed.get((raw.name, name), name)
         text = row.get(column) or ""
         if text and name in flattened.literals:
-            parts.append(f'"{name}":{_literal(text)}')
+            parts.append(f'"{name}":{python_to_json(text)}')
         elif text or column != name:
             # A column that was renamed is always there: where it is empty, the row is refused.
-            parts.append(f'"{name}":{json.dumps(_whole(text))}')
+            parts.append(f'"{name}":{json.dumps(without_decimals(text))}')
     return "{" + ",".join(parts) + "}"
 
 
-def _whole(text: str) -> str:
+def without_decimals(text: str) -> str:
     """Undo the ``.0`` that pandas gave to integer columns with missing values."""
     return text.removesuffix(".0") if _NUMBER.fullmatch(text) else text
 
 
-def _literal(text: str) -> str:
+def python_to_json(text: str) -> str:
     """Turn a printed Python dict or numpy list into JSON.
 
     A ``nan`` in a dict is a missing value.  In a list of percentiles it is no value: the row is refused, like every
@@ -116,7 +116,7 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
     # Before it is read, as in `staging`.
     sha256 = file_digest(source.here)
     every = _read(source)
-    cell = _choose(source, Counter(row.get(flattened.cell) or "" for row in every))
+    cell = choose_cell(source, Counter(row.get(flattened.cell) or "" for row in every))
     chosen = {
         number: row for number, row in enumerate(every) if (row.get(flattened.cell) or "") == cell
     }
@@ -133,7 +133,7 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
             for name, layout in layouts.items()
         }
         for name, output in outputs.items():
-            output.write(_first_of_each(_without(right[name], refused), output.layout))
+            output.write(first_of_each(_without(right[name], refused), output.layout))
         counted = outputs[flattened.table]
         if refused:
             counted.refuse(_quarantined(chosen, refused))
@@ -157,18 +157,32 @@ def _read(source: Source) -> list[Row]:
         return list(csv.DictReader(text))
 
 
-def _choose(source: Source, cells: Counter[str]) -> str:
+def choose_cell(source: Source, cells: Counter[str]) -> str:
+    """Return the cell whose rows are taken.
+
+    Parameters
+    ----------
+    source
+        The file, perhaps with the cell that was chosen.
+    cells
+        How many rows each cell has.
+
+    Raises
+    ------
+    UsageError
+        The file mixes cells and none, or an unknown one, was chosen.
+    """
     if source.cell in cells:
         return source.cell
     if not source.cell and len(cells) == 1:
         return next(iter(cells))
     known = ", ".join(f"{cell} ({number} rows)" for cell, number in sorted(cells.items()))
-    what, way_out = (
-        f"{source.path} mixes cells, and a store holds one",
-        f"choose one: --cell {min(cells)}",
-    )
     raise UsageError(
-        "--cell", what, expected=f"one of {known}", got=source.cell or "none", way_out=way_out
+        "--cell",
+        f"{source.path} mixes cells, and a store holds one",
+        expected=f"one of {known}",
+        got=source.cell or "none",
+        way_out=f"choose one: --cell {min(cells)}",
     )
 
 
@@ -193,19 +207,17 @@ def _without(rows: pa.Table, refused: dict[int, str]) -> pa.Table:
     return rows.filter(pc.invert(is_refused))
 
 
-def _first_of_each(rows: pa.Table, layout: RawLayout) -> pa.Table:
+def first_of_each(rows: pa.Table, layout: RawLayout) -> pa.Table:
     """Return the first of each set of rows with equal columns, in order."""
-    names = ", ".join(f'"{name}"' for name in layout.columns)
-    numbered = rows.select(layout.columns).append_column(
-        "n", pa.array(range(len(rows)), pa.int64())
-    )
+    columns_sql = ", ".join(quoted(name) for name in layout.columns)
+    numbers = pa.array(range(len(rows)), pa.int64())
+    numbered = rows.select(layout.columns).append_column("n", numbers)
     # By all columns, lists and NULLs too, and by the first place, so that the order of the file is kept.
-    with without_bar(duckdb.connect(config={"threads": 1})) as connection:
+    query_sql = f"SELECT min(n) AS n FROM numbered GROUP BY {columns_sql} ORDER BY n"
+    with open_values() as connection:
         connection.register("numbered", numbered)
-        found = connection.sql(
-            f"SELECT min(n) AS n FROM numbered GROUP BY {names} ORDER BY n"
-        ).to_arrow_table()
-    return rows.take(found.column("n"))
+        first_rows = connection.sql(query_sql).to_arrow_table().column("n")
+    return rows.take(first_rows)
 
 
 def _quarantined(chosen: dict[int, Row], refused: dict[int, str]) -> pa.Table:

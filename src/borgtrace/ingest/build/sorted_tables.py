@@ -74,7 +74,7 @@ class SortedTables:
             return FileFacts(digest, sums)
         with self.connect() as connection:
             counts = count_in_file(connection, self.files, name, number)
-            return FileFacts(digest, sums, counts, _span(connection, table))
+            return FileFacts(digest, sums, counts, time_span(connection, table))
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class FileFacts:
     span: Sequence[int | None] = ()
 
 
-def _span(connection: duckdb.DuckDBPyConnection, table: Table) -> Sequence[int | None]:
+def time_span(connection: duckdb.DuckDBPyConnection, table: Table) -> Sequence[int | None]:
     """Return the first and the last time of a file, None where there is none; nothing of a table without times."""
     if not (first := table.time):
         return ()

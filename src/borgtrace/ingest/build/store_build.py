@@ -93,7 +93,7 @@ def build(
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     with sorting_connection(memory, threads, layout.spill) as connection:
-        builder = _Builder(layout, inputs, work, connection, threads, progress, spark, shared)
+        builder = StoreBuild(layout, inputs, work, connection, threads, progress, spark, shared)
         manifest = builder.run()
     # Last into the new version: a folder without it is not whole.
     manifest.write(work / layout.manifest.name)
@@ -121,7 +121,7 @@ def _brought_here(layout: Layout, inputs: Inputs) -> tuple[Layout, RemotePath | 
 
 
 @dataclass
-class _Builder:
+class StoreBuild:
     layout: Layout
     inputs: Inputs
     work: Path
@@ -145,14 +145,17 @@ class _Builder:
 
     def _sort(self, trace: Dialect) -> dict[str, Any]:
         """Sort canonical rows into the store; return what the manifest says of them."""
-        files, present = {name: self._cluster(name) for name in TRACE_TABLES}, self.inputs.present
+        files, present = (
+            {name: self.cluster_table(name) for name in TRACE_TABLES},
+            self.inputs.present,
+        )
         # Before anything is put in place: should rows have gone missing, the store stays as it was.
         conserve(
             self.layout.root,
             self.inputs.entries,
             {name: count_rows(paths) for name, paths in files.items()},
         )
-        self._move_quarantine()
+        self.move_quarantine()
         kept = {"unknown": present.unknown, "notes": present.notes} if present else {}
         facts = finish(
             self.connection,
@@ -180,7 +183,7 @@ class _Builder:
             self.progress,
         )
         made = convert(*common)
-        self._move_quarantine()
+        self.move_quarantine()
         said = dict(zip(("said_cores", "said_bytes"), identity.capacity, strict=True))
         facts = finish(self.connection, made.files, trace, self.work, self.progress)
         return {
@@ -196,10 +199,10 @@ class _Builder:
             "quality": _summed(facts["quality"], made.quality),
         }
 
-    def _cluster(self, name: str) -> list[Path]:
+    def cluster_table(self, name: str) -> list[Path]:
         """Return the table's files: new ones where it has new rows, else the present ones."""
         parts = by_columns(self._staged_parts(name))
-        present, moved = self.layout.parts(name), self._moved(name)
+        present, moved = self.layout.parts(name), self.moved_parts_of(name)
         # A table without new rows keeps its files.  One whose rows go or get other numbers of their parts is made anew,
         # as is one that an earlier version wrote: its rows and their order must be those of an ingest of all at once.
         is_kept = all(before == now for before, now in moved.items())
@@ -227,7 +230,7 @@ class _Builder:
             parts=parts,
         )
 
-    def _moved(self, name: str) -> dict[int, int | None]:
+    def moved_parts_of(self, name: str) -> dict[int, int | None]:
         """Return what the source_part of each present row becomes; None where its source is replaced."""
         now = number_parts(self.inputs.entries)
         return moved_parts(
@@ -248,7 +251,7 @@ class _Builder:
             if (_rows_of(name, e) if self.shared else path.exists())
         }
 
-    def _move_quarantine(self) -> None:
+    def move_quarantine(self) -> None:
         """Collect refused rows: those the store keeps already, and those of the staged sources."""
         target = self.work / self.layout.quarantine.name
         replaced = {source_key(name) for name in self.inputs.replaced}

@@ -16,7 +16,7 @@ from borgtrace.schema.time import SECOND
 from borgtrace.storage import readable
 from borgtrace.store.columns import window_lengths
 
-_READ = [
+READ_COLUMNS = [
     "collection_id",
     "instance_index",
     "start_time",
@@ -24,7 +24,7 @@ _READ = [
     "machine_id",
     "collection_type",
 ]
-_READ += STATISTICS_COLUMNS
+READ_COLUMNS += STATISTICS_COLUMNS
 ROWS_PER_BLOCK = 1 << 20
 STATISTICS = ("mean", "std", "max", "weighted_mean")
 
@@ -52,24 +52,24 @@ def index_usage(path: Path | None, first: int) -> tuple[pa.Table, npt.NDArray[np
     """
     # An index of no rows first, for the columns of a trace without usage.
     tables, suspects = [_index_block(_nothing(), 0)[0]], [np.empty(0, np.int64)]
-    for begin, block in _whole_tasks(path) if path else ():
+    for begin, block in whole_task_blocks(path) if path else ():
         found, suspect = _index_block(block, first + begin)
         tables.append(found)
         suspects.append(suspect)
     return pa.concat_tables(tables), np.unique(np.concatenate(suspects))
 
 
-def _whole_tasks(path: Path) -> Iterator[tuple[int, pa.Table]]:
+def whole_task_blocks(path: Path) -> Iterator[tuple[int, pa.Table]]:
     """Yield the rows of a sorted file in blocks that end where a task ends, each with its first row in the file."""
     rest: pa.Table | None = None
     done = 0
     file = pq.ParquetFile(readable(path), read_dictionary=["collection_type"])
-    for batch in file.iter_batches(ROWS_PER_BLOCK, columns=_READ):
+    for batch in file.iter_batches(ROWS_PER_BLOCK, columns=READ_COLUMNS):
         block = pa.Table.from_batches([batch])
         block = (
             block if rest is None else pa.concat_tables([rest, block], promote_options="permissive")
         )
-        last = _last_task(block)
+        last = start_of_last_task(block)
         # The last task may go on in the next batch: it waits, and a batch that is one task whole waits altogether.
         if last:
             yield done, block.slice(0, last)
@@ -78,7 +78,7 @@ def _whole_tasks(path: Path) -> Iterator[tuple[int, pa.Table]]:
         yield done, rest
 
 
-def _last_task(block: pa.Table) -> int:
+def start_of_last_task(block: pa.Table) -> int:
     """Return the row at which the last task of a sorted block begins."""
     collection = block.column("collection_id").to_numpy()
     instance = block.column("instance_index").to_numpy()
@@ -132,4 +132,4 @@ def _numbers(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
 
 def _nothing() -> pa.Table:
     kinds = {"collection_type": pa.string()} | dict.fromkeys(STATISTICS_COLUMNS, pa.float32())
-    return pa.table({name: pa.array([], kinds.get(name, pa.int64())) for name in _READ})
+    return pa.table({name: pa.array([], kinds.get(name, pa.int64())) for name in READ_COLUMNS})

@@ -3,12 +3,11 @@
 A chunk in which anything must be refused raises `NeedsValidation`; its file is then read by the validating reader.
 """
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from borgtrace.engine.embedded import without_bar
+from borgtrace.engine.guard import open_values
 from borgtrace.ingest.convert.column_checks import breaks_a_rule
 from borgtrace.ingest.files.raw_layout import DEDICATED, MACHINE, Field, NeedsValidation, RawLayout
 from borgtrace.ingest.read.number_reader import UNSIGNED
@@ -125,16 +124,15 @@ def _dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn dates and times as text into µs since 1970."""
     # The distinct ones: tasks are measured at the same moments.
     coded = values.combine_chunks().dictionary_encode()
-    with without_bar(duckdb.connect(config={"threads": 1})) as connection:
-        connection.register(
-            "texts", pa.table({"n": np.arange(len(coded.dictionary)), "x": coded.dictionary})
-        )
-        times = connection.sql(
-            f"SELECT {date_sql('x', field.raw.zone)} AS t FROM texts ORDER BY n"
-        ).to_arrow_table()
-    if times.column("t").null_count:
+    numbers = np.arange(len(coded.dictionary))
+    time_sql = date_sql("text", field.raw.zone)
+    with open_values() as connection:
+        connection.register("texts", pa.table({"number": numbers, "text": coded.dictionary}))
+        query_sql = f"SELECT {time_sql} AS time FROM texts ORDER BY number"
+        times = connection.sql(query_sql).to_arrow_table().column("time")
+    if times.null_count:
         raise NeedsValidation
-    return pa.chunked_array([times.column("t").combine_chunks().take(coded.indices)])
+    return pa.chunked_array([times.combine_chunks().take(coded.indices)])
 
 
 def _finite(_: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:

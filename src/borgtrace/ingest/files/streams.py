@@ -19,7 +19,8 @@ from borgtrace.ingest.files.sources import Source
 READ_SIZE = 1 << 18
 LONGEST_LINE = 1 << 24
 """Bytes of a line; the longest of the published traces has some thousands."""
-_UNSAFE_IN_SQL = frozenset("'*?[")
+_PATTERN_MARKS = frozenset("*?[")
+"""DuckDB takes a path that has any of these for a pattern."""
 DAMAGE: tuple[type[Exception], ...] = (igzip.BadGzipFile, isal_zlib.error, zlib.error)  # type: ignore[assignment]
 """What damaged gzip data raise."""
 
@@ -48,7 +49,9 @@ def open_stream(source: Source) -> Iterator[BinaryIO]:
             yield stream
     except EOFError as error:
         raise SourceError(
-            str(path), "gzip data ends early: the file is truncated", way_out="fetch it again"
+            str(path),
+            "gzip data ends early: the file is truncated",
+            way_out="fetch it again",
         ) from error
     except DAMAGE as error:
         raise damaged(path, error) from error
@@ -76,15 +79,16 @@ def open_lines(source: Source) -> Iterator[BinaryIO]:
     with open_stream(source) as stream:
         if source.has_header:
             stream.readline(LONGEST_LINE)
-        lines = _Lines(stream, source.path)
-        yield _Fields(lines) if source.format == "swf" else lines  # type: ignore[misc]
+        lines = BoundedLines(stream, source.path)
+        yield WorkloadLines(lines) if source.format == "swf" else lines  # type: ignore[misc]
 
 
 class LineLengths:
-    """Looks at the blocks of a file for a line that is too long: what has no line ends would fill memory."""
+    """Checks the blocks of a file for a line that is too long: a file without line ends would fill memory."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._open = path, 0
+        self._path = path
+        self._open = 0
 
     def look(self, block: bytes) -> None:
         """Look at the next block.
@@ -95,14 +99,21 @@ class LineLengths:
             Where a line is longer than `LONGEST_LINE`.
         """
         # From line end to line end in the longest steps that are allowed: a few searches, not one for each line.
-        at, allowed = 0, LONGEST_LINE - self._open
-        while (end := block.rfind(b"\n", at, at + allowed + 1)) >= 0:
-            at, allowed = end + 1, LONGEST_LINE
+        at = 0
+        allowed = LONGEST_LINE - self._open
+        while True:
+            end = block.rfind(b"\n", at, at + allowed + 1)
+            if end < 0:
+                break
+            at = end + 1
+            allowed = LONGEST_LINE
         self._open = LONGEST_LINE - allowed + len(block) - at
         if self._open > LONGEST_LINE:
-            expected, way_out = "lines of at most 16 MiB", "remove it, or fetch it again"
             raise SourceError(
-                str(self._path), "a line is too long", expected=expected, way_out=way_out
+                str(self._path),
+                "a line is too long",
+                expected="lines of at most 16 MiB",
+                way_out="remove it, or fetch it again",
             )
 
 
@@ -118,27 +129,34 @@ class _Blocks(io.RawIOBase):
         return len(block)
 
 
-class _Lines(_Blocks):
-    """A stream whose lines are looked at on the way."""
+class BoundedLines(_Blocks):
+    """A stream that refuses lines which are too long."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
-        self._stream, self._lengths = stream, LineLengths(path)
+        self._stream = stream
+        self._lengths = LineLengths(path)
 
     def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
         block = self._stream.read(size)
         self._lengths.look(block)
         return block
 
 
-class _Fields(_Blocks):
+class WorkloadLines(_Blocks):
     """The lines of the Standard Workload Format as delimited ones: no comments, and a comma for blanks."""
 
     def __init__(self, stream: io.RawIOBase) -> None:
-        self._lines, self._rest = io.BufferedReader(stream, READ_SIZE), b""
+        self._lines = io.BufferedReader(stream, READ_SIZE)
+        self._rest = b""
 
     def read(self, size: int = -1) -> bytes:
+        """Return the next bytes of the delimited lines."""
         block = bytearray(self._rest)
-        while (size < 0 or len(block) < size) and (line := self._lines.readline(LONGEST_LINE)):
+        while size < 0 or len(block) < size:
+            line = self._lines.readline(LONGEST_LINE)
+            if not line:
+                break
             # A comma would make two fields of one.
             fields = line.replace(b",", b";").split()
             # A comment, or a line without fields, is no row.
@@ -153,19 +171,16 @@ class _Fields(_Blocks):
 def plain_file(source: Source) -> Iterator[Path]:
     """Yield the path of a file as it is to be read: the file itself, or a plain copy in the temporary directory.
 
-    For readers that take no stream: Parquet is read from its end, and DuckDB takes a path, in quotes and as a pattern.
+    For readers that take no stream: Parquet is read from its end, and DuckDB takes a path, or a pattern of paths.
 
     Raises
     ------
     SourceError
         When its gzip data are truncated or damaged.
     """
-    if not (
-        source.is_gzip
-        or source.is_zstd
-        or _UNSAFE_IN_SQL & set(str(source.here))
-        or _has_mark(source.here)
-    ):
+    is_packed = source.is_gzip or source.is_zstd
+    is_pattern = bool(_PATTERN_MARKS & set(str(source.here)))
+    if not (is_packed or is_pattern or _has_byte_order_mark(source.here)):
         yield source.here
         return
     with tempfile.NamedTemporaryFile(prefix="borgtrace-") as copy:
@@ -175,7 +190,7 @@ def plain_file(source: Source) -> Iterator[Path]:
         yield Path(copy.name)
 
 
-def _has_mark(path: Path) -> bool:
+def _has_byte_order_mark(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(3) == BOM_UTF8
 

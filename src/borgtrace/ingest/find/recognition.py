@@ -93,7 +93,7 @@ def classify(
         )
     dialects = (only,) if only else tuple(DIALECTS.values())
     found = _recognize(path, head, is_gzip, orders or {}, dialects)
-    cell = _cell_of(path, found.dialect) or cell
+    cell = cell_in_path(path, found.dialect) or cell
     return replace(found, is_gzip=is_gzip, is_zstd=is_zstd, size=size, cell=cell, version=version)
 
 
@@ -110,7 +110,7 @@ def _open(path: Path) -> tuple[int, bytes, str]:
                 str(path),
                 "not a file",
                 expected=_EXPECTED,
-                got=_kind(found.st_mode),
+                got=describe_kind(found.st_mode),
                 way_out=way_out,
             )
         with path.open("rb") as file:
@@ -129,9 +129,15 @@ def _open(path: Path) -> tuple[int, bytes, str]:
         ) from error
 
 
-def _kind(mode: int) -> str:
-    kinds = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISDIR, "a folder"), (stat.S_ISSOCK, "a socket"))
-    return next((name for is_kind, name in kinds if is_kind(mode)), "a device")
+def describe_kind(mode: int) -> str:
+    """Return what a path is that is no file, by its mode."""
+    if stat.S_ISFIFO(mode):
+        return "a pipe"
+    if stat.S_ISDIR(mode):
+        return "a folder"
+    if stat.S_ISSOCK(mode):
+        return "a socket"
+    return "a device"
 
 
 def _inflate(path: Path, head: bytes) -> bytes:
@@ -142,7 +148,7 @@ def _inflate(path: Path, head: bytes) -> bytes:
         raise damaged(path, error) from error
 
 
-def _lines(head: bytes) -> list[str]:
+def whole_lines(head: bytes) -> list[str]:
     """Return the whole lines at the start of a file (its only line even without a newline)."""
     lines = head.decode("utf-8", "replace").split("\n")
     return [line.removesuffix("\r") for line in lines[:-1] if line.strip()] or lines[:1]
@@ -159,7 +165,7 @@ def _recognize(
         return _by_names(path, "parquet", [_parquet_columns(path, is_gzip)], dialects)
     if _ANSWER.match(head):
         return _range_query(path, head, dialects)
-    lines = _lines(head)
+    lines = whole_lines(head)
     if lines[0].lstrip().startswith("{"):
         return _by_names(path, "json", _json_keys(lines), dialects)
     if path.name.removesuffix(".gz").endswith(".swf") or lines[0].startswith(";"):
@@ -170,7 +176,7 @@ def _recognize(
         widths = [each.count(",") + 1 for each in lines]
         found = found or _by_places(path, line.split(","), orders, widths, dialects)
     if found is None:
-        raise _not_a_trace(path, lines[0])
+        raise not_a_trace(path, lines[0])
     return found
 
 
@@ -178,13 +184,13 @@ def _range_query(path: Path, head: bytes, dialects: Sequence[Dialect]) -> Source
     for dialect in dialects:
         if "prometheus" in dialect.formats:
             return Source(path, dialect, metric_of(path, head, dialect), "prometheus")
-    raise _not_a_trace(path, "an answer of Prometheus")
+    raise not_a_trace(path, "an answer of Prometheus")
 
 
 def _workload_format(path: Path, dialects: Sequence[Dialect]) -> Source:
     for dialect, raw in _tables("swf", dialects, is_positional=True):
         return Source(path, dialect, raw.name, "swf", order=raw.names)
-    raise _not_a_trace(path, "the Standard Workload Format")
+    raise not_a_trace(path, "the Standard Workload Format")
 
 
 def _header(line: str) -> list[str]:
@@ -249,7 +255,7 @@ def _by_names(
         ]
         if fitting:
             return max(fitting, key=lambda found: _likeness(found, keys))
-    raise _not_a_trace(path, ", ".join(records[0][:6]) if records else "no records")
+    raise not_a_trace(path, ", ".join(records[0][:6]) if records else "no records")
 
 
 def _by_header(path: Path, header: Sequence[str], dialects: Sequence[Dialect]) -> Source | None:
@@ -303,7 +309,7 @@ def _by_places(
     return max(fitting, key=lambda found: found[0], default=(0, None))[1]
 
 
-def _cell_of(path: Path, dialect: Dialect) -> str:
+def cell_in_path(path: Path, dialect: Dialect) -> str:
     """Return the cell that the path says, the nearest: by a folder or a file named like the bucket, or ``cell_a``."""
     if not dialect.publication or not dialect.cells:
         return ""
@@ -318,7 +324,8 @@ def _cell_of(path: Path, dialect: Dialect) -> str:
     return found[-1] if found else ""
 
 
-def _not_a_trace(path: Path, got: str) -> SourceError:
+def not_a_trace(path: Path, got: str) -> SourceError:
+    """Return the error for a file that is no part of a trace; long texts are shortened."""
     shown = repr(got if len(got) <= 40 else got[:40] + "…")
     return SourceError(
         str(path),

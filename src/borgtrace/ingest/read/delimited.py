@@ -6,12 +6,13 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.csv
 
+from borgtrace.engine.identifiers import literal
 from borgtrace.ingest.files.raw_layout import Field, NeedsValidation, RawLayout
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import open_lines
 from borgtrace.ingest.read.number_reader import NotPlainNumbers, read_numbers
 from borgtrace.ingest.read.strange_text import is_strange
-from borgtrace.ingest.read.validating_reader import LineFormat, line_sql
+from borgtrace.ingest.read.validating_reader import LineFormat
 from borgtrace.schema.arrow import arrow_field
 
 BLOCK_SIZE = 1 << 23
@@ -56,30 +57,35 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
         Where a field does not parse, or a line has another number of fields.
     """
     types = {field.name: _type(field) for field in layout.fields}
-    names = {field.place: field.name for field in layout.fields}
-    every = [names.get(place, f"field {place}") for place in range(1, layout.width + 1)]
+    name_of_place = {field.place: field.name for field in layout.fields}
+    places = range(1, layout.width + 1)
+    read_options = pyarrow.csv.ReadOptions(
+        # One thread: there is a process for each core already.
+        use_threads=False,
+        block_size=BLOCK_SIZE,
+        column_names=[name_of_place.get(place, f"field {place}") for place in places],
+    )
+    # An empty line is a row like any other: it must be refused and counted, or rows in would not equal rows stored and
+    # refused.
+    parse_options = pyarrow.csv.ParseOptions(quote_char=False, ignore_empty_lines=False)
+    convert_options = pyarrow.csv.ConvertOptions(
+        column_types=types,
+        include_columns=list(types),
+        # Arrow alone takes an empty text for a value; in the trace it is a missing one.
+        strings_can_be_null=True,
+        null_values=[""],
+        true_values=["1", "true"],
+        false_values=["0", "false"],
+    )
     # A trace has no quotes, so there a quote is a part of its field; in own data the validating reader takes them off.
-    barred = b'"' if layout.is_converted else b""
+    refused = b'"' if layout.is_converted else b""
     with open_lines(source) as stream:
         try:
             reader = pyarrow.csv.open_csv(
-                _Lines(stream, barred),
-                # One thread: there is a process for each core already.
-                pyarrow.csv.ReadOptions(
-                    use_threads=False, block_size=BLOCK_SIZE, column_names=every
-                ),
-                # An empty line is a row like any other: it must be refused and counted, or rows in would not equal rows
-                # stored and refused.
-                pyarrow.csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
-                pyarrow.csv.ConvertOptions(
-                    column_types=types,
-                    include_columns=list(types),
-                    # Arrow alone takes an empty text for a value; in the trace it is a missing one.
-                    strings_can_be_null=True,
-                    null_values=[""],
-                    true_values=["1", "true"],
-                    false_values=["0", "false"],
-                ),
+                PlainLines(stream, refused),
+                read_options,
+                parse_options,
+                convert_options,
             )
             for batch in reader:
                 yield pa.Table.from_batches([batch])
@@ -87,11 +93,13 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
             raise NeedsValidation from error
 
 
-class _Lines:
-    """A stream that stops where Arrow would take lines otherwise than the validating reader."""
+class PlainLines:
+    """A stream that stops where Arrow would read lines otherwise than the validating reader."""
 
-    def __init__(self, stream: BinaryIO, barred: bytes = b"") -> None:
-        self._stream, self._rest, self._barred = stream, b"", barred
+    def __init__(self, stream: BinaryIO, refused: bytes = b"") -> None:
+        self._stream = stream
+        self._rest = b""
+        self._refused = refused
         self.closed = False
 
     def read(self, size: int) -> bytes:
@@ -99,11 +107,14 @@ class _Lines:
         block = self._stream.read(size)
         # Whole lines, so that nothing is looked at in two halves.
         end = block.rfind(b"\n") + 1
-        whole = b"".join((self._rest, memoryview(block)[:end])) if end or not block else b""
+        whole = b""
+        if end or not block:
+            whole = b"".join((self._rest, memoryview(block)[:end]))
         self._rest = block[end:] if end else self._rest + block
         # Arrow takes a carriage return alone for the end of a line.
-        lone = b"\r" in whole and whole.count(b"\r") != whole.count(b"\r\n")
-        if lone or is_strange(whole) or (self._barred and self._barred in whole):
+        has_lone_return = b"\r" in whole and whole.count(b"\r") != whole.count(b"\r\n")
+        has_refused = bool(self._refused) and self._refused in whole
+        if has_lone_return or has_refused or is_strange(whole):
             raise NeedsValidation
         return block
 
@@ -121,17 +132,29 @@ def _type(field: Field) -> pa.DataType:
 
 def delimited_lines(layout: RawLayout) -> LineFormat:
     """Return how a delimited line is taken apart."""
-    split = _QUOTED_FIELDS if layout.is_converted else "string_split(line, ',')"
-    quotes = f"WHEN NOT regexp_full_match(line || ',', '({_FIELD},)+') THEN 'unparsable_value'"
-    quotes = quotes if layout.is_converted else ""
+    fields_sql = "string_split(line, ',')"
+    is_misquoted_sql = "false"
+    if layout.is_converted:
+        fields_sql = _QUOTED_FIELDS_SQL
+        # A comma is added, so that each field ends with one and the last is no special case.
+        is_misquoted_sql = f"NOT regexp_full_match(line || ',', {literal(f'({_FIELD},)+')})"
     return LineFormat(
-        line_sql("delimited", width=layout.width, quotes=quotes, split=split), empty_is_null=True
+        f"""
+        SELECT
+            *,
+            CASE WHEN len(fields) != {int(layout.width)} THEN 'wrong_column_count'
+                 WHEN {is_misquoted_sql} THEN 'unparsable_value' END AS fault,
+            false AS is_odd
+        FROM (SELECT source_row, line, {fields_sql} AS fields FROM lines)
+        """,
+        empty_is_null=True,
     )
 
 
 _FIELD = '("(?:[^"]|"")*"|[^",]*)'
-# A comma is added, so that each field ends with one and the last is no special case.
-_QUOTED_FIELDS = (
-    f"list_transform(regexp_extract_all(line || ',', '{_FIELD},', 1), lambda x: "
-    "CASE WHEN x[1] = '\"' THEN replace(x[2:-2], '\"\"', '\"') ELSE x END)"
-)
+_QUOTED_FIELDS_SQL = f"""
+    list_transform(
+        regexp_extract_all(line || ',', {literal(f"{_FIELD},")}, 1),
+        lambda field: CASE WHEN field[1] = '"' THEN replace(field[2:-2], '""', '"') ELSE field END
+    )
+"""

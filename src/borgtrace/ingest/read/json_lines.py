@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.ingest.files.raw_layout import NeedsValidation, RawLayout
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import LONGEST_LINE, LineLengths, plain_file
@@ -34,15 +35,23 @@ def read_json_lines(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     SourceError
         Where the file cannot be read to its end.
     """
-    columns = ", ".join(f"\"{name}\": '{kind}'" for name, kind in record_types(layout).items())
+    columns_sql = ", ".join(
+        f"{quoted(name)}: {literal(type_sql)}" for name, type_sql in record_types(layout).items()
+    )
     # DuckDB's own gzip reader is slower than ISA-L's, and does not verify checksums.
     with plain_file(source) as path:
         tokens = _count_tokens(path, source.path)
-        reader = (
-            f"read_json('{path}', format='newline_delimited', compression='uncompressed', hive_partitioning=false, "
-            f"maximum_object_size={LONGEST_LINE}, columns={{{columns}}})"
-        )
-        for flat in read_flat(reader, layout):
+        relation_sql = f"""
+            read_json(
+                {literal(str(path))},
+                format = 'newline_delimited',
+                compression = 'uncompressed',
+                hive_partitioning = false,
+                maximum_object_size = {LONGEST_LINE},
+                columns = {{{columns_sql}}}
+            )
+        """
+        for flat in read_flat(path, relation_sql, layout):
             tokens -= tokens_of(flat)
             yield flat
     # Only at the end is it known whether DuckDB skipped or rounded anything on the way.
@@ -52,7 +61,8 @@ def read_json_lines(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
 
 def _count_tokens(path: Path, named: Path) -> Tokens:
     """Count the tokens of a copy of the file `named`, or raise `NeedsValidation` where they cannot be relied on."""
-    last, lengths = b"\n", LineLengths(named)
+    last = b"\n"
+    lengths = LineLengths(named)
     with path.open("rb") as stream:
         # Tokens tell only where integers are in quotes, as BigQuery writes them.
         if not _QUOTED.search(stream.read(1 << 14)):
@@ -62,7 +72,7 @@ def _count_tokens(path: Path, named: Path) -> Tokens:
         # Whole lines, so that no word is cut in two.
         while block := stream.read(_BLOCK) + stream.readline(LONGEST_LINE + 1):
             lengths.look(block)
-            # What a string escapes, and 0x10, is read by DuckDB in a way of its own.
+            # DuckDB reads escapes in a string, and 0x10, in a way of its own.
             if b"\\" in block or is_strange(block):
                 raise NeedsValidation
             tokens += tokens_in(block)

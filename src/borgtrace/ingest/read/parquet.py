@@ -11,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from borgtrace.engine.embedded import files_sql, without_bar
+from borgtrace.engine.embedded import files_sql
+from borgtrace.engine.guard import open_file
+from borgtrace.engine.identifiers import number, quoted
 from borgtrace.errors import SourceError
 from borgtrace.ingest.files.raw_layout import NeedsValidation, RawLayout, layout_of
 from borgtrace.ingest.files.sources import Source
@@ -39,32 +41,33 @@ def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
         schema = pq.read_schema(path)
         if not layout.is_converted and _is_odd(schema, layout):
             raise NeedsValidation
-        yield from read_flat(_records(path, layout), layout, schema.names)
+        yield from read_flat(path, _records_sql(path, layout), layout, schema.names)
 
 
-def _records(path: Path, layout: RawLayout) -> str:
-    """SQL of the records of a file, whose instants become numbers of the unit in which the format has them."""
+def _records_sql(path: Path, layout: RawLayout) -> str:
+    """Write the records of a file, whose instants become numbers of the unit in which the format has them."""
     units = {field.raw.name: field.raw.scale for field in layout.fields if field.is_scaled}
-    stamps = [
-        field.name
-        for field in pq.read_schema(path)
-        if pa.types.is_timestamp(field.type) and field.name in units
-    ]
-    numbers = ", ".join(f'epoch_us("{name}") / {units[name]} AS "{name}"' for name in stamps)
-    return f"(SELECT *{f' REPLACE ({numbers})' if stamps else ''} FROM {files_sql([path])})"
+    replacements = []
+    for field in pq.read_schema(path):
+        if pa.types.is_timestamp(field.type) and field.name in units:
+            name_sql = quoted(field.name)
+            unit_sql = number(units[field.name])
+            replacements.append(f"epoch_us({name_sql}) / {unit_sql} AS {name_sql}")
+    replaced_sql = f"REPLACE ({', '.join(replacements)})" if replacements else ""
+    return f"(SELECT * {replaced_sql} FROM {files_sql([path])})"
 
 
 def _is_odd(schema: pa.Schema, layout: RawLayout) -> bool:
     """Whether a file has columns, or fields in them, that its table does not have under these names."""
-    known = raw_schema(layout.raw)
-    return any(
-        field.name not in known.names
-        or (
-            pa.types.is_struct(field.type)
-            and not set(field.type.names) <= set(known.field(field.name).type.names)
-        )
-        for field in schema
-    )
+    declared = raw_schema(layout.raw)
+    for field in schema:
+        if field.name not in declared.names:
+            return True
+        if pa.types.is_struct(field.type):
+            declared_inside = set(declared.field(field.name).type.names)
+            if not set(field.type.names) <= declared_inside:
+                return True
+    return False
 
 
 def parquet_blocks(source: Source) -> Iterator[pa.Table]:
@@ -75,17 +78,15 @@ def parquet_blocks(source: Source) -> Iterator[pa.Table]:
     SourceError
         Where its pages are damaged.
     """
-    done = 0
-    with (
-        plain_file(source) as path,
-        without_bar(duckdb.connect(config={"threads": 1})) as connection,
-    ):
+    n_done = 0
+    with plain_file(source) as path, open_file(path, threads=1) as connection:
+        records_sql = _records_sql(path, layout_of(source))
         # As JSON, since the validating reader takes texts apart, and the quarantine keeps what a person can read.
-        query = f"SELECT to_json(r)::VARCHAR AS line FROM {_records(path, layout_of(source))} AS r"
+        query_sql = f"SELECT to_json(record)::VARCHAR AS line FROM {records_sql} AS record"
         try:
-            for batch in connection.sql(query).to_arrow_reader(ROWS_PER_CHUNK):
-                numbers = pa.array(np.arange(done, done + batch.num_rows))
-                done += batch.num_rows
+            for batch in connection.sql(query_sql).to_arrow_reader(ROWS_PER_CHUNK):
+                numbers = pa.array(np.arange(n_done, n_done + batch.num_rows))
+                n_done += batch.num_rows
                 yield pa.table({"source_row": numbers, "line": batch.column("line")})
         # Its footer was read when it was recognized: what cannot be read now are its pages.
         except (duckdb.Error, OSError) as error:

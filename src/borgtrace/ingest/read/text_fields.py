@@ -1,71 +1,135 @@
-"""How one canonical column is read from text, and what can be wrong with that text: SQL pieces.
+"""How one canonical column is read from text, and what can be wrong with that text, as SQL.
 
-Delimited fields and paths of JSON records become the same thing here: one text per canonical column.
+Delimited fields and paths of JSON records become the same thing here: one text per canonical column.  Names, words and
+zones may come from a file that declares a format; all of them are quoted.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from borgtrace.engine.embedded import SQL_TYPES
+from borgtrace.engine.identifiers import literal, number, quoted
 from borgtrace.ingest.files.raw_layout import DEDICATED, MACHINE, Field, RawLayout
 from borgtrace.schema import Column
 from borgtrace.schema.checks import Check
 from borgtrace.schema.reasons import REASONS
 from borgtrace.schema.time import AFTER_TRACE
 
-Tests = tuple[tuple[str, str], ...]
-"""(reason code, SQL that is true where the row must be refused), in the order in which they are tried."""
+_BLANKS = " \t"
+_INTEGER = "[+-]?[0-9]+"
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_ZONE = "(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+NOT_UTF8 = "�"
+"""Mark of a byte that is no UTF-8; no field accepts it."""
+
+
+class RowTest(NamedTuple):
+    """A reason code, and the condition under which a row is refused for it."""
+
+    reason: str
+    condition_sql: str
+
+
+Tests = tuple[RowTest, ...]
+"""Tests in the order in which they are tried."""
+
+
+class ReadValue(NamedTuple):
+    """A value read from text, and the tests that its type implies."""
+
+    value_sql: str
+    tests: Tests
 
 
 @dataclass(frozen=True)
 class TextField:
     """One canonical column as SQL over text.
 
-    ``text`` finds the text (NULL where there is none), ``value`` turns it into the column, ``tests`` say what
-    refuses the row.
+    Parameters
+    ----------
+    name
+        The column.
+    text_sql
+        Finds the text (NULL where there is none).
+    value_sql
+        Turns the text, which is then called `text_name`, into the column.
+    tests
+        Say what refuses the row.
     """
 
     name: str
-    text: str
-    value: str
+    text_sql: str
+    value_sql: str
     tests: Tests
 
 
-def text_field(field: Field, text: str) -> TextField:
-    """Return how a field is read from the SQL text `text`.
+def text_name(name: str) -> str:
+    """Return the quoted name that the text of a column has in the query.
+
+    Examples
+    --------
+    >>> text_name("priority")
+    '"text_priority"'
+    """
+    return quoted(f"text_{name}")
+
+
+def text_field(field: Field, text_sql: str) -> TextField:
+    """Return how a field is read from text.
 
     Parameters
     ----------
     field
         The raw field and its column.
-    text
-        SQL of its text, NULL where there is none.
+    text_sql
+        Yields its text, NULL where there is none.
     """
     column = field.column
-    for word, number in field.raw.words:
-        text = f"CASE WHEN {text} = '{word}' THEN '{number}' ELSE {text} END"
-    # Arrow and DuckDB pass over blanks around a number: so must this reader, or a row would fare by the file it is in.
+    for word, word_number in field.raw.words:
+        number_sql = literal(str(word_number))
+        text_sql = f"CASE WHEN {text_sql} = {literal(word)} THEN {number_sql} ELSE {text_sql} END"
+    # Arrow and DuckDB ignore blanks around a number: so must this reader, or the result would depend on the file.
     if column.type != "string" and not field.has_words:
-        text = f"trim({text}, ' \t')"
-    found = f'"text_{column.name}"'
-    value, tests = _read(field, found)
-    tests = (*tests, *_checked(column, value))
-    absent = f"{found} IS NULL"
-    none = (_is_number_of if column.type == "float64" else _is_one_of)(found, field.none)
-    if field.none and not column.nullable:
-        absent = f"{absent} OR {none}"
-    # A number that stands for "none" is exempt from all tests: −1 is no negative id.
-    elif field.none:
-        value = f"CASE WHEN NOT {none} THEN {value} END"
-        tests = tuple((reason, f"NOT {none} AND ({test})") for reason, test in tests)
+        text_sql = _trimmed_sql(text_sql)
+    found_sql = text_name(column.name)
+    value_sql, tests = _read(field, found_sql)
+    tests = (*tests, *_tests_of_checks(column, value_sql))
+    absent_sql = f"{found_sql} IS NULL"
+    if field.none:
+        none_sql = _none_sql(field, found_sql)
+        if column.nullable:
+            # A number that stands for "none" is exempt from all tests: −1 is no negative id.
+            value_sql = f"CASE WHEN NOT {none_sql} THEN {value_sql} END"
+            tests = _unless(none_sql, tests)
+        else:
+            absent_sql = f"{absent_sql} OR {none_sql}"
     if field.has_default:
-        default = "false" if column.type == "bool" else f"'{next(iter(field.codes.values()))}'"
-        value = f"coalesce({value}, {default})"
+        value_sql = f"coalesce({value_sql}, {_default_sql(field)})"
     # First of all tests: an empty field is missing, not unparsable.  Where a text is NULL the other tests are NULL as
     # well, which CASE takes for false.
     if field.is_mandatory:
-        tests = (("null_in_mandatory_field", absent), *tests)
-    return TextField(column.name, text, value, tests)
+        tests = (RowTest("null_in_mandatory_field", absent_sql), *tests)
+    return TextField(column.name, text_sql, value_sql, tests)
+
+
+def _none_sql(field: Field, text_sql: str) -> str:
+    if field.column.type == "float64":
+        return _is_number_of_sql(text_sql, field.none)
+    return _is_integer_of_sql(text_sql, field.none)
+
+
+def _unless(exempt_sql: str, tests: Tests) -> Tests:
+    return tuple(
+        RowTest(reason, f"NOT {exempt_sql} AND ({condition_sql})")
+        for reason, condition_sql in tests
+    )
+
+
+def _default_sql(field: Field) -> str:
+    if field.column.type == "bool":
+        return "false"
+    return literal(next(iter(field.codes.values())))
 
 
 def dedicated_field(layout: RawLayout, machine: TextField) -> TextField:
@@ -74,242 +138,308 @@ def dedicated_field(layout: RawLayout, machine: TextField) -> TextField:
     Parameters
     ----------
     layout
-        Says which number stands for a dedicated machine.
+        Knows which number stands for a dedicated machine.
     machine
         How the number of the machine is read.
     """
-    value = _is_one_of(f'"text_{DEDICATED}"', (layout.dialect.dedicated_machine,))
-    return TextField(DEDICATED, machine.text, value, ())
+    dedicated_machine = layout.dialect.dedicated_machine
+    assert dedicated_machine is not None
+    value_sql = _is_integer_of_sql(text_name(DEDICATED), [dedicated_machine])
+    return TextField(DEDICATED, machine.text_sql, value_sql, ())
 
 
-def list_field(inner: RawLayout, text: str) -> TextField:
+def list_field(inner: RawLayout, text_sql: str) -> TextField:
     """Return how a list of records is read, whose items become rows of another table.
 
     Parameters
     ----------
     inner
         What an item of the list holds.
-    text
-        SQL of the list as JSON.
+    text_sql
+        Yields the list as JSON.
     """
-    found = f'"text_{inner.raw.name}"'
-    value = f"TRY_CAST(TRY_CAST({found} AS JSON) AS {list_type(inner)})"
-    tests: list[tuple[str, str]] = [
-        ("unparsable_value", f"{found} IS NOT NULL AND {value} IS NULL")
-    ]
+    found_sql = text_name(inner.raw.name)
+    value_sql = f"TRY_CAST(TRY_CAST({found_sql} AS JSON) AS {list_type(inner)})"
+    is_no_list_sql = f"{found_sql} IS NOT NULL AND {value_sql} IS NULL"
+    tests = [RowTest("unparsable_value", is_no_list_sql)]
     # As texts: a code that is no number, or too large for one, would be cast to NULL, and NULL means the first code.
-    parts = ", ".join(f'"{field.raw.name}" VARCHAR' for field in inner.fields)
-    texts = f"TRY_CAST(TRY_CAST({found} AS JSON) AS STRUCT({parts})[])"
+    struct_sql = ", ".join(f"{quoted(field.raw.name)} VARCHAR" for field in inner.fields)
+    texts_sql = f"TRY_CAST(TRY_CAST({found_sql} AS JSON) AS STRUCT({struct_sql})[])"
     # Mandatory fields first, so that a missing one is named before an unknown code of the same item.
     for field in sorted(inner.fields, key=lambda field: not field.is_mandatory):
-        item = f"c.{field.raw.name}"
+        item_sql = quoted("item", field.raw.name)
         if field.is_mandatory:
-            tests.append(
-                ("null_in_mandatory_field", _any(texts, "c", f"c IS NULL OR {item} IS NULL"))
-            )
+            missing_sql = f"item IS NULL OR {item_sql} IS NULL"
+            tests.append(RowTest("null_in_mandatory_field", _any_sql(texts_sql, missing_sql)))
         if field.codes:
-            _, coded = _code(field, f"trim({item}, ' \t')")
-            tests += [(reason, _any(texts, "c", test)) for reason, test in coded]
-    return TextField(inner.raw.name, text, value, tuple(tests))
+            coded = _read_code(field, _trimmed_sql(item_sql))
+            for reason, condition_sql in coded.tests:
+                tests.append(RowTest(reason, _any_sql(texts_sql, condition_sql)))
+    return TextField(inner.raw.name, text_sql, value_sql, tuple(tests))
 
 
 def cross_tests(layout: RawLayout) -> Tests:
     """Return the tests on two columns of a row, once each column is right."""
-    return tuple(
-        (check.reason, _breaks(field.column, check, _difference(field.column, check.minus)))
-        for field in layout.fields
-        for check in field.column.checks
-        if check.minus and REASONS[check.reason].quarantines
-    )
+    tests = []
+    for field in layout.fields:
+        for check in field.column.checks:
+            if check.minus and REASONS[check.reason].quarantines:
+                difference_sql = _difference_sql(field.column, check.minus)
+                tests.append(
+                    RowTest(check.reason, _breaks_sql(field.column, check, difference_sql))
+                )
+    return tuple(tests)
 
 
-def _difference(column: Column, minus: str) -> str:
-    found = f'"{column.name}"'
-    # A window that ends after the trace has no length.
-    value = f"nullif({found}, {AFTER_TRACE})" if column.unit == "us" else found
+def _difference_sql(column: Column, minus: str) -> str:
+    value_sql = quoted(column.name)
+    if column.unit == "us":
+        # A window that ends after the trace has no length.
+        value_sql = f"nullif({value_sql}, {AFTER_TRACE})"
     # Wider than the columns, which the difference of two times may exceed.
-    return f'CAST({value} AS {"DOUBLE" if column.type == "float32" else "HUGEINT"}) - "{minus}"'
+    type_sql = "DOUBLE" if column.type == "float32" else "HUGEINT"
+    return f"CAST({value_sql} AS {type_sql}) - {quoted(minus)}"
 
 
 def field_type(field: Field) -> str:
     """Return DuckDB's type of the raw value of a field: codes are numbers."""
     if field.is_scaled:
         return "DOUBLE"
-    return "INTEGER" if field.codes and not field.has_words else SQL_TYPES[field.column.type]
+    if field.codes and not field.has_words:
+        return "INTEGER"
+    return SQL_TYPES[field.column.type]
 
 
 def list_type(inner: RawLayout) -> str:
     """Return DuckDB's type of a list of records."""
-    parts = ", ".join(f'"{field.raw.name}" {field_type(field)}' for field in inner.fields)
-    return f"STRUCT({parts})[]"
+    struct_sql = ", ".join(
+        f"{quoted(field.raw.name)} {field_type(field)}" for field in inner.fields
+    )
+    return f"STRUCT({struct_sql})[]"
 
 
-def with_lists(layout: RawLayout, texts: list[str]) -> list[TextField]:
+def with_lists(layout: RawLayout, texts_sql: Sequence[str]) -> list[TextField]:
     """Return all fields of a layout, given the SQL text of each field and then of each list.
 
     Parameters
     ----------
     layout
         The fields and lists of a row.
-    texts
+    texts_sql
         As many as there are fields and lists, in that order.
     """
-    # strict=False: the texts of the lists follow those of the fields.
-    plain = [text_field(field, text) for field, text in zip(layout.fields, texts, strict=False)]
-    if layout.derives_dedicated:
-        place = next(i for i, field in enumerate(plain) if field.name == MACHINE)
-        plain.insert(place + 1, dedicated_field(layout, plain[place]))
-    lists = zip(layout.lists, texts[len(layout.fields) :], strict=True)
-    return plain + [list_field(inner, text) for inner, text in lists]
+    n_fields = len(layout.fields)
+    fields = []
+    for field, text_sql in zip(layout.fields, texts_sql[:n_fields], strict=True):
+        read_field = text_field(field, text_sql)
+        fields.append(read_field)
+        if field.name == MACHINE and layout.derives_dedicated:
+            fields.append(dedicated_field(layout, read_field))
+    for inner, text_sql in zip(layout.lists, texts_sql[n_fields:], strict=True):
+        fields.append(list_field(inner, text_sql))
+    return fields
 
 
-def _checked(column: Column, value: str) -> Tests:
+def _tests_of_checks(column: Column, value_sql: str) -> Tests:
     """Return the tests of the declared checks that refuse a row and look at this column alone."""
-    alone = [
-        check for check in column.checks if REASONS[check.reason].quarantines and not check.minus
-    ]
-    return tuple((check.reason, _breaks(column, check, value)) for check in alone)
+    tests = []
+    for check in column.checks:
+        if REASONS[check.reason].quarantines and not check.minus:
+            tests.append(RowTest(check.reason, _breaks_sql(column, check, value_sql)))
+    return tuple(tests)
 
 
-def _breaks(column: Column, check: Check, value: str) -> str:
-    sign = "<" if check.rule == "at_least" else ">"
-    return (
-        _any(value, "x", f"x {sign} {check.bound}")
-        if column.length
-        else f"({value}) {sign} {check.bound}"
-    )
+def _breaks_sql(column: Column, check: Check, value_sql: str) -> str:
+    sign_sql = "<" if check.rule == "at_least" else ">"
+    bound_sql = number(check.bound)
+    if column.length:
+        return _any_sql(value_sql, f"item {sign_sql} {bound_sql}")
+    return f"({value_sql}) {sign_sql} {bound_sql}"
 
 
-def _any(values: str, item: str, test: str) -> str:
-    return f"len(list_filter({values}, lambda {item}: {test})) > 0"
+def _any_sql(values_sql: str, condition_sql: str) -> str:
+    """Write whether a condition is true of any ``item`` of a list."""
+    return f"len(list_filter({values_sql}, lambda item: {condition_sql})) > 0"
 
 
-def _read(field: Field, text: str) -> tuple[str, Tests]:
+def _trimmed_sql(text_sql: str) -> str:
+    return f"trim({text_sql}, {literal(_BLANKS)})"
+
+
+def _read(field: Field, text_sql: str) -> ReadValue:
     """Return the SQL of a value, and the tests that its type implies."""
-    amounts = {"float32": _amount, "float64": _amount}
-    read = {"string": _text, "bool": _flag, "enum": _code, **amounts}.get(
-        field.column.type, _whole_number
+    if field.is_dated:
+        return _read_date(field, text_sql)
+    if field.is_scaled:
+        return _read_scaled(field, text_sql)
+    return _read_type(field, text_sql)
+
+
+def _read_type(field: Field, text_sql: str) -> ReadValue:
+    match field.column.type:
+        case "string":
+            return _read_text(text_sql)
+        case "bool":
+            return _read_flag(text_sql)
+        case "enum":
+            return _read_code(field, text_sql)
+        case "float32" | "float64":
+            return _read_amount(field, text_sql)
+        case "list<float32>" | "list<int64>":
+            return _read_list(field, text_sql)
+        case _:
+            return _read_integer(field, text_sql)
+
+
+def _unparsable(condition_sql: str) -> RowTest:
+    return RowTest("unparsable_value", condition_sql)
+
+
+def _read_text(text_sql: str) -> ReadValue:
+    is_damaged_sql = f"contains({text_sql}, {literal(NOT_UTF8)}) OR contains({text_sql}, chr(0))"
+    return ReadValue(text_sql, (_unparsable(is_damaged_sql),))
+
+
+def _read_flag(text_sql: str) -> ReadValue:
+    value_sql = (
+        f"CASE WHEN {text_sql} IN ('1', 'true') THEN true "
+        f"WHEN {text_sql} IN ('0', 'false') THEN false END"
     )
-    if field.column.type.startswith("list<"):
-        read = _list
-    return (_date if field.is_dated else _scaled if field.is_scaled else read)(field, text)
+    is_no_flag_sql = f"{text_sql} NOT IN ('0', '1', 'true', 'false')"
+    return ReadValue(value_sql, (_unparsable(is_no_flag_sql),))
 
 
-def _text(_: Field, text: str) -> tuple[str, Tests]:
-    return text, (("unparsable_value", f"contains({text}, '�') OR contains({text}, chr(0))"),)
+def _read_amount(field: Field, text_sql: str) -> ReadValue:
+    value_sql = f"TRY_CAST({text_sql} AS {SQL_TYPES[field.column.type]})"
+    return ReadValue(value_sql, (_unparsable(_is_no_number_sql(text_sql, value_sql)),))
 
 
-def _flag(_: Field, text: str) -> tuple[str, Tests]:
-    value = (
-        f"CASE WHEN {text} IN ('1', 'true') THEN true WHEN {text} IN ('0', 'false') THEN false END"
-    )
-    return value, (("unparsable_value", f"{text} NOT IN ('0', '1', 'true', 'false')"),)
-
-
-def _amount(field: Field, text: str) -> tuple[str, Tests]:
-    value = f"TRY_CAST({text} AS {SQL_TYPES[field.column.type]})"
-    return value, (("unparsable_value", _is_no_number(text, value)),)
-
-
-def _scaled(field: Field, text: str) -> tuple[str, Tests]:
-    number = f"TRY_CAST({text} AS DOUBLE)"
-    scaled = f"{number} * {field.raw.scale} + {field.raw.offset}"
-    is_amount = field.column.type in ("float32", "float64")
-    value = (
-        f"TRY_CAST({scaled if is_amount else f'round({scaled})'} AS {SQL_TYPES[field.column.type]})"
-    )
-    # Once the number itself is right, NULL means that it is too large for the column.
-    return value, (
-        ("unparsable_value", _is_no_number(text, number)),
+def _read_scaled(field: Field, text_sql: str) -> ReadValue:
+    number_sql = f"TRY_CAST({text_sql} AS DOUBLE)"
+    scaled_sql = f"{number_sql} * {number(field.raw.scale)} + {number(field.raw.offset)}"
+    type_sql = SQL_TYPES[field.column.type]
+    if field.column.type in ("float32", "float64"):
+        value_sql = f"TRY_CAST({scaled_sql} AS {type_sql})"
+        too_large = "unparsable_value"
+    else:
+        value_sql = f"TRY_CAST(round({scaled_sql}) AS {type_sql})"
+        too_large = "integer_out_of_range"
+    return ReadValue(
+        value_sql,
         (
-            "unparsable_value" if is_amount else "integer_out_of_range",
-            f"{text} IS NOT NULL AND ({value}) IS NULL",
+            _unparsable(_is_no_number_sql(text_sql, number_sql)),
+            # Once the number itself is right, NULL means that it is too large for the column.
+            RowTest(too_large, _is_lost_sql(text_sql, value_sql)),
         ),
     )
 
 
-def _date(field: Field, text: str) -> tuple[str, Tests]:
-    value = date_sql(text, field.raw.zone)
-    return value, (("unparsable_value", f"{text} IS NOT NULL AND ({value}) IS NULL"),)
+def _read_date(field: Field, text_sql: str) -> ReadValue:
+    value_sql = date_sql(text_sql, field.raw.zone)
+    return ReadValue(value_sql, (_unparsable(_is_lost_sql(text_sql, value_sql)),))
 
 
-def date_sql(text: str, zone: str) -> str:
+def date_sql(text_sql: str, zone: str) -> str:
     """Return SQL for the µs since 1970 of a date and time as text; NULL where it is none.
 
     Parameters
     ----------
-    text
-        SQL of the text.
+    text_sql
+        Yields the text.
     zone
-        Time zone of texts that do not say theirs.
+        Time zone of texts that do not state theirs.
     """
     # A zone is Z or an offset behind the time; a day has no sign behind a colon.
-    has_zone = (
-        f"regexp_matches({text}, '(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)$') AND contains({text}, ':')"
+    has_zone_sql = f"regexp_matches({text_sql}, {literal(_ZONE)}) AND contains({text_sql}, ':')"
+    local_sql = f"timezone({literal(zone)}, TRY_CAST({text_sql} AS TIMESTAMP))"
+    zoned_sql = f"TRY_CAST({text_sql} AS TIMESTAMPTZ)"
+    return f"epoch_us(CASE WHEN {has_zone_sql} THEN {zoned_sql} ELSE {local_sql} END)"
+
+
+def _read_code(field: Field, text_sql: str) -> ReadValue:
+    tests: list[RowTest] = []
+    if field.has_words:
+        code_sql = text_sql
+    else:
+        code_sql = f"TRY_CAST({text_sql} AS BIGINT)"
+        tests.append(_unparsable(_is_no_integer_sql(text_sql)))
+    cases_sql = " ".join(
+        f"WHEN {_constant_sql(code)} THEN {literal(name)}" for code, name in field.codes.items()
     )
-    there = f"timezone('{zone}', TRY_CAST({text} AS TIMESTAMP))"
-    return f"epoch_us(CASE WHEN {has_zone} THEN TRY_CAST({text} AS TIMESTAMPTZ) ELSE {there} END)"
+    known_sql = ", ".join(_constant_sql(code) for code in (*field.codes, *field.null_codes))
+    is_unknown_sql = f"{text_sql} IS NOT NULL AND coalesce({code_sql} NOT IN ({known_sql}), true)"
+    tests.append(RowTest("unknown_enum_code", is_unknown_sql))
+    return ReadValue(f"CASE {code_sql} {cases_sql} END", tuple(tests))
 
 
-def _code(field: Field, text: str) -> tuple[str, Tests]:
-    tests: Tests = () if field.has_words else (("unparsable_value", _is_no_integer(text)),)
-    code = text if field.has_words else f"TRY_CAST({text} AS BIGINT)"
-    # A Python literal of a word or a number is one of SQL too.
-    cases = " ".join(f"WHEN {each!r} THEN '{name}'" for each, name in field.codes.items())
-    known = ", ".join(map(repr, (*field.codes, *field.null_codes)))
-    unknown = f"{text} IS NOT NULL AND coalesce({code} NOT IN ({known}), true)"
-    return f"CASE {code} {cases} END", (*tests, ("unknown_enum_code", unknown))
+def _constant_sql(value: str | int) -> str:
+    return literal(value) if isinstance(value, str) else number(value)
 
 
-def _whole_number(field: Field, text: str) -> tuple[str, Tests]:
+def _read_integer(field: Field, text_sql: str) -> ReadValue:
     column = field.column
-    value = f"TRY_CAST({text} AS {SQL_TYPES[column.type]})"
-    # Real files hold 2⁶⁴−1 where the format document says 2⁶³−1.
+    value_sql = f"TRY_CAST({text_sql} AS {SQL_TYPES[column.type]})"
     if column.unit == "us":
-        value = f"CASE WHEN {_is_one_of(text, (2**64 - 1,))} THEN {AFTER_TRACE} ELSE {value} END"
-    # Two reasons, told apart by the shape of the text: TRY_CAST alone gives NULL for both, and rounds 1.5.
-    return value, (
-        ("unparsable_value", _is_no_integer(text)),
-        ("integer_out_of_range", f"{text} IS NOT NULL AND ({value}) IS NULL"),
+        # Real files hold 2⁶⁴−1 where the format document says 2⁶³−1.
+        is_after_sql = _is_integer_of_sql(text_sql, [2**64 - 1])
+        value_sql = f"CASE WHEN {is_after_sql} THEN {AFTER_TRACE} ELSE {value_sql} END"
+    # Two reasons, distinguished by the shape of the text: TRY_CAST alone gives NULL for both, and rounds 1.5.
+    return ReadValue(
+        value_sql,
+        (
+            _unparsable(_is_no_integer_sql(text_sql)),
+            RowTest("integer_out_of_range", _is_lost_sql(text_sql, value_sql)),
+        ),
     )
 
 
-def _list(field: Field, text: str) -> tuple[str, Tests]:
+def _read_list(field: Field, text_sql: str) -> ReadValue:
     column = field.column
     # Through JSON, so that text that is none gives NULL rather than an error; and as texts, each of which is tested.
-    texts = f"TRY_CAST(TRY_CAST({text} AS JSON) AS VARCHAR[])"
-    item = "trim(x, ' \t')"
-    number = f"TRY_CAST({item} AS {SQL_TYPES[column.type].removesuffix('[]')})"
-    value = f"list_transform({texts}, lambda x: {number})"
-    is_none = (
-        _is_no_number(item, number) if column.type == "list<float32>" else _is_no_integer(item)
-    )
-    faulty = _any(texts, "x", f"x IS NULL OR {is_none} OR {number} IS NULL")
-    tests = (("unparsable_value", f"{text} IS NOT NULL AND ({texts} IS NULL OR {faulty})"),)
-    if not column.length:
-        return value, tests
-    return value, (*tests, ("wrong_list_length", f"len({value}) NOT IN (0, {column.length})"))
+    texts_sql = f"TRY_CAST(TRY_CAST({text_sql} AS JSON) AS VARCHAR[])"
+    item_sql = _trimmed_sql("item")
+    item_type_sql = SQL_TYPES[column.type].removesuffix("[]")
+    number_sql = f"TRY_CAST({item_sql} AS {item_type_sql})"
+    value_sql = f"list_transform({texts_sql}, lambda item: {number_sql})"
+    if column.type == "list<float32>":
+        is_no_item_sql = _is_no_number_sql(item_sql, number_sql)
+    else:
+        is_no_item_sql = _is_no_integer_sql(item_sql)
+    has_fault_sql = _any_sql(texts_sql, f"item IS NULL OR {is_no_item_sql} OR {number_sql} IS NULL")
+    is_no_list_sql = f"{text_sql} IS NOT NULL AND ({texts_sql} IS NULL OR {has_fault_sql})"
+    tests = [_unparsable(is_no_list_sql)]
+    if column.length:
+        is_other_length_sql = f"len({value_sql}) NOT IN (0, {number(column.length)})"
+        tests.append(RowTest("wrong_list_length", is_other_length_sql))
+    return ReadValue(value_sql, tuple(tests))
 
 
-def _is_no_integer(text: str) -> str:
-    return f"NOT regexp_full_match({text}, '[+-]?[0-9]+')"
+def _is_lost_sql(text_sql: str, value_sql: str) -> str:
+    return f"{text_sql} IS NOT NULL AND ({value_sql}) IS NULL"
 
 
-def _is_no_number(text: str, value: str) -> str:
+def _is_no_integer_sql(text_sql: str) -> str:
+    return f"NOT regexp_full_match({text_sql}, {literal(_INTEGER)})"
+
+
+def _is_no_number_sql(text_sql: str, value_sql: str) -> str:
     # By its shape too: TRY_CAST takes 1_000 for a number, and "inf" and "nan", which no measurement is.
-    shape = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
-    return f"NOT regexp_full_match({text}, '{shape}') OR coalesce({text} IS NOT NULL AND NOT isfinite({value}), true)"
-
-
-def _is_number_of(text: str, numbers: Iterable[object]) -> str:
-    """SQL that is true where a text is one of some numbers, however it is spelled (-1.0 is -1), and else false."""
+    is_infinite_sql = f"{text_sql} IS NOT NULL AND NOT isfinite({value_sql})"
     return (
-        f"coalesce(TRY_CAST({text} AS DOUBLE) IN ({', '.join(map(str, numbers)) or 'NULL'}), false)"
+        f"NOT regexp_full_match({text_sql}, {literal(_NUMBER)}) "
+        f"OR coalesce({is_infinite_sql}, true)"
     )
 
 
-def _is_one_of(text: str, numbers: Iterable[object]) -> str:
-    """SQL that is true where a text is one of some integers, however it is spelled (00 is 0), and else false."""
-    listed = ", ".join(map(str, numbers)) or "NULL"
-    number = f"CASE WHEN NOT {_is_no_integer(text)} THEN TRY_CAST({text} AS HUGEINT) END"
-    return f"coalesce(({number}) IN ({listed}), false)"
+def _is_number_of_sql(text_sql: str, numbers: Iterable[float]) -> str:
+    """Write whether a text is one of some numbers, however it is spelled (-1.0 is -1); false where it is NULL."""
+    numbers_sql = ", ".join(number(value) for value in numbers) or "NULL"
+    return f"coalesce(TRY_CAST({text_sql} AS DOUBLE) IN ({numbers_sql}), false)"
+
+
+def _is_integer_of_sql(text_sql: str, numbers: Iterable[int]) -> str:
+    """Write whether a text is one of some integers, however it is spelled (00 is 0); false where it is NULL."""
+    numbers_sql = ", ".join(number(value) for value in numbers) or "NULL"
+    is_no_integer_sql = _is_no_integer_sql(text_sql)
+    integer_sql = f"CASE WHEN NOT {is_no_integer_sql} THEN TRY_CAST({text_sql} AS HUGEINT) END"
+    return f"coalesce(({integer_sql}) IN ({numbers_sql}), false)"

@@ -1,26 +1,25 @@
 """The validating reader: every line is stored right or refused with a reason and its raw text.
 
 Lines are tested by DuckDB as columns of text, so a bad file costs some more time but no Python per row.  The reader is
-the same for all containers; each says how a line is taken apart (`LineFormat`).
+the same for all containers; each defines how a line is taken apart (`LineFormat`).
 """
 
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from borgtrace.engine.embedded import without_bar
+from borgtrace.engine.guard import open_values
+from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.ingest.files.raw_layout import RawLayout
 from borgtrace.ingest.files.sources import Source
 from borgtrace.ingest.files.streams import READ_SIZE, open_lines
-from borgtrace.ingest.read.text_fields import cross_tests, with_lists
+from borgtrace.ingest.read.text_fields import NOT_UTF8, cross_tests, text_name, with_lists
 
 BLOCK_BYTES = 1 << 25
-NOT_UTF8 = "�"
 
 
 @dataclass(frozen=True)
@@ -29,34 +28,52 @@ class LineFormat:
 
     Parameters
     ----------
-    query
-        SQL over ``lines(source_row, line)`` that yields these two, the list ``fields`` of the texts of all fields of a
-        row in their places and then of its lists, ``fault``, the reason why the whole line is refused, or NULL, and
+    query_sql
+        Query over ``lines(source_row, line)`` that yields these two, the list ``fields`` of the texts of all fields of
+        a row in their places and then of its lists, ``fault``, the reason why the whole line is refused, or NULL, and
         ``is_odd``, whether it holds fields that are not declared.
     empty_is_null
         Whether an empty text is no value.
     """
 
-    query: str
+    query_sql: str
     empty_is_null: bool = False
 
-    def texts(self, layout: RawLayout) -> list[str]:
-        """Return the SQL of each field's text."""
+    def texts_sql(self, layout: RawLayout) -> list[str]:
+        """Return the SQL of the text of each field, then of each list."""
         texts = []
         for field in layout.fields:
-            text = f"fields[{field.place}]"
-            texts.append(
-                f"nullif({text}, '')" if self.empty_is_null and not field.raw.keeps_empty else text
-            )
-        return texts + [f"fields[{layout.width + i}]" for i, _ in enumerate(layout.lists, 1)]
+            text_sql = f"fields[{int(field.place)}]"
+            if self.empty_is_null and not field.raw.keeps_empty:
+                text_sql = f"nullif({text_sql}, '')"
+            texts.append(text_sql)
+        for place, _ in enumerate(layout.lists, layout.width + 1):
+            texts.append(f"fields[{int(place)}]")
+        return texts
+
+
+class ValidatedBlock(NamedTuple):
+    """A block of lines after validation.
+
+    Parameters
+    ----------
+    rows
+        Those that are right.
+    refused
+        The others: source_row, reason and raw text.
+    n_odd
+        How many of the right ones hold fields that are not declared.
+    """
+
+    rows: pa.Table
+    refused: pa.Table
+    n_odd: int
 
 
 def validate(
     blocks: Iterable[pa.Table], layout: RawLayout, lines: LineFormat
-) -> Iterator[tuple[pa.Table, pa.Table, int]]:
+) -> Iterator[ValidatedBlock]:
     """Yield, of each block of lines, the rows that are right, and the refused ones with reason and raw text.
-
-    And how many of the right ones hold fields that are not declared.
 
     Parameters
     ----------
@@ -67,38 +84,47 @@ def validate(
     lines
         How it is taken apart.
     """
-    query = _query(layout, lines)
-    with without_bar(duckdb.connect(config={"threads": 1})) as connection:
+    query_sql = _validation_sql(layout, lines)
+    with open_values(threads=1) as connection:
         for block in blocks:
             connection.register("lines", block)
-            checked = connection.sql(query).to_arrow_table()
+            checked = connection.sql(query_sql).to_arrow_table()
             connection.unregister("lines")
-            refused = checked.filter(pc.is_valid(checked.column("reason")))
-            rows = checked.filter(pc.is_null(checked.column("reason")))
+            reasons = checked.column("reason")
+            refused = checked.filter(pc.is_valid(reasons))
+            rows = checked.filter(pc.is_null(reasons))
             n_odd = pc.sum(rows.column("is_odd")).as_py() or 0
-            yield (
+            yield ValidatedBlock(
                 rows.drop(["reason", "raw", "is_odd"]),
                 refused.select(["source_row", "reason", "raw"]),
                 n_odd,
             )
 
 
-def _query(layout: RawLayout, lines: LineFormat) -> str:
-    fields = with_lists(layout, lines.texts(layout))
-    texts = ", ".join(f'{field.text} AS "text_{field.name}"' for field in fields)
-    values = ", ".join(f'{field.value} AS "{field.name}"' for field in fields)
-    tests = [test for field in fields for test in field.tests] + list(cross_tests(layout))
+def _validation_sql(layout: RawLayout, lines: LineFormat) -> str:
+    fields = with_lists(layout, lines.texts_sql(layout))
+    texts_sql = ", ".join(f"{field.text_sql} AS {text_name(field.name)}" for field in fields)
+    values_sql = ", ".join(f"{field.value_sql} AS {quoted(field.name)}" for field in fields)
+    names_sql = ", ".join(quoted(field.name) for field in fields)
     # The first test that holds names the reason; tests on two columns come last, when each is known to be right.
-    cases = " ".join(f"WHEN {test} THEN '{reason}'" for reason, test in tests)
-    names = ", ".join(f'"{field.name}"' for field in fields)
-    return line_sql(
-        "validated", query=lines.query, texts=texts, values=values, names=names, cases=cases
+    tests = [test for field in fields for test in field.tests]
+    tests += cross_tests(layout)
+    cases_sql = " ".join(
+        f"WHEN {condition_sql} THEN {literal(reason)}" for reason, condition_sql in tests
     )
-
-
-def line_sql(name: str, **parts: object) -> str:
-    """Return the query of a file of ``line_sql``, with its parts in their places."""
-    return (Path(__file__).parent / "line_sql" / f"{name}.sql").read_text("utf-8").format(**parts)
+    return f"""
+        WITH parsed AS ({lines.query_sql}),
+        texts AS (SELECT source_row, line, fault, is_odd, {texts_sql} FROM parsed),
+        typed AS (SELECT *, {values_sql} FROM texts)
+        SELECT
+            {names_sql},
+            source_row,
+            CASE WHEN fault IS NOT NULL THEN fault {cases_sql} END AS reason,
+            line AS raw,
+            is_odd
+        FROM typed
+        ORDER BY source_row
+    """
 
 
 def line_blocks(source: Source) -> Iterator[pa.Table]:
@@ -109,21 +135,13 @@ def line_blocks(source: Source) -> Iterator[pa.Table]:
         buffered = io.BufferedReader(stream, READ_SIZE)  # type: ignore[type-var]
         while lines := buffered.readlines(BLOCK_BYTES):
             numbers = pa.array(range(row, row + len(lines)), pa.int64())
-            yield pa.table(
-                {
-                    "source_row": numbers,
-                    "line": pa.array([_text(line) for line in lines], pa.string()),
-                }
-            )
+            texts = pa.array([_decode(line) for line in lines], pa.string())
+            yield pa.table({"source_row": numbers, "line": texts})
             row += len(lines)
 
 
-# Windows' line ends are forgiven; what Arrow's UTF-8 texts cannot hold is marked, for the tests to refuse.
-def _text(line: bytes) -> str:
+def _decode(line: bytes) -> str:
     """Decode a line; a byte that is no UTF-8, or a NUL, becomes a mark that no field accepts."""
-    return (
-        line.removesuffix(b"\n")
-        .removesuffix(b"\r")
-        .decode("utf-8", "replace")
-        .replace("\0", NOT_UTF8)
-    )
+    # Windows' line ends are forgiven.
+    content = line.removesuffix(b"\n").removesuffix(b"\r")
+    return content.decode("utf-8", "replace").replace("\0", NOT_UTF8)

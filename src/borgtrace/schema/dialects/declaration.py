@@ -192,8 +192,6 @@ def _read_field(section: Section, name: str, said: Any, where: str) -> DeclaredF
             "no column",
             way_out='add column = "the name of the column in the file"',
         )
-    if set(column) & set("'\"\\"):
-        raise UsageError(where, "a column with quotes in its name", got=column)
     kind = _kind(section.kinds(name), entries, where)
     return DeclaredField(
         where=where,
