@@ -12,9 +12,14 @@ import pytest
 
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.build.converted_build import count_broken_rows
+from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.convert.conversion import open_rows
 from borgtrace.ingest.convert.conversion_terms import Basis, Terms
-from borgtrace.ingest.convert.converted_usage import are_cut_when_sorted, cut_windows, windows
+from borgtrace.ingest.convert.converted_usage import (
+    are_cut_when_sorted,
+    cut_windows,
+    windows_sql,
+)
 from borgtrace.ingest.convert.scattered_rows import usual_step
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import DIALECTS
@@ -31,8 +36,11 @@ def test_what_files_of_own_data_fill() -> None:
     assert [terms.has(*each) for each in asked] == [True, True, False, False]
     assert terms.has_lives
     assert not Terms(Conversion(), Basis(), {"task_rows": frozenset({"end"})}).has_lives
-    assert terms.time("t") == "(t - -599999995)"
-    assert (terms.amount("x", "cpu"), terms.amount("x", "memory")) == ("(x / 8.0)", "(x)")
+    assert terms.time_sql("t") == "(t - -599999995)"
+    assert (terms.fraction_sql("x", "cpu"), terms.fraction_sql("x", "memory")) == (
+        "(x / 8.0)",
+        "(x)",
+    )
 
 
 ROWS = [("a", 0), ("a", 290), ("a", 600), ("b", 1000), ("b", 1000)]
@@ -83,7 +91,9 @@ def measured(**more: Any) -> duckdb.DuckDBPyConnection:
 )
 def test_windows_of_measurements(conversion: Conversion, spans: list[tuple[int, int]]) -> None:
     con = measured()
-    sql = windows(Terms(conversion, Basis(), {"usage_rows": frozenset({"time", "average_cpu"})}))
+    sql = windows_sql(
+        Terms(conversion, Basis(), {"usage_rows": frozenset({"time", "average_cpu"})})
+    )
     found = con.execute(f"SELECT start, stop FROM ({sql}) ORDER BY source_row").fetchall()
     assert (found[:4], len(found)) == (spans[:4], 5)
 
@@ -134,7 +144,9 @@ def test_windows_that_say_their_end_or_length() -> None:
         end=pa.array([10, None, None, None, None], pa.int64()),
         length=pa.array([7, 7, None, 1, 2], pa.int64()),
     )
-    sql = windows(Terms(Conversion(), Basis(), {"usage_rows": frozenset({"time", "average_cpu"})}))
+    sql = windows_sql(
+        Terms(Conversion(), Basis(), {"usage_rows": frozenset({"time", "average_cpu"})})
+    )
     assert con.execute(f"SELECT start, stop FROM ({sql}) ORDER BY source_row").fetchall() == [
         (0, 10),
         (290, 297),
@@ -164,9 +176,7 @@ def test_the_usual_step_of_a_counter() -> None:
     assert usual_step(measured()) == 0
 
 
-def opened(
-    tmp_path: Path, capacity: tuple[float | None, float | None] = (8.0, None), **columns: list[Any]
-) -> Terms:
+def opened(tmp_path: Path, capacity: Capacity = Capacity(8.0), **columns: list[Any]) -> Terms:
     """What is found out of two measurements of one task, 300 s apart."""
     rows = {"task": ["web", "web"], "time": [0, 300_000_000], "source_row": [0, 1]} | columns
     pq.write_table(pa.table(rows), tmp_path / "u.parquet")
@@ -195,4 +205,4 @@ def test_only_a_counter_has_a_usual_step(tmp_path: Path) -> None:
     with pytest.raises(
         UsageError, match="--capacity: cpu is in cores, and no table of machines says"
     ):
-        opened(tmp_path, (None, None), average_cpu=[1.0, 2.0])
+        opened(tmp_path, Capacity(), average_cpu=[1.0, 2.0])

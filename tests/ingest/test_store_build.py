@@ -19,6 +19,7 @@ from borgtrace.ingest.build.converted_build import convert
 from borgtrace.ingest.build.identity import Identity
 from borgtrace.ingest.build.staged import StagedPaths
 from borgtrace.ingest.build.store_build import Inputs
+from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import DIALECTS, TRACE_TABLES
 from borgtrace.schema.dialects import GOOGLE_2011
@@ -165,7 +166,7 @@ def test_progress_of_a_conversion_names_each_table(tmp_path: Path) -> None:
     told = Told()
     with sorting_connection("200MB", 1, tmp_path / "spill") as connection:
         made = convert(
-            connection, Layout(tmp_path), (), DIALECTS["openb"], (8.0, 8.0), tmp_path, told
+            connection, Layout(tmp_path), (), DIALECTS["openb"], Capacity(8.0, 8.0), tmp_path, told
         )
     # Pods have lives and no usage; how many rows they give is not known before.
     tables = ("machine_events", "machine_attributes", "collection_events", "instance_events")

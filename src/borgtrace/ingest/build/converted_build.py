@@ -5,36 +5,50 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.engine.embedded import files_sql
+from borgtrace.engine.identifiers import literal, number, quoted
 from borgtrace.errors import StoreError, UsageError
-from borgtrace.ingest.build.clustering import MOST_ROWS, cluster
+from borgtrace.ingest.build.clustering import MOST_ROWS, Refinement, cluster
 from borgtrace.ingest.build.completion import count_rows
 from borgtrace.ingest.build.staged import StagedPaths
+from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.convert.column_checks import count_broken
-from borgtrace.ingest.convert.conversion import Capacity, derivations, open_rows, relations
-from borgtrace.ingest.convert.conversion_terms import Basis, query_of
+from borgtrace.ingest.convert.conversion import derivations, open_rows, relations
+from borgtrace.ingest.convert.conversion_terms import Basis, Terms
 from borgtrace.ingest.convert.converted_usage import are_cut_when_sorted, cut_windows
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
-from borgtrace.schema.sql import literal
 from borgtrace.schema.time import WINDOW
 from borgtrace.storage import INCOMPLETE
 from borgtrace.store.layout import Layout
-from borgtrace.store.manifest import SourceEntry
+from borgtrace.store.manifest import Manifest, SourceEntry
 
 Files = Mapping[str, Sequence[Path]]
 
 
 @dataclass(frozen=True)
-class Converted:
-    """What a conversion made."""
+class ConvertedTables:
+    """The tables that a conversion made.
+
+    Parameters
+    ----------
+    files
+        Sorted files of each canonical table.
+    entries
+        The ledger, with the canonical rows of each source.
+    basis
+        What the numbers mean.
+    notes
+        Sentences about what is derived.
+    quality
+        Rows that break a rule and are stored all the same, by table and reason.
+    """
 
     files: Files
     entries: tuple[SourceEntry, ...]
@@ -51,7 +65,7 @@ def convert(
     capacity: Capacity,
     work: Path,
     progress: Progress,
-) -> Converted:
+) -> ConvertedTables:
     """Write the canonical tables of all staged files into `work`.
 
     Parameters
@@ -65,106 +79,168 @@ def convert(
     dialect
         Their format, which has a conversion.
     capacity
-        What the user said of the largest machine.
+        Size of the largest machine, as far as the user gave it.
     work
         Folder of the new version.
     progress
-        Told what is being done.
+        Receives progress.
 
     Raises
     ------
     UsageError
         Usage cannot be in the unit that it is said to be in, or the size of the largest machine is not known.
     """
-    staged: dict[str, list[StagedPart]] = {}
-    for number, entry in enumerate(sorted(entries, key=lambda entry: entry.name)):
-        path = StagedPaths.of(layout.staging, entry.name).table(entry.table)
-        if path.exists():
-            staged.setdefault(entry.table, []).append(StagedPart(path, number))
-    terms = open_rows(connection, dialect, staged, capacity)
+    ordered_entries = sorted(entries, key=lambda entry: entry.name)
+    terms = open_rows(connection, dialect, _staged_parts(layout, ordered_entries), capacity)
+    # A query over all rows, which no range of collections makes smaller, is run once and not for each file.
+    is_written_first = sum(entry.stored for entry in entries) > MOST_ROWS
     files: dict[str, list[Path]] = {name: [] for name in TRACE_TABLES}
-    is_large = sum(entry.stored for entry in entries) > MOST_ROWS
-    for name, relation in relations(connection, terms).items():
+    for name, relation_sql in relations(connection, terms).items():
         progress.begin(f"cluster {name}", 0, "rows")
+        if not is_written_first:
+            files[name] = _sort_table(connection, name, relation_sql, work, terms)
+            continue
         unsorted = work / f"{name}{INCOMPLETE}"
-        if is_large:
-            # Made once, not for each of its files: a query over all rows, which no range of collections makes smaller.
-            connection.execute(
-                f"COPY ({relation}) TO {literal(unsorted)} (FORMAT parquet, COMPRESSION lz4)"
-            )
-        rows = f"FROM {files_sql([unsorted])}" if is_large else relation
-        refine = cut_windows if name == "instance_usage" and are_cut_when_sorted(terms) else iter
-        files[name] = cluster(connection, TABLES[name], rows, work / name, refine=refine)
-        unsorted.unlink(missing_ok=True)
-        # A table without rows has no files.
-        if not count_rows(files[name]):
-            shutil.rmtree(work / name)
-            files[name] = []
+        file_sql = literal(str(unsorted))
+        connection.execute(f"COPY ({relation_sql}) TO {file_sql} (FORMAT parquet, COMPRESSION lz4)")
+        files[name] = _sort_table(connection, name, f"FROM {files_sql([unsorted])}", work, terms)
+        unsorted.unlink()
     _check_units(connection, files["instance_usage"], terms.basis)
-    quality = {
-        name: dict(found)
-        for name, paths in files.items()
-        if (found := count_broken_rows(dialect, name, paths))
-    }
-    return Converted(
+    quality = {}
+    for name, paths in files.items():
+        broken = count_broken_rows(dialect, name, paths)
+        if broken:
+            quality[name] = dict(broken)
+    return ConvertedTables(
         files,
-        _entries(connection, entries, files),
+        _entries_with_rows(connection, ordered_entries, files),
         terms.basis,
         derivations(connection, terms),
         quality,
     )
 
 
-def _entries(
+def _staged_parts(layout: Layout, entries: Sequence[SourceEntry]) -> dict[str, list[StagedPart]]:
+    """Return the staged parts by kind of row, numbered by the names of their sources."""
+    parts: dict[str, list[StagedPart]] = {}
+    for part, entry in enumerate(entries):
+        path = StagedPaths.of(layout.staging, entry.name).table(entry.table)
+        if path.exists():
+            parts.setdefault(entry.table, []).append(StagedPart(path, part))
+    return parts
+
+
+def _sort_table(
+    connection: duckdb.DuckDBPyConnection, name: str, relation_sql: str, work: Path, terms: Terms
+) -> list[Path]:
+    refine: Refinement = iter
+    if name == "instance_usage" and are_cut_when_sorted(terms):
+        refine = cut_windows
+    paths = cluster(connection, TABLES[name], relation_sql, work / name, refine=refine)
+    if count_rows(paths):
+        return paths
+    # A table without rows has no files.
+    shutil.rmtree(work / name)
+    return []
+
+
+def _entries_with_rows(
     connection: duckdb.DuckDBPyConnection, entries: Sequence[SourceEntry], files: Files
 ) -> tuple[SourceEntry, ...]:
-    """Say in the ledger how many canonical rows each file gave."""
-    ordered = sorted(entries, key=lambda entry: entry.name)
-    given: list[dict[str, int]] = [{} for _ in ordered]
+    """Note in the ledger how many canonical rows each file gave."""
+    rows_of_entry: list[dict[str, int]] = [{} for _ in entries]
     for name, paths in files.items():
-        query = f"SELECT source_part, count(*) FROM {files_sql(paths)} GROUP BY 1" if paths else ""
-        for part, rows in connection.execute(query).fetchall() if query else ():
-            given[part][name] = rows
-    return tuple(replace(entry, also=also) for entry, also in zip(ordered, given, strict=True))
+        if not paths:
+            continue
+        query_sql = f"SELECT source_part, count(*) FROM {files_sql(paths)} GROUP BY source_part"
+        for part, rows in connection.execute(query_sql).fetchall():
+            rows_of_entry[part][name] = rows
+    pairs = zip(entries, rows_of_entry, strict=True)
+    return tuple(replace(entry, also=rows) for entry, rows in pairs)
 
 
 def count_broken_rows(dialect: Dialect, name: str, paths: Sequence[Path]) -> Counter[str]:
-    """Count the rows of a table that break a rule and are stored all the same."""
-    checked = [c.name for c in TABLES[name].columns if c.checks and dialect.publishes(c.name, name)]
-    found: Counter[str] = Counter()
+    """Count the rows of a table that break a rule and are stored all the same.
+
+    Parameters
+    ----------
+    dialect
+        The format, which does not publish all columns.
+    name, paths
+        The table and its files.
+    """
+    checked = []
+    for column in TABLES[name].columns:
+        if column.checks and dialect.publishes(column.name, name):
+            checked.append(column.name)
+    counts: Counter[str] = Counter()
     for path in paths:
         for batch in pq.ParquetFile(path).iter_batches(columns=checked):
-            found += count_broken(TABLES[name], pa.Table.from_batches([batch]))
-    return found
+            counts += count_broken(TABLES[name], pa.Table.from_batches([batch]))
+    return counts
 
 
 def _check_units(
     connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], basis: Basis
 ) -> None:
-    """Ask about usage that is more than machines have: its unit is another than was said."""
-    for resource, whole, unit in (("cpu", basis.cores, "cores"), ("memory", basis.bytes, "bytes")):
-        if not paths or whole is None:
-            continue
-        query = query_of(
-            "medians", usage=files_sql(paths), column=f"average_{resource}", window=str(WINDOW)
-        )
-        ((median, sums),) = connection.execute(query).fetchall()
-        for what, found in (
-            ("the median of all rows", median),
-            ("the median sum of a machine's tasks", sums),
-        ):
-            if found is not None and found > 1:
-                raise UsageError(
-                    f"{resource} usage",
-                    f"{what} is above the largest machine",
-                    expected=f"at most {whole:,.6g} {unit}",
-                    got=f"{found * whole:,.6g}",
-                    way_out=f"is its unit not {unit}? write the format down (borgtrace dialect sniff FILE > own.toml), "
-                    "correct the unit there and add --dialect own.toml; or say another --capacity",
+    """Refuse usage that is more than machines have: its unit is another than was said."""
+    if not paths:
+        return
+    if basis.cores is not None:
+        _check_unit(connection, paths, "cpu", basis.cores, "cores")
+    if basis.bytes is not None:
+        _check_unit(connection, paths, "memory", basis.bytes, "bytes")
+
+
+def _check_unit(
+    connection: duckdb.DuckDBPyConnection,
+    paths: Sequence[Path],
+    resource: str,
+    whole: float,
+    unit: str,
+) -> None:
+    query_sql = _medians_sql(paths, f"average_{resource}")
+    ((median_of_rows, median_of_machines),) = connection.execute(query_sql).fetchall()
+    medians = (
+        ("the median of all rows", median_of_rows),
+        ("the median sum of a machine's tasks", median_of_machines),
+    )
+    for what, median in medians:
+        if median is not None and median > 1:
+            raise UsageError(
+                f"{resource} usage",
+                f"{what} is above the largest machine",
+                expected=f"at most {whole:,.6g} {unit}",
+                got=f"{median * whole:,.6g}",
+                way_out=f"is its unit not {unit}? write the format down "
+                "(borgtrace dialect sniff FILE > own.toml), "
+                "correct the unit there and add --dialect own.toml; or say another --capacity",
+            )
+
+
+def _medians_sql(paths: Sequence[Path], column: str) -> str:
+    """Write the median of all rows, and that of what the tasks of a machine use together in a window."""
+    usage_sql = files_sql(paths)
+    column_sql = quoted(column)
+    window_sql = number(WINDOW)
+    return f"""
+        SELECT
+            (SELECT median({column_sql}) FROM {usage_sql}),
+            (
+                SELECT median(total)
+                FROM (
+                    SELECT
+                        sum({column_sql} * least(end_time - start_time, {window_sql}))
+                            / {window_sql} AS total
+                    FROM {usage_sql}
+                    WHERE machine_id IS NOT NULL
+                    GROUP BY machine_id, start_time // {window_sql}
                 )
+            )
+    """
 
 
-def refuse_addition(layout: Layout, held: Any) -> None:
+def refuse_addition(layout: Layout, present: Manifest | None) -> None:
     """Refuse to add files to a converted store: shares and counters need the rows that it was made of.
 
     Raises
@@ -172,10 +248,11 @@ def refuse_addition(layout: Layout, held: Any) -> None:
     StoreError
         The store holds something.
     """
-    if held is not None:
-        what, expected = (
+    if present is not None:
+        raise StoreError(
+            str(layout.root),
             "no files can be added to a store of a converted format",
-            "all of its files at once",
+            expected="all of its files at once",
+            got=f"a store of {len(present.sources)}",
+            way_out="ingest all files into a separate store",
         )
-        got, way_out = f"a store of {len(held.sources)}", "ingest all files into a separate store"
-        raise StoreError(str(layout.root), what, expected=expected, got=got, way_out=way_out)

@@ -3,7 +3,7 @@
 It takes all files together: a share needs its request, a counter its last value, a machine's size the largest machine.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,42 +11,42 @@ import duckdb
 import pyarrow.parquet as pq
 
 from borgtrace.engine.embedded import NO_TYPE, columns_sql, files_sql, select_sql
+from borgtrace.engine.identifiers import quoted
 from borgtrace.errors import SourceError, UsageError
+from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.convert.conversion_terms import (
-    MACHINE_NAMES,
-    TASK_NAMES,
+    MACHINE_NAMES_SQL,
+    TASK_NAMES_SQL,
     Basis,
     Terms,
     id_sql,
 )
 from borgtrace.ingest.convert.converted_events import (
-    collection_events,
-    instance_constraints,
-    instance_events,
+    collection_events_sql,
+    instance_constraints_sql,
+    instance_events_sql,
 )
 from borgtrace.ingest.convert.converted_jobs import show_tasks
-from borgtrace.ingest.convert.converted_machines import machine_attributes, machine_events
-from borgtrace.ingest.convert.converted_usage import instance_usage
+from borgtrace.ingest.convert.converted_machines import machine_attributes_sql, machine_events_sql
+from borgtrace.ingest.convert.converted_usage import instance_usage_sql
 from borgtrace.ingest.convert.scattered_rows import put_together, usual_step
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.records import RECORDS
-from borgtrace.schema.sql import quoted
 from borgtrace.schema.time import WINDOW
 from borgtrace.store.coverage import DERIVED_EVENTS
 
 DERIVED_MACHINES = (
     "Machines are derived: those that rows name, each of the capacity that was given."
 )
-Capacity = tuple[float | None, float | None]
-"""Cores and bytes of the largest machine, as far as the user said them."""
+_UNKNOWN = Capacity()
 
 
 def open_rows(
     connection: duckdb.DuckDBPyConnection,
     dialect: Dialect,
     staged: Mapping[str, Sequence[StagedPart]],
-    capacity: Capacity = (None, None),
+    capacity: Capacity = _UNKNOWN,
 ) -> Terms:
     """Show staged rows as views and find out what their numbers mean.
 
@@ -59,7 +59,7 @@ def open_rows(
     staged
         Staged parts by kind of row.
     capacity
-        What the user said.
+        Size of the largest machine, as far as the user gave it.
 
     Raises
     ------
@@ -68,31 +68,28 @@ def open_rows(
     SourceError
         Two names have one id.
     """
-    assert dialect.conversion
-    fills = {
-        name: frozenset(column for part in parts for column in pq.read_schema(part.path).names)
-        for name, parts in staged.items()
-        if parts
-    }
-    for name in ("usage_rows", "machine_rows"):
-        connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW {name} AS {_rows(name, staged.get(name, ()))}"
-        )
-    tasks = _rows("task_rows", staged.get("task_rows", ()))
-    show_tasks(connection, tasks, has_jobs="job" in fills.get("task_rows", ()))
-    if dialect.conversion.is_scattered:
-        put_together(connection)
-    _show_ids(connection)
     conversion = dialect.conversion
+    assert conversion
+    fills = _filled_columns(staged)
+    for name in ("usage_rows", "machine_rows"):
+        rows_sql = _rows_sql(name, staged.get(name, ()))
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS {rows_sql}")
+    tasks_sql = _rows_sql("task_rows", staged.get("task_rows", ()))
+    show_tasks(connection, tasks_sql, has_jobs="job" in fills.get("task_rows", ()))
+    if conversion.is_scattered:
+        put_together(connection)
+    _make_ids(connection, "task", TASK_NAMES_SQL)
+    _make_ids(connection, "machine", MACHINE_NAMES_SQL)
     if conversion.step is None and "counter_cpu" in fills.get("usage_rows", ()):
         conversion = replace(conversion, step=usual_step(connection))
     zero = _zero(connection) if conversion.clock == "epoch" else 0
     terms = Terms(conversion, Basis(zero=zero), fills)
-    return replace(terms, basis=Basis(*_capacity(connection, terms, capacity), zero))
+    known = _largest_machine(connection, terms, capacity)
+    return replace(terms, basis=Basis(known.cores, known.bytes, zero))
 
 
 def relations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> dict[str, str]:
-    """Return SQL of each canonical table, by name; what a format does not know of is NULL.
+    """Return the query of each canonical table, by name; what a format does not have is NULL.
 
     Parameters
     ----------
@@ -101,21 +98,26 @@ def relations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> dict[str, 
     terms
         What it returned.
     """
-    made = {"machine_events": machine_events, "machine_attributes": machine_attributes}
-    made |= {"collection_events": collection_events, "instance_events": instance_events}
-    if terms.has_lives:
-        made["instance_constraints"] = instance_constraints
-    if terms.has("usage_rows"):
-        made["instance_usage"] = instance_usage
-    return {
-        name: _canonical(connection, name, made[name](terms))
-        for name in TRACE_TABLES
-        if name in made
+    writers: dict[str, Callable[[Terms], str]] = {
+        "machine_events": machine_events_sql,
+        "machine_attributes": machine_attributes_sql,
+        "collection_events": collection_events_sql,
+        "instance_events": instance_events_sql,
     }
+    if terms.has_lives:
+        writers["instance_constraints"] = instance_constraints_sql
+    if terms.has("usage_rows"):
+        writers["instance_usage"] = instance_usage_sql
+    queries = {}
+    for name in TRACE_TABLES:
+        if name in writers:
+            query_sql = writers[name](terms)
+            queries[name] = _canonical_sql(connection, name, query_sql)
+    return queries
 
 
 def derivations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> tuple[str, ...]:
-    """Say in sentences what no file told.
+    """Return sentences about what is derived, as no file said it.
 
     Parameters
     ----------
@@ -124,84 +126,129 @@ def derivations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> tuple[st
     terms
         What it returned.
     """
-    notes = [] if terms.has_lives else [DERIVED_EVENTS]
-    if (
-        not terms.has("machine_rows")
-        and _one(connection, f"SELECT count(machine) FROM ({MACHINE_NAMES})")[0]
-    ):
-        notes.append(DERIVED_MACHINES)
+    notes = []
+    if not terms.has_lives:
+        notes.append(DERIVED_EVENTS)
+    if not terms.has("machine_rows"):
+        (n_named,) = _only_row(connection, f"SELECT count(machine) FROM ({MACHINE_NAMES_SQL})")
+        if n_named:
+            notes.append(DERIVED_MACHINES)
     return tuple(notes)
 
 
-def _rows(name: str, parts: Sequence[StagedPart]) -> str:
-    none = f"SELECT *, 0 AS source_part, 0::BIGINT AS source_row FROM ({select_sql(RECORDS[name], [])})"
-    return " UNION ALL ".join(_part(name, part) for part in parts) or none
+def _filled_columns(staged: Mapping[str, Sequence[StagedPart]]) -> dict[str, frozenset[str]]:
+    """Return the columns that any staged part of a kind of rows has."""
+    fills = {}
+    for name, parts in staged.items():
+        columns: set[str] = set()
+        for part in parts:
+            columns.update(pq.read_schema(part.path).names)
+        if parts:
+            fills[name] = frozenset(columns)
+    return fills
 
 
-def _part(name: str, part: StagedPart) -> str:
-    values = columns_sql(RECORDS[name], quoted(pq.read_schema(part.path).names))
-    return f"SELECT {values}, {part.part} AS source_part, source_row FROM {files_sql([part.path])}"
+def _rows_sql(name: str, parts: Sequence[StagedPart]) -> str:
+    """Write all staged rows of a kind; none where there are no parts."""
+    if not parts:
+        no_rows_sql = select_sql(RECORDS[name], [])
+        return f"SELECT *, 0 AS source_part, 0::BIGINT AS source_row FROM ({no_rows_sql})"
+    return " UNION ALL ".join(_part_sql(name, part) for part in parts)
 
 
-def _canonical(connection: duckdb.DuckDBPyConnection, name: str, query: str) -> str:
-    described = connection.execute(f"DESCRIBE {query}").fetchall()
-    made = quoted(column for column, kind, *_ in described if kind != NO_TYPE)
-    values = columns_sql(TABLES[name], {"is_on_dedicated_machine": "false"} | made, is_typed=False)
-    return f"SELECT {values} FROM ({query})"
+def _part_sql(name: str, part: StagedPart) -> str:
+    column_sql = {column: quoted(column) for column in pq.read_schema(part.path).names}
+    values_sql = columns_sql(RECORDS[name], column_sql)
+    part_sql = files_sql([part.path])
+    return f"SELECT {values_sql}, {int(part.part)} AS source_part, source_row FROM {part_sql}"
 
 
-def _one(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[Any, ...]:
-    (row,) = connection.execute(query).fetchall()
+def _canonical_sql(connection: duckdb.DuckDBPyConnection, name: str, query_sql: str) -> str:
+    """Write a query with exactly the columns of a canonical table."""
+    column_sql = {"is_on_dedicated_machine": "false"}
+    for column, type_name, *_ in connection.execute(f"DESCRIBE {query_sql}").fetchall():
+        if type_name != NO_TYPE:
+            column_sql[column] = quoted(column)
+    values_sql = columns_sql(TABLES[name], column_sql, is_typed=False)
+    return f"SELECT {values_sql} FROM ({query_sql})"
+
+
+def _only_row(connection: duckdb.DuckDBPyConnection, query_sql: str) -> tuple[Any, ...]:
+    (row,) = connection.execute(query_sql).fetchall()
     return tuple(row)
 
 
-def _show_ids(connection: duckdb.DuckDBPyConnection) -> None:
+def _make_ids(connection: duckdb.DuckDBPyConnection, kind: str, names_sql: str) -> None:
     """Give each name its id once, and refuse two names with one id: what they name would be taken for one."""
-    for kind, names in (("task", TASK_NAMES), ("machine", MACHINE_NAMES)):
-        connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE {kind}_ids AS SELECT name, {id_sql('name')} AS id "
-            f"FROM (SELECT DISTINCT {kind} AS name FROM ({names})) WHERE name IS NOT NULL"
+    ids_sql = quoted(f"{kind}_ids")
+    connection.execute(f"""
+        CREATE OR REPLACE TEMP TABLE {ids_sql} AS
+        SELECT name, {id_sql("name")} AS id
+        FROM (SELECT DISTINCT {quoted(kind)} AS name FROM ({names_sql}))
+        WHERE name IS NOT NULL
+    """)
+    clashes = connection.execute(f"""
+        SELECT list(name ORDER BY name) FROM {ids_sql} GROUP BY id HAVING count(*) > 1 LIMIT 1
+    """).fetchall()
+    for (names,) in clashes:
+        raise SourceError(
+            f"column {kind}",
+            "two names have one id",
+            got=" and ".join(names),
+            way_out="rename one of them",
         )
-        clash = connection.execute(
-            f"SELECT list(name ORDER BY name) FROM {kind}_ids GROUP BY id HAVING count(*) > 1 LIMIT 1"
-        ).fetchall()
-        if clash:
-            both = " and ".join(clash[0][0])
-            raise SourceError(
-                f"column {kind}", "two names have one id", got=both, way_out="rename one of them"
-            )
 
 
-def _capacity(connection: duckdb.DuckDBPyConnection, terms: Terms, given: Capacity) -> Capacity:
-    amounts = ", ".join(
-        "NULL" if name in terms.conversion.shares else f"max({name})" for name in ("cpu", "memory")
-    )
-    largest = _one(connection, f"SELECT {amounts} FROM machine_rows")
-    known = [found or said for found, said in zip(largest, given, strict=True)]
-    for name, unit, amount in (("cpu", "cores", known[0]), ("memory", "bytes", known[1])):
-        if amount is None and name not in terms.conversion.shares and _is_measured(terms, name):
-            option = "--capacity 8cores" if name == "cpu" else "--capacity 8cores,32GiB"
-            raise UsageError(
-                "--capacity",
-                f"{name} is in {unit}, and no table of machines says how much the largest machine has",
-                way_out=f"add {option}, with the size of yours",
-            )
-    return known[0], known[1]
+def _largest_machine(
+    connection: duckdb.DuckDBPyConnection, terms: Terms, stated: Capacity
+) -> Capacity:
+    """Return the size of the largest machine: that of the table of machines, else the stated one."""
+    cores, n_bytes = _only_row(connection, "SELECT max(cpu), max(memory) FROM machine_rows")
+    # Shares of the largest machine do not say how large it is.
+    if "cpu" in terms.conversion.shares:
+        cores = None
+    if "memory" in terms.conversion.shares:
+        n_bytes = None
+    known = Capacity(cores or stated.cores, n_bytes or stated.bytes)
+    _require_size(terms, "cpu", "cores", known.cores, "--capacity 8cores")
+    _require_size(terms, "memory", "bytes", known.bytes, "--capacity 8cores,32GiB")
+    return known
 
 
-def _is_measured(terms: Terms, name: str) -> bool:
+def _require_size(
+    terms: Terms, resource: str, unit: str, amount: float | None, option: str
+) -> None:
+    is_share = resource in terms.conversion.shares
+    if amount is None and not is_share and _is_in_units(terms, resource):
+        raise UsageError(
+            "--capacity",
+            f"{resource} is in {unit}, and no table of machines says how much the largest machine has",
+            way_out=f"add {option}, with the size of yours",
+        )
+
+
+def _is_in_units(terms: Terms, resource: str) -> bool:
     """Whether a resource comes in cores or bytes, and not as a share of the largest machine."""
-    amounts = [f"{kind}_{name}" for kind in ("average", "instant", "counter", "maximum")]
-    is_share = terms.conversion.share_of.get(name) in ("largest", "machine")
-    asked = terms.has("task_rows", f"{name}_request")
-    return asked or (not is_share and any(terms.has("usage_rows", amount) for amount in amounts))
+    if terms.has("task_rows", f"{resource}_request"):
+        return True
+    if terms.conversion.share_of.get(resource) in ("largest", "machine"):
+        return False
+    kinds = ("average", "instant", "counter", "maximum")
+    return any(terms.has("usage_rows", f"{kind}_{resource}") for kind in kinds)
 
 
 def _zero(connection: duckdb.DuckDBPyConnection) -> int:
-    times = ("usage_rows.time", "task_rows.submit", "task_rows.start", "machine_rows.time")
-    firsts = ", ".join(
-        f"(SELECT min({time}) FROM {rows})" for rows, time in (each.split(".") for each in times)
+    """Return the time in the files that is the start of the store's clock."""
+    (first,) = _only_row(
+        connection,
+        """
+        SELECT least(
+            (SELECT min(time) FROM usage_rows),
+            (SELECT min(submit) FROM task_rows),
+            (SELECT min(start) FROM task_rows),
+            (SELECT min(time) FROM machine_rows)
+        )
+        """,
     )
-    first = _one(connection, f"SELECT least({firsts})")[0]
     # A multiple of the grid that windows are aligned to.
     return int(first or 0) // WINDOW * WINDOW

@@ -1,21 +1,27 @@
-"""What the queries of converted rows share: ids of names, the store's clock, and amounts as shares of a machine."""
+"""What the queries of converted rows share: ids of names, the store's clock, and amounts as shares of a machine.
+
+All of them read the views that :mod:`borgtrace.ingest.convert.conversion` shows: ``usage_rows``, ``task_rows``,
+``whole_tasks`` and ``machine_rows``, whose columns are declared in :mod:`borgtrace.schema.records`.
+"""
 
 from dataclasses import dataclass
-from pathlib import Path
 
+from borgtrace.engine.identifiers import literal, number, quoted
 from borgtrace.schema.dialects import Conversion
 from borgtrace.schema.enums import TERMINAL_EVENTS
 from borgtrace.schema.records import RECORDS
 from borgtrace.schema.time import TRACE_START
 
-TASK_NAMES = " UNION ALL ".join(
-    f"SELECT task FROM {name}" for name in ("usage_rows", "task_rows", "whole_tasks")
+TASK_NAMES_SQL = """
+    SELECT task FROM usage_rows
+    UNION ALL SELECT task FROM task_rows
+    UNION ALL SELECT task FROM whole_tasks
+"""
+MACHINE_NAMES_SQL = " UNION ALL ".join(
+    f"SELECT machine, source_part, source_row FROM {quoted(name)}" for name in RECORDS
 )
-MACHINE_NAMES = " UNION ALL ".join(
-    f"SELECT machine, source_part, source_row FROM {name}" for name in RECORDS
-)
-TERMINAL = ", ".join(f"'{event}'" for event in TERMINAL_EVENTS)
-FIRST_ROW = (
+TERMINAL_SQL = ", ".join(literal(event) for event in TERMINAL_EVENTS)
+FIRST_ROW_SQL = (
     "min(source_part) AS source_part, arg_min(source_row, (source_part, source_row)) AS source_row"
 )
 """Where the first of several rows is from."""
@@ -45,7 +51,7 @@ class Terms:
     Parameters
     ----------
     conversion
-        What the format says.
+        What the format declares.
     basis
         What the numbers of the store mean.
     fills
@@ -58,45 +64,38 @@ class Terms:
 
     def has(self, kind: str, column: str = "") -> bool:
         """Whether there are files of a kind of rows, and any of them fills a column."""
-        return kind in self.fills and (not column or column in self.fills[kind])
+        if kind not in self.fills:
+            return False
+        return not column or column in self.fills[kind]
 
     @property
     def has_lives(self) -> bool:
         """Whether files say when tasks were submitted or started."""
-        return any(self.has("task_rows", column) for column in ("submit", "start"))
+        return self.has("task_rows", "submit") or self.has("task_rows", "start")
 
-    def time(self, time: str) -> str:
-        """SQL of a time on the store's clock."""
-        return f"({time} - {self.basis.zero - TRACE_START})"
+    def time_sql(self, time_sql: str) -> str:
+        """Write a time on the store's clock."""
+        shift = self.basis.zero - TRACE_START
+        return f"({time_sql} - {number(shift)})"
 
-    def begun(self, time: str) -> str:
-        """SQL of the time at which something began: what is there at the first instant of the trace began before it."""
-        known, first = self.time(time), self.conversion.first
-        return (
-            known
-            if first is None
-            else f"CASE WHEN {time} > {first} THEN {known} ELSE 0 * {time} END"
-        )
+    def begun_sql(self, time_sql: str) -> str:
+        """Write the time at which something began: what is there at the first instant of the trace began before it."""
+        known_sql = self.time_sql(time_sql)
+        if self.conversion.first is None:
+            return known_sql
+        first_sql = number(self.conversion.first)
+        return f"CASE WHEN {time_sql} > {first_sql} THEN {known_sql} ELSE 0 * {time_sql} END"
 
-    def amount(self, value: str, resource: str) -> str:
-        """SQL of cores or bytes as a fraction of the largest machine."""
-        if resource in self.conversion.shares:
-            return f"({value})"
+    def fraction_sql(self, amount_sql: str, resource: str) -> str:
+        """Write cores or bytes as a fraction of the largest machine."""
         whole = self.basis.cores if resource == "cpu" else self.basis.bytes
-        return f"({value} / {whole!r})" if whole else f"({value})"
+        if resource in self.conversion.shares or not whole:
+            return f"({amount_sql})"
+        return f"({amount_sql} / {number(whole)})"
 
 
-def query_of(name: str, **parts: str) -> str:
-    """Return the query of a file of ``conversion_sql``, with its parts in their places."""
-    return (
-        (Path(__file__).parent / "conversion_sql" / f"{name}.sql")
-        .read_text("utf-8")
-        .format(**parts)
-    )
-
-
-def id_sql(name: str) -> str:
-    """SQL of the id of a name: a whole number is its own, anything else becomes 63 bits of its MD5.
+def id_sql(name_sql: str) -> str:
+    """Write the id of a name: a whole number is its own, anything else becomes 63 bits of its MD5.
 
     Examples
     --------
@@ -104,6 +103,6 @@ def id_sql(name: str) -> str:
     >>> duckdb.sql(f"SELECT {id_sql('x')} FROM (VALUES ('7'), ('web')) t(x)").fetchall()
     [(7,), (2096432489957738946,)]
     """
-    is_number = f"regexp_full_match({name}, '0|[1-9][0-9]{{0,17}}')"
-    hashed = f"CAST(md5_number_lower({name}) & {2**63 - 1} AS BIGINT)"
-    return f"CASE WHEN {is_number} THEN TRY_CAST({name} AS BIGINT) ELSE {hashed} END"
+    is_number_sql = f"regexp_full_match({name_sql}, '0|[1-9][0-9]{{0,17}}')"
+    hash_sql = f"CAST(md5_number_lower({name_sql}) & {2**63 - 1} AS BIGINT)"
+    return f"CASE WHEN {is_number_sql} THEN TRY_CAST({name_sql} AS BIGINT) ELSE {hash_sql} END"

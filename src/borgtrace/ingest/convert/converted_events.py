@@ -1,65 +1,245 @@
-"""SQL of the events of converted files: what rows say of the lives of tasks, else what their usage lets conclude."""
+"""SQL of the events of converted files: from rows about the lives of tasks, else concluded from their usage."""
 
-from borgtrace.ingest.convert.conversion_terms import TERMINAL, Terms, id_sql, query_of
-from borgtrace.ingest.convert.converted_jobs import waits
-from borgtrace.ingest.convert.converted_usage import windows
+from borgtrace.engine.identifiers import number
+from borgtrace.ingest.convert.conversion_terms import TERMINAL_SQL, Terms, id_sql
+from borgtrace.ingest.convert.converted_jobs import dependencies_sql
+from borgtrace.ingest.convert.converted_usage import windows_sql
 
 
-def instance_events(terms: Terms) -> str:
-    """SQL of the events of instances, with the names of their collections."""
+def instance_events_sql(terms: Terms) -> str:
+    """Write the events of instances, with the names of their collections."""
     if terms.has_lives:
-        return _told(terms)
-    begun, collection = terms.time("begun"), id_sql("e.task")
-    return query_of(
-        "derived_events",
-        windows=windows(terms),
-        begun=begun,
-        collection=collection,
-        **_amounts(terms),
-    )
+        return _life_events_sql(terms)
+    return _derived_events_sql(terms)
 
 
-def _told(terms: Terms, rows: str = "task_rows") -> str:
-    times = {
-        "submitted": terms.begun("submitted"),
-        "started": terms.begun("started"),
-        "ended": terms.time("ended"),
-    }
-    collection, known = id_sql("task"), {**times, **_amounts(terms)}
-    return query_of(
-        "instance_events",
-        lives=_lives(terms, rows),
-        collection=collection,
-        terminal=TERMINAL,
-        **known,
-    )
+def _life_events_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
+    """Write up to three events of each row about a task; each has a place of its own in the order of the file."""
+    lives_sql = _lives_sql(terms, rows_sql)
+    submitted_sql = terms.begun_sql("submitted")
+    started_sql = terms.begun_sql("started")
+    ended_sql = terms.time_sql("ended")
+    cpu_sql = terms.fraction_sql("cpu_request", "cpu")
+    memory_sql = terms.fraction_sql("memory_request", "memory")
+    return f"""
+        WITH lives AS ({lives_sql}),
+        events AS (
+            -- What runs already is not submitted again: a row that says so once more is an update.
+            SELECT
+                *,
+                CASE WHEN is_update THEN 'UPDATE_RUNNING' ELSE 'SUBMIT' END AS type,
+                {submitted_sql} AS time,
+                0 AS step
+            FROM lives
+            UNION ALL
+            SELECT
+                *,
+                'SCHEDULE' AS type,
+                CASE WHEN NOT is_update THEN {started_sql} END AS time,
+                1 AS step
+            FROM lives
+            UNION ALL
+            SELECT
+                *,
+                CASE WHEN status IS NULL THEN 'FINISH'
+                     WHEN status IN ({TERMINAL_SQL}) THEN status END AS type,
+                {ended_sql} AS time,
+                2 AS step
+            FROM lives
+        )
+        SELECT
+            {id_sql("task")} AS collection_id,
+            coalesce(instance, 0) AS instance_index,
+            type,
+            time,
+            CASE WHEN step > 0 OR is_update THEN {id_sql("machine")} END AS machine_id,
+            user,
+            priority,
+            app,
+            task AS name,
+            {cpu_sql} AS cpu_request,
+            {memory_sql} AS memory_request,
+            -- All devices together, whole ones where no share of one is given; a share alone is of one device.
+            coalesce(gpus * coalesce(gpu_share, 1000), gpu_share) AS gpu_request,
+            'JOB' AS collection_type,
+            NULL AS missing_type,
+            source_part,
+            4 * source_row + step AS source_row
+        FROM events
+        WHERE time IS NOT NULL AND type IS NOT NULL
+    """
 
 
-def _amounts(terms: Terms) -> dict[str, str]:
-    requests = {name: terms.amount(f"{name}_request", name) for name in ("cpu", "memory")}
-    return {"machine": id_sql("machine"), **requests}
+def _derived_events_sql(terms: Terms) -> str:
+    """Write events without rows about lives: submitted and scheduled when usage begins, with requests and owners."""
+    begun_sql = terms.time_sql("begun")
+    cpu_sql = terms.fraction_sql("cpu_request", "cpu")
+    memory_sql = terms.fraction_sql("memory_request", "memory")
+    return f"""
+        WITH firsts AS (
+            SELECT
+                task,
+                coalesce(instance, 0) AS instance_index,
+                arg_min(machine, (start, source_part, source_row)) AS machine,
+                arg_min(source_part, (start, source_part, source_row)) AS source_part,
+                arg_min(source_row, (start, source_part, source_row)) AS source_row,
+                min(start) AS begun
+            FROM ({windows_sql(terms)})
+            GROUP BY ALL
+        ),
+        about AS (
+            SELECT
+                task,
+                coalesce(instance, 0) AS instance_index,
+                arg_max(user, source_row) AS user,
+                arg_max(priority, source_row) AS priority,
+                arg_max(app, source_row) AS app,
+                arg_max(cpu_request, source_row) AS cpu_request,
+                arg_max(memory_request, source_row) AS memory_request
+            FROM task_rows
+            GROUP BY ALL
+        )
+        SELECT
+            {id_sql("e.task")} AS collection_id,
+            e.instance_index,
+            type,
+            {begun_sql} AS time,
+            CASE WHEN step > 0 THEN {id_sql("machine")} END AS machine_id,
+            user,
+            priority,
+            app,
+            e.task AS name,
+            {cpu_sql} AS cpu_request,
+            {memory_sql} AS memory_request,
+            'JOB' AS collection_type,
+            'EXISTS_BUT_NO_CREATION' AS missing_type,
+            source_part,
+            4 * source_row + step AS source_row
+        FROM (
+            SELECT *, unnest(['SUBMIT', 'SCHEDULE']) AS type, unnest([0, 1]) AS step FROM firsts
+        ) e
+        LEFT JOIN about a ON a.task = e.task AND a.instance_index = e.instance_index
+    """
 
 
-def _lives(terms: Terms, rows: str = "task_rows") -> str:
-    known = terms.conversion.last
-    last = (
-        '(SELECT max("end") FROM task_rows)' if terms.conversion.is_cut else "CAST('inf' AS DOUBLE)"
-    )
-    return query_of("lives", rows=rows, last=last if known is None else str(known))
+def _lives_sql(terms: Terms, rows_sql: str = "task_rows") -> str:
+    """Write attempts with the times at which they were submitted, started and ended; NULL where unknown.
+
+    And whether a row says again that a task runs, of which no earlier row said an end.
+    """
+    if terms.conversion.last is not None:
+        last_sql = number(terms.conversion.last)
+    elif terms.conversion.is_cut:
+        last_sql = '(SELECT max("end") FROM task_rows)'
+    else:
+        last_sql = "CAST('inf' AS DOUBLE)"
+    return f"""
+        SELECT
+            *,
+            CASE WHEN stopped < {last_sql} THEN stopped END AS ended,
+            coalesce(
+                lag(started IS NOT NULL AND stopped IS NULL) OVER (
+                    PARTITION BY task, coalesce(instance, 0)
+                    ORDER BY submitted, source_part, source_row
+                ),
+                false
+            ) AS is_update
+        FROM (
+            SELECT *, coalesce("end", started + run) AS stopped
+            FROM (
+                SELECT
+                    *,
+                    coalesce(submit, start) AS submitted,
+                    CASE WHEN status IS DISTINCT FROM 'SUBMIT'
+                         THEN coalesce(start, submit + wait) END AS started
+                FROM {rows_sql}
+            )
+        )
+    """
 
 
-def collection_events(terms: Terms) -> str:
-    """SQL of the events of collections."""
-    events = instance_events(terms)
+def collection_events_sql(terms: Terms) -> str:
+    """Write the events of collections: submitted and started with the first task, ended with the last."""
+    events_sql = instance_events_sql(terms)
     if terms.has("task_rows", "job"):
-        others = f"SELECT * FROM ({events}) WHERE name NOT IN (SELECT task FROM whole_tasks)"
-        events = f"({_told(terms, 'whole_tasks')}) UNION ALL BY NAME ({others})"
-    return query_of("collection_events", events=events, terminal=TERMINAL, waits=waits(terms))
+        whole_events_sql = _life_events_sql(terms, "whole_tasks")
+        events_sql = f"""
+            ({whole_events_sql})
+            UNION ALL BY NAME
+            (SELECT * FROM ({events_sql}) WHERE name NOT IN (SELECT task FROM whole_tasks))
+        """
+    return f"""
+        WITH events AS (SELECT * FROM ({events_sql}) WHERE type != 'UPDATE_RUNNING'),
+        collections AS (
+            SELECT
+                collection_id,
+                count(DISTINCT instance_index) AS n,
+                any_value(name) AS collection_name,
+                any_value(app) AS collection_logical_name,
+                any_value(user) AS user,
+                any_value(priority) AS priority,
+                count(DISTINCT instance_index) FILTER (type IN ({TERMINAL_SQL})) AS n_ended
+            FROM events
+            GROUP BY collection_id
+        ),
+        steps AS (
+            SELECT
+                collection_id,
+                type IN ({TERMINAL_SQL}) AS is_end,
+                type,
+                time,
+                missing_type,
+                source_part,
+                source_row,
+                row_number() OVER (
+                    PARTITION BY collection_id, is_end, CASE WHEN NOT is_end THEN type END
+                    ORDER BY CASE WHEN is_end THEN -time ELSE time END, source_part, source_row
+                ) AS place
+            FROM events
+        )
+        SELECT
+            steps.*,
+            collections.* EXCLUDE (collection_id),
+            start_after_collection_ids,
+            'JOB' AS collection_type
+        FROM steps
+        JOIN collections USING (collection_id)
+        LEFT JOIN ({dependencies_sql(terms)}) USING (collection_id)
+        WHERE place = 1 AND (NOT is_end OR n_ended = n)
+    """
 
 
-def instance_constraints(terms: Terms) -> str:
-    """SQL of the GPU models that tasks accept, as constraints on their machines."""
-    submitted, collection = terms.begun("submitted"), id_sql("task")
-    return query_of(
-        "instance_constraints", lives=_lives(terms), submitted=submitted, collection=collection
-    )
+def instance_constraints_sql(terms: Terms) -> str:
+    """Write the GPU models that tasks accept, as constraints on their machines.
+
+    A constraint cannot name one of several models: the model must be none of all other models there are.
+    """
+    submitted_sql = terms.begun_sql("submitted")
+    return f"""
+        WITH lives AS ({_lives_sql(terms)}),
+        models AS (
+            SELECT DISTINCT gpu_model AS other FROM machine_rows WHERE gpu_model IS NOT NULL
+        ),
+        accepted AS (
+            SELECT *, 'EQUAL' AS relation, gpu_model AS value
+            FROM lives
+            WHERE gpu_model NOT LIKE '%|%'
+            UNION ALL
+            SELECT lives.*, 'NOT_EQUAL', other
+            FROM lives
+            JOIN models
+            ON gpu_model LIKE '%|%' AND NOT list_contains(string_split(gpu_model, '|'), other)
+        )
+        SELECT
+            {id_sql("task")} AS collection_id,
+            coalesce(instance, 0) AS instance_index,
+            {submitted_sql} AS time,
+            'gpu_model' AS name,
+            relation,
+            value,
+            source_part,
+            source_row,
+            row_number() OVER (PARTITION BY source_part, source_row ORDER BY value) - 1 AS position
+        FROM accepted
+        WHERE submitted IS NOT NULL
+    """

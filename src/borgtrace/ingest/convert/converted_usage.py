@@ -2,117 +2,245 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.ingest.convert.conversion_terms import FIRST_ROW, Terms, query_of
+from borgtrace.engine.identifiers import number
+from borgtrace.ingest.convert.conversion_terms import FIRST_ROW_SQL, Terms
+from borgtrace.kernels.arrays import Index
 from borgtrace.schema.time import TRACE_START
 
 LONGEST_GAP = 5
 """Steps after which two values of a counter are not of one window; Prometheus forgets a series after 5 minutes."""
-_PLACE = ("collection_id", "instance_index", "start_time")
-_OTHERS = {"machine": "k.id", "cycles_per_instruction": "cycles_per_instruction"}
-_KINDS = ("average", "instant", "maximum")
-_ORDER = "PARTITION BY task, coalesce(instance, 0) ORDER BY time, source_part, source_row"
+_IN_TASK_SQL = "PARTITION BY task, coalesce(instance, 0) ORDER BY time, source_part, source_row"
+"""Window of the rows of an instance, in order of time."""
+_REQUESTS_SQL = """
+    LEFT JOIN (
+        SELECT
+            task,
+            coalesce(instance, 0) AS instance,
+            arg_max(cpu_request, source_row) AS cpu_request,
+            arg_max(cpu_clock, source_row) AS cpu_clock,
+            arg_max(memory_request, source_row) AS memory_request
+        FROM task_rows
+        GROUP BY ALL
+    ) r ON r.task = u.task AND r.instance = coalesce(u.instance, 0)
+"""
+_MACHINES_SQL = """
+    LEFT JOIN (
+        SELECT machine, max(cpu) AS cpu, max(memory) AS memory FROM machine_rows GROUP BY ALL
+    ) m ON m.machine = u.machine
+"""
+_COUNTED_WINDOWS_SQL = f"""
+    -- The windows between values of a counter, with the mean of each.  A counter that falls was reset, and counts from
+    -- 0: its increase is the new value.  Values that are further apart than some steps are not joined: there is a gap.
+    SELECT
+        * REPLACE (
+            (CASE WHEN counter_cpu >= before THEN counter_cpu - before ELSE counter_cpu END)
+                / ((time - start) / 1e6) AS average_cpu
+        ),
+        time AS stop
+    FROM (
+        SELECT
+            *,
+            lag(time) OVER ({_IN_TASK_SQL}) AS start,
+            lag(counter_cpu) OVER ({_IN_TASK_SQL}) AS before
+        FROM usage_rows
+        WHERE counter_cpu IS NOT NULL
+    )
+"""
+_WINDOWS_IN_TURN_SQL = """
+    -- Windows that follow each other from the start of their task: rows say only how long they are.
+    SELECT *, stop - length AS start
+    FROM (
+        SELECT
+            u.*,
+            begun + sum(length) OVER (
+                PARTITION BY u.task ORDER BY u.source_part, u.source_row
+            ) AS stop
+        FROM usage_rows u
+        JOIN (SELECT task, min(start) AS begun FROM task_rows GROUP BY task) t ON t.task = u.task
+    )
+"""
 
 
-def instance_usage(terms: Terms) -> str:
-    """SQL of windows with usage as fractions of the largest machine."""
-    times = {"start": terms.time("u.start"), "stop": terms.time("u.stop")}
-    values = {
-        f"{kind}_{name}": _amount(terms, kind, name)
-        for kind in _KINDS
-        for name in ("cpu", "memory")
-    }
+def instance_usage_sql(terms: Terms) -> str:
+    """Write windows with usage as fractions of the largest machine."""
+    start_sql = terms.time_sql("u.start")
+    stop_sql = terms.time_sql("u.stop")
     # Columns that no file fills are not looked for in each row.
-    values |= {
-        name: source if terms.has("usage_rows", name) else "NULL"
-        for name, source in _OTHERS.items()
-    }
-    rows = query_of("usage", windows=windows(terms), joins=_joins(terms), **times, **values)
-    if not (window := terms.conversion.window):
-        return rows
-    return query_of("merged", rows=rows, window=str(window), zero=str(TRACE_START), first=FIRST_ROW)
+    machine_sql = "k.id" if terms.has("usage_rows", "machine") else "NULL"
+    cpi = "cycles_per_instruction"
+    cpi_sql = cpi if terms.has("usage_rows", cpi) else "NULL"
+    # Joined with the ids of names: to make an id anew for each row took more than all the rest.
+    rows_sql = f"""
+        SELECT
+            t.id AS collection_id,
+            coalesce(u.instance, 0) AS instance_index,
+            {start_sql} AS start_time,
+            {stop_sql} AS end_time,
+            {machine_sql} AS machine_id,
+            'JOB' AS collection_type,
+            {_amount_sql(terms, "average", "cpu")} AS average_cpu,
+            {_amount_sql(terms, "instant", "cpu")} AS sampled_cpu,
+            {_amount_sql(terms, "maximum", "cpu")} AS maximum_cpu,
+            {_amount_sql(terms, "average", "memory")} AS average_memory,
+            {_amount_sql(terms, "maximum", "memory")} AS maximum_memory,
+            {cpi_sql} AS cycles_per_instruction,
+            u.source_part,
+            u.source_row
+        FROM ({windows_sql(terms)}) u
+        JOIN task_ids t ON t.name = u.task
+        LEFT JOIN machine_ids k ON k.name = u.machine
+        {_joins_sql(terms)}
+    """
+    if not terms.conversion.window:
+        return rows_sql
+    return _merged_sql(rows_sql, terms.conversion.window)
 
 
-def _amount(terms: Terms, kind: str, name: str) -> str:
+def _merged_sql(rows_sql: str, window: int) -> str:
+    """Write one window of all of a task that start in one slot: means are weighed by length."""
+    return f"""
+        SELECT
+            collection_id,
+            instance_index,
+            machine_id,
+            (start_time - {number(TRACE_START)}) // {number(window)} AS slot,
+            min(start_time) AS start_time,
+            max(end_time) AS end_time,
+            'JOB' AS collection_type,
+            {_weighted_mean_sql("average_cpu")} AS average_cpu,
+            {_weighted_mean_sql("average_memory")} AS average_memory,
+            {_weighted_mean_sql("cycles_per_instruction")} AS cycles_per_instruction,
+            max(coalesce(maximum_cpu, sampled_cpu)) AS maximum_cpu,
+            arg_max(sampled_cpu, start_time) AS sampled_cpu,
+            max(maximum_memory) AS maximum_memory,
+            {FIRST_ROW_SQL}
+        FROM ({rows_sql})
+        GROUP BY collection_id, instance_index, machine_id, slot
+    """
+
+
+def _weighted_mean_sql(column_sql: str) -> str:
+    return (
+        f"sum({column_sql} * (end_time - start_time))"
+        f" / nullif(sum(end_time - start_time) FILTER ({column_sql} IS NOT NULL), 0)"
+    )
+
+
+def _amount_sql(terms: Terms, kind: str, resource: str) -> str:
+    """Write a kind of usage of a resource as a fraction of the largest machine; NULL where no file has it."""
     kinds = ("average", "instant", "counter") if kind == "average" else (kind,)
-    filled = [each for each in kinds if terms.has("usage_rows", f"{each}_{name}")]
-    # The mean of a window of a counter is made before.
-    found = ", ".join(f"{each}_{name}".replace("counter", "average") for each in filled)
-    return _share(terms, name).format(f"coalesce({found})") if found else "NULL"
+    columns = []
+    for filled_kind in kinds:
+        if terms.has("usage_rows", f"{filled_kind}_{resource}"):
+            # The mean of a window of a counter is made before.
+            mean_kind = "average" if filled_kind == "counter" else filled_kind
+            columns.append(f"{mean_kind}_{resource}")
+    if not columns:
+        return "NULL"
+    columns_sql = ", ".join(columns)
+    return _share_sql(terms, f"coalesce({columns_sql})", resource)
 
 
-def windows(terms: Terms) -> str:
-    """SQL of measurements with the ``start`` and the ``stop`` of their windows, in the time of the files."""
-    conversion, step = terms.conversion, terms.conversion.step
+def _share_sql(terms: Terms, measured_sql: str, resource: str) -> str:
+    """Write an amount of usage as a fraction of the largest machine."""
+    whole = terms.conversion.share_of.get(resource, "")
+    if whole == "clock":
+        return terms.fraction_sql(f"{measured_sql} / r.cpu_clock * r.cpu_request", resource)
+    if whole == "request":
+        return terms.fraction_sql(f"{measured_sql} * r.{resource}_request", resource)
+    if whole == "machine" and terms.has("machine_rows"):
+        return terms.fraction_sql(f"{measured_sql} * m.{resource}", resource)
+    # A share of the largest machine is one already; without a table all machines are as large.
+    return measured_sql if whole else terms.fraction_sql(measured_sql, resource)
+
+
+def _joins_sql(terms: Terms) -> str:
+    wholes = set(terms.conversion.share_of.values())
+    joins = []
+    if {"request", "clock"} & wholes:
+        joins.append(_REQUESTS_SQL)
+    if "machine" in wholes and terms.has("machine_rows"):
+        joins.append(_MACHINES_SQL)
+    return " ".join(joins)
+
+
+def windows_sql(terms: Terms) -> str:
+    """Write measurements with the ``start`` and the ``stop`` of their windows, in the time of the files."""
+    conversion = terms.conversion
     if terms.has("usage_rows", "counter_cpu"):
-        return query_of("increases", order=_ORDER, longest=f"{LONGEST_GAP} * {step}")
+        # Without two values of a counter there is no step, and no window.
+        longest_sql = number(LONGEST_GAP * (conversion.step or 0))
+        return f"{_COUNTED_WINDOWS_SQL} WHERE start < time AND time - start <= {longest_sql}"
     if not terms.has("usage_rows", "time"):
-        return query_of("lengths")
-    if step is None:
+        return _WINDOWS_IN_TURN_SQL
+    if conversion.step is None:
         return 'SELECT *, time AS start, coalesce("end", time + length) AS stop FROM usage_rows'
+    step_sql = number(conversion.step)
     # Jitter makes no two windows of a task overlap.  Rows of one time are repeats, not windows without length.
     if conversion.label == "end":
-        nearest = (
-            ""
-            if conversion.is_regular
-            else f", coalesce(nullif(lag(time) OVER ({_ORDER}), time), 0)"
-        )
-        return (
-            f"SELECT *, greatest(0, time - {step}{nearest}) AS start, time AS stop FROM usage_rows"
-        )
-    is_final = conversion.is_regular or are_cut_when_sorted(terms)
-    later = "" if is_final else f", nullif(lead(time) OVER ({_ORDER}), time)"
-    return f'SELECT *, time AS start, coalesce("end", least(time + {step}{later})) AS stop FROM usage_rows'
+        start_sql = f"greatest(0, time - {step_sql})"
+        if not conversion.is_regular:
+            before_sql = f"coalesce(nullif(lag(time) OVER ({_IN_TASK_SQL}), time), 0)"
+            start_sql = f"greatest(0, time - {step_sql}, {before_sql})"
+        return f"SELECT *, {start_sql} AS start, time AS stop FROM usage_rows"
+    stop_sql = f"least(time + {step_sql})"
+    if not (conversion.is_regular or are_cut_when_sorted(terms)):
+        next_sql = f"nullif(lead(time) OVER ({_IN_TASK_SQL}), time)"
+        stop_sql = f"least(time + {step_sql}, {next_sql})"
+    return f'SELECT *, time AS start, coalesce("end", {stop_sql}) AS stop FROM usage_rows'
 
 
 def are_cut_when_sorted(terms: Terms) -> bool:
     """Whether windows of a step each are cut by `cut_windows`: to find the next row of each in SQL is to sort twice."""
     conversion = terms.conversion
-    is_of_a_step = (
-        conversion.step is not None
-        and conversion.label == "start"
-        and terms.has("usage_rows", "time")
-    )
-    is_told = any(terms.has("usage_rows", column) for column in ("end", "counter_cpu"))
-    return is_of_a_step and not (is_told or conversion.is_regular or conversion.window)
+    if conversion.step is None or conversion.label != "start":
+        return False
+    if conversion.is_regular or conversion.window:
+        return False
+    has_ends = terms.has("usage_rows", "end") or terms.has("usage_rows", "counter_cpu")
+    return terms.has("usage_rows", "time") and not has_ends
+
+
+class _Places(NamedTuple):
+    """The instance and the start of each row."""
+
+    collection: Index
+    instance: Index
+    start: Index
 
 
 def cut_windows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """End windows where the next of their task begins; rows are in their order."""
-    for batch, after in pairwise(chain(batches, [None])):
+    for batch, next_batch in pairwise(chain(batches, [None])):
         # The last row of all is followed by itself, at which nothing ends.
-        last = after or batch.slice(len(batch) - 1)
-        here = [np.asarray(batch.column(name)) for name in _PLACE]
-        there = [
-            np.append(one[1:], np.asarray(last.column(name))[:1])
-            for name, one in zip(_PLACE, here, strict=True)
-        ]
-        is_before = (here[0] == there[0]) & (here[1] == there[1]) & (here[2] < there[2])
-        end = np.asarray(batch.column("end_time"))
-        ends = np.where(is_before, np.minimum(end, there[2]), end)
-        yield batch.set_column(batch.schema.get_field_index("end_time"), "end_time", pa.array(ends))
+        following = next_batch or batch.slice(len(batch) - 1)
+        rows = _places(batch)
+        first_following = _places(following.slice(0, 1))
+        next_rows = _Places(
+            *(
+                np.append(column[1:], first)
+                for column, first in zip(rows, first_following, strict=True)
+            )
+        )
+        is_followed = (
+            (rows.collection == next_rows.collection)
+            & (rows.instance == next_rows.instance)
+            & (rows.start < next_rows.start)
+        )
+        ends = np.asarray(batch.column("end_time"))
+        cut_ends = np.where(is_followed, np.minimum(ends, next_rows.start), ends)
+        place = batch.schema.get_field_index("end_time")
+        yield batch.set_column(place, "end_time", pa.array(cut_ends))
 
 
-def _share(terms: Terms, name: str) -> str:
-    """SQL of an amount of usage as a fraction of the largest machine, with a place for what was measured."""
-    of = terms.conversion.share_of.get(name, "")
-    if of == "clock":
-        return terms.amount("{} / r.cpu_clock * r.cpu_request", name)
-    if of == "request":
-        return terms.amount(f"{{}} * r.{name}_request", name)
-    if of == "machine" and terms.has("machine_rows"):
-        return terms.amount(f"{{}} * m.{name}", name)
-    # A share of the largest machine is one already; without a table all machines are as large.
-    return "{}" if of else terms.amount("{}", name)
-
-
-def _joins(terms: Terms) -> str:
-    shares = set(terms.conversion.share_of.values())
-    needs = {
-        "asked": bool({"request", "clock"} & shares),
-        "held": "machine" in shares and terms.has("machine_rows"),
-    }
-    return " ".join(query_of(name) for name, is_needed in needs.items() if is_needed)
+def _places(batch: pa.RecordBatch) -> _Places:
+    return _Places(
+        np.asarray(batch.column("collection_id")),
+        np.asarray(batch.column("instance_index")),
+        np.asarray(batch.column("start_time")),
+    )

@@ -1,15 +1,33 @@
-"""Rows of which several files tell a part each: one metric of a monitoring system says one thing about a container."""
+"""Rows that are spread over several files: one metric of a monitoring system says one thing about a container."""
 
 import duckdb
 
-from borgtrace.ingest.convert.conversion_terms import FIRST_ROW, query_of
+from borgtrace.engine.identifiers import quoted
+from borgtrace.ingest.convert.conversion_terms import FIRST_ROW_SQL
 from borgtrace.schema.records import RECORDS
 
-_KEYS = {"usage_rows": ("task", "time"), "task_rows": ("task",), "machine_rows": ("machine",)}
+_KEYS = {
+    "usage_rows": ("task", "time"),
+    "task_rows": ("task",),
+    "machine_rows": ("machine",),
+}
+_CONTAINERS_SQL = f"""
+    -- Each container that was measured, with what is known of it or of its pod.
+    SELECT t.* REPLACE (coalesce(t.app, p.app) AS app)
+    FROM (
+        SELECT * FROM whole_task_rows
+        UNION ALL BY NAME
+        SELECT task, {FIRST_ROW_SQL}
+        FROM whole_usage_rows
+        WHERE task NOT IN (SELECT task FROM whole_task_rows)
+        GROUP BY task
+    ) t
+    LEFT JOIN whole_task_rows p ON p.task = regexp_replace(t.task, '/[^/]*$', '')
+"""
 
 
 def put_together(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make one row of all that tell a part of it; the owner of a pod becomes that of its containers.
+    """Make one row of all that hold a part of it; the owner of a pod becomes that of its containers.
 
     Parameters
     ----------
@@ -17,20 +35,32 @@ def put_together(connection: duckdb.DuckDBPyConnection) -> None:
         With views of the staged rows, which are replaced by tables.
     """
     for name, keys in _KEYS.items():
+        keys_sql = ", ".join(quoted(key) for key in keys)
         values = [column.name for column in RECORDS[name].columns if column.name not in keys]
-        listed = ", ".join(f'max("{value}") AS "{value}"' for value in values)
+        values_sql = ", ".join(f"max({quoted(value)}) AS {quoted(value)}" for value in values)
+        whole_sql = quoted(f"whole_{name}")
+        connection.execute(f"""
+            CREATE OR REPLACE TEMP TABLE {whole_sql} AS
+            SELECT {keys_sql}, {values_sql}, {FIRST_ROW_SQL}
+            FROM {quoted(name)}
+            GROUP BY {keys_sql}
+        """)
         connection.execute(
-            f"CREATE OR REPLACE TEMP TABLE whole_{name} AS SELECT {', '.join(keys)}, {listed}, {FIRST_ROW} "
-            f"FROM {name} GROUP BY {', '.join(keys)}"
+            f"CREATE OR REPLACE TEMP VIEW {quoted(name)} AS SELECT * FROM {whole_sql}"
         )
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM whole_{name}")
-    connection.execute(
-        f"CREATE OR REPLACE TEMP VIEW task_rows AS {query_of('containers', first=FIRST_ROW)}"
-    )
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW task_rows AS {_CONTAINERS_SQL}")
 
 
 def usual_step(connection: duckdb.DuckDBPyConnection) -> int:
     """Return the most common time between two values of a counter, in µs; 0 where there are no two."""
-    steps = "SELECT time - lag(time) OVER (PARTITION BY task, instance ORDER BY time) AS d FROM usage_rows"
-    query = f"SELECT mode(d) FROM ({steps} WHERE counter_cpu IS NOT NULL) WHERE d > 0"
-    return int(connection.execute(query).fetchall()[0][0] or 0)
+    query = """
+        SELECT mode(step)
+        FROM (
+            SELECT time - lag(time) OVER (PARTITION BY task, instance ORDER BY time) AS step
+            FROM usage_rows
+            WHERE counter_cpu IS NOT NULL
+        )
+        WHERE step > 0
+    """
+    ((step,),) = connection.execute(query).fetchall()
+    return int(step or 0)
