@@ -176,7 +176,10 @@ def test_the_usual_step_of_a_counter() -> None:
     assert usual_step(measured()) == 0
 
 
-def opened(tmp_path: Path, capacity: Capacity = Capacity(8.0), **columns: list[Any]) -> Terms:
+EIGHT_CORES = Capacity(8.0)
+
+
+def opened(tmp_path: Path, capacity: Capacity = EIGHT_CORES, **columns: list[Any]) -> Terms:
     """What is found out of two measurements of one task, 300 s apart."""
     rows = {"task": ["web", "web"], "time": [0, 300_000_000], "source_row": [0, 1]} | columns
     pq.write_table(pa.table(rows), tmp_path / "u.parquet")

@@ -11,7 +11,7 @@ import pytest
 
 from borgtrace.ingest import ingestion
 from borgtrace.ingest.build import flattened, staging
-from borgtrace.ingest.build.file_ranges import cut_ranges, range_condition
+from borgtrace.ingest.build.file_ranges import cut_ranges, range_sql
 from borgtrace.ingest.convert.canonical import canonical_chunk
 from borgtrace.ingest.convert.column_checks import breaks_a_rule, count_broken, count_out_of_order
 from borgtrace.ingest.convert.nested_lists import unnest
@@ -42,10 +42,10 @@ def test_each_collection_belongs_to_one_file():
     rows = f"(VALUES {', '.join(f'({n})' for n in ids)}) AS rows(collection_id)"
     for number, members in enumerate(([1, 4], [5, 8], [9, 10], [11, 99])):
         kept = duckdb.sql(
-            f"SELECT collection_id FROM {rows} WHERE {range_condition(cuts, number)}"
+            f"SELECT collection_id FROM {rows} WHERE {range_sql(cuts, number)}"
         ).fetchall()
         assert [each for (each,) in kept] == members
-    assert range_condition([], 0) == "true"
+    assert range_sql([], 0) == "true"
 
 
 def test_rows_earlier_than_the_row_above():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.build.file_ranges import cut_ranges, range_condition
+from borgtrace.ingest.build.file_ranges import cut_ranges, range_sql
 from borgtrace.schema.time import AFTER_TRACE
 from tests.ingest.raw import write_part
 
@@ -127,7 +127,7 @@ def test_ranges_cover_every_collection_once(counts, rows):
     collections = np.array(sorted(counts))
     cuts = cut_ranges(collections, np.array([counts[c] for c in sorted(counts)]), rows)
     assert cuts == sorted(set(cuts))
-    conditions = [range_condition(cuts, number) for number in range(len(cuts) + 1)]
+    conditions = [range_sql(cuts, number) for number in range(len(cuts) + 1)]
     for collection in counts:
         text = [
             c.replace("collection_id", str(collection))

@@ -22,7 +22,7 @@ from borgtrace.ingest.build.clustering import (
 )
 from borgtrace.ingest.build.completion import count_rows, is_kept
 from borgtrace.ingest.build.crosschecks import FILE
-from borgtrace.ingest.build.file_ranges import SortedFiles, cut_ranges, plan_files, range_condition
+from borgtrace.ingest.build.file_ranges import SortedFiles, cut_ranges, plan_files, range_sql
 from borgtrace.ingest.build.row_order import sorted_batches
 from borgtrace.ingest.build.sorted_tables import FileFacts, time_span, whole_span
 from borgtrace.ingest.convert.column_checks import count_out_of_order
@@ -157,7 +157,7 @@ def test_files_of_collections_are_cut_and_kept() -> None:
     assert cut_ranges(ids, counts, 5) == [9, 12]  # 3 and 2 fill one exactly; 7 is more than a file
     assert cut_ranges(ids, counts, 100) == []
     assert cut_ranges(ids[:3], np.array([3, 3, 2]), 5) == [5]  # a second file is filled exactly too
-    assert [range_condition([5, 9], number) for number in range(3)] == [
+    assert [range_sql([5, 9], number) for number in range(3)] == [
         "collection_id < 5",
         "collection_id >= 5 AND collection_id < 9",
         "collection_id >= 9",
@@ -360,7 +360,7 @@ def test_files_beside_a_file_are_those_that_may_have_its_collections(tmp_path: P
     assert (usage.rows, usage.starts, events.starts) == ((2, 3, 1), (7, 9), (4, 9))
     beside = [[path.name for path in events.beside(usage, number)] for number in range(3)]
     assert beside == [["1-2", "4-7"], ["4-7"], ["9-9"]]
-    assert [usage.condition(number) for number in range(3)] == [
+    assert [usage.range_sql(number) for number in range(3)] == [
         "collection_id < 7",
         "collection_id >= 7 AND collection_id < 9",
         "collection_id >= 9",
@@ -368,7 +368,7 @@ def test_files_beside_a_file_are_those_that_may_have_its_collections(tmp_path: P
     # All where there is no usage, none where there are no events.
     assert [path.name for path in events.beside(SortedFiles(), 0)] == ["1-2", "4-7", "9-9"]
     assert SortedFiles().beside(usage, 1) == []
-    assert SortedFiles().condition(0) == "true"
+    assert SortedFiles().range_sql(0) == "true"
 
 
 def test_files_of_the_version_before_stay(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ import pytest
 
 from borgtrace.ingest.build import store_build
 from borgtrace.ingest.build.clustering import sorting_connection
-from borgtrace.ingest.build.completion import finish
+from borgtrace.ingest.build.completion import index_and_digest
 from borgtrace.ingest.build.converted_build import convert
 from borgtrace.ingest.build.identity import Identity
 from borgtrace.ingest.build.staged import StagedPaths
-from borgtrace.ingest.build.store_build import Inputs
+from borgtrace.ingest.build.store_build import BuildInputs
 from borgtrace.ingest.convert.capacity import Capacity
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import DIALECTS, TRACE_TABLES
@@ -38,7 +38,7 @@ EARLY = entry("early", "collection_events", "job_events", "a")
 
 def builder(folder: Path, held: list[SourceEntry], staged: list[SourceEntry]) -> Any:
     present: Any = SimpleNamespace(sources=tuple(held))
-    inputs = Inputs(Identity("2011", "", None), present, tuple(staged))
+    inputs = BuildInputs(Identity("2011", "", None), present, tuple(staged))
     connection: Any = None
     return store_build.StoreBuild(
         Layout(folder), inputs, folder / "next", connection, 1, Progress()
@@ -118,7 +118,7 @@ def test_what_a_killed_build_left_is_not_in_the_next(
     monkeypatch.setattr(store_build.StoreBuild, "run", lambda self: manifest)
     layout = Layout(tmp_path)
     (layout.unfinished / "tasks" / "left").mkdir(parents=True)
-    inputs = Inputs(Identity("2011", "", None), None, ())
+    inputs = BuildInputs(Identity("2011", "", None), None, ())
     assert store_build.build(layout, inputs, "200MB", 1, Progress()) is manifest
     assert [path.name for path in tmp_path.rglob("*")] == [layout.manifest.name]
 
@@ -135,7 +135,7 @@ def test_a_build_ends_where_nothing_is_left_to_tidy(
         return manifest
 
     monkeypatch.setattr(store_build.StoreBuild, "run", run)
-    inputs = Inputs(Identity("2011", "", None), None, ())
+    inputs = BuildInputs(Identity("2011", "", None), None, ())
     assert store_build.build(layout, inputs, "200MB", 1, Progress()) is manifest
     assert layout.manifest.exists()
 
@@ -157,7 +157,9 @@ class Told(Progress):
 def test_progress_of_the_last_steps_comes_to_its_end(tmp_path: Path) -> None:
     told = Told()
     with sorting_connection("200MB", 1, tmp_path / "spill") as connection:
-        finish(connection, {name: [] for name in TRACE_TABLES}, GOOGLE_2011, tmp_path, told)
+        index_and_digest(
+            connection, {name: [] for name in TRACE_TABLES}, GOOGLE_2011, tmp_path, told
+        )
     assert told.begun == [("index tasks", 0, "rows"), ("check and digest", 0, "rows")]
     assert told.advanced == [("index tasks", 0), ("check and digest", 0)]
 

@@ -16,7 +16,7 @@ from borgtrace.ingest.build.identity import Identity, forget, identify
 from borgtrace.ingest.build.leftovers import clear, tidy
 from borgtrace.ingest.build.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.build.staging import DISK_FULL, disk_full, stage_all
-from borgtrace.ingest.build.store_build import Inputs, build
+from borgtrace.ingest.build.store_build import BuildInputs, build
 from borgtrace.ingest.convert.capacity import parse_capacity
 from borgtrace.ingest.find.discovery import Discovery
 from borgtrace.ingest.find.raw_files import RawFiles, find_raw_files
@@ -351,7 +351,7 @@ def _build_store(
             present = None
     if not waiting:
         return present
-    inputs = Inputs(identity, present, waiting)
+    inputs = BuildInputs(identity, present, waiting)
     try:
         manifest = build(layout, inputs, options.memory, _n_jobs(options), progress, options.spark)
     except UsageError:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.ingest.build.clustering import cluster
-from borgtrace.ingest.build.completion import count_rows, finish, new_store
+from borgtrace.ingest.build.completion import count_rows, index_and_digest, new_store
 from borgtrace.ingest.build.identity import Identity, agree, identity_of
 from borgtrace.ingest.build.staged_relation import moved_parts, number_parts, present_relation
 from borgtrace.ingest.build.store_build import conserve
@@ -87,7 +87,7 @@ def merge(
                 cluster(connection, table, relation, work / name, told) if relation else []
             )
         conserve(as_path(out), entries, {name: count_rows(paths) for name, paths in files.items()})
-        facts = finish(connection, files, first.dialect, work, report)
+        facts = index_and_digest(connection, files, first.dialect, work, report)
         notes = tuple(dict.fromkeys(note for manifest in held.values() for note in manifest.notes))
         zone = first.dialect.time_zone(identity.cell)
         merged = replace(

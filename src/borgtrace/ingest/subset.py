@@ -9,7 +9,7 @@ from borgtrace.engine import guard
 from borgtrace.engine.embedded import select_sql
 from borgtrace.errors import UsageError
 from borgtrace.ingest.build.clustering import cluster
-from borgtrace.ingest.build.completion import finish, new_store
+from borgtrace.ingest.build.completion import index_and_digest, new_store
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES
 from borgtrace.storage import as_path
@@ -88,7 +88,7 @@ def _copy(
             relation = f"SELECT * FROM {name} AS t WHERE {_condition(name, cut, terms)}"
             files[name] = cluster(connection, TABLES[name], relation, work / name)
         progress.advance(f"copy {name}", rows)
-    done = finish(connection, files, held.dialect, work, progress)
+    done = index_and_digest(connection, files, held.dialect, work, progress)
     # Known only now, and harmless: `new_folder` removes what was written when the block fails.
     if not done["tables"]["tasks"] and not done["tables"]["collection_events"]:
         raise UsageError(

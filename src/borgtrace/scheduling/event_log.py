@@ -10,7 +10,7 @@ import pyarrow as pa
 from borgtrace._version import __version__
 from borgtrace.engine.embedded import select_sql
 from borgtrace.ingest.build.clustering import cluster
-from borgtrace.ingest.build.completion import finish, new_store
+from borgtrace.ingest.build.completion import index_and_digest, new_store
 from borgtrace.ingest.progress import Progress
 from borgtrace.kernels.arrays import Index
 from borgtrace.scheduling.machines import UNIT
@@ -53,7 +53,7 @@ def write_event_log(
     with new_store(out, store.memory, None) as (connection, work):
         connection.register("simulated", events_of(trace, found))
         files = {name: _written(connection, source, work, name) for name in TRACE_TABLES}
-        done = finish(connection, files, held.dialect, work, Progress())
+        done = index_and_digest(connection, files, held.dialect, work, Progress())
         made = {
             "simulated": policy,
             "seed": seed,

@@ -4,7 +4,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,12 @@ from borgtrace.engine import SparkTasks
 from borgtrace.engine.processes import Run, map_threads
 from borgtrace.ingest.build.clustering import sorting_connection, writers
 from borgtrace.ingest.build.file_ranges import SortedFiles
-from borgtrace.ingest.build.sorted_tables import FileFacts, SortedTables, whole_span
+from borgtrace.ingest.build.sorted_tables import (
+    FileFacts,
+    FileToSummarize,
+    SortedTables,
+    whole_span,
+)
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.evolution import schema_digest
@@ -28,7 +33,7 @@ from borgtrace.store.layout import FORMAT_VERSION, Layout
 from borgtrace.store.manifest import Manifest
 
 Facts = Mapping[str, Sequence[FileFacts]]
-"""What each file of each table says, in their order."""
+"""Facts of each file of each table, in their order."""
 
 
 @contextmanager
@@ -56,13 +61,13 @@ def new_store(
         shutil.rmtree(spill, ignore_errors=True)
 
 
-def finish(
+def index_and_digest(
     connection: duckdb.DuckDBPyConnection,
     files: Mapping[str, Sequence[Path]],
     dialect: Dialect,
     work: Path,
     progress: Progress,
-    held: Manifest | None = None,
+    previous: Manifest | None = None,
     spark: SparkTasks | None = None,
     out: Path | None = None,
 ) -> dict[str, Any]:
@@ -78,120 +83,159 @@ def finish(
         Decides how ties in time are broken.
     work
         The new version of the store.
-    held
+    progress
+        Receives progress.
+    previous
         The version before, some of whose files the new one may keep.
     spark
         Where the work on each file is a task; threads of this machine where None.
     out
         Where tables and arrays are, if that is in a bucket; else in `work`.
     """
-    workers, memory = writers(connection)
-    run: Run = spark.map if spark else partial(map_threads, workers=workers)
-    connect = partial(sorting_connection, f"{memory}B", 1) if spark else connection.cursor
-    files_of = {name: SortedFiles.of(files[name]) for name in TRACE_TABLES}
-    tables, repeated = _index(SortedTables(files_of, dialect, connect, out or work), run, progress)
-    facts = _look_at_files(tables, run, work, progress, held)
-    counts = {
-        name: sum((Counter(one.counts) for one in found), Counter())
-        for name, found in facts.items()
-    }
-    counts["instance_usage"] += Counter(exact_duplicate=repeated)
-    content = _content(tables, facts, work, held)
-    rows = {name: sum(tables.files[name].rows) for name in TABLES}
-    return {
-        "code_version": __version__,
-        "format_version": FORMAT_VERSION,
-        "schema": schema_digest(TABLES.values()),
-        "digest": store_digest(content),
-        "content": content,
-        "files": _digests(tables, facts, run, work),
-        # Power is published apart: most stores lack its tables, as those of earlier versions do.
-        "tables": {
-            name: rows[name]
-            for name, table in TABLES.items()
-            if rows[name] or not table.is_of_cells
-        },
-        "quality": {name: dict(found) for name, found in counts.items() if found},
-        "time_range": {name: span for name, found in facts.items() if (span := whole_span(found))},
-    }
+    n_workers, memory = writers(connection)
+    run: Run = partial(map_threads, workers=n_workers)
+    connect = connection.cursor
+    if spark:
+        run = spark.map
+        connect = partial(sorting_connection, f"{memory}B", 1)
+    sorted_files = {name: SortedFiles.of(files[name]) for name in TRACE_TABLES}
+    tables = SortedTables(sorted_files, dialect, connect, out or work)
+    completion = _Completion(tables, run, work, progress, previous)
+    return completion.manifest_fields()
 
 
-def _index(tables: SortedTables, run: Run, progress: Progress) -> tuple[SortedTables, int]:
-    """Index usage file by file; return the tables with the index of tasks, and how many rows of usage are repeated."""
-    # Without usage there is one index of all events.
-    ranges = tables.files["instance_usage"].rows or (0,)
-    progress.begin("index tasks", sum(ranges), "rows")
-    numbers, repeated = range(len(ranges)), 0
-    for rows, found in zip(ranges, run(tables.index, numbers), strict=True):
-        repeated += found
-        progress.advance("index tasks", rows)
-    tasks = SortedFiles.of([tables.task_file(number) for number in numbers])
-    return replace(tables, files={**tables.files, "tasks": tasks}), repeated
+@dataclass
+class _Completion:
+    """The last steps of a store, whose tables are sorted."""
+
+    tables: SortedTables
+    run: Run
+    work: Path
+    progress: Progress
+    previous: Manifest | None
+
+    def manifest_fields(self) -> dict[str, Any]:
+        n_repeated = self._index_usage()
+        facts = self._summarize_files()
+        content = self._content_digests(facts)
+        return {
+            "code_version": __version__,
+            "format_version": FORMAT_VERSION,
+            "schema": schema_digest(TABLES.values()),
+            "digest": store_digest(content),
+            "content": content,
+            "files": self._file_digests(facts),
+            "tables": self._rows_of_tables(),
+            "quality": _quality(facts, n_repeated),
+            "time_range": _time_ranges(facts),
+        }
+
+    def _index_usage(self) -> int:
+        """Index usage file by file, and add the index of tasks; return how many rows of usage are repeated."""
+        # Without usage there is one index of all events.
+        rows_of_files = self.tables.files["instance_usage"].rows or (0,)
+        self.progress.begin("index tasks", sum(rows_of_files), "rows")
+        numbers = range(len(rows_of_files))
+        n_repeated = 0
+        indexed = self.run(self.tables.index, numbers)
+        for rows, n_repeated_here in zip(rows_of_files, indexed, strict=True):
+            n_repeated += n_repeated_here
+            self.progress.advance("index tasks", rows)
+        tasks = SortedFiles.of([self.tables.task_file(number) for number in numbers])
+        self.tables = replace(self.tables, files={**self.tables.files, "tasks": tasks})
+        return n_repeated
+
+    def _summarize_files(self) -> Facts:
+        # Files that stay keep the digests they got when they were written: one that has been damaged since still shows.
+        known_digests = self.previous.files if self.previous else {}
+        items = []
+        for name, files in self.tables.files.items():
+            for number, path in enumerate(files.paths):
+                digest = known_digests.get(_name_in_store(path)) if self._keeps(path) else None
+                items.append(FileToSummarize(name, number, digest))
+        total = sum(sum(files.rows) for files in self.tables.files.values())
+        self.progress.begin("check and digest", total, "rows")
+        facts: dict[str, list[FileFacts]] = {name: [] for name in self.tables.files}
+        summaries = self.run(self.tables.summarize, items)
+        for item, file_facts in zip(items, summaries, strict=True):
+            facts[item.table].append(file_facts)
+            rows = self.tables.files[item.table].rows[item.number]
+            self.progress.advance("check and digest", rows)
+        return facts
+
+    def _content_digests(self, facts: Facts) -> dict[str, str]:
+        """Return the content digest of each table; one whose files all stay keeps what it had."""
+        digests = {}
+        for name, table in TABLES.items():
+            files = self.tables.files[name]
+            digest = None
+            if self.previous and all(self._keeps(path) for path in files.paths):
+                digest = self.previous.content.get(name)
+            sums = (file_facts.sums for file_facts in facts[name])
+            digests[name] = digest or digest_of_sums(table, sum(files.rows), sums)
+        return digests
+
+    def _file_digests(self, facts: Facts) -> dict[str, str]:
+        """Make the trace arrays and return the SHA-256 of each file of the store by its name there."""
+        digests = {}
+        for name, files in self.tables.files.items():
+            for path, file_facts in zip(files.paths, facts[name], strict=True):
+                digests[_name_in_store(path)] = file_facts.digest
+        array_digests = self.run(self.tables.make_array, DEFAULT_COLUMNS)
+        for column, digest in zip(DEFAULT_COLUMNS, array_digests, strict=True):
+            digests[f"traces/{column}.npy"] = digest
+        refused = {}
+        for path in Layout(self.work).quarantine.glob("*/*.parquet"):
+            refused[path.relative_to(self.work).as_posix()] = path
+        return digests | file_digests(refused)
+
+    def _rows_of_tables(self) -> dict[str, int]:
+        rows_of_tables = {}
+        for name, table in TABLES.items():
+            rows = sum(self.tables.files[name].rows)
+            # Power is published apart: most stores lack its tables, as those of earlier versions do.
+            if rows or not table.is_of_cells:
+                rows_of_tables[name] = rows
+        return rows_of_tables
+
+    def _keeps(self, path: Path) -> bool:
+        return is_kept(path, self.work)
 
 
-def _look_at_files(
-    tables: SortedTables, run: Run, work: Path, progress: Progress, held: Manifest | None
-) -> Facts:
-    # Files that stay keep the digests they got when they were written: one that has been damaged since still shows.
-    known = held.files if held else {}
-    items = [
-        (name, number, known.get(_name(path)) if is_kept(path, work) else None)
-        for name, files in tables.files.items()
-        for number, path in enumerate(files.paths)
-    ]
-    progress.begin(
-        "check and digest", sum(sum(files.rows) for files in tables.files.values()), "rows"
-    )
-    facts: dict[str, list[FileFacts]] = {name: [] for name in tables.files}
-    for (name, number, _), found in zip(items, run(tables.look_at, items), strict=True):
-        facts[name].append(found)
-        progress.advance("check and digest", tables.files[name].rows[number])
-    return facts
+def _quality(facts: Facts, n_repeated: int) -> dict[str, dict[str, int]]:
+    """Return the faults that show only in whole tables, by table and reason."""
+    quality = {}
+    for name, facts_of_files in facts.items():
+        counts: Counter[str] = Counter()
+        for file_facts in facts_of_files:
+            counts += Counter(file_facts.counts)
+        if name == "instance_usage":
+            counts += Counter(exact_duplicate=n_repeated)
+        if counts:
+            quality[name] = dict(counts)
+    return quality
 
 
-def _content(
-    tables: SortedTables, facts: Facts, work: Path, held: Manifest | None
-) -> dict[str, str]:
-    """Return the content digest of each table; one whose files all stay keeps what it had."""
-    content = {}
-    for name, table in TABLES.items():
-        files = tables.files[name]
-        known = (
-            held.content.get(name)
-            if held and all(is_kept(path, work) for path in files.paths)
-            else None
-        )
-        content[name] = known or digest_of_sums(
-            table, sum(files.rows), (one.sums for one in facts[name])
-        )
-    return content
+def _time_ranges(facts: Facts) -> dict[str, list[int]]:
+    ranges = {name: whole_span(facts_of_files) for name, facts_of_files in facts.items()}
+    return {name: span for name, span in ranges.items() if span}
 
 
-def _digests(tables: SortedTables, facts: Facts, run: Run, work: Path) -> dict[str, str]:
-    """Make the trace arrays and return the SHA-256 of each file of the store by its name there."""
-    of_tables = {
-        _name(path): one.digest
-        for name, files in tables.files.items()
-        for path, one in zip(files.paths, facts[name], strict=True)
-    }
-    made = run(tables.make_array, DEFAULT_COLUMNS)
-    of_arrays = {
-        f"traces/{name}.npy": digest for name, digest in zip(DEFAULT_COLUMNS, made, strict=True)
-    }
-    refused = {
-        path.relative_to(work).as_posix(): path
-        for path in Layout(work).quarantine.glob("*/*.parquet")
-    }
-    return of_tables | of_arrays | file_digests(refused)
-
-
-def _name(path: Path) -> str:
+def _name_in_store(path: Path) -> str:
     """Return what a file of a table is called in its store."""
     return f"{path.parent.name}/{path.name}"
 
 
 def is_kept(path: Path, work: Path) -> bool:
-    """Whether a file is one of the version before."""
+    """Whether a file is one of the version before.
+
+    Parameters
+    ----------
+    path
+        The file.
+    work
+        Folder of the new version.
+    """
     return work not in path.parents
 
 

@@ -36,16 +36,16 @@ class SortedFiles:
     @classmethod
     def of(cls, paths: Sequence[Path]) -> SortedFiles:
         """Return what the footers of files say."""
-        found = footers(paths)
+        footers_of_files = footers(paths)
         return cls(
-            tuple(paths),
-            tuple(one.num_rows for one in found),
-            tuple(map(_first_collection, found[1:])),
+            paths=tuple(paths),
+            rows=tuple(footer.num_rows for footer in footers_of_files),
+            starts=tuple(_first_collection(footer) for footer in footers_of_files[1:]),
         )
 
-    def condition(self, number: int) -> str:
-        """Return SQL that is true for the collections of a file."""
-        return range_condition(self.starts, number)
+    def range_sql(self, number: int) -> str:
+        """Write whether a row is of the collections of a file."""
+        return range_sql(self.starts, number)
 
     def first_row(self, number: int) -> int:
         """Return the number of the first row of a file in the whole table."""
@@ -53,19 +53,20 @@ class SortedFiles:
 
     def beside(self, other: SortedFiles, number: int) -> list[Path]:
         """Return those files that may have collections of file `number` of `other`."""
-        low, high = (
-            other.starts[number - 1 : number] if number else (),
-            other.starts[number : number + 1],
-        )
-        first = bisect_right(self.starts, low[0]) if low else 0
-        last = bisect_left(self.starts, high[0]) if high else len(self.starts)
-        return list(self.paths[first : last + 1])
+        first_file = 0
+        last_file = len(self.starts)
+        if number > 0 and other.starts:
+            first_file = bisect_right(self.starts, other.starts[number - 1])
+        if number < len(other.starts):
+            last_file = bisect_left(self.starts, other.starts[number])
+        return list(self.paths[first_file : last_file + 1])
 
 
 def _first_collection(footer: pq.FileMetaData) -> int:
     group = footer.row_group(0)
-    columns = (group.column(number) for number in range(group.num_columns))
-    return next(int(one.statistics.min) for one in columns if one.path_in_schema == "collection_id")
+    columns = [group.column(number) for number in range(group.num_columns)]
+    collections = next(column for column in columns if column.path_in_schema == "collection_id")
+    return int(collections.statistics.min)
 
 
 def plan_files(
@@ -110,12 +111,16 @@ def plan_files(
     """
     cuts: list[int] = []
     kept: dict[int, Path] = {}
-    owner = np.searchsorted(starts, collections, "right")
-    touched = set(np.searchsorted(starts, fresh, "right").tolist()) if present else {0}
+    file_of_collection = np.searchsorted(starts, collections, "right")
+    touched = {0}
+    if present:
+        touched = set(np.searchsorted(starts, fresh, "right").tolist())
     for number in range(len(starts) + 1):
-        cuts.extend(starts[number - 1 : number] if number else ())
+        if number > 0:
+            cuts.append(starts[number - 1])
         if number in touched:
-            cuts.extend(cut_ranges(collections[owner == number], counts[owner == number], rows))
+            is_here = file_of_collection == number
+            cuts.extend(cut_ranges(collections[is_here], counts[is_here], rows))
         else:
             kept[len(cuts)] = present[number]
     return cuts, kept
@@ -149,8 +154,8 @@ def cut_ranges(collections: Index, counts: Index, rows: int) -> list[int]:
     return cuts
 
 
-def range_condition(cuts: Sequence[int], number: int) -> str:
-    """Return SQL that is true for the collections of file `number`.
+def range_sql(cuts: Sequence[int], number: int) -> str:
+    """Write whether a row is of the collections of file `number`.
 
     Parameters
     ----------
@@ -161,9 +166,12 @@ def range_condition(cuts: Sequence[int], number: int) -> str:
 
     Examples
     --------
-    >>> range_condition([5, 9], 1)
+    >>> range_sql([5, 9], 1)
     'collection_id >= 5 AND collection_id < 9'
     """
-    low = [f"collection_id >= {cuts[number - 1]}"] if number else []
-    high = [f"collection_id < {cuts[number]}"] if number < len(cuts) else []
-    return " AND ".join(low + high) or "true"
+    bounds = []
+    if number > 0:
+        bounds.append(f"collection_id >= {int(cuts[number - 1])}")
+    if number < len(cuts):
+        bounds.append(f"collection_id < {int(cuts[number])}")
+    return " AND ".join(bounds) or "true"

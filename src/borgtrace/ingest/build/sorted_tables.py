@@ -1,4 +1,4 @@
-"""What is done with one file of a sorted table, by a thread of this machine or a task of Spark.
+"""Work on one file of a sorted table, by a thread of this machine or a task of Spark: index, array, facts.
 
 A store in a bucket may be larger than the disk of any machine that works on it.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 
+from borgtrace.engine.identifiers import quoted
 from borgtrace.ingest.build.crosschecks import FILE, count_in_file, count_repeated_usage
 from borgtrace.ingest.build.file_ranges import SortedFiles
 from borgtrace.ingest.build.task_index import write_tasks
@@ -26,7 +28,7 @@ from borgtrace.store.layout import Layout, part_name
 
 @dataclass(frozen=True)
 class SortedTables:
-    """The sorted tables of a store, and what is done with one file of them: on this machine, or as a task.
+    """The sorted tables of a store, and the work on one file of them: on this machine, or as a task.
 
     Parameters
     ----------
@@ -64,22 +66,31 @@ class SortedTables:
             write_array(draft, self.files["instance_usage"].paths, column)
             return file_digest(draft)
 
-    def look_at(self, item: tuple[str, int, str | None]) -> FileFacts:
-        """Return what a file says; an item is its table, its number there, and its digest where that is known."""
-        name, number, known = item
-        files, table = self.files[name], TABLES[name]
-        path = files.paths[number]
-        digest, sums = known or file_digest(path), file_sums(table, path, files.first_row(number))
-        if name not in TRACE_TABLES:
+    def summarize(self, item: FileToSummarize) -> FileFacts:
+        """Return the facts of a file."""
+        files = self.files[item.table]
+        table = TABLES[item.table]
+        path = files.paths[item.number]
+        digest = item.digest or file_digest(path)
+        sums = file_sums(table, path, files.first_row(item.number))
+        if item.table not in TRACE_TABLES:
             return FileFacts(digest, sums)
         with self.connect() as connection:
-            counts = count_in_file(connection, self.files, name, number)
+            counts = count_in_file(connection, self.files, item.table, item.number)
             return FileFacts(digest, sums, counts, time_span(connection, table))
+
+
+class FileToSummarize(NamedTuple):
+    """A file of a table: its table, its number there, and its digest where that is known."""
+
+    table: str
+    number: int
+    digest: str | None
 
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What a file says: its SHA-256, the sums of its content, rows that break a rule, its first and last time."""
+    """Facts of a file: its SHA-256, the sums of its content, rows that break a rule, its first and last time."""
 
     digest: str
     sums: Sums
@@ -89,19 +100,26 @@ class FileFacts:
 
 def time_span(connection: duckdb.DuckDBPyConnection, table: Table) -> Sequence[int | None]:
     """Return the first and the last time of a file, None where there is none; nothing of a table without times."""
-    if not (first := table.time):
+    first = table.time
+    if not first:
         return ()
     last = "end_time" if first == "start_time" else first
+    first_sql = quoted(first)
+    last_sql = quoted(last)
     # The sentinel for "after the trace" is no time, and would hide the last one.
-    query = f"SELECT min({first}), max({last}) FILTER ({last} < {AFTER_TRACE}) FROM {FILE}"
-    (span,) = connection.execute(query).fetchall()
+    query_sql = f"""
+        SELECT min({first_sql}), max({last_sql}) FILTER ({last_sql} < {AFTER_TRACE})
+        FROM {quoted(FILE)}
+    """
+    (span,) = connection.execute(query_sql).fetchall()
     return list(span)
 
 
 def whole_span(facts: Sequence[FileFacts]) -> list[int]:
     """Return the first and the last time of a table from those of its files; nothing where either is missing."""
-    known = [
-        [time for time in times if time is not None]
-        for times in zip(*(one.span for one in facts), strict=True)
-    ]
-    return [min(known[0]), max(known[1])] if known and all(known) else []
+    spans = [file_facts.span for file_facts in facts if file_facts.span]
+    firsts = [first for first, _ in spans if first is not None]
+    lasts = [last for _, last in spans if last is not None]
+    if not (firsts and lasts):
+        return []
+    return [min(firsts), max(lasts)]

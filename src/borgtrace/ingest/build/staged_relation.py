@@ -7,16 +7,15 @@ import duckdb
 import pyarrow as pa
 
 from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
+from borgtrace.engine.identifiers import number, quoted
 from borgtrace.engine.stored import footers
 from borgtrace.ingest.files.staged_part import StagedPart
 from borgtrace.schema import Table
-from borgtrace.schema.sql import quoted
 from borgtrace.storage import RemotePath
 from borgtrace.store.manifest import SourceEntry
 
 # What 2011 does not publish because it has but one value.
-_CONSTANTS = {"collection_type": "'JOB'", "is_on_dedicated_machine": "false", "position": "0"}
-
+_CONSTANTS_SQL = {"collection_type": "'JOB'", "is_on_dedicated_machine": "false", "position": "0"}
 
 PartsByColumns = Mapping[tuple[str, ...], Sequence[StagedPart]]
 """Parts that are read together, by their columns: files of 19 and of 20 may lie side by side (v2.0 and v2.1)."""
@@ -24,12 +23,11 @@ PartsByColumns = Mapping[tuple[str, ...], Sequence[StagedPart]]
 
 def by_columns(numbers: Mapping[Path, int]) -> PartsByColumns:
     """Group staged files, with the source_part of each, by the names of their columns, which their footers say."""
-    groups: dict[tuple[str, ...], list[StagedPart]] = {}
-    for (path, number), footer in zip(numbers.items(), footers(numbers), strict=True):
-        groups.setdefault(tuple(footer.schema.to_arrow_schema().names), []).append(
-            StagedPart(path, number)
-        )
-    return groups
+    parts_of_columns: dict[tuple[str, ...], list[StagedPart]] = {}
+    for (path, part), footer in zip(numbers.items(), footers(numbers), strict=True):
+        columns = tuple(footer.schema.to_arrow_schema().names)
+        parts_of_columns.setdefault(columns, []).append(StagedPart(path, part))
+    return parts_of_columns
 
 
 def number_parts(entries: Sequence[SourceEntry]) -> dict[str, int]:
@@ -43,25 +41,32 @@ def number_parts(entries: Sequence[SourceEntry]) -> dict[str, int]:
     >>> number_parts([])
     {}
     """
-    numbers: dict[str, int] = {}
+    number_of_source: dict[str, int] = {}
     for table in sorted({entry.raw_table for entry in entries}):
-        mine = [entry for entry in entries if entry.raw_table == table]
-        named = sorted(
-            (entry.part, entry.sha256, entry.name) for entry in mine if entry.part is not None
-        )
-        parts: Sequence[int] = [part for part, *_ in named]
+        numbered = []
+        others = []
+        for entry in entries:
+            if entry.raw_table != table:
+                continue
+            if entry.part is None:
+                others.append((entry.sha256, entry.name))
+            else:
+                numbered.append((entry.part, entry.sha256, entry.name))
+        numbered.sort()
+        others.sort()
+        parts: Sequence[int] = [part for part, _, _ in numbered]
         if len(set(parts)) < len(parts):
             parts = range(len(parts))
-        unnamed = sorted((entry.sha256, entry.name) for entry in mine if entry.part is None)
-        numbers |= {name: part for (*_, name), part in zip(named, parts, strict=True)}
-        numbers |= {
-            name: rank for rank, (_, name) in enumerate(unnamed, max(parts, default=-1) + 1)
-        }
-    return numbers
+        for (_, _, name), part in zip(numbered, parts, strict=True):
+            number_of_source[name] = part
+        first_rank = max(parts, default=-1) + 1
+        for rank, (_, name) in enumerate(others, first_rank):
+            number_of_source[name] = rank
+    return number_of_source
 
 
 def moved_parts(
-    table: str, held: Sequence[SourceEntry], now: Mapping[str, int]
+    table: str, present: Sequence[SourceEntry], numbers: Mapping[str, int]
 ) -> dict[int, int | None]:
     """Return what the source_part of each row of a store becomes, None where the row goes.
 
@@ -69,17 +74,21 @@ def moved_parts(
     ----------
     table
         Canonical table.
-    held
+    present
         Sources of the store.
-    now
+    numbers
         Numbers of the sources that stay, by name.
     """
-    before = number_parts(held)
-    return {before[e.name]: now.get(e.name) for e in held if e.table == table or e.also.get(table)}
+    numbers_before = number_parts(present)
+    moved = {}
+    for entry in present:
+        if entry.table == table or entry.also.get(table):
+            moved[numbers_before[entry.name]] = numbers.get(entry.name)
+    return moved
 
 
 def staged_relation(table: Table, parts: PartsByColumns) -> str:
-    """Return SQL yielding the canonical columns of `table` over staged parts.
+    """Write the query that yields the canonical columns of `table` over staged parts.
 
     A column that a part lacks is NULL, or what its generation implies.  Parts of a bucket are read from the views that
     `show_parts` makes.
@@ -92,25 +101,38 @@ def staged_relation(table: Table, parts: PartsByColumns) -> str:
         Its staged files, from `by_columns`; none gives a relation without rows.
     """
     if not parts:
-        return f"SELECT {columns_sql(table, _CONSTANTS)} WHERE false"
+        values_sql = columns_sql(table, _CONSTANTS_SQL)
+        return f"SELECT {values_sql} WHERE false"
     return " UNION ALL ".join(
-        f"SELECT {columns_sql(table, {**_CONSTANTS, **quoted(names), 'source_part': 'part_number'}, is_typed=False)} "
-        f"FROM {_view(names) if isinstance(found[0].path, RemotePath) else _numbered(found)}"
-        for names, found in parts.items()
+        _parts_sql(table, columns, parts_alike) for columns, parts_alike in parts.items()
     )
 
 
-def _numbered(parts: Sequence[StagedPart]) -> str:
-    numbers = ", ".join(str(part.part) for part in parts)
-    return (
-        # By the file's number among those read: a map searched by its name costs each row more with each part.
-        f"(SELECT *, ([{numbers}])[CAST(file_index AS BIGINT) + 1] AS part_number "
-        f"FROM {files_sql([part.path for part in parts])})"
-    )
+def _parts_sql(table: Table, columns: Sequence[str], parts: Sequence[StagedPart]) -> str:
+    """Write the rows of parts that have the same columns."""
+    column_sql = {
+        **_CONSTANTS_SQL,
+        **{column: quoted(column) for column in columns},
+        "source_part": "part_number",
+    }
+    values_sql = columns_sql(table, column_sql, is_typed=False)
+    is_remote = isinstance(parts[0].path, RemotePath)
+    rows_sql = quoted(_view_name(columns)) if is_remote else _numbered_sql(parts)
+    return f"SELECT {values_sql} FROM {rows_sql}"
 
 
-def _view(names: tuple[str, ...]) -> str:
-    return f'"{" ".join(names)}"'
+def _numbered_sql(parts: Sequence[StagedPart]) -> str:
+    numbers_sql = ", ".join(number(part.part) for part in parts)
+    parts_sql = files_sql([part.path for part in parts])
+    # By the file's number among those read: a map searched by its name costs each row more with each part.
+    return f"""(
+        SELECT *, ([{numbers_sql}])[CAST(file_index AS BIGINT) + 1] AS part_number
+        FROM {parts_sql}
+    )"""
+
+
+def _view_name(columns: Sequence[str]) -> str:
+    return " ".join(columns)
 
 
 def show_parts(connection: duckdb.DuckDBPyConnection, parts: PartsByColumns) -> None:
@@ -125,28 +147,28 @@ def show_parts(connection: duckdb.DuckDBPyConnection, parts: PartsByColumns) -> 
 
     Notes
     -----
-    Arrow reads the parts: it is told the columns and the range of collections, and skips row groups by it.
+    Arrow reads the parts: it is handed the columns and the range of collections, and skips row groups by it.
     """
     import pyarrow.dataset as ds
 
-    for names, found in parts.items():
-        if located := [
-            (*part.path.located, part.part) for part in found if isinstance(part.path, RemotePath)
-        ]:
-            system, kind = located[0][0], ds.ParquetFileFormat()
-            fragments = [
-                kind.make_fragment(path, system, ds.field("part_number") == part)
-                for _, path, part in located
-            ]
+    file_format = ds.ParquetFileFormat()
+    for columns, parts_alike in parts.items():
+        fragments = []
+        for part in parts_alike:
+            if isinstance(part.path, RemotePath):
+                filesystem, key = part.path.located
+                is_part = ds.field("part_number") == part.part
+                fragments.append(file_format.make_fragment(key, filesystem, is_part))
+        if fragments:
             schema = fragments[0].physical_schema.append(pa.field("part_number", pa.int32()))
-            rows = ds.FileSystemDataset(fragments, schema, kind, system)
-            connection.from_arrow(rows).create_view(" ".join(names), replace=True)
+            rows = ds.FileSystemDataset(fragments, schema, file_format, filesystem)
+            connection.from_arrow(rows).create_view(_view_name(columns), replace=True)
 
 
 def present_relation(
     table: Table, paths: Sequence[Path], renumbered: Mapping[int, int | None]
 ) -> str:
-    """Return SQL yielding the rows a store holds already, with source_part as it is now numbered, or without (None).
+    """Write the query of the rows a store holds already, with source_part as it is now numbered, or without (None).
 
     Parameters
     ----------
@@ -157,14 +179,20 @@ def present_relation(
     renumbered
         By present source_part: the new number, or None where the rows are not kept.
     """
-    # Only ranks move, when a file without a number in its name comes in between.
-    changed = " ".join(
-        f"WHEN {old} THEN {new}"
-        for old, new in sorted(renumbered.items())
-        if new not in (old, None)
-    )
-    part = f"CASE source_part {changed} ELSE source_part END" if changed else "source_part"
-    gone = ", ".join(str(old) for old, new in renumbered.items() if new is None)
-    return select_sql(table, paths, {"source_part": part}) + (
-        f" WHERE source_part NOT IN ({gone})" if gone else ""
-    )
+    cases = []
+    gone = []
+    for old, new in sorted(renumbered.items()):
+        if new is None:
+            gone.append(number(old))
+        elif new != old:
+            # Only ranks move, when a file without a number in its name comes in between.
+            cases.append(f"WHEN {number(old)} THEN {number(new)}")
+    part_sql = "source_part"
+    if cases:
+        cases_sql = " ".join(cases)
+        part_sql = f"CASE source_part {cases_sql} ELSE source_part END"
+    rows_sql = select_sql(table, paths, {"source_part": part_sql})
+    if not gone:
+        return rows_sql
+    gone_sql = ", ".join(gone)
+    return f"{rows_sql} WHERE source_part NOT IN ({gone_sql})"

@@ -12,7 +12,7 @@ from borgtrace.engine import SparkTasks
 from borgtrace.engine.stored import is_current
 from borgtrace.errors import StoreError
 from borgtrace.ingest.build.clustering import cluster, sorting_connection
-from borgtrace.ingest.build.completion import count_rows, finish
+from borgtrace.ingest.build.completion import count_rows, index_and_digest
 from borgtrace.ingest.build.converted_build import convert, refuse_addition
 from borgtrace.ingest.build.identity import Identity
 from borgtrace.ingest.build.staged import StagedPaths
@@ -33,7 +33,7 @@ from borgtrace.store.swap import commit_next
 
 
 @dataclass(frozen=True)
-class Inputs:
+class BuildInputs:
     """What a build starts from: the store as it is, and the sources staged beside it."""
 
     identity: Identity
@@ -41,7 +41,7 @@ class Inputs:
     staged: tuple[SourceEntry, ...]
 
     @property
-    def held(self) -> tuple[SourceEntry, ...]:
+    def present_sources(self) -> tuple[SourceEntry, ...]:
         """Sources whose rows the store has."""
         return self.present.sources if self.present else ()
 
@@ -53,13 +53,13 @@ class Inputs:
     @property
     def entries(self) -> tuple[SourceEntry, ...]:
         """Sources of the next version, by name."""
-        kept = [entry for entry in self.held if entry.name not in self.replaced]
+        kept = [entry for entry in self.present_sources if entry.name not in self.replaced]
         return tuple(sorted((*kept, *self.staged), key=lambda entry: entry.name))
 
 
 def build(
     layout: Layout,
-    inputs: Inputs,
+    inputs: BuildInputs,
     memory: str,
     threads: int,
     progress: Progress,
@@ -78,7 +78,7 @@ def build(
     threads
         Its threads.
     progress
-        Told what is being done.
+        Receives progress.
     spark
         Where files of sorted rows are made; here where None.
 
@@ -88,13 +88,22 @@ def build(
         When rows went missing on the way (the law of conservation), which would be our fault, or a file
         of the store that is read has changed since it was written.
     """
-    layout, shared = _brought_here(layout, inputs)
+    layout, shared = _fetch_staged(layout, inputs)
     work = layout.unfinished
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     with sorting_connection(memory, threads, layout.spill) as connection:
-        builder = StoreBuild(layout, inputs, work, connection, threads, progress, spark, shared)
-        manifest = builder.run()
+        next_version = StoreBuild(
+            layout,
+            inputs,
+            work,
+            connection,
+            threads,
+            progress,
+            spark,
+            shared,
+        )
+        manifest = next_version.run()
     # Last into the new version: a folder without it is not whole.
     manifest.write(work / layout.manifest.name)
     commit_next(layout)
@@ -102,12 +111,13 @@ def build(
     return manifest
 
 
-def _brought_here(layout: Layout, inputs: Inputs) -> tuple[Layout, RemotePath | None]:
+def _fetch_staged(layout: Layout, inputs: BuildInputs) -> tuple[Layout, RemotePath | None]:
     """Copy what is read here of parts that were staged in a bucket; return the layout here, and the store there.
 
-    Formats that are converted are read and built here; of others the refused rows alone come here.
+    Formats that are converted are read and built here; of others only the refused rows come here.
     """
-    here, staging = Layout(layout.root), layout.staging
+    here = Layout(layout.root)
+    staging = layout.staging
     if not isinstance(staging, RemotePath):
         return here, None
     if dialect(inputs.identity.generation).conversion:
@@ -122,42 +132,57 @@ def _brought_here(layout: Layout, inputs: Inputs) -> tuple[Layout, RemotePath | 
 
 @dataclass
 class StoreBuild:
+    """The next version of a store while it is built.
+
+    Parameters
+    ----------
+    layout
+        The store.
+    inputs
+        What it holds, and what is staged beside it.
+    work
+        Folder of the new version.
+    connection, threads
+        DuckDB with its limits set.
+    progress
+        Receives progress.
+    spark
+        Where files of sorted rows are made; here where None.
+    shared
+        The store that is made, where its files and the staged parts are in a bucket.
+    """
+
     layout: Layout
-    inputs: Inputs
+    inputs: BuildInputs
     work: Path
     connection: duckdb.DuckDBPyConnection
     threads: int
     progress: Progress
     spark: SparkTasks | None = None
     shared: RemotePath | None = None
-    """The store that is made, where its files and the staged parts are in a bucket."""
 
     def run(self) -> Manifest:
+        """Write the tables of the new version, and return its manifest."""
         identity = self.inputs.identity
         trace = dialect(identity.generation)
+        facts = self._convert(trace) if trace.conversion else self._sort(trace)
         return Manifest(
             generation=trace.trace,
             cell=identity.cell,
             time_zone=trace.time_zone(identity.cell),
             synthetic=identity.synthetic,
-            **self._convert(trace) if trace.conversion else self._sort(trace),
+            **facts,
         )
 
     def _sort(self, trace: Dialect) -> dict[str, Any]:
         """Sort canonical rows into the store; return what the manifest says of them."""
-        files, present = (
-            {name: self.cluster_table(name) for name in TRACE_TABLES},
-            self.inputs.present,
-        )
+        files = {name: self.cluster_table(name) for name in TRACE_TABLES}
         # Before anything is put in place: should rows have gone missing, the store stays as it was.
-        conserve(
-            self.layout.root,
-            self.inputs.entries,
-            {name: count_rows(paths) for name, paths in files.items()},
-        )
+        rows_of_tables = {name: count_rows(paths) for name, paths in files.items()}
+        conserve(self.layout.root, self.inputs.entries, rows_of_tables)
         self.move_quarantine()
-        kept = {"unknown": present.unknown, "notes": present.notes} if present else {}
-        facts = finish(
+        present = self.inputs.present
+        facts = index_and_digest(
             self.connection,
             files,
             trace,
@@ -167,114 +192,120 @@ class StoreBuild:
             self.spark,
             self.shared,
         )
-        return {**kept, "sources": self.inputs.entries, **facts}
+        facts["sources"] = self.inputs.entries
+        if present:
+            facts["unknown"] = present.unknown
+            facts["notes"] = present.notes
+        return facts
 
     def _convert(self, trace: Dialect) -> dict[str, Any]:
         """Make canonical rows of all files of a converted format together; return what the manifest says of them."""
         refuse_addition(self.layout, self.inputs.present)
-        identity, entries = self.inputs.identity, self.inputs.entries
-        common = (
+        identity = self.inputs.identity
+        converted = convert(
             self.connection,
             self.layout,
-            entries,
+            self.inputs.entries,
             trace,
             identity.capacity,
             self.work,
             self.progress,
         )
-        made = convert(*common)
         self.move_quarantine()
-        said = dict(zip(("said_cores", "said_bytes"), identity.capacity, strict=True))
-        facts = finish(self.connection, made.files, trace, self.work, self.progress)
+        facts = index_and_digest(self.connection, converted.files, trace, self.work, self.progress)
+        basis = {
+            **asdict(converted.basis),
+            "said_cores": identity.capacity.cores,
+            "said_bytes": identity.capacity.bytes,
+        }
         return {
-            "notes": made.notes,
-            "sources": made.entries,
-            "declaration": identity.declaration or {},
-            "basis": {
-                name: value
-                for name, value in (asdict(made.basis) | said).items()
-                if value is not None
-            },
             **facts,
-            "quality": _summed(facts["quality"], made.quality),
+            "notes": converted.notes,
+            "sources": converted.entries,
+            "declaration": identity.declaration or {},
+            "basis": {name: value for name, value in basis.items() if value is not None},
+            "quality": _merged_counters(facts["quality"], converted.quality),
         }
 
     def cluster_table(self, name: str) -> list[Path]:
-        """Return the table's files: new ones where it has new rows, else the present ones."""
+        """Return the files of a table: new ones where it has new rows, else the present ones."""
+        table = TABLES[name]
         parts = by_columns(self._staged_parts(name))
-        present, moved = self.layout.parts(name), self.moved_parts_of(name)
+        present = self.layout.parts(name)
+        moved = self.moved_parts_of(name)
         # A table without new rows keeps its files.  One whose rows go or get other numbers of their parts is made anew,
         # as is one that an earlier version wrote: its rows and their order must be those of an ingest of all at once.
-        is_kept = all(before == now for before, now in moved.items())
-        is_kept = bool(present) and is_kept and is_current(TABLES[name], present)
+        is_unmoved = all(before == now for before, now in moved.items())
+        is_kept = bool(present) and is_unmoved and is_current(table, present)
         if not parts and (is_kept or not present):
             return present
-        fresh = staged_relation(TABLES[name], parts)
-        relations = [fresh] if parts else []
+        fresh_sql = staged_relation(table, parts)
+        relations = [fresh_sql] if parts else []
         if present:
             self._check_unchanged(present)
-            relations.append(present_relation(TABLES[name], present, moved))
-        expected = sum(_rows_of(name, entry) for entry in self.inputs.staged)
-        self.progress.begin(f"cluster {name}", expected, "rows")
+            relations.append(present_relation(table, present, moved))
+        label = f"cluster {name}"
+        expected = sum(_rows_of_table(name, entry) for entry in self.inputs.staged)
+        self.progress.begin(label, expected, "rows")
         # Machine tables are one file; of a table of collections, only the files where new rows belong are made anew.
-        may_stay = is_kept and TABLES[name].key[0] == "collection_id"
+        may_stay = is_kept and table.key[0] == "collection_id"
         return cluster(
             self.connection,
-            TABLES[name],
+            table,
             " UNION ALL ".join(relations),
             (self.shared or self.work) / name,
-            lambda rows: self.progress.advance(f"cluster {name}", rows),
+            lambda rows: self.progress.advance(label, rows),
             present if may_stay else (),
-            fresh,
+            fresh_sql,
             self.spark,
             parts=parts,
         )
 
     def moved_parts_of(self, name: str) -> dict[int, int | None]:
-        """Return what the source_part of each present row becomes; None where its source is replaced."""
-        now = number_parts(self.inputs.entries)
-        return moved_parts(
-            name, self.inputs.held, {k: now[k] for k in now.keys() - self.inputs.replaced}
-        )
+        """Return what the source_part of each present row of a table becomes; None where its source is replaced."""
+        numbers = number_parts(self.inputs.entries)
+        for replaced in self.inputs.replaced:
+            numbers.pop(replaced, None)
+        return moved_parts(name, self.inputs.present_sources, numbers)
 
     def _staged_parts(self, name: str) -> dict[Path, int]:
         """Return the staged files of a table, with the source_part that their rows get."""
         numbers = number_parts(self.inputs.entries)
-        staging = self.shared / self.layout.staging.name if self.shared else self.layout.staging
-        paths = [
-            (entry, StagedPaths.of(staging, entry.name).table(name)) for entry in self.inputs.staged
-        ]
-        # Of a bucket the ledger tells: a request for each takes long, and a killed run may have left others.
-        return {
-            path: numbers[e.name]
-            for e, path in paths
-            if (_rows_of(name, e) if self.shared else path.exists())
-        }
+        staging = self.layout.staging
+        if self.shared:
+            staging = self.shared / staging.name
+        parts = {}
+        for entry in self.inputs.staged:
+            path = StagedPaths.of(staging, entry.name).table(name)
+            # Of a bucket the ledger tells: a request for each takes long, and a killed run may have left others.
+            has_rows = bool(_rows_of_table(name, entry)) if self.shared else path.exists()
+            if has_rows:
+                parts[path] = numbers[entry.name]
+        return parts
 
     def move_quarantine(self) -> None:
         """Collect refused rows: those the store keeps already, and those of the staged sources."""
-        target = self.work / self.layout.quarantine.name
+        quarantine = self.layout.quarantine
+        target = self.work / quarantine.name
         replaced = {source_key(name) for name in self.inputs.replaced}
-        kept = [
-            path for path in self.layout.quarantine.glob("*/*.parquet") if path.stem not in replaced
-        ]
+        kept = [path for path in quarantine.glob("*/*.parquet") if path.stem not in replaced]
         self._check_unchanged(kept)
         # Also where the last refused row goes: what the new version does not have, the swap leaves as it is.
-        if self.layout.quarantine.exists():
+        if quarantine.exists():
             target.mkdir()
-        staged = [self._refused(entry) for entry in self.inputs.staged if entry.quarantined]
+        staged = [self._refused_rows(entry) for entry in self.inputs.staged if entry.quarantined]
         for path in (*kept, *staged):
             folder = target / path.parent.name
             folder.mkdir(parents=True, exist_ok=True)
             # Copied, not moved: after a crash the next run needs them where they were.
             shutil.copy2(path, folder / path.name)
 
-    def _refused(self, entry: SourceEntry) -> Path:
+    def _refused_rows(self, entry: SourceEntry) -> Path:
         path = StagedPaths.of(self.layout.staging, entry.name).quarantine(entry.table)
-        found = count_rows([path]) if path.exists() else 0
-        if found != entry.quarantined:
-            raise _lost(
-                self.layout.root, f"the quarantine of {entry.name}", entry.quarantined, found
+        rows = count_rows([path]) if path.exists() else 0
+        if rows != entry.quarantined:
+            raise _not_conserved(
+                self.layout.root, f"the quarantine of {entry.name}", entry.quarantined, rows
             )
         return path
 
@@ -284,14 +315,14 @@ class StoreBuild:
             check_unchanged(self.layout, self.inputs.present, paths, self.threads)
 
 
-def _summed(*counters: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    return {
-        name: {k: n for each in counters for k, n in each.get(name, {}).items()}
-        for name in TRACE_TABLES
-    }
+def _merged_counters(
+    first: Mapping[str, Mapping[str, int]], second: Mapping[str, Mapping[str, int]]
+) -> dict[str, dict[str, int]]:
+    """Return the counters of two by table; no reason is in both."""
+    return {name: {**first.get(name, {}), **second.get(name, {})} for name in TRACE_TABLES}
 
 
-def _rows_of(name: str, entry: SourceEntry) -> int:
+def _rows_of_table(name: str, entry: SourceEntry) -> int:
     """Return how many rows of a table a source gave."""
     return entry.stored if entry.table == name else entry.also.get(name, 0)
 
@@ -315,14 +346,19 @@ def conserve(root: Path, entries: Sequence[SourceEntry], rows: Mapping[str, int]
     """
     for entry in entries:
         if not entry.is_conserved:
-            raise _lost(root, entry.name, entry.rows_in, entry.stored + entry.quarantined)
-    for name, found in rows.items():
-        expected = sum(_rows_of(name, entry) for entry in entries)
-        if found != expected:
-            raise _lost(root, name, expected, found)
+            accounted = entry.stored + entry.quarantined
+            raise _not_conserved(root, entry.name, entry.rows_in, accounted)
+    for name, n_stored in rows.items():
+        expected = sum(_rows_of_table(name, entry) for entry in entries)
+        if n_stored != expected:
+            raise _not_conserved(root, name, expected, n_stored)
 
 
-def _lost(root: Path, what: str, expected: int, got: int) -> StoreError:
-    way_out = "this is a bug in borgtrace, and the store was not changed; please report it"
-    lost = f"rows of {what} are not conserved"
-    return StoreError(str(root), lost, expected=f"{expected} rows", got=f"{got}", way_out=way_out)
+def _not_conserved(root: Path, what: str, expected: int, got: int) -> StoreError:
+    return StoreError(
+        str(root),
+        f"rows of {what} are not conserved",
+        expected=f"{expected} rows",
+        got=f"{got}",
+        way_out="this is a bug in borgtrace, and the store was not changed; please report it",
+    )

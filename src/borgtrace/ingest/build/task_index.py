@@ -7,19 +7,19 @@ import duckdb
 import pyarrow as pa
 
 from borgtrace.engine.embedded import add_view, columns_sql, files_sql, select_sql
+from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.ingest.build.clustering import PIECE, write_rows
 from borgtrace.ingest.build.file_ranges import SortedFiles
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, Dialect
 from borgtrace.schema.enums import EVENT_TYPE
-from borgtrace.schema.sql import literals, quoted
 from borgtrace.schema.tables import LAST_KNOWN_COLUMNS
 from borgtrace.storage import RemotePath
 
-_QUERY = Path(__file__).with_name("tasks.sql").read_text("utf-8")
 _LATER = 1 << 40
 """Above the place of any row in its file."""
-ORDER = "file_row_number"
-"""What orders the events of one instance: its rows lie in one file, sorted by time and source."""
+_COUNTS = {f"n_{kind.lower()}": kind for kind in EVENT_TYPE.names}
+"""Columns that count the events of an instance, by the kind that they count."""
+_TERMINAL_SQL = ", ".join(literal(event) for event in TERMINAL_EVENTS)
 
 
 def write_tasks(
@@ -49,68 +49,158 @@ def write_tasks(
     """
     windows = files["instance_usage"]
     for name in ("instance_events", "collection_events"):
-        _view(connection, name, files[name].beside(windows, number), windows.condition(number))
+        paths = files[name].beside(windows, number)
+        _show_rows(connection, name, paths, windows.range_sql(number))
     connection.register("usage_index", usage)
-    query = _query(dialect, windows.first_row(number))
+    query_sql = _tasks_sql(dialect, windows.first_row(number))
+    rows = connection.sql(query_sql).to_arrow_reader(PIECE)
     # How many tasks come before is not known: what a file notes of its content is read again, but for the first.
-    write_rows(path, 0, TABLES["tasks"], connection.sql(query).to_arrow_reader(PIECE))
+    write_rows(path, 0, TABLES["tasks"], rows)
 
 
-def _view(
-    connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path], condition: str
+def _show_rows(
+    connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path], range_sql: str
 ) -> None:
     """Show rows of a table with the place of each: a collection never spans two files."""
     if any(isinstance(path, RemotePath) for path in paths):
-        add_view(connection, TABLES[name], paths, f"{name}_there")
-        rows = f"(SELECT *, row_number() OVER () AS {ORDER} FROM {name}_there WHERE {condition})"
+        remote_view = f"{name}_there"
+        add_view(connection, TABLES[name], paths, remote_view)
+        rows_sql = f"""(
+            SELECT *, row_number() OVER () AS file_row_number
+            FROM {quoted(remote_view)}
+            WHERE {range_sql}
+        )"""
     elif paths:
-        rows = files_sql(paths, numbered=True)
+        rows_sql = files_sql(paths, numbered=True)
     else:
-        rows = f"(SELECT *, 0 AS {ORDER} FROM ({select_sql(TABLES[name], [])}))"
-    connection.execute(
-        f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {rows} WHERE {condition}"
+        rows_sql = f"(SELECT *, 0 AS file_row_number FROM ({select_sql(TABLES[name], [])}))"
+    connection.execute(f"""
+        CREATE OR REPLACE TEMP VIEW {quoted(name)} AS SELECT * FROM {rows_sql} WHERE {range_sql}
+    """)
+
+
+def _tasks_sql(dialect: Dialect, first_row: int) -> str:
+    """Write the query that joins ``usage_index`` with what the events of each instance say.
+
+    The place of a row in its file orders the events of an instance: they lie in one file, sorted by time and source.
+    """
+    tasks = TABLES["tasks"]
+    last_known_sql = ", ".join(_last_known_sql(name) for name in LAST_KNOWN_COLUMNS)
+    counts_sql = ", ".join(
+        f"count(*) FILTER (type = {literal(kind)}) AS {quoted(name)}"
+        for name, kind in _COUNTS.items()
     )
-
-
-def _query(dialect: Dialect, first_row: int) -> str:
-    is_by_file = dialect.tie_order == "file"
-    counts = {f"n_{kind.lower()}": kind for kind in EVENT_TYPE.names}
-    return _QUERY.format(
-        known=", ".join(map(_last_known, LAST_KNOWN_COLUMNS)),
-        first_row=first_row,
-        counts=", ".join(
-            f"count(*) FILTER (type = '{kind}') AS {name}" for name, kind in counts.items()
+    zero_counts_sql = ", ".join(
+        f"coalesce({quoted(name)}, 0) AS {quoted(name)}" for name in _COUNTS
+    )
+    values_sql = columns_sql(tasks, {name: quoted(name) for name in tasks.names})
+    if dialect.tie_order == "file":
+        end_type_sql = _if_terminal_sql("arg_max(type, file_row_number)")
+        last_times_sql = ""
+    else:
+        end_type_sql = _end_type_2019_sql()
+        last_times_sql = "JOIN last_times USING (collection_id, instance_index)"
+    return f"""
+        WITH last_times AS (
+            SELECT collection_id, instance_index, max(time) AS last_time
+            FROM instance_events
+            GROUP BY ALL
         ),
-        ended=_terminal(f"arg_max(type, {ORDER})") if is_by_file else _ended_2019(),
-        latest="" if is_by_file else "JOIN last_times USING (collection_id, instance_index)",
-        not_null=", ".join(f"coalesce({name}, 0) AS {name}" for name in counts),
-        columns=columns_sql(TABLES["tasks"], quoted(TABLES["tasks"].names)),
-    )
+        instances AS (
+            SELECT
+                collection_id,
+                instance_index,
+                arg_max(collection_type, file_row_number) AS collection_type,
+                min(time) AS first_event,
+                max(time) AS last_event,
+                {last_known_sql},
+                {counts_sql},
+                arg_max(user, file_row_number) AS user,
+                {end_type_sql} AS end_type
+            FROM instance_events {last_times_sql}
+            GROUP BY collection_id, instance_index
+        ),
+        names AS (
+            SELECT
+                collection_id,
+                arg_max(user, file_row_number) AS user,
+                arg_max(collection_logical_name, file_row_number) AS collection_logical_name
+            FROM collection_events
+            GROUP BY collection_id
+        ),
+        joined AS (
+            SELECT
+                coalesce(u.collection_id, e.collection_id) AS collection_id,
+                coalesce(u.instance_index, e.instance_index) AS instance_index,
+                coalesce(u.collection_type, e.collection_type) AS collection_type,
+                u.* EXCLUDE (
+                    collection_id, instance_index, collection_type, first_row,
+                    n_windows, n_gaps, n_machines, seconds, first_time, last_time
+                ),
+                u.first_row,
+                coalesce(u.n_windows, 0) AS n_windows,
+                coalesce(u.n_gaps, 0) AS n_gaps,
+                coalesce(u.n_machines, 0) AS n_machines,
+                coalesce(u.seconds, 0) AS seconds,
+                coalesce(u.first_time, e.first_event) AS first_time,
+                coalesce(u.last_time, e.last_event) AS last_time,
+                e.* EXCLUDE (
+                    collection_id, instance_index, collection_type, first_event, last_event, user
+                ) REPLACE ({zero_counts_sql}),
+                coalesce(e.user, n.user) AS user,
+                n.collection_logical_name
+            FROM usage_index u
+            FULL JOIN instances e
+                ON u.collection_id = e.collection_id AND u.instance_index = e.instance_index
+            LEFT JOIN names n ON n.collection_id = coalesce(u.collection_id, e.collection_id)
+        ),
+        ordered AS (
+            SELECT * FROM joined ORDER BY collection_id, instance_index
+        ),
+        placed AS (
+            -- Without an order of its own, the window runs over the rows as they come.
+            SELECT * REPLACE (
+                CAST(
+                    {int(first_row)} + sum(n_windows) OVER (
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                    ) - n_windows AS BIGINT
+                ) AS first_row
+            )
+            FROM ordered
+        )
+        SELECT {values_sql} FROM placed
+    """
 
 
-# arg_max skips rows where the value is NULL: the last that is known.  SCHEDULE first, since in 2011 37,313 tasks at
-# time 0 carry other requests on SUBMIT, and published stocks use those of SCHEDULE.
-def _last_known(name: str) -> str:
-    return (
-        f"arg_max({name}, {ORDER} + CASE WHEN type = 'SCHEDULE' THEN {_LATER} ELSE 0 END) AS {name}"
-    )
+def _last_known_sql(name: str) -> str:
+    """Write the last value of a column that is known: arg_max skips rows where the value is NULL.
+
+    SCHEDULE first, since in 2011 37,313 tasks at time 0 carry other requests on SUBMIT, and published stocks use those
+    of SCHEDULE.
+    """
+    name_sql = quoted(name)
+    place_sql = f"file_row_number + CASE WHEN type = 'SCHEDULE' THEN {_LATER} ELSE 0 END"
+    return f"arg_max({name_sql}, {place_sql}) AS {name_sql}"
 
 
-def _terminal(name: str) -> str:
-    return f"CASE WHEN {name} IN ({literals(TERMINAL_EVENTS)}) THEN {name} END"
+def _if_terminal_sql(type_sql: str) -> str:
+    return f"CASE WHEN {type_sql} IN ({_TERMINAL_SQL}) THEN {type_sql} END"
 
 
-def _ended_2019() -> str:
-    """SQL for the end of an instance whose events come in no order within a microsecond.
+def _end_type_2019_sql() -> str:
+    """Write the end of an instance whose events come in no order within a microsecond.
 
     Among the events of its last instant the one that is legal from the state before comes first:
     a death of what was alive, then a new SUBMIT; a SUBMIT of what was dead, then a new death.
     """
-    rank = f"list_position([{literals(EVENT_TYPE.names)}], type)"
-    at_end = "FILTER (time = last_time)"
-    before = f"arg_max(type, (time, {rank})) FILTER (time < last_time)"
-    alive_before = f"coalesce({before} NOT IN ({literals(TERMINAL_EVENTS)}), false)"
-    reborn = f"coalesce(bool_or(type = 'SUBMIT') {at_end}, false)"
+    kinds_sql = ", ".join(literal(kind) for kind in EVENT_TYPE.names)
+    rank_sql = f"list_position([{kinds_sql}], type)"
+    type_before_sql = f"arg_max(type, (time, {rank_sql})) FILTER (time < last_time)"
+    was_alive_sql = f"coalesce({type_before_sql} NOT IN ({_TERMINAL_SQL}), false)"
+    is_reborn_sql = "coalesce(bool_or(type = 'SUBMIT') FILTER (time = last_time), false)"
     # Updates change no state, so they cannot hide the end of an instance.
-    last = f"arg_max(type, {rank}) FILTER (time = last_time AND type NOT LIKE 'UPDATE%')"
-    return f"CASE WHEN {alive_before} AND {reborn} THEN NULL ELSE {_terminal(last)} END"
+    last_type_sql = (
+        f"arg_max(type, {rank_sql}) FILTER (time = last_time AND type NOT LIKE 'UPDATE%')"
+    )
+    end_sql = _if_terminal_sql(last_type_sql)
+    return f"CASE WHEN {was_alive_sql} AND {is_reborn_sql} THEN NULL ELSE {end_sql} END"
