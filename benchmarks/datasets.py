@@ -56,10 +56,8 @@ def build_fresh(store: borgtrace.Store, out: Path, traces: int) -> None:
 def frame_all(payload: np.ndarray, starts: np.ndarray, out: np.ndarray) -> None:
     """Copy ready-made Examples and put length and check sums around each."""
     for i in range(starts.size - 1):
-        target, source = (
-            out[starts[i] + 12 : starts[i + 1] - 4],
-            payload[starts[i] + 12 : starts[i + 1] - 4],
-        )
+        target = out[starts[i] + 12 : starts[i + 1] - 4]
+        source = payload[starts[i] + 12 : starts[i + 1] - 4]
         for k in range(target.size):
             target[k] = source[k]
         tfrecord.frame(out, starts[i], starts[i + 1])
@@ -114,7 +112,9 @@ def original_way(export: Path, out: Path, traces: int) -> float:
 
     out.mkdir(exist_ok=True)
     begin = time.perf_counter()
-    count, mean, squares = 0, 0.0, 0.0
+    count = 0
+    mean = 0.0
+    squares = 0.0
     for trace in chosen:
         for value in fetch(*trace):
             count += 1
@@ -158,7 +158,12 @@ def group_per_row(store: borgtrace.Store, out: Path, rows: int) -> float:
 def alone(*arguments: object) -> list[str]:
     """Lines that this file prints in a process of its own."""
     command = [sys.executable, __file__, *map(str, arguments)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    return subprocess.run(
+        command,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.splitlines()
 
 
 def only_build(store: Path, out: Path, traces: int) -> None:
@@ -170,7 +175,11 @@ def only_build(store: Path, out: Path, traces: int) -> None:
 
 
 def time_build(
-    store: borgtrace.Store, out: Path, found: datasets.Dataset, floor: Path, traces: int
+    store: borgtrace.Store,
+    out: Path,
+    found: datasets.Dataset,
+    floor: Path,
+    traces: int,
 ) -> tuple[int, float, float, float]:
     """Bytes of the dataset, seconds of the write floor, of the build and of choosing alone.
 
@@ -242,7 +251,8 @@ def time_export(store: borgtrace.Store, folder: Path) -> tuple[float, float]:
 
     Each begins in a folder without files: a file system that holds those of the run before is slower.
     """
-    rates, per_row = [], []
+    rates = []
+    per_row = []
     for _ in range(3):
         for left in ("jobs", "rows"):
             shutil.rmtree(folder / left, ignore_errors=True)
@@ -255,13 +265,21 @@ def time_export(store: borgtrace.Store, folder: Path) -> tuple[float, float]:
 
 
 def measure(folder: Path, traces: int, sample: int) -> None:
-    big, small = folder / f"store-{traces}", folder / "store-small"
+    big = folder / f"store-{traces}"
+    small = folder / "store-small"
     make_store(big, int(traces / SHARE * 1.02), with_rows=False)
     make_store(small, 150_000, with_rows=True)
-    store, out = borgtrace.open(big), folder / "dataset"
+    store = borgtrace.open(big)
+    out = folder / "dataset"
     build_fresh(store, out, traces)
     found = datasets.open(out)
-    size, floor, built, chosen = time_build(store, out, found, folder / "floor", traces)
+    size, floor, built, chosen = time_build(
+        store,
+        out,
+        found,
+        folder / "floor",
+        traces,
+    )
     assert sum(map(len, found.values())) >= traces - 2
     fresh, used = (tuple(map(float, line.split())) for line in alone("--only-read", out))
     export_rate, per_row = time_export(borgtrace.open(small), folder)

@@ -44,7 +44,8 @@ def main() -> None:
     given = parser.parse_args()
     store = borgtrace.open(given.store)
     tables = EngineTables.of(store)
-    machines, tasks = Machines.at(tables, 0), read_tasks(tables, at=0)
+    machines = Machines.at(tables, 0)
+    tasks = read_tasks(tables, at=0)
     workload = Workload(
         Demand(tasks.sizes, tasks.groups, tasks.sets),
         tasks.priority,
@@ -56,8 +57,10 @@ def main() -> None:
     lines = np.concatenate([rng.permutation(len(machines.ids)) for _ in range(2)])[
         : round(1.18 * len(machines.ids))
     ]
-    capacity, rank = machines.capacity[lines], np.arange(len(lines))
-    in_order, shuffled = order_of(free, rng), rng.permutation(len(tasks))
+    capacity = machines.capacity[lines]
+    rank = np.arange(len(lines))
+    in_order = order_of(free, rng)
+    shuffled = rng.permutation(len(tasks))
     for name, demand, order in (
         ("job order", free.demand, in_order),
         ("job order, anti-affinity", workload.demand, in_order),
@@ -74,7 +77,8 @@ def main() -> None:
     spent, found = seconds(lambda: needed(free, machines.capacity, 0))
     print(f"a compaction to {found:,} machines: {spent:.1f} s", flush=True)
     trace = Trace.of(tables, store.manifest.time_range["instance_events"][1])
-    tasks, size = trace.tasks, len(trace.tasks)
+    tasks = trace.tasks
+    size = len(trace.tasks)
     sets = np.where(rng.random(size) < 0.06, rng.integers(1, 9, size), 0)
     eased = replace(
         trace,
@@ -82,7 +86,8 @@ def main() -> None:
         allowed=rng.random((8, len(trace.machines.ids))) < 0.5,
     )
     spent, rows = seconds(lambda: replayed(eased, parse_policy("best-fit"), 1.0))
-    starts, late = rows[:, 2] >= 0, rows[:, 2] > rows[:, 1]
+    starts = rows[:, 2] >= 0
+    late = rows[:, 2] > rows[:, 1]
     print(
         f"trace order, releases, constraints: {starts.sum() / spent:,.0f} placements/s, {late.sum():,} late",
         flush=True,

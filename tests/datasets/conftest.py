@@ -26,7 +26,12 @@ def synthetic_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from borgtrace.ingest import IngestOptions, ingest
 
     folder = tmp_path_factory.mktemp("datasets")
-    synth.generate(folder / "raw", machines=20, hours=4, seed=1)
+    synth.generate(
+        folder / "raw",
+        machines=20,
+        hours=4,
+        seed=1,
+    )
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
     return folder / "store"
 

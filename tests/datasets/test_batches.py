@@ -15,15 +15,31 @@ def _bytes(*values: float) -> np.ndarray:
 
 
 def test_traces_are_sorted_stably_and_cut() -> None:
-    source = _bytes(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
-    lengths, identity = (
-        np.array([3, 1, 3, 2, 1]),
-        np.array([[30, 0], [10, 1], [31, 2], [20, 3], [11, 4]]),
+    source = _bytes(
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+        7,
+        8,
+        9,
+        10,
     )
+    lengths = np.array([3, 1, 3, 2, 1])
+    identity = np.array([[30, 0], [10, 1], [31, 2], [20, 3], [11, 4]])
     position = 1 + 4 * np.array([0, 3, 4, 7, 9])
     order = np.array([4, 2, 1, 0, 3])
     values, mask, rows, first, row_lengths, row_identity = pad(
-        source, position, lengths, identity, order, 2, 1, 0.0
+        source,
+        position,
+        lengths,
+        identity,
+        order,
+        2,
+        1,
+        0.0,
     )
     assert rows.tolist() == [4, 1, 3, 2, 0]
     assert row_lengths.tolist() == [1, 1, 2, 3, 3]
@@ -35,7 +51,14 @@ def test_traces_are_sorted_stably_and_cut() -> None:
 
 def test_what_is_missing_and_what_is_beyond_is_filled() -> None:
     values, mask, _, first, _, _ = pad(
-        _bytes(1, 10, 2, NAN, 3, 30),
+        _bytes(
+            1,
+            10,
+            2,
+            NAN,
+            3,
+            30,
+        ),
         np.array([1, 17]),
         np.array([2, 1]),
         np.zeros((2, 1), np.int64),
@@ -55,7 +78,14 @@ def test_more_rows_than_are_laid_at_a_time() -> None:
     source = np.concatenate([np.full(k, k) for k in lengths])
     position = 1 + 4 * (np.cumsum(lengths) - lengths)
     values, mask, rows, first, _, _ = pad(
-        _bytes(*source), position, lengths, np.zeros((n, 1), np.int64), np.arange(n), n, 1, 0.5
+        _bytes(*source),
+        position,
+        lengths,
+        np.zeros((n, 1), np.int64),
+        np.arange(n),
+        n,
+        1,
+        0.5,
     )
     expected = np.array(
         [[k if column < k else 0.5 for column in range(n)] for k in range(1, n + 1)]

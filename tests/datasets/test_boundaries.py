@@ -83,7 +83,11 @@ def test_files_without_a_trace_are_read_as_nothing(tmp_path: Path, output_format
     build(
         array_store([5, 6, 7]),
         tmp_path / "d",
-        Options(shards=16, format=output_format, split=Split((1.0,))),
+        Options(
+            shards=16,
+            format=output_format,
+            split=Split((1.0,)),
+        ),
     )
     found = datasets.open(tmp_path / "d")
     training = found["training"]
@@ -102,7 +106,11 @@ def test_files_without_a_trace_are_read_as_nothing(tmp_path: Path, output_format
 
 
 def _chosen(store: ArrayStore, folder: Path, **selection: object) -> list[int]:
-    options = Options(selection=Selection(**selection), split=Split((1.0,)), format="npz")  # type: ignore[arg-type]
+    options = Options(
+        selection=Selection(**selection),
+        split=Split((1.0,)),
+        format="npz",
+    )  # type: ignore[arg-type]
     build(store, folder, options)
     return sorted(row[2] for row in datasets.open(folder)["training"].load().identity.tolist())
 

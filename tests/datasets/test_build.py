@@ -36,14 +36,19 @@ def test_a_dataset_holds_the_scaled_values_of_the_chosen_tasks(
     build(
         small,
         tmp_path / "d",
-        Options(selection=bounds, split=Split(by="task"), statics=("cpu_request", "user")),
+        Options(
+            selection=bounds,
+            split=Split(by="task"),
+            statics=("cpu_request", "user"),
+        ),
     )
     found = datasets.open(tmp_path / "d")
     lengths = small.tasks.column("n_windows").to_numpy()
     matched = int(np.count_nonzero((lengths >= 5) & (lengths <= 50)))
     assert [len(found[name]) for name in found] == [int(f * matched) for f in (0.7, 0.1, 0.2)]
     (scaling,) = found.metadata.scalings
-    training, seen = [], set()
+    training = []
+    seen = set()
     first = dict(zip(_ids(small), small.tasks.column("first_row").to_pylist(), strict=True))
     users = dict(zip(_ids(small), small.tasks.column("user").to_pylist(), strict=True))
     for name in found:
@@ -91,11 +96,24 @@ def test_the_way_back_needs_nothing_but_the_files(small: ArrayStore, tmp_path: P
 def test_same_options_same_bytes_whatever_the_threads(
     small: ArrayStore, tmp_path: Path, output_format: str
 ) -> None:
-    options = Options(format=output_format, shards=4, statics=("tier",))
+    options = Options(
+        format=output_format,
+        shards=4,
+        statics=("tier",),
+    )
     for name, threads in (("a", 1), ("b", 3)):
         build(small, tmp_path / name, options, threads=threads)
     assert digest(tmp_path / "a") == digest(tmp_path / "b")
-    build(small, tmp_path / "c", Options(format=output_format, shards=4, statics=("tier",), seed=1))
+    build(
+        small,
+        tmp_path / "c",
+        Options(
+            format=output_format,
+            shards=4,
+            statics=("tier",),
+            seed=1,
+        ),
+    )
     assert digest(tmp_path / "c") != digest(tmp_path / "a")
 
 
@@ -150,7 +168,12 @@ def test_a_trace_is_in_the_same_file_whatever_the_seed(small: ArrayStore, tmp_pa
         build(
             small,
             tmp_path / f"{seed}",
-            Options(shards=16, seed=seed, format="npz", split=Split((1.0,))),
+            Options(
+                shards=16,
+                seed=seed,
+                format="npz",
+                split=Split((1.0,)),
+            ),
         )
         training = datasets.open(tmp_path / f"{seed}")["training"]
         file_of.append(
@@ -166,7 +189,19 @@ def test_a_trace_is_in_the_same_file_whatever_the_seed(small: ArrayStore, tmp_pa
 
 def test_missing_stays_missing(tmp_path: Path) -> None:
     store = array_store([5, 6])
-    store.arrays["average_cpu"][:] = [1, np.nan, 3, np.nan, 5, 1, 2, 3, 4, 5, 6]
+    store.arrays["average_cpu"][:] = [
+        1,
+        np.nan,
+        3,
+        np.nan,
+        5,
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+    ]
     build(store, tmp_path / "d", Options(split=Split((1.0,)), scale="none"))
     training = datasets.open(tmp_path / "d")["training"]
     (batch,) = training.batches(2, fill=-9.0)
@@ -190,7 +225,18 @@ def test_a_grid_has_a_slot_for_every_five_minutes(tmp_path: Path) -> None:
     part = datasets.open(tmp_path / "d")["training"].load()
     longest = int(np.argmax(np.diff(part.offsets)))
     rows = slice(part.offsets[longest], part.offsets[longest + 1])
-    np.testing.assert_array_equal(part.values[rows, 0], np.float32([1, np.nan, 2, np.nan, 3]))
+    np.testing.assert_array_equal(
+        part.values[rows, 0],
+        np.float32(
+            [
+                1,
+                np.nan,
+                2,
+                np.nan,
+                3,
+            ]
+        ),
+    )
     assert part.mask[rows, 0].tolist() == [1, 0, 1, 0, 1]
     assert part.values[rows, 1].tolist() == [0, 300, 600, 900, 1200]
 
@@ -257,7 +303,10 @@ def test_meta_says_what_was_trained_on(small: ArrayStore, tmp_path: Path) -> Non
     ],
 )
 def test_refusals_write_nothing(
-    small: ArrayStore, tmp_path: Path, options: Options, message: str | None
+    small: ArrayStore,
+    tmp_path: Path,
+    options: Options,
+    message: str | None,
 ) -> None:
     with pytest.raises(UsageError) as caught:
         build(small, tmp_path / "d", options)

@@ -34,7 +34,12 @@ def part_of(*traces: list[float]) -> TraceArrays:
     values = np.float32([[value] for trace in traces for value in trace])
     n = len(traces)
     identity = np.column_stack(
-        [np.arange(n), np.zeros(n, int), [len(trace) for trace in traces], np.zeros(n, int)]
+        [
+            np.arange(n),
+            np.zeros(n, int),
+            [len(trace) for trace in traces],
+            np.zeros(n, int),
+        ]
     )
     return TraceArrays(
         *(
@@ -47,23 +52,50 @@ def part_of(*traces: list[float]) -> TraceArrays:
     )
 
 
-PART = part_of([1, 2, 3], [4], [5, np.nan], [6, 7, 8, 9], [10])
+PART = part_of(
+    [1, 2, 3],
+    [4],
+    [5, np.nan],
+    [6, 7, 8, 9],
+    [10],
+)
 
 
 def test_batches_are_cut_by_length_and_padded_to_their_longest() -> None:
-    batches = batches_of(buffered(PART), 2, None, -1.0, 1)
+    batches = batches_of(
+        buffered(PART),
+        2,
+        None,
+        -1.0,
+        1,
+    )
     assert [batch.collection_id.tolist() for batch in batches] == [[1, 4], [2, 0], [3]]
     assert [batch.lengths.tolist() for batch in batches] == [[1, 1], [2, 3], [4]]
     assert [batch.data[:, :, 0].tolist() for batch in batches] == [
         *([[4], [10]], [[5, -1, -1], [1, 2, 3]], [[6, 7, 8, 9]])
     ]
     assert batches[1].mask[:, :, 0].tolist() == [[True, False, False], [True, True, True]]
-    assert batches_of(buffered(empty(NAMES)), 2, None, 0.0, 1) == []
+    assert (
+        batches_of(
+            buffered(empty(NAMES)),
+            2,
+            None,
+            0.0,
+            1,
+        )
+        == []
+    )
 
 
 def test_a_seed_shuffles_batches_and_traces_of_one_length() -> None:
     part = part_of(*[[float(k)] for k in range(64)], *[[0.0, float(k)] for k in range(64)])
-    batches = batches_of(buffered(part), 8, np.random.default_rng(0), 0.0, 1)
+    batches = batches_of(
+        buffered(part),
+        8,
+        np.random.default_rng(0),
+        0.0,
+        1,
+    )
     longest = [int(batch.lengths.max()) for batch in batches]
     assert sorted(longest) == [1] * 8 + [2] * 8
     assert longest != sorted(longest)
@@ -87,7 +119,8 @@ def test_results_come_in_order_whatever_the_threads(threads: int) -> None:
 
 
 def test_one_more_than_threads_is_under_way() -> None:
-    begun, gate = [], threading.Event()
+    begun = []
+    gate = threading.Event()
 
     def work(item: int) -> int:
         begun.append(item)
@@ -144,7 +177,13 @@ def test_bins_of_lengths_hold_their_first_and_not_their_last() -> None:
         if entry.traces
     }
     assert found == {
-        **{1: (4, 1, 4), 5: (9, 2, 14), 45: (50, 1, 50), 51: (100, 1, 51), 2001: (5000, 1, 5000)},
+        **{
+            1: (4, 1, 4),
+            5: (9, 2, 14),
+            45: (50, 1, 50),
+            51: (100, 1, 51),
+            2001: (5000, 1, 5000),
+        },
         5001: (None, 2, 11_001),
     }
     assert {
@@ -187,9 +226,19 @@ def test_slots_of_the_grid_leave_out_traces_with_all_their_windows(tmp_path: Pat
     store = array_store([2, 3, 4])
     # On a grid they span 6, 3 and 4 slots.
     store.arrays["start_time"][:] = [600, 2100, 600, 900, 1200, 600, 900, 1200, 1500]
-    selection = Selection(gaps="grid", min_length=4, max_length=6)
+    selection = Selection(
+        gaps="grid",
+        min_length=4,
+        max_length=6,
+    )
     built = build(
-        store, tmp_path / "d", Options(selection=selection, split=Split((1.0,)), format="npz")
+        store,
+        tmp_path / "d",
+        Options(
+            selection=selection,
+            split=Split((1.0,)),
+            format="npz",
+        ),
     )
     assert built.removed == {"all": (3, 9), "slots of the grid": (1, 3)}
     assert (built.n_matched, built.counts) == (2, {"training": 2})

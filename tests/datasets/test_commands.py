@@ -60,7 +60,13 @@ def test_dataset_builds_and_tells(
     assert sum(map(len, found.values())) == 100
     assert found.features == ("average_cpu", "maximum_memory")
     assert set(found.metadata.names.words["tier"]) <= {"free", "other"}
-    code, out, err = _run(capsys, "dataset", synthetic_store, tmp_path / "e", "--json")
+    code, out, err = _run(
+        capsys,
+        "dataset",
+        synthetic_store,
+        tmp_path / "e",
+        "--json",
+    )
     assert json.loads(out)["counts"]["training"] > 0
 
 
@@ -84,7 +90,10 @@ def test_a_histogram_of_nothing() -> None:
 
 @pytest.mark.parametrize("output_format", ["csv", "sqlite"])
 def test_export_writes_jobs(
-    synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], output_format: str
+    synthetic_store: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    output_format: str,
 ) -> None:
     out = tmp_path / "jobs"
     code, said, _ = _run(

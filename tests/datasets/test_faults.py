@@ -18,7 +18,12 @@ from tests.forked import CLEAN
 from .test_build import digest
 
 
-def _build(ready: Any, folder: Path, out: Path, call: int) -> None:
+def _build(
+    ready: Any,
+    folder: Path,
+    out: Path,
+    call: int,
+) -> None:
     """Build, and die when it tells its progress for this time."""
     calls = itertools.count(1)
 
@@ -28,7 +33,13 @@ def _build(ready: Any, folder: Path, out: Path, call: int) -> None:
 
     store = borgtrace.open(folder)
     ready.set()
-    build(store, out, Options(shards=64), progress=report, threads=2)
+    build(
+        store,
+        out,
+        Options(shards=64),
+        progress=report,
+        threads=2,
+    )
 
 
 def killed(work: Callable[..., None], delay: float | None, *arguments: object) -> int | None:
@@ -51,10 +62,25 @@ def test_a_killed_build_is_built_again(synthetic_store: Path, tmp_path: Path) ->
     rng = random.Random(5)
     out = tmp_path / "d"
     for call in (3, rng.randint(4, 60), rng.randint(61, 190)):
-        assert killed(_build, None, synthetic_store, out, call) == -signal.SIGKILL
+        assert (
+            killed(
+                _build,
+                None,
+                synthetic_store,
+                out,
+                call,
+            )
+            == -signal.SIGKILL
+        )
         assert not out.exists()
     for _ in range(2):
-        killed(_build, rng.uniform(0, 0.1), synthetic_store, out, -1)
+        killed(
+            _build,
+            rng.uniform(0, 0.1),
+            synthetic_store,
+            out,
+            -1,
+        )
         assert not out.exists() or digest(out) == whole
     build(store, out, Options(shards=64))
     assert digest(out) == whole

@@ -31,9 +31,20 @@ def forecast() -> ModuleType:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_session_runs_and_ranks(
-    forecast: ModuleType, synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    forecast: ModuleType,
+    synthetic_store: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    forecast.main([str(tmp_path), "--store", str(synthetic_store), "--epochs", "2"])
+    forecast.main(
+        [
+            str(tmp_path),
+            "--store",
+            str(synthetic_store),
+            "--epochs",
+            "2",
+        ]
+    )
     with (tmp_path / "errors.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["forecaster"] for row in rows[::4]] == ["persistence", "linear AR(4)", "LSTM"]
@@ -51,7 +62,10 @@ def test_persistence_and_autoregression_on_a_ramp(forecast: ModuleType, tmp_path
     store = array_store([12, 9])
     store.arrays["average_cpu"][:] = [*range(12), *range(100, 109)]
     options = Options(
-        selection=Selection(max_length=None), split=Split((1.0,)), scale="none", format="npz"
+        selection=Selection(max_length=None),
+        split=Split((1.0,)),
+        scale="none",
+        format="npz",
     )
     build(store, tmp_path / "d", options)
     past, future = forecast.windows(datasets.open(tmp_path / "d"), "training")

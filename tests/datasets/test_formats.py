@@ -38,7 +38,12 @@ def _part(lengths: list[int], seed: int) -> TraceArrays:
     numbers[rng.random(numbers.shape) < 0.3] = np.nan
     codes = np.stack([rng.integers(-1, 2, n), rng.integers(-1, 1, n)], axis=1)
     return TraceArrays(
-        offsets, values, (~np.isnan(values)).view(np.uint8), identity, numbers, codes
+        offsets,
+        values,
+        (~np.isnan(values)).view(np.uint8),
+        identity,
+        numbers,
+        codes,
     )
 
 
@@ -50,14 +55,20 @@ def _equal(a: TraceArrays, b: TraceArrays) -> None:
 @pytest.mark.parametrize("is_compressed", [False, True])
 @pytest.mark.parametrize("name", list(FORMATS))
 @settings(
-    deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=15,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     blocks=st.lists(st.lists(st.integers(1, 300), min_size=1, max_size=8), min_size=1, max_size=3),
     seed=st.integers(0, 100),
 )
 def test_what_is_written_is_read(
-    tmp_path: Path, name: str, is_compressed: bool, blocks: list[list[int]], seed: int
+    tmp_path: Path,
+    name: str,
+    is_compressed: bool,
+    blocks: list[list[int]],
+    seed: int,
 ) -> None:
     path = tmp_path / f"x{suffix_of(name, is_compressed=is_compressed)}"
     whole = _part([length for block in blocks for length in block], seed)
@@ -99,7 +110,12 @@ def test_records_of_every_size_are_read(tmp_path: Path, words: tuple[str, ...]) 
     whole.identity[:, 0] = np.resize([0, 127, 128, 2**14, 2**35, 2**63 - 1, -1], n)
     codes = np.resize(np.arange(-1, len(words)), (n, 1)) if words else np.empty((n, 0), np.int64)
     part = TraceArrays(
-        whole.offsets, whole.values, whole.mask, whole.identity, whole.numbers, codes
+        whole.offsets,
+        whole.values,
+        whole.mask,
+        whole.identity,
+        whole.numbers,
+        codes,
     )
     names = FeatureNames(("cpu", "memory"), ("request",), {"end": words} if words else {})
     FORMATS["tfrecord"].write(tmp_path / "x.tfrecord", names, [part])
@@ -114,7 +130,8 @@ def test_a_file_without_traces_is_a_file(tmp_path: Path, name: str) -> None:
 
 
 def test_npz_is_mapped_and_numpy_reads_it(tmp_path: Path) -> None:
-    path, part = tmp_path / "x.npz", _part([3, 2], 0)
+    path = tmp_path / "x.npz"
+    part = _part([3, 2], 0)
     FORMATS["npz"].write(path, NAMES, [part])
     mapped = FORMATS["npz"].read(path, NAMES).values
     base = mapped.base
@@ -177,7 +194,8 @@ def test_features_that_do_not_end_with_their_record_are_told_without_check_sums(
 
 
 def test_a_flipped_value_in_parquet_is_found_by_its_check_sum(tmp_path: Path) -> None:
-    path, part = tmp_path / "x.parquet", _part([4, 4], 0)
+    path = tmp_path / "x.parquet"
+    part = _part([4, 4], 0)
     FORMATS["parquet"].write(path, NAMES, [part])
     data = bytearray(path.read_bytes())
     value = next(value for value in part.values[:, 0] if not np.isnan(value))

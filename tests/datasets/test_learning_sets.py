@@ -16,7 +16,12 @@ from .stores import ArrayStore, array_store
 
 
 def _built(store: ArrayStore, path: Path, **options: object) -> Dataset:
-    options = {"split": Split((1.0,)), "scale": "none", "format": "npz", **options}
+    options = {
+        "split": Split((1.0,)),
+        "scale": "none",
+        "format": "npz",
+        **options,
+    }
     build(store, path, Options(**options))  # type: ignore[arg-type]
     return datasets.open(path)
 
@@ -38,7 +43,12 @@ def test_by_default_every_trace_is_kept_and_no_job_is_shared(
 
 def test_what_is_left_out_is_counted_in_traces_and_windows(tmp_path: Path) -> None:
     store = array_store([2, 10, 60, 100], priority=np.array([0, 0, 9, 0], np.int32))
-    selection = Selection(min_length=5, max_length=50, priorities=(0,), sample=1)
+    selection = Selection(
+        min_length=5,
+        max_length=50,
+        priorities=(0,),
+        sample=1,
+    )
     built = build(store, tmp_path / "d", Options(selection=selection))
     # Lengths alone leave out 2, 60 and 100; the priority leaves out 60: each is counted for itself.
     assert built.removed == {
@@ -68,7 +78,11 @@ def test_what_is_left_out_is_counted_in_traces_and_windows(tmp_path: Path) -> No
 def test_a_sample_and_a_split_leave_out_too(tmp_path: Path) -> None:
     options = Options(selection=Selection(sample=4), split=Split((0.5, 0.25), "task"))
     built = build(array_store([3] * 10), tmp_path / "d", options)
-    assert built.removed == {"all": (10, 30), "--sample": (6, 18), "--split": (1, 3)}
+    assert built.removed == {
+        "all": (10, 30),
+        "--sample": (6, 18),
+        "--split": (1, 3),
+    }
 
 
 def test_another_dataset_is_replaced_where_that_is_asked_for(tmp_path: Path) -> None:
@@ -138,7 +152,17 @@ def test_hours_go_on_over_a_hole_on_a_grid(tmp_path: Path) -> None:
 
 def test_traces_are_had_by_number(tmp_path: Path) -> None:
     store = array_store([2, 4, 3])
-    store.arrays["average_cpu"][:] = [1, np.nan, 3, 4, 5, 6, 7, 8, 9]
+    store.arrays["average_cpu"][:] = [
+        1,
+        np.nan,
+        3,
+        4,
+        5,
+        6,
+        7,
+        8,
+        9,
+    ]
     training = _built(store, tmp_path / "d", statics=("priority", "user"))["training"]
     by_length = np.argsort(training.load().identity[:, 2])  # 2, 3, 4 points
     batch = training[by_length]
@@ -189,7 +213,10 @@ def test_torch_has_the_batches_of_numpy_by_number(small: ArrayStore, tmp_path: P
 
 @pytest.mark.parametrize(("workers", "shards"), [(0, 4), (2, 3), (2, 1)])
 def test_a_loader_goes_on_where_it_was_left(
-    small: ArrayStore, tmp_path: Path, workers: int, shards: int
+    small: ArrayStore,
+    tmp_path: Path,
+    workers: int,
+    shards: int,
 ) -> None:
     torch = pytest.importorskip("torch")
     training = _built(small, tmp_path / "d", shards=shards)["training"]
@@ -197,7 +224,10 @@ def test_a_loader_goes_on_where_it_was_left(
     def told(traces: object) -> list[list[tuple[int, int]]]:
         context = "fork" if workers else None
         loader = torch.utils.data.DataLoader(
-            traces, batch_size=None, num_workers=workers, multiprocessing_context=context
+            traces,
+            batch_size=None,
+            num_workers=workers,
+            multiprocessing_context=context,
         )
         return [
             list(zip(b.collection_id.tolist(), b.instance_index.tolist(), strict=True))
@@ -205,7 +235,11 @@ def test_a_loader_goes_on_where_it_was_left(
         ]
 
     def made() -> object:
-        return training.torch(batch_size=9, seed=3, buffer=40)
+        return training.torch(
+            batch_size=9,
+            seed=3,
+            buffer=40,
+        )
 
     traces = made()
     traces.set_epoch(2)

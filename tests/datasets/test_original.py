@@ -37,9 +37,13 @@ def _original(export: Path, seed: int, most: int) -> tuple[dict[str, list[Trace]
     sets = {
         name: traces[end - size : end] for name, size, end in zip(names, sizes, ends, strict=True)
     }
-    total, count, mean, squares = 0.0, 0, 0.0, 0.0
+    total = 0.0
+    count = 0
+    mean = 0.0
+    squares = 0.0
     for value in (value for trace in sets["training"] for value in _read(export, trace)):
-        total, count = total + value, count + 1
+        total = total + value
+        count = count + 1
         delta = value - mean
         mean += delta / count
         squares += delta * (value - mean)
@@ -48,15 +52,32 @@ def _original(export: Path, seed: int, most: int) -> tuple[dict[str, list[Trace]
 
 @pytest.mark.parametrize(("seed", "most"), [(0, 10_000), (7, 60)])
 def test_sets_order_shards_and_numbers_are_those_of_2017(
-    store: Store, tmp_path: Path, seed: int, most: int
+    store: Store,
+    tmp_path: Path,
+    seed: int,
+    most: int,
 ) -> None:
     known = "n_windows = (select count(average_cpu) from instance_usage u where u.collection_id = tasks.collection_id"
     selection = Selection(
         sample=most, where=f"{known} and u.instance_index = tasks.instance_index)"
     )
-    export_jobs(store, tmp_path / "jobs", JobsLayout("sqlite"), has_header=False, workers=1)
+    export_jobs(
+        store,
+        tmp_path / "jobs",
+        JobsLayout("sqlite"),
+        has_header=False,
+        workers=1,
+    )
     _drop_incomplete(tmp_path / "jobs")
-    build(store, tmp_path / "d", Options(selection=selection, compat="original", seed=seed))
+    build(
+        store,
+        tmp_path / "d",
+        Options(
+            selection=selection,
+            compat="original",
+            seed=seed,
+        ),
+    )
     sets, mean, deviation = _original(tmp_path / "jobs", seed, most)
     found = datasets.open(tmp_path / "d")
     assert (found.metadata.scalings[0].offset, found.metadata.scalings[0].divisor) == (
@@ -81,7 +102,11 @@ def test_sets_order_shards_and_numbers_are_those_of_2017(
             ]
             np.testing.assert_array_equal(part.values[:, 0], np.float32(values))
         told = json.loads((tmp_path / "d" / name / "meta.json").read_text())
-        assert told == {"dimension_count": 1, "path_count": len(files), "sample_count": len(traces)}
+        assert told == {
+            "dimension_count": 1,
+            "path_count": len(files),
+            "sample_count": len(traces),
+        }
 
 
 def _drop_incomplete(export: Path) -> None:

@@ -24,7 +24,8 @@ NAMES = [
     *(f"p{percent}" for percent in range(0, 101, 10)),
     *(f"p{percent}" for percent in range(91, 100)),
 ]
-TASKS, WINDOWS = 50, 200
+TASKS = 50
+WINDOWS = 200
 Records = dict[tuple[int, int], dict[str, Any]]
 
 
@@ -54,7 +55,11 @@ def store(records: Records, tmp_path_factory: pytest.TempPathFactory) -> Store:
                 "start_time": str(10**6 * 300 * (window + 2)),
                 "end_time": str(10**6 * 300 * (window + 3)),
             }
-            key = {"collection_id": "7", "instance_index": str(task), "collection_type": "0"}
+            key = {
+                "collection_id": "7",
+                "instance_index": str(task),
+                "collection_type": "0",
+            }
             print(json.dumps(times | key | {"average_usage": {"cpus": 0.25}} | lists), file=file)
     ingest([root / "instance_usage-000000000000.json.gz"], root / "store", IngestOptions(jobs=1))
     return borgtrace.open(root / "store")
@@ -110,7 +115,10 @@ def test_twenty_features_are_read_by_all_libraries(
     store: Store, records: Records, tmp_path: Path
 ) -> None:
     chosen = Options(
-        features=tuple(DISTRIBUTIONS), scale="none", split=Split((1.0,), "task"), shards=2
+        features=tuple(DISTRIBUTIONS),
+        scale="none",
+        split=Split((1.0,), "task"),
+        shards=2,
     )
     assert chosen.features == tuple(NAMES)
     values = _expected(records).reshape(TASKS, WINDOWS, 20)

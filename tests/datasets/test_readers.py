@@ -36,7 +36,13 @@ def _built(store: ArrayStore, path: Path, **options: Any) -> Dataset:
     build(
         store,
         path,
-        Options(features=features, statics=STATICS, shards=4, split=Split((0.8, 0.2)), **options),
+        Options(
+            features=features,
+            statics=STATICS,
+            shards=4,
+            split=Split((0.8, 0.2)),
+            **options,
+        ),
     )
     return datasets.open(path)
 
@@ -67,7 +73,10 @@ def expected(
 )
 @pytest.mark.parametrize("is_compressed", [False, True])
 def test_tensorflow_reads_the_records_itself(
-    traces: ArrayStore, tmp_path: Path, expected: dict[Any, Any], is_compressed: bool
+    traces: ArrayStore,
+    tmp_path: Path,
+    expected: dict[Any, Any],
+    is_compressed: bool,
 ) -> None:
     tf = pytest.importorskip("tensorflow")
     found = _built(traces, tmp_path / "d", is_compressed=is_compressed)
@@ -102,7 +111,10 @@ def test_tensorflow_reads_the_records_itself(
 )
 @pytest.mark.parametrize("output_format", ["tfrecord", "npz"])
 def test_one_line_gives_a_tf_dataset(
-    traces: ArrayStore, tmp_path: Path, expected: dict[Any, Any], output_format: str
+    traces: ArrayStore,
+    tmp_path: Path,
+    expected: dict[Any, Any],
+    output_format: str,
 ) -> None:
     pytest.importorskip("tensorflow")
     found = _built(traces, tmp_path / "d", format=output_format)
@@ -175,7 +187,11 @@ def test_torch_batches_carry_values_and_masks(
 @pytest.mark.parametrize("is_compressed", [False, True])
 @pytest.mark.parametrize("reader", ["pyarrow", "polars", "pandas"])
 def test_parquet_is_read_by_everybody(
-    traces: ArrayStore, tmp_path: Path, expected: dict[Any, Any], reader: str, is_compressed: bool
+    traces: ArrayStore,
+    tmp_path: Path,
+    expected: dict[Any, Any],
+    reader: str,
+    is_compressed: bool,
 ) -> None:
     found = _built(traces, tmp_path / "d", format="parquet", is_compressed=is_compressed)
     paths = [str(path) for path in found["training"].paths]

@@ -67,7 +67,12 @@ def test_alloc_instances_are_no_tasks() -> None:
 def test_on_a_grid_the_bounds_are_on_slots() -> None:
     store = array_store([2, 3, 4])
     store.arrays["start_time"][:] = [600, 2100, 600, 900, 1200, 600, 900, 1200, 1500]
-    assert _chosen(store, gaps="grid", min_length=4, max_length=6) == [2, 4]  # spans 6, 3, 4
+    assert _chosen(
+        store,
+        gaps="grid",
+        min_length=4,
+        max_length=6,
+    ) == [2, 4]  # spans 6, 3, 4
 
 
 def test_a_subset_is_drawn_by_the_seed() -> None:
@@ -171,7 +176,13 @@ def test_the_order_of_2017_is_that_of_sorted_paths() -> None:
     jobs, numbers = (np.array(column) for column in zip(*tasks, strict=True))
     lengths = list(range(5, 5 + len(tasks)))
     store = array_store(lengths, collection_id=jobs, instance_index=numbers.astype(np.int32))
-    drawn = select_traces(store, Selection(), {}, 0, is_original=True)
+    drawn = select_traces(
+        store,
+        Selection(),
+        {},
+        0,
+        is_original=True,
+    )
     expected = sorted(range(len(tasks)), key=lambda k: (path(tasks[k][0]), tasks[k][1]))
     np.random.RandomState(0).shuffle(expected)
     assert drawn.length.tolist() == [lengths[k] for k in expected]

@@ -31,12 +31,31 @@ def test_grid_of_a_trace_with_a_hole_an_overlap_and_a_window_out_of_time() -> No
     start = np.array([0, 600, 700, 1500], np.uint32)
     duration = np.array([300, 100, 200, 300], np.float32)
     values = np.array([9, 1, 4, 2], np.float32)
-    first, windows = np.array([0]), np.array([4])
-    slot, slots = np.empty(1, np.int64), np.empty(1, np.int64)
-    kernels.grid_spans(start, first, windows, 300, slot, slots)
+    first = np.array([0])
+    windows = np.array([4])
+    slot = np.empty(1, np.int64)
+    slots = np.empty(1, np.int64)
+    kernels.grid_spans(
+        start,
+        first,
+        windows,
+        300,
+        slot,
+        slots,
+    )
     assert (slot[0], slots[0]) == (2, 4)  # 600 … 1799
     out = np.empty(4, np.float32)
-    kernels.gather_grid(values, start, duration, first, windows, 300, slot, np.array([0, 4]), out)
+    kernels.gather_grid(
+        values,
+        start,
+        duration,
+        first,
+        windows,
+        300,
+        slot,
+        np.array([0, 4]),
+        out,
+    )
     assert out.tolist()[0] == 3  # (1 · 100 + 4 · 200) ÷ 300
     assert np.isnan(out[1:3]).all()
     assert out[3] == 2
@@ -44,8 +63,16 @@ def test_grid_of_a_trace_with_a_hole_an_overlap_and_a_window_out_of_time() -> No
 
 def test_a_trace_wholly_out_of_time_has_no_slots() -> None:
     start = np.array([0, 2**32 - 1], np.uint32)
-    slot, slots = np.empty(1, np.int64), np.empty(1, np.int64)
-    kernels.grid_spans(start, np.array([0]), np.array([2]), 300, slot, slots)
+    slot = np.empty(1, np.int64)
+    slots = np.empty(1, np.int64)
+    kernels.grid_spans(
+        start,
+        np.array([0]),
+        np.array([2]),
+        300,
+        slot,
+        slots,
+    )
     assert slots[0] == 0
 
 
@@ -56,7 +83,8 @@ def test_a_trace_wholly_out_of_time_has_no_slots() -> None:
     )
 )
 def test_moments_are_those_of_numpy(values: np.ndarray) -> None:
-    out, known = np.empty(5), values[~np.isnan(values)].astype(np.float64)
+    out = np.empty(5)
+    known = values[~np.isnan(values)].astype(np.float64)
     kernels.moments(values, out)
     assert out[0] == len(known)
     if len(known):
@@ -66,7 +94,8 @@ def test_moments_are_those_of_numpy(values: np.ndarray) -> None:
 
 
 def test_scale_keeps_missing_and_marks_it() -> None:
-    values, mask = np.array([3, NAN, 1], np.float32), np.empty(3, np.uint8)
+    values = np.array([3, NAN, 1], np.float32)
+    mask = np.empty(3, np.uint8)
     kernels.scale(values, 1.0, 4.0, mask)
     assert values[[0, 2]].tolist() == [0.5, 0]
     assert np.isnan(values[1])

@@ -97,7 +97,10 @@ def test_which_fractions_are_allowed(fractions: tuple[float, ...], is_allowed: b
     ],
 )
 def test_what_two_sets_share(
-    training: list[int], testing: list[int], codes: list[int], expected: tuple[int, int, int, int]
+    training: list[int],
+    testing: list[int],
+    codes: list[int],
+    expected: tuple[int, int, int, int],
 ) -> None:
     sets = {"training": np.array(training, np.int64), "testing": np.array(testing, np.int64)}
     (found,) = shared_groups(sets, {"job": np.array(codes)})
@@ -176,7 +179,8 @@ def test_names_of_files_tell_number_and_count() -> None:
 
 
 def test_prefixes_of_2017_are_those_of_md5() -> None:
-    jobs, tasks = [9, 12, 10**18, 2**63 - 1], [0, 10, 2**31 - 1, 7]
+    jobs = [9, 12, 10**18, 2**63 - 1]
+    tasks = [0, 10, 2**31 - 1, 7]
     store = array_store(
         [5, 6, 7, 8], collection_id=np.array(jobs), instance_index=np.array(tasks, np.int32)
     )
@@ -191,7 +195,8 @@ def test_prefixes_of_2017_are_those_of_md5() -> None:
 
 
 def test_prefixes_are_even_and_the_same_for_a_task_wherever_it_stands() -> None:
-    n, files = 20_000, 16
+    n = 20_000
+    files = 16
     store = array_store(
         [5] * n, collection_id=np.arange(n) // 40, instance_index=np.arange(n, dtype=np.int32) % 40
     )

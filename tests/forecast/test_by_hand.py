@@ -30,10 +30,16 @@ from tests.forecast.test_forecast import noisy
 
 SLOTS = 1 << 20
 NAN = float("nan")
-NO_STORE, NO_TABLES = cast(Store, None), cast(EngineTables, None)
+NO_STORE = cast(Store, None)
+NO_TABLES = cast(EngineTables, None)
 
 
-def example(slot: int, past: float, target: dict[int, float] | float, task: int = 0) -> Examples:
+def example(
+    slot: int,
+    past: float,
+    target: dict[int, float] | float,
+    task: int = 0,
+) -> Examples:
     """One task that used the same for an hour; by how many slots ahead what came."""
     came = np.full((1, HORIZONS), target if isinstance(target, float) else NAN)
     for ahead, value in target.items() if isinstance(target, dict) else ():
@@ -55,7 +61,8 @@ class Told:
     """What says the same of every task."""
 
     def __init__(self, mean: Numbers, deviation: float) -> None:
-        self.told, self.sure = mean, deviation
+        self.told = mean
+        self.sure = deviation
 
     def mean(self, seen: Examples) -> Numbers:
         return np.tile(self.told, (len(seen), 1))
@@ -71,7 +78,18 @@ def told(mean: Numbers, deviation: float) -> dict[str, Forecaster]:
 def test_errors_of_a_forecaster_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is forecast, with a deviation of 1; the newest values were 1, and two cuts are judged."""
     z = 1.6448536269514722
-    cuts = [example(20, 1.0, {1: z, 3: 2.0, 12: 1.0}), example(30, 1.0, {1: 3.0})]
+    cuts = [
+        example(
+            20,
+            1.0,
+            {
+                1: z,
+                3: 2.0,
+                12: 1.0,
+            },
+        ),
+        example(30, 1.0, {1: 3.0}),
+    ]
     forecasters = told(np.zeros(HORIZONS), 1.0)
     monkeypatch.setattr(
         study, "backtests", lambda *_: (Backtest(later, 0, forecasters) for later in cuts)
@@ -92,7 +110,15 @@ def test_errors_of_a_forecaster_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
             ]
         ),
         pytest.approx([0.25, 1, 2.0, 2.0, -1.0, 0.0, 2 * z]),
-        [1.0, 1, 1.0, 1.0, None, 1.0, pytest.approx(2 * z)],
+        [
+            1.0,
+            1,
+            1.0,
+            1.0,
+            None,
+            1.0,
+            pytest.approx(2 * z),
+        ],
     ]
 
 
@@ -138,7 +164,11 @@ def test_which_windows_count_for_a_slot() -> None:
         (2100, 4e12, 0.5),  # without an end
     ]
     start, duration, value = (np.array(column) for column in zip(*windows, strict=True))
-    columns = {"start_time": start, "duration": duration, "average_cpu": value}
+    columns = {
+        "start_time": start,
+        "duration": duration,
+        "average_cpu": value,
+    }
     store = cast(Store, SimpleNamespace(offsets=np.array([0, 9]), array=columns.__getitem__))
     found = Series.of(store, "cpu", 10, 0)
     assert found.key.tolist() == [0, 4, SLOTS - 1]
@@ -156,7 +186,8 @@ def test_boosting_learns_every_slot_of_the_hour() -> None:
 
 
 def test_a_network_sees_an_hour_in_units_of_its_deviation() -> None:
-    flat, varied = example(0, 0.5, 0.5), example(0, 0.5, 0.5)
+    flat = example(0, 0.5, 0.5)
+    varied = example(0, 0.5, 0.5)
     varied.past[0, ::2] = 0.3
     past, scale = _scaled(joined(flat, varied))
     assert scale.ravel().tolist() == pytest.approx([0.0001, 0.1001])
@@ -179,7 +210,8 @@ def test_training_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.cut == 96
     # 30 tasks, from slot 11 on, whose twelve targets lie before slot 96: to slot 83.
     n = 30 * 73
-    first, second = "cpu: training persistence", "cpu: training seasonal"
+    first = "cpu: training persistence"
+    second = "cpu: training seasonal"
     assert steps == [
         (first, 0, 2 * n),
         (first, n, 2 * n),
@@ -205,7 +237,12 @@ def test_a_model_of_cpu_tells_nothing_of_memory(saved: str) -> None:
 
 
 def test_a_setting_at_its_ends() -> None:
-    least = Setting(tasks=1, folds=1, examples=1, resources=("cpu", "memory"))
+    least = Setting(
+        tasks=1,
+        folds=1,
+        examples=1,
+        resources=("cpu", "memory"),
+    )
     assert (least.tasks, least.folds, least.examples) == (1, 1, 1)
     with pytest.raises(UsageError) as caught:
         Setting(resources=("disk",))

@@ -47,7 +47,13 @@ def test_examples_by_hand() -> None:
     # Task 0 has slots 0 to 26, but not 13; task 1 has slots 288 to 311 and one a day before.
     values = {(0, slot): float(slot) for slot in range(27) if slot != 13}
     values |= {(1, slot): 0.5 for slot in range(288, 312)} | {(1, 303 - DAY): 0.25}
-    found = examples(series(values), 0, 400, 1000, 0)
+    found = examples(
+        series(values),
+        0,
+        400,
+        1000,
+        0,
+    )
     # An hour without a gap: slots 11 and 12, and 25 and 26 of task 0; 299 to 311 of task 1.
     assert (found.key // SLOTS).tolist() == [0] * 4 + [1] * 13
     assert (found.key % SLOTS)[:4].tolist() == [11, 12, 25, 26]
@@ -56,19 +62,61 @@ def test_examples_by_hand() -> None:
     # Slot 303 is the fourth after 299, and the only one that a day before is known of.
     assert found.before[4].tolist() == [0.5] * 3 + [0.25] + [0.5] * 8
     # The last target lies before the end, and the first example is not before the beginning.
-    assert (examples(series(values), 12, 25, 1000, 0).key % SLOTS).tolist() == [12]
-    assert (examples(series(values), 12, 24, 1000, 0).key % SLOTS).tolist() == []
-    assert len(examples(series(values), 0, 400, 5, 0)) == 5
+    assert (
+        examples(
+            series(values),
+            12,
+            25,
+            1000,
+            0,
+        ).key
+        % SLOTS
+    ).tolist() == [12]
+    assert (
+        examples(
+            series(values),
+            12,
+            24,
+            1000,
+            0,
+        ).key
+        % SLOTS
+    ).tolist() == []
+    assert (
+        len(
+            examples(
+                series(values),
+                0,
+                400,
+                5,
+                0,
+            )
+        )
+        == 5
+    )
 
 
 def at_cut(found: Series, cut: int) -> tuple[Examples, Examples]:
-    return examples(found, 0, cut, 10**6, 0), examples(found, cut - 1, cut + HORIZONS, 10**6, 0)
+    return examples(
+        found,
+        0,
+        cut,
+        10**6,
+        0,
+    ), examples(
+        found,
+        cut - 1,
+        cut + HORIZONS,
+        10**6,
+        0,
+    )
 
 
 @pytest.mark.parametrize("name", FORECASTERS)
 def test_what_comes_after_the_cut_changes_no_forecast(name: str) -> None:
     """The future of every task is replaced, and some tasks end at the cut: a signal that nobody may find."""
-    found, cut = noisy(1), 500
+    found = noisy(1)
+    cut = 500
     later = found.slot >= cut
     planted = Series(found.key, np.where(later, 5.0 + found.key // SLOTS, found.value))
     kept = ~later | (found.key // SLOTS % 2 == 0)
@@ -87,8 +135,22 @@ def test_what_comes_after_the_cut_changes_no_forecast(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["autoregression", "boosting", "lstm"])
 def test_what_learns_beats_persistence_and_knows_how_sure_it_is(name: str) -> None:
-    found, cut = noisy(2), 450
-    known, later = examples(found, 0, cut, 10**6, 0), examples(found, cut - 1, 600, 10**6, 0)
+    found = noisy(2)
+    cut = 450
+    known = examples(
+        found,
+        0,
+        cut,
+        10**6,
+        0,
+    )
+    later = examples(
+        found,
+        cut - 1,
+        600,
+        10**6,
+        0,
+    )
     errors = {}
     for each in ("persistence", name):
         forecaster = FORECASTERS[each]()
@@ -107,9 +169,19 @@ def test_what_learns_beats_persistence_and_knows_how_sure_it_is(name: str) -> No
 def test_a_rhythm_of_the_day_is_told_by_the_day_before() -> None:
     slots = np.arange(3 * DAY)
     found = Series(slots, 0.5 + 0.3 * np.sin(2 * np.pi * slots / DAY))
-    known, later = (
-        examples(found, 0, 2 * DAY, 10**6, 0),
-        examples(found, 2 * DAY - 1, 3 * DAY, 10**6, 0),
+    known = examples(
+        found,
+        0,
+        2 * DAY,
+        10**6,
+        0,
+    )
+    later = examples(
+        found,
+        2 * DAY - 1,
+        3 * DAY,
+        10**6,
+        0,
     )
     seasonal = FORECASTERS["seasonal"]()
     seasonal.train(known, 0)
@@ -135,7 +207,8 @@ def test_deviations_by_hand() -> None:
 def test_a_packing_by_hand() -> None:
     # Means of .5, .5 and .25, without variance: two machines; in one slot the first holds 1.2.
     used = np.full((3, 4), 0.5)
-    used[0, 2], used[2] = 0.7, 0.25
+    used[0, 2] = 0.7
+    used[2] = 0.25
     assert packed(np.array([0.5, 0.5, 0.25]), np.zeros(3), used, 0.01).tolist() == [3, 2, 1]
     # Deviations of .2: none fit beside another at ρ = .001, one of 2 fits nowhere.
     assert packed(np.array([0.5, 0.5, 2.0]), np.full(3, 0.04), used, 0.01).tolist() == [2, 2, 0]
@@ -145,7 +218,8 @@ def test_a_packing_by_hand() -> None:
 def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six tasks over 16 hours; windows of a slot, some of them in two parts."""
     draw = np.random.default_rng(0)
-    usage, events = [], []
+    usage = []
+    events = []
     for task in range(6):
         value = 0.1
         for slot in range(192):
@@ -160,7 +234,11 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for kind, where in ((0, ""), (1, 1)):
             events.append(f"{600 * SECOND},,1,{task},{where},{kind},u,1,9,0.5,0.5,0,0")
     usage.sort(key=lambda row: int(row.split(",")[0]))
-    tables = {"machine_events": ["0,1,0,PLATFORM,1,1"], "task_events": events, "task_usage": usage}
+    tables = {
+        "machine_events": ["0,1,0,PLATFORM,1,1"],
+        "task_events": events,
+        "task_usage": usage,
+    }
     return store(tmp_path_factory.mktemp("forecast"), **tables)
 
 
@@ -241,7 +319,10 @@ def test_without_an_hour_there_is_no_answer(tmp_path: Path) -> None:
         f"{600 * SECOND},,1,0,{where},{kind},u,1,9,0.5,0.5,0,0" for kind, where in ((0, ""), (1, 1))
     ]
     short = store(
-        tmp_path, machine_events=["0,1,0,PLATFORM,1,1"], task_events=events, task_usage=usage
+        tmp_path,
+        machine_events=["0,1,0,PLATFORM,1,1"],
+        task_events=events,
+        task_usage=usage,
     )
     for question in (FORECAST, PACKED):
         assert question.run(short).not_applicable is not None
@@ -270,5 +351,14 @@ def test_a_setting_that_is_none_is_refused(given: dict[str, object], message: st
 def test_without_torch_the_network_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(EngineError) as caught:
-        FORECASTERS["lstm"]().train(examples(noisy(0, 3, 100), 0, 100, 50, 0), 0)
+        FORECASTERS["lstm"]().train(
+            examples(
+                noisy(0, 3, 100),
+                0,
+                100,
+                50,
+                0,
+            ),
+            0,
+        )
     assert str(caught.value) == "forecaster lstm: needs torch; pip install 'borgtrace[forecast]'"

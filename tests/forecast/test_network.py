@@ -44,7 +44,8 @@ def fitted(known: Examples, seed: int = 0) -> Recurrent:
 
 
 def test_a_network_depends_on_its_seed_alone(torch: Any) -> None:
-    known, means = example(0, 0.5, 0.6), []
+    known = example(0, 0.5, 0.6)
+    means = []
     for others, seed in ((1, 0), (2, 0), (2, 1)):
         torch.manual_seed(others)
         before = torch.get_rng_state()
@@ -65,7 +66,8 @@ def test_errors_are_averaged_over_the_targets_that_there_are(
     steps: list[tuple[float, int]],
 ) -> None:
     # A tenth of a deviation to the next slot, and no other target; the same twice teaches the same.
-    once, none = example(0, 0.5, {1: 0.50001}), example(0, 0.5, NAN)
+    once = example(0, 0.5, {1: 0.50001})
+    none = example(0, 0.5, NAN)
     first = []
     for known in (once, joined(once, once), joined(once, none)):
         steps.clear()
@@ -112,4 +114,8 @@ def test_least_squares_and_boosting_use_one_thread(monkeypatch: pytest.MonkeyPat
         forecaster = FORECASTERS[name]()
         forecaster.train(known, 0)
         assert forecaster.mean(known) == pytest.approx(np.full((20, HORIZONS), 0.5))
-    assert threads == {"lstsq": {1}, "fit": {1}, "predict": {1}}
+    assert threads == {
+        "lstsq": {1},
+        "fit": {1},
+        "predict": {1},
+    }

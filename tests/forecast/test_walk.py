@@ -52,8 +52,23 @@ def test_what_is_learned_is_a_sample_of_five_thousand_examples() -> None:
     # 250 tasks with 25 examples each by slot 48; the sample is drawn with seed 0.
     found = noisy(3, tasks=250, slots=60)
     by_hand = Autoregression()
-    by_hand.train(examples(found, 0, 48, 5_000, 0), 0)
-    now = examples(found, 47, 60 + HORIZONS, 10**6, 0)
+    by_hand.train(
+        examples(
+            found,
+            0,
+            48,
+            5_000,
+            0,
+        ),
+        0,
+    )
+    now = examples(
+        found,
+        47,
+        60 + HORIZONS,
+        10**6,
+        0,
+    )
     mean, deviation = (each[found.slot >= 47] for each in followed(Walk(Autoregression), found))
     assert len(mean) == len(now) == 250 * 13
     np.testing.assert_array_equal(mean, by_hand.mean(now))
@@ -65,14 +80,27 @@ def test_what_was_trained_before_tells_all_hours_that_it_has_not_seen(
     begin: int, first: int
 ) -> None:
     trained = Persistence()
-    trained.train(examples(noisy(0), 0, 100, 1_000, 0), 0)
+    trained.train(
+        examples(
+            noisy(0),
+            0,
+            100,
+            1_000,
+            0,
+        ),
+        0,
+    )
     assert told_slots(Walk(trained, begin), noisy(1, 3, 60)).tolist() == list(range(first, 60))
 
 
 def test_saved_forecasters_stand_for_those_of_the_same_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quick = {"persistence": Persistence, "seasonal": Seasonal, "autoregression": Autoregression}
+    quick = {
+        "persistence": Persistence,
+        "seasonal": Seasonal,
+        "autoregression": Autoregression,
+    }
     assert {name: (walk.by, walk.begin) for name, walk in walks(NO_STORE, "cpu", "").items()} == {
         name: (kind, 0) for name, kind in quick.items()
     }

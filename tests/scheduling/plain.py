@@ -21,16 +21,35 @@ class PlainCell:
     `extended` is what each task takes of the resources behind CPU and memory in `capacity`.
     """
 
-    def __init__(self, capacity, ids, allowed=(), variances=None, z=0.0, extended=None) -> None:
-        self.variances, self.z, self.extended = variances, z, extended
+    def __init__(
+        self,
+        capacity,
+        ids,
+        allowed=(),
+        variances=None,
+        z=0.0,
+        extended=None,
+    ) -> None:
+        self.variances = variances
+        self.z = z
+        self.extended = extended
         self.spread = [[0, 0] for _ in capacity]
         self.capacity = [tuple(map(int, row)) for row in capacity]
         self.free = [list(row) for row in self.capacity]
-        self.ids, self.allowed = list(ids), allowed
+        self.ids = list(ids)
+        self.allowed = allowed
         self.groups: list[list[int]] = [[] for _ in self.capacity]
         self.is_up = [True] * len(self.capacity)
 
-    def open(self, machine, cpu, memory, group, demand, task=None) -> bool:
+    def open(
+        self,
+        machine,
+        cpu,
+        memory,
+        group,
+        demand,
+        task=None,
+    ) -> bool:
         if self.variances is not None:
             for place, size in enumerate((cpu, memory)):
                 spread = self.spread[machine][place] + int(self.variances[task][place])
@@ -50,28 +69,77 @@ class PlainCell:
             and (group < 0 or group not in self.groups[machine])
         )
 
-    def choose(self, policy, cpu, memory, group, demand, task=None) -> int:
+    def choose(
+        self,
+        policy,
+        cpu,
+        memory,
+        group,
+        demand,
+        task=None,
+    ) -> int:
         found = []
         for machine, (wide, high, *_) in enumerate(self.capacity):
-            if self.open(machine, cpu, memory, group, demand, task):
-                a, b = (self.free[machine][0] - cpu) / wide, (self.free[machine][1] - memory) / high
+            if self.open(
+                machine,
+                cpu,
+                memory,
+                group,
+                demand,
+                task,
+            ):
+                a = (self.free[machine][0] - cpu) / wide
+                b = (self.free[machine][1] - memory) / high
                 found.append(
                     (SCORES[policy](a, b, cpu / wide, memory / high), self.ids[machine], machine)
                 )
         return min(found)[2] if found else -1
 
-    def place(self, machine, cpu, memory, group, task=None) -> None:
+    def place(
+        self,
+        machine,
+        cpu,
+        memory,
+        group,
+        task=None,
+    ) -> None:
         self.groups[machine].append(group)
-        self._take(machine, cpu, memory, task, 1)
+        self._take(
+            machine,
+            cpu,
+            memory,
+            task,
+            1,
+        )
 
-    def remove(self, machine, cpu, memory, group, task=None) -> None:
+    def remove(
+        self,
+        machine,
+        cpu,
+        memory,
+        group,
+        task=None,
+    ) -> None:
         self.groups[machine].remove(group)
-        self._take(machine, cpu, memory, task, -1)
+        self._take(
+            machine,
+            cpu,
+            memory,
+            task,
+            -1,
+        )
 
     def _beside(self, task) -> list[int]:
         return [] if self.extended is None else self.extended[task].tolist()
 
-    def _take(self, machine, cpu, memory, task, sign) -> None:
+    def _take(
+        self,
+        machine,
+        cpu,
+        memory,
+        task,
+        sign,
+    ) -> None:
         self.free[machine][0] -= sign * cpu
         self.free[machine][1] -= sign * memory
         for place, size in enumerate(self._beside(task), 2):
@@ -81,20 +149,50 @@ class PlainCell:
                 self.spread[machine][place] += sign * int(self.variances[task][place])
 
 
-def plain_pack(sizes, groups, sets, order, cell, policy) -> list[int]:
+def plain_pack(
+    sizes,
+    groups,
+    sets,
+    order,
+    cell,
+    policy,
+) -> list[int]:
     out = [-1] * len(sizes)
     for task in order:
         cpu, memory = map(int, sizes[task])
-        out[task] = cell.choose(policy, cpu, memory, groups[task], sets[task], task)
+        out[task] = cell.choose(
+            policy,
+            cpu,
+            memory,
+            groups[task],
+            sets[task],
+            task,
+        )
         if out[task] >= 0:
-            cell.place(out[task], cpu, memory, groups[task], task)
+            cell.place(
+                out[task],
+                cpu,
+                memory,
+                groups[task],
+                task,
+            )
     return out
 
 
-def plain_needed(sizes, groups, sets, allowed, priority, jobs, capacity, seed) -> tuple[int, int]:
+def plain_needed(
+    sizes,
+    groups,
+    sets,
+    allowed,
+    priority,
+    jobs,
+    capacity,
+    seed,
+) -> tuple[int, int]:
     """Machines needed, and tasks that are then pending."""
     rng = np.random.default_rng(seed)
-    n, size = len(sizes), len(capacity)
+    n = len(sizes)
+    size = len(capacity)
     of_job = [int((jobs == job).sum()) for job in jobs]
     groups = [-1 if of_job[task] * 2 > size else groups[task] for task in range(n)]
     sets = [0 if of_job[task] * 2 > size else sets[task] for task in range(n)]
@@ -109,11 +207,20 @@ def plain_needed(sizes, groups, sets, allowed, priority, jobs, capacity, seed) -
         here = [[row[line] for line in part] for row in allowed]
         copies = [(line, part[:at].count(line)) for at, line in enumerate(part)]
         cell = PlainCell(capacity[part], copies, here)
-        return plain_pack(sizes, groups, sets, order, cell, "least-stranded").count(-1)
+        return plain_pack(
+            sizes,
+            groups,
+            sets,
+            order,
+            cell,
+            "least-stranded",
+        ).count(-1)
 
-    low, high = 0, size
+    low = 0
+    high = size
     while pending(high) > n // 500:
-        low, high = high, high + -(-high // 4)
+        low = high
+        high = high + -(-high // 4)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if pending(middle) <= n // 500 else (middle, high)
@@ -123,7 +230,8 @@ def plain_needed(sizes, groups, sets, allowed, priority, jobs, capacity, seed) -
 def random_cell(seed, machines=40, tasks=300):
     """Capacities, sizes, groups, sets, allowed, priorities and jobs of a small random cell."""
     rng = np.random.default_rng(seed)
-    m, n = int(rng.integers(1, machines)), int(rng.integers(1, tasks))
+    m = int(rng.integers(1, machines))
+    n = int(rng.integers(1, tasks))
     shapes = np.array([[0.5, 0.5], [0.5, 0.25], [1, 1], [0.25, 0.25]]) * UNIT
     capacity = shapes[rng.integers(0, 4, m)].astype(np.int64)
     kinds = np.rint(rng.lognormal(-3, 1, (8, 2)).clip(0, 0.25) * UNIT).astype(np.int64)

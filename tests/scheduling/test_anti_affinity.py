@@ -18,17 +18,33 @@ def test_of_three_jobs_the_first_is_apart(
     """In 2011 a flag of the task, in 2019 a limit of one instance of the collection on a machine."""
     ids = (1, 2, 3)
     events = [
-        {"collection_id": id_, "time": at(time), "type": type_, "machine_id": 7, "cpu_request": 0.1}
+        {
+            "collection_id": id_,
+            "time": at(time),
+            "type": type_,
+            "machine_id": 7,
+            "cpu_request": 0.1,
+        }
         | {"memory_request": 0.1, "needs_different_machine": flag}
         for id_, flag in zip(ids, flags or (None,) * 3, strict=True)
         for time, type_ in ((0, "SUBMIT"), (1, "SCHEDULE"), (9, "FINISH"))
     ]
     collections = [
-        {"collection_id": id_, "time": at(0), "type": "SUBMIT", "max_per_machine": limit}
+        {
+            "collection_id": id_,
+            "time": at(0),
+            "type": "SUBMIT",
+            "max_per_machine": limit,
+        }
         for id_, limit in zip(ids, limits or (None,) * 3, strict=True)
     ]
     tasks = [{"collection_id": id_, "instance_index": 0} for id_ in ids]
-    tables = tiny(generation, instance_events=events, collection_events=collections, tasks=tasks)
+    tables = tiny(
+        generation,
+        instance_events=events,
+        collection_events=collections,
+        tasks=tasks,
+    )
     read = read_tasks(tables)
     assert (read.collection.tolist(), read.is_apart.tolist()) == ([1, 2, 3], [True, False, False])
     assert read.groups.tolist() == [0, -1, -1]

@@ -32,21 +32,28 @@ def count(begin: np.ndarray, end: np.ndarray, instants: np.ndarray) -> np.ndarra
 
 def bounds(trace: Trace, rows: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return, after every event: running; at least, and at most; and of these two who waits, and who is late."""
-    came, start, left = (
-        trace.arrivals,
-        trace.tasks.times["schedule_time"],
-        trace.tasks.times["left_time"],
-    )
+    came = trace.arrivals
+    start = trace.tasks.times["schedule_time"]
+    left = trace.tasks.times["left_time"]
     end = np.where((left >= 0) & (left <= trace.until), left, EVER)
     # When it would be over had it started when it came; what never ran leaves when it was withdrawn.
     soonest = np.where((start >= 0) & (end < EVER), came + end - start, end)
     ran = rows[rows[:, STARTED] >= 0]
-    began, over = ran[:, STARTED], np.where(ran[:, ENDED] >= 0, ran[:, ENDED], EVER)
+    began = ran[:, STARTED]
+    over = np.where(ran[:, ENDED] >= 0, ran[:, ENDED], EVER)
     done = np.full(len(came), EVER)
     is_done = rows[:, KIND] == DONE
     done[rows[is_done, ATTEMPT]] = rows[is_done, ENDED]
     instants = np.unique(
-        np.concatenate([came, start[start >= 0], end[end < EVER], began, over[over < EVER]])
+        np.concatenate(
+            [
+                came,
+                start[start >= 0],
+                end[end < EVER],
+                began,
+                over[over < EVER],
+            ]
+        )
     )
     there = count(came, end, instants)
     recorded_end = end[ran[:, ATTEMPT]]
@@ -65,7 +72,8 @@ def random_trace(seed: int, machines: list[float]) -> Trace:
         time = int(rng.integers(0, 500))
         for attempt in range(int(rng.integers(1, 4))):
             begin = time + int(rng.choice([0, 0, 40]))
-            end, is_run = begin + int(rng.integers(1, 150)), rng.random() < 0.9
+            end = begin + int(rng.integers(1, 150))
+            is_run = rng.random() < 0.9
             attempts.append(
                 (
                     job,
@@ -79,7 +87,22 @@ def random_trace(seed: int, machines: list[float]) -> Trace:
             )
             time = end + int(rng.integers(0, 30))
     trace = trace_of(sorted(attempts, key=lambda row: row[2]), machines)
-    gone = np.array([[300, len(machines) - 1, 0, 0], [400, len(machines) - 1, 1, 0]])
+    gone = np.array(
+        [
+            [
+                300,
+                len(machines) - 1,
+                0,
+                0,
+            ],
+            [
+                400,
+                len(machines) - 1,
+                1,
+                0,
+            ],
+        ]
+    )
     return replace(trace, changes=np.concatenate([trace.changes, gone]))
 
 

@@ -60,17 +60,35 @@ def test_a_cell_without_tasks_is_none() -> None:
     what_if = {each.name: each for each in WHAT_IFS}["segregated"]
     machines = Machines(np.arange(3), np.full((3, 2), UNIT))
     row = _row(
-        what_if, Moment(workload, None, none + 1), machines, Setting(policy="best-fit", seeds=1), ""
+        what_if,
+        Moment(workload, None, none + 1),
+        machines,
+        Setting(policy="best-fit", seeds=1),
+        "",
     )
     assert {
         name: row[name] for name in ("tasks", "cells", "machines", "least", "most", "bound")
-    } == {**{"tasks": 2, "cells": 1.0, "machines": 1.0, "least": 1.0, "most": 1.0, "bound": 1.0}}
+    } == {
+        **{
+            "tasks": 2,
+            "cells": 1.0,
+            "machines": 1.0,
+            "least": 1.0,
+            "most": 1.0,
+            "bound": 1.0,
+        }
+    }
 
 
 def test_usage_of_a_moment_is_of_the_windows_that_cover_it() -> None:
     jobs = range(1, 11)
     events = [
-        {"collection_id": job, "time": at(time), "type": type_, "machine_id": 1}
+        {
+            "collection_id": job,
+            "time": at(time),
+            "type": type_,
+            "machine_id": 1,
+        }
         for job in jobs
         for time, type_ in ((0, "SUBMIT"), (0, "SCHEDULE"))
     ]

@@ -109,12 +109,31 @@ def test_packing_is_that_of_a_plain_scan(seed: int) -> None:
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(sizes)) if seed % 2 else np.arange(len(sizes))
     capacity, ids = np.hstack([capacity, held]), rng.permutation(len(capacity))
-    demand = Demand(sizes, groups, sets, allowed, extended=asked)
+    demand = Demand(
+        sizes,
+        groups,
+        sets,
+        allowed,
+        extended=asked,
+    )
     for policy in (*SCORES, "random:k=2"):
-        found, _ = pack(demand, order, capacity, ids, parse_policy(policy))
+        found, _ = pack(
+            demand,
+            order,
+            capacity,
+            ids,
+            parse_policy(policy),
+        )
         if policy in SCORES:
             cell = PlainCell(capacity, ids, allowed, extended=asked)
-            assert found.tolist() == plain_pack(sizes, groups, sets, order, cell, policy), policy
+            assert found.tolist() == plain_pack(
+                sizes,
+                groups,
+                sets,
+                order,
+                cell,
+                policy,
+            ), policy
         taken = np.zeros_like(capacity)
         np.add.at(taken, found[found >= 0], np.hstack([sizes, asked])[found >= 0])
         assert (taken <= capacity).all()
@@ -128,7 +147,8 @@ def test_no_machine_is_above_anything_at_any_instant(policy: str, seed: int) -> 
     rng = np.random.default_rng(seed)
     attempts: list[Attempt] = []
     for job in range(80):
-        begin, size = int(rng.integers(0, 4000)) * SECOND, float(rng.choice([0.1, 0.25, 0.3]))
+        begin = int(rng.integers(0, 4000)) * SECOND
+        size = float(rng.choice([0.1, 0.25, 0.3]))
         end = begin + int(rng.integers(1, 3000)) * SECOND
         attempts += [(job, 0, begin, begin, end, size, int(rng.integers(0, 3)))] * int(
             rng.integers(1, 3)
@@ -140,14 +160,29 @@ def test_no_machine_is_above_anything_at_any_instant(policy: str, seed: int) -> 
     sizes = trace.tasks.sizes
     promised = np.where(trace.tasks.is_production[:, None], sizes, 0)
     plan = (
-        Plan("reclaimed 0", sizes, np.empty((0, 2), np.int64), 0.0, 0, sizes // 2, promised)
+        Plan(
+            "reclaimed 0",
+            sizes,
+            np.empty((0, 2), np.int64),
+            0.0,
+            0,
+            sizes // 2,
+            promised,
+        )
         if seed
         else None
     )
     rule, is_whole = ("best-fit", True) if policy == "whole jobs" else (policy, False)
-    rows = replayed(trace, parse_policy(rule), 1.0, plan=plan, whole_jobs=is_whole)
+    rows = replayed(
+        trace,
+        parse_policy(rule),
+        1.0,
+        plan=plan,
+        whole_jobs=is_whole,
+    )
     ran = rows[rows[:, 2] >= 0]
-    ends, capacity = np.where(ran[:, 3] >= 0, ran[:, 3], 2**62), trace.machines.capacity
+    ends = np.where(ran[:, 3] >= 0, ran[:, 3], 2**62)
+    capacity = trace.machines.capacity
     taken = np.hstack([promised if plan else sizes, trace.tasks.extended])[ran[:, 0]]
     is_full = False
     for time in np.unique(ran[:, 2]):
@@ -164,7 +199,8 @@ def test_no_machine_is_above_anything_at_any_instant(policy: str, seed: int) -> 
 
 def test_a_cell_has_as_many_machines_as_its_gpus_need() -> None:
     # Ten tasks of a tenth fit one machine; with a GPU each, of two on a machine, they need five.
-    sizes, none = np.full((10, 2), UNIT // 10), np.full(10, -1)
+    sizes = np.full((10, 2), UNIT // 10)
+    none = np.full(10, -1)
     demand = Demand(sizes, none, none + 1)
     plain = Workload(demand, none + 1, np.arange(10), none > 0)
     limited = replace(plain, demand=replace(demand, extended=np.full((10, 1), 1000)))

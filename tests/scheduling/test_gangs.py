@@ -92,10 +92,15 @@ def test_what_was_evicted_comes_again_by_itself() -> None:
 
 def test_tasks_are_together_within_a_second() -> None:
     arrivals = np.array([0, SECOND, 2 * SECOND + 1, 2 * SECOND + 2, 0, 5])
-    jobs, priority = np.array([1, 1, 1, 1, 2, 2]), np.array([0, 0, 0, 0, 0, 1])
+    jobs = np.array([1, 1, 1, 1, 2, 2])
+    priority = np.array([0, 0, 0, 0, 0, 1])
     # The last attempt follows another one, so that it is nobody's.
     times, firsts, gangs = gangs_of(
-        np.array([0, 4, 5, 1, 2, 3]), arrivals, jobs, priority, np.array([7, 7, 7, 8, 9, 9])
+        np.array([0, 4, 5, 1, 2, 3]),
+        arrivals,
+        jobs,
+        priority,
+        np.array([7, 7, 7, 8, 9, 9]),
     )
     assert gangs.of.tolist() == [0, 0, 1, 1, -1, -1]
     assert (gangs.members.tolist(), gangs.first.tolist()) == ([0, 1, 2, 3], [0, 2, 4])
@@ -105,13 +110,20 @@ def test_tasks_are_together_within_a_second() -> None:
         [2, 2, 1, 1],
         [0, 0, 2, 3, -1, -1],
     )
-    assert times.tolist() == [SECOND, SECOND, *[2 * SECOND + 2] * 2, 0, 5]
+    assert times.tolist() == [
+        SECOND,
+        SECOND,
+        *[2 * SECOND + 2] * 2,
+        0,
+        5,
+    ]
     assert firsts.tolist() == [4, 5, 0, 1, 2, 3]
 
 
 def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
     """Latest start and machine of each attempt, by a loop that looks at everything whenever a machine gets room."""
-    tasks, n = trace.tasks, len(trace.tasks)
+    tasks = trace.tasks
+    n = len(trace.tasks)
     allowed = trace.allowed.tolist()
     cell = PlainCell(
         trace.machines.capacity, range(len(trace.machines.ids)), allowed, extended=tasks.extended
@@ -121,7 +133,8 @@ def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
         (*map(int, tasks.sizes[task]), int(tasks.groups[task]), int(tasks.sets[task]), task)
         for task in range(n)
     ]
-    start, left = tasks.times["schedule_time"], tasks.times["left_time"]
+    start = tasks.times["schedule_time"]
+    left = tasks.times["left_time"]
     jobs: dict[int, list[list[int]]] = {}
     for task in range(n):
         parts = jobs.setdefault(int(tasks.collection[task]), [[]])
@@ -224,11 +237,13 @@ def random_trace(seed: int) -> Trace:
     machines = rng.choice([0.25, 0.5, 1.0], int(rng.integers(1, 7))).tolist()
     attempts = []
     for job in range(1, int(rng.integers(3, 20))):
-        begin, size = int(rng.integers(0, 30)), float(rng.choice([0.05, 0.1, 0.2, 0.25]))
+        begin = int(rng.integers(0, 30))
+        size = float(rng.choice([0.05, 0.1, 0.2, 0.25]))
         for _ in range(int(rng.integers(1, 8))):
             # Steps of .4 s: two of them are together, three are not.
             begin += int(rng.choice([0, 0, 1, 2, 3]))
-            lasts, is_run = int(rng.integers(1, 25)), rng.random() < 0.85
+            lasts = int(rng.integers(1, 25))
+            is_run = rng.random() < 0.85
             mixed = size * (2 if job % 5 == 0 and rng.random() < 0.5 else 1)
             attempts.append((job, 0, begin, begin if is_run else -1, begin + lasts, mixed, job % 3))
     attempts = [
@@ -239,7 +254,9 @@ def random_trace(seed: int) -> Trace:
         trace_of(sorted(attempts, key=lambda row: row[2]), machines, until=10**9)
     )
     # In every fourth job all tasks keep apart, or only some.
-    job, n, m = trace.tasks.collection, len(trace.tasks), len(machines)
+    job = trace.tasks.collection
+    n = len(trace.tasks)
+    m = len(machines)
     is_apart = (job % 4 == 0) & ((job % 8 == 0) | (rng.random(n) < 0.7))
     trace = replace(
         trace,

@@ -17,7 +17,8 @@ from borgtrace.scheduling.state import ALIVE, DONE, PREEMPTED
 from borgtrace.schema.time import HOUR
 from tests.scheduling.traces import trace_of
 
-FREE, PRODUCTION = 0, 2
+FREE = 0
+PRODUCTION = 2
 HALF = HOUR // 2
 NOBODY = np.empty(0, np.int64)
 
@@ -34,7 +35,13 @@ def test_hours_by_hand() -> None:
     ]
     rows = {
         (row["tier"], row["hour"]): row
-        for row in hours_of(trace, np.array(found), "p", trace.tasks.sizes, NOBODY)
+        for row in hours_of(
+            trace,
+            np.array(found),
+            "p",
+            trace.tasks.sizes,
+            NOBODY,
+        )
     }
     assert list(rows) == [(tier, hour) for tier in ("free", "production") for hour in range(3)]
     names = ("waiting_hours", "evicted", "running", "cpu", "cpu_used", "memory_used")
@@ -55,7 +62,13 @@ def test_usage_of_too_few_tasks_is_not_told() -> None:
     found = replayed(trace, parse_policy("best-fit"), 1.0)
     for unmeasured, is_told in ((1, True), (2, False)):
         part = replace(trace, tasks=replace(trace.tasks, without_usage=unmeasured))
-        (row,) = hours_of(part, found, "p", part.tasks.sizes, NOBODY)
+        (row,) = hours_of(
+            part,
+            found,
+            "p",
+            part.tasks.sizes,
+            NOBODY,
+        )
         assert (row["cpu_used"] is not None, row["memory_used"] is not None) == (is_told, is_told)
 
 
@@ -68,8 +81,25 @@ def test_hours_add_up_to_the_whole() -> None:
     ]
     trace = trace_of(attempts, (1.0,) * 8, 7 * HOUR + 12345)
     found = replayed(trace, parse_policy("best-fit+preempt"), 1.0)
-    whole = {row["tier"]: row for row in rows_of(trace, found, "p", trace.tasks.sizes, NOBODY)}
-    hours = pa.Table.from_pylist(hours_of(trace, found, "p", trace.tasks.sizes, NOBODY))
+    whole = {
+        row["tier"]: row
+        for row in rows_of(
+            trace,
+            found,
+            "p",
+            trace.tasks.sizes,
+            NOBODY,
+        )
+    }
+    hours = pa.Table.from_pylist(
+        hours_of(
+            trace,
+            found,
+            "p",
+            trace.tasks.sizes,
+            NOBODY,
+        )
+    )
     for tier, row in whole.items():
         part = hours.filter(pa.compute.equal(hours["tier"], tier)).to_pydict()
         lengths = np.diff([*np.arange(8) * HOUR, trace.until])
@@ -90,7 +120,16 @@ def test_the_chart_leaves_out_what_is_not_known() -> None:
     }
     row |= {"cpu": 0.5, "memory": 0.5}
     for used, shown in ((0.25, {"asked for", "used"}), (None, {"asked for"})):
-        table = table_of([{**row, "cpu_used": used, "memory_used": used}], SIMULATE_HOURS.result)
+        table = table_of(
+            [
+                {
+                    **row,
+                    "cpu_used": used,
+                    "memory_used": used,
+                }
+            ],
+            SIMULATE_HOURS.result,
+        )
         drawn = SIMULATE_HOURS.plot(table).to_json()
         assert {name for name in ("asked for", "used") if f'"series": "{name}"' in drawn} == shown
 
@@ -99,7 +138,13 @@ def test_what_happens_on_the_hour_is_of_the_one_that_begins() -> None:
     # Evicted at 0, at one hour and, as the last thing of all, at two.
     trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], (1.0,), 2 * HOUR)
     found = [[0, 0, 0, at, 0, PREEMPTED] for at in (0, HOUR, 2 * HOUR)]
-    rows = hours_of(trace, np.array(found), "p", trace.tasks.sizes, NOBODY)
+    rows = hours_of(
+        trace,
+        np.array(found),
+        "p",
+        trace.tasks.sizes,
+        NOBODY,
+    )
     assert [(row["hour"], row["evicted"], row["running"]) for row in rows] == [
         (0, 1, 2.0),
         (1, 2, 1.0),

@@ -21,16 +21,35 @@ HOUR = range(12)
 def cell(cpi: Callable[[int], float | None], slots: Iterable[int] = HOUR, **facts: Any) -> Any:
     """Return tables in which task 1 runs alone in even slots and beside task 2 in odd ones, with these CPI."""
     usage = [
-        window(1, slot * 300, 0.25, 0.125, cycles_per_instruction=cpi(slot), **facts)
+        window(
+            1,
+            slot * 300,
+            0.25,
+            0.125,
+            cycles_per_instruction=cpi(slot),
+            **facts,
+        )
         for slot in slots
     ]
     usage += [
-        window(2, slot * 300, 0.25, 0.125, cycles_per_instruction=None)
+        window(
+            2,
+            slot * 300,
+            0.25,
+            0.125,
+            cycles_per_instruction=None,
+        )
         for slot in slots
         if slot % 2
     ]
     events = [
-        {"collection_id": id_, "time": at(time), "type": type_, "machine_id": 1, "cpu_request": 0.5}
+        {
+            "collection_id": id_,
+            "time": at(time),
+            "type": type_,
+            "machine_id": 1,
+            "cpu_request": 0.5,
+        }
         | {"memory_request": 0.25}
         for id_ in (1, 2)
         for time, type_ in ((0, "SUBMIT"), (1, "SCHEDULE"))
@@ -53,7 +72,11 @@ def test_a_task_is_slowed_by_what_its_line_rises_from_the_fewest_neighbors() -> 
     # 2 alone and 2.5 beside another; half of the time there is one: 2.25, an eighth above 2.
     assert slowed(cell(lambda slot: 2 + 0.5 * (slot % 2))) == pytest.approx([0.125, 0])
     # Windows that are impossible or without CPI are left out, the neighbor's time counts all the same.
-    odd = {12: 99.0, 13: None, 14: 0.05}
+    odd = {
+        12: 99.0,
+        13: None,
+        14: 0.05,
+    }
     assert slowed(
         cell(lambda slot: odd.get(slot, 2 + 0.5 * (slot % 2)), range(15))
     ) == pytest.approx([0.125, 0])

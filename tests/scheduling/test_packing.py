@@ -32,9 +32,20 @@ def test_packing_is_that_of_a_plain_scan(seed: int) -> None:
     ids = rng.permutation(len(capacity))
     for policy in SCORES:
         found, pending = pack(
-            Demand(sizes, groups, sets, allowed), order, capacity, ids, POLICIES[policy]
+            Demand(sizes, groups, sets, allowed),
+            order,
+            capacity,
+            ids,
+            POLICIES[policy],
         )
-        expected = plain_pack(sizes, groups, sets, order, PlainCell(capacity, ids, allowed), policy)
+        expected = plain_pack(
+            sizes,
+            groups,
+            sets,
+            order,
+            PlainCell(capacity, ids, allowed),
+            policy,
+        )
         assert found.tolist() == expected, policy
         assert pending == expected.count(-1)
 
@@ -48,10 +59,36 @@ def test_packing_by_means_and_variances_is_that_of_a_plain_scan(seed: int) -> No
     variances = np.rint(sizes**2 * np.array([0, 1.5])[jobs % 2, None]).astype(np.int64)
     ids = np.arange(len(capacity))
     for policy in SCORES:
-        demand = Demand(sizes, groups, sets, allowed, variances, 2.0**2)
-        found, _ = pack(demand, order, capacity, ids, POLICIES[policy])
-        plain = PlainCell(capacity, ids, allowed, variances, 2.0)
-        assert found.tolist() == plain_pack(sizes, groups, sets, order, plain, policy), policy
+        demand = Demand(
+            sizes,
+            groups,
+            sets,
+            allowed,
+            variances,
+            2.0**2,
+        )
+        found, _ = pack(
+            demand,
+            order,
+            capacity,
+            ids,
+            POLICIES[policy],
+        )
+        plain = PlainCell(
+            capacity,
+            ids,
+            allowed,
+            variances,
+            2.0,
+        )
+        assert found.tolist() == plain_pack(
+            sizes,
+            groups,
+            sets,
+            order,
+            plain,
+            policy,
+        ), policy
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -60,18 +97,35 @@ def test_a_task_alone_goes_where_a_plain_scan_sends_it(seed: int) -> None:
     # machine is away.
     capacity, sizes, groups, sets, allowed, _, _ = random_cell(seed)
     variances = np.rint(sizes**2 * 1.5 * (seed % 2)).astype(np.int64)
-    ids, z = np.random.default_rng(seed).permutation(len(capacity)), 1.0 * (seed % 4 == 1)
+    ids = np.random.default_rng(seed).permutation(len(capacity))
+    z = 1.0 * (seed % 4 == 1)
     for policy in SCORES:
         rng = np.random.default_rng(seed)
         cell, lines = make_cell(
-            capacity, ids, Demand(sizes, groups, sets, allowed, variances, z**2)
+            capacity,
+            ids,
+            Demand(
+                sizes,
+                groups,
+                sets,
+                allowed,
+                variances,
+                z**2,
+            ),
         )
-        plain = PlainCell(capacity, ids, allowed, variances, z)
+        plain = PlainCell(
+            capacity,
+            ids,
+            allowed,
+            variances,
+            z,
+        )
         there: list[int] = []
         for step, task in enumerate(rng.permutation(len(sizes)).tolist()):
             given = (*map(int, sizes[task]), groups[task])
             if step == len(sizes) // 2:
-                cell.is_up[-1], plain.is_up[lines[-1]] = False, False
+                cell.is_up[-1] = False
+                plain.is_up[lines[-1]] = False
                 settle(cell, len(capacity) - 1)
             found = choose(cell, POLICIES[policy].kind, task)
             expected = plain.choose(policy, *given, sets[task], task)
@@ -87,13 +141,21 @@ def test_a_task_alone_goes_where_a_plain_scan_sends_it(seed: int) -> None:
 
 def test_three_tasks_that_vary_fill_a_machine() -> None:
     # Means of .1875 and standard deviations of .125: k of them take k·.1875 + 2·.125·√k, .9955 for 3 and 1.25 for 4.
-    sizes, none = np.full((7, 2), UNIT * 3 // 16), np.full(7, -1)
+    sizes = np.full((7, 2), UNIT * 3 // 16)
+    none = np.full(7, -1)
     variances = np.full((7, 2), UNIT**2 // 64)
     given = (np.arange(7), np.full((3, 2), UNIT), np.arange(3), parse_policy("first-fit"))
     assert pack(Demand(sizes, none, none + 1), *given)[0].tolist() == [0] * 5 + [1] * 2
-    assert pack(Demand(sizes, none, none + 1, variances=variances, safety=4.0), *given)[
-        0
-    ].tolist() == [
+    assert pack(
+        Demand(
+            sizes,
+            none,
+            none + 1,
+            variances=variances,
+            safety=4.0,
+        ),
+        *given,
+    )[0].tolist() == [
         0,
         0,
         0,
@@ -104,16 +166,35 @@ def test_three_tasks_that_vary_fill_a_machine() -> None:
     ]
     # Two resources, each by itself: with a variance of memory alone it is the same.
     variances[:, 0] = 0
-    assert pack(Demand(sizes, none, none + 1, variances=variances, safety=4.0), *given)[1] == 0
+    assert (
+        pack(
+            Demand(
+                sizes,
+                none,
+                none + 1,
+                variances=variances,
+                safety=4.0,
+            ),
+            *given,
+        )[1]
+        == 0
+    )
     # One of them alone takes .1875 + .25: a machine of .4375 is just enough, one of less is not.
     for wide, pending in ((7 * UNIT // 16, 0), (7 * UNIT // 16 - 1, 1)):
-        demand = Demand(sizes[:1], none[:1], none[:1] + 1, variances=variances[:1], safety=4.0)
+        demand = Demand(
+            sizes[:1],
+            none[:1],
+            none[:1] + 1,
+            variances=variances[:1],
+            safety=4.0,
+        )
         cell = np.array([[UNIT, wide]])
         assert pack(demand, np.arange(1), cell, np.arange(1))[1] == pending
 
 
 def test_a_job_is_placed_whole_or_not_at_all() -> None:
-    sizes, none = np.full((6, 2), UNIT // 2), np.full(6, -1)
+    sizes = np.full((6, 2), UNIT // 2)
+    none = np.full(6, -1)
     jobs = np.array([0, 0, 0, 1, 2, 2])
     given = (Demand(sizes, none, none + 1), np.arange(6), np.full((1, 2), UNIT), np.arange(1))
     # The first job does not fit, the second does, and leaves room for one of the third.
@@ -121,7 +202,13 @@ def test_a_job_is_placed_whole_or_not_at_all() -> None:
     found, pending = pack(*given, whole=jobs)
     assert (found.tolist(), pending) == ([-1, -1, -1, 0, -1, -1], 5)
     assert pack(*given, whole=jobs, most=2)[1] == 3
-    workload = Workload(given[0], none + 1, jobs, none > 0, is_whole=True)
+    workload = Workload(
+        given[0],
+        none + 1,
+        jobs,
+        none > 0,
+        is_whole=True,
+    )
     # Three machines hold six halves whatever the order; of the first three tasks two need one.
     assert needed(workload, given[2], 0) == 3
     assert needed(workload.of(jobs == 0), given[2], 0) == 2
@@ -135,7 +222,16 @@ def test_compaction_is_that_of_a_plain_restatement(seed: int) -> None:
     )
     demand = Demand(sizes, groups, sets, allowed)
     workload = Workload(demand, priority, jobs, np.zeros(len(jobs), np.bool_))
-    expected, _ = plain_needed(sizes, groups, sets, allowed, priority, jobs, capacity, seed)
+    expected, _ = plain_needed(
+        sizes,
+        groups,
+        sets,
+        allowed,
+        priority,
+        jobs,
+        capacity,
+        seed,
+    )
     assert needed(workload, capacity, seed) == expected
 
 
@@ -211,7 +307,9 @@ def test_what_comes_later_goes_where_reservations_leave_room() -> None:
     sizes = np.array([[2, 2], [2, 2], [1, 1], [1, 1], [1, 1]]) * UNIT // 4
     reserved = np.array([[1, 1]] * 5) * UNIT // 4
     nothing = np.zeros(5, np.int64)
-    demand, order, ranks = Demand(sizes, nothing - 1, nothing), np.arange(5), np.arange(2)
+    demand = Demand(sizes, nothing - 1, nothing)
+    order = np.arange(5)
+    ranks = np.arange(2)
     given = (demand, order, np.full((2, 2), UNIT), ranks, parse_policy("first-fit"))
     assert pack(*given, reserved=(reserved, 2))[0].tolist() == [0, 0, 0, 0, 1]
     assert pack(*given)[0].tolist() == [0, 0, 1, 1, 1]
@@ -220,7 +318,8 @@ def test_what_comes_later_goes_where_reservations_leave_room() -> None:
 def test_trust_saves_what_is_not_used_up_to_what_packing_loses() -> None:
     # 160 tasks that ask for a quarter of a machine and use an eighth: 40 machines, of which 160 · (1/4 − 1/8) = 20 are
     # not used. Between, sizes of 7/32, 6/32 and 5/32 go 4, 5 and 6 on a machine.
-    n, none = 160, np.full(160, -1)
+    n = 160
+    none = np.full(160, -1)
     workload = Workload(
         Demand(np.full((n, 2), UNIT // 4), none, none + 1), none + 1, np.arange(n), none > 0
     )
@@ -298,13 +397,15 @@ def test_without_machines_all_are_pending(policy: str) -> None:
 @pytest.mark.parametrize("second", [0.4, 0.41])
 def test_tasks_above_the_small_machines_share_a_large_one(second: float) -> None:
     # Machines of a quarter and of one, of which one is enough for both tasks, alike or not.
-    sizes, none = (
-        np.rint(np.array([[0.4] * 2, [second] * 2]) * UNIT).astype(np.int64),
-        np.full(2, -1),
-    )
+    sizes = np.rint(np.array([[0.4] * 2, [second] * 2]) * UNIT).astype(np.int64)
+    none = np.full(2, -1)
     capacity = np.array([[UNIT, UNIT], [UNIT // 4, UNIT // 4], [UNIT, UNIT]])
     found, pending = pack(
-        Demand(sizes, none, none + 1), np.arange(2), capacity, np.arange(3), POLICIES["best-fit"]
+        Demand(sizes, none, none + 1),
+        np.arange(2),
+        capacity,
+        np.arange(3),
+        POLICIES["best-fit"],
     )
     assert (found.tolist(), pending) == ([0, 0], 0)
     # Two capacities are two classes, the smaller one first, each with a grid.
@@ -318,10 +419,15 @@ def test_production_is_planned_by_its_limits_before_anything_else() -> None:
     # Two of production ask for three quarters and use one; the rest, of a higher priority here, takes a quarter each.
     sizes = np.array([[3, 3], [3, 3], [1, 1], [1, 1]]) * UNIT // 4
     reserved = np.full((4, 2), UNIT // 4)
-    priority, is_production = np.array([0, 0, 1, 1]), np.array([True, True, False, False])
+    priority = np.array([0, 0, 1, 1])
+    is_production = np.array([True, True, False, False])
     none = np.full(4, -1)
     workload = Workload(
-        Demand(sizes, none, none + 1), priority, np.arange(4), is_production, reserved
+        Demand(sizes, none, none + 1),
+        priority,
+        np.arange(4),
+        is_production,
+        reserved,
     )
     # Each of production needs a machine of its own, in which all of the rest finds room; without the other one does.
     assert needed(workload, np.full((4, 2), UNIT), 0) == 2
@@ -330,7 +436,8 @@ def test_production_is_planned_by_its_limits_before_anything_else() -> None:
 
 def test_tasks_are_packed_by_priority_and_job_by_job() -> None:
     n = 40
-    nothing, jobs = np.zeros(n, np.int64), np.arange(n) % 10
+    nothing = np.zeros(n, np.int64)
+    jobs = np.arange(n) % 10
     workload = Workload(
         Demand(np.zeros((n, 2), np.int64), nothing - 1, nothing), jobs % 2, jobs, nothing > 0
     )

@@ -33,7 +33,11 @@ def test_the_gaussian_approximation_plans_means_and_variances() -> None:
     tasks = [{"collection_id": id_, "instance_index": 0} for id_ in (1, 2)]
     usage = [window(1, 0, 0.25, 0.125), window(1, 300, 0.75, 0.125)]
     tables = tiny(
-        "2011", instance_events=events, collection_events=[], tasks=tasks, instance_usage=usage
+        "2011",
+        instance_events=events,
+        collection_events=[],
+        tasks=tasks,
+        instance_usage=usage,
     )
     plan = plan_of(parse_plan("gpa:0.001349898"), tables, read_tasks(tables))
     # The second has no usage, and is planned with its request.
@@ -59,7 +63,11 @@ def test_a_task_without_a_request_is_planned_with_the_most_that_it_used() -> Non
     tasks = [{"collection_id": id_, "instance_index": 0} for id_ in (1, 2)]
     usage = [window(1, 0, 0.25, 0.0625), window(1, 300, 0.75, 0.125), window(2, 0, 0.125, 0.125)]
     tables = tiny(
-        "2011", instance_events=events, collection_events=[], tasks=tasks, instance_usage=usage
+        "2011",
+        instance_events=events,
+        collection_events=[],
+        tasks=tasks,
+        instance_usage=usage,
     )
     plan = plan_of(parse_plan("request:2"), tables, read_tasks(tables))
     # The second asks for twice a quarter.
@@ -88,8 +96,23 @@ def test_a_moment_is_planned_by_its_plan_alone() -> None:
     with pytest.raises(NotApplicable) as caught:
         moment.planned()
     assert str(caught.value) == "needs --plan ESTIMATOR, such as gpa:0.01"
-    sizes, variances = np.array([[1, 2], [3, 4]]), np.array([[5, 6], [7, 8]])
-    demand = replace(moment, plan=Plan("gpa", sizes, variances, 9.0, 0, sizes)).planned().demand
+    sizes = np.array([[1, 2], [3, 4]])
+    variances = np.array([[5, 6], [7, 8]])
+    demand = (
+        replace(
+            moment,
+            plan=Plan(
+                "gpa",
+                sizes,
+                variances,
+                9.0,
+                0,
+                sizes,
+            ),
+        )
+        .planned()
+        .demand
+    )
     assert (demand.sizes.tolist(), demand.variances.tolist(), demand.safety) == (
         [[1, 2], [3, 4]],
         [[5, 6], [7, 8]],

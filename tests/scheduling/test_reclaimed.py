@@ -27,7 +27,15 @@ def reclaimed(trace: Trace) -> Plan:
     """Return the plan in which every task uses half of what it asks for, and no margin is kept."""
     sizes = trace.tasks.sizes
     limits = np.where(trace.tasks.is_production[:, None], sizes, 0)
-    return Plan("reclaimed 0", sizes, NOTHING, 0.0, 0, sizes // 2, limits)
+    return Plan(
+        "reclaimed 0",
+        sizes,
+        NOTHING,
+        0.0,
+        0,
+        sizes // 2,
+        limits,
+    )
 
 
 def seconds_of(attempts: list[Attempt]) -> list[Attempt]:
@@ -100,7 +108,8 @@ def test_promises_and_reservations_fit_at_every_instant(policy: str, seed: int) 
     machines = rng.choice([0.5, 1.0], int(rng.integers(1, 4))).tolist()
     attempts = []
     for job in range(60):
-        begin, tier = int(rng.integers(0, 4000)), int(rng.integers(0, 3))
+        begin = int(rng.integers(0, 4000))
+        tier = int(rng.integers(0, 3))
         size = float(rng.choice([0.1, 0.25, 0.3, 0.45]))
         attempts += [(job, 0, begin, begin, begin + int(rng.integers(1, 3000)), size, tier)] * int(
             rng.integers(1, 3)
@@ -110,18 +119,27 @@ def test_promises_and_reservations_fit_at_every_instant(policy: str, seed: int) 
     )
     trace.tasks.instance[:] = np.arange(len(trace.tasks))
     rule, is_whole = ("best-fit", True) if policy == "whole jobs" else (policy, False)
-    rows = replayed(trace, parse_policy(rule), 1.0, plan=reclaimed(trace), whole_jobs=is_whole)
+    rows = replayed(
+        trace,
+        parse_policy(rule),
+        1.0,
+        plan=reclaimed(trace),
+        whole_jobs=is_whole,
+    )
     ran = rows[rows[:, 2] >= 0]
-    sizes, capacity = trace.tasks.sizes[ran[:, 0], 0], trace.machines.capacity[:, 0]
+    sizes = trace.tasks.sizes[ran[:, 0], 0]
+    capacity = trace.machines.capacity[:, 0]
     ends = np.where(ran[:, 3] >= 0, ran[:, 3], 2**62)
-    is_production, used_more = trace.tasks.is_production[ran[:, 0]], False
+    is_production = trace.tasks.is_production[ran[:, 0]]
+    used_more = False
     for time in np.unique(ran[:, 2]):
         there = np.flatnonzero((ran[:, 2] <= time) & (time < ends))
         # What is given up at this very instant is given up after the arrivals.
         reserved = [
             reservation(int(sizes[at]), int(sizes[at]) // 2, int(time - ran[at, 2])) for at in there
         ]
-        where, promised = ran[there, 4], np.where(is_production[there], sizes[there], 0)
+        where = ran[there, 4]
+        promised = np.where(is_production[there], sizes[there], 0)
         assert (np.bincount(where, reserved, len(capacity)) <= capacity).all()
         assert (np.bincount(where, promised, len(capacity)) <= capacity).all()
         used_more |= bool((np.bincount(where, sizes[there], len(capacity)) > capacity).any())
@@ -133,7 +151,13 @@ def test_promises_and_reservations_fit_at_every_instant(policy: str, seed: int) 
 def store(usage: list[dict[str, object]]) -> Plan:
     """Plan four tasks; the first two run when the trace begins, the second and the last are of production."""
     events = [
-        {"collection_id": id_, "time": time, "type": type_, "machine_id": 7, "cpu_request": 0.5}
+        {
+            "collection_id": id_,
+            "time": time,
+            "type": type_,
+            "machine_id": 7,
+            "cpu_request": 0.5,
+        }
         | {"memory_request": 0.25, "priority": 9 if id_ % 2 == 0 else 0}
         for id_ in (1, 2, 3, 4)
         for time, type_ in (
@@ -143,7 +167,11 @@ def store(usage: list[dict[str, object]]) -> Plan:
     ]
     tasks = [{"collection_id": id_, "instance_index": 0} for id_ in (1, 2, 3, 4)]
     tables = tiny(
-        "2011", instance_events=events, collection_events=[], tasks=tasks, instance_usage=usage
+        "2011",
+        instance_events=events,
+        collection_events=[],
+        tasks=tasks,
+        instance_usage=usage,
     )
     return plan_of(parse_plan("reclaimed:1"), tables, read_tasks(tables))
 

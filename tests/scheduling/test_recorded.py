@@ -20,10 +20,8 @@ SECOND = 10**6
 
 def by_machine(machine: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Machine, instant and by how many its tasks change then; an end below 0 is none."""
-    starts, ends = (
-        np.column_stack([machine, start, 0 * machine + 1]),
-        np.column_stack([machine, end, 0 * machine - 1]),
-    )
+    starts = np.column_stack([machine, start, 0 * machine + 1])
+    ends = np.column_stack([machine, end, 0 * machine - 1])
     changes = np.concatenate([starts, ends[end >= 0]])
     instants, at = np.unique(changes[:, :2], axis=0, return_inverse=True)
     return np.column_stack([instants, np.bincount(at.reshape(-1), changes[:, 2]).astype(np.int64)])
@@ -34,7 +32,8 @@ def check(path: Path) -> Trace:
     opened = borgtrace.open(path)
     tables = EngineTables.of(opened)
     trace = Trace.of(tables, opened.manifest.time_range["instance_events"][1])
-    rows, attempts = recorded(trace), tables.instance_attempts
+    rows = recorded(trace)
+    attempts = tables.instance_attempts
     for place, (_, low, high) in enumerate(tables.dialect.tiers):
         known = tables.fetch(
             occupancy(attempts.filter(attempts.priority.between(low, high))).order_by("time")
@@ -57,7 +56,12 @@ def check(path: Path) -> Trace:
 
 
 def test_tasks_on_machines_that_are_unknown_or_go(tmp_path: Path) -> None:
-    def event(time: int, job: int, type_: int, machine: object = "") -> str:
+    def event(
+        time: int,
+        job: int,
+        type_: int,
+        machine: object = "",
+    ) -> str:
         return f"{time * SECOND},,{job},0,{machine},{type_},u,1,0,0.1,0.1,0,0"
 
     # Job 2 runs on a machine of which nothing is known, job 3 has no SUBMIT, job 4 runs on when machine 1 goes.

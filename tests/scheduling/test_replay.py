@@ -30,7 +30,8 @@ from tests.cli.test_compact import store
 from tests.scheduling.traces import trace_of
 
 FREE, OTHER, PRODUCTION = range(3)
-ONE, OTHER_NAME = ("A" * 43 + "=", "B" * 43 + "=")
+ONE = "A" * 43 + "="
+OTHER_NAME = "B" * 43 + "="
 """Names of attributes, hashed as in the trace."""
 
 
@@ -139,10 +140,22 @@ def test_a_task_is_impossible_where_no_machine_has_room_for_both() -> None:
     assert impossible(replace(trace, tasks=tasks, allowed=allowed)).tolist() == [1, 2, 3]
 
 
-def planned(trace: Trace, policy: str, mean: float, deviation: float) -> list[tuple[int, ...]]:
+def planned(
+    trace: Trace,
+    policy: str,
+    mean: float,
+    deviation: float,
+) -> list[tuple[int, ...]]:
     """Job, start, end and kind of each submission where all tasks are planned alike, with z = 2."""
     sizes = np.full((len(trace.tasks), 2), round(mean * UNIT))
-    plan = Plan("gpa", sizes, np.full_like(sizes, round(deviation * UNIT) ** 2), 4.0, 0, sizes)
+    plan = Plan(
+        "gpa",
+        sizes,
+        np.full_like(sizes, round(deviation * UNIT) ** 2),
+        4.0,
+        0,
+        sizes,
+    )
     rows = replayed(trace, parse_policy(policy), 1.0, plan=plan)
     return [(int(trace.tasks.collection[row[0]]), *map(int, row[[2, 3, 5]])) for row in rows]
 
@@ -254,7 +267,11 @@ def test_rows_by_hand() -> None:
     rows = np.array(found)
     rows[:, 1:4] = np.where(rows[:, 1:4] > 0, rows[:, 1:4] * second, rows[:, 1:4])
     free, production = rows_of(
-        trace, rows, "best-fit", with_factor(trace.tasks, 1 / 3), impossible(trace)
+        trace,
+        rows,
+        "best-fit",
+        with_factor(trace.tasks, 1 / 3),
+        impossible(trace),
     )
     # Waits of 0, 2, 20 and 5 s; (10 + 8 + 50) s of .6 and 95 s of .1, of 100 s of two machines.
     used = pytest.approx((68 * 0.6 + 95 * 0.1) / 200, rel=1e-5)
@@ -282,7 +299,11 @@ def test_rows_by_hand() -> None:
             "pending_end": 1,
             "impossible": 1,
         },
-        **{"cpu": used, "memory": used, "factor": 0.333333},
+        **{
+            "cpu": used,
+            "memory": used,
+            "factor": 0.333333,
+        },
     }
     assert {name: free[name] for name in expected} == expected
     assert (production["tier"], production["running"], production["factor"]) == (
@@ -304,14 +325,26 @@ def test_impossible_is_only_who_still_waits() -> None:
         *((0, 0, 0, -1, 0, ALIVE), (1, 0, -1, 50, -1, DONE)),
         *((job, 0, -1, -1, -1, ALIVE) for job in (2, 3)),
     ]
-    (row,) = rows_of(trace, np.array(found), "recorded", trace.tasks.sizes, impossible(trace))
+    (row,) = rows_of(
+        trace,
+        np.array(found),
+        "recorded",
+        trace.tasks.sizes,
+        impossible(trace),
+    )
     assert (row["running_end"], row["pending_end"], row["impossible"]) == (1, 2, 2)
 
 
 def test_a_trace_of_one_microsecond() -> None:
     trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], until=1)
     rows = np.array([[0, 0, 0, -1, 0, ALIVE]])
-    (row,) = rows_of(trace, rows, "recorded", trace.tasks.sizes, impossible(trace))
+    (row,) = rows_of(
+        trace,
+        rows,
+        "recorded",
+        trace.tasks.sizes,
+        impossible(trace),
+    )
     assert (row["running"], row["cpu"], room_of(trace, rows, trace.tasks.sizes)["machines"]) == (
         1.0,
         0.5,
@@ -353,7 +386,12 @@ def test_a_tier_that_never_starts_has_no_waits() -> None:
 
 
 def event(
-    time: int, job: int, type_: int, machine: object = "", priority: int = 0, size: float = 0.5
+    time: int,
+    job: int,
+    type_: int,
+    machine: object = "",
+    priority: int = 0,
+    size: float = 0.5,
 ) -> str:
     seconds = f"{time}000000" if time else "0"
     return f"{seconds},,{job},0,{machine},{type_},u,1,{priority},{size},{size},0,0"
@@ -366,11 +404,29 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Machine 4 has one unit of memory, machine 5 none that is known.
     """
     begin = [event(0, 1, 0, priority=11)]
-    begin += [event(0, 2, type_, 1 if type_ else "", 9) for type_ in (0, 1)]
+    begin += [
+        event(
+            0,
+            2,
+            type_,
+            1 if type_ else "",
+            9,
+        )
+        for type_ in (0, 1)
+    ]
     begin += [event(0, 3, type_, 77 if type_ else "") for type_ in (0, 1)]
     later = [event(700, 4, 0), event(701, 4, 1, 1), event(900, 4, 4, 1)]
     later += [event(700, 5, 0), event(700, 5, 1, 1), event(901, 5, 4, 1)]
-    later += [event(700, 6, 0, priority=9), event(900, 6, 1, 3, 9)]
+    later += [
+        event(700, 6, 0, priority=9),
+        event(
+            900,
+            6,
+            1,
+            3,
+            9,
+        ),
+    ]
     machines = [
         *(
             "0,1,0,PLATFORM,0.5,0.5",
@@ -402,7 +458,12 @@ def test_the_order_of_arrival(cell: Path) -> None:
     trace = Trace.of(tables_of(cell), 901 * 10**6)
     # At the begin what runs goes before what waits, then the higher priority; later on the priority and the job.
     assert trace.tasks.collection.tolist() == [2, 3, 1, 6, 4, 5]
-    assert trace.arrivals.tolist() == [0, 0, 0, *[700 * 10**6] * 3]
+    assert trace.arrivals.tolist() == [
+        0,
+        0,
+        0,
+        *[700 * 10**6] * 3,
+    ]
     assert (trace.unknown_machine, trace.without_submit, trace.until) == (1, 0, 901 * 10**6)
     # Each machine with the first capacity that it had, and when it came and went.
     assert trace.machines.ids.tolist() == [1, 2, 3, 4]
@@ -451,7 +512,12 @@ def test_progress_counts_what_is_asked_for(cell: Path) -> None:
     assert steps == [("reading", 0, 3), ("recorded", 0, 3), ("best-fit", 1, 3), ("worst-fit", 2, 3)]
     steps.clear()
     # Compared with reclaimed, and that with limits: both are compacted too.
-    replace(COMPACT, report=report).run(cell, at=0, what_ifs=("reclaimed-segregated",), seeds=1)
+    replace(COMPACT, report=report).run(
+        cell,
+        at=0,
+        what_ifs=("reclaimed-segregated",),
+        seeds=1,
+    )
     assert steps == [("limits", 0, 3), ("reclaimed", 1, 3), ("reclaimed-segregated", 2, 3)]
 
 
@@ -496,7 +562,11 @@ def test_cpu_and_memory_of_the_cell_are_each_their_own() -> None:
     trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], until=100)
     trace.tasks.sizes[:] = (UNIT // 2, UNIT // 4)
     (row,) = rows_of(
-        trace, np.array([[0, 0, 0, -1, 0, ALIVE]]), "p", trace.tasks.sizes, np.empty(0)
+        trace,
+        np.array([[0, 0, 0, -1, 0, ALIVE]]),
+        "p",
+        trace.tasks.sizes,
+        np.empty(0),
     )
     assert (row["cpu"], row["memory"]) == (0.5, 0.25)
 
@@ -505,9 +575,22 @@ def test_with_a_plan_a_task_is_impossible_by_what_is_planned() -> None:
     # What asks for half of a machine and is planned with two of them: nothing takes that, whatever was recorded.
     trace = trace_of([(1, 0, 0, -1, -1, 0.5, FREE)])
     sizes = np.full((1, 2), 2 * UNIT)
-    plan = Plan("average", sizes, np.zeros_like(sizes), 0.0, 0, sizes)
+    plan = Plan(
+        "average",
+        sizes,
+        np.zeros_like(sizes),
+        0.0,
+        0,
+        sizes,
+    )
     found = {}
     for name, policy in (("recorded", None), ("best-fit", parse_policy("best-fit"))):
-        (row,), _ = _replayed((name, policy, "", trace), Setting(), plan, 1.0, rows_of)
+        (row,), _ = _replayed(
+            (name, policy, "", trace),
+            Setting(),
+            plan,
+            1.0,
+            rows_of,
+        )
         found[row["policy"]] = row["pending_end"], row["impossible"], row["factor"]
     assert found == {"recorded": (1, 0, 1.0), "best-fit": (1, 1, 4.0)}

@@ -54,7 +54,13 @@ def row(policy: str, hours: float) -> dict[str, object]:
 
 
 def test_the_constraints_that_cost_most_waiting_are_those_whose_absence_saves_most() -> None:
-    rows = [row("a", 6.0), row("a", 4.0), row("b", 1.0), row("c", 5.0), row("recorded", 9.0)]
+    rows = [
+        row("a", 6.0),
+        row("a", 4.0),
+        row("b", 1.0),
+        row("c", 5.0),
+        row("recorded", 9.0),
+    ]
     # Hours of all tiers together: 10 without a change, 4 and 7 with one.
     rows += [row("a without x", 3.0), row("a without x", 1.0), row("a without y", 7.0)]
     rows += [row("b without x", 1.0), row("b without y", 2.0), row("c without x", 4.5)]

@@ -22,9 +22,14 @@ def trace_of(
     job, attempt, arrival, start, end, size, tier = (
         np.array(column) for column in zip(*attempts, strict=True)
     )
-    n, nowhere = len(attempts), np.full(len(attempts), -1)
+    n = len(attempts)
+    nowhere = np.full(len(attempts), -1)
     times = dict.fromkeys(("queue_time", "enable_time"), nowhere)
-    times |= {"submit_time": arrival, "schedule_time": start, "left_time": end}
+    times |= {
+        "submit_time": arrival,
+        "schedule_time": start,
+        "left_time": end,
+    }
     sizes = np.rint(np.column_stack([size, size]) * UNIT).astype(np.int64)
     tasks = Tasks(
         *(job, np.zeros(n, np.int64), attempt, tier * 4, tier, TIERS, sizes, np.zeros(n, np.bool_)),
@@ -57,11 +62,19 @@ def levels(trace: Trace, rows: np.ndarray, tier: int) -> tuple[np.ndarray, np.nd
         Its place among the tiers.
     """
     rows = rows[trace.tasks.tier[rows[:, 0]] == tier]
-    submitted, started, ended = rows[:, 1], rows[:, 2], rows[:, 3]
-    has_start, has_end = started >= 0, ended >= 0
+    submitted = rows[:, 1]
+    started = rows[:, 2]
+    ended = rows[:, 3]
+    has_start = started >= 0
+    has_end = ended >= 0
     waits = submitted[has_start], started[has_start]
     times = np.concatenate(
-        [submitted, waits[1], ended[has_end & ~has_start], ended[has_end & has_start]]
+        [
+            submitted,
+            waits[1],
+            ended[has_end & ~has_start],
+            ended[has_end & has_start],
+        ]
     )
     parts = (
         len(submitted),
@@ -69,7 +82,8 @@ def levels(trace: Trace, rows: np.ndarray, tier: int) -> tuple[np.ndarray, np.nd
         int((has_end & ~has_start).sum()),
         int((has_end & has_start).sum()),
     )
-    pending, running = np.repeat((1, -1, -1, 0), parts), np.repeat((0, 1, 0, -1), parts)
+    pending = np.repeat((1, -1, -1, 0), parts)
+    running = np.repeat((0, 1, 0, -1), parts)
     instants, at = np.unique(times, return_inverse=True)
     sums = (np.bincount(at, change, len(instants)).cumsum() for change in (pending, running))
     return (instants, *(np.rint(total).astype(np.int64) for total in sums))

@@ -57,19 +57,46 @@ def pad(
     row_lengths, row_identity
         Those of each row, shapes (n,) and (n, k).
     """
-    rows, first = np.empty(order.size, np.int64), np.empty(order.size + 1, np.int64)
-    row_lengths, row_identity = np.empty(order.size, np.int64), np.empty(identity.shape, np.int64)
+    rows = np.empty(order.size, np.int64)
+    first = np.empty(order.size + 1, np.int64)
+    row_lengths = np.empty(order.size, np.int64)
+    row_identity = np.empty(identity.shape, np.int64)
     # Two more than the longest: counts stand one further, so that summing them gives where each length begins.
     _sort(lengths, order, np.zeros(lengths.max() + 2, np.int64), rows)
-    _tell_rows(lengths, identity, rows, size, features, first, row_lengths, row_identity)
+    _tell_rows(
+        lengths,
+        identity,
+        rows,
+        size,
+        features,
+        first,
+        row_lengths,
+        row_identity,
+    )
     # All batches of a file at once: memory is asked for once, and batches are views of it.
-    values, mask = np.empty(first[order.size], np.float32), np.empty(first[order.size], np.bool_)
-    _lay_rows(source, position, row_lengths, rows, first, features, np.float32(fill), values, mask)
+    values = np.empty(first[order.size], np.float32)
+    mask = np.empty(first[order.size], np.bool_)
+    _lay_rows(
+        source,
+        position,
+        row_lengths,
+        rows,
+        first,
+        features,
+        np.float32(fill),
+        values,
+        mask,
+    )
     return values, mask, rows, first, row_lengths, row_identity
 
 
 @compiled(makes_arrays=False)
-def _sort(lengths: Index, order: Index, following: Index, rows: Index) -> None:
+def _sort(
+    lengths: Index,
+    order: Index,
+    following: Index,
+    rows: Index,
+) -> None:
     """Fill `rows` with `order`, sorted by length: by counting (in `following`), as lengths are small numbers."""
     for i in range(lengths.size):
         following[np.uint64(lengths[i] + 1)] += 1
@@ -101,7 +128,8 @@ def _tell_rows(
         width = lengths[rows[high - 1]] * features
         for j in range(np.uint64(low), np.uint64(high)):
             i = np.uint64(rows[j])
-            first[j + np.uint64(1)], row_lengths[j] = first[j] + width, lengths[i]
+            first[j + np.uint64(1)] = first[j] + width
+            row_lengths[j] = lengths[i]
             for k in range(np.uint64(identity.shape[1])):
                 row_identity[j, k] = identity[i, k]
 
@@ -120,7 +148,8 @@ def _lay_rows(
 ) -> None:
     """Copy the series of each row, and fill what is missing and what is beyond."""
     # As bytes, because a record of a file begins at any byte: floats cannot be read there.
-    unaligned, four = values.view(np.uint8), np.uint64(4)
+    unaligned = values.view(np.uint8)
+    four = np.uint64(4)
     for low in range(0, rows.size, _ROWS):
         high = min(low + _ROWS, rows.size)
         block = slice(first[low], first[high])

@@ -16,12 +16,18 @@ Series = Values
 Column = NDArray[Any]
 
 # Start times are uint32 seconds in the store; before and after the trace are its ends.
-_BEFORE, _AFTER = np.int64(0), np.int64(2**32 - 1)
+_BEFORE = np.int64(0)
+_AFTER = np.int64(2**32 - 1)
 _AHEAD = 12
 
 
 @compiled()
-def gather(column: Column, first: Index, offsets: Index, series: Series) -> float:
+def gather(
+    column: Column,
+    first: Index,
+    offsets: Index,
+    series: Series,
+) -> float:
     """Copy the rows of each trace into `series`.
 
     Traces lie anywhere in a column larger than the caches, so the first values of those to come are read
@@ -50,18 +56,29 @@ def gather(column: Column, first: Index, offsets: Index, series: Series) -> floa
 
 
 @compiled()
-def gather_elapsed(column: Column, first: Index, offsets: Index, series: Series) -> None:
+def gather_elapsed(
+    column: Column,
+    first: Index,
+    offsets: Index,
+    series: Series,
+) -> None:
     """Like :func:`gather`, less the first value of each trace: times since its first window."""
     for i in range(first.size):
         # Signed first: the column is uint32, and a difference below zero would wrap around.
-        shift, origin = first[i] - offsets[i], np.int64(column[first[i]])
+        shift = first[i] - offsets[i]
+        origin = np.int64(column[first[i]])
         for row in range(offsets[i], offsets[i + 1]):
             series[row] = np.float32(np.int64(column[shift + row]) - origin)
 
 
 @compiled()
 def grid_spans(
-    start: Column, first: Index, windows: Index, period: int, slot: Index, slots: Index
+    start: Column,
+    first: Index,
+    windows: Index,
+    period: int,
+    slot: Index,
+    slots: Index,
 ) -> None:
     """Find the first slot of each trace on a grid of `period` seconds, and how many slots it spans.
 
@@ -79,7 +96,8 @@ def grid_spans(
         Output, shape (n,): the first slot of each trace, and how many.
     """
     for i in range(first.size):
-        low, high = np.int64(-1), np.int64(-1)
+        low = np.int64(-1)
+        high = np.int64(-1)
         for row in range(first[i], first[i] + windows[i]):
             time = np.int64(start[row])
             if _BEFORE < time < _AFTER:
@@ -122,9 +140,11 @@ def gather_grid(
     """
     for i in range(first.size):
         size = offsets[i + 1] - offsets[i]
-        total, weight = np.zeros(size), np.zeros(size)
+        total = np.zeros(size)
+        weight = np.zeros(size)
         for row in range(first[i], first[i] + windows[i]):
-            time, value = np.int64(start[row]), np.float64(column[row])
+            time = np.int64(start[row])
+            value = np.float64(column[row])
             if _BEFORE < time < _AFTER and not np.isnan(value):
                 # By where a window starts: one that crosses the end of its slot is not split.
                 k = time // period - slot[i]
@@ -144,20 +164,27 @@ def moments(series: Series, out: Numbers) -> None:
 
     Two passes over values that are in cache: numerically as good as it gets, and of one order.
     """
-    count, total = 0, 0.0
-    low, high = np.float32(np.inf), np.float32(-np.inf)
+    count = 0
+    total = 0.0
+    low = np.float32(np.inf)
+    high = np.float32(-np.inf)
     for value in series:
         if not np.isnan(value):
             count += 1
             total += np.float64(value)
-            low, high = min(low, value), max(high, value)
+            low = min(low, value)
+            high = max(high, value)
     mean = total / count if count > 0 else 0.0
     squares = 0.0
     # The mean first, then deviations from it: a sum of squares would lose what distinguishes large, close values.
     for value in series:
         if not np.isnan(value):
             squares += (np.float64(value) - mean) * (np.float64(value) - mean)
-    out[0], out[1], out[2], out[3], out[4] = count, mean, squares, low, high
+    out[0] = count
+    out[1] = mean
+    out[2] = squares
+    out[3] = low
+    out[4] = high
 
 
 @compiled()
@@ -176,7 +203,12 @@ def run_moments(series: Series, state: Numbers) -> None:
 
 
 @compiled()
-def scale(series: Series, offset: float, divisor: float, mask: Bytes) -> None:
+def scale(
+    series: Series,
+    offset: float,
+    divisor: float,
+    mask: Bytes,
+) -> None:
     """Replace each value by (value − offset) ÷ divisor; `mask` becomes 1 where there is one, else 0.
 
     The arithmetic is float64, the result float32.
@@ -218,6 +250,7 @@ def take_columns(columns: tuple[Index, ...], index: Index, out: Index) -> None:
     [[3, 30], [1, 10]]
     """
     for i in range(index.size):
-        row, place = np.uint64(i), np.uint64(index[i])
+        row = np.uint64(i)
+        place = np.uint64(index[i])
         for k in range(len(columns)):
             out[row, np.uint64(k)] = columns[k][place]

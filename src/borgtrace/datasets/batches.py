@@ -29,7 +29,11 @@ KEYS = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    eq=False,
+)
 class Batch:
     """Some traces, padded to the longest of them: arrays of NumPy or, from :mod:`borgtrace.datasets.pytorch`, tensors.
 
@@ -130,7 +134,11 @@ def ahead(
 
 
 def batches_of(
-    traces: BufferedTraces, size: int, rng: np.random.Generator | None, fill: float, features: int
+    traces: BufferedTraces,
+    size: int,
+    rng: np.random.Generator | None,
+    fill: float,
+    features: int,
 ) -> list[Batch]:
     """Sort traces by length, cut them into batches, and return those in random order.
 
@@ -155,23 +163,39 @@ def batches_of(
     # The shuffle comes before the sort by length, which is stable: traces of one length change places.
     order = np.arange(n) if rng is None else rng.permutation(n)
     data, mask, rows, first, lengths, identity = pad(
-        traces.buffer, traces.position, traces.lengths, traces.identity, order, size, features, fill
+        traces.buffer,
+        traces.position,
+        traces.lengths,
+        traces.identity,
+        order,
+        size,
+        features,
+        fill,
     )
-    numbers, codes = traces.numbers[rows], traces.codes[rows]
+    numbers = traces.numbers[rows]
+    codes = traces.codes[rows]
     starts = range(0, n, size)
     # Batches, too: in order of length a model would see all short traces first.
     turns = range(len(starts)) if rng is None else rng.permutation(len(starts)).tolist()
     batches = []
     for k in turns:
-        low, high = starts[k], min(starts[k] + size, n)
+        low = starts[k]
+        high = min(starts[k] + size, n)
         shape = (high - low, int(lengths[high - 1]), features)
         points = slice(int(first[low]), int(first[high]))
-        values, known, own = (
-            data[points].reshape(shape),
-            mask[points].reshape(shape),
-            slice(low, high),
+        values = data[points].reshape(shape)
+        known = mask[points].reshape(shape)
+        own = slice(low, high)
+        batches.append(
+            Batch(
+                values,
+                known,
+                lengths[own],
+                identity[own],
+                numbers[own],
+                codes[own],
+            )
         )
-        batches.append(Batch(values, known, lengths[own], identity[own], numbers[own], codes[own]))
     return batches
 
 
@@ -189,7 +213,15 @@ def batch_of(traces: TraceArrays, fill: float = 0.0) -> Batch:
     # Row by row, the points that a trace has: in this order values and masks lie side by side.
     inside = np.arange(lengths.max(initial=0)) < lengths[:, np.newaxis]
     shape = (*inside.shape, traces.values.shape[1])
-    data, mask = np.full(shape, fill, np.float32), np.zeros(shape, np.bool_)
+    data = np.full(shape, fill, np.float32)
+    mask = np.zeros(shape, np.bool_)
     mask[inside] = traces.mask
     data[inside] = np.where(traces.mask, traces.values, np.float32(fill))
-    return Batch(data, mask, lengths, traces.identity, traces.numbers, traces.codes)
+    return Batch(
+        data,
+        mask,
+        lengths,
+        traces.identity,
+        traces.numbers,
+        traces.codes,
+    )

@@ -75,7 +75,12 @@ class BuildResult:
     scalings: tuple[Scaling, ...]
 
     @classmethod
-    def of(cls, path: Path, is_new: bool, about: Metadata) -> BuildResult:
+    def of(
+        cls,
+        path: Path,
+        is_new: bool,
+        about: Metadata,
+    ) -> BuildResult:
         """Return the result for a dataset of this metadata.
 
         Parameters
@@ -134,7 +139,8 @@ def build(
     StoreError
         Another process is writing to `out`.
     """
-    out, options = as_path(out), options or Options()
+    out = place(out)
+    options = options or Options()
     # A digest of the store's digest and all options.  The version of this package is no part of it.
     if metadata.identity_of(out) == options.identity(store.manifest.digest):
         return BuildResult.of(out, False, metadata.read(out))
@@ -150,7 +156,13 @@ def build(
         is_shared = isinstance(threads, SparkTasks) and isinstance(out, RemotePath)
         files = work.write(out if is_shared else folder.absolute(), scalings)
         about = metadata.describe(
-            store, options, work.names, scalings, files, leakage.result(), work.selected()
+            store,
+            options,
+            work.names,
+            scalings,
+            files,
+            leakage.result(),
+            work.selected(),
         )
         metadata.write(folder, about)
         (folder / card.FILE).write_text(card.card(about, store.manifest.dialect))
@@ -162,12 +174,14 @@ def build(
 def _check_free(out: Path) -> None:
     """Refuse a folder that holds something, and say how another dataset in it is replaced."""
     if metadata.is_dataset(out):
-        got, way_out = (
-            "a dataset of other options or of another store",
-            "name another folder, or replace it: --replace",
-        )
+        got = "a dataset of other options or of another store"
+        way_out = "name another folder, or replace it: --replace"
         raise UsageError(
-            str(out), "holds another dataset", expected="a new folder", got=got, way_out=way_out
+            str(out),
+            "holds another dataset",
+            expected="a new folder",
+            got=got,
+            way_out=way_out,
         )
     check_free(out)
 
@@ -176,14 +190,24 @@ class _Work:
     """All that is fixed before the first byte is written."""
 
     def __init__(
-        self, store: Store, options: Options, threads: int | SparkTasks, progress: Progress
+        self,
+        store: Store,
+        options: Options,
+        threads: int | SparkTasks,
+        progress: Progress,
     ) -> None:
-        self.options, self.threads, self.progress = options, threads, progress
+        self.options = options
+        self.threads = threads
+        self.progress = progress
         check_series(store, options.features)
         statics = static_features(store.manifest.dialect, options.statics)
         progress("select", 0, 1)
         self.traces = select_traces(
-            store, options.selection, statics, options.seed, is_original=options.is_original
+            store,
+            options.selection,
+            statics,
+            options.seed,
+            is_original=options.is_original,
         )
         progress("select", 1, 1)
         self.sets = _split(options, self.traces)
@@ -220,7 +244,8 @@ class _Work:
 
     def measure(self) -> tuple[Scaling, ...]:
         """Measure the training set in one pass."""
-        options, training = self.options, self.sets[self.options.split.names[0]]
+        options = self.options
+        training = self.sets[self.options.split.names[0]]
         if options.is_original:
             # In the order of the set and in one thread: the sums of 2017 depend on the order to the last bit.
             blocks = (
@@ -268,7 +293,12 @@ class _Work:
             files[path.parent.name].append(file)
         return files
 
-    def _shard_files(self, folder: Path, name: str, index: Index) -> Iterator[tuple[Path, Index]]:
+    def _shard_files(
+        self,
+        folder: Path,
+        name: str,
+        index: Index,
+    ) -> Iterator[tuple[Path, Index]]:
         """Yield the files of a set: where each is written, and which traces it holds."""
         original = self.options.is_original
         shards = SHARDS_OF_2017 if original else self.options.shards or default_shards(len(index))
@@ -292,7 +322,8 @@ class _Work:
                 masks.append(reused_array(f"mask {k}", len(values), np.uint8))
                 scale(values, scaling.offset, scaling.divisor, masks[k])
             once = _static_columns(self.traces, run, self.names)
-            values, mask = side_by_side(series, np.float32), side_by_side(masks, np.uint8)
+            values = side_by_side(series, np.float32)
+            mask = side_by_side(masks, np.uint8)
             yield TraceArrays(offsets, values, mask, *once)
 
     def _runs(self, index: Index, points: int) -> Iterator[Index]:
@@ -300,7 +331,10 @@ class _Work:
         return (index[first:last] for first, last in spans(self.traces.length[index], points))
 
     def _mapped(
-        self, step: str, function: Callable[[Item], Result], items: Sequence[Item]
+        self,
+        step: str,
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
     ) -> Iterator[Result]:
         """Run over threads, in order, reporting."""
         threads = self.threads
@@ -320,9 +354,17 @@ def _split(options: Options, traces: TraceIndex) -> dict[str, Index]:
     groups = traces.groups(split.by) if split.by in ("job", "user") else None
     sets = dict(zip(split.names, split.divide(len(traces), groups, traces.first_time), strict=True))
     if not len(sets[split.names[0]]):
-        got, way_out = f"{split.fractions[0]:g} of {len(traces)}", "select more traces"
-        what, expected = "the training set is empty", "at least one trace"
-        raise UsageError("--split", what, expected=expected, got=got, way_out=way_out)
+        got = f"{split.fractions[0]:g} of {len(traces)}"
+        way_out = "select more traces"
+        what = "the training set is empty"
+        expected = "at least one trace"
+        raise UsageError(
+            "--split",
+            what,
+            expected=expected,
+            got=got,
+            way_out=way_out,
+        )
     return sets
 
 

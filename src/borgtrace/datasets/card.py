@@ -23,7 +23,8 @@ def card(about: Metadata, dialect: Dialect) -> str:
     dialect
         The trace format that it comes from: units, and the terms of its publication.
     """
-    raw, store = about.raw, about.raw["store"]
+    raw = about.raw
+    store = about.raw["store"]
     features = (
         (
             entry.feature,

@@ -48,9 +48,14 @@ class Dataset(Mapping[str, "TraceSet"]):
 
     def __getitem__(self, name: str) -> TraceSet:
         if name not in self.metadata.files:
-            expected, way_out = " or ".join(self), did_you_mean(name, self)
+            expected = " or ".join(self)
+            way_out = did_you_mean(name, self)
             raise UnknownSetError(
-                str(self.path), "no such set", expected=expected, got=name, way_out=way_out
+                str(self.path),
+                "no such set",
+                expected=expected,
+                got=name,
+                way_out=way_out,
             )
         return TraceSet(self.path / name, self.metadata, self.metadata.files[name])
 
@@ -113,7 +118,8 @@ class TraceSet(TraceFiles):
         """
         import pandas as pd
 
-        arrays, names = self.loaded, self.metadata.names
+        arrays = self.loaded
+        names = self.metadata.names
         lengths = np.diff(arrays.offsets)
         once: dict[str, Any] = arrays.columns(names)
         # −1, an unknown word, takes the last of the words and one more.
@@ -167,7 +173,13 @@ class TraceSet(TraceFiles):
             # By the number of the file: its shuffle is the same whichever thread reads it, and when.
             rng = None if seed is None else np.random.default_rng([seed, epoch, number])
             read = self.buffered(paths[number], is_verified=is_verified)
-            return batches_of(read, size, rng, fill, self.width)
+            return batches_of(
+                read,
+                size,
+                rng,
+                fill,
+                self.width,
+            )
 
         order = np.arange(len(paths))
         if seed is not None:

@@ -30,7 +30,12 @@ class Gatherer:
         Whether traces are put on a grid.
     """
 
-    def __init__(self, store: Store, features: Sequence[str], gaps: Gaps) -> None:
+    def __init__(
+        self,
+        store: Store,
+        features: Sequence[str],
+        gaps: Gaps,
+    ) -> None:
         self.made_of = store, features, gaps
         self.features = [base_and_lag(name) for name in features]
         self.columns = {
@@ -72,8 +77,18 @@ class Gatherer:
                 slots = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - origin, np.diff(offsets))
                 series[:] = slots * GRID_SECONDS
             else:
-                windows, slot = traces.n_windows[index], traces.slot[index]
-                gather_grid(array, *self.times, first, windows, GRID_SECONDS, slot, offsets, series)
+                windows = traces.n_windows[index]
+                slot = traces.slot[index]
+                gather_grid(
+                    array,
+                    *self.times,
+                    first,
+                    windows,
+                    GRID_SECONDS,
+                    slot,
+                    offsets,
+                    series,
+                )
             if name == "hour_of_day":
                 series[:] = (series + self.day_shift) % 86_400 / 3600
             if lag:

@@ -86,8 +86,19 @@ def shared_groups(sets: Mapping[str, Index], codes: Mapping[str, Index]) -> tupl
         }
         for seen, of in pairs:
             both = (counts[seen] > 0) & (counts[of] > 0)
-            n_groups, traces = int((counts[of] > 0).sum()), int(counts[of][both].sum())
-            found.append(Overlap(kind, seen, of, int(both.sum()), n_groups, traces, len(sets[of])))
+            n_groups = int((counts[of] > 0).sum())
+            traces = int(counts[of][both].sum())
+            found.append(
+                Overlap(
+                    kind,
+                    seen,
+                    of,
+                    int(both.sum()),
+                    n_groups,
+                    traces,
+                    len(sets[of]),
+                )
+            )
     return tuple(found)
 
 

@@ -173,9 +173,14 @@ def write(folder: Path, metadata: Metadata) -> None:
 
 def write_original(folder: Path, metadata: Metadata) -> None:
     """Write the ``meta.json`` that the pipeline of 2017 keeps in each set."""
-    width, counts = len(metadata.names.series), metadata.counts
+    width = len(metadata.names.series)
+    counts = metadata.counts
     for name, files in metadata.files.items():
-        content = {"dimension_count": width, "path_count": len(files), "sample_count": counts[name]}
+        content = {
+            "dimension_count": width,
+            "path_count": len(files),
+            "sample_count": counts[name],
+        }
         # Files that went to a bucket left no folder here.
         (folder / name).mkdir(exist_ok=True)
         (folder / name / FILE).write_text(json.dumps(content))
@@ -217,12 +222,23 @@ def read(folder: Path) -> Metadata:
         metadata = Metadata(json.loads(path.read_text()))
     except ValueError as error:
         raise StoreError(
-            str(path), "damaged", expected="JSON", got=str(error), way_out=_BUILD_AGAIN
+            str(path),
+            "damaged",
+            expected="JSON",
+            got=str(error),
+            way_out=_BUILD_AGAIN,
         ) from error
     if not _is_readable(metadata.raw):
-        what, got = "dataset of another format version", str(metadata.raw.get("format_version"))
+        what = "dataset of another format version"
+        got = str(metadata.raw.get("format_version"))
         way_out = "build it again in another folder"
-        raise StoreError(str(folder), what, expected=FORMAT_VERSION, got=got, way_out=way_out)
+        raise StoreError(
+            str(folder),
+            what,
+            expected=FORMAT_VERSION,
+            got=got,
+            way_out=way_out,
+        )
     # Sizes, not digests: opening must not read the data; TFRecord files carry their own check sums.
     for name, files in metadata.files.items():
         for file in files:
@@ -240,5 +256,9 @@ def _check_size(path: Path, size: int) -> None:
     if found != size:
         got = "no file" if found is None else f"{found:,} bytes"
         raise StoreError(
-            str(path), "damaged", expected=f"{size:,} bytes", got=got, way_out=_BUILD_AGAIN
+            str(path),
+            "damaged",
+            expected=f"{size:,} bytes",
+            got=got,
+            way_out=_BUILD_AGAIN,
         )

@@ -23,7 +23,11 @@ DEFAULTS: dict[Compat | None, tuple[int, int, By]] = {
 """Least and most points of a trace (0: no bound), and what is never split: without a trap, and as in 2017."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class Options:
     """Options of a dataset; together with the digest of the store they are its identity.
 
@@ -100,7 +104,8 @@ class Options:
 
     def _fill_in(self) -> None:
         """Fill in what was left open, so that metadata and identity say what was done."""
-        selection, (shortest, longest, by) = self.selection, DEFAULTS[self.compat]
+        selection = self.selection
+        (shortest, longest, by) = DEFAULTS[self.compat]
         if selection.min_length is None:
             selection = replace(selection, min_length=shortest)
         if selection.max_length is None:

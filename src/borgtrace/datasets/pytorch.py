@@ -68,12 +68,18 @@ class TraceDataset(IterableDataset[Batch]):
         fill: float = 0.0,
     ) -> None:
         check_size("batch_size", batch_size)
-        self.traces, self.batch_size, self.seed = traces, batch_size, seed
-        self.buffer, self.fill, self.epoch, self.done = buffer, fill, 0, 0
+        self.traces = traces
+        self.batch_size = batch_size
+        self.seed = seed
+        self.buffer = buffer
+        self.fill = fill
+        self.epoch = 0
+        self.done = 0
 
     def set_epoch(self, epoch: int) -> None:
         """Choose the order of the next epoch, which begins at its beginning."""
-        self.epoch, self.done = epoch, 0
+        self.epoch = epoch
+        self.done = 0
 
     def resume(self, epoch: int, batches: int) -> None:
         """Let the next iteration go on in an epoch, after so many batches of it.
@@ -85,7 +91,8 @@ class TraceDataset(IterableDataset[Batch]):
         batches
             How many of its batches were had, from all workers together.
         """
-        self.epoch, self.done = epoch, batches
+        self.epoch = epoch
+        self.done = batches
 
     def state_dict(self, batches: int = 0) -> dict[str, int]:
         """Return what :meth:`load_state_dict` needs; `batches` were had since this iteration began."""
@@ -113,7 +120,11 @@ class TraceDataset(IterableDataset[Batch]):
             skipped = max(skipped - batches, 0)
 
     def _batches(
-        self, part: list[_Share], worker: int, number: int, skipped: int
+        self,
+        part: list[_Share],
+        worker: int,
+        number: int,
+        skipped: int,
     ) -> Iterator[Batch]:
         """Yield the batches of one buffer but the first ones."""
         whole = ((self.traces.arrays(self.traces.path / share.file.name), share) for share in part)
@@ -125,12 +136,23 @@ class TraceDataset(IterableDataset[Batch]):
         rng = (
             None
             if self.seed is None
-            else np.random.default_rng([self.seed, self.epoch, worker, number])
+            else np.random.default_rng(
+                [
+                    self.seed,
+                    self.epoch,
+                    worker,
+                    number,
+                ]
+            )
         )
         joined = buffered(concatenated(read, self.traces.metadata.names))
-        for batch in batches_of(joined, self.batch_size, rng, self.fill, self.traces.width)[
-            skipped:
-        ]:
+        for batch in batches_of(
+            joined,
+            self.batch_size,
+            rng,
+            self.fill,
+            self.traces.width,
+        )[skipped:]:
             yield _tensors(batch)
 
     def _plan(self, worker: int, workers: int) -> list[list[_Share]]:
@@ -152,7 +174,8 @@ class TraceDataset(IterableDataset[Batch]):
                 else _Share(file, (worker - seen) % workers, workers)
             )
             plan[-1].append(share)
-            seen, waiting = seen + file.records, waiting + share.size
+            seen = seen + file.records
+            waiting = waiting + share.size
             if waiting >= self.buffer:
                 plan.append([])
                 waiting = 0
@@ -171,7 +194,8 @@ class TraceMap(Dataset[Batch]):
     """
 
     def __init__(self, traces: TraceFiles, fill: float = 0.0) -> None:
-        self.traces, self.fill = traces, fill
+        self.traces = traces
+        self.fill = fill
 
     def __len__(self) -> int:
         return len(self.traces)
@@ -200,7 +224,8 @@ def _dealt(batches: list[list[int]], done: int) -> tuple[list[int], int]:
     done
         How many were had.
     """
-    left, given = [sum(each) for each in batches], [0] * len(batches)
+    left = [sum(each) for each in batches]
+    given = [0] * len(batches)
     done = min(done, sum(left))
     worker = 0
     while done:

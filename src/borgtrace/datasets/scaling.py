@@ -69,9 +69,19 @@ def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:
         "none": (0.0, 1.0),
     }[method]
     if not count:  # nothing was measured: leave the (missing) values as they are
-        offset, divisor = 0.0, 1.0
+        offset = 0.0
+        divisor = 1.0
     extremes = (low, high) if count else (None, None)
-    return Scaling(feature, method, offset, divisor or 1.0, int(count), mean, deviation, *extremes)
+    return Scaling(
+        feature,
+        method,
+        offset,
+        divisor or 1.0,
+        int(count),
+        mean,
+        deviation,
+        *extremes,
+    )
 
 
 def measure_series(series: Sequence[Series]) -> Numbers:
@@ -98,8 +108,10 @@ def _merged(a: Numbers, b: Numbers) -> Numbers:
     # The share of `b`, not sums of values: a mean far from 0 would swallow a small deviation.
     share = b[:, 0] / np.maximum(count, 1)
     delta = b[:, 1] - a[:, 1]
-    mean, squares = a[:, 1] + delta * share, a[:, 2] + b[:, 2] + delta**2 * a[:, 0] * share
-    low, high = np.minimum(a[:, 3], b[:, 3]), np.maximum(a[:, 4], b[:, 4])
+    mean = a[:, 1] + delta * share
+    squares = a[:, 2] + b[:, 2] + delta**2 * a[:, 0] * share
+    low = np.minimum(a[:, 3], b[:, 3])
+    high = np.maximum(a[:, 4], b[:, 4])
     return np.stack([count, mean, squares, low, high], axis=1)
 
 
@@ -108,12 +120,33 @@ def measure_running(blocks: Iterable[Sequence[Series]], features: int) -> Number
 
     Equal to it in the last bit, where :func:`merge` is equal to rounding.
     """
-    state = np.tile(np.array([0.0, 0.0, 0.0, 0.0, np.inf, -np.inf]), (features, 1))
+    state = np.tile(
+        np.array(
+            [
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                np.inf,
+                -np.inf,
+            ]
+        ),
+        (features, 1),
+    )
     for block in blocks:
         for series, row in zip(block, state, strict=True):
             run_moments(series, row)
     mean = state[:, 1] / np.maximum(state[:, 0], 1)
-    return np.stack([state[:, 0], mean, state[:, 3], state[:, 4], state[:, 5]], axis=1)
+    return np.stack(
+        [
+            state[:, 0],
+            mean,
+            state[:, 3],
+            state[:, 4],
+            state[:, 5],
+        ],
+        axis=1,
+    )
 
 
 def inverse_transform(values: ArrayLike, scalings: Iterable[Scaling]) -> Numbers:

@@ -18,7 +18,11 @@ TASKS_WITH_USAGE = f"collection_type = '{ENUMS['collection_type'].names[0]}' and
 """What there is to choose from.  Alloc instances have usage that includes that of their tasks: they are no traces."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class Selection(Criteria):
     """Which tasks of a store become traces.
 
@@ -65,7 +69,8 @@ class Selection(Criteria):
                 "--min-length", "not a length", expected="at least 1", got=str(shortest)
             )
         if self.max_length and self.max_length < shortest:
-            least, got = f"at least {shortest}", str(self.max_length)
+            least = f"at least {shortest}"
+            got = str(self.max_length)
             raise UsageError("--max-length", "below --min-length", expected=least, got=got)
         if self.sample is not None and self.sample < 1:
             raise UsageError(

@@ -58,7 +58,13 @@ def shard_numbers(prefixes: NDArray[np.uint32], shards: int) -> NDArray[np.uint1
     return (prefixes.astype(np.uint64) * np.uint64(shards) >> np.uint64(32)).astype(np.uint16)
 
 
-def shard_name(number: int, shards: int, suffix: str, *, is_original: bool = False) -> str:
+def shard_name(
+    number: int,
+    shards: int,
+    suffix: str,
+    *,
+    is_original: bool = False,
+) -> str:
     """Return the name of a file.
 
     Parameters

@@ -61,9 +61,14 @@ class Split:
             )
         # 0.7 + 0.2 + 0.1 is not 1 in floating point: allow what rounding adds.
         if sum(self.fractions) > 1 + 1e-9:
-            expected, way_out = "a sum of at most 1", "try 0.7,0.1,0.2"
+            expected = "a sum of at most 1"
+            way_out = "try 0.7,0.1,0.2"
             raise UsageError(
-                "--split", "fractions exceed 1", expected=expected, got=got, way_out=way_out
+                "--split",
+                "fractions exceed 1",
+                expected=expected,
+                got=got,
+                way_out=way_out,
             )
         check_names("--split-by", (self.by or "job",), get_args(By), "unknown way to split")
 
@@ -77,7 +82,12 @@ class Split:
         # Rounded down, so up to one trace per set is left over.
         return tuple(int(fraction * n) for fraction in self.fractions)
 
-    def divide(self, n: int, groups: Index | None, start: Index) -> list[Index]:
+    def divide(
+        self,
+        n: int,
+        groups: Index | None,
+        start: Index,
+    ) -> list[Index]:
         """Divide n traces, given in random order.
 
         Parameters

@@ -35,7 +35,11 @@ _DETAILS = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    eq=False,
+)
 class TraceIndex:
     """Traces in the order in which they were drawn; all arrays have shape (n,).
 
@@ -129,8 +133,11 @@ def select_traces(
         The predicate is not SQL over ``tasks``, or nothing matches.
     """
     candidates = _candidates(store, selection, is_original)
-    first, windows = candidates["first_row"], candidates["n_windows"]
-    order, slot, length = np.arange(len(first)), np.zeros_like(first), windows
+    first = candidates["first_row"]
+    windows = candidates["n_windows"]
+    order = np.arange(len(first))
+    slot = np.zeros_like(first)
+    length = windows
     if selection.gaps == "grid":
         order, slot, length = _on_grid(store, selection, first, windows)
     if is_original:
@@ -139,7 +146,11 @@ def select_traces(
         got = f"0 where {selection.condition(store.manifest.dialect)}"
         way_out = "see borgtrace dataset STORE --histogram"
         raise UsageError(
-            "selection", "no task matches", expected="at least one", got=got, way_out=way_out
+            "selection",
+            "no task matches",
+            expected="at least one",
+            got=got,
+            way_out=way_out,
         )
     removed = count_removed(store, selection)
     if selection.gaps == "grid":
@@ -147,13 +158,17 @@ def select_traces(
             len(windows) - len(order),
             int(windows.sum() - windows[order].sum()),
         )
-    n_matched, matched, order = (
-        len(order),
-        int(windows[order].sum()),
-        shuffled(order, seed)[: selection.sample],
-    )
+    n_matched = len(order)
+    matched = int(windows[order].sum())
+    order = shuffled(order, seed)[: selection.sample]
     removed["--sample"] = (n_matched - len(order), matched - int(windows[order].sum()))
-    details = _details(store, selection, statics, first, order)
+    details = _details(
+        store,
+        selection,
+        statics,
+        first,
+        order,
+    )
     return TraceIndex(
         first[order],
         windows[order],
@@ -193,7 +208,12 @@ def count_removed(store: Store, selection: Selection) -> dict[str, Counts]:
     return dict(zip(terms, zip(counts[::2], counts[1::2], strict=True), strict=True))
 
 
-def query_tasks(store: Store, selection: Selection, columns: str, tail: str = "") -> pa.Table:
+def query_tasks(
+    store: Store,
+    selection: Selection,
+    columns: str,
+    tail: str = "",
+) -> pa.Table:
     """Query the selected tasks.
 
     Parameters
@@ -217,7 +237,8 @@ def query_tasks(store: Store, selection: Selection, columns: str, tail: str = ""
         # Without a predicate of the user's the query is ours, and so is the mistake.
         if not selection.where:
             raise
-        got, way_out = " ".join(str(error).split()), "see borgtrace info STORE --schema"
+        got = " ".join(str(error).split())
+        way_out = "see borgtrace info STORE --schema"
         raise UsageError(
             "--where", "not a predicate over tasks", got=got, way_out=way_out
         ) from error
@@ -250,16 +271,32 @@ def _candidates(store: Store, selection: Selection, is_original: bool) -> Column
 
 
 def _on_grid(
-    store: Store, selection: Selection, first: Index, windows: Index
+    store: Store,
+    selection: Selection,
+    first: Index,
+    windows: Index,
 ) -> tuple[Index, Index, Index]:
-    slot, slots = np.empty_like(first), np.empty_like(first)
-    grid_spans(np.asarray(store.array("start_time")), first, windows, GRID_SECONDS, slot, slots)
-    shortest, longest = selection.min_length or 1, selection.max_length or np.iinfo(np.int64).max
+    slot = np.empty_like(first)
+    slots = np.empty_like(first)
+    grid_spans(
+        np.asarray(store.array("start_time")),
+        first,
+        windows,
+        GRID_SECONDS,
+        slot,
+        slots,
+    )
+    shortest = selection.min_length or 1
+    longest = selection.max_length or np.iinfo(np.int64).max
     return np.flatnonzero((slots >= shortest) & (slots <= longest)), slot, slots
 
 
 def _details(
-    store: Store, selection: Selection, statics: Mapping[str, str], first: Index, order: Index
+    store: Store,
+    selection: Selection,
+    statics: Mapping[str, str],
+    first: Index,
+    order: Index,
 ) -> pa.Table:
     """Return what else is known of the candidates at `order`, in this order.
 
@@ -271,7 +308,8 @@ def _details(
     place = np.full(len(first), -1)
     # Which place each candidate has in the random order; −1 where it was not drawn.
     place[order] = np.arange(len(order))
-    kept, back = [], np.empty(len(order), np.int64)
+    kept = []
+    back = np.empty(len(order), np.int64)
     count = 0
     for batch in store.stream(query):
         # Found by the first row, which is unique and sorted: batches come in any order.

@@ -74,7 +74,11 @@ class Backtest(NamedTuple):
     trained: Mapping[str, Forecaster]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class BacktestQuestion(StoreQuestion):
     """A question that trains forecasters: ``compute(store, tables, options, report)``."""
 
@@ -83,7 +87,12 @@ class BacktestQuestion(StoreQuestion):
     unit: str = "rows"
 
 
-def backtests(store: Store, resource: str, setting: Setting, report: Report) -> Iterator[Backtest]:
+def backtests(
+    store: Store,
+    resource: str,
+    setting: Setting,
+    report: Report,
+) -> Iterator[Backtest]:
     """Yield the back-tests of a resource, cut by cut; see :class:`Setting`.
 
     Parameters
@@ -105,12 +114,25 @@ def backtests(store: Store, resource: str, setting: Setting, report: Report) -> 
     until, trained = load(setting.model, store, resource) if setting.model else (0, {})
     for cut, after in pairwise(cuts):
         begin = max(cut, until)
-        later = examples(series, begin - 1, after, setting.examples, setting.seed)
-        known = examples(series, 0, cut, 0 if setting.model else setting.examples, setting.seed)
+        later = examples(
+            series,
+            begin - 1,
+            after,
+            setting.examples,
+            setting.seed,
+        )
+        known = examples(
+            series,
+            0,
+            cut,
+            0 if setting.model else setting.examples,
+            setting.seed,
+        )
         if not setting.model and known.n_targets < LEAST:
             continue
         for done, name in enumerate(() if setting.model else setting.forecasters):
-            step, total = f"{resource}: training {name}", len(known) * len(setting.forecasters)
+            step = f"{resource}: training {name}"
+            total = len(known) * len(setting.forecasters)
             report(step, done * len(known), total)
             trained = {**trained, name: FORECASTERS[name]()}
             trained[name].train(known, setting.seed)

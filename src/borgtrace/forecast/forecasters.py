@@ -18,7 +18,9 @@ from borgtrace.kernels.arrays import Index, Numbers
 
 FORECASTERS: dict[str, type[Forecaster]] = {}
 """Forecasters by name."""
-_UNITS, _EPOCHS, _BATCH = 32, 5, 512
+_UNITS = 32
+_EPOCHS = 5
+_BATCH = 512
 """Of the network."""
 
 

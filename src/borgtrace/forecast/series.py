@@ -55,7 +55,13 @@ class Series:
         return int(self.slot.max(initial=-1)) + 1
 
     @classmethod
-    def of(cls, store: Store, resource: str, tasks: int, seed: int) -> "Series":
+    def of(
+        cls,
+        store: Store,
+        resource: str,
+        tasks: int,
+        seed: int,
+    ) -> "Series":
         """Read a random sample of the tasks of a store.
 
         Parameters
@@ -71,7 +77,8 @@ class Series:
         """
         n = len(store.offsets) - 1
         chosen = np.sort(np.random.default_rng(seed).permutation(n)[:tasks])
-        first, lengths = store.offsets[chosen], np.diff(store.offsets)[chosen]
+        first = store.offsets[chosen]
+        lengths = np.diff(store.offsets)[chosen]
         rows = np.repeat(first - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
         value = np.asarray(store.array(COLUMNS[resource])[rows], np.float64)
         seconds = np.asarray(store.array("duration")[rows], np.float64)
@@ -126,7 +133,13 @@ class Examples:
         )
 
 
-def examples(series: Series, begin: int, end: int, limit: int, seed: int) -> Examples:
+def examples(
+    series: Series,
+    begin: int,
+    end: int,
+    limit: int,
+    seed: int,
+) -> Examples:
     """Return the examples of slots from `begin` on whose targets all lie before `end`.
 
     Parameters

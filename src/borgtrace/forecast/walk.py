@@ -44,7 +44,12 @@ class Walk:
     by: type[Forecaster] | Forecaster
     begin: int = 0
 
-    def __call__(self, task: Index, slot: Index, usage: Numbers) -> tuple[Numbers, Numbers]:
+    def __call__(
+        self,
+        task: Index,
+        slot: Index,
+        usage: Numbers,
+    ) -> tuple[Numbers, Numbers]:
         """Return means and deviations of the next slots after each sample: (n, HORIZONS), NaN where nothing is told.
 
         Parameters
@@ -53,7 +58,13 @@ class Walk:
             Samples, sorted by task and slot.
         """
         series = Series(task * SLOTS + slot, usage)
-        every = examples(series, 0, series.end + HORIZONS, len(task), 0)
+        every = examples(
+            series,
+            0,
+            series.end + HORIZONS,
+            len(task),
+            0,
+        )
         place = np.searchsorted(series.key, every.key)
         told = np.full((2, len(task), HORIZONS), np.nan)
         for begin, end, forecaster in self._trained(series):
@@ -70,7 +81,13 @@ class Walk:
         for cut in (2**k * (PAST + HORIZONS) for k in count()):
             if cut > series.end:
                 return
-            known = examples(series, 0, cut, _EXAMPLES, 0)
+            known = examples(
+                series,
+                0,
+                cut,
+                _EXAMPLES,
+                0,
+            )
             if known.n_targets >= LEAST:
                 forecaster = self.by()
                 forecaster.train(known, 0)

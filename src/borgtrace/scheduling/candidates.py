@@ -37,12 +37,23 @@ def is_crowded(heap: Heap, cell: Cell) -> bool:
 
 
 @compiled(makes_arrays=False)
-def _add(heap: Heap, cell: Cell, kind: int, machine: int, task: int) -> None:
+def _add(
+    heap: Heap,
+    cell: Cell,
+    kind: int,
+    machine: int,
+    task: int,
+) -> None:
     push(heap, score_on(cell, kind, machine, task), cell.rank[machine], machine)
 
 
 @compiled(makes_arrays=False)
-def look(heap: Heap, cell: Cell, kind: int, task: int) -> None:
+def look(
+    heap: Heap,
+    cell: Cell,
+    kind: int,
+    task: int,
+) -> None:
     """Begin with what may take a task.
 
     Parameters
@@ -55,31 +66,53 @@ def look(heap: Heap, cell: Cell, kind: int, task: int) -> None:
         The scorer.
     """
     heap.size[0] = 0
-    cpu, memory = cell.sizes[task, CPU], cell.sizes[task, MEMORY]
+    cpu = cell.sizes[task, CPU]
+    memory = cell.sizes[task, MEMORY]
     for k in range(cell.first.size - 1):
-        wide, high = cell.capacity[cell.first[k], CPU], cell.capacity[cell.first[k], MEMORY]
+        wide = cell.capacity[cell.first[k], CPU]
+        high = cell.capacity[cell.first[k], MEMORY]
         if cpu > wide or memory > high:
             continue
         machine = first_empty(cell, k, task)
         if machine >= 0 and is_open(cell, machine, task):
-            _add(heap, cell, kind, machine, task)
+            _add(
+                heap,
+                cell,
+                kind,
+                machine,
+                task,
+            )
         column = level(memory, high)
         for row in range(level(cpu, wide), SIDE):
             squares = cell.filled[k, row] >> column << column
             if squares:
                 left = lowest(squares)
                 bound = bound_of_squares(
-                    kind, row, left, highest(squares) - left + 1, cpu / wide, memory / high
+                    kind,
+                    row,
+                    left,
+                    highest(squares) - left + 1,
+                    cpu / wide,
+                    memory / high,
                 )
                 # Before a machine with the same score, which may be in it.
                 push(heap, bound, -1, ~((k * SIDE + row) * _PLACES + SIDE))
 
 
 @compiled(makes_arrays=False)
-def _open(heap: Heap, cell: Cell, kind: int, place: int, task: int) -> None:
+def _open(
+    heap: Heap,
+    cell: Cell,
+    kind: int,
+    place: int,
+    task: int,
+) -> None:
     """Put what is in a row or a square in its stead."""
-    k, row, column = place // _PLACES // SIDE, place // _PLACES % SIDE, place % _PLACES
-    cpu, memory = cell.sizes[task, CPU], cell.sizes[task, MEMORY]
+    k = place // _PLACES // SIDE
+    row = place // _PLACES % SIDE
+    column = place % _PLACES
+    cpu = cell.sizes[task, CPU]
+    memory = cell.sizes[task, MEMORY]
     if column < SIDE:
         at = cell.heads[k, row, column]
         while at >= 0:
@@ -89,21 +122,40 @@ def _open(heap: Heap, cell: Cell, kind: int, place: int, task: int) -> None:
                 and cell.free[at, MEMORY] >= memory
                 and is_open(cell, at, task)
             ):
-                _add(heap, cell, kind, at, task)
+                _add(
+                    heap,
+                    cell,
+                    kind,
+                    at,
+                    task,
+                )
             at = cell.places[at, NEXT]
         return
-    wide, high = cell.capacity[cell.first[k], CPU], cell.capacity[cell.first[k], MEMORY]
+    wide = cell.capacity[cell.first[k], CPU]
+    high = cell.capacity[cell.first[k], MEMORY]
     column = level(memory, high)
     squares = cell.filled[k, row] >> column << column
     while squares:
         each = lowest(squares)
         squares ^= 1 << each
-        bound = bound_of_squares(kind, row, each, 1, cpu / wide, memory / high)
+        bound = bound_of_squares(
+            kind,
+            row,
+            each,
+            1,
+            cpu / wide,
+            memory / high,
+        )
         push(heap, bound, -1, ~(place - SIDE + each))
 
 
 @compiled(makes_arrays=False)
-def best(heap: Heap, cell: Cell, kind: int, task: int) -> int:
+def best(
+    heap: Heap,
+    cell: Cell,
+    kind: int,
+    task: int,
+) -> int:
     """Return the machine with the smallest score among those that take a task, or −1; the same as of a plain scan.
 
     Parameters
@@ -117,7 +169,13 @@ def best(heap: Heap, cell: Cell, kind: int, task: int) -> int:
         machine = heap.values[0, 1]
         if machine < 0:
             pop(heap)
-            _open(heap, cell, kind, ~machine, task)
+            _open(
+                heap,
+                cell,
+                kind,
+                ~machine,
+                task,
+            )
         elif not is_open(cell, machine, task):
             pop(heap)
         else:
@@ -130,14 +188,32 @@ def best(heap: Heap, cell: Cell, kind: int, task: int) -> int:
 
 
 @compiled(makes_arrays=False)
-def note(heap: Heap, cell: Cell, kind: int, machine: int, task: int) -> None:
+def note(
+    heap: Heap,
+    cell: Cell,
+    kind: int,
+    machine: int,
+    task: int,
+) -> None:
     """Take up what has become of a machine, and the next empty one where it may have been the lowest."""
     takes = is_open(cell, machine, task)
     if takes and heap.size[0] and heap.values[0, 1] == machine:
         replace_top(heap, score_on(cell, kind, machine, task), cell.rank[machine], machine)
     elif takes:
-        _add(heap, cell, kind, machine, task)
+        _add(
+            heap,
+            cell,
+            kind,
+            machine,
+            task,
+        )
     if cell.n_tasks[machine] == 1 or (cell.n_tasks[machine] == 0 and not takes):
         other = first_empty(cell, cell.places[machine, CLASS], task)
         if other >= 0 and is_open(cell, other, task):
-            _add(heap, cell, kind, other, task)
+            _add(
+                heap,
+                cell,
+                kind,
+                other,
+                task,
+            )

@@ -28,7 +28,13 @@ _ROUNDING = 1e-9
 
 
 @compiled(inline=True, makes_arrays=False)
-def score(kind: int, a: float, b: float, x: float, y: float) -> float:
+def score(
+    kind: int,
+    a: float,
+    b: float,
+    x: float,
+    y: float,
+) -> float:
     """Return how bad a machine is that is left with shares `a` and `b` by a task that takes `x` and `y`."""
     if kind == LEAST_STRANDED:
         return a + b + 2 * abs(a - b)
@@ -42,28 +48,68 @@ def score(kind: int, a: float, b: float, x: float, y: float) -> float:
 
 
 @compiled(inline=True, makes_arrays=False)
-def is_better(cell: Cell, value: float, machine: int, least: float, best: int) -> bool:
+def is_better(
+    cell: Cell,
+    value: float,
+    machine: int,
+    least: float,
+    best: int,
+) -> bool:
     """Whether a machine is chosen rather than the `best` so far: the smaller score, among equal ones the lower rank."""
     return value < least or (value == least and cell.rank[machine] < cell.rank[best])
 
 
 @compiled(inline=True, makes_arrays=False)
-def _bound(kind: int, a: float, b: float, a_end: float, b_end: float, x: float, y: float) -> float:
+def _bound(
+    kind: int,
+    a: float,
+    b: float,
+    a_end: float,
+    b_end: float,
+    x: float,
+    y: float,
+) -> float:
     """Return a score that no machine with shares in [a, a_end] × [b, b_end] is below."""
     if kind == LEAST_STRANDED:
         # 3a − b where CPU is what is left over, 3b − a where memory is; on the diagonal 2a.
         return max(2 * max(a, b), 3 * a - b_end, 3 * b - a_end) - _ROUNDING
     if kind == BEST_FIT:
         return a + b - _ROUNDING
-    return score(kind, a_end, b_end, x, y) - _ROUNDING
+    return (
+        score(
+            kind,
+            a_end,
+            b_end,
+            x,
+            y,
+        )
+        - _ROUNDING
+    )
 
 
 @compiled(inline=True, makes_arrays=False)
-def bound_of_squares(kind: int, row: int, column: int, columns: int, x: float, y: float) -> float:
+def bound_of_squares(
+    kind: int,
+    row: int,
+    column: int,
+    columns: int,
+    x: float,
+    y: float,
+) -> float:
     """Return a score that no machine of some squares in a row of the grid is below once it takes `x` and `y` more."""
-    a, a_end = max((row / SIDE) ** 2 - x, 0.0), ((row + 1) / SIDE) ** 2 - x
-    b, b_end = max((column / SIDE) ** 2 - y, 0.0), ((column + columns) / SIDE) ** 2 - y
-    return _bound(kind, a, b, a_end, b_end, x, y)
+    a = max((row / SIDE) ** 2 - x, 0.0)
+    a_end = ((row + 1) / SIDE) ** 2 - x
+    b = max((column / SIDE) ** 2 - y, 0.0)
+    b_end = ((column + columns) / SIDE) ** 2 - y
+    return _bound(
+        kind,
+        a,
+        b,
+        a_end,
+        b_end,
+        x,
+        y,
+    )
 
 
 @compiled(makes_arrays=False)
@@ -80,7 +126,13 @@ def is_apart(cell: Cell, machine: int, group: int) -> bool:
 
 
 @compiled(makes_arrays=False)
-def is_safe(cell: Cell, task: int, left: int, spread: int, which: int) -> bool:
+def is_safe(
+    cell: Cell,
+    task: int,
+    left: int,
+    spread: int,
+    which: int,
+) -> bool:
     """Whether enough of a resource is left beside a task for the variance of what is there, and its own.
 
     Parameters
@@ -106,8 +158,18 @@ def has_room(cell: Cell, machine: int, task: int) -> bool:
     for which in range(MEMORY + 1, cell.sizes.shape[1]):
         if cell.sizes[task, which] > cell.free[machine, which]:
             return False
-    return is_safe(cell, task, cpu, spread[CPU], CPU) and is_safe(
-        cell, task, memory, spread[MEMORY], MEMORY
+    return is_safe(
+        cell,
+        task,
+        cpu,
+        spread[CPU],
+        CPU,
+    ) and is_safe(
+        cell,
+        task,
+        memory,
+        spread[MEMORY],
+        MEMORY,
     )
 
 
@@ -123,18 +185,34 @@ def is_open(cell: Cell, machine: int, task: int) -> bool:
 
 
 @compiled(makes_arrays=False)
-def score_on(cell: Cell, kind: int, machine: int, task: int) -> float:
+def score_on(
+    cell: Cell,
+    kind: int,
+    machine: int,
+    task: int,
+) -> float:
     """Return the score of a machine where a task has room."""
-    cpu, memory = cell.sizes[task, CPU], cell.sizes[task, MEMORY]
-    wide, high = cell.capacity[machine, CPU], cell.capacity[machine, MEMORY]
-    a, b = (cell.free[machine, CPU] - cpu) / wide, (cell.free[machine, MEMORY] - memory) / high
-    return score(kind, a, b, cpu / wide, memory / high)
+    cpu = cell.sizes[task, CPU]
+    memory = cell.sizes[task, MEMORY]
+    wide = cell.capacity[machine, CPU]
+    high = cell.capacity[machine, MEMORY]
+    a = (cell.free[machine, CPU] - cpu) / wide
+    b = (cell.free[machine, MEMORY] - memory) / high
+    return score(
+        kind,
+        a,
+        b,
+        cpu / wide,
+        memory / high,
+    )
 
 
 @compiled(makes_arrays=False)
 def first_empty(cell: Cell, group: int, task: int) -> int:
     """Return the lowest empty machine of a class that meets a task's constraints, or −1."""
-    at, end, which = cell.first[group], cell.first[group + 1], cell.sets[task]
+    at = cell.first[group]
+    end = cell.first[group + 1]
+    which = cell.sets[task]
     while at < end:
         if cell.idle[at // BLOCK] == 0:
             at = (at // BLOCK + 1) * BLOCK
@@ -147,16 +225,29 @@ def first_empty(cell: Cell, group: int, task: int) -> int:
 
 @compiled(makes_arrays=False)
 def _best_of(
-    cell: Cell, kind: int, at: int, task: int, best: int, least: float
+    cell: Cell,
+    kind: int,
+    at: int,
+    task: int,
+    best: int,
+    least: float,
 ) -> tuple[int, float]:
     """Return the best machine so far and its score, those of a square that begins with `at` looked at too."""
-    cpu, memory = cell.sizes[task, CPU], cell.sizes[task, MEMORY]
+    cpu = cell.sizes[task, CPU]
+    memory = cell.sizes[task, MEMORY]
     while at >= 0:
         if cell.free[at, CPU] >= cpu and cell.free[at, MEMORY] >= memory:
             value = score_on(cell, kind, at, task)
             # The rest costs more to ask, and few machines come so far.
-            if is_better(cell, value, at, least, best) and is_open(cell, at, task):
-                best, least = at, value
+            if is_better(
+                cell,
+                value,
+                at,
+                least,
+                best,
+            ) and is_open(cell, at, task):
+                best = at
+                least = value
         at = cell.places[at, NEXT]
     return best, least
 
@@ -175,23 +266,56 @@ def choose(cell: Cell, kind: int, task: int) -> int:
     kind
         The scorer.
     """
-    best, least = -1, np.inf
-    cpu, memory = cell.sizes[task, CPU], cell.sizes[task, MEMORY]
+    best = -1
+    least = np.inf
+    cpu = cell.sizes[task, CPU]
+    memory = cell.sizes[task, MEMORY]
     for k in range(cell.first.size - 1):
-        wide, high = cell.capacity[cell.first[k], CPU], cell.capacity[cell.first[k], MEMORY]
+        wide = cell.capacity[cell.first[k], CPU]
+        high = cell.capacity[cell.first[k], MEMORY]
         if cpu > wide or memory > high:
             continue
-        x, y, low, left = cpu / wide, memory / high, level(cpu, wide), level(memory, high)
-        value = score(kind, (wide - cpu) / wide, (high - memory) / high, x, y)
+        x = cpu / wide
+        y = memory / high
+        low = level(cpu, wide)
+        left = level(memory, high)
+        value = score(
+            kind,
+            (wide - cpu) / wide,
+            (high - memory) / high,
+            x,
+            y,
+        )
         found = first_empty(cell, k, task) if value <= least else -1
-        if found >= 0 and is_open(cell, found, task) and is_better(cell, value, found, least, best):
-            best, least = found, value
+        if (
+            found >= 0
+            and is_open(cell, found, task)
+            and is_better(
+                cell,
+                value,
+                found,
+                least,
+                best,
+            )
+        ):
+            best = found
+            least = value
         for step in range(SIDE - low):
             # From where the best are: little is left in the first rows and columns, and most in the last ones.
             row = low + step if kind <= BEST_FIT else SIDE - 1 - step
             if cell.filled[k, row] == 0:
                 continue
-            if bound_of_squares(kind, row, left, SIDE - left, x, y) > least:
+            if (
+                bound_of_squares(
+                    kind,
+                    row,
+                    left,
+                    SIDE - left,
+                    x,
+                    y,
+                )
+                > least
+            ):
                 # Nor are later rows any better, except where stranding counts: there the best lie along the diagonal.
                 if kind == LEAST_STRANDED:
                     continue
@@ -200,9 +324,24 @@ def choose(cell: Cell, kind: int, task: int) -> int:
             while squares:
                 column = lowest(squares) if kind <= BEST_FIT else highest(squares)
                 squares ^= 1 << column
-                if bound_of_squares(kind, row, column, 1, x, y) <= least:
+                if (
+                    bound_of_squares(
+                        kind,
+                        row,
+                        column,
+                        1,
+                        x,
+                        y,
+                    )
+                    <= least
+                ):
                     best, least = _best_of(
-                        cell, kind, cell.heads[k, row, column], task, best, least
+                        cell,
+                        kind,
+                        cell.heads[k, row, column],
+                        task,
+                        best,
+                        least,
                     )
                 elif kind != LEAST_STRANDED:
                     break
@@ -210,7 +349,13 @@ def choose(cell: Cell, kind: int, task: int) -> int:
 
 
 @compiled(makes_arrays=False)
-def choose_of_k(cell: Cell, kind: int, k: int, start: int, task: int) -> int:
+def choose_of_k(
+    cell: Cell,
+    kind: int,
+    k: int,
+    start: int,
+    task: int,
+) -> int:
     """Return the best of the first `k` machines that take a task, in a random order that `start` decides; or −1.
 
     Borg's relaxed randomization.
@@ -224,14 +369,24 @@ def choose_of_k(cell: Cell, kind: int, k: int, start: int, task: int) -> int:
     k, start
         How many are enough, and where the order begins.
     """
-    best, least, seen, n = -1, np.inf, 0, cell.rank.size
+    best = -1
+    least = np.inf
+    seen = 0
+    n = cell.rank.size
     for step in range(n):
         at = (start + step * _STRIDE) % n
         if not is_open(cell, at, task):
             continue
         value = score_on(cell, kind, at, task)
-        if is_better(cell, value, at, least, best):
-            best, least = at, value
+        if is_better(
+            cell,
+            value,
+            at,
+            least,
+            best,
+        ):
+            best = at
+            least = value
         seen += 1
         if seen == k:
             break

@@ -63,14 +63,21 @@ class Workload:
         """Return the tasks without the constraints of jobs larger than half a cell of so many machines."""
         is_large = np.bincount(self.jobs)[self.jobs] * 2 > machines
         demand = self.demand
-        groups, sets = np.where(is_large, -1, demand.groups), np.where(is_large, 0, demand.sets)
+        groups = np.where(is_large, -1, demand.groups)
+        sets = np.where(is_large, 0, demand.sets)
         return replace(self, demand=replace(demand, groups=groups, sets=sets))
 
     def without_constraints(self) -> Workload:
         """Return the tasks as if each could run anywhere, beside any other."""
         nothing = np.zeros(len(self.jobs), np.int64)
         return replace(
-            self, demand=replace(self.demand, groups=nothing - 1, sets=nothing, allowed=ANYWHERE)
+            self,
+            demand=replace(
+                self.demand,
+                groups=nothing - 1,
+                sets=nothing,
+                allowed=ANYWHERE,
+            ),
         )
 
 
@@ -108,12 +115,14 @@ def needed(
     UsageError
         Where more tasks than may be pending fit no machine.
     """
-    n, size = len(workload.jobs), len(capacity)
+    n = len(workload.jobs)
+    size = len(capacity)
     if not n:
         return 0
     rng = np.random.default_rng(seed)
     limit = n // _PICKY if most < 0 else most
-    tasks, order = workload.softened(size), order_of(workload, rng)
+    tasks = workload.softened(size)
+    order = order_of(workload, rng)
     _check_possible(tasks, capacity, limit)
     lines = rng.permutation(size)
     # What surely is too small is not packed: where the tasks that may stay pending were the largest ones.
@@ -131,10 +140,21 @@ def needed(
         part = lines[:count]
         has_room = (capacity[part, :EXTENDED].sum(axis=0) >= demanded).all()
         return bool(
-            has_room and _pending(tasks, order, capacity, part, policy, limit, seed) <= limit
+            has_room
+            and _pending(
+                tasks,
+                order,
+                capacity,
+                part,
+                policy,
+                limit,
+                seed,
+            )
+            <= limit
         )
 
-    low, high = 0, size
+    low = 0
+    high = size
     while not holds(high):
         if high > size * _LARGEST:
             raise UsageError(
@@ -143,7 +163,8 @@ def needed(
                 expected=f"at most {limit:,} of {n:,} (0.2 %)",
                 way_out="they are too large for the machines that meet their constraints: try --what-if no-constraints",
             )
-        low, high = high, high + (high + 3) // 4
+        low = high
+        high = high + (high + 3) // 4
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -170,10 +191,18 @@ def _pending(
         order = order[np.argsort(~tasks.is_production[order], kind="stable")]
         sizes = np.where(tasks.is_production[:, None], tasks.reserved, tasks.demand.sizes)
         reserved = np.ascontiguousarray(sizes), int(tasks.is_production.sum())
-    demand, machines = replace(tasks.demand, allowed=allowed), (capacity[lines], rank)
+    demand = replace(tasks.demand, allowed=allowed)
+    machines = (capacity[lines], rank)
     whole = tasks.jobs if tasks.is_whole else None
     return pack(
-        demand, order, *machines, policy, most=limit, seed=seed, reserved=reserved, whole=whole
+        demand,
+        order,
+        *machines,
+        policy,
+        most=limit,
+        seed=seed,
+        reserved=reserved,
+        whole=whole,
     )[1]
 
 
@@ -199,5 +228,6 @@ def _check_possible(tasks: Workload, capacity: Index, limit: int) -> None:
 
 def bound(workload: Workload, capacity: Index) -> int:
     """Return how many machines of the mean shape have as much CPU and memory as the tasks take."""
-    total, mean = workload.demand.sizes.sum(axis=0), capacity[:, :EXTENDED].mean(axis=0)
+    total = workload.demand.sizes.sum(axis=0)
+    mean = capacity[:, :EXTENDED].mean(axis=0)
     return int(np.ceil((total / mean).max(initial=0)))

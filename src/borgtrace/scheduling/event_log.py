@@ -29,7 +29,12 @@ _MADE = {path.stem: path.read_text("utf-8").format(ends=TERMINAL_EVENTS) for pat
 
 
 def write_event_log(
-    store: Store, trace: Trace, found: Index, policy: str, seed: int, out: str
+    store: Store,
+    trace: Trace,
+    found: Index,
+    policy: str,
+    seed: int,
+    out: str,
 ) -> None:
     """Write a store of what a policy made of a trace, marked as simulated.
 
@@ -49,11 +54,18 @@ def write_event_log(
     UsageError
         Where it holds something.
     """
-    held, source = store.manifest, Layout(store.path)
+    held = store.manifest
+    source = Layout(store.path)
     with new_store(out, store.memory, None) as (connection, work):
         connection.register("simulated", events_of(trace, found))
         files = {name: _written(connection, source, work, name) for name in TRACE_TABLES}
-        done = index_and_digest(connection, files, held.dialect, work, Progress())
+        done = finish(
+            connection,
+            files,
+            held.dialect,
+            work,
+            Progress(),
+        )
         made = {
             "simulated": policy,
             "seed": seed,
@@ -62,12 +74,21 @@ def write_event_log(
             "was": held.synthetic,
         }
         words = f"simulated with {policy}, seed {seed}, from {held.digest}; tasks of alloc sets and usage are left out"
-        manifest = replace(held, sources=(), notes=(*held.notes, words), **done, synthetic=made)
+        manifest = replace(
+            held,
+            sources=(),
+            notes=(*held.notes, words),
+            **done,
+            synthetic=made,
+        )
         manifest.write(Layout(work).manifest)
 
 
 def _written(
-    connection: duckdb.DuckDBPyConnection, source: Layout, work: Path, name: str
+    connection: duckdb.DuckDBPyConnection,
+    source: Layout,
+    work: Path,
+    name: str,
 ) -> list[Path]:
     """Write a table: made of the schedule, copied, or left out."""
     for view in {name, "tasks"} if name in _MADE else {name}:
@@ -87,7 +108,8 @@ def events_of(trace: Trace, found: Index) -> pa.Table:
     trace, found
         As for :func:`write_event_log`.
     """
-    tasks, table = trace.tasks, TABLES["instance_events"]
+    tasks = trace.tasks
+    table = TABLES["instance_events"]
     ends = np.where(found[:, KIND] == DONE, tasks.ends[found[:, 0]], "EVICT")
     steps = [
         (SUBMITTED, np.full(len(found), "SUBMIT")),
@@ -99,7 +121,8 @@ def events_of(trace: Trace, found: Index) -> pa.Table:
     # Of one microsecond: first what was submitted first, and of that its steps.
     order = np.lexsort((np.arange(len(time)) // max(len(found), 1), row, time))
     order = order[time[order] >= 0]
-    place, rows = found[row[order], 0], len(order)
+    place = found[row[order], 0]
+    rows = len(order)
     where = found[row[order], WHERE]
     is_there = (order >= len(found)) & (where >= 0)
     sizes = np.where(tasks.sizes[place] > 0, tasks.sizes[place] / UNIT, np.nan)

@@ -37,30 +37,61 @@ _ALIKE = 4
 
 Measured on the real parts: 341,000 placements/s with 2, 344,000 with 3, 350,000 with 4; more had been worse before.
 """
-_FACTOR, _MASK = 1_103_515_245, 2**31 - 1
+_FACTOR = 1_103_515_245
+_MASK = 2**31 - 1
 """A linear congruential generator, of which the upper bits are taken."""
 
 
 @compiled(makes_arrays=False)
 def _evict_for(
-    replay: Replay, rule: Rule, agenda: Heap, rows: Index, attempt: int, time: int
+    replay: Replay,
+    rule: Rule,
+    agenda: Heap,
+    rows: Index,
+    attempt: int,
+    time: int,
 ) -> int:
     """Evict lower tiers from a machine until a task fits, and return it; −1: there is none."""
     machine = to_preempt(replay, attempt)
     while machine >= 0 and not has_room(replay.cell, machine, attempt):
         victim = victim_on(replay, rows, machine, replay.jobs.tier[attempt])
-        stop(replay, rows, victim, time, PREEMPTED)
-        book(agenda, time + rule.pause, ARRIVAL, victim, 0)
+        stop(
+            replay,
+            rows,
+            victim,
+            time,
+            PREEMPTED,
+        )
+        book(
+            agenda,
+            time + rule.pause,
+            ARRIVAL,
+            victim,
+            0,
+        )
     return machine
 
 
 @compiled(makes_arrays=False)
 def _start_all(
-    replay: Replay, rule: Rule, agenda: Heap, rows: Index, gang: int, time: int, draw: int
+    replay: Replay,
+    rule: Rule,
+    agenda: Heap,
+    rows: Index,
+    gang: int,
+    time: int,
+    draw: int,
 ) -> bool:
     """Start all tasks of a gang, or none; return whether they start."""
     gangs = replay.gangs
-    if not place_all(replay.cell, gangs, gang, rule.kind, rule.k, draw):
+    if not place_all(
+        replay.cell,
+        gangs,
+        gang,
+        rule.kind,
+        rule.k,
+        draw,
+    ):
         return False
     members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
     # What it takes of others that wait is counted task by task, from where none of its own was placed.
@@ -69,24 +100,53 @@ def _start_all(
             rows[replay.row_of[attempt], WHERE] = release(replay.cell, attempt)
     for attempt in members:
         if gangs.of[attempt] == gang:
-            start(replay, agenda, rows, attempt, rows[replay.row_of[attempt], WHERE], time)
+            start(
+                replay,
+                agenda,
+                rows,
+                attempt,
+                rows[replay.row_of[attempt], WHERE],
+                time,
+            )
             gangs.of[attempt] = -1
     return True
 
 
 @compiled(makes_arrays=False)
 def _arrive_all(
-    replay: Replay, rule: Rule, agenda: Heap, rows: Index, gang: int, row: int, time: int, draw: int
+    replay: Replay,
+    rule: Rule,
+    agenda: Heap,
+    rows: Index,
+    gang: int,
+    row: int,
+    time: int,
+    draw: int,
 ) -> int:
     """Start the tasks of a gang, or let them wait; return how many they are.  They evict nobody."""
     gangs = replay.gangs
     members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
     for at, attempt in enumerate(members):
-        submit(replay, agenda, rows, attempt, row + at, time)
+        submit(
+            replay,
+            agenda,
+            rows,
+            attempt,
+            row + at,
+            time,
+        )
     measure_room(replay.cell, gangs, gang)
     if not (
         is_ready(replay.cell, gangs, gang, -1)
-        and _start_all(replay, rule, agenda, rows, gang, time, draw)
+        and _start_all(
+            replay,
+            rule,
+            agenda,
+            rows,
+            gang,
+            time,
+            draw,
+        )
     ):
         gangs.closed[gang] = 0
         enqueue(replay.queue, kind_of(replay.queue, gangs, gang), members[0])
@@ -110,38 +170,93 @@ def _arrive(
 
     Where `is_known`, `heap` has the machines that may take it.
     """
-    cell, jobs, queue = replay.cell, replay.jobs, replay.queue
-    submit(replay, agenda, rows, attempt, row, time)
-    machine, evicts = -1, False
+    cell = replay.cell
+    jobs = replay.jobs
+    queue = replay.queue
+    submit(
+        replay,
+        agenda,
+        rows,
+        attempt,
+        row,
+        time,
+    )
+    machine = -1
+    evicts = False
     # Where another of its kind waits, nothing has room.
     if queue.heads[jobs.kinds[attempt]] < 0:
         if rule.k > 0:
-            machine = choose_of_k(cell, rule.kind, rule.k, draw, attempt)
+            machine = choose_of_k(
+                cell,
+                rule.kind,
+                rule.k,
+                draw,
+                attempt,
+            )
         elif is_known:
             machine = best(heap, cell, rule.kind, attempt)
         else:
             machine = choose(cell, rule.kind, attempt)
     if machine < 0 and rule.preempts:
-        machine = _evict_for(replay, rule, agenda, rows, attempt, time)
+        machine = _evict_for(
+            replay,
+            rule,
+            agenda,
+            rows,
+            attempt,
+            time,
+        )
         evicts = machine >= 0
     if machine >= 0:
-        start(replay, agenda, rows, attempt, machine, time)
+        start(
+            replay,
+            agenda,
+            rows,
+            attempt,
+            machine,
+            time,
+        )
     else:
         enqueue(queue, jobs.kinds[attempt], attempt)
     return machine, evicts
 
 
 @compiled(makes_arrays=False)
-def _refill(replay: Replay, rule: Rule, agenda: Heap, rows: Index, machine: int, time: int) -> None:
+def _refill(
+    replay: Replay,
+    rule: Rule,
+    agenda: Heap,
+    rows: Index,
+    machine: int,
+    time: int,
+) -> None:
     """Start what waits and fits a machine, and gangs that fit with its room."""
-    queue, closed, failed = replay.queue, replay.gangs.closed, False
+    queue = replay.queue
+    closed = replay.gangs.closed
+    failed = False
     kind = next_for(replay, machine)
     while kind >= 0:
-        head, gang = queue.heads[kind], kind - kind_of(queue, replay.gangs, 0)
+        head = queue.heads[kind]
+        gang = kind - kind_of(queue, replay.gangs, 0)
         if gang < 0:
             dequeue(queue, kind, head)
-            start(replay, agenda, rows, head, machine, time)
-        elif _start_all(replay, rule, agenda, rows, gang, time, machine):
+            start(
+                replay,
+                agenda,
+                rows,
+                head,
+                machine,
+                time,
+            )
+        elif _start_all(
+            replay,
+            rule,
+            agenda,
+            rows,
+            gang,
+            time,
+            machine,
+        ):
             dequeue(queue, kind, head)
         else:
             failed = True
@@ -151,28 +266,47 @@ def _refill(replay: Replay, rule: Rule, agenda: Heap, rows: Index, machine: int,
 
 
 @compiled(makes_arrays=False)
-def _next(replay: Replay, agenda: Heap, begun: int, changed: int) -> tuple[int, int, int]:
+def _next(
+    replay: Replay,
+    agenda: Heap,
+    begun: int,
+    changed: int,
+) -> tuple[int, int, int]:
     """Return what comes next: time and what, of which attempt or event, and its row (−1: it is none of the agenda)."""
-    jobs, key, value, row = replay.jobs, _LAST, 0, -1
+    jobs = replay.jobs
+    key = _LAST
+    value = 0
+    row = -1
     if changed < len(replay.machines):
-        key, value = replay.machines[changed, 0] * RANKS + CHANGE, changed
+        key = replay.machines[changed, 0] * RANKS + CHANGE
+        value = changed
     if begun < jobs.firsts.size:
         first = jobs.firsts[begun]
         if jobs.time[first] * RANKS + ARRIVAL < key:
-            key, value = jobs.time[first] * RANKS + ARRIVAL, first
+            key = jobs.time[first] * RANKS + ARRIVAL
+            value = first
     # Of two that arrive at one instant the first in the trace goes first.
     if agenda.size[0] and (int(agenda.keys[0]), agenda.values[0, 0]) < (key, value):
-        key, value, row = int(agenda.keys[0]), agenda.values[0, 0], agenda.values[0, 1]
+        key = int(agenda.keys[0])
+        value = agenda.values[0, 0]
+        row = agenda.values[0, 1]
         pop(agenda)
     return key, value, row
 
 
 @compiled(makes_arrays=False)
 def _go_on(
-    replay: Replay, rule: Rule, agenda: Heap, heap: Heap, rows: Index, state: Index, until: int
+    replay: Replay,
+    rule: Rule,
+    agenda: Heap,
+    heap: Heap,
+    rows: Index,
+    state: Index,
+    until: int,
 ) -> bool:
     """Let things happen up to a time; return False where rows or the agenda have to grow first."""
-    jobs, (begun, changed, count, draw, alike, model) = replay.jobs, state
+    jobs = replay.jobs
+    (begun, changed, count, draw, alike, model) = state
     is_over = False
     gangs = replay.gangs
     while (
@@ -180,25 +314,60 @@ def _go_on(
         and agenda.size[0] + jobs.time.size < agenda.keys.size
     ):
         key, value, row = _next(replay, agenda, begun, changed)
-        time, what, is_refilled = key // RANKS, key % RANKS, True
+        time = key // RANKS
+        what = key % RANKS
+        is_refilled = True
         if key == _LAST or time > until:
             is_over = True
             break
         if what == CHANGE:
-            machine, changed = change(replay, rule, agenda, rows, value), changed + 1
+            machine = change(
+                replay,
+                rule,
+                agenda,
+                rows,
+                value,
+            )
+            changed = changed + 1
         elif what == END:
-            machine = finish(replay, agenda, rows, value, row, time)
+            machine = finish(
+                replay,
+                agenda,
+                rows,
+                value,
+                row,
+                time,
+            )
         elif what == DECAY:
-            machine = decay(replay, agenda, rows, value, row, time)
+            machine = decay(
+                replay,
+                agenda,
+                rows,
+                value,
+                row,
+                time,
+            )
             # What is known of machines is known for what it asked for.
             model = -1 if value == model else model
         elif row < 0 and gangs.of[value] >= 0:
             draw = (draw * _FACTOR + 1) & _MASK
-            came = _arrive_all(replay, rule, agenda, rows, gangs.of[value], count, time, draw >> 16)
-            machine, begun, count = -1, begun + came, count + came
+            came = _arrive_all(
+                replay,
+                rule,
+                agenda,
+                rows,
+                gangs.of[value],
+                count,
+                time,
+                draw >> 16,
+            )
+            machine = -1
+            begun = begun + came
+            count = count + came
         else:
             if row < 0:
-                alike, begun = jobs.alike[begun], begun + 1
+                alike = jobs.alike[begun]
+                begun = begun + 1
                 if (
                     alike >= _ALIKE
                     and rule.k == 0
@@ -210,28 +379,53 @@ def _go_on(
             start = (draw >> 16) % max(replay.cell.rank.size, 1)
             is_known = model >= 0 and jobs.kinds[model] == jobs.kinds[value]
             machine, is_refilled = _arrive(
-                replay, rule, agenda, rows, value, count, time, start, heap, is_known
+                replay,
+                rule,
+                agenda,
+                rows,
+                value,
+                count,
+                time,
+                start,
+                heap,
+                is_known,
             )
             count += 1
         if machine >= 0 and is_refilled and replay.cell.is_up[machine]:
-            _refill(replay, rule, agenda, rows, machine, time)
+            _refill(
+                replay,
+                rule,
+                agenda,
+                rows,
+                machine,
+                time,
+            )
         if machine >= 0 and model >= 0:
-            note(heap, replay.cell, rule.kind, machine, model)
+            note(
+                heap,
+                replay.cell,
+                rule.kind,
+                machine,
+                model,
+            )
             # After the last of a row what becomes of machines is noted for nobody.
             if alike <= 1 or is_crowded(heap, replay.cell):
                 model = -1
-    state[0], state[1], state[2], state[3], state[4], state[5] = (
-        begun,
-        changed,
-        count,
-        draw,
-        alike,
-        model,
-    )
+    state[0] = begun
+    state[1] = changed
+    state[2] = count
+    state[3] = draw
+    state[4] = alike
+    state[5] = model
     return is_over
 
 
-def run(replay: Replay, rule: Rule, until: int, seed: int) -> Index:
+def run(
+    replay: Replay,
+    rule: Rule,
+    until: int,
+    seed: int,
+) -> Index:
     """Replay; return a row for each submission: attempt, submitted, started, ended, machine, kind (−1: not at all).
 
     Parameters
@@ -247,13 +441,19 @@ def run(replay: Replay, rule: Rule, until: int, seed: int) -> Index:
     """
     n = len(replay.jobs.time)
     # Some are submitted more often than in the trace, most only as often.
-    rows, agenda = (
-        np.full((n + n // 8 + 1024 + replay.gangs.members.size, 6), NEVER),
-        make_heap(3 * n + 1024),
-    )
+    rows = np.full((n + n // 8 + 1024 + replay.gangs.members.size, 6), NEVER)
+    agenda = make_heap(3 * n + 1024)
     heap = make_candidates(replay.cell)
     state = np.array([0, 0, 0, seed, 0, -1])
-    while not _go_on(replay, rule, agenda, heap, rows, state, until):
+    while not _go_on(
+        replay,
+        rule,
+        agenda,
+        heap,
+        rows,
+        state,
+        until,
+    ):
         rows = np.concatenate((rows, np.full((n + 1024, 6), NEVER)))
         agenda = Heap(np.tile(agenda.keys, 2), np.tile(agenda.values, (2, 1)), agenda.size)
     return rows[: state[2]]

@@ -54,12 +54,27 @@ class Gangs(NamedTuple):
 
 def no_gangs(attempts: int) -> Gangs:
     """Return what says of so many attempts that each starts by itself."""
-    alone, none, zero = np.full(attempts, -1), np.empty(0, np.int64), np.zeros(1, np.int64)
-    return Gangs(alone, none, zero, zero, alone, none, none, none)
+    alone = np.full(attempts, -1)
+    none = np.empty(0, np.int64)
+    zero = np.zeros(1, np.int64)
+    return Gangs(
+        alone,
+        none,
+        zero,
+        zero,
+        alone,
+        none,
+        none,
+        none,
+    )
 
 
 def gangs_of(
-    firsts: Index, arrivals: Index, jobs: Index, priority: Index, kinds: Index
+    firsts: Index,
+    arrivals: Index,
+    jobs: Index,
+    priority: Index,
+    kinds: Index,
 ) -> tuple[Index, Index, Gangs]:
     """Find the attempts that start together: of one job and priority, each at most a second after the one before.
 
@@ -76,19 +91,26 @@ def gangs_of(
         When each attempt arrives, a gang with its last task; `firsts` by that; and the gangs.
     """
     order = firsts[np.lexsort((firsts, arrivals[firsts], priority[firsts], jobs[firsts]))]
-    one, other = order[:-1], order[1:]
+    one = order[:-1]
+    other = order[1:]
     is_next = (jobs[one] == jobs[other]) & (priority[one] == priority[other])
     begins = np.append(True, ~is_next | (arrivals[other] - arrivals[one] > TOGETHER))[: len(order)]
     starts = np.flatnonzero(begins)
-    sizes, number = np.diff(starts, append=len(order)), np.cumsum(begins) - 1
+    sizes = np.diff(starts, append=len(order))
+    number = np.cumsum(begins) - 1
     times = arrivals.copy()
     times[order] = arrivals[order][starts + sizes - 1][number]
     is_gang = sizes > 1
     of = np.full(len(arrivals), -1)
     of[order] = np.where(is_gang, np.cumsum(is_gang) - 1, -1)[number]
-    members, first = order[is_gang[number]], np.append(0, np.cumsum(sizes[is_gang]))
+    members = order[is_gang[number]]
+    first = np.append(0, np.cumsum(sizes[is_gang]))
     found = Gangs(
-        of, members, first, *_parts(of, members, kinds), np.zeros(len(first) - 1, np.int64)
+        of,
+        members,
+        first,
+        *_parts(of, members, kinds),
+        np.zeros(len(first) - 1, np.int64),
     )
     # A gang comes where its first task does.
     return times, order[np.lexsort((order[starts][number], times[order]))], found
@@ -119,25 +141,35 @@ def with_stand_ins(demand: Demand, gangs: Gangs) -> Demand:
         What is planned, and which of it starts together.
     """
     members = gangs.members
-    whole, own = gangs.parts[gangs.of[members]], gangs.part[members]
-    part, who = np.append(whole, own[own != whole]), np.append(members, members[own != whole])
+    whole = gangs.parts[gangs.of[members]]
+    own = gangs.part[members]
+    part = np.append(whole, own[own != whole])
+    who = np.append(members, members[own != whole])
     order = np.argsort(part, kind="stable")
-    who, starts, least = (
-        who[order],
-        np.searchsorted(part[order], np.arange(len(gangs.room))),
-        np.minimum.reduceat,
-    )
+    who = who[order]
+    starts = np.searchsorted(part[order], np.arange(len(gangs.room)))
+    least = np.minimum.reduceat
 
     def common(values: Index, nothing: int) -> Index:
-        lowest, highest = least(values[who], starts), np.maximum.reduceat(values[who], starts)
+        lowest = least(values[who], starts)
+        highest = np.maximum.reduceat(values[who], starts)
         return np.append(values, np.where(lowest == highest, lowest, nothing))
 
     sizes, varied, extended = (
         np.vstack([taken, least(taken[who], starts)]) if len(taken) else taken
         for taken in (demand.sizes, demand.variances, demand.extended)
     )
-    groups, sets = common(demand.groups, -1), common(demand.sets, 0)
-    return Demand(sizes, groups, sets, demand.allowed, varied, demand.safety, extended)
+    groups = common(demand.groups, -1)
+    sets = common(demand.sets, 0)
+    return Demand(
+        sizes,
+        groups,
+        sets,
+        demand.allowed,
+        varied,
+        demand.safety,
+        extended,
+    )
 
 
 @compiled(inline=True, makes_arrays=False)
@@ -147,9 +179,15 @@ def kind_of(queue: Queue, gangs: Gangs, gang: int) -> int:
 
 
 @compiled(makes_arrays=False)
-def _room_on(cell: Cell, machine: int, task: int, most: int) -> int:
+def _room_on(
+    cell: Cell,
+    machine: int,
+    task: int,
+    most: int,
+) -> int:
     """Return how many tasks like one a machine takes, at most so many; variances may let it take fewer."""
-    sizes, free = cell.sizes[task], cell.free[machine]
+    sizes = cell.sizes[task]
+    free = cell.free[machine]
     # Most often there is none, and the rest costs more to ask.
     if sizes[CPU] > free[CPU] or sizes[MEMORY] > free[MEMORY] or not is_open(cell, machine, task):
         return 0
@@ -162,14 +200,27 @@ def _room_on(cell: Cell, machine: int, task: int, most: int) -> int:
 
 
 @compiled(makes_arrays=False)
-def _add_room(cell: Cell, gangs: Gangs, gang: int, machine: int, sign: int) -> None:
-    most, stand_ins = gangs.first[gang + 1] - gangs.first[gang], cell.sets.size - gangs.room.size
+def _add_room(
+    cell: Cell,
+    gangs: Gangs,
+    gang: int,
+    machine: int,
+    sign: int,
+) -> None:
+    most = gangs.first[gang + 1] - gangs.first[gang]
+    stand_ins = cell.sets.size - gangs.room.size
     for part in range(gangs.parts[gang], gangs.parts[gang + 1]):
         gangs.room[part] += sign * _room_on(cell, machine, stand_ins + part, most)
 
 
 @compiled(makes_arrays=False)
-def count_room(cell: Cell, queue: Queue, gangs: Gangs, machine: int, sign: int) -> None:
+def count_room(
+    cell: Cell,
+    queue: Queue,
+    gangs: Gangs,
+    machine: int,
+    sign: int,
+) -> None:
     """Count the room of a machine for all gangs that wait, or no longer: after and before it changes.
 
     Parameters
@@ -182,7 +233,13 @@ def count_room(cell: Cell, queue: Queue, gangs: Gangs, machine: int, sign: int) 
     for at in range(queue.n_active[0]):
         gang = queue.active[at] - kind_of(queue, gangs, 0)
         if gang >= 0:
-            _add_room(cell, gangs, gang, machine, sign)
+            _add_room(
+                cell,
+                gangs,
+                gang,
+                machine,
+                sign,
+            )
 
 
 @compiled(makes_arrays=False)
@@ -190,11 +247,22 @@ def measure_room(cell: Cell, gangs: Gangs, gang: int) -> None:
     """Count the room of all machines for a gang that comes."""
     gangs.room[gangs.parts[gang] : gangs.parts[gang + 1]] = 0
     for machine in range(cell.rank.size):
-        _add_room(cell, gangs, gang, machine, 1)
+        _add_room(
+            cell,
+            gangs,
+            gang,
+            machine,
+            1,
+        )
 
 
 @compiled(makes_arrays=False)
-def is_ready(cell: Cell, gangs: Gangs, gang: int, machine: int) -> bool:
+def is_ready(
+    cell: Cell,
+    gangs: Gangs,
+    gang: int,
+    machine: int,
+) -> bool:
     """Whether all tasks of a gang may fit now, one of them on a machine (−1: any)."""
     if gangs.closed[gang]:
         return False
@@ -210,7 +278,14 @@ def is_ready(cell: Cell, gangs: Gangs, gang: int, machine: int) -> bool:
 
 
 @compiled(makes_arrays=False)
-def place_all(cell: Cell, gangs: Gangs, gang: int, kind: int, k: int, draw: int) -> bool:
+def place_all(
+    cell: Cell,
+    gangs: Gangs,
+    gang: int,
+    kind: int,
+    k: int,
+    draw: int,
+) -> bool:
     """Place all tasks of a gang, or none; return whether they are placed.
 
     Parameters
@@ -220,11 +295,22 @@ def place_all(cell: Cell, gangs: Gangs, gang: int, kind: int, k: int, draw: int)
     kind, k, draw
         The scorer, how many machines are looked at (0: all), and where a random order of them begins.
     """
-    members, placed = gangs.members[gangs.first[gang] : gangs.first[gang + 1]], 0
+    members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
+    placed = 0
     for task in members:
         if gangs.of[task] != gang:
             continue
-        machine = choose_of_k(cell, kind, k, draw, task) if k > 0 else choose(cell, kind, task)
+        machine = (
+            choose_of_k(
+                cell,
+                kind,
+                k,
+                draw,
+                task,
+            )
+            if k > 0
+            else choose(cell, kind, task)
+        )
         if machine < 0:
             break
         place(cell, task, machine)

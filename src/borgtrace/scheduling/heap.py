@@ -26,7 +26,13 @@ def make_heap(most: int) -> Heap:
 
 
 @compiled(inline=True, makes_arrays=False)
-def _is_less(heap: Heap, at: int, key: float, one: int, other: int) -> bool:
+def _is_less(
+    heap: Heap,
+    at: int,
+    key: float,
+    one: int,
+    other: int,
+) -> bool:
     if heap.keys[at] != key:
         return heap.keys[at] < key
     first = heap.values[at, 0]
@@ -34,38 +40,97 @@ def _is_less(heap: Heap, at: int, key: float, one: int, other: int) -> bool:
 
 
 @compiled(inline=True, makes_arrays=False)
-def _put(heap: Heap, at: int, key: float, one: int, other: int) -> None:
-    heap.keys[at], heap.values[at, 0], heap.values[at, 1] = key, one, other
+def _put(
+    heap: Heap,
+    at: int,
+    key: float,
+    one: int,
+    other: int,
+) -> None:
+    heap.keys[at] = key
+    heap.values[at, 0] = one
+    heap.values[at, 1] = other
 
 
 @compiled(makes_arrays=False)
-def push(heap: Heap, key: float, one: int, other: int) -> None:
+def push(
+    heap: Heap,
+    key: float,
+    one: int,
+    other: int,
+) -> None:
     """Add an entry, for which there is room."""
     at = heap.size[0]
     heap.size[0] += 1
-    while at > 0 and not _is_less(heap, (at - 1) // 2, key, one, other):
+    while at > 0 and not _is_less(
+        heap,
+        (at - 1) // 2,
+        key,
+        one,
+        other,
+    ):
         above = (at - 1) // 2
-        _put(heap, at, heap.keys[above], heap.values[above, 0], heap.values[above, 1])
+        _put(
+            heap,
+            at,
+            heap.keys[above],
+            heap.values[above, 0],
+            heap.values[above, 1],
+        )
         at = above
-    _put(heap, at, key, one, other)
+    _put(
+        heap,
+        at,
+        key,
+        one,
+        other,
+    )
 
 
 @compiled(makes_arrays=False)
-def replace_top(heap: Heap, key: float, one: int, other: int) -> None:
+def replace_top(
+    heap: Heap,
+    key: float,
+    one: int,
+    other: int,
+) -> None:
     """Put an entry in the place of the smallest."""
-    at, size = 0, heap.size[0]
+    at = 0
+    size = heap.size[0]
     while 2 * at + 1 < size:
         below = 2 * at + 1
         right = below + 1
         if right < size and _is_less(
-            heap, right, heap.keys[below], heap.values[below, 0], heap.values[below, 1]
+            heap,
+            right,
+            heap.keys[below],
+            heap.values[below, 0],
+            heap.values[below, 1],
         ):
             below = right
-        if not _is_less(heap, below, key, one, other):
+        if not _is_less(
+            heap,
+            below,
+            key,
+            one,
+            other,
+        ):
             break
-        _put(heap, at, heap.keys[below], heap.values[below, 0], heap.values[below, 1])
+        _put(
+            heap,
+            at,
+            heap.keys[below],
+            heap.values[below, 0],
+            heap.values[below, 1],
+        )
         at = below
-    _put(heap, at, key, one, other)
+    _put(
+        heap,
+        at,
+        key,
+        one,
+        other,
+    )
 
 
 @compiled(makes_arrays=False)

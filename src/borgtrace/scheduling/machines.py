@@ -155,13 +155,16 @@ def make_cell(capacity: Index, rank: Index, demand: Demand) -> tuple[Cell, Index
         The tasks.
     """
     order = np.lexsort((rank, *capacity.T[::-1]))
-    shape, n = capacity[order], len(order)
+    shape = capacity[order]
+    n = len(order)
     is_first = (
         np.append(True, (np.diff(shape, axis=0) != 0).any(axis=1)) if n else np.empty(0, np.bool_)
     )
     first = np.append(np.flatnonzero(is_first), n).astype(np.int64)
-    kinds, places = len(first) - 1, np.full((n, 4), -1, np.int64)
-    places[:, CLASS], places[:, _SQUARE] = np.cumsum(is_first) - 1, _IDLE
+    kinds = len(first) - 1
+    places = np.full((n, 4), -1, np.int64)
+    places[:, CLASS] = np.cumsum(is_first) - 1
+    places[:, _SQUARE] = _IDLE
     idle = np.bincount(np.arange(n) // BLOCK).astype(np.int64)
     rows = demand.allowed[:, order] if len(demand.allowed) else np.empty((0, n), np.bool_)
     cell = Cell(
@@ -221,7 +224,8 @@ def highest(bits: int) -> int:
 def settle(cell: Cell, machine: int) -> None:
     """Bring the place of a machine in the grid up to date."""
     places = cell.places
-    kind, old = places[machine, CLASS], places[machine, _SQUARE]
+    kind = places[machine, CLASS]
+    old = places[machine, _SQUARE]
     new = -1
     if cell.is_up[machine]:
         new = _IDLE
@@ -233,7 +237,8 @@ def settle(cell: Cell, machine: int) -> None:
     if old == _IDLE:
         cell.idle[machine // BLOCK] -= 1
     elif old >= 0:
-        after, before = places[machine, NEXT], places[machine, _PREVIOUS]
+        after = places[machine, NEXT]
+        before = places[machine, _PREVIOUS]
         if before >= 0:
             places[before, NEXT] = after
         else:
@@ -247,7 +252,8 @@ def settle(cell: Cell, machine: int) -> None:
         cell.idle[machine // BLOCK] += 1
     elif new >= 0:
         after = cell.heads[kind, new // SIDE, new % SIDE]
-        places[machine, NEXT], places[machine, _PREVIOUS] = after, -1
+        places[machine, NEXT] = after
+        places[machine, _PREVIOUS] = -1
         if after >= 0:
             places[after, _PREVIOUS] = machine
         cell.heads[kind, new // SIDE, new % SIDE] = machine
@@ -255,7 +261,12 @@ def settle(cell: Cell, machine: int) -> None:
 
 
 @compiled(inline=True, makes_arrays=False)
-def _take(cell: Cell, task: int, machine: int, sign: int) -> None:
+def _take(
+    cell: Cell,
+    task: int,
+    machine: int,
+    sign: int,
+) -> None:
     """Let a task take of a machine what it is planned with, or give it back (−1)."""
     # Line by line: a loop over the two takes longer than what it does.
     cell.free[machine, CPU] -= sign * cell.sizes[task, CPU]
@@ -274,7 +285,8 @@ def place(cell: Cell, task: int, machine: int) -> None:
     _take(cell, task, machine, 1)
     after = cell.tops[machine]
     cell.tasks[task, MACHINE] = machine
-    cell.tasks[task, NEXT_TASK], cell.tasks[task, PREVIOUS_TASK] = after, -1
+    cell.tasks[task, NEXT_TASK] = after
+    cell.tasks[task, PREVIOUS_TASK] = -1
     if after >= 0:
         cell.tasks[after, PREVIOUS_TASK] = task
     cell.tops[machine] = task

@@ -15,7 +15,8 @@ from borgtrace.question import NotApplicable, Tables
 from borgtrace.scheduling.workload import TASK, Tasks, matched
 
 _SLOT = 300_000_000
-_LEAST, _MOST = 0.1, 50.0
+_LEAST = 0.1
+_MOST = 50.0
 _WINDOWS = 12
 _ERRORS = 3
 

@@ -25,23 +25,39 @@ def _same(cell: Cell, one: int, other: int) -> bool:
 
 @compiled(makes_arrays=False)
 def _pack(
-    cell: Cell, heap: Heap, kind: int, k: int, starts: Index, order: Index, most: int, out: Index
+    cell: Cell,
+    heap: Heap,
+    kind: int,
+    k: int,
+    starts: Index,
+    order: Index,
+    most: int,
+    out: Index,
 ) -> int:
     """Place tasks in order; stop where more than `most` stay pending; return how many do."""
-    pending, last = 0, -1
+    pending = 0
+    last = -1
     for at, task in enumerate(order):
         if pending > most:
             break
         is_known = last >= 0 and _same(cell, last, task)
         if k > 0:
-            found = choose_of_k(cell, kind, k, starts[task], task)
+            found = choose_of_k(
+                cell,
+                kind,
+                k,
+                starts[task],
+                task,
+            )
         elif is_known or (at + 1 < order.size and _same(cell, task, order[at + 1])):
             # What follows and is alike goes where is best among the same machines.
             if not is_known:
                 look(heap, cell, kind, task)
-            last, found = task, best(heap, cell, kind, task)
+            last = task
+            found = best(heap, cell, kind, task)
         else:
-            last, found = -1, choose(cell, kind, task)
+            last = -1
+            found = choose(cell, kind, task)
         out[task] = found
         if found < 0:
             pending += 1
@@ -49,7 +65,13 @@ def _pack(
         place(cell, task, found)
         # What is on top is put right when it is asked next.
         if last >= 0 and cell.n_tasks[found] == 1:
-            note(heap, cell, kind, found, task)
+            note(
+                heap,
+                cell,
+                kind,
+                found,
+                task,
+            )
     return pending
 
 
@@ -66,13 +88,23 @@ def _pack_whole(
     jobs: Index,
 ) -> int:
     """Place jobs in order, each whole or not at all; the other parameters are those of :func:`_pack`."""
-    pending, at = 0, 0
+    pending = 0
+    at = 0
     while at < order.size and pending <= most:
         end = at + 1
         while end < order.size and jobs[order[end]] == jobs[order[at]]:
             end += 1
         job = order[at:end]
-        if _pack(cell, heap, kind, k, starts, job, 0, out):
+        if _pack(
+            cell,
+            heap,
+            kind,
+            k,
+            starts,
+            job,
+            0,
+            out,
+        ):
             for task in job:
                 if out[task] >= 0:
                     release(cell, task)
@@ -117,9 +149,11 @@ def pack(
     """
     n = len(demand.sizes)
     cell, lines = make_cell(capacity, rank, demand)
-    heap, pending = make_candidates(cell), 0
+    heap = make_candidates(cell)
+    pending = 0
     starts = np.random.default_rng(seed).integers(max(len(rank), 1), size=n if policy.k else 0)
-    limit, out = n if most is None else most, np.full(n, -1, np.int64)
+    limit = n if most is None else most
+    out = np.full(n, -1, np.int64)
     parts = (order,) if reserved is None else (order[: reserved[1]], order[reserved[1] :])
     for number, part in enumerate(parts):
         if reserved is not None and number:
@@ -131,8 +165,10 @@ def pack(
 
 def _resize(cell: Cell, out: Index, sizes: Index) -> None:
     """Let the tasks that are placed take other sizes."""
-    free, there = cell.free[:, :EXTENDED], out >= 0
-    free[:], cell.sizes[:, :EXTENDED] = cell.capacity[:, :EXTENDED], sizes
+    free = cell.free[:, :EXTENDED]
+    there = out >= 0
+    free[:] = cell.capacity[:, :EXTENDED]
+    cell.sizes[:, :EXTENDED] = sizes
     np.subtract.at(free, out[there], sizes[there])
     for machine in np.unique(out[there]).tolist():
         settle(cell, machine)

@@ -114,7 +114,12 @@ class Plan:
     def of(self, demand: Demand) -> Demand:
         """Return tasks with what they are planned with."""
         limited = [part for part in (demand.extended, self.limits) if len(part)]
-        planned = replace(demand, sizes=self.sizes, variances=self.variances, safety=self.safety)
+        planned = replace(
+            demand,
+            sizes=self.sizes,
+            variances=self.variances,
+            safety=self.safety,
+        )
         return replace(planned, extended=np.hstack(limited)) if limited else planned
 
     def of_machines(self, capacity: Index) -> Index:
@@ -162,7 +167,11 @@ def parse_plan(text: str) -> Planner:
 
 
 def plan_of(
-    planner: Planner, tables: Tables, tasks: Tasks, store: Any = None, until: int | None = None
+    planner: Planner,
+    tables: Tables,
+    tasks: Tasks,
+    store: Any = None,
+    until: int | None = None,
 ) -> Plan:
     """Return what an estimator plans tasks with.
 
@@ -176,8 +185,10 @@ def plan_of(
         What a policy looks at has ended by then, µs; None: it looks at all, as estimators do.
     """
     estimator = planner.estimator
-    sizes, variances = tasks.sizes.copy(), np.zeros_like(tasks.sizes)
-    is_gpa, is_measured = estimator.name == "gpa", np.ones(len(tasks), np.bool_)
+    sizes = tasks.sizes.copy()
+    variances = np.zeros_like(tasks.sizes)
+    is_gpa = estimator.name == "gpa"
+    is_measured = np.ones(len(tasks), np.bool_)
     if planner.policy:
         from borgtrace.overcommit.reservations import reservations
 
@@ -193,11 +204,14 @@ def plan_of(
             tasks.sizes[is_known, place] > 0, tasks.sizes[is_known, place] / UNIT, np.nan
         )
         mean, std, most, quantile = values[is_known].T
-        seen: Any = SimpleNamespace(mean=mean, std=std, variance=np.square(std), request=request)
-        seen.moments, seen.percentile = (
-            np.column_stack([mean] * 5 + [most]),
-            lambda level, found=quantile: found,
+        seen: Any = SimpleNamespace(
+            mean=mean,
+            std=std,
+            variance=np.square(std),
+            request=request,
         )
+        seen.moments = np.column_stack([mean] * 5 + [most])
+        seen.percentile = lambda level, found=quantile: found
         items = estimator.items(seen, 1.0)
         taken = np.fmin(items[:, 0], request) if planner.is_limited else items[:, 0]
         sizes[is_known, place] = to_units(taken)
@@ -207,7 +221,13 @@ def plan_of(
     safety = NormalDist().inv_cdf(1 - estimator.parameter) ** 2 if is_gpa else 0.0
     unmeasured = int((~is_measured).sum())
     plan = Plan(
-        planner.label, sizes, variances, safety, unmeasured, sizes, by_policy=bool(planner.policy)
+        planner.label,
+        sizes,
+        variances,
+        safety,
+        unmeasured,
+        sizes,
+        by_policy=bool(planner.policy),
     )
     if planner.is_decaying or planner.policy:
         NotApplicable.unless(
@@ -224,11 +244,21 @@ def plan_of(
             for part in (plan.sizes, plan.lasting)
         )
         sizes, lasting = (part.astype(np.int64) for part in grown)
-        plan = replace(plan, sizes=sizes, lasting=lasting, slowed=int((more > 0).sum()))
+        plan = replace(
+            plan,
+            sizes=sizes,
+            lasting=lasting,
+            slowed=int((more > 0).sum()),
+        )
     return plan
 
 
-def _values(estimator: Estimator, tables: Tables, tasks: Tasks, resource: str) -> Numbers:
+def _values(
+    estimator: Estimator,
+    tables: Tables,
+    tasks: Tasks,
+    resource: str,
+) -> Numbers:
     """Return mean, standard deviation, maximum and the percentile asked for of each task: float64 (n, 4), or NaN."""
     usage = tables.instance_usage
     column = usage[f"average_{resource}"].cast("float64")

@@ -70,7 +70,8 @@ def parse_policy(text: str) -> Policy:
     if name not in POLICIES or (plus and extra != "preempt"):
         expected = f"{', '.join(POLICIES)}, with +preempt or without"
         raise UsageError("--policy", "no such policy", expected=expected, got=text)
-    policy, k = POLICIES[name], POLICIES[name].k
+    policy = POLICIES[name]
+    k = POLICIES[name].k
     if colon:
         digits = setting.removeprefix("k=")
         if not policy.k or digits == setting or not digits.isdecimal() or not int(digits):
@@ -78,4 +79,10 @@ def parse_policy(text: str) -> Policy:
                 "--policy", "wrong setting", expected="random:k=N with N from 1", got=text
             )
         k = int(digits)
-    return Policy(policy.name, policy.about, policy.kind, k, bool(plus))
+    return Policy(
+        policy.name,
+        policy.about,
+        policy.kind,
+        k,
+        bool(plus),
+    )

@@ -13,11 +13,15 @@ from borgtrace.scheduling.state import STARTED, VARIED, Replay
 @compiled(makes_arrays=False)
 def next_for(replay: Replay, machine: int) -> int:
     """Return the kind of who waits and fits a machine: the highest priority, of these who came first; −1: nobody."""
-    best, found = -1, -1
-    cell, jobs, queue = replay.cell, replay.jobs, replay.queue
+    best = -1
+    found = -1
+    cell = replay.cell
+    jobs = replay.jobs
+    queue = replay.queue
     for at in range(queue.n_active[0]):
         kind = queue.active[at]
-        head, gang = queue.heads[kind], kind - kind_of(queue, replay.gangs, 0)
+        head = queue.heads[kind]
+        gang = kind - kind_of(queue, replay.gangs, 0)
         if gang >= 0:
             if not is_ready(cell, replay.gangs, gang, machine):
                 continue
@@ -31,33 +35,46 @@ def next_for(replay: Replay, machine: int) -> int:
             if ahead < 0 or (ahead == 0 and replay.row_of[head] > replay.row_of[best]):
                 continue
         if gang >= 0 or is_open(cell, machine, head):
-            best, found = head, kind
+            best = head
+            found = kind
     return found
 
 
 @compiled(makes_arrays=False)
 def to_preempt(replay: Replay, attempt: int) -> int:
     """Return the machine where a task fits once lower tiers are evicted and least is missing now; −1: none."""
-    best, least = -1, np.inf
-    cell, jobs = replay.cell, replay.jobs
-    cpu, memory = cell.sizes[attempt, CPU], cell.sizes[attempt, MEMORY]
+    best = -1
+    least = np.inf
+    cell = replay.cell
+    jobs = replay.jobs
+    cpu = cell.sizes[attempt, CPU]
+    memory = cell.sizes[attempt, MEMORY]
     for machine in range(cell.rank.size):
         if not (cell.is_up[machine] and cell.allowed[cell.sets[attempt], machine]):
             continue
-        wide, high = cell.free[machine, CPU], cell.free[machine, MEMORY]
+        wide = cell.free[machine, CPU]
+        high = cell.free[machine, MEMORY]
         missing = max(0, cpu - wide) / cell.capacity[machine, CPU]
         missing += max(0, memory - high) / cell.capacity[machine, MEMORY]
         spread, other = cell.spread[machine]
         for tier in range(jobs.tier[attempt]):
             held = replay.held[tier, machine]
-            wide, high, spread, other = (
-                wide + held[0],
-                high + held[1],
-                spread - held[2],
-                other - held[3],
-            )
-        fits = is_safe(cell, attempt, wide - cpu, spread, CPU) and is_safe(
-            cell, attempt, high - memory, other, MEMORY
+            wide = wide + held[0]
+            high = high + held[1]
+            spread = spread - held[2]
+            other = other - held[3]
+        fits = is_safe(
+            cell,
+            attempt,
+            wide - cpu,
+            spread,
+            CPU,
+        ) and is_safe(
+            cell,
+            attempt,
+            high - memory,
+            other,
+            MEMORY,
         )
         for which in range(EXTENDED, cell.sizes.shape[1]):
             left = cell.free[machine, which] - cell.sizes[attempt, which]
@@ -66,18 +83,32 @@ def to_preempt(replay: Replay, attempt: int) -> int:
             fits = fits and left >= 0
         if (
             fits
-            and is_better(cell, missing, machine, least, best)
+            and is_better(
+                cell,
+                missing,
+                machine,
+                least,
+                best,
+            )
             and is_apart(cell, machine, cell.groups[attempt])
         ):
-            best, least = machine, missing
+            best = machine
+            least = missing
     return best
 
 
 @compiled(makes_arrays=False)
-def victim_on(replay: Replay, rows: Index, machine: int, tier: int) -> int:
+def victim_on(
+    replay: Replay,
+    rows: Index,
+    machine: int,
+    tier: int,
+) -> int:
     """Return who is evicted first: of the tiers below, the lowest priority, and of these who started last."""
-    jobs, row_of = replay.jobs, replay.row_of
-    found, task = -1, replay.cell.tops[machine]
+    jobs = replay.jobs
+    row_of = replay.row_of
+    found = -1
+    task = replay.cell.tops[machine]
     while task >= 0:
         if jobs.tier[task] < tier:
             ahead = -1 if found < 0 else jobs.priority[task] - jobs.priority[found]

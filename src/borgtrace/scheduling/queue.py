@@ -36,7 +36,8 @@ def make_queue(kinds: int, attempts: int) -> Queue:
 def enqueue(queue: Queue, kind: int, attempt: int) -> None:
     """Let an attempt wait behind the others of its kind."""
     tail = queue.tails[kind]
-    queue.links[attempt, 0], queue.links[attempt, 1] = -1, tail
+    queue.links[attempt, 0] = -1
+    queue.links[attempt, 1] = tail
     if tail >= 0:
         queue.links[tail, 0] = attempt
     else:
@@ -61,6 +62,7 @@ def dequeue(queue: Queue, kind: int, attempt: int) -> None:
         queue.tails[kind] = before
     if queue.heads[kind] < 0:
         queue.n_active[0] -= 1
-        last, at = queue.active[queue.n_active[0]], queue.places[kind]
+        last = queue.active[queue.n_active[0]]
+        at = queue.places[kind]
         queue.active[at] = last
         queue.places[last] = at

@@ -93,7 +93,8 @@ class Trace:
         arrivals = np.min([np.where(time >= 0, time, _FAR) for time in times], axis=0)
         is_seen = arrivals <= last
         NotApplicable.unless(is_seen.any(), "no attempt of a task has a beginning")
-        tasks, arrivals = tasks.of(is_seen), arrivals[is_seen]
+        tasks = tasks.of(is_seen)
+        arrivals = arrivals[is_seen]
         # What already runs when the trace begins is there before what waits; then the higher priority goes first.
         waits = tasks.times["schedule_time"] != arrivals
         keys = (
@@ -105,7 +106,8 @@ class Trace:
             arrivals,
         )
         order = np.lexsort(keys)
-        tasks, arrivals = tasks.of(order), arrivals[order]
+        tasks = tasks.of(order)
+        arrivals = arrivals[order]
         machines, changes = _machines(tables)
         allowed, later = eligible(tables, tasks, machines, 0)
         ran = tasks.times["schedule_time"] >= 0
@@ -123,13 +125,19 @@ def _machines(tables: Tables) -> tuple[Machines, Index]:
         events.filter(events.time < AFTER_TRACE).order_by(list(SOURCE_ORDER)).select(*columns)
     )
     capacity = quantities(rows, names)
-    ids, is_known = rows["machine_id"].to_numpy(), (capacity[:, :EXTENDED] > 0).all(axis=1)
+    ids = rows["machine_id"].to_numpy()
+    is_known = (capacity[:, :EXTENDED] > 0).all(axis=1)
     NotApplicable.unless(is_known.any(), "no machine has a published capacity")
     known, first = np.unique(ids[is_known], return_index=True)
     is_ours = np.isin(ids, known)
     is_up = rows["type"].to_numpy(zero_copy_only=False) != "REMOVE"
     changes = np.column_stack(
-        [rows["time"].to_numpy(), np.searchsorted(known, ids), is_up, 0 * ids]
+        [
+            rows["time"].to_numpy(),
+            np.searchsorted(known, ids),
+            is_up,
+            0 * ids,
+        ]
     )[is_ours]
     return Machines(
         known, capacity[is_known][first], len(np.unique(ids[~is_ours]))
@@ -150,18 +158,27 @@ def calibrated(trace: Trace) -> float:
     chosen = tasks.of(runs)
     order = np.lexsort((chosen.collection, -chosen.priority)).astype(np.int64)
     allowed = trace.allowed[:, there] if len(trace.allowed) else ANYWHERE
-    demand = Demand(chosen.sizes, chosen.groups, chosen.sets, allowed, extended=chosen.extended)
+    demand = Demand(
+        chosen.sizes,
+        chosen.groups,
+        chosen.sets,
+        allowed,
+        extended=chosen.extended,
+    )
     workload = Workload(demand, chosen.priority, chosen.jobs, chosen.is_production).softened(
         len(there)
     )
-    capacity, rank = trace.machines.capacity[there], np.arange(len(there))
+    capacity = trace.machines.capacity[there]
+    rank = np.arange(len(there))
 
     def pending(step: int) -> int:
         sized = replace(workload.demand, sizes=with_factor(chosen, step / _STEPS))
         return pack(sized, order, capacity, rank)[1]
 
     # What production or constraints leave pending anyway is no reason for others to take less.
-    limit, low, high = pending(0) + len(runs) // _PENDING, 0, _STEPS
+    limit = pending(0) + len(runs) // _PENDING
+    low = 0
+    high = _STEPS
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if pending(middle) <= limit else (low, middle - 1)
@@ -194,7 +211,14 @@ def recorded(trace: Trace) -> Index:
     how = np.where(left >= 0, DONE, ALIVE)
     start = tasks.times["schedule_time"]
     return np.column_stack(
-        [np.arange(len(tasks)), trace.arrivals, start, left, np.where(start >= 0, place, -1), how]
+        [
+            np.arange(len(tasks)),
+            trace.arrivals,
+            start,
+            left,
+            np.where(start >= 0, place, -1),
+            how,
+        ]
     )
 
 
@@ -224,19 +248,34 @@ def replayed(
     whole_jobs
         Whether tasks of a job that arrive together start together or not at all.
     """
-    tasks, n = trace.tasks, len(trace.tasks)
+    tasks = trace.tasks
+    n = len(trace.tasks)
     demand = Demand(
-        with_factor(tasks, factor), tasks.groups, tasks.sets, trace.allowed, extended=tasks.extended
+        with_factor(tasks, factor),
+        tasks.groups,
+        tasks.sets,
+        trace.allowed,
+        extended=tasks.extended,
     )
     capacity = trace.machines.capacity
     if plan:
-        demand, capacity = plan.of(demand), plan.of_machines(capacity)
-    jobs, gangs = _arrivals(trace, demand), no_gangs(n)
+        demand = plan.of(demand)
+        capacity = plan.of_machines(capacity)
+    jobs = _arrivals(trace, demand)
+    gangs = no_gangs(n)
     if whole_jobs:
         times, firsts, gangs = gangs_of(
-            jobs.firsts, trace.arrivals, tasks.collection, tasks.priority, jobs.kinds
+            jobs.firsts,
+            trace.arrivals,
+            tasks.collection,
+            tasks.priority,
+            jobs.kinds,
         )
-        jobs = jobs._replace(time=times, firsts=firsts, alike=np.ones_like(firsts))
+        jobs = jobs._replace(
+            time=times,
+            firsts=firsts,
+            alike=np.ones_like(firsts),
+        )
         demand = with_stand_ins(demand, gangs)
     cell, lines = make_cell(capacity, np.arange(len(capacity)), demand)
     cell.is_up[:] = False
@@ -253,7 +292,16 @@ def replayed(
         if plan and plan.is_decaying
         else _UNRESERVED
     )
-    work = Replay(cell, jobs, queue, held, np.full(n, NEVER), changes, reserved, gangs)
+    work = Replay(
+        cell,
+        jobs,
+        queue,
+        held,
+        np.full(n, NEVER),
+        changes,
+        reserved,
+        gangs,
+    )
     rows = run(work, Rule(policy.kind, policy.k, policy.preempts, PAUSE), trace.until, seed)
     # What waited for the last task of its job was submitted before that.
     came, first = np.unique(rows[:, ATTEMPT], return_index=True)
@@ -269,12 +317,15 @@ def _coded(values: Index) -> Index:
 
 
 def _arrivals(trace: Trace, demand: Demand) -> Arrivals:
-    tasks, n = trace.tasks, len(trace.tasks)
-    start, left = tasks.times["schedule_time"], tasks.times["left_time"]
+    tasks = trace.tasks
+    n = len(trace.tasks)
+    start = tasks.times["schedule_time"]
+    left = tasks.times["left_time"]
     is_known = (left >= 0) & (left <= trace.until)
     duration = np.where(start >= 0, np.where(is_known, left - start, NEVER), NEVER_RAN)
     order = np.lexsort((tasks.attempt, tasks.instance, tasks.collection))
-    one, other = order[:-1], order[1:]
+    one = order[:-1]
+    other = order[1:]
     follows = (tasks.collection[one] == tasks.collection[other]) & (
         tasks.instance[one] == tasks.instance[other]
     )
@@ -292,10 +343,8 @@ def _arrivals(trace: Trace, demand: Demand) -> Arrivals:
     )
     # Production and what is above it never evict each other; what has no tier is below all.
     tier = np.minimum(tasks.tier, production) + 1
-    kinds, others = (
-        np.zeros(n, np.int64),
-        [part.T for part in (demand.variances, demand.extended) if len(part)],
-    )
+    kinds = np.zeros(n, np.int64)
+    others = [part.T for part in (demand.variances, demand.extended) if len(part)]
     for column in (*demand.sizes.T, *chain(*others), demand.sets, demand.groups, tasks.priority):
         kinds = _coded(kinds * n + _coded(column))
     firsts = np.flatnonzero(is_first)

@@ -34,10 +34,13 @@ def room_of(trace: Trace, found: Index, planned: Index) -> dict[str, float | Non
     """
     ran = found[(found[:, STARTED] >= 0) & (found[:, WHERE] >= 0)]
     ended = np.where(ran[:, ENDED] >= 0, ran[:, ENDED], trace.until)
-    machine, time = np.tile(ran[:, WHERE], 2), np.concatenate([ran[:, STARTED], ended])
+    machine = np.tile(ran[:, WHERE], 2)
+    time = np.concatenate([ran[:, STARTED], ended])
     order = np.lexsort((time, machine))
-    task, sign = np.tile(ran[:, 0], 2)[order], np.repeat((1, -1), len(ran))[order, None]
-    machine, time = machine[order], time[order]
+    task = np.tile(ran[:, 0], 2)[order]
+    sign = np.repeat((1, -1), len(ran))[order, None]
+    machine = machine[order]
+    time = time[order]
     lasts = np.where(np.diff(machine, append=-1) == 0, np.diff(time, append=0), 0).astype(
         np.float64
     )

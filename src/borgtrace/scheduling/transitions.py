@@ -32,31 +32,55 @@ from borgtrace.scheduling.state import (
 
 END, CHANGE, ARRIVAL, DECAY = range(4)
 """Of one instant ends come first, then machines, then arrivals, and last what is reserved for less."""
-FIRM, STEPS = 300_000_000, 4
+FIRM = 300_000_000
+STEPS = 4
 """µs until a reservation is lowered, and how often it is."""
 RANKS = 4
 """A time and such a rank are one number: the key of the agenda."""
 
 
 @compiled(inline=True, makes_arrays=False)
-def book(agenda: Heap, time: int, what: int, attempt: int, row: int) -> None:
+def book(
+    agenda: Heap,
+    time: int,
+    what: int,
+    attempt: int,
+    row: int,
+) -> None:
     """Let something happen to an attempt, and its row, at a time."""
     push(agenda, time * RANKS + what, attempt, row)
 
 
 @compiled(makes_arrays=False)
-def move(replay: Replay, attempt: int, machine: int, sign: int) -> None:
+def move(
+    replay: Replay,
+    attempt: int,
+    machine: int,
+    sign: int,
+) -> None:
     """Put an attempt on a machine, or take it off (−1), and count what it takes for its tier and of gangs that wait."""
     # A call that is handed all arrays takes a while, even where there is nothing to count.
     has_gangs = replay.gangs.closed.size > 0
     if has_gangs:
-        count_room(replay.cell, replay.queue, replay.gangs, machine, -1)
+        count_room(
+            replay.cell,
+            replay.queue,
+            replay.gangs,
+            machine,
+            -1,
+        )
     if sign > 0:
         place(replay.cell, attempt, machine)
     else:
         release(replay.cell, attempt)
     if has_gangs:
-        count_room(replay.cell, replay.queue, replay.gangs, machine, 1)
+        count_room(
+            replay.cell,
+            replay.queue,
+            replay.gangs,
+            machine,
+            1,
+        )
     held = replay.held[replay.jobs.tier[attempt], machine]
     for which in (CPU, MEMORY):
         held[which] += sign * replay.cell.sizes[attempt, which]
@@ -67,38 +91,77 @@ def move(replay: Replay, attempt: int, machine: int, sign: int) -> None:
 
 
 @compiled(makes_arrays=False)
-def start(replay: Replay, agenda: Heap, rows: Index, attempt: int, machine: int, time: int) -> None:
+def start(
+    replay: Replay,
+    agenda: Heap,
+    rows: Index,
+    attempt: int,
+    machine: int,
+    time: int,
+) -> None:
     """Start an attempt on a machine, and book its end."""
-    jobs, row = replay.jobs, replay.row_of[attempt]
-    rows[row, STARTED], rows[row, WHERE] = time, machine
+    jobs = replay.jobs
+    row = replay.row_of[attempt]
+    rows[row, STARTED] = time
+    rows[row, WHERE] = machine
     move(replay, attempt, machine, 1)
     if jobs.duration[attempt] >= 0:
-        book(agenda, time + jobs.duration[attempt], END, attempt, row)
+        book(
+            agenda,
+            time + jobs.duration[attempt],
+            END,
+            attempt,
+            row,
+        )
     if replay.reserved.size:
-        book(agenda, time + FIRM, DECAY, attempt, row)
+        book(
+            agenda,
+            time + FIRM,
+            DECAY,
+            attempt,
+            row,
+        )
 
 
 @compiled(makes_arrays=False)
-def decay(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, time: int) -> int:
+def decay(
+    replay: Replay,
+    agenda: Heap,
+    rows: Index,
+    attempt: int,
+    row: int,
+    time: int,
+) -> int:
     """Lower what is reserved for an attempt, if it still runs; return the machine that gets room, or −1."""
-    sizes, last = replay.cell.sizes[attempt], replay.reserved[attempt, 1]
+    sizes = replay.cell.sizes[attempt]
+    last = replay.reserved[attempt, 1]
     if rows[row, ENDED] != NEVER or (sizes[CPU] == last[CPU] and sizes[MEMORY] == last[MEMORY]):
         return -1
-    is_last, machine = (
-        time - rows[row, STARTED] >= STEPS * FIRM,
-        replay.cell.tasks[attempt, MACHINE],
-    )
+    is_last = time - rows[row, STARTED] >= STEPS * FIRM
+    machine = replay.cell.tasks[attempt, MACHINE]
     move(replay, attempt, machine, -1)
     for which in (CPU, MEMORY):
         sizes[which] = last[which] if is_last else (sizes[which] + last[which]) // 2
     move(replay, attempt, machine, 1)
     if not is_last:
-        book(agenda, time + FIRM, DECAY, attempt, row)
+        book(
+            agenda,
+            time + FIRM,
+            DECAY,
+            attempt,
+            row,
+        )
     return machine
 
 
 @compiled(makes_arrays=False)
-def stop(replay: Replay, rows: Index, attempt: int, time: int, how: int) -> int:
+def stop(
+    replay: Replay,
+    rows: Index,
+    attempt: int,
+    time: int,
+    how: int,
+) -> int:
     """Take an attempt off its machine, and return that."""
     row = replay.row_of[attempt]
     machine = replay.cell.tasks[attempt, MACHINE]
@@ -107,46 +170,93 @@ def stop(replay: Replay, rows: Index, attempt: int, time: int, how: int) -> int:
         replay.cell.sizes[attempt, CPU], replay.cell.sizes[attempt, MEMORY] = replay.reserved[
             attempt, 0
         ]
-    rows[row, ENDED], rows[row, KIND] = time, how
+    rows[row, ENDED] = time
+    rows[row, KIND] = how
     return machine
 
 
 @compiled(makes_arrays=False)
-def submit(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, time: int) -> None:
+def submit(
+    replay: Replay,
+    agenda: Heap,
+    rows: Index,
+    attempt: int,
+    row: int,
+    time: int,
+) -> None:
     """Give a submission its row, and book when it is withdrawn if it never ran."""
-    rows[row, ATTEMPT], rows[row, SUBMITTED], rows[row, KIND] = attempt, time, ALIVE
+    rows[row, ATTEMPT] = attempt
+    rows[row, SUBMITTED] = time
+    rows[row, KIND] = ALIVE
     replay.row_of[attempt] = row
     leaves = replay.jobs.leaves[attempt]
     if replay.jobs.duration[attempt] == NEVER_RAN and leaves >= 0:
-        book(agenda, max(time, leaves), END, attempt, row)
+        book(
+            agenda,
+            max(time, leaves),
+            END,
+            attempt,
+            row,
+        )
 
 
 @compiled(makes_arrays=False)
-def change(replay: Replay, rule: Rule, agenda: Heap, rows: Index, event: int) -> int:
+def change(
+    replay: Replay,
+    rule: Rule,
+    agenda: Heap,
+    rows: Index,
+    event: int,
+) -> int:
     """Let a machine come or go, or begin or cease to meet constraints; return it.
 
     Tasks of a machine that goes are submitted again; one whose constraints are no longer met runs on.
     """
     time, machine, is_there, which = replay.machines[event]
     cell = replay.cell
-    count_room(cell, replay.queue, replay.gangs, machine, -1)
+    count_room(
+        cell,
+        replay.queue,
+        replay.gangs,
+        machine,
+        -1,
+    )
     if which > 0:
         cell.allowed[which, machine] = is_there == 1
     else:
         cell.is_up[machine] = is_there == 1
         settle(cell, machine)
-    count_room(cell, replay.queue, replay.gangs, machine, 1)
+    count_room(
+        cell,
+        replay.queue,
+        replay.gangs,
+        machine,
+        1,
+    )
     while which == 0 and is_there == 0 and cell.tops[machine] >= 0:
         attempt = cell.tops[machine]
-        stop(replay, rows, attempt, time, REMOVED)
-        book(agenda, time + rule.pause, ARRIVAL, attempt, 0)
+        stop(
+            replay,
+            rows,
+            attempt,
+            time,
+            REMOVED,
+        )
+        book(
+            agenda,
+            time + rule.pause,
+            ARRIVAL,
+            attempt,
+            0,
+        )
     return machine
 
 
 @compiled(makes_arrays=False)
 def withdraw(replay: Replay, attempt: int) -> None:
     """Let an attempt wait no longer; a gang that waits does without it."""
-    gangs, gang = replay.gangs, replay.gangs.of[attempt]
+    gangs = replay.gangs
+    gang = replay.gangs.of[attempt]
     if gang < 0:
         dequeue(replay.queue, replay.jobs.kinds[attempt], attempt)
         return
@@ -160,18 +270,39 @@ def withdraw(replay: Replay, attempt: int) -> None:
 
 
 @compiled(makes_arrays=False)
-def finish(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, time: int) -> int:
+def finish(
+    replay: Replay,
+    agenda: Heap,
+    rows: Index,
+    attempt: int,
+    row: int,
+    time: int,
+) -> int:
     """Let a submission end, unless it was evicted before; return the machine that gets room, or −1."""
-    jobs, roomy = replay.jobs, -1
+    jobs = replay.jobs
+    roomy = -1
     if rows[row, ENDED] != NEVER:
         return roomy
     if rows[row, STARTED] != NEVER:
-        roomy = stop(replay, rows, attempt, time, DONE)
+        roomy = stop(
+            replay,
+            rows,
+            attempt,
+            time,
+            DONE,
+        )
     else:
         withdraw(replay, attempt)
-        rows[row, ENDED], rows[row, KIND] = time, DONE
+        rows[row, ENDED] = time
+        rows[row, KIND] = DONE
     after = jobs.after[attempt]
     if after >= 0:
         again = max(jobs.time[after], time + jobs.gap[attempt])
-        book(agenda, again, ARRIVAL, after, 0)
+        book(
+            agenda,
+            again,
+            ARRIVAL,
+            after,
+            0,
+        )
     return roomy

@@ -38,7 +38,11 @@ def parse_machines(text: str) -> tuple[int, float, float]:
     if not (number.isdecimal() and int(number) and 0 < cpu <= 1 and 0 < memory <= 1):
         expected = "N:CPU:MEMORY, N from 1, the others above 0 and at most 1, the largest machine"
         raise UsageError(
-            "--add-machines", "no machines", expected=expected, got=text, way_out="try 100:0.5:0.5"
+            "--add-machines",
+            "no machines",
+            expected=expected,
+            got=text,
+            way_out="try 100:0.5:0.5",
         )
     return int(number), cpu, memory
 
@@ -97,7 +101,15 @@ def variants(
         tasks = replace(trace.tasks, demanded=kept)
         allowed, later = eligible(tables, tasks, trace.machines, 0)
         changes = np.concatenate([later, trace.changes[trace.changes[:, 3] == 0]])
-        yield f"{_WITHOUT}{name}", replace(trace, tasks=tasks, allowed=allowed, changes=changes)
+        yield (
+            f"{_WITHOUT}{name}",
+            replace(
+                trace,
+                tasks=tasks,
+                allowed=allowed,
+                changes=changes,
+            ),
+        )
     for text in machines:
         yield f" + {text}", _with_machines(trace, *parse_machines(text))
     for text in upgrades:
@@ -122,10 +134,17 @@ def _upgraded(trace: Trace, text: str) -> Trace:
     return replace(trace, machines=replace(trace.machines, capacity=capacity))
 
 
-def _with_machines(trace: Trace, number: int, cpu: float, memory: float) -> Trace:
+def _with_machines(
+    trace: Trace,
+    number: int,
+    cpu: float,
+    memory: float,
+) -> Trace:
     """Add machines that are there from the start on and meet all constraints, without extended resources."""
-    ids, sets = trace.machines.ids, len(trace.allowed)
-    added, places = np.arange(1, number + 1), np.arange(len(ids), len(ids) + number)
+    ids = trace.machines.ids
+    sets = len(trace.allowed)
+    added = np.arange(1, number + 1)
+    places = np.arange(len(ids), len(ids) + number)
     capacity = np.pad(trace.machines.capacity, ((0, number), (0, 0)))
     capacity[len(ids) :, :EXTENDED] = to_units(np.array([cpu, memory]))
     cell = replace(trace.machines, ids=np.append(ids, ids[-1] + added), capacity=capacity)

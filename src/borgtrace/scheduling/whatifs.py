@@ -11,7 +11,8 @@ from borgtrace.scheduling.compaction import Workload
 from borgtrace.scheduling.machines import UNIT, to_units
 from borgtrace.scheduling.plan import Plan
 
-LIMITS, RECLAIMED = "limits", "reclaimed"
+LIMITS = "limits"
+RECLAIMED = "reclaimed"
 TIB = 1024
 """GiB."""
 _BY_LIMITS = (
@@ -167,10 +168,25 @@ WHAT_IFS = (
         "+20 to 30 %",
         _BY_LIMITS,
     ),
-    *(WhatIf(f"cells-{n}", _split(n), LIMITS, "more (a curve)", _BY_LIMITS) for n in (2, 5, 10)),
+    *(
+        WhatIf(
+            f"cells-{n}",
+            _split(n),
+            LIMITS,
+            "more (a curve)",
+            _BY_LIMITS,
+        )
+        for n in (2, 5, 10)
+    ),
     WhatIf("powers-of-two", _powers, LIMITS, "+30 to 50 %"),
     *(
-        WhatIf(f"users-{tib}tib", _own_cells(tib), LIMITS, "+20 to 150 %", _BY_LIMITS)
+        WhatIf(
+            f"users-{tib}tib",
+            _own_cells(tib),
+            LIMITS,
+            "+20 to 150 %",
+            _BY_LIMITS,
+        )
         for tib in (10, 100)
     ),
     WhatIf(

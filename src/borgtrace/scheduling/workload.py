@@ -169,7 +169,8 @@ def read_tasks(tables: Tables, *, at: int | None = None) -> Tasks:
     if at is not None:
         is_there = rows.left_time.isnull() | (rows.left_time > at)
         rows = rows.filter((rows.schedule_time <= at) & is_there)
-    named, keys = _named(tables, rows), [*TASK, "attempt"]
+    named = _named(tables, rows)
+    keys = [*TASK, "attempt"]
     sets: dict[int, tuple[Constraint, ...]] = {}
     if tables.has("instance_constraints"):
         events, sets = fingerprints(tables)
@@ -202,7 +203,8 @@ def _named(tables: Tables, rows: ir.Table) -> ir.Table:
     else:
         events = tables.collection_events
         flagged = events.filter(events.max_per_machine == 1).select("collection_id").distinct()
-        flagged, keys = flagged.mutate(is_apart=ibis.literal(True)), ["collection_id"]
+        flagged = flagged.mutate(is_apart=ibis.literal(True))
+        keys = ["collection_id"]
     return joined.left_join(flagged, keys).select(*joined.columns, "is_apart")
 
 
@@ -222,7 +224,8 @@ def _tasks(rows: pa.Table, dialect: Dialect, demanded: dict[int, tuple[Constrain
         name: _integers(rows, name)
         for name in (*TASK, "attempt", "priority", "machine_id", *_TIMES)
     }
-    requests, usage = _two(rows, "cpu_request", "memory_request"), _two(rows, *_USED)
+    requests = _two(rows, "cpu_request", "memory_request")
+    usage = _two(rows, *_USED)
     asked = quantities(rows, columns_of(dialect, "request"))
     is_measured = np.asarray(np.isfinite(usage).all(axis=1), np.bool_)
     tier = np.full(rows.num_rows, NONE, np.int64)
@@ -306,7 +309,12 @@ def _integers(rows: pa.Table, name: str) -> Index:
     return rows[name].fill_null(NONE).to_numpy().astype(np.int64)
 
 
-def eligible(tables: Tables, tasks: Tasks, machines: Machines, time: int) -> tuple[Flags, Index]:
+def eligible(
+    tables: Tables,
+    tasks: Tasks,
+    machines: Machines,
+    time: int,
+) -> tuple[Flags, Index]:
     """Return which machines meet each set of constraints at a time, and what changes after that.
 
     Whether a machine is there is told elsewhere: attributes decide here, and those of a machine that comes later are
@@ -324,16 +332,21 @@ def eligible(tables: Tables, tasks: Tasks, machines: Machines, time: int) -> tup
     tuple of ndarray
         bool (sets, machines), and int64 (changes, 4): time (µs), machine, whether it is met, 1 + the set.
     """
-    found, later = (
-        np.ones((len(tasks.demanded), len(machines.ids)), np.bool_),
-        [np.empty((0, 4), np.int64)],
-    )
+    found = np.ones((len(tasks.demanded), len(machines.ids)), np.bool_)
+    later = [np.empty((0, 4), np.int64)]
     cell = Eligibility(tables) if tasks.demanded else None
     for place, constraints in enumerate(tasks.demanded):
         if cell is not None:
             times, lines, states = cell.changes(constraints, machines.ids)
             # By machine and time: of those of one machine the last stays.
             found[place, lines[times <= time]] = states[times <= time]
-            rows = np.column_stack([times, lines, states, np.full(len(times), place + 1)])
+            rows = np.column_stack(
+                [
+                    times,
+                    lines,
+                    states,
+                    np.full(len(times), place + 1),
+                ]
+            )
             later.append(rows[times > time].astype(np.int64))
     return found, np.concatenate(later)

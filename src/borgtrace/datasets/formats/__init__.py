@@ -21,11 +21,21 @@ class Format(Protocol):
     ) -> int:
         """Write one file; return the number of traces."""
 
-    def read(self, path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceArrays:
+    def read(
+        self,
+        path: Path,
+        names: FeatureNames,
+        *,
+        is_verified: bool = True,
+    ) -> TraceArrays:
         """Read one file."""
 
 
-FORMATS: dict[str, Format] = {"tfrecord": tfrecord, "parquet": parquet, "npz": npz}
+FORMATS: dict[str, Format] = {
+    "tfrecord": tfrecord,
+    "parquet": parquet,
+    "npz": npz,
+}
 
 
 def suffix_of(name: str, *, is_compressed: bool) -> str:

@@ -14,13 +14,11 @@ from borgtrace.kernels.words import load_word
 _ONES = np.uint32(0xFFFFFFFF)
 _MASK_DELTA = np.uint32(0xA282EAD8)
 _LOW = np.uint32(0xFF)
-_S8, _S15, _S16, _S17, _S24 = (
-    np.uint32(8),
-    np.uint32(15),
-    np.uint32(16),
-    np.uint32(17),
-    np.uint32(24),
-)
+_S8 = np.uint32(8)
+_S15 = np.uint32(15)
+_S16 = np.uint32(16)
+_S17 = np.uint32(17)
+_S24 = np.uint32(24)
 
 Buffer = NDArray[np.uint8]
 
@@ -44,10 +42,12 @@ def crc32c(buffer: Buffer, start: int, stop: int) -> np.uint32:
     >>> hex(crc32c(np.frombuffer(b"123456789", np.uint8), 0, 9))
     '0xe3069283'
     """
-    crc, at = _ONES, start
+    crc = _ONES
+    at = start
     while at + 8 <= stop:
         word = load_word(buffer, at) ^ np.uint64(crc)
-        low, high = np.uint32(word), np.uint32(word >> np.uint64(32))
+        low = np.uint32(word)
+        high = np.uint32(word >> np.uint64(32))
         crc = (
             _TABLES[7, low & _LOW]
             ^ _TABLES[6, (low >> _S8) & _LOW]

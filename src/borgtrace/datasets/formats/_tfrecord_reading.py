@@ -8,7 +8,8 @@ from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.words import load_word
 
-_HEAD, _CRC = 12, 4
+_HEAD = 12
+_CRC = 4
 # The largest number that a varint of two bytes holds; sizes of usual features are below.
 _LARGEST = (1 << 14) - 1
 LISTS = 2
@@ -49,7 +50,8 @@ def _end(buffer: Buffer, at: int, is_verified: bool) -> int:
 
 @compiled(inline=True)
 def _read_varint(buffer: Buffer, at: int) -> tuple[int, int]:
-    value, shift = np.uint64(0), np.uint64(0)
+    value = np.uint64(0)
+    shift = np.uint64(0)
     byte = _byte(buffer, at)
     while byte >= 128:
         value |= np.uint64(byte & 127) << shift
@@ -60,12 +62,20 @@ def _read_varint(buffer: Buffer, at: int) -> tuple[int, int]:
 
 
 @compiled(inline=True)
-def _is_name(buffer: Buffer, at: int, size: int, names: Buffer, first: int, last: int) -> bool:
+def _is_name(
+    buffer: Buffer,
+    at: int,
+    size: int,
+    names: Buffer,
+    first: int,
+    last: int,
+) -> bool:
     """Whether ``buffer[at : at + size]`` is ``names[first:last]``."""
     if last - first != size:
         return False
     # All bytes, without stopping at a difference: a loop without an exit works on many at once.
-    found, wanted = buffer[at : at + size], names[first:last]
+    found = buffer[at : at + size]
+    wanted = names[first:last]
     differing = np.uint8(0)
     for k in range(found.size):
         differing |= found[k] ^ wanted[k]
@@ -74,13 +84,25 @@ def _is_name(buffer: Buffer, at: int, size: int, names: Buffer, first: int, last
 
 @compiled(makes_arrays=False)
 def _name_of(
-    buffer: Buffer, at: int, size: int, names: Buffer, name_ends: Index, guess: int
+    buffer: Buffer,
+    at: int,
+    size: int,
+    names: Buffer,
+    name_ends: Index,
+    guess: int,
 ) -> int:
     """Which of the names ``buffer[at : at + size]`` is, −1 for none; `guess` is tried first."""
     count = name_ends.size - 1
     for turn in range(count):
         k = (guess + turn) % count
-        if _is_name(buffer, at, size, names, name_ends[k], name_ends[k + 1]):
+        if _is_name(
+            buffer,
+            at,
+            size,
+            names,
+            name_ends[k],
+            name_ends[k + 1],
+        ):
             return k
     return -1
 
@@ -97,7 +119,13 @@ def _size(buffer: Buffer, at: int) -> tuple[int, int]:
 
 
 @compiled(inline=True)
-def _is_named(buffer: Buffer, at: int, names: Buffer, first: int, last: int) -> bool:
+def _is_named(
+    buffer: Buffer,
+    at: int,
+    names: Buffer,
+    first: int,
+    last: int,
+) -> bool:
     """Whether the name field at `at` can hold ``names[first:last]``.
 
     FeatureNames are compared at both ends only: files keep the order of names, and a longer look costs more than
@@ -140,9 +168,16 @@ def _locate_lists(
     for k in range(np.uint64(low), np.uint64(high)):
         if at >= end:
             break
-        first, last = name_ends[k], name_ends[k + np.uint64(1)]
+        first = name_ends[k]
+        last = name_ends[k + np.uint64(1)]
         entry, body = _size(buffer, at + 1)
-        if entry > _LARGEST or not _is_named(buffer, body, names, first, last):
+        if entry > _LARGEST or not _is_named(
+            buffer,
+            body,
+            names,
+            first,
+            last,
+        ):
             break
         size[k, row] = _list_size(entry - 2 - (last - first))
         at = body + entry
@@ -185,11 +220,18 @@ def _read_usual_integers(
     for k in range(np.uint64(integers.shape[1])):
         if at >= end:
             break
-        first, last = name_ends[k + np.uint64(LISTS)], name_ends[k + np.uint64(LISTS + 1)]
+        first = name_ends[k + np.uint64(LISTS)]
+        last = name_ends[k + np.uint64(LISTS + 1)]
         header = 10 + last - first
         size = _byte(buffer, at + 1) + 2 - header
         is_short = 0 < size <= 8 and at + header + 8 <= buffer.size
-        if not is_short or not _is_named(buffer, at + 2, names, first, last):
+        if not is_short or not _is_named(
+            buffer,
+            at + 2,
+            names,
+            first,
+            last,
+        ):
             break
         integers[row, k] = _short_varint(load_word(buffer, at + header), size)
         at += header + size
@@ -231,7 +273,8 @@ def read_records(
         The number of records; −1 − i where record i is cut short, fails its check sum (if `is_verified`), finds no
         room, or has features that do not end where it does.
     """
-    at, i = 0, 0
+    at = 0
+    i = 0
     while at < buffer.size:
         end = _end(buffer, at, is_verified)
         if end < 0 or i >= size.shape[1]:
@@ -239,17 +282,55 @@ def read_records(
         size[usual:, i] = -1
         # Behind the length, its check sum and the tag of the Example comes its size.
         _, at = _read_varint(buffer, at + _HEAD + 1)
-        row, after = np.uint64(i), LISTS + integers.shape[1]
-        at = _locate_lists(buffer, at, end, names, name_ends, 0, LISTS, row, position, size)
-        at = _read_usual_integers(buffer, at, end, names, name_ends, row, integers)
-        at = _locate_lists(buffer, at, end, names, name_ends, after, usual, row, position, size)
+        row = np.uint64(i)
+        after = LISTS + integers.shape[1]
+        at = _locate_lists(
+            buffer,
+            at,
+            end,
+            names,
+            name_ends,
+            0,
+            LISTS,
+            row,
+            position,
+            size,
+        )
+        at = _read_usual_integers(
+            buffer,
+            at,
+            end,
+            names,
+            name_ends,
+            row,
+            integers,
+        )
+        at = _locate_lists(
+            buffer,
+            at,
+            end,
+            names,
+            name_ends,
+            after,
+            usual,
+            row,
+            position,
+            size,
+        )
         guess = usual
         # Whatever was not where it usually is (other writers, unknown words, longer sizes) is looked up by name.
         while at < end:
             entry, at = _read_varint(buffer, at + 1)
             following = at + entry
             length, at = _read_varint(buffer, at + 1)
-            k = _name_of(buffer, at, length, names, name_ends, guess)
+            k = _name_of(
+                buffer,
+                at,
+                length,
+                names,
+                name_ends,
+                guess,
+            )
             if k >= 0:
                 _, at = _read_varint(buffer, at + length + 1)
                 _, at = _read_varint(buffer, at + 1)
@@ -260,12 +341,18 @@ def read_records(
             at = following
         if at != end:
             return -1 - i
-        at, i = end + _CRC, i + 1
+        at = end + _CRC
+        i = i + 1
     return i
 
 
 @compiled(makes_arrays=False)
-def copy_lists(buffer: Buffer, position: Index, offsets: Index, out: Buffer) -> None:
+def copy_lists(
+    buffer: Buffer,
+    position: Index,
+    offsets: Index,
+    out: Buffer,
+) -> None:
     """Copy bytes ``position[i]`` … of each record to ``out[offsets[i] : offsets[i + 1]]``.
 
     Parameters

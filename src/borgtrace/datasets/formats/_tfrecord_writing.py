@@ -21,10 +21,13 @@ from borgtrace.kernels.compiled import compiled
 
 FRAME = 16
 """Bytes that framing adds to an Example."""
-_HEAD, _CRC = 12, 4
+_HEAD = 12
+_CRC = 4
 VARINT = 10
 """Bytes of the longest varint."""
-_FIELD_1, _FIELD_2, _FIELD_3 = 0x0A, 0x12, 0x1A
+_FIELD_1 = 0x0A
+_FIELD_2 = 0x12
+_FIELD_3 = 0x1A
 
 
 @compiled(inline=True)
@@ -66,9 +69,16 @@ def _nested(size: int) -> int:
 
 
 @compiled(inline=True)
-def _copy(out: Buffer, at: int, source: Buffer, first: int, last: int) -> int:
+def _copy(
+    out: Buffer,
+    at: int,
+    source: Buffer,
+    first: int,
+    last: int,
+) -> int:
     """Copy ``source[first:last]``: a loop over views becomes a block move without a check for overlap."""
-    target, view = out[at : at + last - first], source[first:last]
+    target = out[at : at + last - first]
+    view = source[first:last]
     for k in range(view.size):
         target[k] = view[k]
     return at + last - first
@@ -82,7 +92,13 @@ def _entry_size(name: int, payload: int) -> int:
 
 @compiled()
 def _write_entry(
-    out: Buffer, at: int, names: Buffer, first: int, last: int, kind: int, payload: int
+    out: Buffer,
+    at: int,
+    names: Buffer,
+    first: int,
+    last: int,
+    kind: int,
+    payload: int,
 ) -> int:
     """Write all of a feature-map entry but the packed list itself; return where that starts."""
     name = last - first
@@ -90,7 +106,13 @@ def _write_entry(
     feature = _nested(packed)
     at = _write_varint(out, _put(out, at, _FIELD_1), _nested(name) + _nested(feature))
     at = _write_varint(out, _put(out, at, _FIELD_1), name)
-    at = _copy(out, at, names, first, last)
+    at = _copy(
+        out,
+        at,
+        names,
+        first,
+        last,
+    )
     at = _write_varint(out, _put(out, at, _FIELD_2), feature)
     at = _write_varint(out, _put(out, at, kind), packed)
     return _write_varint(out, _put(out, at, _FIELD_1), payload)
@@ -200,23 +222,71 @@ def encode(
     """
     end = 0
     for i in range(offsets.size - 1):
-        start, end = end, end + FRAME + _nested(sizes[i])
-        first, last = offsets[i], offsets[i + 1]
+        start = end
+        end = end + FRAME + _nested(sizes[i])
+        first = offsets[i]
+        last = offsets[i + 1]
         at = _write_varint(out, _put(out, start + _HEAD, _FIELD_1), sizes[i])
-        at = _write_entry(out, at, names, 0, name_ends[1], _FIELD_2, 4 * (last - first))
-        at = _copy(out, at, series, 4 * first, 4 * last)
-        at = _write_entry(out, at, names, name_ends[1], name_ends[2], _FIELD_3, last - first)
-        at = _copy(out, at, mask, first, last)
+        at = _write_entry(
+            out,
+            at,
+            names,
+            0,
+            name_ends[1],
+            _FIELD_2,
+            4 * (last - first),
+        )
+        at = _copy(
+            out,
+            at,
+            series,
+            4 * first,
+            4 * last,
+        )
+        at = _write_entry(
+            out,
+            at,
+            names,
+            name_ends[1],
+            name_ends[2],
+            _FIELD_3,
+            last - first,
+        )
+        at = _copy(
+            out,
+            at,
+            mask,
+            first,
+            last,
+        )
         for k in range(integers.shape[1]):
             head = k * VARINT + _integer_size(integers[i, k])
-            at = _copy(out, at, heads, head_ends[head - 1], head_ends[head])
+            at = _copy(
+                out,
+                at,
+                heads,
+                head_ends[head - 1],
+                head_ends[head],
+            )
             at = _write_varint(out, at, integers[i, k])
         head = integers.shape[1] * VARINT
         for k in range(floats.shape[1] // 4):
-            at = _copy(out, at, heads, head_ends[head + k], head_ends[head + k + 1])
+            at = _copy(
+                out,
+                at,
+                heads,
+                head_ends[head + k],
+                head_ends[head + k + 1],
+            )
             for byte in range(4 * k, 4 * k + 4):
                 at = _put(out, at, floats[i, byte])
         for k in range(codes.shape[1]):
             if codes[i, k] >= 0:
-                at = _copy(out, at, words, word_ends[codes[i, k]], word_ends[codes[i, k] + 1])
+                at = _copy(
+                    out,
+                    at,
+                    words,
+                    word_ends[codes[i, k]],
+                    word_ends[codes[i, k] + 1],
+                )
         frame(out, start, end)

@@ -34,7 +34,11 @@ class FeatureNames:
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    eq=False,
+)
 class TraceArrays:
     """Some traces, side by side.
 
@@ -76,9 +80,15 @@ class TraceArrays:
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         # The rows of all chosen traces at once: a loop over traces would take a slice of each.
         points = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], lengths)
-        values, mask = self.values[points], self.mask[points]
+        values = self.values[points]
+        mask = self.mask[points]
         return TraceArrays(
-            offsets, values, mask, self.identity[index], self.numbers[index], self.codes[index]
+            offsets,
+            values,
+            mask,
+            self.identity[index],
+            self.numbers[index],
+            self.codes[index],
         )
 
     def copy(self) -> TraceArrays:
@@ -86,7 +96,11 @@ class TraceArrays:
         return TraceArrays(*(getattr(self, item.name).copy() for item in fields(self)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    eq=False,
+)
 class BufferedTraces:
     """Some traces whose series lie somewhere in a buffer, as they came from a file.
 
@@ -119,7 +133,12 @@ def buffered(part: TraceArrays) -> BufferedTraces:
     buffer = part.values.reshape(-1).view(np.uint8)
     position = 4 * width * part.offsets[:-1]
     return BufferedTraces(
-        buffer, position, np.diff(part.offsets), part.identity, part.numbers, part.codes
+        buffer,
+        position,
+        np.diff(part.offsets),
+        part.identity,
+        part.numbers,
+        part.codes,
     )
 
 

@@ -17,19 +17,27 @@ from numpy.typing import NDArray
 
 from borgtrace.datasets.formats.arrays import FeatureNames, TraceArrays, concatenated, had_once
 
-SERIES, MASK, OFFSETS = "data", "mask", "offsets"
+SERIES = "data"
+MASK = "mask"
+OFFSETS = "offsets"
 # The earliest time that zip knows: files of equal content are equal bytes.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 # A cache line, and what NumPy rounds its own header to.
 _ALIGNMENT = 64
-_LOCAL_HEADER, _ZIP64_EXTRA, _EXTRA_HEADER = 30, 20, 4
+_LOCAL_HEADER = 30
+_ZIP64_EXTRA = 20
+_EXTRA_HEADER = 4
 # Readers skip extra fields whose id they do not know.
 _PADDING_ID = 0xB0B0
 Array = NDArray[Any]
 
 
 def write(
-    path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False
+    path: Path,
+    names: FeatureNames,
+    parts: Iterable[TraceArrays],
+    *,
+    is_compressed: bool = False,
 ) -> int:
     """Write one file; return the number of traces.  A compressed file cannot be mapped."""
     part = concatenated(
@@ -92,7 +100,15 @@ def _mapped(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Arra
     ):
         with archive.open(info) as member:
             return npy.read_array(member, allow_pickle=False)
-    return np.asarray(np.memmap(path, dtype, "r", _data_start(path, info) + header, shape))
+    return np.asarray(
+        np.memmap(
+            path,
+            dtype,
+            "r",
+            _data_start(path, info) + header,
+            shape,
+        )
+    )
 
 
 def _data_start(path: Path, info: zipfile.ZipInfo) -> int:

@@ -33,7 +33,11 @@ def schema(names: FeatureNames) -> pa.Schema:
 
 
 def write(
-    path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False
+    path: Path,
+    names: FeatureNames,
+    parts: Iterable[TraceArrays],
+    *,
+    is_compressed: bool = False,
 ) -> int:
     """Write one file; return the number of rows.  `is_compressed` chooses zstd; pages are plain without."""
     count = 0

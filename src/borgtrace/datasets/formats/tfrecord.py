@@ -29,15 +29,21 @@ from borgtrace.datasets.formats.arrays import (
 from borgtrace.errors import StoreError
 from borgtrace.kernels.arrays import Index
 
-SERIES, MASK = "data", "mask"
-_FLOAT_LIST, _INT64_LIST = 2, 3
+SERIES = "data"
+MASK = "mask"
+_FLOAT_LIST = 2
+_INT64_LIST = 3
 # Tells zlib to write and expect gzip's header; it carries no time, so equal content gives equal bytes.
 _GZIP = 16 + zlib.MAX_WBITS
 Buffer = NDArray[np.uint8]
 
 
 def write(
-    path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False
+    path: Path,
+    names: FeatureNames,
+    parts: Iterable[TraceArrays],
+    *,
+    is_compressed: bool = False,
 ) -> int:
     """Write one file; return the number of records."""
     count = 0
@@ -72,7 +78,14 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
     )
     mask = (~np.isnan(values)).view(np.uint8)
     # The whole numbers lie in memory that the next file will overwrite; the others are new arrays.
-    return TraceArrays(offsets, values, mask, found.identity.copy(), found.numbers, found.codes)
+    return TraceArrays(
+        offsets,
+        values,
+        mask,
+        found.identity.copy(),
+        found.numbers,
+        found.codes,
+    )
 
 
 def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) -> BufferedTraces:
@@ -92,16 +105,37 @@ def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) 
     identity = _table("identity", room, len(IDENTITY))
     names_and_ends = _packed_names(wanted)
     count = reading.read_records(
-        buffer, is_verified, *names_and_ends, usual, position, size, identity
+        buffer,
+        is_verified,
+        *names_and_ends,
+        usual,
+        position,
+        size,
+        identity,
     )
     if count < 0:
-        got, way_out = f"a bad one at {-1 - count}", "build the dataset again"
-        raise StoreError(str(path), "damaged", expected="a whole record", got=got, way_out=way_out)
-    position, size = position[:, :count], size[:, :count]
+        got = f"a bad one at {-1 - count}"
+        way_out = "build the dataset again"
+        raise StoreError(
+            str(path),
+            "damaged",
+            expected="a whole record",
+            got=got,
+            way_out=way_out,
+        )
+    position = position[:, :count]
+    size = size[:, :count]
     lengths = size[0] // (4 * len(names.series))
     numbers = _numbers(buffer, position[reading.LISTS + len(IDENTITY) : usual])
     codes = _codes(buffer, position[usual:], size[usual:], names)
-    return BufferedTraces(buffer, position[0], lengths, identity[:count], numbers, codes)
+    return BufferedTraces(
+        buffer,
+        position[0],
+        lengths,
+        identity[:count],
+        numbers,
+        codes,
+    )
 
 
 def _smallest(names: tuple[str, ...]) -> int:
@@ -138,16 +172,34 @@ class _Entries:
         offsets = part.offsets * width
         # Words of all features are one list for the kernel: each feature's codes are moved to where its words begin.
         codes = np.where(part.codes < 0, -1, part.codes + self.first_word)
-        sizes, lengths = np.empty(len(part), np.int64), np.diff(offsets)
-        name_ends, head_ends, word_ends = self.names[1], self.heads[1], self.words[1]
+        sizes = np.empty(len(part), np.int64)
+        lengths = np.diff(offsets)
+        name_ends = self.names[1]
+        head_ends = self.heads[1]
+        word_ends = self.words[1]
         total = records.measure(
-            lengths, name_ends, part.identity, head_ends, codes, word_ends, sizes
+            lengths,
+            name_ends,
+            part.identity,
+            head_ends,
+            codes,
+            word_ends,
+            sizes,
         )
         out = reused_array("records", total, np.uint8)
-        series, floats = part.values.reshape(-1).view(np.uint8), part.numbers.view(np.uint8)
+        series = part.values.reshape(-1).view(np.uint8)
+        floats = part.numbers.view(np.uint8)
         points = (series, part.mask.reshape(-1), offsets)
         records.encode(
-            *points, *self.names, part.identity, floats, *self.heads, codes, *self.words, sizes, out
+            *points,
+            *self.names,
+            part.identity,
+            floats,
+            *self.heads,
+            codes,
+            *self.words,
+            sizes,
+            out,
         )
         return out
 
@@ -176,7 +228,8 @@ def _head(name: str, kind: int, size: int) -> bytes:
 
 
 def _field(number: int, content: bytes) -> bytes:
-    size, rest = bytearray(), len(content)
+    size = bytearray()
+    rest = len(content)
     while rest >= 128:
         size.append(rest & 127 | 128)
         rest >>= 7
@@ -201,7 +254,12 @@ def _numbers(buffer: Buffer, position: Index) -> NDArray[np.float32]:
     return numbers
 
 
-def _codes(buffer: Buffer, position: Index, size: Index, names: FeatureNames) -> Index:
+def _codes(
+    buffer: Buffer,
+    position: Index,
+    size: Index,
+    names: FeatureNames,
+) -> Index:
     codes = [
         _codes_of(buffer, position[k], size[k], words)
         for k, words in enumerate(names.words.values())
@@ -209,7 +267,12 @@ def _codes(buffer: Buffer, position: Index, size: Index, names: FeatureNames) ->
     return side_by_side(codes, np.int64, position.shape[1])
 
 
-def _codes_of(buffer: Buffer, position: Index, size: Index, words: tuple[str, ...]) -> Index:
+def _codes_of(
+    buffer: Buffer,
+    position: Index,
+    size: Index,
+    words: tuple[str, ...],
+) -> Index:
     """Return which of `words` each text in the buffer is, −1 where it is none (`size` −1: there is no text)."""
     offsets = np.append(0, np.cumsum(np.maximum(size, 0)))
     text = np.empty(int(offsets[-1]), np.uint8)
