@@ -26,7 +26,7 @@ import borgtrace
 from array_store import LONGEST, SHARE, SHORTEST, make_store
 from borgtrace import datasets
 from borgtrace.datasets import Options, Selection, build
-from borgtrace.datasets.formats import _tfrecord_writing as tfrecord
+from borgtrace.datasets.formats import tfrecord_writing as tfrecord
 from borgtrace.datasets.trace_index import select_traces
 from borgtrace.export import JobsLayout, export_jobs
 

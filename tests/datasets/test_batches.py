@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from borgtrace.datasets._padding import pad
+from borgtrace.datasets.padding import pad
 
 NAN = np.nan
 
@@ -51,14 +51,7 @@ def test_traces_are_sorted_stably_and_cut() -> None:
 
 def test_what_is_missing_and_what_is_beyond_is_filled() -> None:
     values, mask, _, first, _, _ = pad(
-        _bytes(
-            1,
-            10,
-            2,
-            NAN,
-            3,
-            30,
-        ),
+        _bytes(1, 10, 2, NAN, 3, 30),
         np.array([1, 17]),
         np.array([2, 1]),
         np.zeros((2, 1), np.int64),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from borgtrace.datasets.formats._crc32c import crc32c, masked_crc32c
+from borgtrace.datasets.formats.crc32c import crc32c, masked_crc32c
 
 
 @pytest.mark.parametrize(

@@ -62,16 +62,7 @@ def test_a_killed_build_is_built_again(synthetic_store: Path, tmp_path: Path) ->
     rng = random.Random(5)
     out = tmp_path / "d"
     for call in (3, rng.randint(4, 60), rng.randint(61, 190)):
-        assert (
-            killed(
-                _build,
-                None,
-                synthetic_store,
-                out,
-                call,
-            )
-            == -signal.SIGKILL
-        )
+        assert killed(_build, None, synthetic_store, out, call) == -signal.SIGKILL
         assert not out.exists()
     for _ in range(2):
         killed(

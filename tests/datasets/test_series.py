@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from borgtrace.datasets import _series as kernels
+from borgtrace.datasets import series as kernels
 
 NAN = np.float32(np.nan)
 
@@ -35,14 +35,7 @@ def test_grid_of_a_trace_with_a_hole_an_overlap_and_a_window_out_of_time() -> No
     windows = np.array([4])
     slot = np.empty(1, np.int64)
     slots = np.empty(1, np.int64)
-    kernels.grid_spans(
-        start,
-        first,
-        windows,
-        300,
-        slot,
-        slots,
-    )
+    kernels.grid_spans(start, first, windows, 300, slot, slots)
     assert (slot[0], slots[0]) == (2, 4)  # 600 … 1799
     out = np.empty(4, np.float32)
     kernels.gather_grid(

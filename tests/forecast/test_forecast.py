@@ -97,19 +97,7 @@ def test_examples_by_hand() -> None:
 
 
 def at_cut(found: Series, cut: int) -> tuple[Examples, Examples]:
-    return examples(
-        found,
-        0,
-        cut,
-        10**6,
-        0,
-    ), examples(
-        found,
-        cut - 1,
-        cut + HORIZONS,
-        10**6,
-        0,
-    )
+    return examples(found, 0, cut, 10**6, 0), examples(found, cut - 1, cut + HORIZONS, 10**6, 0)
 
 
 @pytest.mark.parametrize("name", FORECASTERS)
@@ -137,20 +125,8 @@ def test_what_comes_after_the_cut_changes_no_forecast(name: str) -> None:
 def test_what_learns_beats_persistence_and_knows_how_sure_it_is(name: str) -> None:
     found = noisy(2)
     cut = 450
-    known = examples(
-        found,
-        0,
-        cut,
-        10**6,
-        0,
-    )
-    later = examples(
-        found,
-        cut - 1,
-        600,
-        10**6,
-        0,
-    )
+    known = examples(found, 0, cut, 10**6, 0)
+    later = examples(found, cut - 1, 600, 10**6, 0)
     errors = {}
     for each in ("persistence", name):
         forecaster = FORECASTERS[each]()
@@ -169,20 +145,8 @@ def test_what_learns_beats_persistence_and_knows_how_sure_it_is(name: str) -> No
 def test_a_rhythm_of_the_day_is_told_by_the_day_before() -> None:
     slots = np.arange(3 * DAY)
     found = Series(slots, 0.5 + 0.3 * np.sin(2 * np.pi * slots / DAY))
-    known = examples(
-        found,
-        0,
-        2 * DAY,
-        10**6,
-        0,
-    )
-    later = examples(
-        found,
-        2 * DAY - 1,
-        3 * DAY,
-        10**6,
-        0,
-    )
+    known = examples(found, 0, 2 * DAY, 10**6, 0)
+    later = examples(found, 2 * DAY - 1, 3 * DAY, 10**6, 0)
     seasonal = FORECASTERS["seasonal"]()
     seasonal.train(known, 0)
     np.testing.assert_allclose(seasonal.mean(later), later.target, atol=1e-12)

@@ -53,22 +53,10 @@ def test_what_is_learned_is_a_sample_of_five_thousand_examples() -> None:
     found = noisy(3, tasks=250, slots=60)
     by_hand = Autoregression()
     by_hand.train(
-        examples(
-            found,
-            0,
-            48,
-            5_000,
-            0,
-        ),
+        examples(found, 0, 48, 5_000, 0),
         0,
     )
-    now = examples(
-        found,
-        47,
-        60 + HORIZONS,
-        10**6,
-        0,
-    )
+    now = examples(found, 47, 60 + HORIZONS, 10**6, 0)
     mean, deviation = (each[found.slot >= 47] for each in followed(Walk(Autoregression), found))
     assert len(mean) == len(now) == 250 * 13
     np.testing.assert_array_equal(mean, by_hand.mean(now))

@@ -80,14 +80,7 @@ class PlainCell:
     ) -> int:
         found = []
         for machine, (wide, high, *_) in enumerate(self.capacity):
-            if self.open(
-                machine,
-                cpu,
-                memory,
-                group,
-                demand,
-                task,
-            ):
+            if self.open(machine, cpu, memory, group, demand, task):
                 a = (self.free[machine][0] - cpu) / wide
                 b = (self.free[machine][1] - memory) / high
                 found.append(
@@ -104,13 +97,7 @@ class PlainCell:
         task=None,
     ) -> None:
         self.groups[machine].append(group)
-        self._take(
-            machine,
-            cpu,
-            memory,
-            task,
-            1,
-        )
+        self._take(machine, cpu, memory, task, 1)
 
     def remove(
         self,
@@ -169,13 +156,7 @@ def plain_pack(
             task,
         )
         if out[task] >= 0:
-            cell.place(
-                out[task],
-                cpu,
-                memory,
-                groups[task],
-                task,
-            )
+            cell.place(out[task], cpu, memory, groups[task], task)
     return out
 
 
@@ -207,14 +188,7 @@ def plain_needed(
         here = [[row[line] for line in part] for row in allowed]
         copies = [(line, part[:at].count(line)) for at, line in enumerate(part)]
         cell = PlainCell(capacity[part], copies, here)
-        return plain_pack(
-            sizes,
-            groups,
-            sets,
-            order,
-            cell,
-            "least-stranded",
-        ).count(-1)
+        return plain_pack(sizes, groups, sets, order, cell, "least-stranded").count(-1)
 
     low = 0
     high = size

@@ -62,13 +62,7 @@ def test_usage_of_too_few_tasks_is_not_told() -> None:
     found = replayed(trace, parse_policy("best-fit"), 1.0)
     for unmeasured, is_told in ((1, True), (2, False)):
         part = replace(trace, tasks=replace(trace.tasks, without_usage=unmeasured))
-        (row,) = hours_of(
-            part,
-            found,
-            "p",
-            part.tasks.sizes,
-            NOBODY,
-        )
+        (row,) = hours_of(part, found, "p", part.tasks.sizes, NOBODY)
         assert (row["cpu_used"] is not None, row["memory_used"] is not None) == (is_told, is_told)
 
 
@@ -81,25 +75,8 @@ def test_hours_add_up_to_the_whole() -> None:
     ]
     trace = trace_of(attempts, (1.0,) * 8, 7 * HOUR + 12345)
     found = replayed(trace, parse_policy("best-fit+preempt"), 1.0)
-    whole = {
-        row["tier"]: row
-        for row in rows_of(
-            trace,
-            found,
-            "p",
-            trace.tasks.sizes,
-            NOBODY,
-        )
-    }
-    hours = pa.Table.from_pylist(
-        hours_of(
-            trace,
-            found,
-            "p",
-            trace.tasks.sizes,
-            NOBODY,
-        )
-    )
+    whole = {row["tier"]: row for row in rows_of(trace, found, "p", trace.tasks.sizes, NOBODY)}
+    hours = pa.Table.from_pylist(hours_of(trace, found, "p", trace.tasks.sizes, NOBODY))
     for tier, row in whole.items():
         part = hours.filter(pa.compute.equal(hours["tier"], tier)).to_pydict()
         lengths = np.diff([*np.arange(8) * HOUR, trace.until])

@@ -59,28 +59,9 @@ def test_packing_by_means_and_variances_is_that_of_a_plain_scan(seed: int) -> No
     variances = np.rint(sizes**2 * np.array([0, 1.5])[jobs % 2, None]).astype(np.int64)
     ids = np.arange(len(capacity))
     for policy in SCORES:
-        demand = Demand(
-            sizes,
-            groups,
-            sets,
-            allowed,
-            variances,
-            2.0**2,
-        )
-        found, _ = pack(
-            demand,
-            order,
-            capacity,
-            ids,
-            POLICIES[policy],
-        )
-        plain = PlainCell(
-            capacity,
-            ids,
-            allowed,
-            variances,
-            2.0,
-        )
+        demand = Demand(sizes, groups, sets, allowed, variances, 2.0**2)
+        found, _ = pack(demand, order, capacity, ids, POLICIES[policy])
+        plain = PlainCell(capacity, ids, allowed, variances, 2.0)
         assert found.tolist() == plain_pack(
             sizes,
             groups,
@@ -104,22 +85,9 @@ def test_a_task_alone_goes_where_a_plain_scan_sends_it(seed: int) -> None:
         cell, lines = make_cell(
             capacity,
             ids,
-            Demand(
-                sizes,
-                groups,
-                sets,
-                allowed,
-                variances,
-                z**2,
-            ),
+            Demand(sizes, groups, sets, allowed, variances, z**2),
         )
-        plain = PlainCell(
-            capacity,
-            ids,
-            allowed,
-            variances,
-            z,
-        )
+        plain = PlainCell(capacity, ids, allowed, variances, z)
         there: list[int] = []
         for step, task in enumerate(rng.permutation(len(sizes)).tolist()):
             given = (*map(int, sizes[task]), groups[task])

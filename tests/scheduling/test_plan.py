@@ -101,14 +101,7 @@ def test_a_moment_is_planned_by_its_plan_alone() -> None:
     demand = (
         replace(
             moment,
-            plan=Plan(
-                "gpa",
-                sizes,
-                variances,
-                9.0,
-                0,
-                sizes,
-            ),
+            plan=Plan("gpa", sizes, variances, 9.0, 0, sizes),
         )
         .planned()
         .demand

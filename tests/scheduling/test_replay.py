@@ -419,13 +419,7 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
     later += [event(700, 5, 0), event(700, 5, 1, 1), event(901, 5, 4, 1)]
     later += [
         event(700, 6, 0, priority=9),
-        event(
-            900,
-            6,
-            1,
-            3,
-            9,
-        ),
+        event(900, 6, 1, 3, 9),
     ]
     machines = [
         *(

@@ -8,8 +8,8 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from borgtrace.datasets._padding import pad
 from borgtrace.datasets.formats.arrays import BufferedTraces, TraceArrays
+from borgtrace.datasets.padding import pad
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Values
 

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from borgtrace.datasets import card, metadata
-from borgtrace.datasets._buffers import reused_array
-from borgtrace.datasets._series import scale, take_columns
+from borgtrace.datasets.buffers import reused_array
 from borgtrace.datasets.features import check_series, static_features
 from borgtrace.datasets.formats import FORMATS, suffix_of
 from borgtrace.datasets.formats.arrays import IDENTITY, FeatureNames, TraceArrays, side_by_side
@@ -23,6 +22,7 @@ from borgtrace.datasets.leakage import Leakage, running_on, shared_groups
 from borgtrace.datasets.metadata import File, Metadata, Selected
 from borgtrace.datasets.options import SHARDS_OF_2017, Options
 from borgtrace.datasets.scaling import Scaling, measure_running, measure_series, merge, scaling_of
+from borgtrace.datasets.series import scale, take_columns
 from borgtrace.datasets.shards import default_shards, shard_name, shard_numbers, shard_prefixes
 from borgtrace.datasets.trace_index import Counts, TraceIndex, select_traces
 from borgtrace.engine import SparkTasks

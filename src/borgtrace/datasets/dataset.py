@@ -173,13 +173,7 @@ class TraceSet(TraceFiles):
             # By the number of the file: its shuffle is the same whichever thread reads it, and when.
             rng = None if seed is None else np.random.default_rng([seed, epoch, number])
             read = self.buffered(paths[number], is_verified=is_verified)
-            return batches_of(
-                read,
-                size,
-                rng,
-                fill,
-                self.width,
-            )
+            return batches_of(read, size, rng, fill, self.width)
 
         order = np.arange(len(paths))
         if seed is not None:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from borgtrace.datasets._buffers import reused_array
-from borgtrace.datasets._series import gather, gather_elapsed, gather_grid
+from borgtrace.datasets.buffers import reused_array
 from borgtrace.datasets.features import DERIVED, base_and_lag
 from borgtrace.datasets.selection import GRID_SECONDS, Gaps
+from borgtrace.datasets.series import gather, gather_elapsed, gather_grid
 from borgtrace.datasets.trace_index import TraceIndex
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.schema.time import DAY

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from borgtrace.datasets._series import moments, run_moments
+from borgtrace.datasets.series import moments, run_moments
 from borgtrace.kernels.arrays import Numbers, Values
 
 Method = Literal["standard", "minmax", "none"]
@@ -85,7 +85,7 @@ def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:
 
 
 def measure_series(series: Sequence[Series]) -> Numbers:
-    """Measure each feature: shape (features, 5), see :func:`borgtrace.datasets._series.moments`."""
+    """Measure each feature: shape (features, 5), see :func:`borgtrace.datasets.series.moments`."""
     measured = np.empty((len(series), 5))
     for values, row in zip(series, measured, strict=True):
         moments(values, row)

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.datasets._series import grid_spans
 from borgtrace.datasets.selection import GRID_SECONDS, TASKS_WITH_USAGE, Selection
+from borgtrace.datasets.series import grid_spans
 from borgtrace.engine import guard
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.export import JobsLayout
@@ -162,13 +162,7 @@ def select_traces(
     matched = int(windows[order].sum())
     order = shuffled(order, seed)[: selection.sample]
     removed["--sample"] = (n_matched - len(order), matched - int(windows[order].sum()))
-    details = _details(
-        store,
-        selection,
-        statics,
-        first,
-        order,
-    )
+    details = _details(store, selection, statics, first, order)
     return TraceIndex(
         first[order],
         windows[order],

@@ -114,13 +114,7 @@ def backtests(
     until, trained = load(setting.model, store, resource) if setting.model else (0, {})
     for cut, after in pairwise(cuts):
         begin = max(cut, until)
-        later = examples(
-            series,
-            begin - 1,
-            after,
-            setting.examples,
-            setting.seed,
-        )
+        later = examples(series, begin - 1, after, setting.examples, setting.seed)
         known = examples(
             series,
             0,

@@ -81,13 +81,7 @@ class Walk:
         for cut in (2**k * (PAST + HORIZONS) for k in count()):
             if cut > series.end:
                 return
-            known = examples(
-                series,
-                0,
-                cut,
-                _EXAMPLES,
-                0,
-            )
+            known = examples(series, 0, cut, _EXAMPLES, 0)
             if known.n_targets >= LEAST:
                 forecaster = self.by()
                 forecaster.train(known, 0)

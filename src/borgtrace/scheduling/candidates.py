@@ -75,13 +75,7 @@ def look(
             continue
         machine = first_empty(cell, k, task)
         if machine >= 0 and is_open(cell, machine, task):
-            _add(
-                heap,
-                cell,
-                kind,
-                machine,
-                task,
-            )
+            _add(heap, cell, kind, machine, task)
         column = level(memory, high)
         for row in range(level(cpu, wide), SIDE):
             squares = cell.filled[k, row] >> column << column
@@ -122,13 +116,7 @@ def _open(
                 and cell.free[at, MEMORY] >= memory
                 and is_open(cell, at, task)
             ):
-                _add(
-                    heap,
-                    cell,
-                    kind,
-                    at,
-                    task,
-                )
+                _add(heap, cell, kind, at, task)
             at = cell.places[at, NEXT]
         return
     wide = cell.capacity[cell.first[k], CPU]
@@ -138,14 +126,7 @@ def _open(
     while squares:
         each = lowest(squares)
         squares ^= 1 << each
-        bound = bound_of_squares(
-            kind,
-            row,
-            each,
-            1,
-            cpu / wide,
-            memory / high,
-        )
+        bound = bound_of_squares(kind, row, each, 1, cpu / wide, memory / high)
         push(heap, bound, -1, ~(place - SIDE + each))
 
 
@@ -200,20 +181,8 @@ def note(
     if takes and heap.size[0] and heap.values[0, 1] == machine:
         replace_top(heap, score_on(cell, kind, machine, task), cell.rank[machine], machine)
     elif takes:
-        _add(
-            heap,
-            cell,
-            kind,
-            machine,
-            task,
-        )
+        _add(heap, cell, kind, machine, task)
     if cell.n_tasks[machine] == 1 or (cell.n_tasks[machine] == 0 and not takes):
         other = first_empty(cell, cell.places[machine, CLASS], task)
         if other >= 0 and is_open(cell, other, task):
-            _add(
-                heap,
-                cell,
-                kind,
-                other,
-                task,
-            )
+            _add(heap, cell, kind, other, task)

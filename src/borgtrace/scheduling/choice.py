@@ -75,16 +75,7 @@ def _bound(
         return max(2 * max(a, b), 3 * a - b_end, 3 * b - a_end) - _ROUNDING
     if kind == BEST_FIT:
         return a + b - _ROUNDING
-    return (
-        score(
-            kind,
-            a_end,
-            b_end,
-            x,
-            y,
-        )
-        - _ROUNDING
-    )
+    return score(kind, a_end, b_end, x, y) - _ROUNDING
 
 
 @compiled(inline=True, makes_arrays=False)
@@ -158,18 +149,8 @@ def has_room(cell: Cell, machine: int, task: int) -> bool:
     for which in range(MEMORY + 1, cell.sizes.shape[1]):
         if cell.sizes[task, which] > cell.free[machine, which]:
             return False
-    return is_safe(
-        cell,
-        task,
-        cpu,
-        spread[CPU],
-        CPU,
-    ) and is_safe(
-        cell,
-        task,
-        memory,
-        spread[MEMORY],
-        MEMORY,
+    return is_safe(cell, task, cpu, spread[CPU], CPU) and is_safe(
+        cell, task, memory, spread[MEMORY], MEMORY
     )
 
 
@@ -198,13 +179,7 @@ def score_on(
     high = cell.capacity[machine, MEMORY]
     a = (cell.free[machine, CPU] - cpu) / wide
     b = (cell.free[machine, MEMORY] - memory) / high
-    return score(
-        kind,
-        a,
-        b,
-        cpu / wide,
-        memory / high,
-    )
+    return score(kind, a, b, cpu / wide, memory / high)
 
 
 @compiled(makes_arrays=False)
@@ -239,13 +214,7 @@ def _best_of(
         if cell.free[at, CPU] >= cpu and cell.free[at, MEMORY] >= memory:
             value = score_on(cell, kind, at, task)
             # The rest costs more to ask, and few machines come so far.
-            if is_better(
-                cell,
-                value,
-                at,
-                least,
-                best,
-            ) and is_open(cell, at, task):
+            if is_better(cell, value, at, least, best) and is_open(cell, at, task):
                 best = at
                 least = value
         at = cell.places[at, NEXT]
@@ -287,17 +256,7 @@ def choose(cell: Cell, kind: int, task: int) -> int:
             y,
         )
         found = first_empty(cell, k, task) if value <= least else -1
-        if (
-            found >= 0
-            and is_open(cell, found, task)
-            and is_better(
-                cell,
-                value,
-                found,
-                least,
-                best,
-            )
-        ):
+        if found >= 0 and is_open(cell, found, task) and is_better(cell, value, found, least, best):
             best = found
             least = value
         for step in range(SIDE - low):
@@ -305,17 +264,7 @@ def choose(cell: Cell, kind: int, task: int) -> int:
             row = low + step if kind <= BEST_FIT else SIDE - 1 - step
             if cell.filled[k, row] == 0:
                 continue
-            if (
-                bound_of_squares(
-                    kind,
-                    row,
-                    left,
-                    SIDE - left,
-                    x,
-                    y,
-                )
-                > least
-            ):
+            if bound_of_squares(kind, row, left, SIDE - left, x, y) > least:
                 # Nor are later rows any better, except where stranding counts: there the best lie along the diagonal.
                 if kind == LEAST_STRANDED:
                     continue
@@ -324,17 +273,7 @@ def choose(cell: Cell, kind: int, task: int) -> int:
             while squares:
                 column = lowest(squares) if kind <= BEST_FIT else highest(squares)
                 squares ^= 1 << column
-                if (
-                    bound_of_squares(
-                        kind,
-                        row,
-                        column,
-                        1,
-                        x,
-                        y,
-                    )
-                    <= least
-                ):
+                if bound_of_squares(kind, row, column, 1, x, y) <= least:
                     best, least = _best_of(
                         cell,
                         kind,
@@ -378,13 +317,7 @@ def choose_of_k(
         if not is_open(cell, at, task):
             continue
         value = score_on(cell, kind, at, task)
-        if is_better(
-            cell,
-            value,
-            at,
-            least,
-            best,
-        ):
+        if is_better(cell, value, at, least, best):
             best = at
             least = value
         seen += 1

@@ -55,20 +55,8 @@ def _evict_for(
     machine = to_preempt(replay, attempt)
     while machine >= 0 and not has_room(replay.cell, machine, attempt):
         victim = victim_on(replay, rows, machine, replay.jobs.tier[attempt])
-        stop(
-            replay,
-            rows,
-            victim,
-            time,
-            PREEMPTED,
-        )
-        book(
-            agenda,
-            time + rule.pause,
-            ARRIVAL,
-            victim,
-            0,
-        )
+        stop(replay, rows, victim, time, PREEMPTED)
+        book(agenda, time + rule.pause, ARRIVAL, victim, 0)
     return machine
 
 
@@ -84,14 +72,7 @@ def _start_all(
 ) -> bool:
     """Start all tasks of a gang, or none; return whether they start."""
     gangs = replay.gangs
-    if not place_all(
-        replay.cell,
-        gangs,
-        gang,
-        rule.kind,
-        rule.k,
-        draw,
-    ):
+    if not place_all(replay.cell, gangs, gang, rule.kind, rule.k, draw):
         return False
     members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
     # What it takes of others that wait is counted task by task, from where none of its own was placed.
@@ -127,14 +108,7 @@ def _arrive_all(
     gangs = replay.gangs
     members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
     for at, attempt in enumerate(members):
-        submit(
-            replay,
-            agenda,
-            rows,
-            attempt,
-            row + at,
-            time,
-        )
+        submit(replay, agenda, rows, attempt, row + at, time)
     measure_room(replay.cell, gangs, gang)
     if not (
         is_ready(replay.cell, gangs, gang, -1)
@@ -173,49 +147,22 @@ def _arrive(
     cell = replay.cell
     jobs = replay.jobs
     queue = replay.queue
-    submit(
-        replay,
-        agenda,
-        rows,
-        attempt,
-        row,
-        time,
-    )
+    submit(replay, agenda, rows, attempt, row, time)
     machine = -1
     evicts = False
     # Where another of its kind waits, nothing has room.
     if queue.heads[jobs.kinds[attempt]] < 0:
         if rule.k > 0:
-            machine = choose_of_k(
-                cell,
-                rule.kind,
-                rule.k,
-                draw,
-                attempt,
-            )
+            machine = choose_of_k(cell, rule.kind, rule.k, draw, attempt)
         elif is_known:
             machine = best(heap, cell, rule.kind, attempt)
         else:
             machine = choose(cell, rule.kind, attempt)
     if machine < 0 and rule.preempts:
-        machine = _evict_for(
-            replay,
-            rule,
-            agenda,
-            rows,
-            attempt,
-            time,
-        )
+        machine = _evict_for(replay, rule, agenda, rows, attempt, time)
         evicts = machine >= 0
     if machine >= 0:
-        start(
-            replay,
-            agenda,
-            rows,
-            attempt,
-            machine,
-            time,
-        )
+        start(replay, agenda, rows, attempt, machine, time)
     else:
         enqueue(queue, jobs.kinds[attempt], attempt)
     return machine, evicts
@@ -240,14 +187,7 @@ def _refill(
         gang = kind - kind_of(queue, replay.gangs, 0)
         if gang < 0:
             dequeue(queue, kind, head)
-            start(
-                replay,
-                agenda,
-                rows,
-                head,
-                machine,
-                time,
-            )
+            start(replay, agenda, rows, head, machine, time)
         elif _start_all(
             replay,
             rule,
@@ -321,32 +261,12 @@ def _go_on(
             is_over = True
             break
         if what == CHANGE:
-            machine = change(
-                replay,
-                rule,
-                agenda,
-                rows,
-                value,
-            )
+            machine = change(replay, rule, agenda, rows, value)
             changed = changed + 1
         elif what == END:
-            machine = finish(
-                replay,
-                agenda,
-                rows,
-                value,
-                row,
-                time,
-            )
+            machine = finish(replay, agenda, rows, value, row, time)
         elif what == DECAY:
-            machine = decay(
-                replay,
-                agenda,
-                rows,
-                value,
-                row,
-                time,
-            )
+            machine = decay(replay, agenda, rows, value, row, time)
             # What is known of machines is known for what it asked for.
             model = -1 if value == model else model
         elif row < 0 and gangs.of[value] >= 0:
@@ -392,22 +312,9 @@ def _go_on(
             )
             count += 1
         if machine >= 0 and is_refilled and replay.cell.is_up[machine]:
-            _refill(
-                replay,
-                rule,
-                agenda,
-                rows,
-                machine,
-                time,
-            )
+            _refill(replay, rule, agenda, rows, machine, time)
         if machine >= 0 and model >= 0:
-            note(
-                heap,
-                replay.cell,
-                rule.kind,
-                machine,
-                model,
-            )
+            note(heap, replay.cell, rule.kind, machine, model)
             # After the last of a row what becomes of machines is noted for nobody.
             if alike <= 1 or is_crowded(heap, replay.cell):
                 model = -1

@@ -233,13 +233,7 @@ def count_room(
     for at in range(queue.n_active[0]):
         gang = queue.active[at] - kind_of(queue, gangs, 0)
         if gang >= 0:
-            _add_room(
-                cell,
-                gangs,
-                gang,
-                machine,
-                sign,
-            )
+            _add_room(cell, gangs, gang, machine, sign)
 
 
 @compiled(makes_arrays=False)
@@ -247,13 +241,7 @@ def measure_room(cell: Cell, gangs: Gangs, gang: int) -> None:
     """Count the room of all machines for a gang that comes."""
     gangs.room[gangs.parts[gang] : gangs.parts[gang + 1]] = 0
     for machine in range(cell.rank.size):
-        _add_room(
-            cell,
-            gangs,
-            gang,
-            machine,
-            1,
-        )
+        _add_room(cell, gangs, gang, machine, 1)
 
 
 @compiled(makes_arrays=False)
@@ -300,17 +288,7 @@ def place_all(
     for task in members:
         if gangs.of[task] != gang:
             continue
-        machine = (
-            choose_of_k(
-                cell,
-                kind,
-                k,
-                draw,
-                task,
-            )
-            if k > 0
-            else choose(cell, kind, task)
-        )
+        machine = choose_of_k(cell, kind, k, draw, task) if k > 0 else choose(cell, kind, task)
         if machine < 0:
             break
         place(cell, task, machine)

@@ -62,13 +62,7 @@ def push(
     """Add an entry, for which there is room."""
     at = heap.size[0]
     heap.size[0] += 1
-    while at > 0 and not _is_less(
-        heap,
-        (at - 1) // 2,
-        key,
-        one,
-        other,
-    ):
+    while at > 0 and not _is_less(heap, (at - 1) // 2, key, one, other):
         above = (at - 1) // 2
         _put(
             heap,
@@ -78,13 +72,7 @@ def push(
             heap.values[above, 1],
         )
         at = above
-    _put(
-        heap,
-        at,
-        key,
-        one,
-        other,
-    )
+    _put(heap, at, key, one, other)
 
 
 @compiled(makes_arrays=False)
@@ -108,13 +96,7 @@ def replace_top(
             heap.values[below, 1],
         ):
             below = right
-        if not _is_less(
-            heap,
-            below,
-            key,
-            one,
-            other,
-        ):
+        if not _is_less(heap, below, key, one, other):
             break
         _put(
             heap,
@@ -124,13 +106,7 @@ def replace_top(
             heap.values[below, 1],
         )
         at = below
-    _put(
-        heap,
-        at,
-        key,
-        one,
-        other,
-    )
+    _put(heap, at, key, one, other)
 
 
 @compiled(makes_arrays=False)

@@ -42,13 +42,7 @@ def _pack(
             break
         is_known = last >= 0 and _same(cell, last, task)
         if k > 0:
-            found = choose_of_k(
-                cell,
-                kind,
-                k,
-                starts[task],
-                task,
-            )
+            found = choose_of_k(cell, kind, k, starts[task], task)
         elif is_known or (at + 1 < order.size and _same(cell, task, order[at + 1])):
             # What follows and is alike goes where is best among the same machines.
             if not is_known:
@@ -65,13 +59,7 @@ def _pack(
         place(cell, task, found)
         # What is on top is put right when it is asked next.
         if last >= 0 and cell.n_tasks[found] == 1:
-            note(
-                heap,
-                cell,
-                kind,
-                found,
-                task,
-            )
+            note(heap, cell, kind, found, task)
     return pending
 
 

@@ -63,18 +63,8 @@ def to_preempt(replay: Replay, attempt: int) -> int:
             high = high + held[1]
             spread = spread - held[2]
             other = other - held[3]
-        fits = is_safe(
-            cell,
-            attempt,
-            wide - cpu,
-            spread,
-            CPU,
-        ) and is_safe(
-            cell,
-            attempt,
-            high - memory,
-            other,
-            MEMORY,
+        fits = is_safe(cell, attempt, wide - cpu, spread, CPU) and is_safe(
+            cell, attempt, high - memory, other, MEMORY
         )
         for which in range(EXTENDED, cell.sizes.shape[1]):
             left = cell.free[machine, which] - cell.sizes[attempt, which]
@@ -83,13 +73,7 @@ def to_preempt(replay: Replay, attempt: int) -> int:
             fits = fits and left >= 0
         if (
             fits
-            and is_better(
-                cell,
-                missing,
-                machine,
-                least,
-                best,
-            )
+            and is_better(cell, missing, machine, least, best)
             and is_apart(cell, machine, cell.groups[attempt])
         ):
             best = machine

@@ -74,13 +74,7 @@ def move(
     else:
         release(replay.cell, attempt)
     if has_gangs:
-        count_room(
-            replay.cell,
-            replay.queue,
-            replay.gangs,
-            machine,
-            1,
-        )
+        count_room(replay.cell, replay.queue, replay.gangs, machine, 1)
     held = replay.held[replay.jobs.tier[attempt], machine]
     for which in (CPU, MEMORY):
         held[which] += sign * replay.cell.sizes[attempt, which]
@@ -114,13 +108,7 @@ def start(
             row,
         )
     if replay.reserved.size:
-        book(
-            agenda,
-            time + FIRM,
-            DECAY,
-            attempt,
-            row,
-        )
+        book(agenda, time + FIRM, DECAY, attempt, row)
 
 
 @compiled(makes_arrays=False)
@@ -144,13 +132,7 @@ def decay(
         sizes[which] = last[which] if is_last else (sizes[which] + last[which]) // 2
     move(replay, attempt, machine, 1)
     if not is_last:
-        book(
-            agenda,
-            time + FIRM,
-            DECAY,
-            attempt,
-            row,
-        )
+        book(agenda, time + FIRM, DECAY, attempt, row)
     return machine
 
 
@@ -226,29 +208,11 @@ def change(
     else:
         cell.is_up[machine] = is_there == 1
         settle(cell, machine)
-    count_room(
-        cell,
-        replay.queue,
-        replay.gangs,
-        machine,
-        1,
-    )
+    count_room(cell, replay.queue, replay.gangs, machine, 1)
     while which == 0 and is_there == 0 and cell.tops[machine] >= 0:
         attempt = cell.tops[machine]
-        stop(
-            replay,
-            rows,
-            attempt,
-            time,
-            REMOVED,
-        )
-        book(
-            agenda,
-            time + rule.pause,
-            ARRIVAL,
-            attempt,
-            0,
-        )
+        stop(replay, rows, attempt, time, REMOVED)
+        book(agenda, time + rule.pause, ARRIVAL, attempt, 0)
     return machine
 
 
@@ -284,13 +248,7 @@ def finish(
     if rows[row, ENDED] != NEVER:
         return roomy
     if rows[row, STARTED] != NEVER:
-        roomy = stop(
-            replay,
-            rows,
-            attempt,
-            time,
-            DONE,
-        )
+        roomy = stop(replay, rows, attempt, time, DONE)
     else:
         withdraw(replay, attempt)
         rows[row, ENDED] = time
@@ -298,11 +256,5 @@ def finish(
     after = jobs.after[attempt]
     if after >= 0:
         again = max(jobs.time[after], time + jobs.gap[attempt])
-        book(
-            agenda,
-            again,
-            ARRIVAL,
-            after,
-            0,
-        )
+        book(agenda, again, ARRIVAL, after, 0)
     return roomy

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from borgtrace.datasets._buffers import reused_array
-from borgtrace.datasets.formats import _tfrecord_reading as reading
-from borgtrace.datasets.formats import _tfrecord_writing as records
+from borgtrace.datasets.buffers import reused_array
+from borgtrace.datasets.formats import tfrecord_reading as reading
+from borgtrace.datasets.formats import tfrecord_writing as records
 from borgtrace.datasets.formats.arrays import (
     IDENTITY,
     BufferedTraces,

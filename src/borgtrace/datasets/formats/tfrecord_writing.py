@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from borgtrace.datasets.formats._crc32c import Buffer, masked_crc32c
+from borgtrace.datasets.formats.crc32c import Buffer, masked_crc32c
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 
@@ -106,13 +106,7 @@ def _write_entry(
     feature = _nested(packed)
     at = _write_varint(out, _put(out, at, _FIELD_1), _nested(name) + _nested(feature))
     at = _write_varint(out, _put(out, at, _FIELD_1), name)
-    at = _copy(
-        out,
-        at,
-        names,
-        first,
-        last,
-    )
+    at = _copy(out, at, names, first, last)
     at = _write_varint(out, _put(out, at, _FIELD_2), feature)
     at = _write_varint(out, _put(out, at, kind), packed)
     return _write_varint(out, _put(out, at, _FIELD_1), payload)
@@ -236,13 +230,7 @@ def encode(
             _FIELD_2,
             4 * (last - first),
         )
-        at = _copy(
-            out,
-            at,
-            series,
-            4 * first,
-            4 * last,
-        )
+        at = _copy(out, at, series, 4 * first, 4 * last)
         at = _write_entry(
             out,
             at,
@@ -252,22 +240,10 @@ def encode(
             _FIELD_3,
             last - first,
         )
-        at = _copy(
-            out,
-            at,
-            mask,
-            first,
-            last,
-        )
+        at = _copy(out, at, mask, first, last)
         for k in range(integers.shape[1]):
             head = k * VARINT + _integer_size(integers[i, k])
-            at = _copy(
-                out,
-                at,
-                heads,
-                head_ends[head - 1],
-                head_ends[head],
-            )
+            at = _copy(out, at, heads, head_ends[head - 1], head_ends[head])
             at = _write_varint(out, at, integers[i, k])
         head = integers.shape[1] * VARINT
         for k in range(floats.shape[1] // 4):

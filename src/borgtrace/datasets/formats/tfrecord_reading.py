@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from borgtrace.datasets.formats._crc32c import Buffer, masked_crc32c
-from borgtrace.datasets.formats._tfrecord_writing import FRAME
+from borgtrace.datasets.formats.crc32c import Buffer, masked_crc32c
+from borgtrace.datasets.formats.tfrecord_writing import FRAME
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.words import load_word
@@ -95,14 +95,7 @@ def _name_of(
     count = name_ends.size - 1
     for turn in range(count):
         k = (guess + turn) % count
-        if _is_name(
-            buffer,
-            at,
-            size,
-            names,
-            name_ends[k],
-            name_ends[k + 1],
-        ):
+        if _is_name(buffer, at, size, names, name_ends[k], name_ends[k + 1]):
             return k
     return -1
 
@@ -171,13 +164,7 @@ def _locate_lists(
         first = name_ends[k]
         last = name_ends[k + np.uint64(1)]
         entry, body = _size(buffer, at + 1)
-        if entry > _LARGEST or not _is_named(
-            buffer,
-            body,
-            names,
-            first,
-            last,
-        ):
+        if entry > _LARGEST or not _is_named(buffer, body, names, first, last):
             break
         size[k, row] = _list_size(entry - 2 - (last - first))
         at = body + entry
@@ -225,13 +212,7 @@ def _read_usual_integers(
         header = 10 + last - first
         size = _byte(buffer, at + 1) + 2 - header
         is_short = 0 < size <= 8 and at + header + 8 <= buffer.size
-        if not is_short or not _is_named(
-            buffer,
-            at + 2,
-            names,
-            first,
-            last,
-        ):
+        if not is_short or not _is_named(buffer, at + 2, names, first, last):
             break
         integers[row, k] = _short_varint(load_word(buffer, at + header), size)
         at += header + size
@@ -323,14 +304,7 @@ def read_records(
             entry, at = _read_varint(buffer, at + 1)
             following = at + entry
             length, at = _read_varint(buffer, at + 1)
-            k = _name_of(
-                buffer,
-                at,
-                length,
-                names,
-                name_ends,
-                guess,
-            )
+            k = _name_of(buffer, at, length, names, name_ends, guess)
             if k >= 0:
                 _, at = _read_varint(buffer, at + length + 1)
                 _, at = _read_varint(buffer, at + 1)
