@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import borgtrace
 from array_store import LONGEST, SHARE, SHORTEST, make_store
 from borgtrace import datasets
-from borgtrace.datasets import Options, Selection, build
+from borgtrace.datasets import DatasetOptions, Selection, build
 from borgtrace.datasets.formats import tfrecord_writing as tfrecord
 from borgtrace.datasets.trace_index import select_traces
 from borgtrace.export import JobsLayout, export_jobs
@@ -49,7 +49,7 @@ def best(function: Callable[[], object], times: int) -> float:
 
 def build_fresh(store: borgtrace.Store, out: Path, traces: int) -> None:
     shutil.rmtree(out, ignore_errors=True)
-    build(store, out, Options(selection=Selection(sample=traces)), threads=THREADS)
+    build(store, out, DatasetOptions(selection=Selection(sample=traces)), threads=THREADS)
 
 
 @numba.njit(nogil=True, cache=True)

@@ -21,7 +21,7 @@ from torch import nn
 
 import borgtrace
 from borgtrace import datasets
-from borgtrace.datasets import Batch, Dataset, Options, Selection, Split
+from borgtrace.datasets import Batch, Dataset, DatasetOptions, Selection, Split
 
 ORDER = 4
 HORIZONS = 4
@@ -208,7 +208,7 @@ def main(arguments: list[str] | None = None) -> None:
     built = datasets.build(
         store,
         options.out / "dataset",
-        Options(selection=selection, split=Split(by="job"), format="npz", seed=options.seed),
+        DatasetOptions(selection=selection, split=Split(by="job"), format="npz", seed=options.seed),
     )
     print(f"{built.counts} of {built.n_matched} traces; by job, so that no job is in two sets:")
     print("\n".join(line for line in built.leakage if " jobs are in " in line))

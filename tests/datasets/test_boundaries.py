@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace import datasets
-from borgtrace.datasets import Options, Selection, Split, build
+from borgtrace.datasets import DatasetOptions, Selection, Split, build
 from borgtrace.datasets.formats import FORMATS
 
 from .stores import ArrayStore, array_store
@@ -64,7 +64,7 @@ def _by_time(tmp_path: Path, end: int) -> list[str]:
     store = array_store(
         [5, 5], first_time=np.array([600, 2000]) * 10**6, last_time=np.array([end, 9000]) * 10**6
     )
-    build(store, tmp_path / str(end), Options(split=Split((0.5, 0.5), "time"), format="npz"))
+    build(store, tmp_path / str(end), DatasetOptions(split=Split((0.5, 0.5), "time"), format="npz"))
     return [
         line for line in datasets.open(tmp_path / str(end)).metadata.leakage if "still run" in line
     ]
@@ -83,7 +83,7 @@ def test_files_without_a_trace_are_read_as_nothing(tmp_path: Path, output_format
     build(
         array_store([5, 6, 7]),
         tmp_path / "d",
-        Options(
+        DatasetOptions(
             shards=16,
             format=output_format,
             split=Split((1.0,)),
@@ -106,7 +106,7 @@ def test_files_without_a_trace_are_read_as_nothing(tmp_path: Path, output_format
 
 
 def _chosen(store: ArrayStore, folder: Path, **selection: object) -> list[int]:
-    options = Options(
+    options = DatasetOptions(
         selection=Selection(**selection),
         split=Split((1.0,)),
         format="npz",

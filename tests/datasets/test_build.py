@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from borgtrace import datasets
-from borgtrace.datasets import Options, Selection, Split, build
+from borgtrace.datasets import DatasetOptions, Selection, Split, build
 from borgtrace.datasets.formats import FORMATS
 from borgtrace.errors import StoreError, UsageError
 
@@ -36,10 +36,10 @@ def test_a_dataset_holds_the_scaled_values_of_the_chosen_tasks(
     build(
         small,
         tmp_path / "d",
-        Options(
+        DatasetOptions(
             selection=bounds,
             split=Split(by="task"),
-            statics=("cpu_request", "user"),
+            static=("cpu_request", "user"),
         ),
     )
     found = datasets.open(tmp_path / "d")
@@ -76,7 +76,7 @@ def test_a_dataset_holds_the_scaled_values_of_the_chosen_tasks(
 
 def test_the_way_back_needs_nothing_but_the_files(small: ArrayStore, tmp_path: Path) -> None:
     features = ("average_cpu", "average_memory", "elapsed")
-    build(small, tmp_path / "d", Options(features=features))
+    build(small, tmp_path / "d", DatasetOptions(features=features))
     found = datasets.open(tmp_path / "d")
     part = found["testing"].load()
     back = found.inverse_transform(part.values)
@@ -96,10 +96,10 @@ def test_the_way_back_needs_nothing_but_the_files(small: ArrayStore, tmp_path: P
 def test_same_options_same_bytes_whatever_the_threads(
     small: ArrayStore, tmp_path: Path, output_format: str
 ) -> None:
-    options = Options(
+    options = DatasetOptions(
         format=output_format,
         shards=4,
-        statics=("tier",),
+        static=("tier",),
     )
     for name, threads in (("a", 1), ("b", 3)):
         build(small, tmp_path / name, options, threads=threads)
@@ -107,10 +107,10 @@ def test_same_options_same_bytes_whatever_the_threads(
     build(
         small,
         tmp_path / "c",
-        Options(
+        DatasetOptions(
             format=output_format,
             shards=4,
-            statics=("tier",),
+            static=("tier",),
             seed=1,
         ),
     )
@@ -120,7 +120,7 @@ def test_same_options_same_bytes_whatever_the_threads(
 def test_a_new_seed_gives_a_new_split(small: ArrayStore, tmp_path: Path) -> None:
     sets = []
     for seed in (0, 1):
-        build(small, tmp_path / str(seed), Options(seed=seed))
+        build(small, tmp_path / str(seed), DatasetOptions(seed=seed))
         sets.append(
             {
                 tuple(row)
@@ -140,7 +140,7 @@ def test_the_same_again_is_left_alone_and_another_is_refused(
     assert not again.is_new
     assert again.counts == build(small, tmp_path / "e").counts
     with pytest.raises(UsageError) as caught:
-        build(small, out, Options(seed=1))
+        build(small, out, DatasetOptions(seed=1))
     assert str(caught.value) == (
         f"{out}: holds another dataset: expected a new folder, got a dataset of other options or of another store; "
         "name another folder, or replace it: --replace"
@@ -149,11 +149,11 @@ def test_the_same_again_is_left_alone_and_another_is_refused(
 
 
 def test_another_store_is_another_dataset(small: ArrayStore) -> None:
-    assert Options().identity("a") != Options().identity("b")
+    assert DatasetOptions().identity("a") != DatasetOptions().identity("b")
 
 
 def test_shards_are_even_and_named(tmp_path: Path) -> None:
-    build(array_store([5] * 3000), tmp_path / "d", Options(shards=8, split=Split((1.0,))))
+    build(array_store([5] * 3000), tmp_path / "d", DatasetOptions(shards=8, split=Split((1.0,))))
     files = datasets.open(tmp_path / "d")["training"].files
     assert [file.name for file in files][:2] == [
         "00000-of-00008.tfrecord",
@@ -168,7 +168,7 @@ def test_a_trace_is_in_the_same_file_whatever_the_seed(small: ArrayStore, tmp_pa
         build(
             small,
             tmp_path / f"{seed}",
-            Options(
+            DatasetOptions(
                 shards=16,
                 seed=seed,
                 format="npz",
@@ -202,7 +202,7 @@ def test_missing_stays_missing(tmp_path: Path) -> None:
         5,
         6,
     ]
-    build(store, tmp_path / "d", Options(split=Split((1.0,)), scale="none"))
+    build(store, tmp_path / "d", DatasetOptions(split=Split((1.0,)), scale="none"))
     training = datasets.open(tmp_path / "d")["training"]
     (batch,) = training.batches(2, fill=-9.0)
     assert batch.lengths.tolist() == [5, 6]
@@ -215,7 +215,7 @@ def test_a_grid_has_a_slot_for_every_five_minutes(tmp_path: Path) -> None:
     store = array_store([3, 2])
     store.arrays["start_time"][:] = [600, 1200, 1800, 600, 900]
     store.arrays["average_cpu"][:] = [1, 2, 3, 4, 5]
-    options = Options(
+    options = DatasetOptions(
         selection=Selection(min_length=2, gaps="grid"),
         split=Split((1.0,)),
         scale="none",
@@ -243,7 +243,7 @@ def test_a_grid_has_a_slot_for_every_five_minutes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("by", ["job", "user"])
 def test_a_split_by_owner_leaks_nothing_of_it(small: ArrayStore, tmp_path: Path, by: str) -> None:
-    built = build(small, tmp_path / "d", Options(split=Split(by=by)))
+    built = build(small, tmp_path / "d", DatasetOptions(split=Split(by=by)))
     about = [line for line in built.leakage if f" {by}s are in " in line]
     assert len(about) == 3
     assert all(": 0 of " in line for line in about)
@@ -252,7 +252,7 @@ def test_a_split_by_owner_leaks_nothing_of_it(small: ArrayStore, tmp_path: Path,
 
 
 def test_leakage_is_never_silent(small: ArrayStore, tmp_path: Path) -> None:
-    built = build(small, tmp_path / "d", Options(split=Split(by="task")))
+    built = build(small, tmp_path / "d", DatasetOptions(split=Split(by="task")))
     assert len(built.leakage) == 9
     assert any(
         "jobs are in training too" in line and not line.startswith("testing: 0")
@@ -261,7 +261,7 @@ def test_leakage_is_never_silent(small: ArrayStore, tmp_path: Path) -> None:
 
 
 def test_meta_says_what_was_trained_on(small: ArrayStore, tmp_path: Path) -> None:
-    build(small, tmp_path / "d", Options(seed=5))
+    build(small, tmp_path / "d", DatasetOptions(seed=5))
     told = json.loads((tmp_path / "d" / "meta.json").read_text())
     assert told["store"] == {
         "digest": "d" * 64,
@@ -284,20 +284,20 @@ def test_meta_says_what_was_trained_on(small: ArrayStore, tmp_path: Path) -> Non
     ("options", "message"),
     [
         (
-            Options(selection=Selection(min_length=900, max_length=901)),
+            DatasetOptions(selection=Selection(min_length=900, max_length=901)),
             "selection: no task matches: expected at least "
             "one, got 0 where collection_type = 'JOB' and n_windows > 0 and n_windows >= 900 and n_windows <= 901; see "
             "borgtrace dataset STORE --histogram",
         ),
-        (Options(features=("speed",)), None),
-        (Options(features=("sample_rate",)), None),
+        (DatasetOptions(features=("speed",)), None),
+        (DatasetOptions(features=("sample_rate",)), None),
         (
-            Options(features=("average_cpu", "average_cpu")),
+            DatasetOptions(features=("average_cpu", "average_cpu")),
             "--features: a feature is missing or given twice: expected one or more names, got average_cpu,average_cpu",
         ),
-        (Options(statics=("colour",)), None),
+        (DatasetOptions(static=("colour",)), None),
         (
-            Options(selection=Selection(sample=1), split=Split(by="task")),
+            DatasetOptions(selection=Selection(sample=1), split=Split(by="task")),
             "--split: the training set is empty: expected at least one trace, got 0.7 of 1; select more traces",
         ),
     ],
@@ -305,7 +305,7 @@ def test_meta_says_what_was_trained_on(small: ArrayStore, tmp_path: Path) -> Non
 def test_refusals_write_nothing(
     small: ArrayStore,
     tmp_path: Path,
-    options: Options,
+    options: DatasetOptions,
     message: str | None,
 ) -> None:
     with pytest.raises(UsageError) as caught:
@@ -395,7 +395,7 @@ def _ids(store: ArrayStore) -> list[tuple[int, int]]:
 def test_a_dataset_of_another_format_version_is_another_dataset(
     small: ArrayStore, tmp_path: Path
 ) -> None:
-    options = Options(format="npz")
+    options = DatasetOptions(format="npz")
     build(small, tmp_path / "d", options)
     about = tmp_path / "d" / "meta.json"
     about.write_text(

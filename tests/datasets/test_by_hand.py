@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from borgtrace.datasets import Options, Selection, Split, build
+from borgtrace.datasets import DatasetOptions, Selection, Split, build
 from borgtrace.datasets.batches import ahead, batch_of, batches_of
 from borgtrace.datasets.formats import FORMATS, tfrecord
 from borgtrace.datasets.formats.arrays import (
@@ -20,9 +20,9 @@ from borgtrace.datasets.formats.arrays import (
     concatenated,
     empty,
 )
-from borgtrace.datasets.histogram import Bin, drawn, lengths
+from borgtrace.datasets.histogram import LengthBin, drawn, lengths
 from borgtrace.datasets.metadata import Metadata
-from borgtrace.datasets.scaling import scaling_of
+from borgtrace.datasets.scaling import FeatureMoments, scaling_of
 
 from .stores import array_store
 
@@ -196,12 +196,12 @@ def test_bins_of_lengths_hold_their_first_and_not_their_last() -> None:
 
 def test_bins_are_drawn_down_to_the_last_with_a_trace() -> None:
     bins = [
-        Bin(1, 4, 4),
-        Bin(5, 9, 0),
-        Bin(10, 14, 1),
-        Bin(15, 50, 3),
-        Bin(51, 100, 0),
-        Bin(101, None, 0),
+        LengthBin(1, 4, 4),
+        LengthBin(5, 9, 0),
+        LengthBin(10, 14, 1),
+        LengthBin(15, 50, 3),
+        LengthBin(51, 100, 0),
+        LengthBin(101, None, 0),
     ]
     lines = drawn(bins)
     # A quarter of 50 blocks is 12 and four eighths; three quarters are 37 and four.
@@ -234,7 +234,7 @@ def test_slots_of_the_grid_leave_out_traces_with_all_their_windows(tmp_path: Pat
     built = build(
         store,
         tmp_path / "d",
-        Options(
+        DatasetOptions(
             selection=selection,
             split=Split((1.0,)),
             format="npz",
@@ -245,11 +245,15 @@ def test_slots_of_the_grid_leave_out_traces_with_all_their_windows(tmp_path: Pat
 
 
 def test_one_value_has_no_deviation() -> None:
-    scaling = scaling_of("x", "standard", np.array([1, 3.0, 0.0, 3.0, 3.0]))
+    value = FeatureMoments(count=1, mean=3.0, squares=0.0, minimum=3.0, maximum=3.0)
+    scaling = scaling_of("x", "standard", value)
     assert (scaling.deviation, scaling.divisor, scaling.offset, scaling.count) == (0.0, 1.0, 3.0, 1)
-    # Three values: the sum of squares is divided by two.
-    assert scaling_of("x", "standard", np.array([3, 3.0, 8.0, 1.0, 5.0])).divisor == 2.0
-    none = scaling_of("x", "none", np.array([3, 3.0, 8.0, 1.0, 5.0]))
+
+
+def test_the_sum_of_squares_of_three_values_is_divided_by_two() -> None:
+    values = FeatureMoments(count=3, mean=3.0, squares=8.0, minimum=1.0, maximum=5.0)
+    assert scaling_of("x", "standard", values).divisor == 2.0
+    none = scaling_of("x", "none", values)
     assert (none.offset, none.divisor, none.minimum, none.maximum) == (0.0, 1.0, 1.0, 5.0)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from borgtrace import datasets
 from borgtrace.cli import main
-from borgtrace.datasets.histogram import Bin, drawn
+from borgtrace.datasets.histogram import LengthBin, drawn
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
@@ -83,7 +83,7 @@ def test_histogram_needs_no_folder(
 
 
 def test_a_histogram_of_nothing() -> None:
-    assert drawn([Bin(1, 4, 0), Bin(5, None, 0)])[1:] == [
+    assert drawn([LengthBin(1, 4, 0), LengthBin(5, None, 0)])[1:] == [
         "5 to 50 points: 0 of 0 traces, 0.0 % (2011 as published: about 74 %); 0 of 0 windows, 0.0 %"
     ]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import borgtrace
-from borgtrace.datasets import Options, build
+from borgtrace.datasets import DatasetOptions, build
 from tests.forked import CLEAN
 
 from .test_build import digest
@@ -36,7 +36,7 @@ def _build(
     build(
         store,
         out,
-        Options(shards=64),
+        DatasetOptions(shards=64),
         progress=report,
         threads=2,
     )
@@ -57,7 +57,7 @@ def killed(work: Callable[..., None], delay: float | None, *arguments: object) -
 
 def test_a_killed_build_is_built_again(synthetic_store: Path, tmp_path: Path) -> None:
     store = borgtrace.open(synthetic_store)
-    build(store, tmp_path / "whole", Options(shards=64))
+    build(store, tmp_path / "whole", DatasetOptions(shards=64))
     whole = digest(tmp_path / "whole")
     rng = random.Random(5)
     out = tmp_path / "d"
@@ -73,6 +73,6 @@ def test_a_killed_build_is_built_again(synthetic_store: Path, tmp_path: Path) ->
             -1,
         )
         assert not out.exists() or digest(out) == whole
-    build(store, out, Options(shards=64))
+    build(store, out, DatasetOptions(shards=64))
     assert digest(out) == whole
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d", "whole"]

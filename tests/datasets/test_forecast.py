@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from borgtrace import datasets
-from borgtrace.datasets import Options, Selection, Split, build
+from borgtrace.datasets import DatasetOptions, Selection, Split, build
 
 from .stores import array_store
 
@@ -61,7 +61,7 @@ def test_the_session_runs_and_ranks(
 def test_persistence_and_autoregression_on_a_ramp(forecast: ModuleType, tmp_path: Path) -> None:
     store = array_store([12, 9])
     store.arrays["average_cpu"][:] = [*range(12), *range(100, 109)]
-    options = Options(
+    options = DatasetOptions(
         selection=Selection(max_length=None),
         split=Split((1.0,)),
         scale="none",

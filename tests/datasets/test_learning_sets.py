@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from borgtrace import datasets
-from borgtrace.datasets import Dataset, Options, Selection, Split, build
+from borgtrace.datasets import Dataset, DatasetOptions, Selection, Split, build
 from borgtrace.errors import UsageError
 
 from .stores import ArrayStore, array_store
@@ -22,7 +22,7 @@ def _built(store: ArrayStore, path: Path, **options: object) -> Dataset:
         "format": "npz",
         **options,
     }
-    build(store, path, Options(**options))  # type: ignore[arg-type]
+    build(store, path, DatasetOptions(**options))  # type: ignore[arg-type]
     return datasets.open(path)
 
 
@@ -49,7 +49,7 @@ def test_what_is_left_out_is_counted_in_traces_and_windows(tmp_path: Path) -> No
         priorities=(0,),
         sample=1,
     )
-    built = build(store, tmp_path / "d", Options(selection=selection))
+    built = build(store, tmp_path / "d", DatasetOptions(selection=selection))
     # Lengths alone leave out 2, 60 and 100; the priority leaves out 60: each is counted for itself.
     assert built.removed == {
         "all": (4, 172),
@@ -63,7 +63,7 @@ def test_what_is_left_out_is_counted_in_traces_and_windows(tmp_path: Path) -> No
     card = (tmp_path / "d" / "README.md").read_text()
     assert "| kept | 1 of 4 (25.0 %) | 10 of 172 (5.8 %) |\n" in card
     assert "| left out by --max-length | 2 of 4 (50.0 %) | 160 of 172 (93.0 %) |\n" in card
-    # Options that were given or have a value; what is not chosen by is not told.
+    # Only options that were given or have a value are listed.
     assert "| selection.min_length | 5 |\n" in card
     assert "| scale | standard |\n" in card
     assert "| selection.where |" not in card
@@ -72,11 +72,13 @@ def test_what_is_left_out_is_counted_in_traces_and_windows(tmp_path: Path) -> No
     assert "license CC-BY 4.0" in card
     assert "- testing: 0 of 0 jobs are in training too (0 of 0 traces, 0.0 %)\n" in card
     # The same once more, where the folder is its own proof.
-    assert build(store, tmp_path / "d", Options(selection=selection)).removed == built.removed
+    assert (
+        build(store, tmp_path / "d", DatasetOptions(selection=selection)).removed == built.removed
+    )
 
 
 def test_a_sample_and_a_split_leave_out_too(tmp_path: Path) -> None:
-    options = Options(selection=Selection(sample=4), split=Split((0.5, 0.25), "task"))
+    options = DatasetOptions(selection=Selection(sample=4), split=Split((0.5, 0.25), "task"))
     built = build(array_store([3] * 10), tmp_path / "d", options)
     assert built.removed == {
         "all": (10, 30),
@@ -87,9 +89,9 @@ def test_a_sample_and_a_split_leave_out_too(tmp_path: Path) -> None:
 
 def test_another_dataset_is_replaced_where_that_is_asked_for(tmp_path: Path) -> None:
     store = array_store([5, 6])
-    build(store, tmp_path / "d", Options(format="npz"))
+    build(store, tmp_path / "d", DatasetOptions(format="npz"))
     assert len(datasets.open(tmp_path / "d")) == 3
-    assert build(store, tmp_path / "d", Options(format="parquet"), replace=True).is_new
+    assert build(store, tmp_path / "d", DatasetOptions(format="parquet"), replace=True).is_new
     assert datasets.open(tmp_path / "d").metadata.format == "parquet"
     assert [path.name for path in tmp_path.iterdir()] == ["d"]
     (tmp_path / "mine").mkdir()
@@ -163,7 +165,7 @@ def test_traces_are_had_by_number(tmp_path: Path) -> None:
         8,
         9,
     ]
-    training = _built(store, tmp_path / "d", statics=("priority", "user"))["training"]
+    training = _built(store, tmp_path / "d", static=("priority", "user"))["training"]
     by_length = np.argsort(training.load().identity[:, 2])  # 2, 3, 4 points
     batch = training[by_length]
     assert batch.lengths.tolist() == [2, 3, 4]
@@ -294,6 +296,6 @@ def test_a_batch_has_a_trace(small: ArrayStore, tmp_path: Path) -> None:
 )
 def test_workers_take_turns(done: int, expected: tuple[list[int], int]) -> None:
     pytest.importorskip("torch")
-    from borgtrace.datasets.pytorch import _dealt
+    from borgtrace.datasets.pytorch import count_dealt
 
-    assert _dealt([[2, 1], [1], []], done) == expected
+    assert count_dealt([[2, 1], [1], []], done) == expected

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from borgtrace import datasets
-from borgtrace.datasets import Options, Selection, build
+from borgtrace.datasets import DatasetOptions, Selection, build
 from borgtrace.export import JobsLayout, export_jobs
 from borgtrace.store import Store
 
@@ -72,7 +72,7 @@ def test_sets_order_shards_and_numbers_are_those_of_2017(
     build(
         store,
         tmp_path / "d",
-        Options(
+        DatasetOptions(
             selection=selection,
             compat="original",
             seed=seed,

@@ -13,7 +13,7 @@ import pytest
 
 import borgtrace
 from borgtrace import datasets
-from borgtrace.datasets import Options, Split, build
+from borgtrace.datasets import DatasetOptions, Split, build
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema import DISTRIBUTIONS, PERCENTILES
@@ -114,7 +114,7 @@ def test_one_task_has_them_beside_the_columns_of_all(store: Store) -> None:
 def test_twenty_features_are_read_by_all_libraries(
     store: Store, records: Records, tmp_path: Path
 ) -> None:
-    chosen = Options(
+    chosen = DatasetOptions(
         features=tuple(DISTRIBUTIONS),
         scale="none",
         split=Split((1.0,), "task"),
@@ -125,7 +125,7 @@ def test_twenty_features_are_read_by_all_libraries(
     build(
         store,
         tmp_path / "parquet",
-        Options(**{name: getattr(chosen, name) for name in _FIELDS}, format="parquet"),
+        DatasetOptions(**{name: getattr(chosen, name) for name in _FIELDS}, format="parquet"),
     )
     training = datasets.open(tmp_path / "parquet")["training"]
     rows = [row for path in training.paths for row in pq.read_table(path).to_pylist()]

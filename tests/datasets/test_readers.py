@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from borgtrace import datasets
-from borgtrace.datasets import Dataset, Options, Split, build
+from borgtrace.datasets import Dataset, DatasetOptions, Split, build
 
 from .stores import ArrayStore, array_store
 
@@ -36,9 +36,9 @@ def _built(store: ArrayStore, path: Path, **options: Any) -> Dataset:
     build(
         store,
         path,
-        Options(
+        DatasetOptions(
             features=features,
-            statics=STATICS,
+            static=STATICS,
             shards=4,
             split=Split((0.8, 0.2)),
             **options,
@@ -79,7 +79,7 @@ def test_tensorflow_reads_the_records_itself(
     is_compressed: bool,
 ) -> None:
     tf = pytest.importorskip("tensorflow")
-    found = _built(traces, tmp_path / "d", is_compressed=is_compressed)
+    found = _built(traces, tmp_path / "d", gzip=is_compressed)
     paths = [str(path) for path in found["training"].paths]
     read = {}
     for record in tf.data.TFRecordDataset(paths, "GZIP" if is_compressed else ""):
@@ -144,7 +144,7 @@ def test_a_torch_loader_with_two_workers_sees_each_trace_once(
     traces: ArrayStore, tmp_path: Path, shards: int
 ) -> None:
     torch = pytest.importorskip("torch")
-    build(traces, tmp_path / "d", Options(shards=shards, split=Split((1.0,))))
+    build(traces, tmp_path / "d", DatasetOptions(shards=shards, split=Split((1.0,))))
     training = datasets.open(tmp_path / "d")["training"]
     expected = sorted(map(tuple, training.load().identity[:, :2].tolist()))
     loader = torch.utils.data.DataLoader(
@@ -193,7 +193,7 @@ def test_parquet_is_read_by_everybody(
     reader: str,
     is_compressed: bool,
 ) -> None:
-    found = _built(traces, tmp_path / "d", format="parquet", is_compressed=is_compressed)
+    found = _built(traces, tmp_path / "d", format="parquet", gzip=is_compressed)
     paths = [str(path) for path in found["training"].paths]
     if reader == "pyarrow":
         rows = pytest.importorskip("pyarrow.dataset").dataset(paths).to_table().to_pylist()

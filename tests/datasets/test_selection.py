@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from borgtrace.datasets import Options, Selection, Split
+from borgtrace.datasets import DatasetOptions, Selection, Split
 from borgtrace.datasets.formats import FORMATS
 from borgtrace.datasets.leakage import running_on, shared_groups
 from borgtrace.datasets.trace_index import select_traces, shuffled
@@ -129,13 +129,16 @@ def test_a_subset_is_drawn_by_the_seed() -> None:
             "--split-by: unknown way to split: expected task or job or user or time, got week",
         ),
         (
-            lambda: Options(format="csv"),
+            lambda: DatasetOptions(format="csv"),
             f"--format: unknown name: expected {' or '.join(FORMATS)}, got csv",
         ),
-        (lambda: Options(seed=-1), "--seed: not a seed: expected 0 to 4294967295, got -1"),
-        (lambda: Options(shards=0), "--shards: not a number of files: expected 1 to 65536, got 0"),
+        (lambda: DatasetOptions(seed=-1), "--seed: not a seed: expected 0 to 4294967295, got -1"),
         (
-            lambda: Options(compat="original", format="npz"),
+            lambda: DatasetOptions(shards=0),
+            "--shards: not a number of files: expected 1 to 65536, got 0",
+        ),
+        (
+            lambda: DatasetOptions(compat="original", format="npz"),
             "--format: conflicts with --compat original: expected tfrecord, got npz",
         ),
     ],

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from borgtrace.datasets import Options, Selection, Split
+from borgtrace.datasets import DatasetOptions, Selection, Split
 from borgtrace.datasets.leakage import Leakage, Overlap, running_on, shared_groups
 from borgtrace.datasets.shards import default_shards, shard_name, shard_numbers, shard_prefixes
 from borgtrace.datasets.trace_index import select_traces
@@ -237,7 +237,7 @@ def test_groups_are_numbered_by_first_appearance_and_unknown_ones_are_nobody() -
         ({"compat": "original", "shards": 256}, True),
         ({"compat": "original", "shards": 255}, False),
         ({"compat": "original", "scale": "minmax"}, False),
-        ({"compat": "original", "is_compressed": True}, False),
+        ({"compat": "original", "gzip": True}, False),
         ({"compat": "original", "split": Split((0.7, 0.3))}, False),
         ({"compat": "original", "split": Split(by="job")}, False),
         ({"compat": "original", "selection": Selection(gaps="drop")}, False),
@@ -245,7 +245,7 @@ def test_groups_are_numbered_by_first_appearance_and_unknown_ones_are_nobody() -
 )
 def test_which_options_go_together(options: dict[str, object], is_allowed: bool) -> None:
     if is_allowed:
-        Options(**options)  # type: ignore[arg-type]
+        DatasetOptions(**options)  # type: ignore[arg-type]
     else:
         with pytest.raises(UsageError):
-            Options(**options)  # type: ignore[arg-type]
+            DatasetOptions(**options)  # type: ignore[arg-type]

@@ -221,7 +221,7 @@ def test_a_dataset_made_on_spark_is_that_of_this_machine(
 ) -> None:
     store = borgtrace.open(here / "store")
     asked = DatasetOptions(
-        selection=Selection(min_length=1, gaps="grid"), shards=2, statics=("tier",), format="npz"
+        selection=Selection(min_length=1, gaps="grid"), shards=2, static=("tier",), format="npz"
     )
     told: list[tuple[str, int, int]] = []
     build(store, tmp_path / "here", asked)

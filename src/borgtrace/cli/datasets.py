@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from borgtrace.cli.console import counted, talk
-from borgtrace.cli.printing import print_json
-from borgtrace.errors import UsageError
-from borgtrace.schema.ranges import parse_words
+from borgtrace.cli._console import counted, talk
+from borgtrace.cli._printing import print_json
 
 if TYPE_CHECKING:
     from borgtrace.datasets import BuildResult, Selection, Split
@@ -29,34 +27,7 @@ def split_of(text: str, by: Any) -> Split:
     """
     from borgtrace.datasets import Split
 
-    names = []
-    fractions = []
-    try:
-        for word in parse_words(text):
-            name, _, fraction = word.rpartition("=")
-            fractions.append(float(fraction))
-            if name:
-                names.append(name)
-    except ValueError:
-        raise not_a_split(text) from None
-    if names and len(names) != len(fractions):
-        raise not_a_split(text)
-    if names:
-        return Split(tuple(fractions), by, tuple(names))
-    return Split(tuple(fractions), by)
-
-
-def not_a_split(text: str) -> UsageError:
-    """Return the error of a split that cannot be read."""
-    allowed = "numbers such as 0.7,0.1,0.2, or train=0.8,test=0.2"
-    return UsageError("--split", "not a fraction", expected=allowed, got=text)
-
-
-def lines_of_lengths(store: Store, selection: Selection) -> list[str]:
-    """Return the lines of a histogram of the lengths of traces."""
-    from borgtrace.datasets.histogram import drawn, lengths
-
-    return list(drawn(lengths(store, selection)))
+    return Split.parse(text, by)
 
 
 def print_built(built: BuildResult, store: Store, selection: Selection, *, as_json: bool) -> None:

@@ -3,22 +3,28 @@
 from borgtrace.datasets.batches import Batch
 from borgtrace.datasets.build import BuildResult, build
 from borgtrace.datasets.dataset import Dataset, TraceSet, open
-from borgtrace.datasets.options import Options
+from borgtrace.datasets.options import DatasetOptions
 from borgtrace.datasets.scaling import Scaling, inverse_transform
 from borgtrace.datasets.selection import Selection
 from borgtrace.datasets.split import Split
+
+Options = DatasetOptions
+"""Short for :class:`DatasetOptions`, in code that says ``datasets.Options``."""
 
 __all__ = [
     "Batch",
     "BuildResult",
     "Dataset",
+    "DatasetOptions",
     "Options",
     "Scaling",
     "Selection",
     "Split",
     "TraceSet",
+    "build",
+    "inverse_transform",
+    "open",
 ]
-__all__ += ["build", "inverse_transform", "open"]
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Batches of traces of like length, so that little of a batch is padding."""
+"""Put traces of similar length into batches, so that little of a batch is padding."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -8,7 +8,13 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from borgtrace.datasets.formats.arrays import BufferedTraces, TraceArrays
+from borgtrace.datasets.formats.arrays import (
+    COLLECTION_ID,
+    FIRST_TIME,
+    INSTANCE_INDEX,
+    BufferedTraces,
+    TraceArrays,
+)
 from borgtrace.datasets.padding import pad
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Values
@@ -29,11 +35,7 @@ KEYS = (
 )
 
 
-@dataclass(
-    frozen=True,
-    slots=True,
-    eq=False,
-)
+@dataclass(frozen=True, slots=True, eq=False)
 class Batch:
     """Some traces, padded to the longest of them: arrays of NumPy or, from :mod:`borgtrace.datasets.pytorch`, tensors.
 
@@ -46,7 +48,7 @@ class Batch:
     lengths
         Points of each trace, int64 (n,).
     identity
-        Who, how long and when, int64 (n, 4): see :data:`borgtrace.datasets.formats.arrays.IDENTITY`.
+        Job, task, length and start, int64 (n, 4): see :data:`borgtrace.datasets.formats.arrays.IDENTITY`.
     numbers
         Static numbers, float32 (n, numbers); NaN where unknown.
     codes
@@ -63,17 +65,17 @@ class Batch:
     @property
     def collection_id(self) -> Index:
         """Job of each trace, int64 (n,)."""
-        return self.identity[:, 0]
+        return self.identity[:, COLLECTION_ID]
 
     @property
     def instance_index(self) -> Index:
         """Task within its job, int64 (n,)."""
-        return self.identity[:, 1]
+        return self.identity[:, INSTANCE_INDEX]
 
     @property
     def first_time(self) -> Index:
         """Start of the first window, µs, int64 (n,)."""
-        return self.identity[:, 3]
+        return self.identity[:, FIRST_TIME]
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -88,7 +90,8 @@ class Batch:
 
     def map(self, function: Callable[[Any], Any]) -> Self:
         """Return the batch with each array turned into something else."""
-        return type(self)(*(function(getattr(self, field.name)) for field in fields(self)))
+        arrays = {field.name: getattr(self, field.name) for field in fields(self)}
+        return type(self)(**{name: function(array) for name, array in arrays.items()})
 
     def to(self, *arguments: Any, **options: Any) -> Self:
         """Return the batch of tensors on another device, as ``Tensor.to`` does for one."""
@@ -106,9 +109,11 @@ def check_size(option: str, size: int) -> None:
 
 
 def ahead(
-    function: Callable[[Item], Result], items: Sequence[Item], threads: int
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    threads: int,
 ) -> Iterator[Result]:
-    """Yield the results of a function, in order, the next ones being worked on meanwhile.
+    """Yield the results of a function, in order, while threads work on the next ones.
 
     Parameters
     ----------
@@ -117,13 +122,13 @@ def ahead(
     items
         In the order of the results.
     threads
-        How many work at a time; below 1 the caller's own works.
+        How many work at a time; below 1 the caller's own thread works.
     """
     if threads < 1:
         yield from map(function, items)
         return
     with ThreadPoolExecutor(threads) as pool:
-        # One more than threads: a worker that ends early finds its next file while the caller uses a result.
+        # One more than threads: a worker that ends early finds its next item while the caller uses a result.
         waiting = deque(pool.submit(function, item) for item in items[: threads + 1])
         for item in items[threads + 1 :]:
             result = waiting.popleft().result()
@@ -153,7 +158,7 @@ def batches_of(
     rng
         Shuffles traces of one length, and the batches; None keeps the order of lengths.
     fill
-        What stands where nothing was measured.
+        Value where nothing was measured.
     features
         Values of a point.
     """
@@ -174,29 +179,26 @@ def batches_of(
     )
     numbers = traces.numbers[rows]
     codes = traces.codes[rows]
-    starts = range(0, n, size)
-    # Batches, too: in order of length a model would see all short traces first.
-    turns = range(len(starts)) if rng is None else rng.permutation(len(starts)).tolist()
     batches = []
-    for k in turns:
-        low = starts[k]
-        high = min(starts[k] + size, n)
+    for low in range(0, n, size):
+        high = min(low + size, n)
+        own_rows = slice(low, high)
+        own_points = slice(int(first[low]), int(first[high]))
+        # Rows are sorted by length: the last is the longest.
         shape = (high - low, int(lengths[high - 1]), features)
-        points = slice(int(first[low]), int(first[high]))
-        values = data[points].reshape(shape)
-        known = mask[points].reshape(shape)
-        own = slice(low, high)
-        batches.append(
-            Batch(
-                values,
-                known,
-                lengths[own],
-                identity[own],
-                numbers[own],
-                codes[own],
-            )
+        batch = Batch(
+            data=data[own_points].reshape(shape),
+            mask=mask[own_points].reshape(shape),
+            lengths=lengths[own_rows],
+            identity=identity[own_rows],
+            numbers=numbers[own_rows],
+            codes=codes[own_rows],
         )
-    return batches
+        batches.append(batch)
+    if rng is None:
+        return batches
+    # Batches, too: in order of length a model would see all short traces first.
+    return [batches[k] for k in rng.permutation(len(batches)).tolist()]
 
 
 def batch_of(traces: TraceArrays, fill: float = 0.0) -> Batch:
@@ -207,7 +209,7 @@ def batch_of(traces: TraceArrays, fill: float = 0.0) -> Batch:
     traces
         The traces.
     fill
-        What stands where nothing was measured.
+        Value where nothing was measured.
     """
     lengths = np.diff(traces.offsets)
     # Row by row, the points that a trace has: in this order values and masks lie side by side.
@@ -218,10 +220,10 @@ def batch_of(traces: TraceArrays, fill: float = 0.0) -> Batch:
     mask[inside] = traces.mask
     data[inside] = np.where(traces.mask, traces.values, np.float32(fill))
     return Batch(
-        data,
-        mask,
-        lengths,
-        traces.identity,
-        traces.numbers,
-        traces.codes,
+        data=data,
+        mask=mask,
+        lengths=lengths,
+        identity=traces.identity,
+        numbers=traces.numbers,
+        codes=traces.codes,
     )

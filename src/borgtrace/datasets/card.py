@@ -1,4 +1,4 @@
-"""The card of a dataset: ``README.md`` in its folder, for whoever finds it later."""
+"""Write the card of a dataset: ``README.md`` in its folder, for whoever finds it later."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -9,12 +9,12 @@ from borgtrace.datasets.trace_index import ALL, Counts
 from borgtrace.schema import Dialect
 
 FILE = "README.md"
-_CARD = Path(__file__).with_name("card.md").read_text("utf-8")
-_SYNTHETIC = "\n\n**The trace is synthetic: results on it say nothing about a real cell.**"
+TEMPLATE = Path(__file__).with_name("card.md").read_text("utf-8")
+SYNTHETIC = "\n\n**The trace is synthetic: results on it say nothing about a real cell.**"
 
 
 def card(about: Metadata, dialect: Dialect) -> str:
-    """Write what a dataset is, from its metadata alone; nothing in it depends on place or time.
+    """Describe a dataset from its metadata alone; nothing in it depends on place or time.
 
     Parameters
     ----------
@@ -24,28 +24,23 @@ def card(about: Metadata, dialect: Dialect) -> str:
         The trace format that it comes from: units, and the terms of its publication.
     """
     raw = about.raw
-    store = about.raw["store"]
-    features = (
-        (
-            entry.feature,
-            series_unit(entry.feature),
-            f"(x − {entry.offset:.9g}) ÷ {entry.divisor:.9g}",
-        )
-        for entry in about.scalings
-    )
-    files = ((name, about.counts[name], len(entries)) for name, entries in about.files.items())
-    return _CARD.format(
+    store = raw["store"]
+    files = [(name, about.counts[name], len(set_files)) for name, set_files in about.files.items()]
+    series = []
+    for scaling in about.scalings:
+        formula = f"(x − {scaling.offset:.9g}) ÷ {scaling.divisor:.9g}"
+        series.append((scaling.feature, series_unit(scaling.feature), formula))
+    removed = left_out(about.counts, about.windows, about.removed)
+    return TEMPLATE.format(
         trace=dialect.title + (f", cell {store['cell']}" if store["cell"] else ""),
-        synthetic=_SYNTHETIC if store["synthetic"] else "",
+        synthetic=SYNTHETIC if store["synthetic"] else "",
         code_version=raw["code_version"],
         store=store["digest"],
         identity=raw["identity"],
-        sets=_table(("set", "traces", "files"), files),
-        left_out=_table(
-            ("", "traces", "windows"), left_out(about.counts, about.windows, about.removed)
-        ),
-        series=_table(("feature", "unit", "stored as"), features),
-        options=_table(("option", "value"), _options(raw["options"])),
+        sets=markdown_table(("set", "traces", "files"), files),
+        left_out=markdown_table(("", "traces", "windows"), removed),
+        series=markdown_table(("feature", "unit", "stored as"), series),
+        options=markdown_table(("option", "value"), flat_options(raw["options"])),
         leakage="".join(f"- {line}\n" for line in about.leakage),
         licence=dialect.licence or "The terms of the trace are not known.",
         first_set=next(iter(about.files)),
@@ -53,9 +48,11 @@ def card(about: Metadata, dialect: Dialect) -> str:
 
 
 def left_out(
-    counts: Mapping[str, int], windows: int, removed: Mapping[str, Counts]
+    counts: Mapping[str, int],
+    windows: int,
+    removed: Mapping[str, Counts],
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield what is kept, then what each criterion leaves out: its name, traces and windows with their shares.
+    """Yield what is in the sets, then what each criterion leaves out: a name, traces and windows with their shares.
 
     Parameters
     ----------
@@ -72,27 +69,29 @@ def left_out(
     if ALL not in removed:
         return
     all_traces, all_windows = removed[ALL]
-    told = {"kept": (sum(counts.values()), windows)} | {
-        f"left out by {option}": n for option, n in removed.items()
-    }
-    del told[f"left out by {ALL}"]
-    for name, (some_traces, some_windows) in told.items():
-        yield name, _share(some_traces, all_traces), _share(some_windows, all_windows)
+    rows = {"kept": (sum(counts.values()), windows)}
+    for option, removed_counts in removed.items():
+        if option != ALL:
+            rows[f"left out by {option}"] = removed_counts
+    for name, (n_traces, n_windows) in rows.items():
+        yield name, share(n_traces, all_traces), share(n_windows, all_windows)
 
 
-def _share(part: int, whole: int) -> str:
+def share(part: int, whole: int) -> str:
+    """Return a count with its share of all."""
     return f"{part:,} of {whole:,} ({100 * part / (whole or 1):.1f} %)"
 
 
-def _options(options: dict[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+def flat_options(options: dict[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield all options that have a value, those within another as ``outer.inner``."""
     for name, value in options.items():
         if isinstance(value, dict):
-            yield from _options(value, f"{name}.")
+            yield from flat_options(value, f"{name}.")
         elif value not in (None, (), [], ""):
             yield f"{prefix}{name}", value
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
-    return "\n".join(
-        "| " + " | ".join(map(str, row)) + " |" for row in (head, ("---",) * len(head), *rows)
-    )
+def markdown_table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
+    """Write a table in Markdown."""
+    line = ("---",) * len(head)
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in (head, line, *rows))

@@ -1,4 +1,4 @@
-"""A dataset on disk, opened: its sets, its parameters, the way back to the units of the trace."""
+"""Open a dataset on disk: its sets, its parameters, the way back to the units of the trace."""
 
 from __future__ import annotations
 
@@ -48,14 +48,12 @@ class Dataset(Mapping[str, "TraceSet"]):
 
     def __getitem__(self, name: str) -> TraceSet:
         if name not in self.metadata.files:
-            expected = " or ".join(self)
-            way_out = did_you_mean(name, self)
             raise UnknownSetError(
                 str(self.path),
                 "no such set",
-                expected=expected,
+                expected=" or ".join(self),
                 got=name,
-                way_out=way_out,
+                way_out=did_you_mean(name, self),
             )
         return TraceSet(self.path / name, self.metadata, self.metadata.files[name])
 
@@ -90,14 +88,14 @@ class TraceSet(TraceFiles):
     """
 
     def __getitem__(self, index: Any) -> Batch:
-        """Return traces by number, in the order of the files, as a batch in the order given.
+        """Return traces by number, as a batch in the order of `index`.
+
+        The set is read on the first call, and stays in memory.
 
         Parameters
         ----------
         index
-            A number, a slice, or an array of numbers.
-
-        The set is read on the first call, and stays in memory.
+            A number, a slice, or an array of numbers; traces are numbered in the order of the files.
 
         Raises
         ------
@@ -121,16 +119,15 @@ class TraceSet(TraceFiles):
         arrays = self.loaded
         names = self.metadata.names
         lengths = np.diff(arrays.offsets)
-        once: dict[str, Any] = arrays.columns(names)
-        # −1, an unknown word, takes the last of the words and one more.
-        words = (np.array((*words, None), object) for words in names.words.values())
-        once |= {
-            name: known[codes]
-            for name, known, codes in zip(names.words, words, arrays.codes.T, strict=True)
-        }
-        frame = pd.DataFrame({name: np.repeat(values, lengths) for name, values in once.items()})
+        columns: dict[str, Any] = arrays.columns(names)
+        for (name, words), codes in zip(names.words.items(), arrays.codes.T, strict=True):
+            # −1, an unknown word, takes the last entry.
+            words_or_none = np.array((*words, None), object)
+            columns[name] = words_or_none[codes]
+        frame = pd.DataFrame({name: np.repeat(values, lengths) for name, values in columns.items()})
         step = np.arange(arrays.offsets[-1]) - np.repeat(arrays.offsets[:-1], lengths)
-        return frame.assign(step=step, **dict(zip(names.series, arrays.values.T, strict=True)))
+        series = dict(zip(names.series, arrays.values.T, strict=True))
+        return frame.assign(step=step, **series)
 
     def batches(
         self,
@@ -153,11 +150,11 @@ class TraceSet(TraceFiles):
         epoch
             With `seed`: another epoch, another order.
         fill
-            What stands where nothing was measured (padding and missing values).
+            Value where nothing was measured (padding and missing values).
         threads
             How many read files ahead, which pays where the caller works between batches; 0: the caller reads.
         is_verified
-            Check the check sums of what is read (sizes are checked on opening).
+            Whether to verify the check sums of files (their sizes are checked on opening).
 
         Raises
         ------
@@ -166,14 +163,14 @@ class TraceSet(TraceFiles):
         """
         # Here and not in a generator, so that it is refused at the call and not at the first batch.
         check_size("size", size)
-        # Once: to put them together for each file anew took three quarters of an epoch of 352 files.
+        # Once: building the paths again for each file took three quarters of an epoch of 352 files.
         paths = self.paths
 
         def load(number: int) -> list[Batch]:
             # By the number of the file: its shuffle is the same whichever thread reads it, and when.
             rng = None if seed is None else np.random.default_rng([seed, epoch, number])
-            read = self.buffered(paths[number], is_verified=is_verified)
-            return batches_of(read, size, rng, fill, self.width)
+            traces = self.buffered(paths[number], is_verified=is_verified)
+            return batches_of(traces, size, rng, fill, self.width)
 
         order = np.arange(len(paths))
         if seed is not None:
@@ -182,7 +179,7 @@ class TraceSet(TraceFiles):
 
     def torch(self, **options: Any) -> TraceDataset:
         """Return a :class:`torch.utils.data.IterableDataset`; see :mod:`borgtrace.datasets.pytorch`."""
-        # Inside, because importing PyTorch or TensorFlow takes seconds, and neither is a dependency.
+        # Imported here, because PyTorch and TensorFlow take seconds, and neither is a dependency.
         from borgtrace.datasets.pytorch import TraceDataset
 
         return TraceDataset(self, **options)

@@ -1,21 +1,32 @@
-"""Features: series from usage columns, and static ones from the index."""
+"""Features of a dataset: series from usage columns, and static ones from the table of tasks."""
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from borgtrace.datasets.formats.arrays import IDENTITY
+from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import PERCENTILES, TABLES, Dialect
 from borgtrace.store import Store
 
+
+class DerivedSeries(NamedTuple):
+    """A series that is no usage column: the array it comes from, and its unit."""
+
+    column: str
+    unit: str
+
+
 DERIVED = {
-    "duration": ("duration", "s"),
-    "elapsed": ("start_time", "s"),
-    "hour_of_day": ("start_time", "h"),
+    "duration": DerivedSeries("duration", "s"),
+    "elapsed": DerivedSeries("start_time", "s"),
+    "hour_of_day": DerivedSeries("start_time", "h"),
 }
-"""Series that are no usage column, with the array they come from and their unit: length of the window, time since the
-start of the first one, and the hour at which it starts where the cell is (0 to 24)."""
-_LAG = re.compile(r"(.+)\.lag([1-9]\d{0,3})")
+"""Length of the window, time since the start of the first one, and the hour at which it starts where the cell is (0 to
+24)."""
+
+LAG = re.compile(r"(.+)\.lag([1-9]\d{0,3})")
 
 
 def base_and_lag(name: str) -> tuple[str, int]:
@@ -26,8 +37,10 @@ def base_and_lag(name: str) -> tuple[str, int]:
     >>> base_and_lag("average_cpu.lag12"), base_and_lag("average_cpu")
     (('average_cpu', 12), ('average_cpu', 0))
     """
-    match = _LAG.fullmatch(name)
-    return (match[1], int(match[2])) if match else (name, 0)
+    match = LAG.fullmatch(name)
+    if match is None:
+        return name, 0
+    return match[1], int(match[2])
 
 
 def check_series(store: Store, names: Sequence[str]) -> None:
@@ -49,12 +62,11 @@ def check_series(store: Store, names: Sequence[str]) -> None:
     """
     store.usage_rows()
     if not names or len(set(names)) < len(names):
-        got = ",".join(names) or "none"
         raise UsageError(
             "--features",
             "a feature is missing or given twice",
             expected="one or more names",
-            got=got,
+            got=",".join(names) or "none",
         )
     # Only what this trace format publishes: a column that is always missing would give a dataset of NaN.
     bases = [base_and_lag(name)[0] for name in names]
@@ -70,14 +82,17 @@ def series_names(dialect: Dialect) -> tuple[str, ...]:
     >>> series_names(dialect("2011"))[:3]
     ('average_cpu', 'maximum_cpu', 'sampled_cpu')
     """
-    columns = TABLES["instance_usage"].columns
-    held = {c.name for c in columns if dialect.publishes(c.name, "instance_usage")}
-    numbers = (c.name for c in columns if c.type == "float32" and c.name in held)
-    return (
-        *numbers,
-        *(name for name, (column, _) in PERCENTILES.items() if column in held),
-        *DERIVED,
-    )
+    published = [
+        column
+        for column in TABLES["instance_usage"].columns
+        if dialect.publishes(column.name, "instance_usage")
+    ]
+    published_names = {column.name for column in published}
+    names = [column.name for column in published if column.type == "float32"]
+    for percentile, (column_name, _) in PERCENTILES.items():
+        if column_name in published_names:
+            names.append(percentile)
+    return (*names, *DERIVED)
 
 
 def series_unit(name: str) -> str:
@@ -88,9 +103,11 @@ def series_unit(name: str) -> str:
     >>> series_unit("average_cpu.lag1"), series_unit("p99"), series_unit("hour_of_day")
     ('fraction', 'fraction', 'h')
     """
-    base = base_and_lag(name)[0]
+    base, _ = base_and_lag(name)
+    if base in DERIVED:
+        return DERIVED[base].unit
     column, _ = PERCENTILES.get(base, (base, 0))
-    return DERIVED[base][1] if base in DERIVED else TABLES["instance_usage"].column(column).unit
+    return TABLES["instance_usage"].column(column).unit
 
 
 def static_features(dialect: Dialect, names: Sequence[str]) -> dict[str, str]:
@@ -111,17 +128,19 @@ def static_features(dialect: Dialect, names: Sequence[str]) -> dict[str, str]:
     if len(set(names)) < len(names):
         raise UsageError("--static", "a feature is given twice", got=",".join(names))
     check_names("--static", names, static_names(), "unknown feature")
-    return {name: _tier(dialect) if name == "tier" else f'"{name}"' for name in names}
+    return {name: tier_sql(dialect) if name == "tier" else quoted(name) for name in names}
 
 
 def static_names() -> tuple[str, ...]:
     """Names of all static features."""
-    return ("tier", *(name for name in TABLES["tasks"].names if name not in IDENTITY))
+    columns = [name for name in TABLES["tasks"].names if name not in IDENTITY]
+    return ("tier", *columns)
 
 
-def _tier(dialect: Dialect) -> str:
-    # Written out as SQL, because tiers depend on the trace format and the store holds raw priorities.
-    cases = (
-        f"when priority between {low} and {high} then '{tier}'" for tier, low, high in dialect.tiers
-    )
+def tier_sql(dialect: Dialect) -> str:
+    """Return the SQL of a task's tier: the store holds raw priorities, and each trace format has its own tiers."""
+    cases = [
+        f"when priority between {low} and {high} then {literal(tier)}"
+        for tier, low, high in dialect.tiers
+    ]
     return f"case {' '.join(cases)} end"

@@ -1,4 +1,4 @@
-"""The distribution of the lengths of traces."""
+"""How long are the traces?  Counts of traces and windows by length, drawn as text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,11 +9,11 @@ from borgtrace.store import Store
 
 EDGES = (1, 5, 10, 15, 20, 25, 30, 35, 40, 45, 51, 101, 201, 501, 1001, 2001, 5001, 10**9)
 """Where bins begin; 5 to 50 points, what the papers select, are whole bins."""
-_WIDTH = 50
+BAR_WIDTH = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class LengthBin:
     """Traces with `low` to `high` points (both inclusive; None: no end), and the windows that they have together."""
 
     low: int
@@ -27,7 +27,7 @@ class Bin:
         return f"{self.low:,} or more" if self.high is None else f"{self.low:,}–{self.high:,}"
 
 
-def lengths(store: Store, selection: Selection | None = None) -> tuple[Bin, ...]:
+def lengths(store: Store, selection: Selection | None = None) -> tuple[LengthBin, ...]:
     """Count traces by length.
 
     Parameters
@@ -42,59 +42,77 @@ def lengths(store: Store, selection: Selection | None = None) -> tuple[Bin, ...]
     UsageError
         The predicate of the selection is not SQL over ``tasks``.
     """
-    # Without bounds on the length: what they cut off is what the histogram is asked for.
-    chosen = replace(selection or Selection(), min_length=None, max_length=None)
-    # Bins are counted by the engine, which sends back a number for each and no tasks.
+    # Without bounds on the length: the histogram shows what they would cut off.
+    unbounded = replace(
+        selection or Selection(),
+        min_length=None,
+        max_length=None,
+    )
+    # Bins are counted by the engine, which sends back a number for length_bin and no tasks.
     bins = " ".join(f"when n_windows < {edge} then {k}" for k, edge in enumerate(EDGES[1:]))
     columns = f"case {bins} end as bin, count(*) as n, sum(n_windows)::bigint as windows"
-    counted = query_tasks(store, chosen, columns, "group by 1").to_pylist()
-    found = {row["bin"]: (row["n"], row["windows"]) for row in counted}
-    last = len(EDGES) - 2
-    return tuple(
-        Bin(low, None if k == last else EDGES[k + 1] - 1, *found.get(k, (0, 0)))
-        for k, low in enumerate(EDGES[:-1])
-    )
+    counts = {}
+    for row in query_tasks(store, unbounded, columns, "group by 1").to_pylist():
+        counts[row["bin"]] = (row["n"], row["windows"])
+    length_bins = []
+    for k, low in enumerate(EDGES[:-1]):
+        is_last = k == len(EDGES) - 2
+        high = None if is_last else EDGES[k + 1] - 1
+        traces, windows = counts.get(k, (0, 0))
+        length_bins.append(LengthBin(low, high, traces, windows))
+    return tuple(length_bins)
 
 
-def drawn(bins: Sequence[Bin]) -> list[str]:
+def drawn(bins: Sequence[LengthBin]) -> list[str]:
     """Draw bins as lines of text, down to the last that holds a trace; then the share of 5 to 50 points.
 
     Examples
     --------
-    >>> for line in drawn([Bin(1, 4, 1, 4), Bin(5, 9, 3, 16), Bin(10, None, 0)]):
+    >>> for line in drawn([LengthBin(1, 4, 1, 4), LengthBin(5, 9, 3, 16), LengthBin(10, None, 0)]):
     ...     print(line)
           points        traces    share       windows    share
              1–4             1   25.0 %             4   20.0 %  ████████████████▋
              5–9             3   75.0 %            16   80.0 %  ██████████████████████████████████████████████████
     5 to 50 points: 3 of 4 traces, 75.0 % (2011 as published: about 74 %); 16 of 20 windows, 80.0 %
     """
-    total, windows = (sum(getattr(entry, name) for entry in bins) for name in ("traces", "windows"))
-    most = max((entry.traces for entry in bins), default=0) or 1
-    used = [k for k, entry in enumerate(bins) if entry.traces]
-    lines = [f"{'points':>12} {'traces':>13} {'share':>8} {'windows':>13} {'share':>8}"]
-    for entry in bins[: (used[-1] + 1) if used else 0]:
-        traces = f"{entry.traces:>13,} {_percent(entry.traces, total):>8}"
-        of_windows = f"{entry.windows:>13,} {_percent(entry.windows, windows):>8}"
-        lines.append(
-            f"{entry.label:>12} {traces} {of_windows}  {_bar(entry.traces / most)}".rstrip()
-        )
-    middle = [
-        entry for entry in bins if entry.low >= 5 and entry.high is not None and entry.high <= 50
+    all_traces = sum(length_bin.traces for length_bin in bins)
+    all_windows = sum(length_bin.windows for length_bin in bins)
+    most_traces = max((length_bin.traces for length_bin in bins), default=0) or 1
+    used = [k for k, length_bin in enumerate(bins) if length_bin.traces]
+    n_shown = used[-1] + 1 if used else 0
+
+    title = "points".rjust(12)
+    for heading in ("traces", "windows"):
+        title += f" {heading:>13} {'share':>8}"
+    lines = [title]
+    for length_bin in bins[:n_shown]:
+        traces = f"{length_bin.traces:>13,} {percent(length_bin.traces, all_traces):>8}"
+        windows = f"{length_bin.windows:>13,} {percent(length_bin.windows, all_windows):>8}"
+        bar = drawn_bar(length_bin.traces / most_traces)
+        lines.append(f"{length_bin.label:>12} {traces} {windows}  {bar}".rstrip())
+
+    selected_by_papers = [
+        length_bin
+        for length_bin in bins
+        if length_bin.low >= 5 and length_bin.high is not None and length_bin.high <= 50
     ]
-    in_traces, in_windows = (
-        sum(getattr(entry, name) for entry in middle) for name in ("traces", "windows")
-    )
-    lines.append(
-        f"5 to 50 points: {in_traces:,} of {total:,} traces, {_percent(in_traces, total)} "
-        f"(2011 as published: about 74 %); {in_windows:,} of {windows:,} windows, {_percent(in_windows, windows)}"
-    )
+    traces_of_papers = sum(length_bin.traces for length_bin in selected_by_papers)
+    windows_of_papers = sum(length_bin.windows for length_bin in selected_by_papers)
+    traces = f"{traces_of_papers:,} of {all_traces:,} traces"
+    traces += f", {percent(traces_of_papers, all_traces)} (2011 as published: about 74 %)"
+    windows = f"{windows_of_papers:,} of {all_windows:,} windows"
+    windows += f", {percent(windows_of_papers, all_windows)}"
+    lines.append(f"5 to 50 points: {traces}; {windows}")
     return lines
 
 
-def _percent(part: int, whole: int) -> str:
+def percent(part: int, whole: int) -> str:
+    """Return a share in per cent; 0 of nothing."""
     return f"{100 * part / (whole or 1):.1f} %"
 
 
-def _bar(share: float) -> str:
-    eighths = round(share * _WIDTH * 8)
-    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+def drawn_bar(share: float) -> str:
+    """Draw a share as a bar, to an eighth of a character."""
+    eighths = round(share * BAR_WIDTH * 8)
+    whole, rest = divmod(eighths, 8)
+    return "█" * whole + " ▏▎▍▌▋▊▉"[rest].strip()

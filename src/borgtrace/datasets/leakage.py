@@ -1,8 +1,8 @@
-"""What one set can know of another: jobs, users, logical names and moments that they share."""
+"""Count what one set can know of another: jobs, users, logical names and moments that they share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -20,7 +20,7 @@ class Overlap:
     seen, of
         Sets that are compared: ``of`` is the later one.
     groups, traces
-        Jobs (users, names) found in both, and the traces of ``of`` that belong to them.
+        Jobs (users, names) in both sets, and the traces of ``of`` that belong to them.
     n_groups, n_traces
         All jobs (users, names) and traces of ``of``.
     """
@@ -35,10 +35,9 @@ class Overlap:
 
     def __str__(self) -> str:
         share = 100 * self.traces / self.n_traces if self.n_traces else 0.0
-        return (
-            f"{self.of}: {self.groups:,} of {self.n_groups:,} {self.kind}s are in {self.seen} too "
-            f"({self.traces:,} of {self.n_traces:,} traces, {share:.1f} %)"
-        )
+        groups = f"{self.groups:,} of {self.n_groups:,} {self.kind}s"
+        traces = f"{self.traces:,} of {self.n_traces:,} traces, {share:.1f} %"
+        return f"{self.of}: {groups} are in {self.seen} too ({traces})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +49,12 @@ class Leakage:
 
     def lines(self) -> tuple[str, ...]:
         """Return one sentence for each pair of sets and each kind of group."""
-        running = {pair: f"{count:,} traces still run" for pair, count in self.running_on.items()}
-        ends = (
-            f"{pair}: {what} when the first of the next set begins"
-            for pair, what in running.items()
-        )
-        return (*map(str, self.shared), *ends)
+        lines = [str(overlap) for overlap in self.shared]
+        for pair, count in self.running_on.items():
+            lines.append(
+                f"{pair}: {count:,} traces still run when the first of the next set begins"
+            )
+        return tuple(lines)
 
 
 def shared_groups(sets: Mapping[str, Index], codes: Mapping[str, Index]) -> tuple[Overlap, ...]:
@@ -70,36 +69,39 @@ def shared_groups(sets: Mapping[str, Index], codes: Mapping[str, Index]) -> tupl
 
     Examples
     --------
-    >>> found = shared_groups({"training": np.array([0, 1]), "testing": np.array([2, 3])},
-    ...                       {"job": np.array([0, 1, 1, 2])})
-    >>> print(found[0])
+    >>> sets = {"training": np.array([0, 1]), "testing": np.array([2, 3])}
+    >>> overlaps = shared_groups(sets, {"job": np.array([0, 1, 1, 2])})
+    >>> print(overlaps[0])
     testing: 1 of 2 jobs are in training too (1 of 2 traces, 50.0 %)
     """
-    pairs = [(seen, of) for k, of in enumerate(sets) for seen in tuple(sets)[:k]]
-    found = []
+    overlaps = []
     for kind, code in codes.items():
-        size = int(code.max()) + 1
-        # Unknown groups (−1) are no groups: two tasks without a user do not share one.
-        counts = {
-            name: np.bincount(code[index][code[index] >= 0], minlength=size)
-            for name, index in sets.items()
-        }
-        for seen, of in pairs:
-            both = (counts[seen] > 0) & (counts[of] > 0)
-            n_groups = int((counts[of] > 0).sum())
-            traces = int(counts[of][both].sum())
-            found.append(
-                Overlap(
-                    kind,
-                    seen,
-                    of,
-                    int(both.sum()),
-                    n_groups,
-                    traces,
-                    len(sets[of]),
-                )
+        n_codes = int(code.max()) + 1
+        counts = {}
+        for name, index in sets.items():
+            known = code[index]
+            # Unknown groups (−1) are no groups: two tasks without a user do not share one.
+            known = known[known >= 0]
+            counts[name] = np.bincount(known, minlength=n_codes)
+        for seen, of in pairs_of(sets):
+            is_shared = (counts[seen] > 0) & (counts[of] > 0)
+            overlap = Overlap(
+                kind=kind,
+                seen=seen,
+                of=of,
+                groups=int(is_shared.sum()),
+                n_groups=int((counts[of] > 0).sum()),
+                traces=int(counts[of][is_shared].sum()),
+                n_traces=len(sets[of]),
             )
-    return tuple(found)
+            overlaps.append(overlap)
+    return tuple(overlaps)
+
+
+def pairs_of(sets: Mapping[str, Index]) -> list[tuple[str, str]]:
+    """Return each set with each that comes after it, by the later one."""
+    order = {name: place for place, name in enumerate(sets)}
+    return sorted(combinations(sets, 2), key=lambda pair: order[pair[1]])
 
 
 def running_on(sets: Mapping[str, Index], start: Index, end: Index) -> dict[str, int]:
@@ -119,8 +121,9 @@ def running_on(sets: Mapping[str, Index], start: Index, end: Index) -> dict[str,
     {'training → testing': 1}
     """
     names = [name for name in sets if len(sets[name])]
-    return {
-        # Only neighbors: whatever runs into a later set runs into the next one first.
-        f"{earlier} → {later}": int(np.count_nonzero(end[sets[earlier]] > start[sets[later]].min()))
-        for earlier, later in pairwise(names)
-    }
+    counts = {}
+    # Only neighbors: whatever runs into a later set runs into the next one first.
+    for earlier, later in pairwise(names):
+        next_begins = start[sets[later]].min()
+        counts[f"{earlier} → {later}"] = int(np.count_nonzero(end[sets[earlier]] > next_begins))
+    return counts

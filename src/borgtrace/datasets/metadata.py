@@ -9,7 +9,7 @@ from typing import Any
 
 from borgtrace.datasets.formats.arrays import FeatureNames
 from borgtrace.datasets.leakage import Leakage, Overlap
-from borgtrace.datasets.options import Options
+from borgtrace.datasets.options import DatasetOptions
 from borgtrace.datasets.scaling import Scaling
 from borgtrace.datasets.trace_index import Counts
 from borgtrace.errors import StoreError
@@ -18,11 +18,11 @@ from borgtrace.store import Store
 FILE = "meta.json"
 KIND = "borgtrace dataset"
 FORMAT_VERSION = "1.0"
-_BUILD_AGAIN = "build the dataset again"
+BUILD_AGAIN = "build the dataset again"
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class DatasetFile:
     """One file of a set: name, records, size in bytes."""
 
     name: str
@@ -31,7 +31,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SelectionCounts:
     """Traces that fit the selection, windows of those in all sets, and what each criterion leaves out."""
 
     n_matched: int
@@ -68,7 +68,7 @@ class Metadata:
 
     @property
     def windows(self) -> int:
-        """Windows of the traces in all sets; 0 where a dataset of an earlier version does not say it."""
+        """Windows of the traces in all sets; 0 in a dataset of an earlier version, which did not record them."""
         return int(self.raw.get("windows", 0))
 
     @property
@@ -82,8 +82,11 @@ class Metadata:
     @cached_property
     def names(self) -> FeatureNames:
         """Names of what each trace has."""
-        words = {name: tuple(values) for name, values in self.raw["static_words"].items()}
-        return FeatureNames(tuple(self.raw["features"]), tuple(self.raw["static_numbers"]), words)
+        return FeatureNames(
+            series=tuple(self.raw["features"]),
+            numbers=tuple(self.raw["static_numbers"]),
+            words={name: tuple(words) for name, words in self.raw["static_words"].items()},
+        )
 
     @cached_property
     def scalings(self) -> tuple[Scaling, ...]:
@@ -91,12 +94,12 @@ class Metadata:
         return tuple(Scaling(**entry) for entry in self.raw["scaling"])
 
     @cached_property
-    def files(self) -> dict[str, tuple[File, ...]]:
+    def files(self) -> dict[str, tuple[DatasetFile, ...]]:
         """Files of each set."""
-        return {
-            name: tuple(File(**file) for file in entry["files"])
-            for name, entry in self.raw["sets"].items()
-        }
+        files = {}
+        for name, entry in self.raw["sets"].items():
+            files[name] = tuple(DatasetFile(**file) for file in entry["files"])
+        return files
 
     @property
     def counts(self) -> dict[str, int]:
@@ -106,22 +109,22 @@ class Metadata:
     @property
     def leakage(self) -> tuple[str, ...]:
         """What the sets share, as sentences."""
-        told = self.raw["leakage"]
-        return Leakage(
-            tuple(Overlap(**entry) for entry in told["shared"]), told["running_on"]
-        ).lines()
+        recorded = self.raw["leakage"]
+        shared = tuple(Overlap(**overlap) for overlap in recorded["shared"])
+        return Leakage(shared, recorded["running_on"]).lines()
 
 
 def describe(
     store: Store,
-    options: Options,
+    options: DatasetOptions,
+    *,
     names: FeatureNames,
     scalings: tuple[Scaling, ...],
-    files: dict[str, list[File]],
+    files: dict[str, list[DatasetFile]],
     leakage: Leakage,
-    selected: Selected,
+    selected: SelectionCounts,
 ) -> Metadata:
-    """Put together what is written; nothing in it depends on place or time.
+    """Put together what ``meta.json`` says; nothing in it depends on place or time.
 
     Parameters
     ----------
@@ -139,28 +142,31 @@ def describe(
         How many traces and windows came into it.
     """
     manifest = store.manifest
+    sets = {}
+    for name, set_files in files.items():
+        sets[name] = {
+            "traces": sum(file.records for file in set_files),
+            "files": [asdict(file) for file in set_files],
+        }
     raw = {
         "kind": KIND,
         "format_version": FORMAT_VERSION,
         "code_version": version("borgtrace"),
         "identity": options.identity(manifest.digest),
         "store": {
-            name: getattr(manifest, name) for name in ("digest", "generation", "cell", "synthetic")
+            "digest": manifest.digest,
+            "generation": manifest.generation,
+            "cell": manifest.cell,
+            "synthetic": manifest.synthetic,
         },
-        "options": asdict(options),
+        "options": options.recorded(),
         **asdict(selected),
         "features": list(names.series),
         "static_numbers": list(names.numbers),
         "static_words": {name: list(words) for name, words in names.words.items()},
         "scaling": [asdict(scaling) for scaling in scalings],
         "leakage": asdict(leakage),
-        "sets": {
-            name: {
-                "traces": sum(file.records for file in entries),
-                "files": [asdict(file) for file in entries],
-            }
-            for name, entries in files.items()
-        },
+        "sets": sets,
     }
     return Metadata(raw)
 
@@ -168,7 +174,8 @@ def describe(
 def write(folder: Path, metadata: Metadata) -> None:
     """Write ``meta.json``."""
     # Not ASCII only: words of static features stay readable.
-    (folder / FILE).write_text(json.dumps(metadata.raw, indent=1, ensure_ascii=False) + "\n")
+    text = json.dumps(metadata.raw, indent=1, ensure_ascii=False)
+    (folder / FILE).write_text(f"{text}\n")
 
 
 def write_original(folder: Path, metadata: Metadata) -> None:
@@ -197,7 +204,7 @@ def identity_of(folder: Path) -> str | None:
     try:
         raw = json.loads((folder / FILE).read_text())
         # Of another format version it is another dataset, though made from the same store in the same way.
-        return str(raw["identity"]) if _is_readable(raw) else None
+        return str(raw["identity"]) if is_readable(raw) else None
     # Whatever is damaged counts as none: the caller goes on to refuse a folder that holds something.
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -214,9 +221,11 @@ def read(folder: Path) -> Metadata:
     """
     path = folder / FILE
     if not path.is_file():
-        build = f"build one: borgtrace dataset STORE {folder}"
         raise StoreError(
-            str(folder), "not a dataset", expected=f"a folder with {FILE}", way_out=build
+            str(folder),
+            "not a dataset",
+            expected=f"a folder with {FILE}",
+            way_out=f"build one: borgtrace dataset STORE {folder}",
         )
     try:
         metadata = Metadata(json.loads(path.read_text()))
@@ -226,39 +235,39 @@ def read(folder: Path) -> Metadata:
             "damaged",
             expected="JSON",
             got=str(error),
-            way_out=_BUILD_AGAIN,
+            way_out=BUILD_AGAIN,
         ) from error
-    if not _is_readable(metadata.raw):
-        what = "dataset of another format version"
-        got = str(metadata.raw.get("format_version"))
-        way_out = "build it again in another folder"
+    if not is_readable(metadata.raw):
         raise StoreError(
             str(folder),
-            what,
+            "dataset of another format version",
             expected=FORMAT_VERSION,
-            got=got,
-            way_out=way_out,
+            got=str(metadata.raw.get("format_version")),
+            way_out="build it again in another folder",
         )
     # Sizes, not digests: opening must not read the data; TFRecord files carry their own check sums.
     for name, files in metadata.files.items():
         for file in files:
-            _check_size(folder / name / file.name, file.size)
+            check_file_size(folder / name / file.name, file.size)
     return metadata
 
 
-def _is_readable(raw: dict[str, Any]) -> bool:
+def is_readable(raw: dict[str, Any]) -> bool:
+    """Whether this version reads a dataset of this metadata."""
     # A later minor version only adds; a major one may mean something else by the same names.
-    return str(raw.get("format_version")).partition(".")[0] == FORMAT_VERSION.partition(".")[0]
+    major, _, _ = str(raw.get("format_version")).partition(".")
+    own_major, _, _ = FORMAT_VERSION.partition(".")
+    return major == own_major
 
 
-def _check_size(path: Path, size: int) -> None:
-    found = path.stat().st_size if path.is_file() else None
-    if found != size:
-        got = "no file" if found is None else f"{found:,} bytes"
+def check_file_size(path: Path, size: int) -> None:
+    """Refuse a file that is missing or has another size than it was written with."""
+    actual_size = path.stat().st_size if path.is_file() else None
+    if actual_size != size:
         raise StoreError(
             str(path),
             "damaged",
             expected=f"{size:,} bytes",
-            got=got,
-            way_out=_BUILD_AGAIN,
+            got="no file" if actual_size is None else f"{actual_size:,} bytes",
+            way_out=BUILD_AGAIN,
         )

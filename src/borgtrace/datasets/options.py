@@ -1,9 +1,9 @@
-"""Everything that makes a dataset what it is, and the number that names it."""
+"""The options that make a dataset what it is, and the digest that names it."""
 
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
-from typing import Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from borgtrace.datasets.formats import FORMATS
 from borgtrace.datasets.scaling import Method
@@ -16,19 +16,28 @@ Compat = Literal["original"]
 MAX_SHARDS = 65_536
 SHARDS_OF_2017 = 256
 """One for each pair of leading hex digits of an MD5; no set has more unless they are asked for."""
-DEFAULTS: dict[Compat | None, tuple[int, int, By]] = {
-    None: (1, 0, "job"),
-    "original": (5, 50, "task"),
+
+
+class CompatDefaults(NamedTuple):
+    """Defaults of options: least and most points of a trace (0: no bound), and what is never split."""
+
+    min_length: int
+    max_length: int
+    split_by: By
+
+
+DEFAULTS: dict[Compat | None, CompatDefaults] = {
+    None: CompatDefaults(1, 0, "job"),
+    "original": CompatDefaults(5, 50, "task"),
 }
-"""Least and most points of a trace (0: no bound), and what is never split: without a trap, and as in 2017."""
+"""By ``--compat``: ours leak nothing between sets; those of 2017 are kept for comparison."""
+
+RECORDED_NAMES = {"static": "statics", "gzip": "is_compressed"}
+"""Options that ``meta.json`` and the identity record under another name: a new name there is a new format version."""
 
 
-@dataclass(
-    frozen=True,
-    slots=True,
-    kw_only=True,
-)
-class Options:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetOptions:
     """Options of a dataset; together with the digest of the store they are its identity.
 
     Parameters
@@ -38,7 +47,7 @@ class Options:
     features
         Series: numeric columns of ``instance_usage``, percentiles ``"p0"`` to ``"p100"`` or the distribution that holds
         them, ``"duration"``, ``"elapsed"``.
-    statics
+    static
         Static features: columns of ``tasks``, ``"tier"``.
     scale
         How series are scaled by what is measured on the training set.
@@ -46,8 +55,8 @@ class Options:
         ``"tfrecord"``, ``"parquet"`` or ``"npz"``.
     shards
         Files of each set; None fits them to its size.
-    is_compressed
-        gzip for TFRecord, zstd for Parquet, deflate for NPZ.
+    gzip
+        Compress: gzip for TFRecord, zstd for Parquet, deflate for NPZ.
     seed
         Seed of the order, hence of subset and split; 0 to 2³²−1.
     compat
@@ -56,19 +65,19 @@ class Options:
 
     Examples
     --------
-    >>> a, b = Options(seed=0), Options(seed=1)
-    >>> a.identity("digest") == b.identity("digest")
+    >>> first, second = DatasetOptions(seed=0), DatasetOptions(seed=1)
+    >>> first.identity("digest") == second.identity("digest")
     False
     """
 
     selection: Selection = field(default_factory=Selection)
     split: Split = field(default_factory=Split)
     features: tuple[str, ...] = ("average_cpu",)
-    statics: tuple[str, ...] = ()
+    static: tuple[str, ...] = ()
     scale: Method = "standard"
     format: str = "tfrecord"
     shards: int | None = None
-    is_compressed: bool = False
+    gzip: bool = False
     seed: int = 0
     compat: Compat | None = None
 
@@ -87,7 +96,7 @@ class Options:
             raise UsageError("--seed", "not a seed", expected="0 to 4294967295", got=str(self.seed))
         if self.compat is not None:
             check_names("--compat", (self.compat,), get_args(Compat))
-        self._fill_in()
+        self._fill_in_defaults()
         if self.is_original:
             self._check_original()
 
@@ -96,28 +105,33 @@ class Options:
         """Whether the dataset follows the pipeline of 2017."""
         return self.compat == "original"
 
+    def recorded(self) -> dict[str, Any]:
+        """Return the options as ``meta.json`` records them."""
+        return {RECORDED_NAMES.get(name, name): value for name, value in asdict(self).items()}
+
     def identity(self, store_digest: str) -> str:
         """Return the SHA-256 over all options and the digest of the store."""
+        content = {"options": self.recorded(), "store": store_digest}
         # Sorted, so that the order in which options are declared may change without changing identities.
-        text = json.dumps({"options": asdict(self), "store": store_digest}, sort_keys=True)
+        text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def _fill_in(self) -> None:
+    def _fill_in_defaults(self) -> None:
         """Fill in what was left open, so that metadata and identity say what was done."""
+        defaults = DEFAULTS[self.compat]
         selection = self.selection
-        (shortest, longest, by) = DEFAULTS[self.compat]
         if selection.min_length is None:
-            selection = replace(selection, min_length=shortest)
+            selection = replace(selection, min_length=defaults.min_length)
         if selection.max_length is None:
-            selection = replace(selection, max_length=longest)
+            selection = replace(selection, max_length=defaults.max_length)
+        split = replace(self.split, by=self.split.by or defaults.split_by)
         # A frozen dataclass sets its fields this way.
         object.__setattr__(self, "selection", selection)
-        object.__setattr__(self, "split", replace(self.split, by=self.split.by or by))
+        object.__setattr__(self, "split", split)
         object.__setattr__(self, "features", with_percentiles(self.features))
 
     def _check_original(self) -> None:
-        """Refuse what the pipeline of 2017 could not do otherwise."""
-        # Defaults of other options pass; what was chosen otherwise is refused, not silently overruled.
+        """Refuse what the pipeline of 2017 could not do, rather than silently overrule it."""
         fixed = (
             ("--format", self.format, "tfrecord"),
             ("--scale", self.scale, "standard"),
@@ -125,10 +139,13 @@ class Options:
             ("--shards", self.shards or SHARDS_OF_2017, SHARDS_OF_2017),
             ("--gaps", self.selection.gaps, "keep"),
             ("--split", ",".join(self.split.names), ",".join(SETS)),
-            ("--gzip", self.is_compressed, False),
+            ("--gzip", self.gzip, False),
         )
-        for option, value, needed in fixed:
-            if value != needed:
+        for option, value, required in fixed:
+            if value != required:
                 raise UsageError(
-                    option, "conflicts with --compat original", expected=str(needed), got=str(value)
+                    option,
+                    "conflicts with --compat original",
+                    expected=str(required),
+                    got=str(value),
                 )

@@ -1,4 +1,4 @@
-"""Traces for PyTorch: iterated by files, shuffled per epoch and resumable, or by number."""
+"""Hand traces to PyTorch: iterated by files, shuffled per epoch and resumable, or by number."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -9,19 +9,20 @@ from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
 from borgtrace.datasets.batches import Batch, batch_of, batches_of, check_size
 from borgtrace.datasets.formats.arrays import buffered, concatenated
-from borgtrace.datasets.metadata import File
+from borgtrace.datasets.metadata import DatasetFile
 from borgtrace.datasets.trace_files import TraceFiles
 
 
-class _Share(NamedTuple):
-    """Traces of a file that a worker takes: every `step`-th from the `first` on."""
+class FileShare(NamedTuple):
+    """The traces of a file that one worker takes: every `step`-th from the `first` on."""
 
-    file: File
+    file: DatasetFile
     first: int
     step: int
 
     @property
     def size(self) -> int:
+        """How many traces these are."""
         return len(range(self.first, self.file.records, self.step))
 
 
@@ -41,7 +42,7 @@ class TraceDataset(IterableDataset[Batch]):
     buffer
         Traces that are shuffled, and then bucketed by length, together.
     fill
-        What stands where nothing was measured.
+        Value where nothing was measured.
 
     Raises
     ------
@@ -55,7 +56,7 @@ class TraceDataset(IterableDataset[Batch]):
     (workers that persist between epochs do not see it).
 
     To go on within an epoch, keep the number of batches that you have had and call :meth:`resume` with as many
-    workers as before: what follows is what would have followed.
+    workers as before: the same batches follow.
     """
 
     def __init__(
@@ -89,97 +90,94 @@ class TraceDataset(IterableDataset[Batch]):
         epoch
             Which.
         batches
-            How many of its batches were had, from all workers together.
+            How many of its batches are done, from all workers together.
         """
         self.epoch = epoch
         self.done = batches
 
     def state_dict(self, batches: int = 0) -> dict[str, int]:
-        """Return what :meth:`load_state_dict` needs; `batches` were had since this iteration began."""
+        """Return what :meth:`load_state_dict` needs, `batches` after this iteration began."""
         return {"epoch": self.epoch, "batches": self.done + batches}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on from what :meth:`state_dict` said."""
+        """Go on where :meth:`state_dict` was called."""
         self.resume(state["epoch"], state["batches"])
 
     def __iter__(self) -> Iterator[Batch]:
         info = get_worker_info()
-        worker, workers = (info.id, info.num_workers) if info else (0, 1)
-        plans = [self._plan(each, workers) for each in range(workers)]
-        counts = [
-            [-(-sum(share.size for share in part) // self.batch_size) for part in plan]
-            for plan in plans
-        ]
-        done, following = _dealt(counts, self.done)
+        worker = info.id if info else 0
+        n_workers = info.num_workers if info else 1
+        buffers_of_workers = [self._buffers_of(each, n_workers) for each in range(n_workers)]
+        batches_of_workers = [self._count_batches(buffers) for buffers in buffers_of_workers]
+        done, next_worker = count_dealt(batches_of_workers, self.done)
         # The loader asks its first worker first: it does the work of the one whose turn it was.
-        own = (worker + following) % workers
-        skipped = done[own]
-        for number, (part, batches) in enumerate(zip(plans[own], counts[own], strict=True)):
-            if skipped < batches:
-                yield from self._batches(part, own, number, skipped)
-            skipped = max(skipped - batches, 0)
+        own = (worker + next_worker) % n_workers
+        to_skip = done[own]
+        counts = batches_of_workers[own]
+        for number, (shares, n_batches) in enumerate(
+            zip(buffers_of_workers[own], counts, strict=True)
+        ):
+            if to_skip < n_batches:
+                yield from self._batches(shares, own, number, to_skip)
+            to_skip = max(to_skip - n_batches, 0)
+
+    def _count_batches(self, buffers: list[list[FileShare]]) -> list[int]:
+        """Return how many batches each buffer gives."""
+        counts = []
+        for shares in buffers:
+            n_traces = sum(share.size for share in shares)
+            counts.append(-(-n_traces // self.batch_size))
+        return counts
 
     def _batches(
         self,
-        part: list[_Share],
+        shares: list[FileShare],
         worker: int,
         number: int,
-        skipped: int,
+        to_skip: int,
     ) -> Iterator[Batch]:
         """Yield the batches of one buffer but the first ones."""
-        whole = ((self.traces.arrays(self.traces.path / share.file.name), share) for share in part)
-        read = [
-            arrays.take(np.arange(share.first, share.file.records, share.step))
-            for arrays, share in whole
-        ]
-        # By the number of the buffer, so that an epoch can go on at any of them.
-        rng = (
-            None
-            if self.seed is None
-            else np.random.default_rng(
-                [
-                    self.seed,
-                    self.epoch,
-                    worker,
-                    number,
-                ]
-            )
-        )
-        joined = buffered(concatenated(read, self.traces.metadata.names))
-        for batch in batches_of(
-            joined,
-            self.batch_size,
-            rng,
-            self.fill,
-            self.traces.width,
-        )[skipped:]:
-            yield _tensors(batch)
+        parts = []
+        for share in shares:
+            arrays = self.traces.arrays(self.traces.path / share.file.name)
+            own = np.arange(share.first, share.file.records, share.step)
+            parts.append(arrays.take(own))
+        rng = None
+        if self.seed is not None:
+            # By the number of the buffer, so that an epoch can go on at any of them.
+            rng = np.random.default_rng([self.seed, self.epoch, worker, number])
+        traces = buffered(concatenated(parts, self.traces.metadata.names))
+        batches = batches_of(traces, self.batch_size, rng, self.fill, self.traces.width)
+        for batch in batches[to_skip:]:
+            yield as_tensors(batch)
 
-    def _plan(self, worker: int, workers: int) -> list[list[_Share]]:
+    def _buffers_of(self, worker: int, n_workers: int) -> list[list[FileShare]]:
         """Return what each buffer of a worker holds, from the numbers of traces in the files alone."""
         files = [file for file in self.traces.files if file.records]
         if self.seed is not None:
             order = np.random.default_rng([self.seed, self.epoch]).permutation(len(files))
             # Files are ordered alike in all workers, else two would read the same one.
             files = [files[k] for k in order]
-        # By file each worker reads only its own; with fewer files than workers some would have nothing.
-        is_by_file = len(files) >= workers
-        plan: list[list[_Share]] = [[]]
-        seen = waiting = 0
-        for file in files[worker::workers] if is_by_file else files:
-            # Counted over all files, so that also files with fewer traces than workers are shared out evenly.
-            share = (
-                _Share(file, 0, 1)
-                if is_by_file
-                else _Share(file, (worker - seen) % workers, workers)
-            )
-            plan[-1].append(share)
-            seen = seen + file.records
-            waiting = waiting + share.size
-            if waiting >= self.buffer:
-                plan.append([])
-                waiting = 0
-        return [part for part in plan if part]
+        if len(files) >= n_workers:
+            shares = [FileShare(file, 0, 1) for file in files[worker::n_workers]]
+        else:
+            # With fewer files than workers some would have nothing: each takes every n-th trace.
+            shares = []
+            n_seen = 0
+            for file in files:
+                # Counted over all files, so that also files with fewer traces than workers are shared out evenly.
+                first = (worker - n_seen) % n_workers
+                shares.append(FileShare(file, first, n_workers))
+                n_seen += file.records
+        buffers: list[list[FileShare]] = [[]]
+        n_buffered = 0
+        for share in shares:
+            buffers[-1].append(share)
+            n_buffered += share.size
+            if n_buffered >= self.buffer:
+                buffers.append([])
+                n_buffered = 0
+        return [buffer for buffer in buffers if buffer]
 
 
 class TraceMap(Dataset[Batch]):
@@ -190,7 +188,7 @@ class TraceMap(Dataset[Batch]):
     traces
         The set; it is read on the first access, and stays in memory.
     fill
-        What stands where nothing was measured.
+        Value where nothing was measured.
     """
 
     def __init__(self, traces: TraceFiles, fill: float = 0.0) -> None:
@@ -206,7 +204,7 @@ class TraceMap(Dataset[Batch]):
 
     def __getitems__(self, indices: Sequence[int]) -> Batch:
         """Return a batch of some traces, in the order given; a ``DataLoader`` asks for it where it is there."""
-        return _tensors(batch_of(self.traces.loaded.take(np.asarray(indices)), self.fill))
+        return as_tensors(batch_of(self.traces.loaded.take(np.asarray(indices)), self.fill))
 
     @staticmethod
     def collate(batch: Batch) -> Batch:
@@ -214,7 +212,7 @@ class TraceMap(Dataset[Batch]):
         return batch
 
 
-def _dealt(batches: list[list[int]], done: int) -> tuple[list[int], int]:
+def count_dealt(batches: list[list[int]], done: int) -> tuple[list[int], int]:
     """Return how many batches each worker gave among the first `done`, and whose turn it is: they take turns.
 
     Parameters
@@ -222,21 +220,22 @@ def _dealt(batches: list[list[int]], done: int) -> tuple[list[int], int]:
     batches
         Batches of each buffer of each worker.
     done
-        How many were had.
+        How many batches all workers gave together.
     """
-    left = [sum(each) for each in batches]
-    given = [0] * len(batches)
-    done = min(done, sum(left))
+    remaining = [sum(of_worker) for of_worker in batches]
+    dealt = [0] * len(batches)
+    done = min(done, sum(remaining))
     worker = 0
     while done:
-        # One that has no more is passed over.
-        if left[worker]:
-            left[worker] -= 1
-            given[worker] += 1
+        # A worker without batches misses its turn.
+        if remaining[worker]:
+            remaining[worker] -= 1
+            dealt[worker] += 1
             done -= 1
         worker = (worker + 1) % len(batches)
-    return given, worker
+    return dealt, worker
 
 
-def _tensors(batch: Batch) -> Batch:
+def as_tensors(batch: Batch) -> Batch:
+    """Return a batch of tensors, which share the memory of the arrays where these lie in one piece."""
     return batch.map(lambda array: torch.from_numpy(np.ascontiguousarray(array)))

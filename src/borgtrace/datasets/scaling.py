@@ -1,7 +1,7 @@
 """Standardization: parameters from the training set alone, kept beside the data, and the way back."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Literal
@@ -13,7 +13,6 @@ from borgtrace.datasets.series import moments, run_moments
 from borgtrace.kernels.arrays import Numbers, Values
 
 Method = Literal["standard", "minmax", "none"]
-Series = Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,8 @@ class Scaling:
 
     Examples
     --------
-    >>> scaling = scaling_of("average_cpu", "standard", np.array([3, 2.0, 2.0, 1.0, 3.0]))
+    >>> moments = FeatureMoments(count=3, mean=2.0, squares=2.0, minimum=1.0, maximum=3.0)
+    >>> scaling = scaling_of("average_cpu", "standard", moments)
     >>> scaling.offset, scaling.divisor
     (2.0, 1.0)
     """
@@ -49,8 +49,41 @@ class Scaling:
     maximum: float | None
 
 
-def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:
-    """Build the scaling of a feature from (count, mean, sum of squares, smallest, largest).
+@dataclass(frozen=True, slots=True)
+class FeatureMoments:
+    """What was measured of one feature: `squares` is the sum of squared deviations from the mean."""
+
+    count: float
+    mean: float
+    squares: float
+    minimum: float
+    maximum: float
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesMoments:
+    """What was measured of several features: as :class:`FeatureMoments`, arrays of shape (features,)."""
+
+    count: Numbers
+    mean: Numbers
+    squares: Numbers
+    minimum: Numbers
+    maximum: Numbers
+
+    def features(self) -> Iterator[FeatureMoments]:
+        """Yield the moments of each feature."""
+        for k in range(len(self.count)):
+            yield FeatureMoments(
+                count=float(self.count[k]),
+                mean=float(self.mean[k]),
+                squares=float(self.squares[k]),
+                minimum=float(self.minimum[k]),
+                maximum=float(self.maximum[k]),
+            )
+
+
+def scaling_of(feature: str, method: Method, measured: FeatureMoments) -> Scaling:
+    """Build the scaling of a feature.
 
     Parameters
     ----------
@@ -59,93 +92,86 @@ def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:
     method
         How it is scaled.
     measured
-        What was measured on the training set, shape (5,).
+        What was measured on the training set.
     """
-    count, mean, squares, low, high = (float(number) for number in measured)
-    deviation = math.sqrt(squares / (count - 1)) if count > 1 else 0.0
-    offset, divisor = {
-        "standard": (mean, deviation),
-        "minmax": (low, high - low),
-        "none": (0.0, 1.0),
-    }[method]
-    if not count:  # nothing was measured: leave the (missing) values as they are
-        offset = 0.0
-        divisor = 1.0
-    extremes = (low, high) if count else (None, None)
+    count = measured.count
+    deviation = math.sqrt(measured.squares / (count - 1)) if count > 1 else 0.0
+    offset = 0.0
+    divisor = 1.0
+    # Where nothing was measured the (missing) values stay as they are.
+    if count and method == "standard":
+        offset = measured.mean
+        divisor = deviation or 1.0
+    elif count and method == "minmax":
+        offset = measured.minimum
+        divisor = measured.maximum - measured.minimum or 1.0
     return Scaling(
-        feature,
-        method,
-        offset,
-        divisor or 1.0,
-        int(count),
-        mean,
-        deviation,
-        *extremes,
+        feature=feature,
+        method=method,
+        offset=offset,
+        divisor=divisor,
+        count=int(count),
+        mean=measured.mean,
+        deviation=deviation,
+        minimum=measured.minimum if count else None,
+        maximum=measured.maximum if count else None,
     )
 
 
-def measure_series(series: Sequence[Series]) -> Numbers:
-    """Measure each feature: shape (features, 5), see :func:`borgtrace.datasets.series.moments`."""
+def measure_series(series: Sequence[Values]) -> SeriesMoments:
+    """Measure each feature, see :func:`borgtrace.datasets.series.moments`."""
     measured = np.empty((len(series), 5))
-    for values, row in zip(series, measured, strict=True):
-        moments(values, row)
-    return measured
+    for values, of_feature in zip(series, measured, strict=True):
+        moments(values, of_feature)
+    return SeriesMoments(*measured.T)
 
 
-def merge(parts: Iterable[Numbers]) -> Numbers:
+def merge(parts: Iterable[SeriesMoments]) -> SeriesMoments:
     """Merge measurements of blocks (at least one), in their order (Chan, Golub & LeVeque, 1979).
 
     Examples
     --------
-    >>> merge([np.array([[1, 2.0, 0.0, 2.0, 2.0]]), np.array([[1, 4.0, 0.0, 4.0, 4.0]])]).tolist()
-    [[2.0, 3.0, 2.0, 2.0, 4.0]]
+    >>> two = SeriesMoments(*np.array([[1.0], [2.0], [0.0], [2.0], [2.0]]))
+    >>> four = SeriesMoments(*np.array([[1.0], [4.0], [0.0], [4.0], [4.0]]))
+    >>> list(merge([two, four]).features())
+    [FeatureMoments(count=2.0, mean=3.0, squares=2.0, minimum=2.0, maximum=4.0)]
     """
-    return reduce(_merged, parts)
+    return reduce(merge_two, parts)
 
 
-def _merged(a: Numbers, b: Numbers) -> Numbers:
-    count = a[:, 0] + b[:, 0]
-    # The share of `b`, not sums of values: a mean far from 0 would swallow a small deviation.
-    share = b[:, 0] / np.maximum(count, 1)
-    delta = b[:, 1] - a[:, 1]
-    mean = a[:, 1] + delta * share
-    squares = a[:, 2] + b[:, 2] + delta**2 * a[:, 0] * share
-    low = np.minimum(a[:, 3], b[:, 3])
-    high = np.maximum(a[:, 4], b[:, 4])
-    return np.stack([count, mean, squares, low, high], axis=1)
+def merge_two(first: SeriesMoments, second: SeriesMoments) -> SeriesMoments:
+    """Merge the measurements of two blocks."""
+    count = first.count + second.count
+    # The share of the second, not sums of values: a mean far from 0 would swallow a small deviation.
+    share = second.count / np.maximum(count, 1)
+    delta = second.mean - first.mean
+    return SeriesMoments(
+        count=count,
+        mean=first.mean + delta * share,
+        squares=first.squares + second.squares + delta**2 * first.count * share,
+        minimum=np.minimum(first.minimum, second.minimum),
+        maximum=np.maximum(first.maximum, second.maximum),
+    )
 
 
-def measure_running(blocks: Iterable[Sequence[Series]], features: int) -> Numbers:
+def measure_running(blocks: Iterable[Sequence[Values]], features: int) -> SeriesMoments:
     """Measure value by value, as the pipeline of 2017 does: mean = sum ÷ count, deviation by Welford.
 
     Equal to it in the last bit, where :func:`merge` is equal to rounding.
     """
-    state = np.tile(
-        np.array(
-            [
-                0.0,
-                0.0,
-                0.0,
-                0.0,
-                np.inf,
-                -np.inf,
-            ]
-        ),
-        (features, 1),
-    )
+    # Count, sum, running mean, Welford's sum of squares, smallest, largest.
+    initial = np.array([0.0, 0.0, 0.0, 0.0, np.inf, -np.inf])
+    states = np.tile(initial, (features, 1))
     for block in blocks:
-        for series, row in zip(block, state, strict=True):
-            run_moments(series, row)
-    mean = state[:, 1] / np.maximum(state[:, 0], 1)
-    return np.stack(
-        [
-            state[:, 0],
-            mean,
-            state[:, 3],
-            state[:, 4],
-            state[:, 5],
-        ],
-        axis=1,
+        for series, state in zip(block, states, strict=True):
+            run_moments(series, state)
+    count, total, _, squares, minimum, maximum = states.T
+    return SeriesMoments(
+        count=count,
+        mean=total / np.maximum(count, 1),
+        squares=squares,
+        minimum=minimum,
+        maximum=maximum,
     )
 
 
@@ -165,9 +191,11 @@ def inverse_transform(values: ArrayLike, scalings: Iterable[Scaling]) -> Numbers
 
     Examples
     --------
-    >>> scaling = scaling_of("average_cpu", "standard", np.array([2, 3.0, 2.0, 2.0, 4.0]))
+    >>> moments = FeatureMoments(count=2, mean=3.0, squares=2.0, minimum=2.0, maximum=4.0)
+    >>> scaling = scaling_of("average_cpu", "standard", moments)
     >>> inverse_transform([[0.0], [2.0]], [scaling]).round(6).tolist()
     [[3.0], [5.828427]]
     """
-    divisor, offset = np.array([(scaling.divisor, scaling.offset) for scaling in scalings]).T
+    parameters = [(scaling.divisor, scaling.offset) for scaling in scalings]
+    divisor, offset = np.array(parameters).T
     return np.asarray(values, np.float64) * divisor + offset

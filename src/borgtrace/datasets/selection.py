@@ -1,4 +1,4 @@
-"""Which traces: bounds and criteria, as SQL over the index of a store."""
+"""Choose traces: bounds and criteria, as SQL over the table of tasks."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -8,21 +8,17 @@ from borgtrace.schema import ENUMS, Dialect
 from borgtrace.store.criteria import Criteria
 
 Gaps = Literal["keep", "grid", "drop"]
-"""What to do with holes in time: windows as they come; a regular grid whose empty slots are missing; only
-traces without holes."""
+"""What to do with holes in time: keep windows as they come; put them on a regular grid, where empty slots are missing
+values; or drop traces with holes."""
 
 GRID_SECONDS = 300
 """Period of the regular grid: the trace's own measurement window."""
 
 TASKS_WITH_USAGE = f"collection_type = '{ENUMS['collection_type'].names[0]}' and n_windows > 0"
-"""What there is to choose from.  Alloc instances have usage that includes that of their tasks: they are no traces."""
+"""Tasks to choose from.  Alloc instances are no traces: their usage includes that of their tasks."""
 
 
-@dataclass(
-    frozen=True,
-    slots=True,
-    kw_only=True,
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Selection(Criteria):
     """Which tasks of a store become traces.
 
@@ -33,8 +29,8 @@ class Selection(Criteria):
     time
         (from, until) in µs of the trace's clock: all windows of the task lie inside.
     min_length, max_length
-        Bounds on the number of points, both inclusive (of grid slots under ``gaps="grid"``).  None: as the dataset has
-        it, which is no bound, or 5 to 50 under ``compat="original"``; `max_length` 0: no bound.
+        Bounds on the number of points, both inclusive (of grid slots under ``gaps="grid"``).  None: no bound, or 5 to
+        50 under ``compat="original"``; `max_length` 0: no bound.
     min_mean
         Smallest mean of average_cpu, as a fraction of the largest machine.
     gaps
@@ -66,15 +62,24 @@ class Selection(Criteria):
         shortest = 1 if self.min_length is None else self.min_length
         if shortest < 1:
             raise UsageError(
-                "--min-length", "not a length", expected="at least 1", got=str(shortest)
+                "--min-length",
+                "not a length",
+                expected="at least 1",
+                got=str(shortest),
             )
         if self.max_length and self.max_length < shortest:
-            least = f"at least {shortest}"
-            got = str(self.max_length)
-            raise UsageError("--max-length", "below --min-length", expected=least, got=got)
+            raise UsageError(
+                "--max-length",
+                "below --min-length",
+                expected=f"at least {shortest}",
+                got=str(self.max_length),
+            )
         if self.sample is not None and self.sample < 1:
             raise UsageError(
-                "--sample", "not a number of traces", expected="at least 1", got=str(self.sample)
+                "--sample",
+                "not a number of traces",
+                expected="at least 1",
+                got=str(self.sample),
             )
         check_names("--gaps", (self.gaps,), get_args(Gaps))
 
@@ -86,17 +91,22 @@ class Selection(Criteria):
         UsageError
             A tier that `dialect` does not have.
         """
+        conditions = {}
         # Slots of a grid are counted later, over the windows: the index knows windows only.
-        is_grid = self.gaps == "grid"
-        bounds = {
-            "--min-length": self.min_length and not is_grid and f"n_windows >= {self.min_length}",
-            "--max-length": self.max_length and not is_grid and f"n_windows <= {self.max_length}",
-            "--time": self.time and f"first_time >= {self.time[0]} and last_time <= {self.time[1]}",
-            "--min-mean": self.min_mean is not None and f"mean_average_cpu >= {self.min_mean!r}",
-            "--gaps": self.gaps == "drop" and "n_gaps = 0",
-        }
-        # A predicate of the user's comes last: what stands before it cannot be undone by it.
-        return {option: term for option, term in bounds.items() if term} | self.terms(dialect)
+        if self.gaps != "grid":
+            if self.min_length:
+                conditions["--min-length"] = f"n_windows >= {self.min_length}"
+            if self.max_length:
+                conditions["--max-length"] = f"n_windows <= {self.max_length}"
+        if self.time:
+            begin, end = self.time
+            conditions["--time"] = f"first_time >= {begin} and last_time <= {end}"
+        if self.min_mean is not None:
+            conditions["--min-mean"] = f"mean_average_cpu >= {self.min_mean!r}"
+        if self.gaps == "drop":
+            conditions["--gaps"] = "n_gaps = 0"
+        # The user's own predicate comes last, so that it cannot undo what stands before it.
+        return conditions | self.terms(dialect)
 
     def condition(self, dialect: Dialect) -> str:
         """Return :meth:`conditions` as one condition, with what there is to choose from.

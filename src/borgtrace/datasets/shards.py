@@ -1,4 +1,4 @@
-"""Which file of a set holds a trace: by a hash, so that files are even and shuffling files shuffles data."""
+"""Choose the file of a set that holds a trace: by a hash, so that files are even and shuffling files shuffles data."""
 
 import numpy as np
 import pyarrow as pa
@@ -30,20 +30,23 @@ def shard_prefixes(traces: TraceIndex, *, is_original: bool = False) -> NDArray[
     """
     if not is_original:
         # Not MD5, which took a sixth of the CPU of a whole build.
-        return (task_keys(0, traces.collection_id, traces.instance_index) >> np.uint64(32)).astype(
-            np.uint32
-        )
+        keys = task_keys(0, traces.collection_id, traces.instance_index)
+        return (keys >> np.uint64(32)).astype(np.uint32)
     # In DuckDB: 0.4 s of CPU for a million on all cores, where a call of hashlib for each takes a second on one.
     tasks = pa.table(
-        {"collection_id": traces.collection_id, "instance_index": traces.instance_index}
+        {
+            "collection_id": traces.collection_id,
+            "instance_index": traces.instance_index,
+        }
     )
+    query = f"""
+        select ('0x' || left(md5(task), 8))::uinteger as prefix
+        from (select concat({PATH_OF_2017}, ',', collection_id, ',', instance_index) as task from tasks)
+    """
     with raw_connection() as connection:
         connection.register("tasks", tasks)
-        text = f"concat({PATH_OF_2017}, ',', collection_id, ',', instance_index)"
-        found = connection.sql(
-            f"select ('0x' || left(md5({text}), 8))::uinteger as prefix from tasks"
-        )
-        return found.to_arrow_table().column("prefix").to_numpy()
+        prefixes = connection.sql(query).to_arrow_table().column("prefix")
+        return prefixes.to_numpy()
 
 
 def shard_numbers(prefixes: NDArray[np.uint32], shards: int) -> NDArray[np.uint16]:
@@ -55,7 +58,8 @@ def shard_numbers(prefixes: NDArray[np.uint32], shards: int) -> NDArray[np.uint1
     [0, 255]
     """
     # Multiplied and shifted, not a remainder: with 256 files the number is then the first two hex digits, as in 2017.
-    return (prefixes.astype(np.uint64) * np.uint64(shards) >> np.uint64(32)).astype(np.uint16)
+    scaled = prefixes.astype(np.uint64) * np.uint64(shards)
+    return (scaled >> np.uint64(32)).astype(np.uint16)
 
 
 def shard_name(

@@ -1,19 +1,20 @@
-"""Training, validation and testing: by task, by job, by user, or past against future."""
+"""Divide traces into training, validation and testing: by task, by job, by user, or past against future."""
 
 import re
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
 
 from borgtrace.errors import UsageError, check_names
 from borgtrace.kernels.arrays import Index
+from borgtrace.schema.ranges import parse_words
 
 By = Literal["task", "job", "user", "time"]
 SETS = ("training", "validation", "testing")
 
-_NAME = re.compile(r"[A-Za-z0-9][\w-]*", re.ASCII)
-"""Of a set: it becomes the name of a folder."""
+SET_NAME = re.compile(r"[A-Za-z0-9][\w-]*", re.ASCII)
+"""The name of a set becomes the name of a folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +25,13 @@ class Split:
     ----------
     fractions
         Share of each of :data:`SETS`, one to three numbers whose sum is at most 1; what remains is dropped.
-    sets
-        Names of the sets, at least as many as fractions; what is scaled is measured on the first.
     by
         ``"task"``: each trace for itself.  ``"job"``, ``"user"``: all traces of one fall in one set, so that
         nothing of a job or user seen in training is met again (sizes are right to within one group).
-        ``"time"``: traces that begin earlier come first.  None: as the dataset has it, which is by job, or by task
+        ``"time"``: traces that begin earlier come first.  None: by job, or by task
         under ``compat="original"``.
+    sets
+        Names of the sets, at least as many as fractions; scaling is measured on the first.
 
     Examples
     --------
@@ -42,33 +43,74 @@ class Split:
     by: By | None = None
     sets: tuple[str, ...] = SETS
 
+    @classmethod
+    def parse(cls, text: str, by: By | None = None) -> Self:
+        """Read a split from text: fractions, each with the name of its set before it or none of them.
+
+        Parameters
+        ----------
+        text
+            Such as ``"0.7,0.1,0.2"`` or ``"train=0.8,test=0.2"``.
+        by
+            What is never split.
+
+        Raises
+        ------
+        UsageError
+            The text is no such list.
+
+        Examples
+        --------
+        >>> Split.parse("train=0.8,test=0.2").names
+        ('train', 'test')
+        """
+        words = [word.rpartition("=") for word in parse_words(text)]
+        names = tuple(name for name, _, _ in words if name)
+        try:
+            fractions = tuple(float(number) for _, _, number in words)
+        except ValueError:
+            fractions = ()
+        if len(fractions) != len(words) or (names and len(names) != len(words)):
+            raise UsageError(
+                "--split",
+                "not a fraction",
+                expected="numbers such as 0.7,0.1,0.2, or train=0.8,test=0.2",
+                got=text,
+            )
+        return cls(fractions, by, names or SETS)
+
     def __post_init__(self) -> None:
-        got = ",".join(f"{fraction:g}" for fraction in self.fractions)
+        fractions = ",".join(f"{fraction:g}" for fraction in self.fractions)
         if not 1 <= len(self.fractions) <= len(self.sets):
             raise UsageError(
-                "--split", "wrong number of fractions", expected=f"1 to {len(self.sets)}", got=got
+                "--split",
+                "wrong number of fractions",
+                expected=f"1 to {len(self.sets)}",
+                got=fractions,
             )
-        if len(set(self.names)) < len(self.fractions) or not all(map(_NAME.fullmatch, self.names)):
-            named = ",".join(self.sets)
-            expected = "different words of letters, digits, - and _"
-            raise UsageError("--split", "not names of sets", expected=expected, got=named)
+        is_unique = len(set(self.names)) == len(self.fractions)
+        if not is_unique or not all(map(SET_NAME.fullmatch, self.names)):
+            raise UsageError(
+                "--split",
+                "not names of sets",
+                expected="different words of letters, digits, - and _",
+                got=",".join(self.sets),
+            )
         if not all(0 <= fraction <= 1 for fraction in self.fractions) or not self.fractions[0]:
             raise UsageError(
                 "--split",
                 "not a fraction",
                 expected="numbers from 0 to 1, the first above 0",
-                got=got,
+                got=fractions,
             )
         # 0.7 + 0.2 + 0.1 is not 1 in floating point: allow what rounding adds.
         if sum(self.fractions) > 1 + 1e-9:
-            expected = "a sum of at most 1"
-            way_out = "try 0.7,0.1,0.2"
             raise UsageError(
                 "--split",
                 "fractions exceed 1",
-                expected=expected,
-                got=got,
-                way_out=way_out,
+                expected="a sum of at most 1",
+                got=fractions,
+                way_out="try 0.7,0.1,0.2",
             )
         check_names("--split-by", (self.by or "job",), get_args(By), "unknown way to split")
 
@@ -82,12 +124,7 @@ class Split:
         # Rounded down, so up to one trace per set is left over.
         return tuple(int(fraction * n) for fraction in self.fractions)
 
-    def divide(
-        self,
-        n: int,
-        groups: Index | None,
-        start: Index,
-    ) -> list[Index]:
+    def divide(self, n: int, groups: Index | None, start: Index) -> list[Index]:
         """Divide n traces, given in random order.
 
         Parameters
@@ -111,21 +148,24 @@ class Split:
             order = np.arange(n)
         else:
             return self._divide_groups(groups)
-        ends = np.cumsum(self.sizes(n))
-        return [order[end - size : end] for size, end in zip(self.sizes(n), ends, strict=True)]
+        sizes = self.sizes(n)
+        ends = np.cumsum(sizes)
+        return [order[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
     def _divide_groups(self, groups: Index) -> list[Index]:
         """Groups in order of first appearance go to the set in whose share they begin."""
         # By first appearance in the random order: the groups are then in random order, too.
         groups = groups + 1  # unknown users have -1
+        n_traces = len(groups)
         counts = np.bincount(groups)
-        first = np.full(len(counts), len(groups))
+        first = np.full(len(counts), n_traces)
         # Backwards: of several values that are assigned to one place, the last one stays.
-        first[groups[::-1]] = np.arange(len(groups))[::-1]
+        first[groups[::-1]] = np.arange(n_traces)[::-1]
         order = np.argsort(first, kind="stable")
         begin = np.empty(len(order), np.int64)
         begin[order] = np.cumsum(counts[order]) - counts[order]
-        limits = np.cumsum(self.fractions) * len(groups)
+        limits = np.cumsum(self.fractions) * n_traces
         # "right": a group that begins exactly at a limit has all its traces beyond it.
-        chosen = np.searchsorted(limits, begin, side="right")[groups]
-        return [np.flatnonzero(chosen == k) for k in range(len(self.fractions))]
+        set_of_group = np.searchsorted(limits, begin, side="right")
+        set_of_trace = set_of_group[groups]
+        return [np.flatnonzero(set_of_trace == k) for k in range(len(self.fractions))]

@@ -1,4 +1,4 @@
-"""The files of one set of a dataset, and how they are read."""
+"""Read the files of one set of a dataset."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from borgtrace.datasets.formats import FORMATS, tfrecord
 from borgtrace.datasets.formats.arrays import BufferedTraces, TraceArrays, buffered, concatenated
-from borgtrace.datasets.metadata import File, Metadata
+from borgtrace.datasets.metadata import DatasetFile, Metadata
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class TraceFiles:
 
     path: Path
     metadata: Metadata
-    files: tuple[File, ...]
+    files: tuple[DatasetFile, ...]
 
     def __len__(self) -> int:
         return sum(file.records for file in self.files)
@@ -42,18 +42,16 @@ class TraceFiles:
 
     def buffered(self, path: Path, *, is_verified: bool = True) -> BufferedTraces:
         """Read one file for batches; what it returns is valid until this thread reads its next file."""
-        if (
-            self.metadata.format == "tfrecord"
-        ):  # records are laid into batches from where they are in the file
+        # Records are copied into batches from where they are in the file.
+        if self.metadata.format == "tfrecord":
             return tfrecord.read_buffered(path, self.metadata.names, is_verified=is_verified)
         # Other formats hold values as arrays already.
         return buffered(self.arrays(path, is_verified=is_verified))
 
     def arrays(self, path: Path, *, is_verified: bool = True) -> TraceArrays:
         """Read (or map) one file."""
-        return FORMATS[self.metadata.format].read(
-            path, self.metadata.names, is_verified=is_verified
-        )
+        file_format = FORMATS[self.metadata.format]
+        return file_format.read(path, self.metadata.names, is_verified=is_verified)
 
     @cached_property
     def loaded(self) -> TraceArrays:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,35 +11,41 @@ from numpy.typing import NDArray
 from borgtrace.datasets.selection import GRID_SECONDS, TASKS_WITH_USAGE, Selection
 from borgtrace.datasets.series import grid_spans
 from borgtrace.engine import guard
+from borgtrace.engine.identifiers import quoted
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.export import JobsLayout
-from borgtrace.kernels.arrays import Index, Words
+from borgtrace.kernels.arrays import Index, Values, Words
 from borgtrace.store import Store
 
-Columns = dict[str, NDArray[Any]]
 Counts = tuple[int, int]
 """Traces, and their windows."""
 
 PATH_OF_2017 = JobsLayout("sqlite").path_sql
 """SQL of the path of a task's file in an export of jobs, which the pipeline of 2017 sorts and shards by."""
 ALL = "all"
-# Hashes compare as fast as numbers and take eight bytes, where the names have 44.
-_HASH_OR_0 = "case when {0} is null then 0 else hash({0}) end::ubigint"
-_DETAILS = {
+
+DETAILS = {
     "collection_id": "collection_id",
     "instance_index": "instance_index::bigint",
     "first_time": "coalesce(first_time, 0)",
     "last_time": "coalesce(last_time, 0)",
-    "user": _HASH_OR_0.format('"user"'),
-    "logical_name": _HASH_OR_0.format("collection_logical_name"),
+    # Hashes compare as fast as numbers and take eight bytes, where the names have 44.
+    "user": """case when "user" is null then 0 else hash("user") end::ubigint""",
+    "logical_name": (
+        "case when collection_logical_name is null then 0 else hash(collection_logical_name) end::ubigint"
+    ),
 }
+"""SQL over ``tasks`` of what every dataset needs."""
 
 
-@dataclass(
-    frozen=True,
-    slots=True,
-    eq=False,
-)
+class StaticWords(NamedTuple):
+    """A static feature that is text: the code of each trace's word, −1 where unknown, and the words."""
+
+    codes: Index
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TraceIndex:
     """Traces in the order in which they were drawn; all arrays have shape (n,).
 
@@ -50,13 +56,13 @@ class TraceIndex:
     length, slot
         Points that the trace has in the dataset; on a grid, the number of its first slot.
     collection_id, instance_index
-        Who it is.
+        Its job, and its number within the job.
     first_time, last_time
         Start of its first window and end of its last, µs.
     user, logical_name
         Hashes: equal where users (logical names) are equal, 0 where unknown, uint64.
-    statics
-        Static features: float32 numbers of shape (n,), or (codes, words) where −1 is an unknown word.
+    static_numbers, static_words
+        Static features by name, as far as they are numbers, and as far as they are text.
     n_matched
         Traces that fit the selection, before the random subset was taken.
     removed
@@ -73,7 +79,8 @@ class TraceIndex:
     last_time: Index
     user: Words
     logical_name: Words
-    statics: dict[str, Any]
+    static_numbers: dict[str, Values]
+    static_words: dict[str, StaticWords]
     n_matched: int
     removed: dict[str, Counts]
 
@@ -121,61 +128,60 @@ def select_traces(
     selection
         What.
     statics
-        What to fetch beside what every dataset needs: names, and SQL over ``tasks``.
+        Static features to fetch as well: names, and SQL over ``tasks``.
     seed
         Seed of the order, from 0 to 2³²−1.
     is_original
-        Start from the order of paths, as the pipeline of 2017, in place of the order of the store.
+        Start from the order of paths, as the pipeline of 2017, instead of the order of the store.
 
     Raises
     ------
     UsageError
         The predicate is not SQL over ``tasks``, or nothing matches.
     """
-    candidates = _candidates(store, selection, is_original)
-    first = candidates["first_row"]
-    windows = candidates["n_windows"]
-    order = np.arange(len(first))
-    slot = np.zeros_like(first)
-    length = windows
-    if selection.gaps == "grid":
-        order, slot, length = _on_grid(store, selection, first, windows)
-    if is_original:
-        order = np.argsort(candidates["place"])
-    if not len(order):
-        got = f"0 where {selection.condition(store.manifest.dialect)}"
-        way_out = "see borgtrace dataset STORE --histogram"
+    candidates = fetch_candidates(store, selection, is_original)
+    matching = candidates.matching
+    if not len(matching):
         raise UsageError(
             "selection",
             "no task matches",
             expected="at least one",
-            got=got,
-            way_out=way_out,
+            got=f"0 where {selection.condition(store.manifest.dialect)}",
+            way_out="see borgtrace dataset STORE --histogram",
         )
+    drawn = shuffled(matching, seed)[: selection.sample]
+    n_windows = candidates.n_windows
+    matching_windows = int(n_windows[matching].sum())
+
     removed = count_removed(store, selection)
     if selection.gaps == "grid":
-        removed["slots of the grid"] = (
-            len(windows) - len(order),
-            int(windows.sum() - windows[order].sum()),
-        )
-    n_matched = len(order)
-    matched = int(windows[order].sum())
-    order = shuffled(order, seed)[: selection.sample]
-    removed["--sample"] = (n_matched - len(order), matched - int(windows[order].sum()))
-    details = _details(store, selection, statics, first, order)
+        off_grid = len(n_windows) - len(matching)
+        removed["slots of the grid"] = (off_grid, int(n_windows.sum()) - matching_windows)
+    not_drawn = len(matching) - len(drawn)
+    removed["--sample"] = (not_drawn, matching_windows - int(n_windows[drawn].sum()))
+    removed = {option: counts for option, counts in removed.items() if option == ALL or any(counts)}
+
+    details = fetch_details(store, selection, statics, candidates.first_row, drawn)
+    static_numbers = {}
+    static_words = {}
+    for name in statics:
+        column = details.column(f"static {name}")
+        if pa.types.is_string(column.type):
+            static_words[name] = encode_words(column)
+        else:
+            static_numbers[name] = column.to_numpy().astype(np.float32)
+    # Copied, because Arrow's own memory is read-only.
+    columns = {name: details.column(name).to_numpy().copy() for name in DETAILS}
     return TraceIndex(
-        first[order],
-        windows[order],
-        length[order],
-        slot[order],
-        **{
-            name: details.column(name).to_numpy().copy() for name in _DETAILS
-        },  # Arrow's own memory is read-only
-        statics={name: _static(details.column(f"static {name}")) for name in statics},
-        n_matched=n_matched,
-        removed={
-            option: counts for option, counts in removed.items() if option == ALL or any(counts)
-        },
+        first_row=candidates.first_row[drawn],
+        n_windows=n_windows[drawn],
+        length=candidates.length[drawn],
+        slot=candidates.slot[drawn],
+        **columns,
+        static_numbers=static_numbers,
+        static_words=static_words,
+        n_matched=len(matching),
+        removed=removed,
     )
 
 
@@ -187,19 +193,20 @@ def count_removed(store: Store, selection: Selection) -> dict[str, Counts]:
     dict
         Traces and windows by option, after those of all tasks with usage at :data:`ALL`.
     """
-    terms = {ALL: "true"} | {
-        option: f"({term}) is not true"
-        for option, term in selection.conditions(store.manifest.dialect).items()
-    }
+    removal_conditions = {ALL: "true"}
+    for option, condition in selection.conditions(store.manifest.dialect).items():
+        removal_conditions[option] = f"({condition}) is not true"
     sums = ", ".join(
-        f"count(*) filter (where {term}), coalesce(sum(n_windows) filter (where {term}), 0)::bigint"
-        for term in terms.values()
+        f"count(*) filter (where {condition}), "
+        f"coalesce(sum(n_windows) filter (where {condition}), 0)::bigint"
+        for condition in removal_conditions.values()
     )
-    counts = [
-        column[0].as_py()
-        for column in store.sql(f"select {sums} from tasks where {TASKS_WITH_USAGE}").columns
-    ]
-    return dict(zip(terms, zip(counts[::2], counts[1::2], strict=True), strict=True))
+    row = store.sql(f"select {sums} from tasks where {TASKS_WITH_USAGE}")
+    values = [column[0].as_py() for column in row.columns]
+    traces = values[::2]
+    windows = values[1::2]
+    counts = zip(traces, windows, strict=True)
+    return dict(zip(removal_conditions, counts, strict=True))
 
 
 def query_tasks(
@@ -231,10 +238,11 @@ def query_tasks(
         # Without a predicate of the user's the query is ours, and so is the mistake.
         if not selection.where:
             raise
-        got = " ".join(str(error).split())
-        way_out = "see borgtrace info STORE --schema"
         raise UsageError(
-            "--where", "not a predicate over tasks", got=got, way_out=way_out
+            "--where",
+            "not a predicate over tasks",
+            got=" ".join(str(error).split()),
+            way_out="see borgtrace info STORE --schema",
         ) from error
 
 
@@ -252,73 +260,84 @@ def shuffled(index: Index, seed: int) -> Index:
     return copy
 
 
-def _candidates(store: Store, selection: Selection, is_original: bool) -> Columns:
-    """Return where each task that matches begins and how long it is, in the order of the store."""
+class Candidates(NamedTuple):
+    """Tasks that fit all criteria in SQL, in the order of the store; int64 of shape (n,), but for `matching`.
+
+    Attributes
+    ----------
+    first_row, n_windows, length, slot
+        As in :class:`TraceIndex`.
+    matching
+        Positions of those that fit the bounds on the length, too, in the order in which they are shuffled.
+    """
+
+    first_row: Index
+    n_windows: Index
+    length: Index
+    slot: Index
+    matching: Index
+
+
+def fetch_candidates(store: Store, selection: Selection, is_original: bool) -> Candidates:
+    """Fetch where each task that matches begins and how long it is."""
     columns = "first_row::bigint as first_row, n_windows::bigint as n_windows"
     if is_original:
         columns += f", row_number() over (order by {PATH_OF_2017}, instance_index) as place"
     table = query_tasks(store, selection, columns)
-    rows = {name: table.column(name).to_numpy() for name in table.column_names}
     # The engine keeps the order of the files, but does not promise it; what is in order is sorted fast.
-    order = np.argsort(rows["first_row"], kind="stable")
-    return {name: column[order] for name, column in rows.items()}
+    order = np.argsort(table.column("first_row").to_numpy(), kind="stable")
+    first_row = table.column("first_row").to_numpy()[order]
+    n_windows = table.column("n_windows").to_numpy()[order]
+
+    slot = np.zeros_like(first_row)
+    length = n_windows
+    matching = np.arange(len(first_row))
+    if selection.gaps == "grid":
+        slot = np.empty_like(first_row)
+        length = np.empty_like(first_row)
+        start_time = np.asarray(store.array("start_time"))
+        grid_spans(start_time, first_row, n_windows, GRID_SECONDS, slot, length)
+        shortest = selection.min_length or 1
+        longest = selection.max_length or np.iinfo(np.int64).max
+        matching = np.flatnonzero((length >= shortest) & (length <= longest))
+    if is_original:
+        matching = np.argsort(table.column("place").to_numpy()[order])
+    return Candidates(first_row, n_windows, length, slot, matching)
 
 
-def _on_grid(
-    store: Store,
-    selection: Selection,
-    first: Index,
-    windows: Index,
-) -> tuple[Index, Index, Index]:
-    slot = np.empty_like(first)
-    slots = np.empty_like(first)
-    grid_spans(
-        np.asarray(store.array("start_time")),
-        first,
-        windows,
-        GRID_SECONDS,
-        slot,
-        slots,
-    )
-    shortest = selection.min_length or 1
-    longest = selection.max_length or np.iinfo(np.int64).max
-    return np.flatnonzero((slots >= shortest) & (slots <= longest)), slot, slots
-
-
-def _details(
+def fetch_details(
     store: Store,
     selection: Selection,
     statics: Mapping[str, str],
-    first: Index,
-    order: Index,
+    first_row: Index,
+    drawn: Index,
 ) -> pa.Table:
-    """Return what else is known of the candidates at `order`, in this order.
+    """Return what else is known of the candidates at positions `drawn`, in this order.
 
     All candidates are streamed and the chosen ones kept: a store may have many more than fit into memory.
     """
-    wanted = _DETAILS | {f"static {name}": sql for name, sql in statics.items()}
-    columns = ", ".join(f'{sql} as "{name}"' for name, sql in wanted.items())
-    query = f"select first_row, {columns} from tasks where {selection.condition(store.manifest.dialect)}"
-    place = np.full(len(first), -1)
+    expressions = DETAILS | {f"static {name}": sql for name, sql in statics.items()}
+    columns = ", ".join(f"{sql} as {quoted(name)}" for name, sql in expressions.items())
+    condition = selection.condition(store.manifest.dialect)
     # Which place each candidate has in the random order; −1 where it was not drawn.
-    place[order] = np.arange(len(order))
-    kept = []
-    back = np.empty(len(order), np.int64)
-    count = 0
-    for batch in store.stream(query):
+    place = np.full(len(first_row), -1)
+    place[drawn] = np.arange(len(drawn))
+    batches = []
+    row_of_place = np.empty(len(drawn), np.int64)
+    n_rows = 0
+    for batch in store.stream(f"select first_row, {columns} from tasks where {condition}"):
         # Found by the first row, which is unique and sorted: batches come in any order.
-        places = place[np.searchsorted(first, batch.column("first_row").to_numpy())]
-        kept.append(batch.filter(pa.array(places >= 0)))
+        positions = np.searchsorted(first_row, batch.column("first_row").to_numpy())
+        places = place[positions]
+        batches.append(batch.filter(pa.array(places >= 0)))
         places = places[places >= 0]
-        back[places] = np.arange(count, count + len(places))
-        count += len(places)
-    return pa.Table.from_batches(kept).combine_chunks().take(pa.array(back))
+        row_of_place[places] = np.arange(n_rows, n_rows + len(places))
+        n_rows += len(places)
+    return pa.Table.from_batches(batches).combine_chunks().take(pa.array(row_of_place))
 
 
-def _static(column: pa.ChunkedArray) -> Any:
-    """Return the numbers of a static feature, or the code of each word and the words, by first appearance."""
-    if not pa.types.is_string(column.type):
-        return column.to_numpy().astype(np.float32)
+def encode_words(column: pa.ChunkedArray) -> StaticWords:
+    """Return the code of each word, and the words by first appearance."""
     encoded = column.combine_chunks().dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes, tuple(encoded.dictionary.to_pylist())
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return StaticWords(codes.astype(np.int64), tuple(encoded.dictionary.to_pylist()))

@@ -74,11 +74,7 @@ class Backtest(NamedTuple):
     trained: Mapping[str, Forecaster]
 
 
-@dataclass(
-    frozen=True,
-    slots=True,
-    kw_only=True,
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BacktestQuestion(StoreQuestion):
     """A question that trains forecasters: ``compute(store, tables, options, report)``."""
 

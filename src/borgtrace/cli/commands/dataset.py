@@ -139,7 +139,7 @@ def dataset(
     import borgtrace
     from borgtrace.cli.console import steps
     from borgtrace.cli.criteria import parse_criteria
-    from borgtrace.cli.datasets import lines_of_lengths, print_built, split_of
+    from borgtrace.cli.datasets import lines_of_lengths, print_built
     from borgtrace.datasets import Options, Selection, build
     from borgtrace.engine import tasks_on
     from borgtrace.errors import UsageError
@@ -170,13 +170,13 @@ def dataset(
     )
     options = Options(
         selection=selection,
-        split=split_of(split, free["split_by"]),
+        split=Split.parse(split, free["split_by"]),
         features=parse_words(features),
-        statics=parse_words(static),
+        static=parse_words(static),
         scale=free["scale"],
         format=output_format,
         shards=shards,
-        is_compressed=gzip,
+        gzip=gzip,
         seed=seed,
         compat=free["compat"],
     )

@@ -124,6 +124,6 @@ def simulate(
     }
     if policy:
         options["policies"] = tuple(policy)
-    question = replace(SIMULATE_HOURS if by_hour else SIMULATE, said=talk.print)
+    question = replace(SIMULATE_HOURS if by_hour else SIMULATE, note=talk.print)
     opened = borgtrace.open(store, memory=memory)
     ask(question, opened, options, out=out, png=png, as_json=as_json)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -13,6 +13,9 @@ from borgtrace.kernels.arrays import Bytes, Index, Values
 
 IDENTITY = ("collection_id", "instance_index", "length", "first_time")
 """Whole numbers of each trace, in the order in which files keep them."""
+COLLECTION_ID = IDENTITY.index("collection_id")
+INSTANCE_INDEX = IDENTITY.index("instance_index")
+FIRST_TIME = IDENTITY.index("first_time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +37,7 @@ class FeatureNames:
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(
-    frozen=True,
-    slots=True,
-    eq=False,
-)
+@dataclass(frozen=True, slots=True, eq=False)
 class TraceArrays:
     """Some traces, side by side.
 
@@ -69,26 +68,25 @@ class TraceArrays:
         return len(self.offsets) - 1
 
     def columns(self, names: FeatureNames) -> dict[str, NDArray[Any]]:
-        """Return what a trace has once and is a number, each by its name, shape (n,)."""
-        return dict(
-            zip((*IDENTITY, *names.numbers), (*self.identity.T, *self.numbers.T), strict=True)
-        )
+        """Return the whole numbers and static numbers of each trace, each column by its name, shape (n,)."""
+        columns: dict[str, NDArray[Any]] = dict(zip(IDENTITY, self.identity.T, strict=True))
+        columns |= dict(zip(names.numbers, self.numbers.T, strict=True))
+        return columns
 
     def take(self, index: Index) -> TraceArrays:
         """Return some of the traces, in the order given."""
         lengths = np.diff(self.offsets)[index]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         # The rows of all chosen traces at once: a loop over traces would take a slice of each.
-        points = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], lengths)
-        values = self.values[points]
-        mask = self.mask[points]
+        shifts = self.offsets[index] - offsets[:-1]
+        points = np.arange(offsets[-1]) + np.repeat(shifts, lengths)
         return TraceArrays(
-            offsets,
-            values,
-            mask,
-            self.identity[index],
-            self.numbers[index],
-            self.codes[index],
+            offsets=offsets,
+            values=self.values[points],
+            mask=self.mask[points],
+            identity=self.identity[index],
+            numbers=self.numbers[index],
+            codes=self.codes[index],
         )
 
     def copy(self) -> TraceArrays:
@@ -96,11 +94,7 @@ class TraceArrays:
         return TraceArrays(*(getattr(self, item.name).copy() for item in fields(self)))
 
 
-@dataclass(
-    frozen=True,
-    slots=True,
-    eq=False,
-)
+@dataclass(frozen=True, slots=True, eq=False)
 class BufferedTraces:
     """Some traces whose series lie somewhere in a buffer, as they came from a file.
 
@@ -127,59 +121,90 @@ class BufferedTraces:
         return len(self.lengths)
 
 
-def buffered(part: TraceArrays) -> BufferedTraces:
+def buffered(traces: TraceArrays) -> BufferedTraces:
     """Return the series of some traces where they are."""
-    width = part.values.shape[1]
-    buffer = part.values.reshape(-1).view(np.uint8)
-    position = 4 * width * part.offsets[:-1]
+    width = traces.values.shape[1]
     return BufferedTraces(
-        buffer,
-        position,
-        np.diff(part.offsets),
-        part.identity,
-        part.numbers,
-        part.codes,
+        buffer=traces.values.reshape(-1).view(np.uint8),
+        position=4 * width * traces.offsets[:-1],
+        lengths=np.diff(traces.offsets),
+        identity=traces.identity,
+        numbers=traces.numbers,
+        codes=traces.codes,
     )
 
 
 def concatenated(parts: Sequence[TraceArrays], names: FeatureNames) -> TraceArrays:
-    """Put traces one after the other; nothing gives no traces."""
+    """Put traces one after the other; of nothing, no traces."""
     # The usual case, without a copy: the caller must not count on memory of its own.
     if len(parts) == 1:
         return parts[0]
     if not parts:
         return empty(names)
-    shifts = np.cumsum([0, *(int(part.offsets[-1]) for part in parts)])
-    offsets = [part.offsets[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
-    # All fields but the offsets stand one after the other as they are.
-    others = (
-        np.concatenate([getattr(part, item.name) for part in parts])
-        for item in fields(TraceArrays)[1:]
+    offsets = []
+    n_points = 0
+    for part in parts:
+        offsets.append(part.offsets[:-1] + n_points)
+        n_points += int(part.offsets[-1])
+    offsets.append(np.array([n_points]))
+    return TraceArrays(
+        offsets=np.concatenate(offsets),
+        values=np.concatenate([part.values for part in parts]),
+        mask=np.concatenate([part.mask for part in parts]),
+        identity=np.concatenate([part.identity for part in parts]),
+        numbers=np.concatenate([part.numbers for part in parts]),
+        codes=np.concatenate([part.codes for part in parts]),
     )
-    return TraceArrays(np.concatenate([*offsets, shifts[-1:]]), *others)
 
 
 def side_by_side(columns: Sequence[NDArray[Any]], dtype: DTypeLike, rows: int = 0) -> NDArray[Any]:
-    """Return columns of shape (rows,) as one array of shape (rows, columns), in C order; `rows` tells of no columns."""
+    """Return columns of shape (rows,) as one array of shape (rows, columns), in C order.
+
+    Parameters
+    ----------
+    columns
+        The columns; there may be none.
+    dtype
+        Type of the array.
+    rows
+        Length of the columns, needed where there is none.
+    """
+    if not columns:
+        return np.empty((rows, 0), dtype)
     if len(columns) == 1:
         return np.asarray(columns[0], dtype)[:, np.newaxis]
-    return np.stack(columns, axis=1, dtype=dtype) if columns else np.empty((rows, 0), dtype)
+    return np.stack(columns, axis=1, dtype=dtype)
 
 
-def had_once(
-    columns: Mapping[str, NDArray[Any]], names: FeatureNames, rows: int
-) -> tuple[Index, Values, Index]:
-    """Return what each of `rows` traces has once, from columns by name: identity, static numbers, codes of words."""
-    identity = side_by_side([columns[name] for name in IDENTITY], np.int64)
-    numbers = side_by_side([columns[name] for name in names.numbers], np.float32, rows)
-    return identity, numbers, side_by_side([columns[name] for name in names.words], np.int64, rows)
+class TraceColumns(NamedTuple):
+    """What each trace has once: identity, static numbers, codes of static words; see :class:`TraceArrays`."""
+
+    identity: Index
+    numbers: Values
+    codes: Index
+
+
+def trace_columns(
+    columns: Mapping[str, NDArray[Any]],
+    names: FeatureNames,
+    rows: int,
+) -> TraceColumns:
+    """Return what each of `rows` traces has once, from columns by name."""
+    return TraceColumns(
+        identity=side_by_side([columns[name] for name in IDENTITY], np.int64),
+        numbers=side_by_side([columns[name] for name in names.numbers], np.float32, rows),
+        codes=side_by_side([columns[name] for name in names.words], np.int64, rows),
+    )
 
 
 def empty(names: FeatureNames) -> TraceArrays:
     """Return no traces."""
     values = np.empty((0, len(names.series)), np.float32)
-    # Of a type that each of the others can hold.
-    columns = dict.fromkeys((*IDENTITY, *names.numbers, *names.words), np.empty(0, np.int8))
     return TraceArrays(
-        np.zeros(1, np.int64), values, values.astype(np.uint8), *had_once(columns, names, 0)
+        offsets=np.zeros(1, np.int64),
+        values=values,
+        mask=values.astype(np.uint8),
+        identity=np.empty((0, len(IDENTITY)), np.int64),
+        numbers=np.empty((0, len(names.numbers)), np.float32),
+        codes=np.empty((0, len(names.words)), np.int64),
     )

@@ -1,4 +1,4 @@
-"""NPZ: flat arrays and CSR offsets, stored without compression so that they can be memory-mapped.
+"""Write and read NPZ: flat arrays and CSR offsets, stored without compression so that they can be memory-mapped.
 
 Members: ``data`` (points, features; NaN where nothing was measured), ``mask``, ``offsets``, the numbers of
 :data:`~borgtrace.datasets.formats.arrays.IDENTITY`, static numbers under their own names, static words as
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from borgtrace.datasets.formats.arrays import FeatureNames, TraceArrays, concatenated, had_once
+from borgtrace.datasets.formats.arrays import FeatureNames, TraceArrays, concatenated, trace_columns
 
 SERIES = "data"
 MASK = "mask"
@@ -40,78 +40,81 @@ def write(
     is_compressed: bool = False,
 ) -> int:
     """Write one file; return the number of traces.  A compressed file cannot be mapped."""
-    part = concatenated(
-        [part.copy() for part in parts], names
-    )  # each part is overwritten by the next
+    # Copied, because the next part overwrites the last.
+    copies = [part.copy() for part in parts]
+    traces = concatenated(copies, names)
     method = zipfile.ZIP_DEFLATED if is_compressed else zipfile.ZIP_STORED
     with zipfile.ZipFile(path, "w", method) as archive:
-        for name, array in _members(part, names).items():
+        for name, array in members_of(traces, names).items():
             info = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
             info.compress_type = method
-            _align(archive, info)
-            # Always the extra field of ZIP64: `_align` has to know the size of the header before the data.
+            pad_header(archive, info)
+            # Always the extra field of ZIP64: `pad_header` has to know the size of the header before the data.
             with archive.open(info, "w", force_zip64=True) as member:
                 npy.write_array(member, array, version=(1, 0), allow_pickle=False)
-    return len(part)
+    return len(traces)
 
 
 def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceArrays:
-    """Map one file; zip's check sums are looked at when a file is compressed, and cannot be when mapped."""
+    """Map one file; zip's check sums are verified when a file is compressed, and cannot be when mapped."""
+    arrays = {}
     with zipfile.ZipFile(path) as archive:
-        arrays = {
-            info.filename.removesuffix(".npy"): _mapped(path, archive, info)
-            for info in archive.infolist()
-        }
-    once = had_once(arrays, names, len(arrays[OFFSETS]) - 1)
-    return TraceArrays(arrays[OFFSETS], arrays[SERIES], arrays[MASK], *once)
+        for info in archive.infolist():
+            name = info.filename.removesuffix(".npy")
+            arrays[name] = map_member(path, archive, info)
+    columns = trace_columns(arrays, names, len(arrays[OFFSETS]) - 1)
+    return TraceArrays(
+        offsets=arrays[OFFSETS],
+        values=arrays[SERIES],
+        mask=arrays[MASK],
+        identity=columns.identity,
+        numbers=columns.numbers,
+        codes=columns.codes,
+    )
 
 
-def _members(part: TraceArrays, names: FeatureNames) -> dict[str, Array]:
+def members_of(traces: TraceArrays, names: FeatureNames) -> dict[str, Array]:
+    """Return the arrays of a file, in its order."""
     members: dict[str, Array] = {
-        SERIES: part.values,
-        MASK: part.mask,
-        OFFSETS: part.offsets,
-        **part.columns(names),
+        SERIES: traces.values,
+        MASK: traces.mask,
+        OFFSETS: traces.offsets,
+        **traces.columns(names),
     }
-    for (name, words), codes in zip(names.words.items(), part.codes.T, strict=True):
-        members |= {name: codes, f"{name}_words": np.array(words, np.str_)}
+    for (name, words), codes in zip(names.words.items(), traces.codes.T, strict=True):
+        members[name] = codes
+        members[f"{name}_words"] = np.array(words, np.str_)
     return members
 
 
-def _align(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+def pad_header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
     """Pad the local header so that the array, whose own header is a multiple of 64, is aligned in memory."""
     if archive.fp is None:
         raise ValueError("the archive is closed")
-    header = _LOCAL_HEADER + len(info.filename.encode()) + _ZIP64_EXTRA + _EXTRA_HEADER
+    name = info.filename.encode()
+    header = _LOCAL_HEADER + len(name) + _ZIP64_EXTRA + _EXTRA_HEADER
     padding = -(archive.fp.tell() + header) % _ALIGNMENT
     info.extra = struct.pack("<HH", _PADDING_ID, padding) + bytes(padding)
 
 
-def _mapped(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
+def map_member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
+    """Map one array of a file, or read it where it cannot be mapped."""
     with archive.open(info) as member:
         npy.read_magic(member)
         shape, _, dtype = npy.read_array_header_1_0(member)
         header = member.tell()
+    is_stored = info.compress_type == zipfile.ZIP_STORED
+    is_empty = not np.prod(shape, dtype=np.int64)
     # An empty array cannot be mapped, and objects must not: their bytes would be taken for addresses.
-    if (
-        info.compress_type != zipfile.ZIP_STORED
-        or dtype.hasobject
-        or not np.prod(shape, dtype=np.int64)
-    ):
+    if not is_stored or is_empty or dtype.hasobject:
         with archive.open(info) as member:
             return npy.read_array(member, allow_pickle=False)
-    return np.asarray(
-        np.memmap(
-            path,
-            dtype,
-            "r",
-            _data_start(path, info) + header,
-            shape,
-        )
-    )
+    offset = data_start(path, info) + header
+    return np.asarray(np.memmap(path, dtype, "r", offset, shape))
 
 
-def _data_start(path: Path, info: zipfile.ZipInfo) -> int:
+def data_start(path: Path, info: zipfile.ZipInfo) -> int:
+    """Return where the content of a member begins in the file."""
     with path.open("rb") as file:
         file.seek(info.header_offset)
         # From the local header: the directory at the end may give another extra field.

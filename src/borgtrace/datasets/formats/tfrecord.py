@@ -1,4 +1,4 @@
-"""TFRecord: one ``tf.train.Example`` per trace, in files that TensorFlow reads natively.
+"""Write and read TFRecord: one ``tf.train.Example`` per trace, in files that TensorFlow reads natively.
 
 Features of an Example: ``data`` (floats, points × features, row by row; NaN where nothing was measured),
 ``mask`` (0 or 1 for each of them), the numbers of :data:`~borgtrace.datasets.formats.arrays.IDENTITY`, and the
@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,10 +32,10 @@ from borgtrace.kernels.arrays import Index
 
 SERIES = "data"
 MASK = "mask"
-_FLOAT_LIST = 2
-_INT64_LIST = 3
+FLOAT_LIST = 2
+INT64_LIST = 3
 # Tells zlib to write and expect gzip's header; it carries no time, so equal content gives equal bytes.
-_GZIP = 16 + zlib.MAX_WBITS
+GZIP = 16 + zlib.MAX_WBITS
 Buffer = NDArray[np.uint8]
 
 
@@ -47,11 +48,11 @@ def write(
 ) -> int:
     """Write one file; return the number of records."""
     count = 0
-    entries = _Entries(names)
-    compressor = zlib.compressobj(6, zlib.DEFLATED, _GZIP) if is_compressed else None
+    encoder = RecordEncoder(names)
+    compressor = zlib.compressobj(6, zlib.DEFLATED, GZIP) if is_compressed else None
     with path.open("wb") as file:
         for part in parts:
-            encoded = entries.encode(part).data
+            encoded = encoder.encode(part).data
             # Written before the next part is encoded, which overwrites these bytes.
             file.write(compressor.compress(encoded) if compressor else encoded)
             count += len(part)
@@ -68,23 +69,21 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
     StoreError
         The file is cut short or damaged.
     """
-    found = read_buffered(path, names, is_verified=is_verified)
+    traces = read_buffered(path, names, is_verified=is_verified)
     width = len(names.series)
-    offsets = np.append(0, np.cumsum(found.lengths))
+    offsets = np.append(0, np.cumsum(traces.lengths))
     # Copied out of the file, where floats lie at any byte.
     values = np.empty((int(offsets[-1]), width), np.float32)
-    reading.copy_lists(
-        found.buffer, found.position, 4 * width * offsets, values.reshape(-1).view(np.uint8)
-    )
-    mask = (~np.isnan(values)).view(np.uint8)
-    # The whole numbers lie in memory that the next file will overwrite; the others are new arrays.
+    value_bytes = values.reshape(-1).view(np.uint8)
+    reading.copy_lists(traces.buffer, traces.position, 4 * width * offsets, value_bytes)
     return TraceArrays(
-        offsets,
-        values,
-        mask,
-        found.identity.copy(),
-        found.numbers,
-        found.codes,
+        offsets=offsets,
+        values=values,
+        mask=(~np.isnan(values)).view(np.uint8),
+        # The whole numbers lie in memory that the next file will overwrite; the others are new arrays.
+        identity=traces.identity.copy(),
+        numbers=traces.numbers,
+        codes=traces.codes,
     )
 
 
@@ -96,178 +95,180 @@ def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) 
     StoreError
         The file is cut short or damaged.
     """
-    buffer = _bytes(path)
-    wanted = (SERIES, MASK, *IDENTITY, *names.numbers, *names.words)
-    usual = len(wanted) - len(names.words)
+    buffer = file_bytes(path)
+    feature_names = (SERIES, MASK, *IDENTITY, *names.numbers, *names.words)
+    # A record lacks words that are unknown.
+    n_usual = len(feature_names) - len(names.words)
     # As many records as there can be: counting them first would read the file twice.
-    room = buffer.size // _smallest(wanted[:usual]) + 1
-    position, size = (_table(name, len(wanted), room) for name in ("position", "size"))
-    identity = _table("identity", room, len(IDENTITY))
-    names_and_ends = _packed_names(wanted)
+    room = buffer.size // smallest_record(feature_names[:n_usual]) + 1
+    position = reused_table("position", len(feature_names), room)
+    size = reused_table("size", len(feature_names), room)
+    identity = reused_table("identity", room, len(IDENTITY))
+    packed_names = pack_names(feature_names)
     count = reading.read_records(
         buffer,
         is_verified,
-        *names_and_ends,
-        usual,
+        packed_names.content,
+        packed_names.ends,
+        n_usual,
         position,
         size,
         identity,
     )
     if count < 0:
-        got = f"a bad one at {-1 - count}"
-        way_out = "build the dataset again"
         raise StoreError(
             str(path),
             "damaged",
             expected="a whole record",
-            got=got,
-            way_out=way_out,
+            got=f"a bad one at {-1 - count}",
+            way_out="build the dataset again",
         )
     position = position[:, :count]
     size = size[:, :count]
-    lengths = size[0] // (4 * len(names.series))
-    numbers = _numbers(buffer, position[reading.LISTS + len(IDENTITY) : usual])
-    codes = _codes(buffer, position[usual:], size[usual:], names)
+    first_number = reading.LISTS + len(IDENTITY)
+    codes = [
+        read_codes(buffer, position[n_usual + k], size[n_usual + k], words)
+        for k, words in enumerate(names.words.values())
+    ]
     return BufferedTraces(
-        buffer,
-        position[0],
-        lengths,
-        identity[:count],
-        numbers,
-        codes,
+        buffer=buffer,
+        position=position[0],
+        lengths=size[0] // (4 * len(names.series)),
+        identity=identity[:count],
+        numbers=read_numbers(buffer, position[first_number:n_usual]),
+        codes=side_by_side(codes, np.int64, count),
     )
 
 
-def _smallest(names: tuple[str, ...]) -> int:
+def smallest_record(names: tuple[str, ...]) -> int:
     """Bytes of a framed record that has these features, all empty: each with a tag and a size of five kinds."""
     return records.FRAME + sum(10 + len(name) for name in names)
 
 
-def _table(name: str, rows: int, columns: int) -> Index:
+def reused_table(name: str, rows: int, columns: int) -> Index:
+    """Return whole numbers of undefined content in this thread's reused memory."""
     return reused_array(name, rows * columns, np.int64).reshape(rows, columns)
 
 
-class _Entries:
-    """Feature names and ready-made word entries of a dataset, as the kernels want them."""
+class PackedTexts(NamedTuple):
+    """Texts one after the other, and where each ends, from 0."""
+
+    content: Buffer
+    ends: Index
+
+
+class RecordEncoder:
+    """Encodes the traces of a dataset; names of features, and all that comes before values, are encoded once."""
 
     def __init__(self, names: FeatureNames) -> None:
-        self.names = _packed([SERIES.encode(), MASK.encode()])
-        # Ten for each whole number, because the sizes before it depend on how many bytes it takes.
-        heads = [
-            _head(name, _INT64_LIST, size)
-            for name in IDENTITY
-            for size in range(1, records.VARINT + 1)
-        ]
-        heads += [_head(name, _FLOAT_LIST, 4) for name in names.numbers]
-        self.heads = _packed(heads)
-        words = [
-            _word_entry(name, word) for name, all_words in names.words.items() for word in all_words
-        ]
-        self.words = _packed(words)
-        firsts = np.cumsum([0, *map(len, names.words.values())])[: len(names.words)]
-        self.first_word = firsts.astype(np.int64)
+        self.names = pack([SERIES.encode(), MASK.encode()])
+        heads = []
+        for name in IDENTITY:
+            # Ten for each whole number, because the sizes before it depend on how many bytes it takes.
+            for size in range(1, records.VARINT + 1):
+                heads.append(list_head(name, INT64_LIST, size))
+        for name in names.numbers:
+            heads.append(list_head(name, FLOAT_LIST, 4))
+        self.heads = pack(heads)
+        entries: list[bytes] = []
+        first_entries = []
+        for name, words in names.words.items():
+            first_entries.append(len(entries))
+            entries += [word_entry(name, word) for word in words]
+        self.words = pack(entries)
+        self.first_word = np.array(first_entries, np.int64)
 
-    def encode(self, part: TraceArrays) -> Buffer:
-        width = part.values.shape[1]
-        offsets = part.offsets * width
+    def encode(self, traces: TraceArrays) -> Buffer:
+        """Return the framed records of some traces, in this thread's reused memory."""
         # Words of all features are one list for the kernel: each feature's codes are moved to where its words begin.
-        codes = np.where(part.codes < 0, -1, part.codes + self.first_word)
-        sizes = np.empty(len(part), np.int64)
-        lengths = np.diff(offsets)
-        name_ends = self.names[1]
-        head_ends = self.heads[1]
-        word_ends = self.words[1]
+        codes = np.where(traces.codes < 0, -1, traces.codes + self.first_word)
+        offsets = traces.offsets * traces.values.shape[1]
+        sizes = np.empty(len(traces), np.int64)
         total = records.measure(
-            lengths,
-            name_ends,
-            part.identity,
-            head_ends,
+            np.diff(offsets),
+            self.names.ends,
+            traces.identity,
+            self.heads.ends,
             codes,
-            word_ends,
+            self.words.ends,
             sizes,
         )
-        out = reused_array("records", total, np.uint8)
-        series = part.values.reshape(-1).view(np.uint8)
-        floats = part.numbers.view(np.uint8)
-        points = (series, part.mask.reshape(-1), offsets)
+        encoded = reused_array("records", total, np.uint8)
         records.encode(
-            *points,
-            *self.names,
-            part.identity,
-            floats,
-            *self.heads,
+            traces.values.reshape(-1).view(np.uint8),
+            traces.mask.reshape(-1),
+            offsets,
+            self.names.content,
+            self.names.ends,
+            traces.identity,
+            traces.numbers.view(np.uint8),
+            self.heads.content,
+            self.heads.ends,
             codes,
-            *self.words,
+            self.words.content,
+            self.words.ends,
             sizes,
-            out,
+            encoded,
         )
-        return out
+        return encoded
 
 
-def _packed(texts: Sequence[bytes]) -> tuple[Buffer, Index]:
-    """Put texts one after the other, and say where each ends, from 0."""
-    return np.frombuffer(b"".join(texts), np.uint8), np.cumsum([0, *map(len, texts)])
+def pack(texts: Sequence[bytes]) -> PackedTexts:
+    """Put texts one after the other."""
+    content = np.frombuffer(b"".join(texts), np.uint8)
+    return PackedTexts(content, np.cumsum([0, *map(len, texts)]))
 
 
 @lru_cache
-def _packed_names(names: tuple[str, ...]) -> tuple[Buffer, Index]:
-    # Kept: for each file of a set anew it would take a twentieth of an epoch.
-    return _packed([name.encode() for name in names])
+def pack_names(names: tuple[str, ...]) -> PackedTexts:
+    """Pack names of features; cached, because doing it for each file of a set took a twentieth of an epoch."""
+    return pack([name.encode() for name in names])
 
 
-def _word_entry(name: str, word: str) -> bytes:
+def word_entry(name: str, word: str) -> bytes:
     """Encode a feature-map entry with a bytes list of one word."""
-    value = _field(1, _field(1, word.encode()))
-    return _field(1, _field(1, name.encode()) + _field(2, value))
+    value = field(1, field(1, word.encode()))
+    return field(1, field(1, name.encode()) + field(2, value))
 
 
-def _head(name: str, kind: int, size: int) -> bytes:
+def list_head(name: str, kind: int, size: int) -> bytes:
     """Encode a feature-map entry with a packed list of `size` bytes, up to where these begin."""
-    value = _field(kind, _field(1, bytes(size)))
-    return _field(1, _field(1, name.encode()) + _field(2, value))[:-size]
+    value = field(kind, field(1, bytes(size)))
+    return field(1, field(1, name.encode()) + field(2, value))[:-size]
 
 
-def _field(number: int, content: bytes) -> bytes:
+def field(number: int, content: bytes) -> bytes:
+    """Encode a length-delimited field of protobuf."""
+    tag = number << 3 | 2
     size = bytearray()
     rest = len(content)
     while rest >= 128:
         size.append(rest & 127 | 128)
         rest >>= 7
-    return bytes([number << 3 | 2, *size, rest]) + content
+    return bytes([tag, *size, rest]) + content
 
 
-def _bytes(path: Path) -> Buffer:
+def file_bytes(path: Path) -> Buffer:
+    """Read a whole file, into this thread's reused memory where it is not compressed."""
     if path.suffix == ".gz":
-        return np.frombuffer(zlib.decompress(path.read_bytes(), _GZIP), np.uint8)
+        return np.frombuffer(zlib.decompress(path.read_bytes(), GZIP), np.uint8)
     with path.open("rb") as file:
         buffer = reused_array("file", os.fstat(file.fileno()).st_size, np.uint8)
         return buffer[: file.readinto(buffer.data)]
 
 
-def _numbers(buffer: Buffer, position: Index) -> NDArray[np.float32]:
-    numbers = np.empty(position.T.shape, np.float32)
+def read_numbers(buffer: Buffer, position: Index) -> NDArray[np.float32]:
+    """Copy the static numbers of all records, whose positions have shape (numbers, n), as an array (n, numbers)."""
+    by_record = position.T
+    numbers = np.empty(by_record.shape, np.float32)
     if numbers.size:
-        places = 4 * np.arange(position.size + 1)
-        reading.copy_lists(
-            buffer, position.T.reshape(-1), places, numbers.reshape(-1).view(np.uint8)
-        )
+        offsets = 4 * np.arange(position.size + 1)
+        number_bytes = numbers.reshape(-1).view(np.uint8)
+        reading.copy_lists(buffer, by_record.reshape(-1), offsets, number_bytes)
     return numbers
 
 
-def _codes(
-    buffer: Buffer,
-    position: Index,
-    size: Index,
-    names: FeatureNames,
-) -> Index:
-    codes = [
-        _codes_of(buffer, position[k], size[k], words)
-        for k, words in enumerate(names.words.values())
-    ]
-    return side_by_side(codes, np.int64, position.shape[1])
-
-
-def _codes_of(
+def read_codes(
     buffer: Buffer,
     position: Index,
     size: Index,
@@ -277,10 +278,12 @@ def _codes_of(
     offsets = np.append(0, np.cumsum(np.maximum(size, 0)))
     text = np.empty(int(offsets[-1]), np.uint8)
     reading.copy_lists(buffer, np.where(size < 0, 0, position), offsets, text)
-    found = pa.Array.from_buffers(
-        pa.large_binary(), len(position), [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-    )
     # Binary, not text: bytes of a damaged file need not be UTF-8.
-    known = pa.array([word.encode() for word in words], pa.large_binary())
-    codes = pc.index_in(found, known).fill_null(-1).to_numpy(zero_copy_only=False)
+    texts = pa.Array.from_buffers(
+        pa.large_binary(),
+        len(position),
+        [None, pa.py_buffer(offsets), pa.py_buffer(text)],
+    )
+    known_words = pa.array([word.encode() for word in words], pa.large_binary())
+    codes = pc.index_in(texts, known_words).fill_null(-1).to_numpy(zero_copy_only=False)
     return np.where(size < 0, -1, codes)
