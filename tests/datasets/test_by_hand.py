@@ -158,14 +158,14 @@ def test_what_traces_do_not_have_takes_no_column(tmp_path: Path, name: str) -> N
 )
 def test_the_size_of_a_field_is_a_varint(size: int, varint: list[int]) -> None:
     """As in protobuf's description of its encoding, where 300 is AC 02; 10 is field 1 with a length."""
-    assert tfrecord._field(1, bytes(size)) == bytes([10, *varint]) + bytes(size)
+    assert tfrecord.field(1, bytes(size)) == bytes([10, *varint]) + bytes(size)
 
 
 def test_a_word_is_a_feature_of_one_text() -> None:
     """As in TensorFlow's example.proto: features { feature { key: "tier" value { bytes_list { value: "mid" } } } }."""
     value = b"\x0a\x05" + b"\x0a\x03mid"
     assert (
-        tfrecord._word_entry("tier", "mid") == b"\x0a\x0f" + b"\x0a\x04tier" + b"\x12\x07" + value
+        tfrecord.word_entry("tier", "mid") == b"\x0a\x0f" + b"\x0a\x04tier" + b"\x12\x07" + value
     )
 
 
@@ -270,4 +270,4 @@ def test_pickles_are_not_read(tmp_path: Path) -> None:
 
 def test_the_smallest_record() -> None:
     # A length of 8 bytes and two check sums of 4; each empty feature takes 10 and its name.
-    assert tfrecord._smallest(("data", "mask", "x")) == 16 + 14 + 14 + 11
+    assert tfrecord.smallest_record(("data", "mask", "x")) == 16 + 14 + 14 + 11
