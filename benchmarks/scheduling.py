@@ -21,11 +21,11 @@ import numpy as np
 import borgtrace
 from borgtrace.question import EngineTables
 from borgtrace.scheduling import parse_policy
-from borgtrace.scheduling.compaction import Workload, needed, order_of
+from borgtrace.scheduling.compaction import CellWorkload, needed, order_of
 from borgtrace.scheduling.machines import Demand
 from borgtrace.scheduling.packing import pack
-from borgtrace.scheduling.replay import Trace, calibrated, replayed
-from borgtrace.scheduling.workload import Machines, read_tasks
+from borgtrace.scheduling.replay import ReplayInput, calibrated, replayed
+from borgtrace.scheduling.workload import CellMachines, read_tasks
 
 
 def seconds(function: Callable[[], Any]) -> tuple[float, Any]:
@@ -44,9 +44,9 @@ def main() -> None:
     given = parser.parse_args()
     store = borgtrace.open(given.store)
     tables = EngineTables.of(store)
-    machines = Machines.at(tables, 0)
+    machines = CellMachines.at(tables, 0)
     tasks = read_tasks(tables, at=0)
-    workload = Workload(
+    workload = CellWorkload(
         Demand(tasks.sizes, tasks.groups, tasks.sets),
         tasks.priority,
         tasks.jobs,
@@ -76,7 +76,7 @@ def main() -> None:
             )
     spent, found = seconds(lambda: needed(free, machines.capacity, 0))
     print(f"a compaction to {found:,} machines: {spent:.1f} s", flush=True)
-    trace = Trace.of(tables, store.manifest.time_range["instance_events"][1])
+    trace = ReplayInput.of(tables, store.manifest.time_range["instance_events"][1])
     tasks = trace.tasks
     size = len(trace.tasks)
     sets = np.where(rng.random(size) < 0.06, rng.integers(1, 9, size), 0)

@@ -9,11 +9,11 @@ import pytest
 
 from borgtrace.errors import UsageError
 from borgtrace.scheduling import COMPACT
-from borgtrace.scheduling.compact import Setting, _row, _usage
-from borgtrace.scheduling.compaction import Workload
+from borgtrace.scheduling.compact import CompactOptions, _row, _usage
+from borgtrace.scheduling.compaction import CellWorkload
 from borgtrace.scheduling.machines import UNIT, Demand
 from borgtrace.scheduling.whatifs import WHAT_IFS, Moment
-from borgtrace.scheduling.workload import Machines, read_tasks
+from borgtrace.scheduling.workload import CellMachines, read_tasks
 from tests.analyses.tiny import at, tiny, window
 from tests.cli.test_compact import MACHINES, store, task
 
@@ -34,7 +34,7 @@ def test_users_with_ten_tebibytes_get_a_cell_of_their_own() -> None:
     # In a machine of 10,240 GiB: users 0 and 1 ask for 10 TiB, the second in two tasks, user 2 for a unit less.
     memory = np.array([UNIT, UNIT // 2, UNIT - 1, UNIT // 2])
     nothing = np.zeros(4, np.int64)
-    workload = Workload(
+    workload = CellWorkload(
         Demand(np.column_stack([nothing, memory]), nothing - 1, nothing),
         nothing,
         np.arange(4),
@@ -54,16 +54,16 @@ def test_a_plan_that_is_none_is_refused_before_a_store_is_opened() -> None:
 def test_a_cell_without_tasks_is_none() -> None:
     # Nobody is of production: what is segregated is one cell.
     none = np.full(2, -1)
-    workload = Workload(
+    workload = CellWorkload(
         Demand(np.full((2, 2), UNIT // 2), none, none + 1), none + 1, np.arange(2), none > 0
     )
     what_if = {each.name: each for each in WHAT_IFS}["segregated"]
-    machines = Machines(np.arange(3), np.full((3, 2), UNIT))
+    machines = CellMachines(np.arange(3), np.full((3, 2), UNIT))
     row = _row(
         what_if,
         Moment(workload, None, none + 1),
         machines,
-        Setting(policy="best-fit", seeds=1),
+        CompactOptions(policy="best-fit", seeds=1),
         "",
     )
     assert {

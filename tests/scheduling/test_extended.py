@@ -11,11 +11,11 @@ import pytest
 import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.scheduling import COMPACT, POLICIES, SIMULATE, parse_policy
-from borgtrace.scheduling.compaction import Workload, needed
+from borgtrace.scheduling.compaction import CellWorkload, needed
 from borgtrace.scheduling.machines import UNIT, Demand
 from borgtrace.scheduling.packing import pack
-from borgtrace.scheduling.plan import Plan
-from borgtrace.scheduling.replay import Trace, impossible, replayed
+from borgtrace.scheduling.plan import TaskPlan
+from borgtrace.scheduling.replay import ReplayInput, impossible, replayed
 from borgtrace.scheduling.variants import _upgraded, _with_machines
 from borgtrace.scheduling.workload import columns_of
 from borgtrace.schema import TABLES
@@ -27,7 +27,7 @@ FREE, OTHER, PRODUCTION = range(3)
 SECOND = 10**6
 
 
-def with_gpus(trace: Trace, asked: list[int], held: list[int]) -> Trace:
+def with_gpus(trace: ReplayInput, asked: list[int], held: list[int]) -> ReplayInput:
     """Return a trace whose tasks ask for so many GPUs, and whose machines have so many."""
     machines = replace(trace.machines, capacity=np.column_stack([trace.machines.capacity, held]))
     return replace(
@@ -36,7 +36,7 @@ def with_gpus(trace: Trace, asked: list[int], held: list[int]) -> Trace:
 
 
 def starts(
-    trace: Trace, policy: str = "best-fit", *, whole_jobs: bool = False
+    trace: ReplayInput, policy: str = "best-fit", *, whole_jobs: bool = False
 ) -> list[tuple[int, int]]:
     """Start and machine of each submission."""
     return [
@@ -160,7 +160,7 @@ def test_no_machine_is_above_anything_at_any_instant(policy: str, seed: int) -> 
     sizes = trace.tasks.sizes
     promised = np.where(trace.tasks.is_production[:, None], sizes, 0)
     plan = (
-        Plan(
+        TaskPlan(
             "reclaimed 0",
             sizes,
             np.empty((0, 2), np.int64),
@@ -202,7 +202,7 @@ def test_a_cell_has_as_many_machines_as_its_gpus_need() -> None:
     sizes = np.full((10, 2), UNIT // 10)
     none = np.full(10, -1)
     demand = Demand(sizes, none, none + 1)
-    plain = Workload(demand, none + 1, np.arange(10), none > 0)
+    plain = CellWorkload(demand, none + 1, np.arange(10), none > 0)
     limited = replace(plain, demand=replace(demand, extended=np.full((10, 1), 1000)))
     capacity = np.tile([UNIT, UNIT, 2000], (3, 1))
     for policy in POLICIES.values():

@@ -10,7 +10,7 @@ import pytest
 
 from borgtrace.scheduling import parse_policy
 from borgtrace.scheduling.gangs import gangs_of
-from borgtrace.scheduling.replay import PAUSE, Trace, replayed
+from borgtrace.scheduling.replay import PAUSE, ReplayInput, replayed
 from tests.scheduling.plain import PlainCell
 from tests.scheduling.traces import trace_of
 
@@ -18,13 +18,13 @@ FREE, OTHER, PRODUCTION = range(3)
 SECOND = 10**6
 
 
-def with_instances(trace: Trace) -> Trace:
+def with_instances(trace: ReplayInput) -> ReplayInput:
     """Let each attempt be a task of its own."""
     return replace(trace, tasks=replace(trace.tasks, instance=np.arange(len(trace.tasks))))
 
 
 def starts(
-    trace: Trace, policy: str = "best-fit", *, whole_jobs: bool = True
+    trace: ReplayInput, policy: str = "best-fit", *, whole_jobs: bool = True
 ) -> list[tuple[int, int, int]]:
     """Job, submitted and started of each submission."""
     rows = replayed(with_instances(trace), parse_policy(policy), 1.0, whole_jobs=whole_jobs)
@@ -120,7 +120,7 @@ def test_tasks_are_together_within_a_second() -> None:
     assert firsts.tolist() == [4, 5, 0, 1, 2, 3]
 
 
-def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
+def plain(trace: ReplayInput, policy: str) -> dict[int, tuple[int, int]]:
     """Latest start and machine of each attempt, by a loop that looks at everything whenever a machine gets room."""
     tasks = trace.tasks
     n = len(trace.tasks)
@@ -231,7 +231,7 @@ def plain(trace: Trace, policy: str) -> dict[int, tuple[int, int]]:
     return found
 
 
-def random_trace(seed: int) -> Trace:
+def random_trace(seed: int) -> ReplayInput:
     """Return jobs of a few tasks on a few machines, some with constraints, which change, or mixed tasks."""
     rng = np.random.default_rng(seed)
     machines = rng.choice([0.25, 0.5, 1.0], int(rng.integers(1, 7))).tolist()

@@ -10,7 +10,7 @@ import pytest
 from borgtrace.question import NotApplicable
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.neighbors import slowdown
-from borgtrace.scheduling.plan import Plan, parse_plan, plan_of
+from borgtrace.scheduling.plan import TaskPlan, parse_plan, plan_of
 from borgtrace.scheduling.workload import read_tasks
 from tests.analyses.tiny import at, tiny, window
 
@@ -107,7 +107,7 @@ def test_without_an_hour_of_cpi_nothing_is_said() -> None:
 
 
 def test_a_plan_counts_what_neighbors_cost_as_demand() -> None:
-    def planned(text: str) -> Plan:
+    def planned(text: str) -> TaskPlan:
         tables = cell(lambda slot: 2 + 0.5 * (slot % 2))
         return plan_of(parse_plan(text), tables, read_tasks(tables))
 

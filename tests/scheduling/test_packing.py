@@ -8,7 +8,7 @@ import pytest
 from borgtrace.errors import UsageError
 from borgtrace.scheduling import POLICIES, parse_policy
 from borgtrace.scheduling.choice import choose
-from borgtrace.scheduling.compaction import Workload, bound, needed, order_of
+from borgtrace.scheduling.compaction import CellWorkload, bound, needed, order_of
 from borgtrace.scheduling.machines import (
     CLASS,
     SIDE,
@@ -170,7 +170,7 @@ def test_a_job_is_placed_whole_or_not_at_all() -> None:
     found, pending = pack(*given, whole=jobs)
     assert (found.tolist(), pending) == ([-1, -1, -1, 0, -1, -1], 5)
     assert pack(*given, whole=jobs, most=2)[1] == 3
-    workload = Workload(
+    workload = CellWorkload(
         given[0],
         none + 1,
         jobs,
@@ -189,7 +189,7 @@ def test_compaction_is_that_of_a_plain_restatement(seed: int) -> None:
         seed, machines=20, tasks=120 + 500 * (seed < 3)
     )
     demand = Demand(sizes, groups, sets, allowed)
-    workload = Workload(demand, priority, jobs, np.zeros(len(jobs), np.bool_))
+    workload = CellWorkload(demand, priority, jobs, np.zeros(len(jobs), np.bool_))
     expected, _ = plain_needed(
         sizes,
         groups,
@@ -239,10 +239,10 @@ def test_every_policy_keeps_capacities_and_hard_constraints(policy: str, seed: i
 def test_four_quarters_fill_a_machine_and_a_fifth_needs_another() -> None:
     sizes = np.full((5, 2), UNIT // 4)
     none = np.full(5, -1)
-    workload = Workload(Demand(sizes, none, none + 1), none + 1, np.arange(5), none > 0)
+    workload = CellWorkload(Demand(sizes, none, none + 1), none + 1, np.arange(5), none > 0)
     assert needed(workload, np.full((1, 2), UNIT), 0) == 2
     # Tasks of one group need a machine each, unless their job has more tasks than half the cell has machines.
-    apart = Workload(Demand(sizes, none + 1, none + 1), none + 1, np.zeros(5, np.int64), none > 0)
+    apart = CellWorkload(Demand(sizes, none + 1, none + 1), none + 1, np.zeros(5, np.int64), none > 0)
     assert needed(apart, np.full((1, 2), UNIT), 0) == 2
     assert needed(apart, np.full((10, 2), UNIT), 0) == 5
 
@@ -253,7 +253,7 @@ def test_one_task_in_five_hundred_may_stay_pending() -> None:
     sizes[-1] = UNIT
     nothing = np.zeros(500, np.int64)
     priority = np.arange(500) < 499
-    workload = Workload(
+    workload = CellWorkload(
         Demand(sizes, nothing - 1, nothing), priority.astype(np.int64), nothing, nothing > 0
     )
     assert needed(workload, np.full((1, 2), UNIT), 0) == 1
@@ -264,7 +264,7 @@ def test_one_task_in_five_hundred_may_stay_pending() -> None:
 def test_the_bound_is_that_of_the_scarcer_resource() -> None:
     nothing = np.zeros(2, np.int64)
     sizes = np.array([[3, 1], [2, 1]]) * UNIT // 2
-    workload = Workload(Demand(sizes, nothing - 1, nothing), nothing, nothing, nothing > 0)
+    workload = CellWorkload(Demand(sizes, nothing - 1, nothing), nothing, nothing, nothing > 0)
     # 2.5 of CPU and 1 of memory, on machines with 1 and .5 on the mean.
     assert bound(workload, np.array([[1.5, 0.5], [0.5, 0.5]]) * UNIT) == 3
     assert bound(workload.of(np.zeros(2, bool)), np.ones((1, 2)) * UNIT) == 0
@@ -288,7 +288,7 @@ def test_trust_saves_what_is_not_used_up_to_what_packing_loses() -> None:
     # not used. Between, sizes of 7/32, 6/32 and 5/32 go 4, 5 and 6 on a machine.
     n = 160
     none = np.full(160, -1)
-    workload = Workload(
+    workload = CellWorkload(
         Demand(np.full((n, 2), UNIT // 4), none, none + 1), none + 1, np.arange(n), none > 0
     )
     moment = Moment(workload, np.full((n, 2), 0.125), none + 1)
@@ -304,7 +304,7 @@ def test_trust_saves_what_is_not_used_up_to_what_packing_loses() -> None:
 def test_a_task_above_every_machine_is_refused() -> None:
     none = np.full(1, -1)
     sizes = np.array([[2 * UNIT, UNIT // 2]])
-    workload = Workload(Demand(sizes, none, none + 1), none + 1, none + 1, none > 0)
+    workload = CellWorkload(Demand(sizes, none, none + 1), none + 1, none + 1, none > 0)
     with pytest.raises(UsageError) as caught:
         needed(workload, np.full((3, 2), UNIT), 0)
     assert str(caught.value) == (
@@ -390,7 +390,7 @@ def test_production_is_planned_by_its_limits_before_anything_else() -> None:
     priority = np.array([0, 0, 1, 1])
     is_production = np.array([True, True, False, False])
     none = np.full(4, -1)
-    workload = Workload(
+    workload = CellWorkload(
         Demand(sizes, none, none + 1),
         priority,
         np.arange(4),
@@ -406,7 +406,7 @@ def test_tasks_are_packed_by_priority_and_job_by_job() -> None:
     n = 40
     nothing = np.zeros(n, np.int64)
     jobs = np.arange(n) % 10
-    workload = Workload(
+    workload = CellWorkload(
         Demand(np.zeros((n, 2), np.int64), nothing - 1, nothing), jobs % 2, jobs, nothing > 0
     )
     orders = [order_of(workload, np.random.default_rng(seed)) for seed in (0, 1)]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from borgtrace.question import NotApplicable
-from borgtrace.scheduling.compaction import Workload
+from borgtrace.scheduling.compaction import CellWorkload
 from borgtrace.scheduling.machines import UNIT, Demand
-from borgtrace.scheduling.plan import Plan, parse_plan, plan_of
+from borgtrace.scheduling.plan import TaskPlan, parse_plan, plan_of
 from borgtrace.scheduling.whatifs import Moment
 from borgtrace.scheduling.workload import read_tasks
 from tests.analyses.tiny import at, tiny, window
@@ -89,7 +89,7 @@ def test_an_overcommit_policy_is_a_plan() -> None:
 
 def test_a_moment_is_planned_by_its_plan_alone() -> None:
     none = np.full(2, -1)
-    workload = Workload(
+    workload = CellWorkload(
         Demand(np.full((2, 2), UNIT), none, none + 1), none + 1, np.arange(2), none > 0
     )
     moment = Moment(workload, None, none + 1)
@@ -101,7 +101,7 @@ def test_a_moment_is_planned_by_its_plan_alone() -> None:
     demand = (
         replace(
             moment,
-            plan=Plan("gpa", sizes, variances, 9.0, 0, sizes),
+            plan=TaskPlan("gpa", sizes, variances, 9.0, 0, sizes),
         )
         .planned()
         .demand

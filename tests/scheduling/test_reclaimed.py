@@ -10,10 +10,10 @@ import pytest
 from borgtrace.errors import UsageError
 from borgtrace.question import NotApplicable
 from borgtrace.scheduling import parse_policy
-from borgtrace.scheduling.compact import Setting
+from borgtrace.scheduling.compact import CompactOptions
 from borgtrace.scheduling.machines import NOTHING
-from borgtrace.scheduling.plan import Plan, parse_plan, plan_of
-from borgtrace.scheduling.replay import Trace, replayed
+from borgtrace.scheduling.plan import TaskPlan, parse_plan, plan_of
+from borgtrace.scheduling.replay import ReplayInput, replayed
 from borgtrace.scheduling.workload import read_tasks
 from tests.analyses.tiny import at, tiny, window
 from tests.scheduling.traces import Attempt, trace_of
@@ -23,11 +23,11 @@ SECOND = 10**6
 FIRM = 300 * SECOND
 
 
-def reclaimed(trace: Trace) -> Plan:
+def reclaimed(trace: ReplayInput) -> TaskPlan:
     """Return the plan in which every task uses half of what it asks for, and no margin is kept."""
     sizes = trace.tasks.sizes
     limits = np.where(trace.tasks.is_production[:, None], sizes, 0)
-    return Plan(
+    return TaskPlan(
         "reclaimed 0",
         sizes,
         NOTHING,
@@ -148,7 +148,7 @@ def test_promises_and_reservations_fit_at_every_instant(policy: str, seed: int) 
     assert (ran[:, 2] > ran[:, 1]).any()
 
 
-def store(usage: list[dict[str, object]]) -> Plan:
+def store(usage: list[dict[str, object]]) -> TaskPlan:
     """Plan four tasks; the first two run when the trace begins, the second and the last are of production."""
     events = [
         {
@@ -190,6 +190,6 @@ def test_one_moment_reclaims_otherwise(tmp_path: Path) -> None:
     with pytest.raises(
         UsageError, match=r"--plan: nothing decays in one moment.*try --what-if reclaimed"
     ):
-        Setting(plan="reclaimed:0.25")
+        CompactOptions(plan="reclaimed:0.25")
     with pytest.raises(UsageError, match="expected reclaimed:SHARE, 0 or more"):
         parse_plan("reclaimed:x")

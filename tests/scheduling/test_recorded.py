@@ -10,8 +10,8 @@ import borgtrace
 from borgtrace.lifecycle.occupancy import occupancy
 from borgtrace.question import EngineTables
 from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.replay import Trace, recorded
-from borgtrace.scheduling.state import ENDED, STARTED, WHERE
+from borgtrace.scheduling.replay import ReplayInput, recorded
+from borgtrace.scheduling.state import ENDED, STARTED, RAN_ON
 from tests.cli.test_compact import store
 from tests.scheduling.traces import levels
 
@@ -27,11 +27,11 @@ def by_machine(machine: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.nd
     return np.column_stack([instants, np.bincount(at.reshape(-1), changes[:, 2]).astype(np.int64)])
 
 
-def check(path: Path) -> Trace:
+def check(path: Path) -> ReplayInput:
     """Compare a store with its attempts; return what is replayed."""
     opened = borgtrace.open(path)
     tables = EngineTables.of(opened)
-    trace = Trace.of(tables, opened.manifest.time_range["instance_events"][1])
+    trace = ReplayInput.of(tables, opened.manifest.time_range["instance_events"][1])
     rows = recorded(trace)
     attempts = tables.instance_attempts
     for place, (_, low, high) in enumerate(tables.dialect.tiers):
@@ -49,8 +49,8 @@ def check(path: Path) -> Trace:
     machine, start, end = (column.fill_null(-1).to_numpy() for column in ran.columns)
     is_known = np.isin(machine, trace.machines.ids)
     assert trace.unknown_machine == (~is_known).sum()
-    placed = rows[(rows[:, STARTED] >= 0) & (rows[:, WHERE] >= 0)]
-    found = by_machine(trace.machines.ids[placed[:, WHERE]], placed[:, STARTED], placed[:, ENDED])
+    placed = rows[(rows[:, STARTED] >= 0) & (rows[:, RAN_ON] >= 0)]
+    found = by_machine(trace.machines.ids[placed[:, RAN_ON]], placed[:, STARTED], placed[:, ENDED])
     assert np.array_equal(found, by_machine(machine[is_known], start[is_known], end[is_known]))
     return trace
 
@@ -85,7 +85,7 @@ def test_tasks_on_machines_that_are_unknown_or_go(tmp_path: Path) -> None:
     assert (trace.machines.capacity[:, 0] / UNIT).tolist() == [1.0, 0.5]
     rows = recorded(trace)
     placed = rows[rows[:, STARTED] >= 0]
-    changes = by_machine(placed[:, WHERE], placed[:, STARTED] // SECOND, placed[:, ENDED] // SECOND)
+    changes = by_machine(placed[:, RAN_ON], placed[:, STARTED] // SECOND, placed[:, ENDED] // SECOND)
     assert changes.tolist() == [
         *([-1, 702, 1], [0, 701, 1], [0, 752, 1], [0, 800, -1]),
         *([1, 703, 1], [1, 750, -1]),

@@ -13,9 +13,9 @@ import borgtrace
 from borgtrace.question import EngineTables, NotApplicable
 from borgtrace.scheduling import COMPACT, SIMULATE, parse_policy
 from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.plan import Plan
+from borgtrace.scheduling.plan import TaskPlan
 from borgtrace.scheduling.replay import (
-    Trace,
+    ReplayInput,
     calibrated,
     impossible,
     recorded,
@@ -23,9 +23,9 @@ from borgtrace.scheduling.replay import (
     with_factor,
 )
 from borgtrace.scheduling.room import room_of
-from borgtrace.scheduling.simulate import Setting, _replayed, rows_of
+from borgtrace.scheduling.simulate import SimulateOptions, _replayed, rows_of
 from borgtrace.scheduling.state import ALIVE, DONE, PREEMPTED, REMOVED
-from borgtrace.scheduling.workload import Machines, read_tasks
+from borgtrace.scheduling.workload import CellMachines, read_tasks
 from tests.cli.test_compact import store
 from tests.scheduling.traces import trace_of
 
@@ -36,7 +36,7 @@ OTHER_NAME = "B" * 43 + "="
 
 
 def submissions(
-    trace: Trace, policy: str = "first-fit", factor: float = 1.0
+    trace: ReplayInput, policy: str = "first-fit", factor: float = 1.0
 ) -> list[tuple[int, ...]]:
     """Job, submitted, started, ended, machine and kind of each submission."""
     rows = replayed(trace, parse_policy(policy), factor)
@@ -141,14 +141,14 @@ def test_a_task_is_impossible_where_no_machine_has_room_for_both() -> None:
 
 
 def planned(
-    trace: Trace,
+    trace: ReplayInput,
     policy: str,
     mean: float,
     deviation: float,
 ) -> list[tuple[int, ...]]:
     """Job, start, end and kind of each submission where all tasks are planned alike, with z = 2."""
     sizes = np.full((len(trace.tasks), 2), round(mean * UNIT))
-    plan = Plan(
+    plan = TaskPlan(
         "gpa",
         sizes,
         np.full_like(sizes, round(deviation * UNIT) ** 2),
@@ -449,7 +449,7 @@ def tables_of(cell: Path) -> EngineTables:
 
 
 def test_the_order_of_arrival(cell: Path) -> None:
-    trace = Trace.of(tables_of(cell), 901 * 10**6)
+    trace = ReplayInput.of(tables_of(cell), 901 * 10**6)
     # At the begin what runs goes before what waits, then the higher priority; later on the priority and the job.
     assert trace.tasks.collection.tolist() == [2, 3, 1, 6, 4, 5]
     assert trace.arrivals.tolist() == [
@@ -469,7 +469,7 @@ def test_the_order_of_arrival(cell: Path) -> None:
 
 
 def test_each_set_of_constraints_is_that_of_its_tasks(cell: Path) -> None:
-    tasks = Trace.of(tables_of(cell), 901 * 10**6).tasks
+    tasks = ReplayInput.of(tables_of(cell), 901 * 10**6).tasks
     named = {
         int(job): [constraint[0] for constraint in tasks.demanded[place - 1]]
         for job, place in zip(tasks.collection, tasks.sets, strict=True)
@@ -479,23 +479,23 @@ def test_each_set_of_constraints_is_that_of_its_tasks(cell: Path) -> None:
 
 
 def test_attempts_after_the_last_event_are_not_seen(cell: Path) -> None:
-    assert Trace.of(tables_of(cell), 699 * 10**6).tasks.collection.tolist() == [2, 3, 1]
-    assert len(Trace.of(tables_of(cell), 700 * 10**6).tasks) == 6
+    assert ReplayInput.of(tables_of(cell), 699 * 10**6).tasks.collection.tolist() == [2, 3, 1]
+    assert len(ReplayInput.of(tables_of(cell), 700 * 10**6).tasks) == 6
     with pytest.raises(NotApplicable) as caught:
-        Trace.of(tables_of(cell), -1)
+        ReplayInput.of(tables_of(cell), -1)
     assert str(caught.value) == "no attempt of a task has a beginning"
 
 
 def test_what_runs_and_what_is_there_at_a_time(cell: Path) -> None:
     # Who starts at 900 s runs then, who ends at 900 s does not; the same of machines.
     assert read_tasks(tables_of(cell), at=900 * 10**6).collection.tolist() == [2, 3, 5, 6]
-    machines = Machines.at(tables_of(cell), 900 * 10**6)
+    machines = CellMachines.at(tables_of(cell), 900 * 10**6)
     assert machines.ids.tolist() == [1, 3]
     assert (machines.capacity / UNIT).tolist() == [[1.0, 0.5], [0.25, 0.25]]
     assert machines.without_capacity == 1
-    assert Machines.at(tables_of(cell), 899 * 10**6).ids.tolist() == [1, 2]
+    assert CellMachines.at(tables_of(cell), 899 * 10**6).ids.tolist() == [1, 2]
     with pytest.raises(NotApplicable) as caught:
-        Machines.at(tables_of(cell), -1)
+        CellMachines.at(tables_of(cell), -1)
     assert str(caught.value) == "no machine is there at that time (machine_events)"
 
 
@@ -569,7 +569,7 @@ def test_with_a_plan_a_task_is_impossible_by_what_is_planned() -> None:
     # What asks for half of a machine and is planned with two of them: nothing takes that, whatever was recorded.
     trace = trace_of([(1, 0, 0, -1, -1, 0.5, FREE)])
     sizes = np.full((1, 2), 2 * UNIT)
-    plan = Plan(
+    plan = TaskPlan(
         "average",
         sizes,
         np.zeros_like(sizes),
@@ -581,7 +581,7 @@ def test_with_a_plan_a_task_is_impossible_by_what_is_planned() -> None:
     for name, policy in (("recorded", None), ("best-fit", parse_policy("best-fit"))):
         (row,), _ = _replayed(
             (name, policy, "", trace),
-            Setting(),
+            SimulateOptions(),
             plan,
             1.0,
             rows_of,

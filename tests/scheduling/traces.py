@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.replay import Trace
-from borgtrace.scheduling.workload import Machines, Tasks
+from borgtrace.scheduling.replay import ReplayInput
+from borgtrace.scheduling.workload import CellMachines, TaskAttempts
 
 TIERS = ("free", "other", "production")
 Attempt = tuple[int, int, int, int, int, float, int]
@@ -17,7 +17,7 @@ Attempt = tuple[int, int, int, int, int, float, int]
 
 def trace_of(
     attempts: Sequence[Attempt], machines: Sequence[float] = (1.0,), until: int = 1000
-) -> Trace:
+) -> ReplayInput:
     """Return a trace of tasks that ran on the first machine; all machines are there from the start."""
     job, attempt, arrival, start, end, size, tier = (
         np.array(column) for column in zip(*attempts, strict=True)
@@ -31,7 +31,7 @@ def trace_of(
         "left_time": end,
     }
     sizes = np.rint(np.column_stack([size, size]) * UNIT).astype(np.int64)
-    tasks = Tasks(
+    tasks = TaskAttempts(
         *(job, np.zeros(n, np.int64), attempt, tier * 4, tier, TIERS, sizes, np.zeros(n, np.bool_)),
         *(np.zeros(n, np.int64), (), np.zeros(n, np.int64), times, np.where(start >= 0, 1, -1), 0),
         *(sizes // 2, 0, np.full(n, "FINISH"), np.empty((n, 0), np.int64)),
@@ -39,10 +39,10 @@ def trace_of(
     ids = np.arange(1, len(machines) + 1)
     capacity = np.rint(np.column_stack([machines, machines]) * UNIT).astype(np.int64)
     changes = np.column_stack([0 * ids, ids - 1, 0 * ids + 1, 0 * ids])
-    return Trace(
+    return ReplayInput(
         tasks,
         arrival,
-        Machines(ids, capacity),
+        CellMachines(ids, capacity),
         changes,
         np.empty((0, len(ids)), np.bool_),
         until,
@@ -51,7 +51,7 @@ def trace_of(
     )
 
 
-def levels(trace: Trace, rows: np.ndarray, tier: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def levels(trace: ReplayInput, rows: np.ndarray, tier: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the instants at which a tier changes, and how many of it are pending and running from each on.
 
     Parameters

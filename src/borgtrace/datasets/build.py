@@ -147,7 +147,7 @@ def build(
     StoreError
         Another process is writing to `out`.
     """
-    out = place(out)
+    out = as_path(out)
     options = options or DatasetOptions()
     # The identity digests the store's digest and all options, but not the version of this package.
     if metadata.identity_of(out) == options.identity(store.manifest.digest):

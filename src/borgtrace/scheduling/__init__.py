@@ -1,8 +1,17 @@
 """What if: how small a cell would hold the workload, and what another scheduler would have done with the trace."""
 
-from borgtrace.scheduling.compact import COMPACT
+from borgtrace.scheduling.compact import COMPACT, CompactOptions
 from borgtrace.scheduling.hours import SIMULATE_HOURS
-from borgtrace.scheduling.policies import POLICIES, Policy, parse_policy
-from borgtrace.scheduling.simulate import SIMULATE
+from borgtrace.scheduling.policies import POLICIES, PlacementPolicy, parse_policy
+from borgtrace.scheduling.simulate import SIMULATE, SimulateOptions
 
-__all__ = ["COMPACT", "POLICIES", "Policy", "SIMULATE", "SIMULATE_HOURS", "parse_policy"]
+__all__ = [
+    "COMPACT",
+    "POLICIES",
+    "SIMULATE",
+    "SIMULATE_HOURS",
+    "CompactOptions",
+    "PlacementPolicy",
+    "SimulateOptions",
+    "parse_policy",
+]

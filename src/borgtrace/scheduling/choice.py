@@ -1,7 +1,7 @@
-"""Where a task goes: filters (room, constraints, anti-affinity) and scorers, compiled.
+"""Choose the machine of a task: filters (room, constraints, anti-affinity) and scorers, compiled.
 
-A scorer knows four shares of a machine's capacity: what would be left of CPU and memory, and what the task takes of
-each.  The smallest score wins, ties go to the lowest rank.
+A scorer knows four shares of a machine's capacity: what would be left of CPU and memory (`a`, `b`), and what the task
+takes of each (`x`, `y`).  The smallest score wins, ties go to the lowest rank.
 """
 
 import numpy as np
@@ -14,16 +14,16 @@ from borgtrace.scheduling.machines import (
     NEXT,
     NEXT_TASK,
     SIDE,
-    Cell,
+    CellState,
     highest,
     level,
     lowest,
 )
 
 LEAST_STRANDED, BEST_FIT, WORST_FIT, FIRST_FIT, DOT_PRODUCT = range(5)
-_STRIDE = 1_000_003
+STRIDE = 1_000_003
 """A prime above any number of machines: steps of it visit all of them, each once."""
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 """By how much a bound may be too high: edges of squares are rounded."""
 
 
@@ -49,7 +49,7 @@ def score(
 
 @compiled(inline=True, makes_arrays=False)
 def is_better(
-    cell: Cell,
+    cell: CellState,
     value: float,
     machine: int,
     least: float,
@@ -60,7 +60,7 @@ def is_better(
 
 
 @compiled(inline=True, makes_arrays=False)
-def _bound(
+def lower_bound(
     kind: int,
     a: float,
     b: float,
@@ -72,10 +72,10 @@ def _bound(
     """Return a score that no machine with shares in [a, a_end] × [b, b_end] is below."""
     if kind == LEAST_STRANDED:
         # 3a − b where CPU is what is left over, 3b − a where memory is; on the diagonal 2a.
-        return max(2 * max(a, b), 3 * a - b_end, 3 * b - a_end) - _ROUNDING
+        return max(2 * max(a, b), 3 * a - b_end, 3 * b - a_end) - ROUNDING
     if kind == BEST_FIT:
-        return a + b - _ROUNDING
-    return score(kind, a_end, b_end, x, y) - _ROUNDING
+        return a + b - ROUNDING
+    return score(kind, a_end, b_end, x, y) - ROUNDING
 
 
 @compiled(inline=True, makes_arrays=False)
@@ -92,19 +92,11 @@ def bound_of_squares(
     a_end = ((row + 1) / SIDE) ** 2 - x
     b = max((column / SIDE) ** 2 - y, 0.0)
     b_end = ((column + columns) / SIDE) ** 2 - y
-    return _bound(
-        kind,
-        a,
-        b,
-        a_end,
-        b_end,
-        x,
-        y,
-    )
+    return lower_bound(kind, a, b, a_end, b_end, x, y)
 
 
 @compiled(makes_arrays=False)
-def is_apart(cell: Cell, machine: int, group: int) -> bool:
+def is_apart(cell: CellState, machine: int, group: int) -> bool:
     """Whether no task of a group (−1: none) is on a machine."""
     if group < 0:
         return True
@@ -118,7 +110,7 @@ def is_apart(cell: Cell, machine: int, group: int) -> bool:
 
 @compiled(makes_arrays=False)
 def is_safe(
-    cell: Cell,
+    cell: CellState,
     task: int,
     left: int,
     spread: int,
@@ -141,7 +133,7 @@ def is_safe(
 
 
 @compiled(makes_arrays=False)
-def has_room(cell: Cell, machine: int, task: int) -> bool:
+def has_room(cell: CellState, machine: int, task: int) -> bool:
     """Whether a machine has room for a task."""
     cpu = cell.free[machine, CPU] - cell.sizes[task, CPU]
     memory = cell.free[machine, MEMORY] - cell.sizes[task, MEMORY]
@@ -149,13 +141,13 @@ def has_room(cell: Cell, machine: int, task: int) -> bool:
     for which in range(MEMORY + 1, cell.sizes.shape[1]):
         if cell.sizes[task, which] > cell.free[machine, which]:
             return False
-    return is_safe(cell, task, cpu, spread[CPU], CPU) and is_safe(
-        cell, task, memory, spread[MEMORY], MEMORY
-    )
+    if not is_safe(cell, task, cpu, spread[CPU], CPU):
+        return False
+    return is_safe(cell, task, memory, spread[MEMORY], MEMORY)
 
 
 @compiled(makes_arrays=False)
-def is_open(cell: Cell, machine: int, task: int) -> bool:
+def is_open(cell: CellState, machine: int, task: int) -> bool:
     """Whether a machine takes a task: it is there, has room, meets the constraints, and holds none of its group."""
     return (
         cell.is_up[machine]
@@ -167,7 +159,7 @@ def is_open(cell: Cell, machine: int, task: int) -> bool:
 
 @compiled(makes_arrays=False)
 def score_on(
-    cell: Cell,
+    cell: CellState,
     kind: int,
     machine: int,
     task: int,
@@ -175,54 +167,95 @@ def score_on(
     """Return the score of a machine where a task has room."""
     cpu = cell.sizes[task, CPU]
     memory = cell.sizes[task, MEMORY]
-    wide = cell.capacity[machine, CPU]
-    high = cell.capacity[machine, MEMORY]
-    a = (cell.free[machine, CPU] - cpu) / wide
-    b = (cell.free[machine, MEMORY] - memory) / high
-    return score(kind, a, b, cpu / wide, memory / high)
+    cpu_capacity = cell.capacity[machine, CPU]
+    memory_capacity = cell.capacity[machine, MEMORY]
+    a = (cell.free[machine, CPU] - cpu) / cpu_capacity
+    b = (cell.free[machine, MEMORY] - memory) / memory_capacity
+    return score(kind, a, b, cpu / cpu_capacity, memory / memory_capacity)
 
 
 @compiled(makes_arrays=False)
-def first_empty(cell: Cell, group: int, task: int) -> int:
+def first_empty(cell: CellState, group: int, task: int) -> int:
     """Return the lowest empty machine of a class that meets a task's constraints, or −1."""
-    at = cell.first[group]
+    machine = cell.first[group]
     end = cell.first[group + 1]
-    which = cell.sets[task]
-    while at < end:
-        if cell.idle[at // BLOCK] == 0:
-            at = (at // BLOCK + 1) * BLOCK
-        elif cell.n_tasks[at] == 0 and cell.is_up[at] and cell.allowed[which, at]:
-            return at
-        else:
-            at += 1
+    constraint_set = cell.sets[task]
+    while machine < end:
+        if cell.idle[machine // BLOCK] == 0:
+            machine = (machine // BLOCK + 1) * BLOCK
+            continue
+        is_empty = cell.n_tasks[machine] == 0 and cell.is_up[machine]
+        if is_empty and cell.allowed[constraint_set, machine]:
+            return machine
+        machine += 1
     return -1
 
 
 @compiled(makes_arrays=False)
-def _best_of(
-    cell: Cell,
+def best_in_square(
+    cell: CellState,
     kind: int,
-    at: int,
+    machine: int,
     task: int,
     best: int,
     least: float,
 ) -> tuple[int, float]:
-    """Return the best machine so far and its score, those of a square that begins with `at` looked at too."""
+    """Return the best machine so far and its score, after a look at a square that begins with `machine`."""
     cpu = cell.sizes[task, CPU]
     memory = cell.sizes[task, MEMORY]
-    while at >= 0:
-        if cell.free[at, CPU] >= cpu and cell.free[at, MEMORY] >= memory:
-            value = score_on(cell, kind, at, task)
+    while machine >= 0:
+        if cell.free[machine, CPU] >= cpu and cell.free[machine, MEMORY] >= memory:
+            value = score_on(cell, kind, machine, task)
             # The rest costs more to ask, and few machines come so far.
-            if is_better(cell, value, at, least, best) and is_open(cell, at, task):
-                best = at
+            if is_better(cell, value, machine, least, best) and is_open(cell, machine, task):
+                best = machine
                 least = value
-        at = cell.places[at, NEXT]
+        machine = cell.places[machine, NEXT]
+    return best, least
+
+
+@compiled(inline=True, makes_arrays=False)
+def best_in_class(
+    cell: CellState,
+    kind: int,
+    k: int,
+    task: int,
+    best: int,
+    least: float,
+) -> tuple[int, float]:
+    """Return the best machine so far and its score, after a look at the machines with tasks of a class."""
+    capacity = cell.capacity[cell.first[k]]
+    cpu = cell.sizes[task, CPU]
+    memory = cell.sizes[task, MEMORY]
+    x = cpu / capacity[CPU]
+    y = memory / capacity[MEMORY]
+    lowest_row = level(cpu, capacity[CPU])
+    left = level(memory, capacity[MEMORY])
+    # The best lie in the first rows and columns where little shall be left, and in the last where much shall.
+    is_ascending = kind <= BEST_FIT
+    for step in range(SIDE - lowest_row):
+        row = lowest_row + step if is_ascending else SIDE - 1 - step
+        if cell.filled[k, row] == 0:
+            continue
+        if bound_of_squares(kind, row, left, SIDE - left, x, y) > least:
+            # Nor are later rows any better, except where stranding counts: there the best lie along the diagonal.
+            if kind == LEAST_STRANDED:
+                continue
+            break
+        squares = cell.filled[k, row] >> left << left
+        while squares:
+            column = lowest(squares) if is_ascending else highest(squares)
+            squares ^= 1 << column
+            if bound_of_squares(kind, row, column, 1, x, y) <= least:
+                first = cell.heads[k, row, column]
+                best, least = best_in_square(cell, kind, first, task, best, least)
+            elif kind != LEAST_STRANDED:
+                break
     return best, least
 
 
 @compiled(makes_arrays=False)
-def choose(cell: Cell, kind: int, task: int) -> int:
+def choose(cell: CellState, kind: int, task: int) -> int:
     """Return the machine with the smallest score among those that take a task, or −1; the same as of a plain scan.
 
     For a task that comes alone, of which nothing is worth keeping for the next one: with a heap of candidates for each
@@ -240,56 +273,28 @@ def choose(cell: Cell, kind: int, task: int) -> int:
     cpu = cell.sizes[task, CPU]
     memory = cell.sizes[task, MEMORY]
     for k in range(cell.first.size - 1):
-        wide = cell.capacity[cell.first[k], CPU]
-        high = cell.capacity[cell.first[k], MEMORY]
-        if cpu > wide or memory > high:
+        cpu_capacity = cell.capacity[cell.first[k], CPU]
+        memory_capacity = cell.capacity[cell.first[k], MEMORY]
+        if cpu > cpu_capacity or memory > memory_capacity:
             continue
-        x = cpu / wide
-        y = memory / high
-        low = level(cpu, wide)
-        left = level(memory, high)
         value = score(
             kind,
-            (wide - cpu) / wide,
-            (high - memory) / high,
-            x,
-            y,
+            (cpu_capacity - cpu) / cpu_capacity,
+            (memory_capacity - memory) / memory_capacity,
+            cpu / cpu_capacity,
+            memory / memory_capacity,
         )
-        found = first_empty(cell, k, task) if value <= least else -1
-        if found >= 0 and is_open(cell, found, task) and is_better(cell, value, found, least, best):
-            best = found
+        empty = first_empty(cell, k, task) if value <= least else -1
+        if empty >= 0 and is_open(cell, empty, task) and is_better(cell, value, empty, least, best):
+            best = empty
             least = value
-        for step in range(SIDE - low):
-            # From where the best are: little is left in the first rows and columns, and most in the last ones.
-            row = low + step if kind <= BEST_FIT else SIDE - 1 - step
-            if cell.filled[k, row] == 0:
-                continue
-            if bound_of_squares(kind, row, left, SIDE - left, x, y) > least:
-                # Nor are later rows any better, except where stranding counts: there the best lie along the diagonal.
-                if kind == LEAST_STRANDED:
-                    continue
-                break
-            squares = cell.filled[k, row] >> left << left
-            while squares:
-                column = lowest(squares) if kind <= BEST_FIT else highest(squares)
-                squares ^= 1 << column
-                if bound_of_squares(kind, row, column, 1, x, y) <= least:
-                    best, least = _best_of(
-                        cell,
-                        kind,
-                        cell.heads[k, row, column],
-                        task,
-                        best,
-                        least,
-                    )
-                elif kind != LEAST_STRANDED:
-                    break
+        best, least = best_in_class(cell, kind, k, task, best, least)
     return best
 
 
 @compiled(makes_arrays=False)
 def choose_of_k(
-    cell: Cell,
+    cell: CellState,
     kind: int,
     k: int,
     start: int,
@@ -310,17 +315,17 @@ def choose_of_k(
     """
     best = -1
     least = np.inf
-    seen = 0
+    n_open = 0
     n = cell.rank.size
     for step in range(n):
-        at = (start + step * _STRIDE) % n
-        if not is_open(cell, at, task):
+        machine = (start + step * STRIDE) % n
+        if not is_open(cell, machine, task):
             continue
-        value = score_on(cell, kind, at, task)
-        if is_better(cell, value, at, least, best):
-            best = at
+        value = score_on(cell, kind, machine, task)
+        if is_better(cell, value, machine, least, best):
+            best = machine
             least = value
-        seen += 1
-        if seen == k:
+        n_open += 1
+        if n_open == k:
             break
     return best

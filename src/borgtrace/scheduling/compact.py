@@ -6,16 +6,17 @@ Borg's score); ties go to the lowest machine id. The result is the 90th percenti
 result, beside what was published of Google's cells of 2014, which are not in any public trace.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError, check_names
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.question import (
     Answer,
     Claim,
@@ -29,12 +30,18 @@ from borgtrace.question import (
     sql,
 )
 from borgtrace.question.store_question import Report, StoreQuestion
-from borgtrace.scheduling.compaction import Workload, bound, needed
+from borgtrace.scheduling.compaction import CellWorkload, bound, needed
 from borgtrace.scheduling.machines import Demand
 from borgtrace.scheduling.plan import parse_plan, plan_of
-from borgtrace.scheduling.policies import Policy, parse_policy
+from borgtrace.scheduling.policies import PlacementPolicy, parse_policy
 from borgtrace.scheduling.whatifs import LIMITS, WHAT_IFS, Moment, WhatIf
-from borgtrace.scheduling.workload import Machines, Tasks, eligible, read_tasks, values_of
+from borgtrace.scheduling.workload import (
+    CellMachines,
+    TaskAttempts,
+    eligible,
+    read_tasks,
+    values_of,
+)
 from borgtrace.schema.time import write_time
 from borgtrace.store import Store
 
@@ -105,14 +112,14 @@ ANSWER = Answer(
 )
 
 
-ALL = tuple(each.name for each in WHAT_IFS)
-_COVERED = 0.9
+ALL = tuple(what_if.name for what_if in WHAT_IFS)
+COVERED = 0.9
 """Share of the tasks that must have usage."""
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """What a compaction may be told.
+class CompactOptions:
+    """Options of a compaction.
 
     Attributes
     ----------
@@ -151,16 +158,23 @@ class Setting:
     def __post_init__(self) -> None:
         check_names("--what-if", self.what_ifs, ALL)
         if self.plan and parse_plan(self.plan).is_decaying:
-            way_out = "try --what-if reclaimed with --margin"
             raise UsageError(
-                "--plan", "nothing decays in one moment", got=self.plan, way_out=way_out
+                "--plan",
+                "nothing decays in one moment",
+                got=self.plan,
+                way_out="try --what-if reclaimed with --margin",
             )
         if self.margin < 0:
             raise UsageError("--margin", "negative", expected="0 or more", got=f"{self.margin:g}")
         parse_policy(self.policy)
 
 
-def compute(store: Store, tables: EngineTables, options: Setting, report: Report) -> list[Row]:
+def compute(
+    store: Store,
+    tables: EngineTables,
+    options: CompactOptions,
+    report: Report,
+) -> list[Row]:
     """Compact the cell under each what-if.
 
     Parameters
@@ -168,9 +182,9 @@ def compute(store: Store, tables: EngineTables, options: Setting, report: Report
     store, tables
         An open store, and its tables.
     options
-        The moment, what-ifs, and how is packed.
+        The moment, what-ifs, and how to pack.
     report
-        Told how far it is.
+        Called with the progress.
 
     Raises
     ------
@@ -178,27 +192,32 @@ def compute(store: Store, tables: EngineTables, options: Setting, report: Report
         Where no task with a known start runs at the moment.
     """
     check_inside(store, options.at)
-    machines, tasks = Machines.at(tables, options.at), read_tasks(tables, at=options.at)
+    machines = CellMachines.at(tables, options.at)
+    tasks = read_tasks(tables, at=options.at)
     NotApplicable.unless(len(tasks), f"no task with a known start runs at {write_time(options.at)}")
-    usage, others = _usage(tables, tasks, options.at)
-    allowed = eligible(tables, tasks, machines, options.at)[0]
-    demand = Demand(tasks.sizes, tasks.groups, tasks.sets, allowed, extended=tasks.extended)
-    workload = Workload(demand, tasks.priority, tasks.jobs, tasks.is_production)
-    moment = Moment(workload, usage, tasks.user, options.cores, options.gib, options.margin)
-    if options.plan:
-        moment = replace(
-            moment, plan=plan_of(parse_plan(options.plan), tables, tasks, store, options.at)
-        )
-    # What others are compared with comes first, asked for or not.
-    chosen = [each for each in WHAT_IFS if each.name in options.what_ifs]
-    names = {LIMITS, *(each.name for each in chosen), *(each.beside for each in chosen)}
-    made: dict[str, Row] = {}
-    for each in WHAT_IFS:
-        if each.name in names:
-            report(each.name, len(made), len(names))
-            made[each.name] = _row(each, moment, machines, options, str(store.path))
-    rows = [_compared(made[each.name], made[each.beside], each) for each in chosen]
-    return [{**row, **_said(tasks, machines, others, row)} for row in rows]
+    usage = usage_at(tables, tasks, options.at)
+    moment = moment_of(store, tables, options, machines, tasks, usage)
+
+    chosen = [what_if for what_if in WHAT_IFS if what_if.name in options.what_ifs]
+    # The rows that others are compared with come first, asked for or not.
+    names = {LIMITS}
+    for what_if in chosen:
+        names |= {what_if.name, what_if.beside}
+    row_of: dict[str, Row] = {}
+    for what_if in WHAT_IFS:
+        if what_if.name in names:
+            report(what_if.name, len(row_of), len(names))
+            row_of[what_if.name] = row_of_what_if(
+                what_if, moment, machines, options, place=str(store.path)
+            )
+    rows = []
+    for what_if in chosen:
+        row = row_of[what_if.name]
+        row = {**row, "change": change_of(row, row_of[what_if.beside])}
+        if what_if.name == LIMITS:
+            row["note"] = describe_moment(tasks, machines, usage)
+        rows.append(row)
+    return rows
 
 
 def check_inside(store: Store, at: int) -> None:
@@ -211,90 +230,155 @@ def check_inside(store: Store, at: int) -> None:
     """
     last = store.manifest.time_range["instance_events"][1]
     if not 0 <= at <= last:
-        way_out = "choose a time inside; 0 is what runs when the trace begins"
         raise UsageError(
             "--at",
             "outside the trace",
             expected=f"0 to {write_time(last)}",
             got=write_time(at),
-            way_out=way_out,
+            way_out="choose a time inside; 0 is what runs when the trace begins",
         )
 
 
-def _usage(tables: EngineTables, tasks: Tasks, at: int) -> tuple[Any, int]:
-    """Return the mean usage of the windows that cover a time, (n, 2), and how many are of tasks that do not run.
+class UsageAtMoment(NamedTuple):
+    """Mean usage of the windows that cover a moment.
 
-    None for the first where too few tasks have one.
+    Attributes
+    ----------
+    values
+        float64 (n, 2), NaN where none was measured; None where too few tasks have one.
+    n_others
+        How many tasks with usage do not run by the events.
     """
+
+    values: Numbers | None
+    n_others: int
+
+
+def usage_at(tables: EngineTables, tasks: TaskAttempts, at: int) -> UsageAtMoment:
+    """Read the mean usage of tasks at a moment."""
     usage = tables.instance_usage
     covering = usage.filter((usage.start_time <= at) & (usage.end_time > at))
     by_task = covering.group_by("collection_id", "instance_index").aggregate(
-        cpu=covering.average_cpu.max(), memory=covering.average_memory.max()
+        cpu=covering.average_cpu.max(),
+        memory=covering.average_memory.max(),
     )
     rows = tables.fetch(by_task.filter(by_task.cpu.notnull() & by_task.memory.notnull()))
-    found = values_of(rows, tasks)
-    is_known = ~np.isnan(found[:, 0])
-    return found if is_known.mean() >= _COVERED else None, rows.num_rows - int(is_known.sum())
+    values = values_of(rows, tasks)
+    is_known = ~np.isnan(values[:, 0])
+    is_enough = is_known.mean() >= COVERED
+    return UsageAtMoment(values if is_enough else None, rows.num_rows - int(is_known.sum()))
 
 
-def _row(what_if: WhatIf, moment: Moment, machines: Machines, setting: Setting, place: str) -> Row:
+def moment_of(
+    store: Store,
+    tables: EngineTables,
+    options: CompactOptions,
+    machines: CellMachines,
+    tasks: TaskAttempts,
+    usage: UsageAtMoment,
+) -> Moment:
+    """Return what the what-ifs are made from."""
+    demand = Demand(
+        sizes=tasks.sizes,
+        groups=tasks.groups,
+        sets=tasks.sets,
+        allowed=eligible(tables, tasks, machines, options.at).allowed,
+        extended=tasks.extended,
+    )
+    plan = None
+    if options.plan:
+        plan = plan_of(parse_plan(options.plan), tables, tasks, store, options.at)
+    return Moment(
+        workload=CellWorkload(demand, tasks.priority, tasks.jobs, tasks.is_production),
+        usage=usage.values,
+        user=tasks.user,
+        cores=options.cores,
+        gib=options.gib,
+        margin=options.margin,
+        plan=plan,
+    )
+
+
+def row_of_what_if(
+    what_if: WhatIf,
+    moment: Moment,
+    machines: CellMachines,
+    options: CompactOptions,
+    *,
+    place: str,
+) -> Row:
+    """Compact the cells of one what-if with all seeds; `place` is a folder for worker processes."""
     row: Row = {
         "place": WHAT_IFS.index(what_if) + 1,
         "what_if": what_if.name,
         "tasks": len(moment.user),
-        **dict.fromkeys(("cells", "machines", "least", "most", "bound")),
+        "cells": None,
+        "machines": None,
+        "least": None,
+        "most": None,
+        "bound": None,
         "beside": what_if.beside,
         "published": what_if.published,
         "note": what_if.note,
     }
     try:
-        parts = what_if.make(moment, np.random.default_rng(setting.seed))
+        cells = what_if.make(moment, np.random.default_rng(options.seed))
     except NotApplicable as reason:
         return {**row, "note": f"not applicable: {reason}"}
-    seeds = range(setting.seed, setting.seed + setting.seeds)
-    # The functions that make cells are no module's: cells are made here, and handed over.
-    made = (what_if.make(moment, np.random.default_rng(seed)) for seed in seeds)
-    work = partial(_machines, capacity=machines.capacity, policy=parse_policy(setting.policy))
-    # Where tasks take room of others their sizes do not add up to what is needed.
-    is_shared = any(part.reserved is not None for part in parts)
-    totals = list(map_processes(work, zip(seeds, made, strict=True), setting.jobs, place=place))
-    return row | {
-        "cells": float(sum(len(part.jobs) > 0 for part in parts)),
+    seeds = range(options.seed, options.seed + options.seeds)
+    # Closures cannot be pickled: cells are made here, and handed to the processes.
+    cells_of_seeds = (what_if.make(moment, np.random.default_rng(seed)) for seed in seeds)
+    count = partial(
+        count_machines,
+        capacity=machines.capacity,
+        policy=parse_policy(options.policy),
+    )
+    seeded_cells = zip(seeds, cells_of_seeds, strict=True)
+    totals = list(map_processes(count, seeded_cells, options.jobs, place=place))
+    row |= {
+        "cells": float(sum(len(cell.jobs) > 0 for cell in cells)),
         "machines": float(np.percentile(totals, 90)),
         "least": float(min(totals)),
         "most": float(max(totals)),
-        "bound": None
-        if is_shared
-        else float(sum(bound(part, machines.capacity) for part in parts)),
     }
+    # Where tasks take room of others their sizes do not add up to what is needed.
+    if not any(cell.reserved is not None for cell in cells):
+        row["bound"] = float(sum(bound(cell, machines.capacity) for cell in cells))
+    return row
 
 
-def _machines(item: tuple[int, Sequence[Workload]], capacity: Any, policy: Policy) -> int:
-    seed, cells = item
+def count_machines(
+    seeded_cells: tuple[int, Sequence[CellWorkload]],
+    *,
+    capacity: Index,
+    policy: PlacementPolicy,
+) -> int:
+    """Return how many machines hold some cells, each on its own."""
+    seed, cells = seeded_cells
     return sum(needed(cell, capacity, seed, policy) for cell in cells)
 
 
-def _compared(row: Mapping[str, Any], beside: Mapping[str, Any], what_if: WhatIf) -> Row:
-    is_known = row["machines"] is not None and beside["machines"]
-    return {**row, "change": row["machines"] / beside["machines"] - 1 if is_known else None}
+def change_of(row: Row, beside: Row) -> float | None:
+    """Return the machines of a row against those of another."""
+    if row["machines"] is None or not beside["machines"]:
+        return None
+    return row["machines"] / beside["machines"] - 1
 
 
-def _said(tasks: Tasks, machines: Machines, others: int, row: Mapping[str, Any]) -> dict[str, str]:
-    """Return the note of a row; that of the first says what of the trace could not be used."""
-    if row["what_if"] != LIMITS:
-        return {}
-    said = [
-        f"{int((tasks.is_apart).sum()):,} tasks with anti-affinity, {int((tasks.sets > 0).sum()):,} with constraints"
-    ]
+def describe_moment(tasks: TaskAttempts, machines: CellMachines, usage: UsageAtMoment) -> str:
+    """Say how many tasks have constraints, and what of the trace could not be used."""
+    n_apart = int(tasks.is_apart.sum())
+    n_constrained = int((tasks.sets > 0).sum())
+    notes = [f"{n_apart:,} tasks with anti-affinity, {n_constrained:,} with constraints"]
     if tasks.without_request:
-        said.append(f"{tasks.without_request:,} tasks without a request take nothing")
+        notes.append(f"{tasks.without_request:,} tasks without a request take nothing")
     if machines.without_capacity:
-        said.append(f"{machines.without_capacity:,} machines without a capacity left out")
-    if others:
-        said.append(
-            f"{others:,} tasks with usage then have no start in the events and are left out"
+        notes.append(f"{machines.without_capacity:,} machines without a capacity left out")
+    if usage.n_others:
+        notes.append(
+            f"{usage.n_others:,} tasks with usage then have no start in the events and are left out"
         )
-    return {"note": "; ".join(said)}
+    return "; ".join(notes)
 
 
 def chart(answer: pa.Table) -> charts.Chart:
@@ -338,11 +422,7 @@ CLAIMS = [
         source="Verma et al., EuroSys'15, section 5.2",
         scope=LIKE_2014,
         measure=sql(
-            """
-        select change
-        from answer
-        where what_if = 'reclaimed-segregated' and machines is not null
-        """,
+            "select change from answer where what_if = 'reclaimed-segregated' and machines is not null",
             otherwise="needs usage: with limits alone no room is reclaimed that could be lost",
         ),
         criterion=between(0.2, 0.3, "20 to 30 %"),
@@ -354,7 +434,7 @@ COMPACT = StoreQuestion(
     doc=__doc__,
     answer=ANSWER,
     compute=compute,
-    options=Setting,
+    options=CompactOptions,
     chart=chart,
     claims=CLAIMS,
     reads=["machine_events", "instance_events"],

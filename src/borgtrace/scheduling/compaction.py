@@ -2,8 +2,8 @@
 
 Machines are a prefix of concatenated random permutations of the cell, which clones it where it is too small.  The
 workload is packed from nothing: priority descending, jobs in random order, tasks of a job together.  A size is enough
-where at most 0.2 % of the tasks stay pending; the least is found by growing the cell by quarters until one is, and
-then by halving what lies between.  Constraints of jobs with more tasks than half the cell has machines are dropped.
+where at most 0.2 % of the tasks stay pending.  The cell grows by quarters until it is enough; bisection then finds the
+least size.  Constraints of jobs with more tasks than half the machines of the cell are dropped.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.scheduling.machines import ANYWHERE, EXTENDED, UNIT, Demand
-from borgtrace.scheduling.packing import pack
-from borgtrace.scheduling.policies import POLICIES, Policy
+from borgtrace.scheduling.packing import Reservations, pack
+from borgtrace.scheduling.policies import POLICIES, PlacementPolicy
 
-_PICKY = 500
+TASKS_PER_PENDING_TASK = 500
 """One task in so many may stay pending (0.2 %)."""
-_LARGEST = 64
-"""A workload that so many cells do not hold has tasks that no machine takes."""
+LARGEST = 64
+"""If so many cells do not hold a workload, some of its tasks fit no machine."""
 
 
 @dataclass(frozen=True, eq=False)
-class Workload:
+class CellWorkload:
     """Tasks of one moment.
 
     Attributes
@@ -49,17 +49,22 @@ class Workload:
     reserved: Index | None = None
     is_whole: bool = False
 
-    def of(self, chosen: Flags) -> Workload:
+    def of(self, chosen: Flags) -> CellWorkload:
         """Return some of the tasks."""
-        reserved = None if self.reserved is None else self.reserved[chosen]
-        parts = self.priority[chosen], self.jobs[chosen], self.is_production[chosen], reserved
-        return Workload(self.demand.of(chosen), *parts, self.is_whole)
+        return CellWorkload(
+            demand=self.demand.of(chosen),
+            priority=self.priority[chosen],
+            jobs=self.jobs[chosen],
+            is_production=self.is_production[chosen],
+            reserved=None if self.reserved is None else self.reserved[chosen],
+            is_whole=self.is_whole,
+        )
 
-    def with_sizes(self, sizes: Index) -> Workload:
+    def with_sizes(self, sizes: Index) -> CellWorkload:
         """Return the tasks with other sizes, int64 (n, 2)."""
         return replace(self, demand=replace(self.demand, sizes=sizes))
 
-    def softened(self, machines: int) -> Workload:
+    def softened(self, machines: int) -> CellWorkload:
         """Return the tasks without the constraints of jobs larger than half a cell of so many machines."""
         is_large = np.bincount(self.jobs)[self.jobs] * 2 > machines
         demand = self.demand
@@ -67,31 +72,31 @@ class Workload:
         sets = np.where(is_large, 0, demand.sets)
         return replace(self, demand=replace(demand, groups=groups, sets=sets))
 
-    def without_constraints(self) -> Workload:
+    def without_constraints(self) -> CellWorkload:
         """Return the tasks as if each could run anywhere, beside any other."""
-        nothing = np.zeros(len(self.jobs), np.int64)
-        return replace(
-            self,
-            demand=replace(
-                self.demand,
-                groups=nothing - 1,
-                sets=nothing,
-                allowed=ANYWHERE,
-            ),
+        n = len(self.jobs)
+        demand = replace(
+            self.demand,
+            groups=np.full(n, -1, np.int64),
+            sets=np.zeros(n, np.int64),
+            allowed=ANYWHERE,
         )
+        return replace(self, demand=demand)
 
 
-def order_of(workload: Workload, rng: np.random.Generator) -> Index:
+def order_of(workload: CellWorkload, rng: np.random.Generator) -> Index:
     """Return the tasks in the order of packing: by priority, jobs at random, the tasks of a job together."""
-    jobs = rng.permutation(int(workload.jobs.max(initial=-1)) + 1)[workload.jobs]
-    return np.lexsort((np.arange(len(jobs)), jobs, -workload.priority)).astype(np.int64)
+    n_jobs = int(workload.jobs.max(initial=-1)) + 1
+    place = rng.permutation(n_jobs)[workload.jobs]
+    keys = (np.arange(len(place)), place, -workload.priority)
+    return np.lexsort(keys).astype(np.int64)
 
 
 def needed(
-    workload: Workload,
+    workload: CellWorkload,
     capacity: Index,
     seed: int,
-    policy: Policy = POLICIES["least-stranded"],
+    policy: PlacementPolicy = POLICIES["least-stranded"],
     *,
     most: int = -1,
 ) -> int:
@@ -120,43 +125,36 @@ def needed(
     if not n:
         return 0
     rng = np.random.default_rng(seed)
-    limit = n // _PICKY if most < 0 else most
+    limit = n // TASKS_PER_PENDING_TASK if most < 0 else most
     tasks = workload.softened(size)
     order = order_of(workload, rng)
-    _check_possible(tasks, capacity, limit)
+    check_possible(tasks, capacity, limit)
+    lower_bound = least_demand(tasks, limit)
     lines = rng.permutation(size)
-    # What surely is too small is not packed: where the tasks that may stay pending were the largest ones.
-    least = np.minimum(
-        tasks.demand.sizes,
-        workload.demand.sizes if workload.reserved is None else workload.reserved,
-    )
-    least = np.where(tasks.is_production[:, None], least, tasks.demand.sizes)
-    demanded = np.sort(least, axis=0)[: n - limit].sum(axis=0)
 
     def holds(count: int) -> bool:
         nonlocal lines
         while len(lines) < count:
             lines = np.append(lines, rng.permutation(size))
         part = lines[:count]
-        has_room = (capacity[part, :EXTENDED].sum(axis=0) >= demanded).all()
-        return bool(
-            has_room
-            and _pending(
-                tasks,
-                order,
-                capacity,
-                part,
-                policy,
-                limit,
-                seed,
-            )
-            <= limit
+        # What surely is too small is not packed.
+        if (capacity[part, :EXTENDED].sum(axis=0) < lower_bound).any():
+            return False
+        n_pending = count_pending(
+            tasks,
+            order,
+            capacity,
+            lines=part,
+            policy=policy,
+            limit=limit,
+            seed=seed,
         )
+        return n_pending <= limit
 
     low = 0
     high = size
     while not holds(high):
-        if high > size * _LARGEST:
+        if high > size * LARGEST:
             raise UsageError(
                 "compact",
                 "tasks stay pending however large the cell is",
@@ -167,16 +165,31 @@ def needed(
         high = high + (high + 3) // 4
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
+        if holds(middle):
+            high = middle
+        else:
+            low = middle
     return high
 
 
-def _pending(
-    tasks: Workload,
+def least_demand(tasks: CellWorkload, limit: int) -> Index:
+    """Return the CPU and memory that all tasks take at least, if those that may stay pending are the largest ones."""
+    sizes = tasks.demand.sizes
+    least = sizes
+    if tasks.reserved is not None:
+        smaller = np.minimum(sizes, tasks.reserved)
+        least = np.where(tasks.is_production[:, None], smaller, sizes)
+    n_placed = len(sizes) - limit
+    return np.sort(least, axis=0)[:n_placed].sum(axis=0)
+
+
+def count_pending(
+    tasks: CellWorkload,
     order: Index,
     capacity: Index,
+    *,
     lines: Index,
-    policy: Policy,
+    policy: PlacementPolicy,
     limit: int,
     seed: int,
 ) -> int:
@@ -184,49 +197,55 @@ def _pending(
     rank = np.empty(len(lines), np.int64)
     # Ties go to the lowest machine id, and among clones to the first: the sort is stable.
     rank[np.argsort(lines, kind="stable")] = np.arange(len(lines))
-    allowed = tasks.demand.allowed[:, lines] if len(tasks.demand.allowed) else ANYWHERE
+    allowed = ANYWHERE
+    if len(tasks.demand.allowed):
+        allowed = tasks.demand.allowed[:, lines]
     reserved = None
     if tasks.reserved is not None:
-        # Of production all is planned; the rest goes where production leaves room by what is reserved for it.
+        # All of production comes first; the rest goes where production leaves room by what is reserved for it.
         order = order[np.argsort(~tasks.is_production[order], kind="stable")]
         sizes = np.where(tasks.is_production[:, None], tasks.reserved, tasks.demand.sizes)
-        reserved = np.ascontiguousarray(sizes), int(tasks.is_production.sum())
-    demand = replace(tasks.demand, allowed=allowed)
-    machines = (capacity[lines], rank)
-    whole = tasks.jobs if tasks.is_whole else None
-    return pack(
-        demand,
+        reserved = Reservations(
+            sizes=np.ascontiguousarray(sizes),
+            n_first=int(tasks.is_production.sum()),
+        )
+    packing = pack(
+        replace(tasks.demand, allowed=allowed),
         order,
-        *machines,
+        capacity[lines],
+        rank,
         policy,
         most=limit,
         seed=seed,
         reserved=reserved,
-        whole=whole,
-    )[1]
+        jobs=tasks.jobs if tasks.is_whole else None,
+    )
+    return packing.n_pending
 
 
-def _check_possible(tasks: Workload, capacity: Index, limit: int) -> None:
+def check_possible(tasks: CellWorkload, capacity: Index, limit: int) -> None:
     """Refuse a workload of which no cell of such machines leaves few enough tasks pending."""
     demand = tasks.demand
-    fits: Flags = np.all(demand.taken[:, None, :] <= np.unique(capacity, axis=0)[None], axis=2).any(
-        axis=1
-    )
-    met = np.append(True, demand.allowed.any(axis=1))[demand.sets]
-    impossible = int((~fits | ~met).sum())
-    if impossible > limit:
-        biggest = demand.sizes[~fits].max(axis=0, initial=0) / UNIT
+    shapes = np.unique(capacity, axis=0)
+    is_enough = demand.taken[:, None, :] <= shapes[None]
+    fits = np.asarray(np.all(is_enough, axis=2).any(axis=1))
+    is_met = np.append(True, demand.allowed.any(axis=1))[demand.sets]
+    n_impossible = int((~fits | ~is_met).sum())
+    if n_impossible > limit:
+        cpu, memory = demand.sizes[~fits].max(axis=0, initial=0) / UNIT
+        n_large = int((~fits).sum())
+        n_unmet = int((~is_met).sum())
         raise UsageError(
             "compact",
-            f"{impossible:,} of {len(fits):,} tasks fit no machine or no machine meets their constraints",
+            f"{n_impossible:,} of {len(fits):,} tasks fit no machine or no machine meets their constraints",
             expected=f"at most {limit:,} pending tasks (0.2 %)",
-            got=f"{int((~fits).sum()):,} too large (up to CPU {biggest[0]:.3g}, memory {biggest[1]:.3g}), "
-            f"{int((~met).sum()):,} with constraints that no machine meets",
+            got=f"{n_large:,} too large (up to CPU {cpu:.3g}, memory {memory:.3g}), "
+            f"{n_unmet:,} with constraints that no machine meets",
             way_out='look at them: borgtrace sql STORE "select * from tasks order by cpu_request desc limit 9"',
         )
 
 
-def bound(workload: Workload, capacity: Index) -> int:
+def bound(workload: CellWorkload, capacity: Index) -> int:
     """Return how many machines of the mean shape have as much CPU and memory as the tasks take."""
     total = workload.demand.sizes.sum(axis=0)
     mean = capacity[:, :EXTENDED].mean(axis=0)

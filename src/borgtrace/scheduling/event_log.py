@@ -1,4 +1,4 @@
-"""A simulated schedule as a store of its own: what every question asks of a trace can be asked of it."""
+"""Write a simulated schedule as a store of its own, so that every question can be asked of it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,29 +9,32 @@ import pyarrow as pa
 
 from borgtrace._version import __version__
 from borgtrace.engine.embedded import select_sql
+from borgtrace.engine.identifiers import quoted
 from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.completion import index_and_digest, new_store
 from borgtrace.ingest.progress import Progress
 from borgtrace.kernels.arrays import Index
-from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.replay import Trace
-from borgtrace.scheduling.state import DONE, ENDED, KIND, STARTED, SUBMITTED, WHERE
-from borgtrace.schema import TABLES, TERMINAL_EVENTS, TRACE_TABLES
+from borgtrace.scheduling.machines import CPU, MEMORY, UNIT
+from borgtrace.scheduling.replay import ReplayInput
+from borgtrace.scheduling.state import ATTEMPT, DONE, ENDED, OUTCOME, RAN_ON, STARTED, SUBMITTED
+from borgtrace.schema import TABLES, TRACE_TABLES
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.store import Store
 from borgtrace.store.layout import Layout
 
-_LEFT_OUT = ("instance_usage",)
+LEFT_OUT = ("instance_usage",)
 """Usage was measured beside other neighbors, on other machines, at other times."""
-_SQL = (Path(__file__).parent / "event_log_sql").glob("*.sql")
-_MADE = {path.stem: path.read_text("utf-8").format(ends=TERMINAL_EVENTS) for path in _SQL}
-"""Tables that a schedule changes."""
+
+QUERIES = Path(__file__).parent / "event_log_sql"
+CHANGED_TABLES = ("collection_events", "instance_events")
+"""Tables that a schedule changes: each has a query of its name."""
 
 
 def write_event_log(
     store: Store,
-    trace: Trace,
-    found: Index,
+    trace: ReplayInput,
+    submissions: Index,
+    *,
     policy: str,
     seed: int,
     out: str,
@@ -42,10 +45,10 @@ def write_event_log(
     ----------
     store, trace
         What was replayed.
-    found
+    submissions
         What :func:`borgtrace.scheduling.events.run` returned.
     policy, seed
-        What is said of it in the manifest.
+        Recorded in the manifest.
     out
         The folder of the new store.
 
@@ -54,100 +57,97 @@ def write_event_log(
     UsageError
         Where it holds something.
     """
-    held = store.manifest
+    original = store.manifest
     source = Layout(store.path)
     with new_store(out, store.memory, None) as (connection, work):
-        connection.register("simulated", events_of(trace, found))
-        files = {name: _written(connection, source, work, name) for name in TRACE_TABLES}
-        done = finish(
-            connection,
-            files,
-            held.dialect,
-            work,
-            Progress(),
+        connection.register("simulated", events_of(trace, submissions))
+        files = {name: write_table(connection, source, work, name) for name in TRACE_TABLES}
+        done = finish(connection, files, original.dialect, work, Progress())
+        note = (
+            f"simulated with {policy}, seed {seed}, from {original.digest}; "
+            "tasks of alloc sets and usage are left out"
         )
-        made = {
-            "simulated": policy,
-            "seed": seed,
-            "version": __version__,
-            "of": held.digest,
-            "was": held.synthetic,
-        }
-        words = f"simulated with {policy}, seed {seed}, from {held.digest}; tasks of alloc sets and usage are left out"
         manifest = replace(
-            held,
+            original,
             sources=(),
-            notes=(*held.notes, words),
+            notes=(*original.notes, note),
             **done,
-            synthetic=made,
+            synthetic={
+                "simulated": policy,
+                "seed": seed,
+                "version": __version__,
+                "of": original.digest,
+                "was": original.synthetic,
+            },
         )
         manifest.write(Layout(work).manifest)
 
 
-def _written(
+def write_table(
     connection: duckdb.DuckDBPyConnection,
     source: Layout,
     work: Path,
     name: str,
 ) -> list[Path]:
     """Write a table: made of the schedule, copied, or left out."""
-    for view in {name, "tasks"} if name in _MADE else {name}:
-        connection.execute(
-            f"CREATE OR REPLACE VIEW {view} AS {select_sql(TABLES[view], source.local_parts(view))}"
-        )
-    if name in _LEFT_OUT or not (source.parts(name) or name == "instance_events"):
+    is_changed = name in CHANGED_TABLES
+    for view in {name, "tasks"} if is_changed else {name}:
+        rows = select_sql(TABLES[view], source.here(view))
+        connection.execute(f"CREATE OR REPLACE VIEW {quoted(view)} AS {rows}")
+    if name in LEFT_OUT or not (source.parts(name) or name == "instance_events"):
         return []
-    return cluster(connection, TABLES[name], _MADE.get(name, f"SELECT * FROM {name}"), work / name)
+    query = f"SELECT * FROM {quoted(name)}"
+    if is_changed:
+        query = (QUERIES / f"{name}.sql").read_text("utf-8")
+    return cluster(connection, TABLES[name], query, work / name)
 
 
-def events_of(trace: Trace, found: Index) -> pa.Table:
+def events_of(trace: ReplayInput, submissions: Index) -> pa.Table:
     """Return the events of tasks, in the order in which they happen, as rows of ``instance_events``.
 
     Parameters
     ----------
-    trace, found
+    trace, submissions
         As for :func:`write_event_log`.
     """
     tasks = trace.tasks
-    table = TABLES["instance_events"]
-    ends = np.where(found[:, KIND] == DONE, tasks.ends[found[:, 0]], "EVICT")
-    steps = [
-        (SUBMITTED, np.full(len(found), "SUBMIT")),
-        (STARTED, np.full(len(found), "SCHEDULE")),
-        (ENDED, ends),
-    ]
-    time = np.concatenate([found[:, column] for column, _ in steps])
-    row = np.tile(np.arange(len(found)), len(steps))
+    n = len(submissions)
+    # First what is submitted, then what is scheduled, then what ends; −1 where that never happens.
+    time = np.concatenate([submissions[:, column] for column in (SUBMITTED, STARTED, ENDED)])
+    ends = np.where(submissions[:, OUTCOME] == DONE, tasks.ends[submissions[:, ATTEMPT]], "EVICT")
+    types = np.concatenate([np.full(n, "SUBMIT"), np.full(n, "SCHEDULE"), ends])
+    step = np.repeat(np.arange(3), n)
+    row = np.tile(np.arange(n), 3)
     # Of one microsecond: first what was submitted first, and of that its steps.
-    order = np.lexsort((np.arange(len(time)) // max(len(found), 1), row, time))
+    order = np.lexsort((step, row, time))
     order = order[time[order] >= 0]
-    place = found[row[order], 0]
-    rows = len(order)
-    where = found[row[order], WHERE]
-    is_there = (order >= len(found)) & (where >= 0)
-    sizes = np.where(tasks.sizes[place] > 0, tasks.sizes[place] / UNIT, np.nan)
-    given = {
-        **{
-            "collection_id": tasks.collection[place],
-            "instance_index": tasks.instance[place],
-            "time": time[order],
-        },
-        **{
-            "type": np.concatenate([kinds for _, kinds in steps])[order],
-            "collection_type": np.full(rows, "JOB"),
-        },
-        "priority": pa.array(tasks.priority[place], mask=tasks.priority[place] < 0),
-        "machine_id": pa.array(trace.machines.ids[where], mask=~is_there),
-        **{
-            "is_on_dedicated_machine": np.zeros(rows, np.bool_),
-            "needs_different_machine": tasks.is_apart[place],
-        },
-        "cpu_request": pa.array(sizes[:, 0], from_pandas=True),
-        "memory_request": pa.array(sizes[:, 1], from_pandas=True),
-        **{"source_part": np.zeros(rows, np.int64), "source_row": np.arange(rows)},
+    attempt = submissions[row[order], ATTEMPT]
+    machine = submissions[row[order], RAN_ON]
+    is_placed = (step[order] > 0) & (machine >= 0)
+    priority = tasks.priority[attempt]
+    sizes = tasks.sizes[attempt]
+    requests = np.where(sizes > 0, sizes / UNIT, np.nan)
+    n_events = len(order)
+    columns = {
+        "collection_id": tasks.collection[attempt],
+        "instance_index": tasks.instance[attempt],
+        "time": time[order],
+        "type": types[order],
+        "collection_type": np.full(n_events, "JOB"),
+        "priority": pa.array(priority, mask=priority < 0),
+        "machine_id": pa.array(trace.machines.ids[machine], mask=~is_placed),
+        "is_on_dedicated_machine": np.zeros(n_events, np.bool_),
+        "needs_different_machine": tasks.is_apart[attempt],
+        "cpu_request": pa.array(requests[:, CPU], from_pandas=True),
+        "memory_request": pa.array(requests[:, MEMORY], from_pandas=True),
+        "source_part": np.zeros(n_events, np.int64),
+        "source_row": np.arange(n_events),
     }
-    columns = [
-        pa.array(given[name]).cast(kind) if name in given else pa.nulls(rows, kind)
-        for name, kind in ((field.name, field.type) for field in arrow_schema(table))
-    ]
-    return pa.Table.from_arrays(columns, schema=arrow_schema(table))
+    schema = arrow_schema(TABLES["instance_events"])
+    arrays = []
+    for field in schema:
+        if field.name in columns:
+            arrays.append(pa.array(columns[field.name]).cast(field.type))
+        else:
+            arrays.append(pa.nulls(n_events, field.type))
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -1,21 +1,35 @@
-"""The loop of a replay: arrivals, ends and machines in the order of time, compiled.
+"""Replay a trace: a compiled loop over arrivals, ends and changes of machines, in the order of time.
 
-What waits is kept by kinds of tasks that are alike to a scheduler.  A task that waits fits nowhere, so that a machine
-that gets room is the only one where anything may fit: no other is looked at, and the kinds are asked, not the tasks.
+Waiting tasks are kept by kinds that are alike to a scheduler.  A waiting task fits nowhere, so that a machine that gets
+room is the only one where anything may fit: no other is looked at, and one task of each kind is tried.
 """
 
 import numpy as np
 
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
-from borgtrace.scheduling.candidates import best, is_crowded, look, make_candidates, note
+from borgtrace.scheduling.candidates import (
+    best_candidate,
+    find_candidates,
+    is_crowded,
+    make_candidates,
+    update_candidates,
+)
+from borgtrace.scheduling.changes import CHANGE_TIME
 from borgtrace.scheduling.choice import choose, choose_of_k, has_room
 from borgtrace.scheduling.gangs import is_ready, kind_of, measure_room, place_all
 from borgtrace.scheduling.heap import Heap, make_heap, pop
 from borgtrace.scheduling.machines import release
-from borgtrace.scheduling.precedence import next_for, to_preempt, victim_on
+from borgtrace.scheduling.precedence import machine_to_preempt, next_kind_for, victim_on
 from borgtrace.scheduling.queue import dequeue, enqueue
-from borgtrace.scheduling.state import NEVER, PREEMPTED, WHERE, Replay, Rule
+from borgtrace.scheduling.state import (
+    COLUMNS,
+    NEVER,
+    PREEMPTED,
+    RAN_ON,
+    ReplayRule,
+    ReplayState,
+)
 from borgtrace.scheduling.transitions import (
     ARRIVAL,
     CHANGE,
@@ -23,7 +37,7 @@ from borgtrace.scheduling.transitions import (
     END,
     RANKS,
     book,
-    change,
+    change_machine,
     decay,
     finish,
     start,
@@ -31,28 +45,31 @@ from borgtrace.scheduling.transitions import (
     submit,
 )
 
-_LAST = 2**63 - 1
-_ALIKE = 4
+LAST_KEY = 2**63 - 1
+ALIKE_ARRIVALS = 4
 """From so many alike arrivals in a row on, what is known of machines is kept for the next one.
 
 Measured on the real parts: 341,000 placements/s with 2, 344,000 with 3, 350,000 with 4; more had been worse before.
 """
-_FACTOR = 1_103_515_245
-_MASK = 2**31 - 1
+FACTOR = 1_103_515_245
+MASK = 2**31 - 1
 """A linear congruential generator, of which the upper bits are taken."""
+NEXT_FIRST, NEXT_CHANGE, N_ROWS, DRAW, ALIKE, MODEL = range(6)
+"""Progress of a replay: next of the attempts that follow no other, next change of a machine, rows, last random number,
+alike arrivals to come, and the attempt whose candidates are known (−1: none)."""
 
 
 @compiled(makes_arrays=False)
-def _evict_for(
-    replay: Replay,
-    rule: Rule,
+def evict_for(
+    replay: ReplayState,
+    rule: ReplayRule,
     agenda: Heap,
     rows: Index,
     attempt: int,
     time: int,
 ) -> int:
-    """Evict lower tiers from a machine until a task fits, and return it; −1: there is none."""
-    machine = to_preempt(replay, attempt)
+    """Evict lower tiers from a machine until a task fits, and return the machine; −1: there is none."""
+    machine = machine_to_preempt(replay, attempt)
     while machine >= 0 and not has_room(replay.cell, machine, attempt):
         victim = victim_on(replay, rows, machine, replay.jobs.tier[attempt])
         stop(replay, rows, victim, time, PREEMPTED)
@@ -61,9 +78,9 @@ def _evict_for(
 
 
 @compiled(makes_arrays=False)
-def _start_all(
-    replay: Replay,
-    rule: Rule,
+def start_gang(
+    replay: ReplayState,
+    rule: ReplayRule,
     agenda: Heap,
     rows: Index,
     gang: int,
@@ -75,28 +92,22 @@ def _start_all(
     if not place_all(replay.cell, gangs, gang, rule.kind, rule.k, draw):
         return False
     members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
-    # What it takes of others that wait is counted task by task, from where none of its own was placed.
+    # The room that it takes from other waiting gangs is counted task by task, from a state without any of its own.
     for attempt in members:
         if gangs.of[attempt] == gang:
-            rows[replay.row_of[attempt], WHERE] = release(replay.cell, attempt)
+            rows[replay.row_of[attempt], RAN_ON] = release(replay.cell, attempt)
     for attempt in members:
         if gangs.of[attempt] == gang:
-            start(
-                replay,
-                agenda,
-                rows,
-                attempt,
-                rows[replay.row_of[attempt], WHERE],
-                time,
-            )
+            machine = rows[replay.row_of[attempt], RAN_ON]
+            start(replay, agenda, rows, attempt, machine, time)
             gangs.of[attempt] = -1
     return True
 
 
 @compiled(makes_arrays=False)
-def _arrive_all(
-    replay: Replay,
-    rule: Rule,
+def submit_gang(
+    replay: ReplayState,
+    rule: ReplayRule,
     agenda: Heap,
     rows: Index,
     gang: int,
@@ -107,123 +118,118 @@ def _arrive_all(
     """Start the tasks of a gang, or let them wait; return how many they are.  They evict nobody."""
     gangs = replay.gangs
     members = gangs.members[gangs.first[gang] : gangs.first[gang + 1]]
-    for at, attempt in enumerate(members):
-        submit(replay, agenda, rows, attempt, row + at, time)
+    for place, attempt in enumerate(members):
+        submit(replay, agenda, rows, attempt, row + place, time)
     measure_room(replay.cell, gangs, gang)
-    if not (
-        is_ready(replay.cell, gangs, gang, -1)
-        and _start_all(
-            replay,
-            rule,
-            agenda,
-            rows,
-            gang,
-            time,
-            draw,
-        )
-    ):
+    is_started = False
+    if is_ready(replay.cell, gangs, gang, -1):
+        is_started = start_gang(replay, rule, agenda, rows, gang, time, draw)
+    if not is_started:
         gangs.closed[gang] = 0
         enqueue(replay.queue, kind_of(replay.queue, gangs, gang), members[0])
     return members.size
 
 
+@compiled(inline=True, makes_arrays=False)
+def choose_machine(
+    replay: ReplayState,
+    rule: ReplayRule,
+    attempt: int,
+    draw: int,
+    candidates: Heap,
+    is_known: bool,
+) -> int:
+    """Return the machine of an attempt, or −1; where `is_known`, `candidates` has the machines that may take it."""
+    # Where another of its kind waits, nothing has room.
+    if replay.queue.heads[replay.jobs.kinds[attempt]] >= 0:
+        return -1
+    if rule.k > 0:
+        return choose_of_k(replay.cell, rule.kind, rule.k, draw, attempt)
+    if is_known:
+        return best_candidate(candidates, replay.cell, rule.kind, attempt)
+    return choose(replay.cell, rule.kind, attempt)
+
+
 @compiled(makes_arrays=False)
-def _arrive(
-    replay: Replay,
-    rule: Rule,
+def submit_attempt(
+    replay: ReplayState,
+    rule: ReplayRule,
     agenda: Heap,
     rows: Index,
     attempt: int,
     row: int,
     time: int,
     draw: int,
-    heap: Heap,
+    candidates: Heap,
     is_known: bool,
 ) -> tuple[int, bool]:
     """Place a submission or let it wait; return its machine, or −1, and whether others were evicted from it.
 
-    Where `is_known`, `heap` has the machines that may take it.
+    Where `is_known`, `candidates` has the machines that may take it.
     """
-    cell = replay.cell
-    jobs = replay.jobs
-    queue = replay.queue
     submit(replay, agenda, rows, attempt, row, time)
-    machine = -1
+    machine = choose_machine(replay, rule, attempt, draw, candidates, is_known)
     evicts = False
-    # Where another of its kind waits, nothing has room.
-    if queue.heads[jobs.kinds[attempt]] < 0:
-        if rule.k > 0:
-            machine = choose_of_k(cell, rule.kind, rule.k, draw, attempt)
-        elif is_known:
-            machine = best(heap, cell, rule.kind, attempt)
-        else:
-            machine = choose(cell, rule.kind, attempt)
     if machine < 0 and rule.preempts:
-        machine = _evict_for(replay, rule, agenda, rows, attempt, time)
+        machine = evict_for(replay, rule, agenda, rows, attempt, time)
         evicts = machine >= 0
     if machine >= 0:
         start(replay, agenda, rows, attempt, machine, time)
     else:
-        enqueue(queue, jobs.kinds[attempt], attempt)
+        enqueue(replay.queue, replay.jobs.kinds[attempt], attempt)
     return machine, evicts
 
 
 @compiled(makes_arrays=False)
-def _refill(
-    replay: Replay,
-    rule: Rule,
+def refill(
+    replay: ReplayState,
+    rule: ReplayRule,
     agenda: Heap,
     rows: Index,
     machine: int,
     time: int,
 ) -> None:
-    """Start what waits and fits a machine, and gangs that fit with its room."""
+    """Start waiting tasks that fit a machine, and gangs that fit with its room."""
     queue = replay.queue
     closed = replay.gangs.closed
-    failed = False
-    kind = next_for(replay, machine)
+    has_failed = False
+    kind = next_kind_for(replay, machine)
     while kind >= 0:
         head = queue.heads[kind]
         gang = kind - kind_of(queue, replay.gangs, 0)
         if gang < 0:
             dequeue(queue, kind, head)
             start(replay, agenda, rows, head, machine, time)
-        elif _start_all(
-            replay,
-            rule,
-            agenda,
-            rows,
-            gang,
-            time,
-            machine,
-        ):
+        elif start_gang(replay, rule, agenda, rows, gang, time, machine):
             dequeue(queue, kind, head)
         else:
-            failed = True
-        kind = next_for(replay, machine)
-    for gang in range(closed.size if failed else 0):
-        closed[gang] = 0
+            has_failed = True
+        kind = next_kind_for(replay, machine)
+    if has_failed:
+        for gang in range(closed.size):
+            closed[gang] = 0
 
 
 @compiled(makes_arrays=False)
-def _next(
-    replay: Replay,
+def next_event(
+    replay: ReplayState,
     agenda: Heap,
-    begun: int,
-    changed: int,
+    next_first: int,
+    next_change: int,
 ) -> tuple[int, int, int]:
-    """Return what comes next: time and what, of which attempt or event, and its row (−1: it is none of the agenda)."""
+    """Return what comes next: time and what, of which attempt or change, and its row (−1: it is not of the agenda)."""
     jobs = replay.jobs
-    key = _LAST
+    key = LAST_KEY
     value = 0
     row = -1
-    if changed < len(replay.machines):
-        key = replay.machines[changed, 0] * RANKS + CHANGE
-        value = changed
-    if begun < jobs.firsts.size:
-        first = jobs.firsts[begun]
-        if jobs.time[first] * RANKS + ARRIVAL < key:
-            key = jobs.time[first] * RANKS + ARRIVAL
+    if next_change < len(replay.changes):
+        key = replay.changes[next_change, CHANGE_TIME] * RANKS + CHANGE
+        value = next_change
+    if next_first < jobs.firsts.size:
+        first = jobs.firsts[next_first]
+        arrival = jobs.time[first] * RANKS + ARRIVAL
+        if arrival < key:
+            key = arrival
             value = first
     # Of two that arrive at one instant the first in the trace goes first.
     if agenda.size[0] and (int(agenda.keys[0]), agenda.values[0, 0]) < (key, value):
@@ -234,106 +240,155 @@ def _next(
     return key, value, row
 
 
-@compiled(makes_arrays=False)
-def _go_on(
-    replay: Replay,
-    rule: Rule,
+@compiled(inline=True, makes_arrays=False)
+def replay_arrival(
+    replay: ReplayState,
+    rule: ReplayRule,
     agenda: Heap,
-    heap: Heap,
+    candidates: Heap,
     rows: Index,
-    state: Index,
+    progress: Index,
+    attempt: int,
+    is_first: bool,
+    time: int,
+) -> tuple[int, bool]:
+    """Let an attempt arrive; return as :func:`submit_attempt`."""
+    jobs = replay.jobs
+    if is_first:
+        progress[ALIKE] = jobs.alike[progress[NEXT_FIRST]]
+        progress[NEXT_FIRST] += 1
+        model = progress[MODEL]
+        is_known = model >= 0 and jobs.kinds[model] == jobs.kinds[attempt]
+        if progress[ALIKE] >= ALIKE_ARRIVALS and rule.k == 0 and not is_known:
+            progress[MODEL] = attempt
+            find_candidates(candidates, replay.cell, rule.kind, attempt)
+    progress[DRAW] = (progress[DRAW] * FACTOR + 1) & MASK
+    begin = (progress[DRAW] >> 16) % max(replay.cell.rank.size, 1)
+    model = progress[MODEL]
+    is_known = model >= 0 and jobs.kinds[model] == jobs.kinds[attempt]
+    row = progress[N_ROWS]
+    progress[N_ROWS] += 1
+    return submit_attempt(
+        replay,
+        rule,
+        agenda,
+        rows,
+        attempt,
+        row,
+        time,
+        begin,
+        candidates,
+        is_known,
+    )
+
+
+@compiled(inline=True, makes_arrays=False)
+def replay_gang(
+    replay: ReplayState,
+    rule: ReplayRule,
+    agenda: Heap,
+    rows: Index,
+    progress: Index,
+    gang: int,
+    time: int,
+) -> None:
+    """Let all tasks of a gang arrive."""
+    progress[DRAW] = (progress[DRAW] * FACTOR + 1) & MASK
+    draw = progress[DRAW] >> 16
+    n_tasks = submit_gang(replay, rule, agenda, rows, gang, progress[N_ROWS], time, draw)
+    progress[NEXT_FIRST] += n_tasks
+    progress[N_ROWS] += n_tasks
+
+
+@compiled(inline=True, makes_arrays=False)
+def replay_event(
+    replay: ReplayState,
+    rule: ReplayRule,
+    agenda: Heap,
+    candidates: Heap,
+    rows: Index,
+    progress: Index,
+    key: int,
+    value: int,
+    row: int,
+) -> tuple[int, bool]:
+    """Let one thing happen; return the machine that it changes, or −1, and whether that may have got room."""
+    time = key // RANKS
+    what = key % RANKS
+    if what == CHANGE:
+        progress[NEXT_CHANGE] += 1
+        return change_machine(replay, rule, agenda, rows, value), True
+    if what == END:
+        return finish(replay, agenda, rows, value, row, time), True
+    if what == DECAY:
+        # What is known of machines is known for what it asked for.
+        if value == progress[MODEL]:
+            progress[MODEL] = -1
+        return decay(replay, agenda, rows, value, row, time), True
+    if row < 0 and replay.gangs.of[value] >= 0:
+        replay_gang(replay, rule, agenda, rows, progress, replay.gangs.of[value], time)
+        return -1, True
+    return replay_arrival(
+        replay,
+        rule,
+        agenda,
+        candidates,
+        rows,
+        progress,
+        value,
+        row < 0,
+        time,
+    )
+
+
+@compiled(makes_arrays=False)
+def replay_until(
+    replay: ReplayState,
+    rule: ReplayRule,
+    agenda: Heap,
+    candidates: Heap,
+    rows: Index,
+    progress: Index,
     until: int,
 ) -> bool:
     """Let things happen up to a time; return False where rows or the agenda have to grow first."""
-    jobs = replay.jobs
-    (begun, changed, count, draw, alike, model) = state
-    is_over = False
-    gangs = replay.gangs
+    n_attempts = replay.jobs.time.size
+    n_members = replay.gangs.members.size
+    cell = replay.cell
     while (
-        count + gangs.members.size < len(rows)
-        and agenda.size[0] + jobs.time.size < agenda.keys.size
+        progress[N_ROWS] + n_members < len(rows) and agenda.size[0] + n_attempts < agenda.keys.size
     ):
-        key, value, row = _next(replay, agenda, begun, changed)
-        time = key // RANKS
-        what = key % RANKS
-        is_refilled = True
-        if key == _LAST or time > until:
-            is_over = True
-            break
-        if what == CHANGE:
-            machine = change(replay, rule, agenda, rows, value)
-            changed = changed + 1
-        elif what == END:
-            machine = finish(replay, agenda, rows, value, row, time)
-        elif what == DECAY:
-            machine = decay(replay, agenda, rows, value, row, time)
-            # What is known of machines is known for what it asked for.
-            model = -1 if value == model else model
-        elif row < 0 and gangs.of[value] >= 0:
-            draw = (draw * _FACTOR + 1) & _MASK
-            came = _arrive_all(
-                replay,
-                rule,
-                agenda,
-                rows,
-                gangs.of[value],
-                count,
-                time,
-                draw >> 16,
-            )
-            machine = -1
-            begun = begun + came
-            count = count + came
-        else:
-            if row < 0:
-                alike = jobs.alike[begun]
-                begun = begun + 1
-                if (
-                    alike >= _ALIKE
-                    and rule.k == 0
-                    and (model < 0 or jobs.kinds[model] != jobs.kinds[value])
-                ):
-                    model = value
-                    look(heap, replay.cell, rule.kind, model)
-            draw = (draw * _FACTOR + 1) & _MASK
-            start = (draw >> 16) % max(replay.cell.rank.size, 1)
-            is_known = model >= 0 and jobs.kinds[model] == jobs.kinds[value]
-            machine, is_refilled = _arrive(
-                replay,
-                rule,
-                agenda,
-                rows,
-                value,
-                count,
-                time,
-                start,
-                heap,
-                is_known,
-            )
-            count += 1
-        if machine >= 0 and is_refilled and replay.cell.is_up[machine]:
-            _refill(replay, rule, agenda, rows, machine, time)
-        if machine >= 0 and model >= 0:
-            note(heap, replay.cell, rule.kind, machine, model)
-            # After the last of a row what becomes of machines is noted for nobody.
-            if alike <= 1 or is_crowded(heap, replay.cell):
-                model = -1
-    state[0] = begun
-    state[1] = changed
-    state[2] = count
-    state[3] = draw
-    state[4] = alike
-    state[5] = model
-    return is_over
+        key, value, row = next_event(replay, agenda, progress[NEXT_FIRST], progress[NEXT_CHANGE])
+        if key == LAST_KEY or key // RANKS > until:
+            return True
+        machine, has_room_now = replay_event(
+            replay,
+            rule,
+            agenda,
+            candidates,
+            rows,
+            progress,
+            key,
+            value,
+            row,
+        )
+        if machine >= 0 and has_room_now and cell.is_up[machine]:
+            refill(replay, rule, agenda, rows, machine, key // RANKS)
+        if machine >= 0 and progress[MODEL] >= 0:
+            update_candidates(candidates, cell, rule.kind, machine, progress[MODEL])
+            # After the last of a row of alike arrivals nobody asks for candidates.
+            if progress[ALIKE] <= 1 or is_crowded(candidates, cell):
+                progress[MODEL] = -1
+    return False
 
 
 def run(
-    replay: Replay,
-    rule: Rule,
+    replay: ReplayState,
+    rule: ReplayRule,
     until: int,
     seed: int,
 ) -> Index:
-    """Replay; return a row for each submission: attempt, submitted, started, ended, machine, kind (−1: not at all).
+    """Replay; return a row for each submission, with the columns of :mod:`borgtrace.scheduling.state`.
 
     Parameters
     ----------
@@ -348,19 +403,14 @@ def run(
     """
     n = len(replay.jobs.time)
     # Some are submitted more often than in the trace, most only as often.
-    rows = np.full((n + n // 8 + 1024 + replay.gangs.members.size, 6), NEVER)
+    n_rows = n + n // 8 + 1024 + replay.gangs.members.size
+    rows = np.full((n_rows, COLUMNS), NEVER)
     agenda = make_heap(3 * n + 1024)
-    heap = make_candidates(replay.cell)
-    state = np.array([0, 0, 0, seed, 0, -1])
-    while not _go_on(
-        replay,
-        rule,
-        agenda,
-        heap,
-        rows,
-        state,
-        until,
-    ):
-        rows = np.concatenate((rows, np.full((n + 1024, 6), NEVER)))
+    candidates = make_candidates(replay.cell)
+    progress = np.zeros(6, np.int64)
+    progress[DRAW] = seed
+    progress[MODEL] = -1
+    while not replay_until(replay, rule, agenda, candidates, rows, progress, until):
+        rows = np.concatenate((rows, np.full((n + 1024, COLUMNS), NEVER)))
         agenda = Heap(np.tile(agenda.keys, 2), np.tile(agenda.values, (2, 1)), agenda.size)
-    return rows[: state[2]]
+    return rows[: progress[N_ROWS]]

@@ -1,9 +1,9 @@
-"""Jobs whose tasks start together or not at all.
+"""Gangs: jobs whose tasks start together or not at all.
 
-Of each job that waits it is known how many tasks like its own all machines together would take: a machine that changes
+For each waiting job it is known how many tasks like its own all machines together would take: a machine that changes
 changes this number by its own share, and no other machine is looked at.  As long as the job has more tasks it is not
-tried.  Where its tasks are alike that is exact, since no placement of others alike holds more of them.  Where they
-differ each kind must find room, and all of them if they took the least that any of them takes.
+tried.  Where its tasks are alike this is exact, since no other placement holds more of them.  Where they differ, each
+kind must find room, and so must all of them if each took the least that any of them takes.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.choice import choose, choose_of_k, is_open
-from borgtrace.scheduling.machines import CPU, MACHINE, MEMORY, Cell, Demand, place, release
+from borgtrace.scheduling.machines import CPU, MACHINE, MEMORY, CellState, Demand, place, release
 from borgtrace.scheduling.queue import Queue
 
 TOGETHER = 1_000_000
@@ -39,7 +39,7 @@ class Gangs(NamedTuple):
     room
         Shape (parts,): while it waits, how many tasks like its stand-in (:func:`with_stand_ins`) all machines take.
     closed
-        Shape (gangs,): 1 while what was tried in vain is not tried again.
+        Shape (gangs,): 1 after a try in vain, until it is worth trying again.
     """
 
     of: Index
@@ -53,20 +53,28 @@ class Gangs(NamedTuple):
 
 
 def no_gangs(attempts: int) -> Gangs:
-    """Return what says of so many attempts that each starts by itself."""
+    """Return gangs of so many attempts, each of which starts by itself."""
     alone = np.full(attempts, -1)
-    none = np.empty(0, np.int64)
+    nothing = np.empty(0, np.int64)
     zero = np.zeros(1, np.int64)
     return Gangs(
-        alone,
-        none,
-        zero,
-        zero,
-        alone,
-        none,
-        none,
-        none,
+        of=alone,
+        members=nothing,
+        first=zero,
+        parts=zero,
+        part=alone,
+        waits=nothing,
+        room=nothing,
+        closed=nothing,
     )
+
+
+class GangArrivals(NamedTuple):
+    """When each attempt arrives, a gang with its last task; attempts that follow no other, in that order; the gangs."""
+
+    times: Index
+    firsts: Index
+    gangs: Gangs
 
 
 def gangs_of(
@@ -75,7 +83,7 @@ def gangs_of(
     jobs: Index,
     priority: Index,
     kinds: Index,
-) -> tuple[Index, Index, Gangs]:
+) -> GangArrivals:
     """Find the attempts that start together: of one job and priority, each at most a second after the one before.
 
     Parameters
@@ -84,52 +92,66 @@ def gangs_of(
         Attempts that follow no other.
     arrivals, jobs, priority, kinds
         Of all attempts: int64 (n,).
-
-    Returns
-    -------
-    tuple
-        When each attempt arrives, a gang with its last task; `firsts` by that; and the gangs.
     """
     order = firsts[np.lexsort((firsts, arrivals[firsts], priority[firsts], jobs[firsts]))]
-    one = order[:-1]
-    other = order[1:]
-    is_next = (jobs[one] == jobs[other]) & (priority[one] == priority[other])
-    begins = np.append(True, ~is_next | (arrivals[other] - arrivals[one] > TOGETHER))[: len(order)]
+    before = order[:-1]
+    after = order[1:]
+    is_same = (jobs[before] == jobs[after]) & (priority[before] == priority[after])
+    is_late = arrivals[after] - arrivals[before] > TOGETHER
+    # Groups of attempts that arrive together: a gang each, unless it is only one.
+    begins = np.append(True, ~is_same | is_late)[: len(order)]
     starts = np.flatnonzero(begins)
     sizes = np.diff(starts, append=len(order))
-    number = np.cumsum(begins) - 1
+    group = np.cumsum(begins) - 1
+    last = starts + sizes - 1
     times = arrivals.copy()
-    times[order] = arrivals[order][starts + sizes - 1][number]
+    times[order] = arrivals[order][last][group]
     is_gang = sizes > 1
+    gang_of_group = np.where(is_gang, np.cumsum(is_gang) - 1, -1)
     of = np.full(len(arrivals), -1)
-    of[order] = np.where(is_gang, np.cumsum(is_gang) - 1, -1)[number]
-    members = order[is_gang[number]]
+    of[order] = gang_of_group[group]
+    members = order[is_gang[group]]
     first = np.append(0, np.cumsum(sizes[is_gang]))
-    found = Gangs(
-        of,
-        members,
-        first,
-        *_parts(of, members, kinds),
-        np.zeros(len(first) - 1, np.int64),
+    parts = parts_of(of, members, kinds)
+    gangs = Gangs(
+        of=of,
+        members=members,
+        first=first,
+        parts=parts.parts,
+        part=parts.part,
+        waits=parts.waits,
+        room=np.zeros_like(parts.waits),
+        closed=np.zeros(len(first) - 1, np.int64),
     )
     # A gang comes where its first task does.
-    return times, order[np.lexsort((order[starts][number], times[order]))], found
+    first_of_group = order[starts]
+    in_order = np.lexsort((first_of_group[group], times[order]))
+    return GangArrivals(times, order[in_order], gangs)
 
 
-def _parts(of: Index, members: Index, kinds: Index) -> tuple[Index, Index, Index, Index]:
-    """Return the parts of gangs, which one each attempt is of, how many wait in each, and room for nobody."""
-    many_kinds = int(kinds.max(initial=0)) + 1
-    found, place = np.unique(of[members] * many_kinds + kinds[members], return_inverse=True)
-    many = np.bincount(found // many_kinds, minlength=int(of.max(initial=-1)) + 1)
-    parts = np.append(0, np.cumsum(np.where(many > 1, many + 1, 1)))
+class GangParts(NamedTuple):
+    """As in :class:`Gangs`."""
+
+    parts: Index
+    part: Index
+    waits: Index
+
+
+def parts_of(of: Index, members: Index, kinds: Index) -> GangParts:
+    """Return the parts of gangs, that of each attempt, and how many wait in each."""
+    n_kinds = int(kinds.max(initial=0)) + 1
+    gang_of_member = of[members]
+    keys, place = np.unique(gang_of_member * n_kinds + kinds[members], return_inverse=True)
+    kinds_of_gang = np.bincount(keys // n_kinds, minlength=int(of.max(initial=-1)) + 1)
+    has_kinds = kinds_of_gang > 1
+    parts = np.append(0, np.cumsum(np.where(has_kinds, kinds_of_gang + 1, 1)))
     part = np.full(len(of), -1)
     # Kinds are numbered gang by gang; before them are the parts that are all of a gang of several kinds.
-    part[members] = place + np.cumsum(many > 1)[of[members]]
-    whole = parts[of[members]]
-    waits = np.bincount(
-        np.append(whole, part[members][part[members] != whole]), minlength=parts[-1]
-    )
-    return parts, part, waits, np.zeros_like(waits)
+    part[members] = place + np.cumsum(has_kinds)[gang_of_member]
+    whole = parts[gang_of_member]
+    own = part[members]
+    waits = np.bincount(np.append(whole, own[own != whole]), minlength=parts[-1])
+    return GangParts(parts, part, waits)
 
 
 def with_stand_ins(demand: Demand, gangs: Gangs) -> Demand:
@@ -143,32 +165,31 @@ def with_stand_ins(demand: Demand, gangs: Gangs) -> Demand:
     members = gangs.members
     whole = gangs.parts[gangs.of[members]]
     own = gangs.part[members]
-    part = np.append(whole, own[own != whole])
-    who = np.append(members, members[own != whole])
+    is_of_kind = own != whole
+    part = np.append(whole, own[is_of_kind])
+    task = np.append(members, members[is_of_kind])
     order = np.argsort(part, kind="stable")
-    who = who[order]
+    task = task[order]
     starts = np.searchsorted(part[order], np.arange(len(gangs.room)))
-    least = np.minimum.reduceat
 
-    def common(values: Index, nothing: int) -> Index:
-        lowest = least(values[who], starts)
-        highest = np.maximum.reduceat(values[who], starts)
+    def with_least(amounts: Index) -> Index:
+        if not len(amounts):
+            return amounts
+        return np.vstack([amounts, np.minimum.reduceat(amounts[task], starts)])
+
+    def with_common(values: Index, nothing: int) -> Index:
+        lowest = np.minimum.reduceat(values[task], starts)
+        highest = np.maximum.reduceat(values[task], starts)
         return np.append(values, np.where(lowest == highest, lowest, nothing))
 
-    sizes, varied, extended = (
-        np.vstack([taken, least(taken[who], starts)]) if len(taken) else taken
-        for taken in (demand.sizes, demand.variances, demand.extended)
-    )
-    groups = common(demand.groups, -1)
-    sets = common(demand.sets, 0)
     return Demand(
-        sizes,
-        groups,
-        sets,
-        demand.allowed,
-        varied,
-        demand.safety,
-        extended,
+        sizes=with_least(demand.sizes),
+        groups=with_common(demand.groups, -1),
+        sets=with_common(demand.sets, 0),
+        allowed=demand.allowed,
+        variances=with_least(demand.variances),
+        safety=demand.safety,
+        extended=with_least(demand.extended),
     )
 
 
@@ -179,13 +200,13 @@ def kind_of(queue: Queue, gangs: Gangs, gang: int) -> int:
 
 
 @compiled(makes_arrays=False)
-def _room_on(
-    cell: Cell,
+def room_on(
+    cell: CellState,
     machine: int,
     task: int,
     most: int,
 ) -> int:
-    """Return how many tasks like one a machine takes, at most so many; variances may let it take fewer."""
+    """Return how many tasks like one a machine takes, at most `most`; with variances it may take fewer."""
     sizes = cell.sizes[task]
     free = cell.free[machine]
     # Most often there is none, and the rest costs more to ask.
@@ -200,22 +221,23 @@ def _room_on(
 
 
 @compiled(makes_arrays=False)
-def _add_room(
-    cell: Cell,
+def add_room(
+    cell: CellState,
     gangs: Gangs,
     gang: int,
     machine: int,
     sign: int,
 ) -> None:
+    """Add the room of a machine to that of a gang, or take it away (−1)."""
     most = gangs.first[gang + 1] - gangs.first[gang]
     stand_ins = cell.sets.size - gangs.room.size
     for part in range(gangs.parts[gang], gangs.parts[gang + 1]):
-        gangs.room[part] += sign * _room_on(cell, machine, stand_ins + part, most)
+        gangs.room[part] += sign * room_on(cell, machine, stand_ins + part, most)
 
 
 @compiled(makes_arrays=False)
 def count_room(
-    cell: Cell,
+    cell: CellState,
     queue: Queue,
     gangs: Gangs,
     machine: int,
@@ -230,23 +252,23 @@ def count_room(
     sign
         1 or −1.
     """
-    for at in range(queue.n_active[0]):
-        gang = queue.active[at] - kind_of(queue, gangs, 0)
+    for k in range(queue.n_active[0]):
+        gang = queue.active[k] - kind_of(queue, gangs, 0)
         if gang >= 0:
-            _add_room(cell, gangs, gang, machine, sign)
+            add_room(cell, gangs, gang, machine, sign)
 
 
 @compiled(makes_arrays=False)
-def measure_room(cell: Cell, gangs: Gangs, gang: int) -> None:
+def measure_room(cell: CellState, gangs: Gangs, gang: int) -> None:
     """Count the room of all machines for a gang that comes."""
     gangs.room[gangs.parts[gang] : gangs.parts[gang + 1]] = 0
     for machine in range(cell.rank.size):
-        _add_room(cell, gangs, gang, machine, 1)
+        add_room(cell, gangs, gang, machine, 1)
 
 
 @compiled(makes_arrays=False)
 def is_ready(
-    cell: Cell,
+    cell: CellState,
     gangs: Gangs,
     gang: int,
     machine: int,
@@ -267,7 +289,7 @@ def is_ready(
 
 @compiled(makes_arrays=False)
 def place_all(
-    cell: Cell,
+    cell: CellState,
     gangs: Gangs,
     gang: int,
     kind: int,

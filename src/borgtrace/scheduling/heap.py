@@ -22,91 +22,89 @@ class Heap(NamedTuple):
 
 def make_heap(most: int) -> Heap:
     """Return a heap for so many entries."""
-    return Heap(np.empty(most), np.empty((most, 2), np.int64), np.zeros(1, np.int64))
+    return Heap(
+        keys=np.empty(most),
+        values=np.empty((most, 2), np.int64),
+        size=np.zeros(1, np.int64),
+    )
 
 
 @compiled(inline=True, makes_arrays=False)
-def _is_less(
+def is_less(
     heap: Heap,
-    at: int,
+    place: int,
     key: float,
-    one: int,
-    other: int,
+    first: int,
+    second: int,
 ) -> bool:
-    if heap.keys[at] != key:
-        return heap.keys[at] < key
-    first = heap.values[at, 0]
-    return first < one or (first == one and heap.values[at, 1] < other)
+    """Whether the entry at a place is smaller than another."""
+    if heap.keys[place] != key:
+        return heap.keys[place] < key
+    value = heap.values[place, 0]
+    return value < first or (value == first and heap.values[place, 1] < second)
 
 
 @compiled(inline=True, makes_arrays=False)
-def _put(
+def put(
     heap: Heap,
-    at: int,
+    place: int,
     key: float,
-    one: int,
-    other: int,
+    first: int,
+    second: int,
 ) -> None:
-    heap.keys[at] = key
-    heap.values[at, 0] = one
-    heap.values[at, 1] = other
+    """Write an entry to a place."""
+    heap.keys[place] = key
+    heap.values[place, 0] = first
+    heap.values[place, 1] = second
+
+
+@compiled(inline=True, makes_arrays=False)
+def move_entry(heap: Heap, source: int, place: int) -> None:
+    """Copy an entry to another place."""
+    heap.keys[place] = heap.keys[source]
+    heap.values[place, 0] = heap.values[source, 0]
+    heap.values[place, 1] = heap.values[source, 1]
 
 
 @compiled(makes_arrays=False)
 def push(
     heap: Heap,
     key: float,
-    one: int,
-    other: int,
+    first: int,
+    second: int,
 ) -> None:
     """Add an entry, for which there is room."""
-    at = heap.size[0]
+    place = heap.size[0]
     heap.size[0] += 1
-    while at > 0 and not _is_less(heap, (at - 1) // 2, key, one, other):
-        above = (at - 1) // 2
-        _put(
-            heap,
-            at,
-            heap.keys[above],
-            heap.values[above, 0],
-            heap.values[above, 1],
-        )
-        at = above
-    _put(heap, at, key, one, other)
+    while place > 0 and not is_less(heap, (place - 1) // 2, key, first, second):
+        above = (place - 1) // 2
+        move_entry(heap, above, place)
+        place = above
+    put(heap, place, key, first, second)
 
 
 @compiled(makes_arrays=False)
 def replace_top(
     heap: Heap,
     key: float,
-    one: int,
-    other: int,
+    first: int,
+    second: int,
 ) -> None:
     """Put an entry in the place of the smallest."""
-    at = 0
+    place = 0
     size = heap.size[0]
-    while 2 * at + 1 < size:
-        below = 2 * at + 1
+    while 2 * place + 1 < size:
+        below = 2 * place + 1
         right = below + 1
-        if right < size and _is_less(
-            heap,
-            right,
-            heap.keys[below],
-            heap.values[below, 0],
-            heap.values[below, 1],
-        ):
-            below = right
-        if not _is_less(heap, below, key, one, other):
+        if right < size:
+            left_key = heap.keys[below]
+            if is_less(heap, right, left_key, heap.values[below, 0], heap.values[below, 1]):
+                below = right
+        if not is_less(heap, below, key, first, second):
             break
-        _put(
-            heap,
-            at,
-            heap.keys[below],
-            heap.values[below, 0],
-            heap.values[below, 1],
-        )
-        at = below
-    _put(heap, at, key, one, other)
+        move_entry(heap, below, place)
+        place = below
+    put(heap, place, key, first, second)
 
 
 @compiled(makes_arrays=False)

@@ -14,10 +14,10 @@ import pyarrow as pa
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.question import Answer, Column, Row, charts
 from borgtrace.scheduling.machines import EXTENDED
-from borgtrace.scheduling.replay import Trace
+from borgtrace.scheduling.replay import ReplayInput
 from borgtrace.scheduling.room import is_covered
 from borgtrace.scheduling.simulate import ScheduleQuestion
-from borgtrace.scheduling.state import ENDED, KIND, PREEMPTED, STARTED, SUBMITTED
+from borgtrace.scheduling.state import ATTEMPT, ENDED, OUTCOME, PREEMPTED, STARTED, SUBMITTED
 from borgtrace.schema.time import HOUR
 
 if TYPE_CHECKING:
@@ -87,8 +87,93 @@ ANSWER = Answer(
 )
 
 
-USED = ("cpu_used", "memory_used")
-"""Columns that only measured tasks fill."""
+def compute(
+    trace: ReplayInput,
+    submissions: Index,
+    policy: str,
+    planned: Index,
+    impossible: Index,
+) -> list[Row]:
+    """Return a row for each tier and hour.
+
+    Parameters
+    ----------
+    trace, submissions, policy
+        What was replayed, the rows of :func:`borgtrace.scheduling.events.run`, and the name of the policy.
+    planned, impossible
+        Not used.
+    """
+    tasks = trace.tasks
+    until = max(trace.until, 1)
+    bounds = np.append(np.arange(0, until, HOUR), until)
+    rows = []
+    for tier in np.unique(tasks.tier).tolist():
+        own = submissions[tasks.tier[submissions[:, ATTEMPT]] == tier]
+        usage = running_by_hour(trace, own, bounds)
+        waiting = waiting_by_hour(own, bounds)
+        evicted = evicted_by_hour(own, bounds)
+        for hour in range(len(bounds) - 1):
+            row = {
+                "policy": policy,
+                "tier": tasks.tier_name(tier),
+                "hour": hour,
+                "evicted": int(evicted[hour]),
+                "waiting_hours": float(waiting[hour]),
+            }
+            rows.append(row | usage[hour])
+    return rows
+
+
+def waiting_by_hour(submissions: Index, bounds: Index) -> Numbers:
+    """Return the hours that submissions wait, in each hour."""
+    started = submissions[:, STARTED]
+    waited_until = np.where(started >= 0, started, ends_of(submissions, bounds))
+    ones = np.ones((len(submissions), 1))
+    n_waiting = means(submissions[:, SUBMITTED], waited_until, ones, bounds)[:, 0]
+    return n_waiting * np.diff(bounds) / HOUR
+
+
+def running_by_hour(trace: ReplayInput, submissions: Index, bounds: Index) -> list[Row]:
+    """Return how many tasks run in each hour, and what they ask for and use of the cell."""
+    tasks = trace.tasks
+    ran = submissions[submissions[:, STARTED] >= 0]
+    attempts = ran[:, ATTEMPT]
+    cell = trace.machines.capacity[:, :EXTENDED].sum(axis=0).astype(np.float64)
+    weights = np.column_stack(
+        [
+            np.ones(len(ran)),
+            tasks.sizes[attempts] / cell,
+            tasks.used[attempts] / cell,
+        ]
+    )
+    by_hour = means(ran[:, STARTED], ends_of(ran, bounds), weights, bounds)
+    is_measured = is_covered(tasks)
+    rows = []
+    for running, cpu, memory, cpu_used, memory_used in by_hour.tolist():
+        row = {
+            "running": running,
+            "cpu": cpu,
+            "memory": memory,
+            "cpu_used": cpu_used if is_measured else None,
+            "memory_used": memory_used if is_measured else None,
+        }
+        rows.append(row)
+    return rows
+
+
+def evicted_by_hour(submissions: Index, bounds: Index) -> Index:
+    """Return how many submissions are evicted in each hour."""
+    is_evicted = submissions[:, OUTCOME] == PREEMPTED
+    # What happens at the end belongs to the last hour.
+    edges = [*bounds[:-1], bounds[-1] + 1]
+    counts, _ = np.histogram(submissions[is_evicted, ENDED], edges)
+    return counts
+
+
+def ends_of(submissions: Index, bounds: Index) -> Index:
+    """Return when submissions end, at the latest with the trace."""
+    ended = submissions[:, ENDED]
+    return np.where(ended >= 0, ended, bounds[-1])
 
 
 def means(begin: Index, end: Index, weights: Numbers, bounds: Index) -> Numbers:
@@ -111,69 +196,35 @@ def means(begin: Index, end: Index, weights: Numbers, bounds: Index) -> Numbers:
     total: Numbers = np.zeros((len(bounds), weights.shape[1]))
     for times, sign in ((begin, 1), (end, -1)):
         order = np.argsort(times)
-        heavy, late = weights[order], times[order].astype(np.float64)[:, None]
-        count, moment = (
-            np.vstack([0 * total[:1], np.cumsum(part, axis=0)]) for part in (heavy, heavy * late)
-        )
-        at = np.searchsorted(late[:, 0], bounds)
-        total += sign * (bounds[:, None] * count[at] - moment[at])
+        sorted_times = times[order].astype(np.float64)[:, None]
+        sorted_weights = weights[order]
+        # What has come before each bound, and the sum of its times.
+        place = np.searchsorted(sorted_times[:, 0], bounds)
+        weight_before = sums_before(sorted_weights)[place]
+        moment_before = sums_before(sorted_weights * sorted_times)[place]
+        total += sign * (bounds[:, None] * weight_before - moment_before)
     return np.asarray(np.diff(total, axis=0) / np.diff(bounds)[:, None])
 
 
-def hours_of(
-    trace: Trace, found: Index, policy: str, planned: Index, impossible: Index
-) -> list[Row]:
-    """Return a row for each tier and hour; the parameters are those of :func:`borgtrace.scheduling.simulate.rows_of`.
-
-    Parameters
-    ----------
-    trace, found, policy
-        What was replayed, what came of it, and its name.
-    planned, impossible
-        Not looked at.
-    """
-    tasks, until = trace.tasks, max(trace.until, 1)
-    bounds = np.append(np.arange(0, until, HOUR), until)
-    cell = trace.machines.capacity[:, :EXTENDED].sum(axis=0).astype(np.float64)
-    rows = []
-    for tier in np.unique(tasks.tier).tolist():
-        part = found[tasks.tier[found[:, 0]] == tier]
-        left = np.where(part[:, ENDED] >= 0, part[:, ENDED], until)
-        begun = part[:, STARTED] >= 0
-        waiting = means(
-            part[:, SUBMITTED],
-            np.where(begun, part[:, STARTED], left),
-            np.ones((len(part), 1)),
-            bounds,
-        )
-        ran = part[begun, 0]
-        weights = np.column_stack(
-            [np.ones(len(ran)), tasks.sizes[ran] / cell, tasks.used[ran] / cell]
-        )
-        there = means(part[begun, STARTED], left[begun], weights, bounds)
-        evicted = np.histogram(part[part[:, KIND] == PREEMPTED, ENDED], [*bounds[:-1], until + 1])[
-            0
-        ]
-        values = np.column_stack([waiting * np.diff(bounds)[:, None] / HOUR, there])
-        names = ("waiting_hours", "running", "cpu", "memory", *(USED if is_covered(tasks) else ()))
-        rows += [
-            {
-                "policy": policy,
-                "tier": tasks.tier_name(tier),
-                "hour": hour,
-                "evicted": int(evicted[hour]),
-            }
-            | dict(zip(names, line.tolist(), strict=False))
-            for hour, line in enumerate(values)
-        ]
-    return [{**dict.fromkeys(USED), **row} for row in rows]
+def sums_before(values: Numbers) -> Numbers:
+    """Return the sum of all lines before each line, and of all."""
+    zero = np.zeros((1, values.shape[1]))
+    return np.vstack([zero, np.cumsum(values, axis=0)])
 
 
 def cpu_of_the_cell(answer: pa.Table) -> list[Row]:
-    """Return what is asked for and used of the cell's CPU, all tiers together."""
-    columns = [(name, "sum") for name in ("cpu", "cpu_used")]
-    sums = answer.group_by(["policy", "hour"]).aggregate(columns).to_pylist()
-    return charts.melted(sums, {"cpu_sum": "asked for", "cpu_used_sum": "used"}, "share")
+    """Return what is asked for and used of the cell's CPU, all tiers together, by policy and hour."""
+    sums: dict[tuple[str, int], Row] = {}
+    for row in answer.to_pylist():
+        key = (row["policy"], row["hour"])
+        sum_of_tiers = sums.setdefault(
+            key,
+            {"policy": row["policy"], "hour": row["hour"], "cpu": None, "cpu_used": None},
+        )
+        for name in ("cpu", "cpu_used"):
+            if row[name] is not None:
+                sum_of_tiers[name] = (sum_of_tiers[name] or 0.0) + row[name]
+    return charts.melted(list(sums.values()), {"cpu": "asked for", "cpu_used": "used"}, "share")
 
 
 def chart(answer: pa.Table) -> charts.Chart:
@@ -215,7 +266,7 @@ SIMULATE_HOURS = ScheduleQuestion(
     name="simulation_hours",
     doc=__doc__,
     answer=ANSWER,
-    compute=hours_of,
+    compute=compute,
     chart=chart,
     reference="Verma et al., EuroSys'15 (Borg), section 3.2",
 )

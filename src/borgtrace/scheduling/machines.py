@@ -1,6 +1,6 @@
-"""The machines of a cell while tasks come and go: room as whole numbers, indexed so that few are looked at.
+"""The machines of a cell while tasks come and go: room as whole numbers, indexed so that few machines are looked at.
 
-Machines of one capacity form a class, and within a class a grid of what is free (CPU × memory) holds the machines with
+Machines of one capacity form a class, and within a class a grid of free room (CPU × memory) holds the machines with
 tasks.  Empty ones are all alike, so that only the lowest of a class is ever a candidate.  The grid is finer where
 little is free: that is where most machines of a full cell are.
 """
@@ -23,12 +23,12 @@ Whole numbers, because sums of fractions depend on the order of their terms, and
 SIDE = 32
 """Rows and columns of the grid of a class."""
 BLOCK = 64
-"""Machines in a row whose empty ones are counted together, so that full stretches are passed over."""
+"""Machines in a row whose empty ones are counted together, so that full stretches are skipped."""
 CPU, MEMORY, EXTENDED = range(3)
-"""Columns of what tasks take: from the third on resources that no score looks at."""
+"""Columns of resources: from the third on those that no score looks at."""
 
 
-class Cell(NamedTuple):
+class CellState(NamedTuple):
     """Machines, sorted by class and rank, and the tasks on them; all integers are int64.
 
     Attributes
@@ -88,16 +88,17 @@ class Cell(NamedTuple):
     safety: float
 
 
-CLASS, _SQUARE, NEXT, _PREVIOUS = range(4)
-_IDLE = SIDE * SIDE
+CLASS, SQUARE, NEXT, PREVIOUS = range(4)
+"""Columns of `places`."""
+IDLE = SIDE * SIDE
 """The square of a machine that is there and empty."""
 MACHINE, NEXT_TASK, PREVIOUS_TASK = range(3)
-
+"""Columns of `tasks`."""
 
 NOTHING: Index = np.empty((0, 2), np.int64)
-"""What stands for the variances of tasks that take what they are planned with, and for resources that none asks for."""
+"""No variances, of tasks that take what they are planned with; no extended resources."""
 ANYWHERE: Flags = np.empty((0, 0), np.bool_)
-"""What stands for machines where no task has constraints."""
+"""No line of `allowed`: no task has constraints."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +116,7 @@ class Demand:
     allowed
         bool (sets, machines): which machines meet each set of constraints.
     variances, safety
-        As of :class:`Cell`.
+        As of :class:`CellState`.
     extended
         int64 (n, extended): what else they take, in units of their own: GPUs, or room that is promised to them.
     """
@@ -130,19 +131,25 @@ class Demand:
 
     def of(self, chosen: Flags) -> "Demand":
         """Return some of the tasks."""
-        varied, extended = (
-            part[chosen] if len(part) else NOTHING for part in (self.variances, self.extended)
+        return Demand(
+            sizes=self.sizes[chosen],
+            groups=self.groups[chosen],
+            sets=self.sets[chosen],
+            allowed=self.allowed,
+            variances=self.variances[chosen] if len(self.variances) else NOTHING,
+            safety=self.safety,
+            extended=self.extended[chosen] if len(self.extended) else NOTHING,
         )
-        parts = self.sizes[chosen], self.groups[chosen], self.sets[chosen], self.allowed
-        return Demand(*parts, varied, self.safety, extended)
 
     @property
     def taken(self) -> Index:
         """All that each takes: a new int64 (n, 2 + extended)."""
-        return np.hstack([self.sizes, self.extended] if len(self.extended) else [self.sizes])
+        if len(self.extended):
+            return np.hstack([self.sizes, self.extended])
+        return self.sizes.copy()
 
 
-def make_cell(capacity: Index, rank: Index, demand: Demand) -> tuple[Cell, Index]:
+def make_cell(capacity: Index, rank: Index, demand: Demand) -> tuple[CellState, Index]:
     """Return an empty cell, and the line of `capacity` behind each of its machines.
 
     Parameters
@@ -155,35 +162,39 @@ def make_cell(capacity: Index, rank: Index, demand: Demand) -> tuple[Cell, Index
         The tasks.
     """
     order = np.lexsort((rank, *capacity.T[::-1]))
-    shape = capacity[order]
+    sorted_capacity = capacity[order]
     n = len(order)
-    is_first = (
-        np.append(True, (np.diff(shape, axis=0) != 0).any(axis=1)) if n else np.empty(0, np.bool_)
-    )
+    is_first = np.empty(0, np.bool_)
+    if n:
+        differs = np.diff(sorted_capacity, axis=0) != 0
+        is_first = np.append(True, differs.any(axis=1))
     first = np.append(np.flatnonzero(is_first), n).astype(np.int64)
-    kinds = len(first) - 1
+    n_classes = len(first) - 1
     places = np.full((n, 4), -1, np.int64)
     places[:, CLASS] = np.cumsum(is_first) - 1
-    places[:, _SQUARE] = _IDLE
-    idle = np.bincount(np.arange(n) // BLOCK).astype(np.int64)
-    rows = demand.allowed[:, order] if len(demand.allowed) else np.empty((0, n), np.bool_)
-    cell = Cell(
-        *(
-            np.ascontiguousarray(shape),
-            shape.copy(),
-            rank[order],
-            np.ones(n, np.bool_),
-            np.zeros(n, np.int64),
-        ),
-        *(
-            first,
-            idle,
-            np.full((kinds, SIDE, SIDE), -1, np.int64),
-            np.zeros((kinds, SIDE), np.int64),
-        ),
-        *(places, np.full(n, -1, np.int64), np.full((len(demand.sizes), 3), -1, np.int64)),
-        *(demand.taken, demand.sets, demand.groups, demand.variances, np.zeros((n, 2), np.int64)),
-        allowed=np.vstack([np.ones((1, n), np.bool_), rows]),
+    places[:, SQUARE] = IDLE
+    allowed = np.ones((1 + len(demand.allowed), n), np.bool_)
+    if len(demand.allowed):
+        allowed[1:] = demand.allowed[:, order]
+    cell = CellState(
+        capacity=np.ascontiguousarray(sorted_capacity),
+        free=sorted_capacity.copy(),
+        rank=rank[order],
+        is_up=np.ones(n, np.bool_),
+        n_tasks=np.zeros(n, np.int64),
+        first=first,
+        idle=np.bincount(np.arange(n) // BLOCK).astype(np.int64),
+        heads=np.full((n_classes, SIDE, SIDE), -1, np.int64),
+        filled=np.zeros((n_classes, SIDE), np.int64),
+        places=places,
+        tops=np.full(n, -1, np.int64),
+        tasks=np.full((len(demand.sizes), 3), -1, np.int64),
+        sizes=demand.taken,
+        sets=demand.sets,
+        groups=demand.groups,
+        variances=demand.variances,
+        spread=np.zeros((n, 2), np.int64),
+        allowed=allowed,
         safety=demand.safety,
     )
     return cell, order
@@ -220,49 +231,74 @@ def highest(bits: int) -> int:
     return math.frexp(float(bits))[1] - 1
 
 
-@compiled(makes_arrays=False)
-def settle(cell: Cell, machine: int) -> None:
-    """Bring the place of a machine in the grid up to date."""
-    places = cell.places
-    kind = places[machine, CLASS]
-    old = places[machine, _SQUARE]
-    new = -1
-    if cell.is_up[machine]:
-        new = _IDLE
-        if cell.n_tasks[machine]:
-            row = level(cell.free[machine, CPU], cell.capacity[machine, CPU])
-            new = row * SIDE + level(cell.free[machine, MEMORY], cell.capacity[machine, MEMORY])
-    if new == old:
-        return
-    if old == _IDLE:
-        cell.idle[machine // BLOCK] -= 1
-    elif old >= 0:
-        after = places[machine, NEXT]
-        before = places[machine, _PREVIOUS]
-        if before >= 0:
-            places[before, NEXT] = after
-        else:
-            cell.heads[kind, old // SIDE, old % SIDE] = after
-        if after >= 0:
-            places[after, _PREVIOUS] = before
-        if cell.heads[kind, old // SIDE, old % SIDE] < 0:
-            cell.filled[kind, old // SIDE] ^= 1 << old % SIDE
-    places[machine, _SQUARE] = new
-    if new == _IDLE:
-        cell.idle[machine // BLOCK] += 1
-    elif new >= 0:
-        after = cell.heads[kind, new // SIDE, new % SIDE]
-        places[machine, NEXT] = after
-        places[machine, _PREVIOUS] = -1
-        if after >= 0:
-            places[after, _PREVIOUS] = machine
-        cell.heads[kind, new // SIDE, new % SIDE] = machine
-        cell.filled[kind, new // SIDE] |= 1 << new % SIDE
+@compiled(inline=True, makes_arrays=False)
+def square_of(cell: CellState, machine: int) -> int:
+    """Return the square where a machine belongs: `IDLE` where it is empty, −1 where it is away."""
+    if not cell.is_up[machine]:
+        return -1
+    if cell.n_tasks[machine] == 0:
+        return IDLE
+    row = level(cell.free[machine, CPU], cell.capacity[machine, CPU])
+    column = level(cell.free[machine, MEMORY], cell.capacity[machine, MEMORY])
+    return row * SIDE + column
 
 
 @compiled(inline=True, makes_arrays=False)
-def _take(
-    cell: Cell,
+def leave_square(cell: CellState, machine: int, square: int) -> None:
+    """Take a machine out of the list of its square."""
+    places = cell.places
+    kind = places[machine, CLASS]
+    row = square // SIDE
+    column = square % SIDE
+    after = places[machine, NEXT]
+    before = places[machine, PREVIOUS]
+    if before >= 0:
+        places[before, NEXT] = after
+    else:
+        cell.heads[kind, row, column] = after
+    if after >= 0:
+        places[after, PREVIOUS] = before
+    if cell.heads[kind, row, column] < 0:
+        cell.filled[kind, row] ^= 1 << column
+
+
+@compiled(inline=True, makes_arrays=False)
+def enter_square(cell: CellState, machine: int, square: int) -> None:
+    """Put a machine first in the list of a square."""
+    places = cell.places
+    kind = places[machine, CLASS]
+    row = square // SIDE
+    column = square % SIDE
+    after = cell.heads[kind, row, column]
+    places[machine, NEXT] = after
+    places[machine, PREVIOUS] = -1
+    if after >= 0:
+        places[after, PREVIOUS] = machine
+    cell.heads[kind, row, column] = machine
+    cell.filled[kind, row] |= 1 << column
+
+
+@compiled(makes_arrays=False)
+def settle(cell: CellState, machine: int) -> None:
+    """Bring the place of a machine in the grid up to date."""
+    old = cell.places[machine, SQUARE]
+    new = square_of(cell, machine)
+    if new == old:
+        return
+    if old == IDLE:
+        cell.idle[machine // BLOCK] -= 1
+    elif old >= 0:
+        leave_square(cell, machine, old)
+    cell.places[machine, SQUARE] = new
+    if new == IDLE:
+        cell.idle[machine // BLOCK] += 1
+    elif new >= 0:
+        enter_square(cell, machine, new)
+
+
+@compiled(inline=True, makes_arrays=False)
+def take(
+    cell: CellState,
     task: int,
     machine: int,
     sign: int,
@@ -280,9 +316,9 @@ def _take(
 
 
 @compiled(makes_arrays=False)
-def place(cell: Cell, task: int, machine: int) -> None:
+def place(cell: CellState, task: int, machine: int) -> None:
     """Put a task on a machine."""
-    _take(cell, task, machine, 1)
+    take(cell, task, machine, 1)
     after = cell.tops[machine]
     cell.tasks[task, MACHINE] = machine
     cell.tasks[task, NEXT_TASK] = after
@@ -294,10 +330,12 @@ def place(cell: Cell, task: int, machine: int) -> None:
 
 
 @compiled(makes_arrays=False)
-def release(cell: Cell, task: int) -> int:
+def release(cell: CellState, task: int) -> int:
     """Take a task off its machine, and return the machine."""
-    machine, after, before = cell.tasks[task]
-    _take(cell, task, machine, -1)
+    machine = cell.tasks[task, MACHINE]
+    after = cell.tasks[task, NEXT_TASK]
+    before = cell.tasks[task, PREVIOUS_TASK]
+    take(cell, task, machine, -1)
     if before >= 0:
         cell.tasks[before, NEXT_TASK] = after
     else:

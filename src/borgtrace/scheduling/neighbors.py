@@ -9,19 +9,22 @@ Reference: Verma et al., EuroSys'15, §5.2 (CPI rises by .3 % with each further 
 """
 
 import numpy as np
+import pyarrow as pa
 
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.question import NotApplicable, Tables
-from borgtrace.scheduling.workload import TASK, Tasks, matched
+from borgtrace.scheduling.workload import TASK, TaskAttempts, matched
 
-_SLOT = 300_000_000
-_LEAST = 0.1
-_MOST = 50.0
-_WINDOWS = 12
-_ERRORS = 3
+SLOT = 300_000_000
+"""µs."""
+LEAST_CPI = 0.1
+MOST_CPI = 50.0
+WINDOWS = 12
+"""An hour."""
+STANDARD_ERRORS = 3
 
 
-def slowdown(tables: Tables, tasks: Tasks) -> Numbers:
+def slowdown(tables: Tables, tasks: TaskAttempts) -> Numbers:
     """Return by what share of its CPU the neighbors of each attempt slow it down: float64 (n,), 0 where none do.
 
     Parameters
@@ -34,39 +37,46 @@ def slowdown(tables: Tables, tasks: Tasks) -> Numbers:
     NotApplicable
         Where no task has an hour of windows with CPI.
     """
+    lines = fetch_lines(tables)
+    n, mean, least, spread, cpi, cpi_spread, product = (
+        lines[name].to_numpy() for name in lines.column_names[2:]
+    )
+    is_long = n >= WINDOWS
+    NotApplicable.unless(
+        is_long.any(), "needs CPI of 12 windows of a task on a machine that is known"
+    )
+    covariance = product - mean * cpi
+    slope = np.divide(covariance, spread, out=np.zeros_like(covariance), where=spread > 0)
+    # The slope against its standard error, without a division by what may be 0.
+    residual = cpi_spread - slope * covariance
+    is_steep = slope**2 * spread * (n - 2) >= STANDARD_ERRORS**2 * residual
+    more = slope * (mean - least)
+    is_slowed = is_long & (slope > 0) & is_steep & (more < cpi)
+    share = np.divide(more, cpi - more, out=np.zeros_like(more), where=is_slowed)
+    line_of_attempt = matched(lines, tasks)
+    return np.where(line_of_attempt >= 0, share[line_of_attempt], 0.0)
+
+
+def fetch_lines(tables: Tables) -> pa.Table:
+    """Fetch of each task what a straight line through its windows needs: CPI by tasks on its machine."""
     usage = tables.instance_usage.filter(
         lambda row: row.machine_id.notnull() & (row.collection_type == "JOB")
     )
     placed = usage.mutate(
-        slot=usage.start_time // _SLOT,
-        share=(usage.end_time - usage.start_time).cast("float64") / _SLOT,
+        slot=usage.start_time // SLOT,
+        share=(usage.end_time - usage.start_time).cast("float64") / SLOT,
         cpi=usage.cycles_per_instruction.cast("float64"),
     )
-    held = placed.group_by("machine_id", "slot").aggregate(held=placed.share.sum())
-    both = placed.filter(placed.cpi.between(_LEAST, _MOST)).inner_join(held, ["machine_id", "slot"])
-    found = tables.fetch(
-        both.group_by(*TASK).aggregate(
-            n=both.count(),
-            mean=both.held.mean(),
-            least=both.held.min(),
-            spread=both.held.var(how="pop"),
-            cpi=both.cpi.mean(),
-            cpi_spread=both.cpi.var(how="pop"),
-            product=(both.held * both.cpi).mean(),
-        )
+    n_tasks = placed.group_by("machine_id", "slot").aggregate(n_tasks=placed.share.sum())
+    plausible = placed.filter(placed.cpi.between(LEAST_CPI, MOST_CPI))
+    windows = plausible.inner_join(n_tasks, ["machine_id", "slot"])
+    by_task = windows.group_by(*TASK).aggregate(
+        n=windows.count(),
+        mean=windows.n_tasks.mean(),
+        least=windows.n_tasks.min(),
+        spread=windows.n_tasks.var(how="pop"),
+        cpi=windows.cpi.mean(),
+        cpi_spread=windows.cpi.var(how="pop"),
+        product=(windows.n_tasks * windows.cpi).mean(),
     )
-    n, mean, least, spread, cpi, cpi_spread, product = (
-        found[name].to_numpy() for name in found.column_names[2:]
-    )
-    NotApplicable.unless(
-        (n >= _WINDOWS).any(), "needs CPI of 12 windows of a task on a machine that is known"
-    )
-    common = product - mean * cpi
-    slope = np.divide(common, spread, out=np.zeros_like(common), where=spread > 0)
-    # The slope against its standard error, without a division by what may be 0.
-    is_steep = slope**2 * spread * (n - 2) >= _ERRORS**2 * (cpi_spread - slope * common)
-    more = slope * (mean - least)
-    is_slowed = (n >= _WINDOWS) & (slope > 0) & is_steep & (more < cpi)
-    share = np.divide(more, cpi - more, out=np.zeros_like(more), where=is_slowed)
-    lines = matched(found, tasks)
-    return np.where(lines >= 0, share[lines], 0.0)
+    return tables.fetch(by_task)

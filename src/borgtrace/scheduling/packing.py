@@ -1,105 +1,61 @@
-"""A workload packed from nothing onto machines, task by task in a given order."""
+"""Pack a workload from nothing onto machines, task by task in a given order."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
-from borgtrace.scheduling.candidates import best, look, make_candidates, note
+from borgtrace.scheduling.candidates import (
+    best_candidate,
+    find_candidates,
+    make_candidates,
+    update_candidates,
+)
 from borgtrace.scheduling.choice import choose, choose_of_k
 from borgtrace.scheduling.heap import Heap
-from borgtrace.scheduling.machines import EXTENDED, Cell, Demand, make_cell, place, release, settle
-from borgtrace.scheduling.policies import POLICIES, Policy
+from borgtrace.scheduling.machines import (
+    EXTENDED,
+    CellState,
+    Demand,
+    make_cell,
+    place,
+    release,
+    settle,
+)
+from borgtrace.scheduling.policies import POLICIES, PlacementPolicy
 
 
-@compiled(makes_arrays=False)
-def _same(cell: Cell, one: int, other: int) -> bool:
-    """Whether two tasks are alike to a scheduler."""
-    for which in range(cell.sizes.shape[1]):
-        if cell.sizes[one, which] != cell.sizes[other, which]:
-            return False
-        is_varied = cell.safety > 0 and which < EXTENDED
-        if is_varied and cell.variances[one, which] != cell.variances[other, which]:
-            return False
-    return cell.sets[one] == cell.sets[other] and cell.groups[one] == cell.groups[other]
+@dataclass(frozen=True, eq=False)
+class CellPacking:
+    """What came of packing.
+
+    Attributes
+    ----------
+    machines
+        int64 (n,): the machine of each task; −1: none.
+    n_pending
+        How many tasks have none.
+    """
+
+    machines: Index
+    n_pending: int
 
 
-@compiled(makes_arrays=False)
-def _pack(
-    cell: Cell,
-    heap: Heap,
-    kind: int,
-    k: int,
-    starts: Index,
-    order: Index,
-    most: int,
-    out: Index,
-) -> int:
-    """Place tasks in order; stop where more than `most` stay pending; return how many do."""
-    pending = 0
-    last = -1
-    for at, task in enumerate(order):
-        if pending > most:
-            break
-        is_known = last >= 0 and _same(cell, last, task)
-        if k > 0:
-            found = choose_of_k(cell, kind, k, starts[task], task)
-        elif is_known or (at + 1 < order.size and _same(cell, task, order[at + 1])):
-            # What follows and is alike goes where is best among the same machines.
-            if not is_known:
-                look(heap, cell, kind, task)
-            last = task
-            found = best(heap, cell, kind, task)
-        else:
-            last = -1
-            found = choose(cell, kind, task)
-        out[task] = found
-        if found < 0:
-            pending += 1
-            continue
-        place(cell, task, found)
-        # What is on top is put right when it is asked next.
-        if last >= 0 and cell.n_tasks[found] == 1:
-            note(heap, cell, kind, found, task)
-    return pending
+@dataclass(frozen=True, eq=False)
+class Reservations:
+    """What tasks take once the first ones are placed.
 
+    Attributes
+    ----------
+    sizes
+        int64 (n, 2).
+    n_first
+        How many tasks are placed by what they take otherwise.
+    """
 
-@compiled(makes_arrays=False)
-def _pack_whole(
-    cell: Cell,
-    heap: Heap,
-    kind: int,
-    k: int,
-    starts: Index,
-    order: Index,
-    most: int,
-    out: Index,
-    jobs: Index,
-) -> int:
-    """Place jobs in order, each whole or not at all; the other parameters are those of :func:`_pack`."""
-    pending = 0
-    at = 0
-    while at < order.size and pending <= most:
-        end = at + 1
-        while end < order.size and jobs[order[end]] == jobs[order[at]]:
-            end += 1
-        job = order[at:end]
-        if _pack(
-            cell,
-            heap,
-            kind,
-            k,
-            starts,
-            job,
-            0,
-            out,
-        ):
-            for task in job:
-                if out[task] >= 0:
-                    release(cell, task)
-                    out[task] = -1
-            pending += end - at
-        at = end
-    return pending
+    sizes: Index
+    n_first: int
 
 
 def pack(
@@ -107,14 +63,14 @@ def pack(
     order: Index,
     capacity: Index,
     rank: Index,
-    policy: Policy = POLICIES["least-stranded"],
+    policy: PlacementPolicy = POLICIES["least-stranded"],
     *,
     most: int | None = None,
     seed: int = 0,
-    reserved: tuple[Index, int] | None = None,
-    whole: Index | None = None,
-) -> tuple[Index, int]:
-    """Return the machine of each task (−1: none), and how many tasks are pending.
+    reserved: Reservations | None = None,
+    jobs: Index | None = None,
+) -> CellPacking:
+    """Place tasks in order.
 
     Parameters
     ----------
@@ -131,32 +87,124 @@ def pack(
     seed
         Of the random order of machines, where the policy has one.
     reserved
-        What tasks take once the first so many of `order` are placed: int64 (n, 2), and how many that are.
-    whole
+        Smaller sizes for tasks after the first ones; None: all take what they take.
+    jobs
         Job of each task, int64 (n,): tasks of one that follow each other are placed all or none; None: each by itself.
     """
     n = len(demand.sizes)
     cell, lines = make_cell(capacity, rank, demand)
     heap = make_candidates(cell)
-    pending = 0
-    starts = np.random.default_rng(seed).integers(max(len(rank), 1), size=n if policy.k else 0)
+    rng = np.random.default_rng(seed)
+    starts = rng.integers(max(len(rank), 1), size=n if policy.k else 0)
+    machines = np.full(n, -1, np.int64)
     limit = n if most is None else most
-    out = np.full(n, -1, np.int64)
-    parts = (order,) if reserved is None else (order[: reserved[1]], order[reserved[1] :])
-    for number, part in enumerate(parts):
-        if reserved is not None and number:
-            _resize(cell, out, reserved[0])
-        given = (cell, heap, policy.kind, policy.k, starts, part, limit - pending, out)
-        pending += _pack(*given) if whole is None else _pack_whole(*given, whole)
-    return np.where(out >= 0, lines[out] if len(lines) else -1, -1), pending
+    n_pending = 0
+
+    def place_part(part: Index) -> int:
+        shared = (cell, heap, policy.kind, policy.k, starts, part, limit - n_pending, machines)
+        if jobs is None:
+            return pack_tasks(*shared)
+        return pack_jobs(*shared, jobs)
+
+    if reserved is None:
+        n_pending = place_part(order)
+    else:
+        n_pending = place_part(order[: reserved.n_first])
+        resize(cell, machines, reserved.sizes)
+        n_pending += place_part(order[reserved.n_first :])
+    if not len(lines):
+        return CellPacking(np.full(n, -1), n_pending)
+    return CellPacking(np.where(machines >= 0, lines[machines], -1), n_pending)
 
 
-def _resize(cell: Cell, out: Index, sizes: Index) -> None:
+def resize(cell: CellState, machines: Index, sizes: Index) -> None:
     """Let the tasks that are placed take other sizes."""
     free = cell.free[:, :EXTENDED]
-    there = out >= 0
+    is_placed = machines >= 0
     free[:] = cell.capacity[:, :EXTENDED]
     cell.sizes[:, :EXTENDED] = sizes
-    np.subtract.at(free, out[there], sizes[there])
-    for machine in np.unique(out[there]).tolist():
+    np.subtract.at(free, machines[is_placed], sizes[is_placed])
+    for machine in np.unique(machines[is_placed]).tolist():
         settle(cell, machine)
+
+
+@compiled(makes_arrays=False)
+def are_alike(cell: CellState, task: int, other: int) -> bool:
+    """Whether two tasks are alike to a scheduler."""
+    for which in range(cell.sizes.shape[1]):
+        if cell.sizes[task, which] != cell.sizes[other, which]:
+            return False
+        is_varied = cell.safety > 0 and which < EXTENDED
+        if is_varied and cell.variances[task, which] != cell.variances[other, which]:
+            return False
+    return cell.sets[task] == cell.sets[other] and cell.groups[task] == cell.groups[other]
+
+
+@compiled(makes_arrays=False)
+def pack_tasks(
+    cell: CellState,
+    heap: Heap,
+    kind: int,
+    k: int,
+    starts: Index,
+    order: Index,
+    most: int,
+    out: Index,
+) -> int:
+    """Place tasks in order; stop where more than `most` stay pending; return how many do."""
+    n_pending = 0
+    model = -1
+    for at, task in enumerate(order):
+        if n_pending > most:
+            break
+        is_known = model >= 0 and are_alike(cell, model, task)
+        if k > 0:
+            machine = choose_of_k(cell, kind, k, starts[task], task)
+        elif is_known or (at + 1 < order.size and are_alike(cell, task, order[at + 1])):
+            # Alike tasks that follow choose among the same candidates.
+            if not is_known:
+                find_candidates(heap, cell, kind, task)
+            model = task
+            machine = best_candidate(heap, cell, kind, task)
+        else:
+            model = -1
+            machine = choose(cell, kind, task)
+        out[task] = machine
+        if machine < 0:
+            n_pending += 1
+            continue
+        place(cell, task, machine)
+        # The machine on top is put right when it is asked next.
+        if model >= 0 and cell.n_tasks[machine] == 1:
+            update_candidates(heap, cell, kind, machine, task)
+    return n_pending
+
+
+@compiled(makes_arrays=False)
+def pack_jobs(
+    cell: CellState,
+    heap: Heap,
+    kind: int,
+    k: int,
+    starts: Index,
+    order: Index,
+    most: int,
+    out: Index,
+    jobs: Index,
+) -> int:
+    """Place jobs in order, each whole or not at all; the other parameters are those of :func:`pack_tasks`."""
+    n_pending = 0
+    begin = 0
+    while begin < order.size and n_pending <= most:
+        end = begin + 1
+        while end < order.size and jobs[order[end]] == jobs[order[begin]]:
+            end += 1
+        job = order[begin:end]
+        if pack_tasks(cell, heap, kind, k, starts, job, 0, out):
+            for task in job:
+                if out[task] >= 0:
+                    release(cell, task)
+                    out[task] = -1
+            n_pending += end - begin
+        begin = end
+    return n_pending

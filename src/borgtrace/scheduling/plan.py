@@ -1,23 +1,21 @@
-"""What tasks were measured to take instead of what they ask for: estimators of `borgtrace.placement` as the room test.
+"""Plan tasks by measured usage instead of their requests: estimators of `borgtrace.placement` as the room test.
 
-A size (average, cantelli, percentile, request, reservation) takes the place of what a task asks for.  With gpa means
-and variances of the tasks of a machine are summed, and mean + z·√variance may be at most its capacity, z = Φ⁻¹(1 − ρ).
-CPU and memory are tested each by itself.  All windows of a task are looked at, later ones too: a forecast that is
-perfect.
+A size (average, cantelli, percentile, request, reservation) replaces the request of a task.  With gpa, means and
+variances of the tasks of a machine are summed, and mean + z·√variance may be at most its capacity, z = Φ⁻¹(1 − ρ).
+CPU and memory are tested each by itself.  All windows of a task count, later ones too: a perfect forecast.
 
 With overcommit:POLICY a task takes what a policy of `borgtrace.overcommit` predicts for it after its last slot, or
 after the last one that had ended at a moment; at most what it asks for.
 
 With reclaimed a task takes what it asks for when it starts, and from 300 s on less and less, down to what reservation
-plans (:mod:`borgtrace.scheduling.transitions`); what runs when the trace begins takes that from the start.  Production
-must also fit by what production asks for: it never relies on room that is reclaimed.
+plans (:mod:`borgtrace.scheduling.transitions`); tasks that run when the trace begins take that from the start.
+Production must also fit by what production asks for: it never relies on reclaimed room.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,24 +25,24 @@ from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.question import NotApplicable, Tables
 from borgtrace.scheduling.machines import EXTENDED, NOTHING, UNIT, Demand, to_units
 from borgtrace.scheduling.neighbors import slowdown
-from borgtrace.scheduling.workload import Tasks, values_of
+from borgtrace.scheduling.workload import TaskAttempts, values_of
 
 if TYPE_CHECKING:
     from borgtrace.placement import Estimator
 
-_SIZES = ("average", "cantelli", "percentile", "request")
-_RESERVATION = "reservation"
+SIZES = ("average", "cantelli", "percentile", "request")
+RESERVATION = "reservation"
 """Usage and a margin, at most what a task asks for."""
-_RECLAIMED = "reclaimed"
+RECLAIMED = "reclaimed"
 """The same after a while, beside production by its limits: Verma et al., EuroSys'15, section 5.5."""
-_OVERCOMMIT = "overcommit"
+OVERCOMMIT = "overcommit"
 """What a policy of that command predicts for a task by itself."""
-_COVERED = 0.9
+COVERED = 0.9
 """Share of the tasks that must have usage for these two."""
-_CPI = "+cpi"
+CPI = "+cpi"
 """Behind any of them: more CPU for tasks that their neighbors slow down (:mod:`borgtrace.scheduling.neighbors`)."""
-_MOST = 0.5
-"""Above this ρ less than the mean would stay free."""
+LARGEST_RHO = 0.5
+"""Above this ρ, GPA plans less than the mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +70,7 @@ class Planner:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class TaskPlan:
     """What tasks are planned with.
 
     Attributes
@@ -82,7 +80,7 @@ class Plan:
     sizes, variances
         int64 (n, 2): expected CPU and memory in units, and their variances in squared units.
     safety
-        As of :class:`borgtrace.scheduling.machines.Cell`.
+        As of :class:`borgtrace.scheduling.machines.CellState`.
     unmeasured
         How many tasks have no usage and take what they ask for.
     lasting
@@ -113,18 +111,57 @@ class Plan:
 
     def of(self, demand: Demand) -> Demand:
         """Return tasks with what they are planned with."""
-        limited = [part for part in (demand.extended, self.limits) if len(part)]
         planned = replace(
             demand,
             sizes=self.sizes,
             variances=self.variances,
             safety=self.safety,
         )
-        return replace(planned, extended=np.hstack(limited)) if limited else planned
+        extended = [amounts for amounts in (demand.extended, self.limits) if len(amounts)]
+        if not extended:
+            return planned
+        return replace(planned, extended=np.hstack(extended))
 
     def of_machines(self, capacity: Index) -> Index:
         """Return the capacities of machines for what :meth:`of` returns."""
-        return np.hstack([capacity, capacity[:, :EXTENDED]]) if self.is_decaying else capacity
+        if not self.is_decaying:
+            return capacity
+        return np.hstack([capacity, capacity[:, :EXTENDED]])
+
+    def slowed_by(self, share: Numbers) -> TaskPlan:
+        """Return the plan with so much more CPU for each task: float64 (n,)."""
+        factors = np.column_stack([1 + share, np.ones_like(share)])
+        return replace(
+            self,
+            sizes=np.rint(self.sizes * factors).astype(np.int64),
+            lasting=np.rint(self.lasting * factors).astype(np.int64),
+            slowed=int((share > 0).sum()),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class UsageSummary:
+    """What estimators ask of an observation, from a summary of each task's windows: float64 (n,)."""
+
+    mean: Numbers
+    std: Numbers
+    peak: Numbers
+    quantile: Numbers
+    request: Numbers
+
+    @property
+    def variance(self) -> Numbers:
+        """Square of the deviation."""
+        return np.square(self.std)
+
+    @property
+    def moments(self) -> Numbers:
+        """Of the moments only the mean and the last, the maximum, are known."""
+        return np.column_stack([self.mean] * 5 + [self.peak])
+
+    def percentile(self, level: float) -> Numbers:
+        """Return the one percentile that is known."""
+        return self.quantile
 
 
 def parse_plan(text: str) -> Planner:
@@ -138,41 +175,59 @@ def parse_plan(text: str) -> Planner:
     # Compiled code that takes long to read: only who asks for an estimator waits.
     from borgtrace.placement import parse_estimator
 
-    if text.endswith(_CPI):
-        body = parse_plan(text.removesuffix(_CPI))
-        return replace(body, label=f"{body.label} with CPI", is_cpi_aware=True)
-    name, _, number = text.partition(":")
-    if name == _OVERCOMMIT:
+    if text.endswith(CPI):
+        planner = parse_plan(text.removesuffix(CPI))
+        return replace(planner, label=f"{planner.label} with CPI", is_cpi_aware=True)
+    name, _, parameter = text.partition(":")
+    if name == OVERCOMMIT:
         from borgtrace.overcommit.reservations import parse_task_policy
 
-        policy = parse_task_policy(number)
-        return Planner(f"{name} {policy.label}", parse_estimator("average:1"), True, policy=policy)
-    if name in (_RESERVATION, _RECLAIMED):
-        try:
-            margin = float(number)
-        except ValueError:
-            margin = -1.0
-        if not 0 <= margin < np.inf:
-            raise UsageError("--plan", "no margin", expected=f"{name}:SHARE, 0 or more", got=text)
+        policy = parse_task_policy(parameter)
         return Planner(
-            f"{name} {margin:g}", parse_estimator(f"average:{1 + margin}"), True, name == _RECLAIMED
+            label=f"{name} {policy.label}",
+            estimator=parse_estimator("average:1"),
+            is_limited=True,
+            policy=policy,
+        )
+    if name in (RESERVATION, RECLAIMED):
+        margin = parse_margin(text, name, parameter)
+        return Planner(
+            label=f"{name} {margin:g}",
+            estimator=parse_estimator(f"average:{1 + margin}"),
+            is_limited=True,
+            is_decaying=name == RECLAIMED,
         )
     estimator = parse_estimator(text)
-    if estimator.name not in _SIZES and not (
-        estimator.name == "gpa" and estimator.parameter <= _MOST
-    ):
-        expected = f"{', '.join(_SIZES)}, {_RESERVATION}, {_RECLAIMED}, {_OVERCOMMIT}:POLICY, or gpa up to {_MOST:g}"
-        raise UsageError("--plan", "no room test of a scheduler", expected=expected, got=text)
+    is_gpa = estimator.name == "gpa" and estimator.parameter <= LARGEST_RHO
+    if estimator.name not in SIZES and not is_gpa:
+        others = f"{RESERVATION}, {RECLAIMED}, {OVERCOMMIT}:POLICY, or gpa up to {LARGEST_RHO:g}"
+        raise UsageError(
+            "--plan",
+            "no room test of a scheduler",
+            expected=f"{', '.join(SIZES)}, {others}",
+            got=text,
+        )
     return Planner(estimator.label, estimator)
+
+
+def parse_margin(text: str, name: str, parameter: str) -> float:
+    """Read the margin of a plan by reservations."""
+    try:
+        margin = float(parameter)
+    except ValueError:
+        margin = -1.0
+    if not 0 <= margin < np.inf:
+        raise UsageError("--plan", "no margin", expected=f"{name}:SHARE, 0 or more", got=text)
+    return margin
 
 
 def plan_of(
     planner: Planner,
     tables: Tables,
-    tasks: Tasks,
+    tasks: TaskAttempts,
     store: Any = None,
     until: int | None = None,
-) -> Plan:
+) -> TaskPlan:
     """Return what an estimator plans tasks with.
 
     Parameters
@@ -182,84 +237,76 @@ def plan_of(
     tables, tasks, store
         Of one store, of which only a policy reads more than tables.
     until
-        What a policy looks at has ended by then, µs; None: it looks at all, as estimators do.
+        A policy sees what has ended by then, µs; None: it sees all, as estimators do.
     """
-    estimator = planner.estimator
     sizes = tasks.sizes.copy()
     variances = np.zeros_like(tasks.sizes)
-    is_gpa = estimator.name == "gpa"
     is_measured = np.ones(len(tasks), np.bool_)
+    is_gpa = planner.estimator.name == "gpa"
+    predicted = None
     if planner.policy:
         from borgtrace.overcommit.reservations import reservations
 
         predicted = values_of(reservations(store, tables, planner.policy, until), tasks)
     for place, resource in enumerate(("cpu", "memory")):
-        values = (
-            predicted[:, [place] * 4]
-            if planner.policy
-            else _values(estimator, tables, tasks, resource)
-        )
+        if predicted is not None:
+            # A prediction stands for mean, deviation, maximum and percentile.
+            values = predicted[:, [place] * 4]
+        else:
+            values = usage_values(planner.estimator, tables, tasks, resource)
         is_known: Flags = ~np.isnan(values.sum(axis=1))
-        request = np.where(
-            tasks.sizes[is_known, place] > 0, tasks.sizes[is_known, place] / UNIT, np.nan
-        )
-        mean, std, most, quantile = values[is_known].T
-        seen: Any = SimpleNamespace(
-            mean=mean,
-            std=std,
-            variance=np.square(std),
-            request=request,
-        )
-        seen.moments = np.column_stack([mean] * 5 + [most])
-        seen.percentile = lambda level, found=quantile: found
-        items = estimator.items(seen, 1.0)
-        taken = np.fmin(items[:, 0], request) if planner.is_limited else items[:, 0]
-        sizes[is_known, place] = to_units(taken)
+        requested = tasks.sizes[is_known, place]
+        request = np.where(requested > 0, requested / UNIT, np.nan)
+        mean, std, peak, quantile = values[is_known].T
+        usage: Any = UsageSummary(mean, std, peak, quantile, request)
+        items = planner.estimator.items(usage, 1.0)
+        expected = items[:, 0]
+        if planner.is_limited:
+            expected = np.fmin(expected, request)
+        sizes[is_known, place] = to_units(expected)
         if is_gpa:
             variances[is_known, place] = np.rint(items[:, 1] * UNIT**2)
         is_measured &= is_known
-    safety = NormalDist().inv_cdf(1 - estimator.parameter) ** 2 if is_gpa else 0.0
-    unmeasured = int((~is_measured).sum())
-    plan = Plan(
-        planner.label,
-        sizes,
-        variances,
-        safety,
-        unmeasured,
-        sizes,
+    safety = 0.0
+    if is_gpa:
+        safety = NormalDist().inv_cdf(1 - planner.estimator.parameter) ** 2
+    plan = TaskPlan(
+        label=planner.label,
+        sizes=sizes,
+        variances=variances,
+        safety=safety,
+        unmeasured=int((~is_measured).sum()),
+        lasting=sizes,
         by_policy=bool(planner.policy),
     )
     if planner.is_decaying or planner.policy:
         NotApplicable.unless(
-            is_measured.mean() >= _COVERED, f"{planner.label} needs usage of nine tasks in ten"
+            is_measured.mean() >= COVERED, f"{planner.label} needs usage of nine tasks in ten"
         )
     if planner.is_decaying:
-        ran = tasks.times["schedule_time"] == 0
-        limits = np.where(tasks.is_production[:, None], tasks.sizes, 0)
-        plan = replace(plan, sizes=np.where(ran[:, None], sizes, tasks.sizes), limits=limits)
+        plan = decaying(plan, tasks)
     if planner.is_cpi_aware:
-        more = slowdown(tables, tasks)
-        grown = (
-            np.rint(part * np.column_stack([1 + more, 0 * more + 1]))
-            for part in (plan.sizes, plan.lasting)
-        )
-        sizes, lasting = (part.astype(np.int64) for part in grown)
-        plan = replace(
-            plan,
-            sizes=sizes,
-            lasting=lasting,
-            slowed=int((more > 0).sum()),
-        )
+        plan = plan.slowed_by(slowdown(tables, tasks))
     return plan
 
 
-def _values(
+def decaying(plan: TaskPlan, tasks: TaskAttempts) -> TaskPlan:
+    """Return the plan by which tasks take at first what they ask for, unless they run when the trace begins."""
+    ran_before = tasks.times["schedule_time"] == 0
+    return replace(
+        plan,
+        sizes=np.where(ran_before[:, None], plan.sizes, tasks.sizes),
+        limits=np.where(tasks.is_production[:, None], tasks.sizes, 0),
+    )
+
+
+def usage_values(
     estimator: Estimator,
     tables: Tables,
-    tasks: Tasks,
+    tasks: TaskAttempts,
     resource: str,
 ) -> Numbers:
-    """Return mean, standard deviation, maximum and the percentile asked for of each task: float64 (n, 4), or NaN."""
+    """Return mean, standard deviation, maximum and the estimator's percentile of each task: float64 (n, 4), or NaN."""
     usage = tables.instance_usage
     column = usage[f"average_{resource}"].cast("float64")
     level = estimator.parameter / 100 if estimator.name == "percentile" else 1.0

@@ -1,13 +1,13 @@
-"""Schedulers by name: which of the machines that take a task it goes to."""
+"""Schedulers by name: how each chooses among the machines that take a task."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from borgtrace.errors import UsageError
 from borgtrace.scheduling.choice import BEST_FIT, DOT_PRODUCT, FIRST_FIT, LEAST_STRANDED, WORST_FIT
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class PlacementPolicy:
     """How to choose among the machines that take a task.
 
     Attributes
@@ -31,28 +31,33 @@ class Policy:
     @property
     def label(self) -> str:
         """The policy as ``--policy`` reads it."""
-        return f"{self.name}{f':k={self.k}' if self.k else ''}{'+preempt' if self.preempts else ''}"
+        number = f":k={self.k}" if self.k else ""
+        suffix = "+preempt" if self.preempts else ""
+        return f"{self.name}{number}{suffix}"
 
 
-_ALL = (
-    Policy(
-        "least-stranded",
-        "least is left, CPU and memory alike: a + b + 2·|a − b| (our reading of Borg's score)",
-    ),
-    Policy("best-fit", "least is left: a + b", BEST_FIT),
-    Policy("worst-fit", "most is left", WORST_FIT),
-    Policy("first-fit", "the lowest machine id", FIRST_FIT),
-    Policy("dot-product", "what is free matches what the task takes", DOT_PRODUCT),
-    Policy(
-        "random",
-        "the least stranded of the first k in random order (k=10), as Borg's relaxed randomization",
-        k=10,
-    ),
-)
-POLICIES = {policy.name: policy for policy in _ALL}
+POLICIES = {
+    policy.name: policy
+    for policy in (
+        PlacementPolicy(
+            "least-stranded",
+            "least is left, CPU and memory alike: a + b + 2·|a − b| (our reading of Borg's score)",
+        ),
+        PlacementPolicy("best-fit", "least is left: a + b", BEST_FIT),
+        PlacementPolicy("worst-fit", "most is left", WORST_FIT),
+        PlacementPolicy("first-fit", "the lowest machine id", FIRST_FIT),
+        PlacementPolicy("dot-product", "what is free matches what the task takes", DOT_PRODUCT),
+        PlacementPolicy(
+            "random",
+            "the least stranded of the first k in random order (k=10), as Borg's relaxed randomization",
+            k=10,
+        ),
+    )
+}
+"""Policies by name."""
 
 
-def parse_policy(text: str) -> Policy:
+def parse_policy(text: str) -> PlacementPolicy:
     """Read a policy such as ``best-fit``, ``random:k=5`` or ``least-stranded+preempt``.
 
     Raises
@@ -65,24 +70,25 @@ def parse_policy(text: str) -> Policy:
     >>> parse_policy("random:k=5+preempt").label
     'random:k=5+preempt'
     """
-    body, plus, extra = text.partition("+")
-    name, colon, setting = body.partition(":")
-    if name not in POLICIES or (plus and extra != "preempt"):
-        expected = f"{', '.join(POLICIES)}, with +preempt or without"
-        raise UsageError("--policy", "no such policy", expected=expected, got=text)
-    policy = POLICIES[name]
-    k = POLICIES[name].k
-    if colon:
-        digits = setting.removeprefix("k=")
-        if not policy.k or digits == setting or not digits.isdecimal() or not int(digits):
-            raise UsageError(
-                "--policy", "wrong setting", expected="random:k=N with N from 1", got=text
-            )
-        k = int(digits)
-    return Policy(
-        policy.name,
-        policy.about,
-        policy.kind,
-        k,
-        bool(plus),
-    )
+    body, plus, suffix = text.partition("+")
+    name, colon, parameter = body.partition(":")
+    if name not in POLICIES or (plus and suffix != "preempt"):
+        raise UsageError(
+            "--policy",
+            "no such policy",
+            expected=f"{', '.join(POLICIES)}, with +preempt or without",
+            got=text,
+        )
+    policy = replace(POLICIES[name], preempts=bool(plus))
+    if not colon:
+        return policy
+    digits = parameter.removeprefix("k=")
+    is_number = digits != parameter and digits.isdecimal() and int(digits) > 0
+    if not policy.k or not is_number:
+        raise UsageError(
+            "--policy",
+            "wrong setting",
+            expected="random:k=N with N from 1",
+            got=text,
+        )
+    return replace(policy, k=int(digits))

@@ -1,4 +1,4 @@
-"""Who goes first: of those that wait for a machine's room, and of those that are evicted from it."""
+"""Who goes first: of the tasks that wait for a machine's room, and of those that are evicted from it."""
 
 import numpy as np
 
@@ -7,19 +7,27 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.choice import is_apart, is_better, is_open, is_safe
 from borgtrace.scheduling.gangs import is_ready, kind_of
 from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY, NEXT_TASK
-from borgtrace.scheduling.state import STARTED, VARIED, Replay
+from borgtrace.scheduling.state import STARTED, VARIED, ReplayState
+
+
+@compiled(inline=True, makes_arrays=False)
+def is_ahead(replay: ReplayState, attempt: int, other: int) -> bool:
+    """Whether an attempt is asked before another: it has the higher priority, or came first."""
+    difference = replay.jobs.priority[attempt] - replay.jobs.priority[other]
+    if difference != 0:
+        return difference > 0
+    return replay.row_of[attempt] <= replay.row_of[other]
 
 
 @compiled(makes_arrays=False)
-def next_for(replay: Replay, machine: int) -> int:
+def next_kind_for(replay: ReplayState, machine: int) -> int:
     """Return the kind of who waits and fits a machine: the highest priority, of these who came first; −1: nobody."""
     best = -1
-    found = -1
+    best_kind = -1
     cell = replay.cell
-    jobs = replay.jobs
     queue = replay.queue
-    for at in range(queue.n_active[0]):
-        kind = queue.active[at]
+    for place in range(queue.n_active[0]):
+        kind = queue.active[place]
         head = queue.heads[kind]
         gang = kind - kind_of(queue, replay.gangs, 0)
         if gang >= 0:
@@ -30,49 +38,56 @@ def next_for(replay: Replay, machine: int) -> int:
             or cell.sizes[head, MEMORY] > cell.free[machine, MEMORY]
         ):
             continue
-        if best >= 0:
-            ahead = jobs.priority[head] - jobs.priority[best]
-            if ahead < 0 or (ahead == 0 and replay.row_of[head] > replay.row_of[best]):
-                continue
+        if best >= 0 and not is_ahead(replay, head, best):
+            continue
         if gang >= 0 or is_open(cell, machine, head):
             best = head
-            found = kind
-    return found
+            best_kind = kind
+    return best_kind
+
+
+@compiled(inline=True, makes_arrays=False)
+def fits_without_lower_tiers(replay: ReplayState, machine: int, attempt: int) -> bool:
+    """Whether a machine has room for an attempt once all tasks of lower tiers are evicted."""
+    cell = replay.cell
+    tier = replay.jobs.tier[attempt]
+    cpu = cell.free[machine, CPU]
+    memory = cell.free[machine, MEMORY]
+    cpu_spread, memory_spread = cell.spread[machine]
+    for lower in range(tier):
+        held = replay.held[lower, machine]
+        cpu = cpu + held[CPU]
+        memory = memory + held[MEMORY]
+        cpu_spread = cpu_spread - held[VARIED + CPU]
+        memory_spread = memory_spread - held[VARIED + MEMORY]
+    cpu_left = cpu - cell.sizes[attempt, CPU]
+    memory_left = memory - cell.sizes[attempt, MEMORY]
+    fits = is_safe(cell, attempt, cpu_left, cpu_spread, CPU) and is_safe(
+        cell, attempt, memory_left, memory_spread, MEMORY
+    )
+    for which in range(EXTENDED, cell.sizes.shape[1]):
+        left = cell.free[machine, which] - cell.sizes[attempt, which]
+        for lower in range(tier):
+            left += replay.held[lower, machine, VARIED + which]
+        fits = fits and left >= 0
+    return fits
 
 
 @compiled(makes_arrays=False)
-def to_preempt(replay: Replay, attempt: int) -> int:
+def machine_to_preempt(replay: ReplayState, attempt: int) -> int:
     """Return the machine where a task fits once lower tiers are evicted and least is missing now; −1: none."""
     best = -1
     least = np.inf
     cell = replay.cell
-    jobs = replay.jobs
     cpu = cell.sizes[attempt, CPU]
     memory = cell.sizes[attempt, MEMORY]
     for machine in range(cell.rank.size):
         if not (cell.is_up[machine] and cell.allowed[cell.sets[attempt], machine]):
             continue
-        wide = cell.free[machine, CPU]
-        high = cell.free[machine, MEMORY]
-        missing = max(0, cpu - wide) / cell.capacity[machine, CPU]
-        missing += max(0, memory - high) / cell.capacity[machine, MEMORY]
-        spread, other = cell.spread[machine]
-        for tier in range(jobs.tier[attempt]):
-            held = replay.held[tier, machine]
-            wide = wide + held[0]
-            high = high + held[1]
-            spread = spread - held[2]
-            other = other - held[3]
-        fits = is_safe(cell, attempt, wide - cpu, spread, CPU) and is_safe(
-            cell, attempt, high - memory, other, MEMORY
-        )
-        for which in range(EXTENDED, cell.sizes.shape[1]):
-            left = cell.free[machine, which] - cell.sizes[attempt, which]
-            for tier in range(jobs.tier[attempt]):
-                left += replay.held[tier, machine, VARIED + which]
-            fits = fits and left >= 0
+        missing = max(0, cpu - cell.free[machine, CPU]) / cell.capacity[machine, CPU]
+        missing += max(0, memory - cell.free[machine, MEMORY]) / cell.capacity[machine, MEMORY]
         if (
-            fits
+            fits_without_lower_tiers(replay, machine, attempt)
             and is_better(cell, missing, machine, least, best)
             and is_apart(cell, machine, cell.groups[attempt])
         ):
@@ -83,22 +98,24 @@ def to_preempt(replay: Replay, attempt: int) -> int:
 
 @compiled(makes_arrays=False)
 def victim_on(
-    replay: Replay,
+    replay: ReplayState,
     rows: Index,
     machine: int,
     tier: int,
 ) -> int:
-    """Return who is evicted first: of the tiers below, the lowest priority, and of these who started last."""
+    """Return who is evicted first: of the tiers below, the lowest priority, of these who started last."""
     jobs = replay.jobs
     row_of = replay.row_of
-    found = -1
+    victim = -1
     task = replay.cell.tops[machine]
     while task >= 0:
         if jobs.tier[task] < tier:
-            ahead = -1 if found < 0 else jobs.priority[task] - jobs.priority[found]
-            if ahead < 0 or (
-                ahead == 0 and rows[row_of[task], STARTED] > rows[row_of[found], STARTED]
-            ):
-                found = task
+            difference = -1
+            if victim >= 0:
+                difference = jobs.priority[task] - jobs.priority[victim]
+            if difference == 0 and rows[row_of[task], STARTED] > rows[row_of[victim], STARTED]:
+                difference = -1
+            if difference < 0:
+                victim = task
         task = replay.cell.tasks[task, NEXT_TASK]
-    return found
+    return victim

@@ -1,4 +1,4 @@
-"""What waits, by kinds of tasks that are alike to a scheduler, each in the order of arrival."""
+"""The queue of a replay: waiting tasks by kinds that are alike to a scheduler, each in the order of arrival."""
 
 from typing import NamedTuple
 
@@ -7,9 +7,24 @@ import numpy as np
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 
+AFTER, BEFORE = range(2)
+"""Neighbors of an attempt among the others of its kind: columns of `links`."""
+
 
 class Queue(NamedTuple):
-    """What waits: first and last of a kind, neighbors of an attempt, and the kinds with any (a list and its length)."""
+    """What waits.
+
+    Attributes
+    ----------
+    heads, tails
+        Shape (kinds,): first and last attempt of each kind; −1: none waits.
+    links
+        Shape (attempts, 2): the neighbors of each; −1: none.
+    active, n_active
+        Kinds of which any waits: a list, and in an array of one element how many these are.
+    places
+        Shape (kinds,): where each stands in `active`.
+    """
 
     heads: Index
     tails: Index
@@ -21,14 +36,14 @@ class Queue(NamedTuple):
 
 def make_queue(kinds: int, attempts: int) -> Queue:
     """Return a queue in which nothing waits, for so many kinds of attempts and so many of these."""
-    none = np.full(kinds, -1, np.int64)
+    nothing = np.full(kinds, -1, np.int64)
     return Queue(
-        none,
-        none.copy(),
-        np.full((attempts, 2), -1),
-        none.copy(),
-        none.copy(),
-        np.zeros(1, np.int64),
+        heads=nothing,
+        tails=nothing.copy(),
+        links=np.full((attempts, 2), -1),
+        active=nothing.copy(),
+        places=nothing.copy(),
+        n_active=np.zeros(1, np.int64),
     )
 
 
@@ -36,10 +51,10 @@ def make_queue(kinds: int, attempts: int) -> Queue:
 def enqueue(queue: Queue, kind: int, attempt: int) -> None:
     """Let an attempt wait behind the others of its kind."""
     tail = queue.tails[kind]
-    queue.links[attempt, 0] = -1
-    queue.links[attempt, 1] = tail
+    queue.links[attempt, AFTER] = -1
+    queue.links[attempt, BEFORE] = tail
     if tail >= 0:
-        queue.links[tail, 0] = attempt
+        queue.links[tail, AFTER] = attempt
     else:
         queue.heads[kind] = attempt
         queue.active[queue.n_active[0]] = kind
@@ -51,18 +66,19 @@ def enqueue(queue: Queue, kind: int, attempt: int) -> None:
 @compiled(makes_arrays=False)
 def dequeue(queue: Queue, kind: int, attempt: int) -> None:
     """Let an attempt, wherever it stands, wait no longer."""
-    after, before = queue.links[attempt]
+    after = queue.links[attempt, AFTER]
+    before = queue.links[attempt, BEFORE]
     if before >= 0:
-        queue.links[before, 0] = after
+        queue.links[before, AFTER] = after
     else:
         queue.heads[kind] = after
     if after >= 0:
-        queue.links[after, 1] = before
+        queue.links[after, BEFORE] = before
     else:
         queue.tails[kind] = before
     if queue.heads[kind] < 0:
         queue.n_active[0] -= 1
         last = queue.active[queue.n_active[0]]
-        at = queue.places[kind]
-        queue.active[at] = last
-        queue.places[last] = at
+        place = queue.places[kind]
+        queue.active[place] = last
+        queue.places[last] = place

@@ -1,7 +1,6 @@
-"""A trace scheduled again: what arrives, what the cell is, and what came of each submission."""
+"""Schedule a trace again: what arrives, what the cell is, and what came of each submission."""
 
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -9,13 +8,20 @@ import pyarrow as pa
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.question import NotApplicable, Tables
-from borgtrace.scheduling.compaction import Workload
+from borgtrace.scheduling.changes import (
+    CHANGE_TIME,
+    CHANGED_MACHINE,
+    CHANGED_SET,
+    IS_THERE,
+    make_changes,
+)
+from borgtrace.scheduling.compaction import CellWorkload
 from borgtrace.scheduling.events import run
 from borgtrace.scheduling.gangs import gangs_of, no_gangs, with_stand_ins
 from borgtrace.scheduling.machines import ANYWHERE, EXTENDED, Demand, make_cell, settle
 from borgtrace.scheduling.packing import pack
-from borgtrace.scheduling.plan import Plan
-from borgtrace.scheduling.policies import Policy
+from borgtrace.scheduling.plan import TaskPlan
+from borgtrace.scheduling.policies import PlacementPolicy
 from borgtrace.scheduling.queue import make_queue
 from borgtrace.scheduling.state import (
     ALIVE,
@@ -23,15 +29,16 @@ from borgtrace.scheduling.state import (
     DONE,
     NEVER,
     NEVER_RAN,
+    RAN_ON,
     SUBMITTED,
     VARIED,
-    Arrivals,
-    Replay,
-    Rule,
+    ReplayArrivals,
+    ReplayRule,
+    ReplayState,
 )
 from borgtrace.scheduling.workload import (
-    Machines,
-    Tasks,
+    CellMachines,
+    TaskAttempts,
     columns_of,
     eligible,
     quantities,
@@ -43,15 +50,15 @@ PAUSE = 7
 """µs from an eviction to the next submission: the median in the 2011 trace."""
 RECORDED = "recorded"
 """The policy that ignores room, and places at the times and machines of the trace."""
-_STEPS = 64
+STEPS = 64
 """Factors are tried in steps of one in so many."""
-_PENDING = 500
-_FAR = 2**62
-_UNRESERVED: Index = np.empty((0, 2, 2), np.int64)
+TASKS_PER_PENDING_TASK = 500
+FAR = 2**62
+UNRESERVED: Index = np.empty((0, 2, 2), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class ReplayInput:
     """What a replay reads.
 
     Attributes
@@ -63,8 +70,7 @@ class Trace:
     machines
         All machines that ever have a capacity, each with the first one it had.
     changes
-        int64 (events, 4): time, line of the machine, whether it is there (or meets a set of constraints) from then on,
-        and 1 + that set (0: whether it is there).
+        Machines that come and go, or begin or cease to meet constraints: see :mod:`borgtrace.scheduling.changes`.
     allowed
         bool (sets, machines): which machines meet each set of constraints when the trace begins.
     until
@@ -73,9 +79,9 @@ class Trace:
         Attempts that ran on none of these machines, and those whose submission is not in the trace.
     """
 
-    tasks: Tasks
+    tasks: TaskAttempts
     arrivals: Index
-    machines: Machines
+    machines: CellMachines
     changes: Index
     allowed: Flags
     until: int
@@ -83,151 +89,177 @@ class Trace:
     without_submit: int
 
     @classmethod
-    def of(cls, tables: Tables, last: int) -> "Trace":
+    def of(cls, tables: Tables, last: int) -> "ReplayInput":
         """Read a store, whose last event of a task is at `last` (µs)."""
         tasks = read_tasks(tables)
-        times = [
-            tasks.times[name]
-            for name in ("submit_time", "queue_time", "enable_time", "schedule_time")
-        ]
-        arrivals = np.min([np.where(time >= 0, time, _FAR) for time in times], axis=0)
-        is_seen = arrivals <= last
+        first_seen = np.full(len(tasks), FAR)
+        for name in ("submit_time", "queue_time", "enable_time", "schedule_time"):
+            time = tasks.times[name]
+            first_seen = np.where(time >= 0, np.minimum(first_seen, time), first_seen)
+        is_seen = first_seen <= last
         NotApplicable.unless(is_seen.any(), "no attempt of a task has a beginning")
         tasks = tasks.of(is_seen)
-        arrivals = arrivals[is_seen]
-        # What already runs when the trace begins is there before what waits; then the higher priority goes first.
-        waits = tasks.times["schedule_time"] != arrivals
-        keys = (
+        arrivals = first_seen[is_seen]
+        order = order_of_arrival(tasks, arrivals)
+        tasks = tasks.of(order)
+        arrivals = arrivals[order]
+        machines, comings = read_machines(tables)
+        eligibility = eligible(tables, tasks, machines, 0)
+        has_run = tasks.times["schedule_time"] >= 0
+        is_known = np.isin(tasks.machine, machines.ids)
+        return cls(
+            tasks=tasks,
+            arrivals=arrivals,
+            machines=machines,
+            changes=np.concatenate([eligibility.later, comings]),
+            allowed=eligibility.allowed,
+            until=last,
+            unknown_machine=int((has_run & ~is_known).sum()),
+            without_submit=int((tasks.times["submit_time"] < 0).sum()),
+        )
+
+
+def order_of_arrival(tasks: TaskAttempts, arrivals: Index) -> Index:
+    """Return the order of attempts by arrival; of those that are there when the trace begins, running ones first."""
+    is_waiting = tasks.times["schedule_time"] != arrivals
+    return np.lexsort(
+        (
             tasks.attempt,
             tasks.instance,
             tasks.collection,
+            # Then the higher priority goes first.
             -tasks.priority,
-            waits & (arrivals == 0),
+            is_waiting & (arrivals == 0),
             arrivals,
         )
-        order = np.lexsort(keys)
-        tasks = tasks.of(order)
-        arrivals = arrivals[order]
-        machines, changes = _machines(tables)
-        allowed, later = eligible(tables, tasks, machines, 0)
-        ran = tasks.times["schedule_time"] >= 0
-        return cls(
-            *(tasks, arrivals, machines, np.concatenate([later, changes]), allowed, last),
-            int((ran & ~np.isin(tasks.machine, machines.ids)).sum()),
-            int((tasks.times["submit_time"] < 0).sum()),
-        )
-
-
-def _machines(tables: Tables) -> tuple[Machines, Index]:
-    events = tables.machine_events
-    columns = ("time", "machine_id", "type", *(names := columns_of(tables.dialect, "capacity")))
-    rows = tables.fetch(
-        events.filter(events.time < AFTER_TRACE).order_by(list(SOURCE_ORDER)).select(*columns)
     )
-    capacity = quantities(rows, names)
+
+
+def read_machines(tables: Tables) -> tuple[CellMachines, Index]:
+    """Read all machines that ever have a capacity, each with its first one, and when they come and go."""
+    events = tables.machine_events
+    capacity_columns = columns_of(tables.dialect, "capacity")
+    rows = tables.fetch(
+        events.filter(events.time < AFTER_TRACE)
+        .order_by(list(SOURCE_ORDER))
+        .select("time", "machine_id", "type", *capacity_columns)
+    )
+    capacity = quantities(rows, capacity_columns)
     ids = rows["machine_id"].to_numpy()
-    is_known = (capacity[:, :EXTENDED] > 0).all(axis=1)
-    NotApplicable.unless(is_known.any(), "no machine has a published capacity")
-    known, first = np.unique(ids[is_known], return_index=True)
-    is_ours = np.isin(ids, known)
-    is_up = rows["type"].to_numpy(zero_copy_only=False) != "REMOVE"
-    changes = np.column_stack(
-        [
-            rows["time"].to_numpy(),
-            np.searchsorted(known, ids),
-            is_up,
-            0 * ids,
-        ]
-    )[is_ours]
-    return Machines(
-        known, capacity[is_known][first], len(np.unique(ids[~is_ours]))
-    ), changes.astype(np.int64)
+    has_capacity = (capacity[:, :EXTENDED] > 0).all(axis=1)
+    NotApplicable.unless(has_capacity.any(), "no machine has a published capacity")
+    known_ids, first = np.unique(ids[has_capacity], return_index=True)
+    is_known = np.isin(ids, known_ids)
+    machines = CellMachines(
+        ids=known_ids,
+        capacity=capacity[has_capacity][first],
+        without_capacity=len(np.unique(ids[~is_known])),
+    )
+    comings = make_changes(
+        time=rows["time"].to_numpy()[is_known],
+        machine=np.searchsorted(known_ids, ids[is_known]),
+        is_there=rows["type"].to_numpy(zero_copy_only=False)[is_known] != "REMOVE",
+        constraint_set=0,
+    )
+    return machines, comings
 
 
-def with_factor(tasks: Tasks, factor: float) -> Index:
+def with_factor(tasks: TaskAttempts, factor: float) -> Index:
     """Return what tasks take: production what it asks for, others a share of it; int64 (n, 2)."""
     smaller = np.rint(tasks.sizes * factor).astype(np.int64)
     return np.where(tasks.is_production[:, None], tasks.sizes, smaller)
 
 
-def calibrated(trace: Trace) -> float:
+def calibrated(trace: ReplayInput) -> float:
     """Return the largest factor (in 64ths, at most 1) with which what runs at first packs onto the first machines."""
     tasks = trace.tasks
-    runs = np.flatnonzero(tasks.times["schedule_time"] == 0)
-    there = np.unique(trace.changes[(trace.changes[:, [0, 2, 3]] == (0, 1, 0)).all(axis=1), 1])
-    chosen = tasks.of(runs)
-    order = np.lexsort((chosen.collection, -chosen.priority)).astype(np.int64)
-    allowed = trace.allowed[:, there] if len(trace.allowed) else ANYWHERE
+    running = tasks.of(np.flatnonzero(tasks.times["schedule_time"] == 0))
+    changes = trace.changes
+    comes_first = (
+        (changes[:, CHANGE_TIME] == 0)
+        & (changes[:, IS_THERE] == 1)
+        & (changes[:, CHANGED_SET] == 0)
+    )
+    first_machines = np.unique(changes[comes_first, CHANGED_MACHINE])
+    order = np.lexsort((running.collection, -running.priority)).astype(np.int64)
     demand = Demand(
-        chosen.sizes,
-        chosen.groups,
-        chosen.sets,
-        allowed,
-        extended=chosen.extended,
+        sizes=running.sizes,
+        groups=running.groups,
+        sets=running.sets,
+        allowed=trace.allowed[:, first_machines] if len(trace.allowed) else ANYWHERE,
+        extended=running.extended,
     )
-    workload = Workload(demand, chosen.priority, chosen.jobs, chosen.is_production).softened(
-        len(there)
-    )
-    capacity = trace.machines.capacity[there]
-    rank = np.arange(len(there))
+    workload = CellWorkload(demand, running.priority, running.jobs, running.is_production)
+    softened = workload.softened(len(first_machines)).demand
+    capacity = trace.machines.capacity[first_machines]
+    rank = np.arange(len(first_machines))
 
     def pending(step: int) -> int:
-        sized = replace(workload.demand, sizes=with_factor(chosen, step / _STEPS))
-        return pack(sized, order, capacity, rank)[1]
+        sizes = with_factor(running, step / STEPS)
+        return pack(replace(softened, sizes=sizes), order, capacity, rank).n_pending
 
     # What production or constraints leave pending anyway is no reason for others to take less.
-    limit = pending(0) + len(runs) // _PENDING
+    limit = pending(0) + len(running) // TASKS_PER_PENDING_TASK
     low = 0
-    high = _STEPS
+    high = STEPS
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if pending(middle) <= limit else (low, middle - 1)
-    return low / _STEPS
+        if pending(middle) <= limit:
+            low = middle
+        else:
+            high = middle - 1
+    return low / STEPS
 
 
-def impossible(trace: Trace, plan: Plan | None = None) -> Index:
+def impossible(trace: ReplayInput, plan: TaskPlan | None = None) -> Index:
     """Return the attempts that no machine of the trace takes, whatever runs there, as they ask or are planned."""
-    taken = np.hstack([plan.sizes if plan else trace.tasks.sizes, trace.tasks.extended])
-    shapes, kinds = np.unique(trace.machines.capacity, axis=0, return_inverse=True)
-    # Of each set of constraints, which shapes of machines meet it.
-    met = np.ones((len(trace.allowed) + 1, len(shapes)), np.bool_)
-    ever = np.vstack([np.ones_like(trace.allowed[:1]), trace.allowed])
-    begins = trace.changes[(trace.changes[:, 2:] > 0).all(axis=1)]
-    ever[begins[:, 3], begins[:, 1]] = True
-    for place, line in enumerate(ever[1:], 1):
-        met[place] = np.bincount(kinds.ravel(), line, len(shapes)) > 0
+    sizes = plan.sizes if plan else trace.tasks.sizes
+    taken = np.hstack([sizes, trace.tasks.extended])
+    shapes, shape_of_machine = np.unique(trace.machines.capacity, axis=0, return_inverse=True)
+    # Which machines ever meet each set of constraints; all of them meet none.
+    n_sets, n_machines = trace.allowed.shape
+    is_ever_allowed = np.ones((1 + n_sets, n_machines), np.bool_)
+    is_ever_allowed[1:] = trace.allowed
+    changes = trace.changes
+    begins = changes[(changes[:, IS_THERE] > 0) & (changes[:, CHANGED_SET] > 0)]
+    is_ever_allowed[begins[:, CHANGED_SET], begins[:, CHANGED_MACHINE]] = True
+    # Which shapes of machines meet each set.
+    is_met = np.ones((1 + n_sets, len(shapes)), np.bool_)
+    for place in range(1, 1 + n_sets):
+        counts = np.bincount(shape_of_machine.ravel(), is_ever_allowed[place], len(shapes))
+        is_met[place] = counts > 0
     fits = np.zeros(len(trace.tasks), np.bool_)
-    for shape, room in enumerate(shapes):
-        fits |= (taken <= room).all(axis=1) & met[trace.tasks.sets, shape]
+    for shape, capacity in enumerate(shapes):
+        fits |= (taken <= capacity).all(axis=1) & is_met[trace.tasks.sets, shape]
     return np.flatnonzero(~fits)
 
 
-def recorded(trace: Trace) -> Index:
+def recorded(trace: ReplayInput) -> Index:
     """Return the rows of :func:`borgtrace.scheduling.events.run` as the trace has them."""
     tasks = trace.tasks
-    left = np.where(tasks.times["left_time"] <= trace.until, tasks.times["left_time"], NEVER)
-    place = np.searchsorted(trace.machines.ids, tasks.machine)
-    place = np.where(np.isin(tasks.machine, trace.machines.ids), place, NEVER)
-    how = np.where(left >= 0, DONE, ALIVE)
-    start = tasks.times["schedule_time"]
+    left = tasks.times["left_time"]
+    ended = np.where(left <= trace.until, left, NEVER)
+    started = tasks.times["schedule_time"]
+    line = np.searchsorted(trace.machines.ids, tasks.machine)
+    is_placed = np.isin(tasks.machine, trace.machines.ids) & (started >= 0)
     return np.column_stack(
         [
             np.arange(len(tasks)),
             trace.arrivals,
-            start,
-            left,
-            np.where(start >= 0, place, -1),
-            how,
+            started,
+            ended,
+            np.where(is_placed, line, NEVER),
+            np.where(ended >= 0, DONE, ALIVE),
         ]
     )
 
 
 def replayed(
-    trace: Trace,
-    policy: Policy,
+    trace: ReplayInput,
+    policy: PlacementPolicy,
     factor: float,
     seed: int = 0,
-    plan: Plan | None = None,
+    plan: TaskPlan | None = None,
     *,
     whole_jobs: bool = False,
 ) -> Index:
@@ -249,119 +281,154 @@ def replayed(
         Whether tasks of a job that arrive together start together or not at all.
     """
     tasks = trace.tasks
-    n = len(trace.tasks)
+    n = len(tasks)
     demand = Demand(
-        with_factor(tasks, factor),
-        tasks.groups,
-        tasks.sets,
-        trace.allowed,
+        sizes=with_factor(tasks, factor),
+        groups=tasks.groups,
+        sets=tasks.sets,
+        allowed=trace.allowed,
         extended=tasks.extended,
     )
     capacity = trace.machines.capacity
     if plan:
         demand = plan.of(demand)
         capacity = plan.of_machines(capacity)
-    jobs = _arrivals(trace, demand)
+    jobs = arrivals_of(trace, demand)
     gangs = no_gangs(n)
     if whole_jobs:
-        times, firsts, gangs = gangs_of(
+        gang_arrivals = gangs_of(
             jobs.firsts,
             trace.arrivals,
             tasks.collection,
             tasks.priority,
             jobs.kinds,
         )
+        gangs = gang_arrivals.gangs
         jobs = jobs._replace(
-            time=times,
-            firsts=firsts,
-            alike=np.ones_like(firsts),
+            time=gang_arrivals.times,
+            firsts=gang_arrivals.firsts,
+            alike=np.ones_like(gang_arrivals.firsts),
         )
         demand = with_stand_ins(demand, gangs)
     cell, lines = make_cell(capacity, np.arange(len(capacity)), demand)
     cell.is_up[:] = False
     for machine in range(len(lines)):
         settle(cell, machine)
-    place = np.argsort(lines)
-    # Of one instant constraints come first: a machine that comes with its attributes is known by them when asked.
-    changes = trace.changes[np.argsort(trace.changes[:, 0], kind="stable")]
-    changes[:, 1] = place[changes[:, 1]]
-    queue = make_queue(int(jobs.kinds.max()) + 1 + len(gangs.closed), n)
-    held = np.zeros((len(tasks.tiers) + 1, len(lines), VARIED + cell.sizes.shape[1]), np.int64)
-    reserved = (
-        np.stack([demand.sizes[:n], plan.lasting], axis=1)
-        if plan and plan.is_decaying
-        else _UNRESERVED
+    reserved = UNRESERVED
+    if plan and plan.is_decaying:
+        reserved = np.stack([demand.sizes[:n], plan.lasting], axis=1)
+    n_kinds = int(jobs.kinds.max()) + 1
+    n_tiers = len(tasks.tiers) + 1
+    state = ReplayState(
+        cell=cell,
+        jobs=jobs,
+        queue=make_queue(n_kinds + len(gangs.closed), n),
+        held=np.zeros((n_tiers, len(lines), VARIED + cell.sizes.shape[1]), np.int64),
+        row_of=np.full(n, NEVER),
+        changes=changes_of_cell(trace.changes, lines),
+        reserved=reserved,
+        gangs=gangs,
     )
-    work = Replay(
-        cell,
-        jobs,
-        queue,
-        held,
-        np.full(n, NEVER),
-        changes,
-        reserved,
-        gangs,
-    )
-    rows = run(work, Rule(policy.kind, policy.k, policy.preempts, PAUSE), trace.until, seed)
+    rule = ReplayRule(policy.kind, policy.k, policy.preempts, PAUSE)
+    rows = run(state, rule, trace.until, seed)
     # What waited for the last task of its job was submitted before that.
-    came, first = np.unique(rows[:, ATTEMPT], return_index=True)
-    waited = np.isin(came, gangs.members)
-    rows[first[waited], SUBMITTED] = trace.arrivals[came[waited]]
-    rows[:, 4] = np.where(rows[:, 4] >= 0, lines[rows[:, 4]], NEVER)
+    attempts, first_rows = np.unique(rows[:, ATTEMPT], return_index=True)
+    is_member = np.isin(attempts, gangs.members)
+    rows[first_rows[is_member], SUBMITTED] = trace.arrivals[attempts[is_member]]
+    ran_on = rows[:, RAN_ON]
+    rows[:, RAN_ON] = np.where(ran_on >= 0, lines[ran_on], NEVER)
     return rows
 
 
-def _coded(values: Index) -> Index:
-    """Number what is equal alike, by a table of hashes: rows are too many to be sorted."""
+def changes_of_cell(changes: Index, lines: Index) -> Index:
+    """Return changes by time, with machines by their place in a cell, whose `lines` are those of the trace."""
+    place_of_line = np.argsort(lines)
+    # Of one instant constraints come first: a machine that comes with its attributes is known by them when asked.
+    changes = changes[np.argsort(changes[:, CHANGE_TIME], kind="stable")]
+    changes[:, CHANGED_MACHINE] = place_of_line[changes[:, CHANGED_MACHINE]]
+    return changes
+
+
+def arrivals_of(trace: ReplayInput, demand: Demand) -> ReplayArrivals:
+    """Return what arrives, and when; `demand` tells which attempts are alike."""
+    tasks = trace.tasks
+    start = tasks.times["schedule_time"]
+    left = tasks.times["left_time"]
+    has_end = (left >= 0) & (left <= trace.until)
+    duration = np.where(has_end, left - start, NEVER)
+    after = next_attempts(tasks)
+    is_first = np.ones(len(tasks), np.bool_)
+    is_first[after[after >= 0]] = False
+    # What follows an attempt without a known end would wait for ever: it comes by itself.
+    is_lost = (after >= 0) & ~has_end
+    is_first[after[is_lost]] = True
+    firsts = np.flatnonzero(is_first)
+    firsts = firsts[np.argsort(trace.arrivals[firsts], kind="stable")]
+    kinds = kinds_of(tasks, demand)
+    return ReplayArrivals(
+        time=trace.arrivals,
+        duration=np.where(start >= 0, duration, NEVER_RAN),
+        leaves=np.where(has_end, left, NEVER),
+        after=np.where(is_lost, NEVER, after),
+        # Only asked for where the end is known and another attempt follows.
+        gap=np.maximum(trace.arrivals[after] - left, 0),
+        firsts=firsts,
+        alike=count_alike(kinds[firsts]),
+        tier=tiers_of(tasks),
+        priority=tasks.priority,
+        kinds=kinds,
+    )
+
+
+def next_attempts(tasks: TaskAttempts) -> Index:
+    """Return the attempt of the same task that follows each; −1: none."""
+    order = np.lexsort((tasks.attempt, tasks.instance, tasks.collection))
+    earlier = order[:-1]
+    later = order[1:]
+    is_same_job = tasks.collection[earlier] == tasks.collection[later]
+    is_same_task = is_same_job & (tasks.instance[earlier] == tasks.instance[later])
+    after = np.full(len(tasks), -1, np.int64)
+    after[earlier[is_same_task]] = later[is_same_task]
+    return after
+
+
+def tiers_of(tasks: TaskAttempts) -> Index:
+    """Return who may evict whom: production and what is above it never evict each other; no tier is below all."""
+    highest = len(tasks.tiers)
+    if "production" in tasks.tiers:
+        highest = tasks.tiers.index("production")
+    return np.minimum(tasks.tier, highest) + 1
+
+
+def kinds_of(tasks: TaskAttempts, demand: Demand) -> Index:
+    """Return the kind of each attempt: those of one are alike to a scheduler."""
+    columns = list(demand.sizes.T)
+    for amounts in (demand.variances, demand.extended):
+        if len(amounts):
+            columns += list(amounts.T)
+    columns += [demand.sets, demand.groups, tasks.priority]
+    n = len(tasks)
+    kinds = np.zeros(n, np.int64)
+    for column in columns:
+        kinds = encode(kinds * n + encode(column))
+    return kinds
+
+
+def encode(values: Index) -> Index:
+    """Number equal values alike, by a table of hashes: they are too many to be sorted."""
     return np.asarray(pa.array(values).dictionary_encode().indices, np.int64)
 
 
-def _arrivals(trace: Trace, demand: Demand) -> Arrivals:
-    tasks = trace.tasks
-    n = len(trace.tasks)
-    start = tasks.times["schedule_time"]
-    left = tasks.times["left_time"]
-    is_known = (left >= 0) & (left <= trace.until)
-    duration = np.where(start >= 0, np.where(is_known, left - start, NEVER), NEVER_RAN)
-    order = np.lexsort((tasks.attempt, tasks.instance, tasks.collection))
-    one = order[:-1]
-    other = order[1:]
-    follows = (tasks.collection[one] == tasks.collection[other]) & (
-        tasks.instance[one] == tasks.instance[other]
-    )
-    after = np.full(n, -1, np.int64)
-    after[one[follows]] = other[follows]
-    # Of those with a known end that another follows; what stands elsewhere nobody asks for.
-    gap = np.maximum(trace.arrivals[after] - left, 0)
-    is_first = np.ones(n, np.bool_)
-    is_first[after[after >= 0]] = False
-    # What an attempt without a known end is followed by would wait for ever.
-    lost = (after >= 0) & ~is_known
-    is_first[after[lost]] = True
-    production = (
-        tasks.tiers.index("production") if "production" in tasks.tiers else len(tasks.tiers)
-    )
-    # Production and what is above it never evict each other; what has no tier is below all.
-    tier = np.minimum(tasks.tier, production) + 1
-    kinds = np.zeros(n, np.int64)
-    others = [part.T for part in (demand.variances, demand.extended) if len(part)]
-    for column in (*demand.sizes.T, *chain(*others), demand.sets, demand.groups, tasks.priority):
-        kinds = _coded(kinds * n + _coded(column))
-    firsts = np.flatnonzero(is_first)
-    firsts = firsts[np.argsort(trace.arrivals[firsts], kind="stable")]
-    ends = np.flatnonzero(np.append(np.diff(kinds[firsts]) != 0, True)[: len(firsts)]) + 1
-    alike = ends[np.searchsorted(ends, np.arange(len(firsts)), side="right")] - np.arange(
-        len(firsts)
-    )
-    return Arrivals(
-        *(
-            trace.arrivals,
-            duration,
-            np.where(is_known, left, -1),
-            np.where(lost, -1, after),
-            gap,
-            firsts,
-            alike,
-        ),
-        *(tier, tasks.priority, kinds),
-    )
+def count_alike(kinds: Index) -> Index:
+    """Return how many neighbors from each on are of one kind.
+
+    Examples
+    --------
+    >>> count_alike(np.array([4, 4, 2])).tolist()
+    [2, 1, 1]
+    """
+    n = len(kinds)
+    is_last = np.append(np.diff(kinds) != 0, True)[:n]
+    ends = np.flatnonzero(is_last) + 1
+    places = np.arange(n)
+    return ends[np.searchsorted(ends, places, side="right")] - places

@@ -1,23 +1,23 @@
-"""What a schedule makes of the room of its machines, over the whole time: stranded, overcommitted and overloaded."""
+"""Room of a schedule's machines over the whole time: stranded, overcommitted and overloaded shares."""
 
 import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.scheduling.machines import EXTENDED
-from borgtrace.scheduling.replay import Trace
-from borgtrace.scheduling.state import ENDED, STARTED, WHERE
-from borgtrace.scheduling.workload import Tasks
+from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY
+from borgtrace.scheduling.replay import ReplayInput
+from borgtrace.scheduling.state import ATTEMPT, ENDED, RAN_ON, STARTED
+from borgtrace.scheduling.workload import TaskAttempts
 
-_UNMEASURED = 10
-"""One task in so many may be without usage, where an overload is told."""
+TASKS_PER_UNMEASURED_TASK = 10
+"""One task in so many may be without usage, where an overload is reported."""
 
 
-def is_covered(tasks: Tasks) -> bool:
+def is_covered(tasks: TaskAttempts) -> bool:
     """Whether enough tasks have usage to tell what a cell uses."""
-    return tasks.without_usage * _UNMEASURED <= len(tasks)
+    return tasks.without_usage * TASKS_PER_UNMEASURED_TASK <= len(tasks)
 
 
-def room_of(trace: Trace, found: Index, planned: Index) -> dict[str, float | None]:
+def room_of(trace: ReplayInput, submissions: Index, planned: Index) -> dict[str, float | None]:
     """Return shares of the capacity, and of the time of machines with tasks, by column of the result.
 
     A resource is stranded as far as its free share of a machine is above that of the other resource: no task of the
@@ -27,24 +27,27 @@ def room_of(trace: Trace, found: Index, planned: Index) -> dict[str, float | Non
     ----------
     trace
         What was replayed.
-    found
+    submissions
         What :func:`borgtrace.scheduling.events.run` returned.
     planned
         What tasks are planned with, int64 (n, 2).
     """
-    ran = found[(found[:, STARTED] >= 0) & (found[:, WHERE] >= 0)]
+    # Two events of each submission that ran, by machine and time.
+    ran = submissions[(submissions[:, STARTED] >= 0) & (submissions[:, RAN_ON] >= 0)]
     ended = np.where(ran[:, ENDED] >= 0, ran[:, ENDED], trace.until)
-    machine = np.tile(ran[:, WHERE], 2)
+    machine = np.tile(ran[:, RAN_ON], 2)
     time = np.concatenate([ran[:, STARTED], ended])
     order = np.lexsort((time, machine))
-    task = np.tile(ran[:, 0], 2)[order]
+    task = np.tile(ran[:, ATTEMPT], 2)[order]
     sign = np.repeat((1, -1), len(ran))[order, None]
     machine = machine[order]
     time = time[order]
-    lasts = np.where(np.diff(machine, append=-1) == 0, np.diff(time, append=0), 0).astype(
-        np.float64
-    )
+    is_same_machine = np.diff(machine, append=-1) == 0
+    # How long each state of a machine lasts, until its next event.
+    lasts = np.where(is_same_machine, np.diff(time, append=0), 0).astype(np.float64)
     capacity = trace.machines.capacity[machine, :EXTENDED]
+    n_tasks = np.cumsum(sign)
+    busy = float(lasts[n_tasks > 0].sum())
 
     def taken(sizes: Index) -> Index:
         # What begins on a machine ends there: the sum of each begins with 0.
@@ -54,17 +57,17 @@ def room_of(trace: Trace, found: Index, planned: Index) -> dict[str, float | Non
         is_above = (taken(sizes) > capacity).any(axis=1)
         return float(lasts[is_above].sum() / max(busy, 1.0))
 
-    busy = float(lasts[np.cumsum(sign) > 0].sum())
     free: Numbers = np.maximum(1 - taken(planned) / capacity, 0)
-    alone = np.maximum(free - free[:, ::-1], 0) * capacity * lasts[:, None]
-    stranded = alone.sum(axis=0) / (
-        trace.machines.capacity.sum(axis=0)[:EXTENDED] * float(max(trace.until, 1))
-    )
+    excess = np.maximum(free - free[:, ::-1], 0)
+    stranded = (excess * capacity * lasts[:, None]).sum(axis=0)
+    span = float(max(trace.until, 1))
+    stranded_share = stranded / (trace.machines.capacity.sum(axis=0)[:EXTENDED] * span)
     tasks = trace.tasks
     return {
         "machines": busy / max(trace.until, 1),
-        "tasks_per_machine": float((lasts @ np.cumsum(sign)) / max(busy, 1.0)),
-        **{"stranded_cpu": float(stranded[0]), "stranded_memory": float(stranded[1])},
+        "tasks_per_machine": float((lasts @ n_tasks) / max(busy, 1.0)),
+        "stranded_cpu": float(stranded_share[CPU]),
+        "stranded_memory": float(stranded_share[MEMORY]),
         "overcommitted": share_above(tasks.sizes),
         "overloaded": share_above(tasks.used) if is_covered(tasks) else None,
     }

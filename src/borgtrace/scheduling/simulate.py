@@ -11,7 +11,7 @@ median in 2011) and runs anew. The policy *recorded* is the trace itself: its ow
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,15 +19,15 @@ import pyarrow as pa
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.question import Answer, Column, EngineTables, Row, charts, query_answer
+from borgtrace.question import Answer, Column, EngineTables, Row, charts
 from borgtrace.question.store_question import StoreQuestion
 from borgtrace.scheduling.event_log import write_event_log
-from borgtrace.scheduling.machines import EXTENDED, UNIT
-from borgtrace.scheduling.plan import Plan, parse_plan, plan_of
-from borgtrace.scheduling.policies import Policy, parse_policy
+from borgtrace.scheduling.machines import CPU, EXTENDED, MEMORY, UNIT
+from borgtrace.scheduling.plan import TaskPlan, parse_plan, plan_of
+from borgtrace.scheduling.policies import PlacementPolicy, parse_policy
 from borgtrace.scheduling.replay import (
     RECORDED,
-    Trace,
+    ReplayInput,
     calibrated,
     impossible,
     recorded,
@@ -35,10 +35,22 @@ from borgtrace.scheduling.replay import (
     with_factor,
 )
 from borgtrace.scheduling.room import room_of
-from borgtrace.scheduling.state import ALIVE, ENDED, KIND, PREEMPTED, REMOVED, STARTED, SUBMITTED
+from borgtrace.scheduling.state import (
+    ALIVE,
+    ATTEMPT,
+    ENDED,
+    OUTCOME,
+    PREEMPTED,
+    REMOVED,
+    STARTED,
+    SUBMITTED,
+)
 from borgtrace.scheduling.variants import costliest, parse_machines, parse_upgrade, variants
 from borgtrace.schema.time import HOUR, SECOND
 from borgtrace.store import Store
+
+if TYPE_CHECKING:
+    import altair as alt
 
 ANSWER = Answer(
     grain="policy and tier",
@@ -180,14 +192,14 @@ ANSWER = Answer(
 )
 
 
-_LARGE = 0.1
+LARGE = 0.1
 """Tasks that ask for more of the largest machine's CPU or memory are large."""
 DEFAULTS = (RECORDED, "best-fit", "best-fit+preempt")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """What a simulation may be told.
+class SimulateOptions:
+    """Options of a simulation.
 
     Attributes
     ----------
@@ -226,124 +238,214 @@ class Setting:
 
     def __post_init__(self) -> None:
         if self.event_log and (len(self.policies) != 1 or RECORDED in self.policies):
-            got = ", ".join(self.policies)
             raise UsageError(
-                "--event-log", "not one schedule", expected="one --policy, not recorded", got=got
+                "--event-log",
+                "not one schedule",
+                expected="one --policy, not recorded",
+                got=", ".join(self.policies),
             )
         for text in self.add_machines:
             parse_machines(text)
         for text in self.upgrade_machines:
             parse_upgrade(text)
         if self.plan and self.factor:
-            got = f"--plan {self.plan} --factor {self.factor:g}"
-            raise UsageError("--factor", "not beside --plan", expected="one of the two", got=got)
+            raise UsageError(
+                "--factor",
+                "not beside --plan",
+                expected="one of the two",
+                got=f"--plan {self.plan} --factor {self.factor:g}",
+            )
         if self.plan:
             parse_plan(self.plan)
         if not 0 <= self.factor <= 1:
             raise UsageError(
-                "--factor", "not a share", expected="above 0 and at most 1", got=f"{self.factor:g}"
+                "--factor",
+                "not a share",
+                expected="above 0 and at most 1",
+                got=f"{self.factor:g}",
             )
-        self.parsed()
+        self.parsed_policies()
 
-    def parsed(self) -> dict[str, Policy | None]:
-        """Return the policies by name, None for the trace itself; refuse those that there are not."""
+    def parsed_policies(self) -> dict[str, PlacementPolicy | None]:
+        """Return the policies by name, None for the trace itself; refuse unknown ones."""
         return {text: None if text == RECORDED else parse_policy(text) for text in self.policies}
+
+
+class PolicyRun(NamedTuple):
+    """One schedule to make.
+
+    Attributes
+    ----------
+    label
+        Name of the policy, and of the change of the trace.
+    policy
+        None: what was recorded.
+    trace
+        As it is, or changed.
+    is_logged
+        Whether the schedule is written as a store of its own.
+    """
+
+    label: str
+    policy: PlacementPolicy | None
+    trace: ReplayInput
+    is_logged: bool
+
+
+class PolicyRows(NamedTuple):
+    """Rows of one schedule, and the schedule itself where it is written as a store of its own."""
+
+    rows: list[Row]
+    submissions: Index | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleQuestion(StoreQuestion):
     """A question that schedules a trace again.
 
-    ``compute(trace, found, policy, planned, impossible)`` returns the rows of one policy.
+    ``compute(trace, submissions, policy, planned, impossible)`` returns the rows of one policy.
 
     Attributes
     ----------
-    said
+    note
         Called with what has to be known of the trace.
     """
 
-    options: type[Any] = Setting
+    options: type[Any] = SimulateOptions
     reads: Sequence[str] = ("machine_events", "instance_events")
-    said: Callable[[str], None] = field(default=lambda text: None, compare=False)
+    note: Callable[[str], None] = field(default=lambda text: None, compare=False)
 
-    def rows_of_store(self, store: Store, tables: EngineTables, setting: Setting, /) -> list[Row]:
+    def rows_of_store(
+        self,
+        store: Store,
+        tables: EngineTables,
+        options: SimulateOptions,
+        /,
+    ) -> list[Row]:
         """Schedule the trace again with each policy; see the base."""
-        policies = setting.parsed()
-        self.report("reading", 0, len(policies))
-        trace = Trace.of(tables, store.manifest.time_range["instance_events"][1])
-        plan = (
-            plan_of(parse_plan(setting.plan), tables, trace.tasks, store) if setting.plan else None
-        )
-        factor = 1.0 if plan else setting.factor or calibrated(trace)
-        self.said(_counted(trace, plan))
-        changes = {"machines": setting.add_machines, "upgrades": setting.upgrade_machines}
-        asked_of = list(variants(trace, tables, each_constraint=setting.each_constraint, **changes))
-        # What was recorded cannot change.
-        runs = [(*run, *of) for run in policies.items() for of in asked_of[: None if run[1] else 1]]
+        self.report("reading", 0, len(options.policies))
+        trace = ReplayInput.of(tables, store.manifest.time_range["instance_events"][1])
+        plan = None
+        factor = 1.0
+        if options.plan:
+            plan = plan_of(parse_plan(options.plan), tables, trace.tasks, store)
+        else:
+            factor = options.factor or calibrated(trace)
+        self.note(describe_input(trace, plan))
+        runs = list(runs_of(trace, tables, options))
 
-        def begun() -> Iterator[_Run]:
+        def reported_runs() -> Iterator[PolicyRun]:
             for done, run in enumerate(runs):
-                self.report(f"{run[0]}{run[2]}", done, len(runs))
+                self.report(run.label, done, len(runs))
                 yield run
 
+        schedule = partial(
+            rows_of_run,
+            options=options,
+            plan=plan,
+            factor=factor,
+            compute=self.compute,
+        )
         rows: list[Row] = []
-        work = partial(_replayed, setting=setting, plan=plan, factor=factor, compute=self.compute)
-        for made, found in map_processes(work, begun(), setting.jobs, place=str(store.path)):
-            rows += made
-            if found is not None:
+        for result in map_processes(schedule, reported_runs(), options.jobs, place=str(store.path)):
+            rows += result.rows
+            if result.submissions is not None:
                 write_event_log(
-                    store, trace, found, setting.policies[0], setting.seed, setting.event_log
+                    store,
+                    trace,
+                    result.submissions,
+                    policy=options.policies[0],
+                    seed=options.seed,
+                    out=options.event_log,
                 )
         for sentence in costliest(rows):
-            self.said(sentence)
+            self.note(sentence)
         return rows
 
 
-_Run = tuple[str, Policy | None, str, Trace]
-"""A policy (None: what was recorded) by name, and a change of the trace, by what it adds to that name."""
-
-
-def _replayed(
-    run: _Run, setting: Setting, plan: Plan | None, factor: float, compute: Callable[..., list[Row]]
-) -> tuple[list[Row], Index | None]:
-    """Return the rows of one policy and change, and the schedule itself where a log of it is written."""
-    name, policy, change, trace = run
-    given: dict[str, Any] = {"seed": setting.seed, "plan": plan, "whole_jobs": setting.whole_jobs}
-    found = recorded(trace) if policy is None else replayed(trace, policy, factor, **given)
-    planned = (
-        plan.lasting if plan and policy else with_factor(trace.tasks, factor if policy else 1.0)
+def runs_of(
+    trace: ReplayInput,
+    tables: EngineTables,
+    options: SimulateOptions,
+) -> Iterator[PolicyRun]:
+    """Yield the schedules to make: each policy on each variant of the trace."""
+    traces = list(
+        variants(
+            trace,
+            tables,
+            each_constraint=options.each_constraint,
+            machines=options.add_machines,
+            upgrades=options.upgrade_machines,
+        )
     )
-    never = impossible(trace, plan if policy else None)
-    rows = compute(trace, found, f"{name}{change}", planned, never)
-    return rows, found if setting.event_log and not change else None
+    for name, policy in options.parsed_policies().items():
+        # What was recorded cannot change.
+        for variant in traces if policy else traces[:1]:
+            yield PolicyRun(
+                label=f"{name}{variant.suffix}",
+                policy=policy,
+                trace=variant.trace,
+                is_logged=bool(options.event_log) and not variant.suffix,
+            )
 
 
-def _counted(trace: Trace, plan: Plan | None) -> str:
+def rows_of_run(
+    run: PolicyRun,
+    *,
+    options: SimulateOptions,
+    plan: TaskPlan | None,
+    factor: float,
+    compute: Callable[..., list[Row]],
+) -> PolicyRows:
+    """Make one schedule, and return its rows."""
+    trace = run.trace
+    if run.policy is None:
+        submissions = recorded(trace)
+        planned = with_factor(trace.tasks, 1.0)
+        never_fit = impossible(trace)
+    else:
+        submissions = replayed(
+            trace,
+            run.policy,
+            factor,
+            seed=options.seed,
+            plan=plan,
+            whole_jobs=options.whole_jobs,
+        )
+        planned = plan.lasting if plan else with_factor(trace.tasks, factor)
+        never_fit = impossible(trace, plan)
+    rows = compute(trace, submissions, run.label, planned, never_fit)
+    return PolicyRows(rows, submissions if run.is_logged else None)
+
+
+def describe_input(trace: ReplayInput, plan: TaskPlan | None) -> str:
     """Say what of the trace could not be used as it is."""
     tasks = trace.tasks
-    waits = impossible(trace, plan)
-    named = ", ".join(f"{tasks.collection[at]}/{tasks.instance[at]}" for at in waits[:3].tolist())
     machines = trace.machines
-    return (
-        f"{len(tasks):,} attempts: {trace.without_submit:,} without SUBMIT, {tasks.without_request:,} without request, "
+    never_fit = impossible(trace, plan)
+    names = [f"{tasks.collection[k]}/{tasks.instance[k]}" for k in never_fit[:3].tolist()]
+    examples = f" ({', '.join(names)} …)" if names else ""
+    sentence = (
+        f"{len(tasks):,} attempts: {trace.without_submit:,} without SUBMIT, "
+        f"{tasks.without_request:,} without request, "
         f"{trace.unknown_machine:,} on machines that are not known, "
-        f"{len(waits):,} that fit no machine{f' ({named} …)' if named else ''}; "
+        f"{len(never_fit):,} that fit no machine{examples}; "
         f"{len(machines.ids):,} machines, {machines.without_capacity:,} others without a capacity"
-        + (
-            f"; {plan.label}: {plan.unmeasured:,} attempts without usage take what they ask for"
-            if plan
-            else ""
-        )
-        + (
-            f"; {plan.slowed:,} attempts take more CPU, slowed down by neighbors"
-            if plan and plan.slowed
-            else ""
-        )
     )
+    if plan:
+        unmeasured = f"{plan.unmeasured:,} attempts without usage take what they ask for"
+        sentence += f"; {plan.label}: {unmeasured}"
+    if plan and plan.slowed:
+        sentence += f"; {plan.slowed:,} attempts take more CPU, slowed down by neighbors"
+    return sentence
 
 
-def rows_of(
-    trace: Trace, found: Index, policy: str, planned: Index, impossible: Index
+def compute(
+    trace: ReplayInput,
+    submissions: Index,
+    policy: str,
+    planned: Index,
+    impossible: Index,
 ) -> list[Row]:
     """Return the rows of a policy, one for each tier with tasks.
 
@@ -351,7 +453,7 @@ def rows_of(
     ----------
     trace
         What was replayed.
-    found
+    submissions
         What :func:`borgtrace.scheduling.events.run` returned.
     policy
         Its name.
@@ -361,112 +463,107 @@ def rows_of(
         Attempts that no machine takes.
     """
     tasks = trace.tasks
-    never = np.isin(np.arange(len(tasks)), impossible)
-    is_large: Flags = tasks.sizes.max(axis=1) > round(UNIT * _LARGE)
-    # As a float: of a large cell and many hours it is more than 64 bits hold.
-    total = trace.machines.capacity[:, :EXTENDED].sum(axis=0) * float(max(trace.until, 1))
+    room = room_of(trace, submissions, planned)
     rows = []
     for tier in np.unique(tasks.tier).tolist():
-        part = found[tasks.tier[found[:, 0]] == tier]
-        has_start = part[:, STARTED] >= 0
-        ran = part[has_start]
-        waits = (ran[:, STARTED] - ran[:, SUBMITTED]) / SECOND
-        others = part[~has_start]
-        unstarted = (
-            np.where(others[:, ENDED] >= 0, others[:, ENDED], trace.until) - others[:, SUBMITTED]
-        )
-        lasted = np.where(ran[:, ENDED] >= 0, ran[:, ENDED], trace.until) - ran[:, STARTED]
-        used = (tasks.sizes[ran[:, 0]] * lasted[:, None].astype(np.float64)).sum(axis=0) / total
-        alive = part[:, KIND] == ALIVE
-        own = tasks.tier == tier
-        taken = planned[own].sum() / max(tasks.sizes[own].sum(), 1)
-        middle, high = np.percentile(waits, (50, 90)).tolist() if len(waits) else (None, None)
-        row = {
-            **{"policy": policy, "tier": tasks.tier_name(tier)},
-            **{"submissions": len(part), "starts": len(ran), "wait_p50": middle, "wait_p90": high},
-            "wait_mean": _mean(waits),
-            **{
-                f"wait_{size}": _mean(waits[is_large[ran[:, 0]] == (size == "large")])
-                for size in ("small", "large")
-            },
-            "waiting_hours": float((waits.sum() * SECOND + unstarted.sum()) / HOUR),
-            "evicted": int((part[:, KIND] == PREEMPTED).sum()),
-            "removed": int((part[:, KIND] == REMOVED).sum()),
-            "running": float(lasted.sum() / max(trace.until, 1)),
-            "running_end": int((alive & has_start).sum()),
-            "pending_end": int((alive & ~has_start).sum()),
-            "impossible": int(never[part[alive & ~has_start, 0]].sum()),
-            **{"cpu": float(used[0]), "memory": float(used[1]), "factor": float(round(taken, 6))},
+        is_own = tasks.tier == tier
+        requested = tasks.sizes[is_own].sum()
+        own_submissions = submissions[is_own[submissions[:, ATTEMPT]]]
+        row: Row = {
+            "policy": policy,
+            "tier": tasks.tier_name(tier),
+            **waits_of(trace, own_submissions),
+            **states_of(trace, own_submissions, impossible),
+            **running_of(trace, own_submissions),
+            "factor": float(round(planned[is_own].sum() / max(requested, 1), 6)),
         }
-        rows.append(row)
-    room = room_of(trace, found, planned)
-    return [row | room for row in rows]
+        rows.append(row | room)
+    return rows
 
 
-def _mean(values: Numbers) -> float | None:
+def waits_of(trace: ReplayInput, submissions: Index) -> Row:
+    """Return counts and waits of some submissions."""
+    has_started = submissions[:, STARTED] >= 0
+    ran = submissions[has_started]
+    never_ran = submissions[~has_started]
+    waits = (ran[:, STARTED] - ran[:, SUBMITTED]) / SECOND
+    left = np.where(never_ran[:, ENDED] >= 0, never_ran[:, ENDED], trace.until)
+    unstarted = left - never_ran[:, SUBMITTED]
+    sizes = trace.tasks.sizes[ran[:, ATTEMPT]]
+    is_large: Flags = sizes.max(axis=1, initial=0) > round(UNIT * LARGE)
+    median = None
+    high = None
+    if len(waits):
+        median, high = np.percentile(waits, (50, 90)).tolist()
+    return {
+        "submissions": len(submissions),
+        "starts": len(ran),
+        "wait_p50": median,
+        "wait_p90": high,
+        "wait_mean": mean_of(waits),
+        "wait_small": mean_of(waits[~is_large]),
+        "wait_large": mean_of(waits[is_large]),
+        "waiting_hours": float((waits.sum() * SECOND + unstarted.sum()) / HOUR),
+    }
+
+
+def states_of(trace: ReplayInput, submissions: Index, impossible: Index) -> Row:
+    """Return how some submissions ended, or what they are at the end."""
+    outcome = submissions[:, OUTCOME]
+    has_started = submissions[:, STARTED] >= 0
+    is_alive = outcome == ALIVE
+    pending = submissions[is_alive & ~has_started, ATTEMPT]
+    return {
+        "evicted": int((outcome == PREEMPTED).sum()),
+        "removed": int((outcome == REMOVED).sum()),
+        "running_end": int((is_alive & has_started).sum()),
+        "pending_end": len(pending),
+        "impossible": int(np.isin(pending, impossible).sum()),
+    }
+
+
+def running_of(trace: ReplayInput, submissions: Index) -> Row:
+    """Return the mean number of running tasks, and their share of all machines."""
+    ran = submissions[submissions[:, STARTED] >= 0]
+    ended = np.where(ran[:, ENDED] >= 0, ran[:, ENDED], trace.until)
+    lasted = ended - ran[:, STARTED]
+    span = max(trace.until, 1)
+    # As a float: of a large cell and many hours it is more than 64 bits hold.
+    total = trace.machines.capacity[:, :EXTENDED].sum(axis=0) * float(span)
+    sizes = trace.tasks.sizes[ran[:, ATTEMPT]]
+    used = (sizes * lasted[:, None].astype(np.float64)).sum(axis=0) / total
+    return {
+        "running": float(lasted.sum() / span),
+        "cpu": float(used[CPU]),
+        "memory": float(used[MEMORY]),
+    }
+
+
+def mean_of(values: Numbers) -> float | None:
+    """Return a mean, None of nothing."""
     return float(values.mean()) if len(values) else None
 
 
+ROOM_SERIES = {
+    "stranded_cpu": "stranded CPU",
+    "stranded_memory": "stranded memory",
+    "overcommitted": "overcommitted time",
+}
+
+
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: other schedulers (simulated, beside what was recorded)."""
+    """Draw the tasks that wait at the end beside the room of machines."""
     import altair as alt
 
-    panels = []
     rows = answer.to_pylist()
+    # What is known of the whole cell is the same in all rows of a policy.
+    row_of_policy = {row["policy"]: row for row in rows}
+    room_rows = charts.melted(list(row_of_policy.values()), ROOM_SERIES, "share")
+    panels = []
     if rows:
-        panels.append(
-            charts.base(rows, title="Tasks that wait at the end", height=160)
-            .mark_bar()
-            .encode(
-                x=alt.X("pending_end:Q", title="pending tasks at the end"),
-                y=alt.Y("policy:N", title=None),
-                color=charts.tier_color(rows),
-                tooltip=charts.tooltips(
-                    rows,
-                    "pending_end",
-                    "policy",
-                    "tier",
-                    "running_end",
-                    "wait_p50",
-                    "wait_p90",
-                    "evicted",
-                ),
-            )
-        )
-    rows = query_answer(
-        answer,
-        """
-        select * exclude (place, last)
-        from (
-            select * exclude place, min(place) over of as place, place = max(place) over of
-                as last
-            from (select *, row_number() over () as place from answer)
-            window of as (partition by policy)
-        ) unpivot (
-            share for series in (
-                stranded_cpu as 'stranded CPU', stranded_memory as 'stranded memory',
-                    overcommitted as 'overcommitted time'
-            )
-        )
-        where last order by place
-        """,
-    )
-    if rows:
-        panels.append(
-            charts.base(rows, title="Room", height=160)
-            .mark_bar()
-            .encode(
-                x=alt.X(
-                    "share:Q",
-                    title="share of the cell or of machine time",
-                    axis=alt.Axis(format="%"),
-                ),
-                y=alt.Y("policy:N", title=None),
-                color=alt.Color("series:N", title="series"),
-                yOffset="series:N",
-                tooltip=charts.tooltips(rows, "share", "policy", "series"),
-            )
-        )
+        panels.append(pending_chart(rows))
+    if room_rows:
+        panels.append(room_chart(room_rows))
     return (
         alt.hconcat(*panels)
         .properties(title="Other schedulers (simulated, beside what was recorded)")
@@ -474,11 +571,59 @@ def chart(answer: pa.Table) -> charts.Chart:
     )
 
 
+def pending_chart(rows: list[Row]) -> alt.Chart:
+    """Draw the tasks that wait at the end."""
+    import altair as alt
+
+    tooltip = charts.tooltips(
+        rows,
+        "pending_end",
+        "policy",
+        "tier",
+        "running_end",
+        "wait_p50",
+        "wait_p90",
+        "evicted",
+    )
+    return (
+        charts.base(rows, title="Tasks that wait at the end", height=160)
+        .mark_bar()
+        .encode(
+            x=alt.X("pending_end:Q", title="pending tasks at the end"),
+            y=alt.Y("policy:N", title=None),
+            color=charts.tier_color(rows),
+            tooltip=tooltip,
+        )
+    )
+
+
+def room_chart(rows: list[Row]) -> alt.Chart:
+    """Draw what of the cell's room is stranded or overcommitted."""
+    import altair as alt
+
+    share_axis = alt.X(
+        "share:Q",
+        title="share of the cell or of machine time",
+        axis=alt.Axis(format="%"),
+    )
+    return (
+        charts.base(rows, title="Room", height=160)
+        .mark_bar()
+        .encode(
+            x=share_axis,
+            y=alt.Y("policy:N", title=None),
+            color=alt.Color("series:N", title="series"),
+            yOffset="series:N",
+            tooltip=charts.tooltips(rows, "share", "policy", "series"),
+        )
+    )
+
+
 SIMULATE = ScheduleQuestion(
     name="simulation",
     doc=__doc__,
     answer=ANSWER,
-    compute=rows_of,
+    compute=compute,
     chart=chart,
     reference=(
         "Verma et al., EuroSys'15 (Borg), section 3.2; 2011 trace, resubmission after evictions"

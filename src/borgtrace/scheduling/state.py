@@ -1,23 +1,28 @@
-"""What a replay works on: attempts that arrive, machines, the queue, and the columns of its rows."""
+"""State of a replay: attempts that arrive, machines, the queue, and the columns of the rows that it fills."""
 
 from typing import NamedTuple
 
 from borgtrace.kernels.arrays import Index
 from borgtrace.scheduling.gangs import Gangs
-from borgtrace.scheduling.machines import Cell
+from borgtrace.scheduling.machines import CellState
 from borgtrace.scheduling.queue import Queue
 
-ATTEMPT, SUBMITTED, STARTED, ENDED, WHERE, KIND = range(6)
-"""Columns of what :func:`borgtrace.scheduling.events.run` returns."""
+ATTEMPT, SUBMITTED, STARTED, ENDED, RAN_ON, OUTCOME = range(6)
+"""Columns of what :func:`borgtrace.scheduling.events.run` returns, −1 where there is nothing: the attempt, when it was
+submitted, started and ended (µs), its machine, and how it ended."""
+COLUMNS = 6
 ALIVE, DONE, PREEMPTED, REMOVED = range(4)
 """How a submission ended: not at all, as in the trace, by a task of a higher tier, with its machine."""
 VARIED = 2
+"""First column of variances among what is held of a machine."""
 NEVER = -1
 NEVER_RAN = -2
+AT_FIRST, AT_LAST = range(2)
+"""Lines of what is reserved for an attempt."""
 
 
-class Arrivals(NamedTuple):
-    """Attempts in the order in which they arrive; int64 of shape (n,) where nothing else is said.
+class ReplayArrivals(NamedTuple):
+    """Attempts in the order in which they arrive; int64 of shape (n,) unless noted.
 
     Attributes
     ----------
@@ -53,7 +58,7 @@ class Arrivals(NamedTuple):
     kinds: Index
 
 
-class Replay(NamedTuple):
+class ReplayState(NamedTuple):
     """What a replay works on.
 
     Attributes
@@ -61,30 +66,29 @@ class Replay(NamedTuple):
     cell, jobs, queue
         Machines, what arrives, and what waits.
     held
-        Shape (tiers, machines, 4 + extended): what tasks of each tier take of CPU and memory, the variance of both
-        (from `VARIED` on), and what they take of extended resources.
+        Shape (tiers, machines, 4 + extended): CPU and memory that tasks of each tier take, the variances of both
+        (from `VARIED` on), and the extended resources that they take.
     row_of
         Shape (attempts,): the latest row of each.
-    machines
-        Shape (events, 4): time, machine, whether it is there, or meets a set of constraints, from then on, and which
-        line of the cell's `allowed` that is (0: whether it is there).
+    changes
+        Changes of machines, sorted by time, with the columns of :mod:`borgtrace.scheduling.changes`.
     reserved
         Shape (attempts, 2, 2): what each takes when it starts, and at last; (0, 2, 2) where nothing decays.
     gangs
         Attempts that start together.  In the queue the first of each waits for all, as a kind of its own.
     """
 
-    cell: Cell
-    jobs: Arrivals
+    cell: CellState
+    jobs: ReplayArrivals
     queue: Queue
     held: Index
     row_of: Index
-    machines: Index
+    changes: Index
     reserved: Index
     gangs: Gangs
 
 
-class Rule(NamedTuple):
+class ReplayRule(NamedTuple):
     """The policy: scorer, machines that are looked at (0: all), whether it evicts, and the pause after that, µs."""
 
     kind: int

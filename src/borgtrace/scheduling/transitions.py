@@ -1,4 +1,4 @@
-"""What happens to one attempt, or one machine, of a replay: it arrives, starts, stops, ends; comes and goes.
+"""Change one attempt, or one machine, of a replay: it arrives, starts, stops, ends; comes and goes.
 
 Functions share their arguments: `replay`, the machines and who waits; `agenda`, what is to come; `rows`, what
 :func:`borgtrace.scheduling.events.run` returns; an attempt, the `row` of its submission, and `time` in µs.
@@ -9,34 +9,38 @@ less.  How fast is not published: after 300 s half of what is too much is given 
 
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
+from borgtrace.scheduling.changes import CHANGE_TIME, CHANGED_MACHINE, CHANGED_SET, IS_THERE
 from borgtrace.scheduling.gangs import count_room, kind_of
 from borgtrace.scheduling.heap import Heap, push
 from borgtrace.scheduling.machines import CPU, EXTENDED, MACHINE, MEMORY, place, release, settle
 from borgtrace.scheduling.queue import dequeue
 from borgtrace.scheduling.state import (
     ALIVE,
+    AT_FIRST,
+    AT_LAST,
     ATTEMPT,
     DONE,
     ENDED,
-    KIND,
     NEVER,
     NEVER_RAN,
+    OUTCOME,
+    RAN_ON,
     REMOVED,
     STARTED,
     SUBMITTED,
     VARIED,
-    WHERE,
-    Replay,
-    Rule,
+    ReplayRule,
+    ReplayState,
 )
 
 END, CHANGE, ARRIVAL, DECAY = range(4)
-"""Of one instant ends come first, then machines, then arrivals, and last what is reserved for less."""
+"""Of one instant ends come first, then changes of machines, then arrivals, and last lowered reservations."""
 FIRM = 300_000_000
+"""µs until a reservation is lowered, and lowered again."""
 STEPS = 4
-"""µs until a reservation is lowered, and how often it is."""
+"""How often it is lowered."""
 RANKS = 4
-"""A time and such a rank are one number: the key of the agenda."""
+"""A time and one of the four ranks above are one number: the key of the agenda."""
 
 
 @compiled(inline=True, makes_arrays=False)
@@ -53,7 +57,7 @@ def book(
 
 @compiled(makes_arrays=False)
 def move(
-    replay: Replay,
+    replay: ReplayState,
     attempt: int,
     machine: int,
     sign: int,
@@ -62,13 +66,7 @@ def move(
     # A call that is handed all arrays takes a while, even where there is nothing to count.
     has_gangs = replay.gangs.closed.size > 0
     if has_gangs:
-        count_room(
-            replay.cell,
-            replay.queue,
-            replay.gangs,
-            machine,
-            -1,
-        )
+        count_room(replay.cell, replay.queue, replay.gangs, machine, -1)
     if sign > 0:
         place(replay.cell, attempt, machine)
     else:
@@ -86,7 +84,7 @@ def move(
 
 @compiled(makes_arrays=False)
 def start(
-    replay: Replay,
+    replay: ReplayState,
     agenda: Heap,
     rows: Index,
     attempt: int,
@@ -97,23 +95,18 @@ def start(
     jobs = replay.jobs
     row = replay.row_of[attempt]
     rows[row, STARTED] = time
-    rows[row, WHERE] = machine
+    rows[row, RAN_ON] = machine
     move(replay, attempt, machine, 1)
     if jobs.duration[attempt] >= 0:
-        book(
-            agenda,
-            time + jobs.duration[attempt],
-            END,
-            attempt,
-            row,
-        )
+        end = time + jobs.duration[attempt]
+        book(agenda, end, END, attempt, row)
     if replay.reserved.size:
         book(agenda, time + FIRM, DECAY, attempt, row)
 
 
 @compiled(makes_arrays=False)
 def decay(
-    replay: Replay,
+    replay: ReplayState,
     agenda: Heap,
     rows: Index,
     attempt: int,
@@ -122,8 +115,9 @@ def decay(
 ) -> int:
     """Lower what is reserved for an attempt, if it still runs; return the machine that gets room, or −1."""
     sizes = replay.cell.sizes[attempt]
-    last = replay.reserved[attempt, 1]
-    if rows[row, ENDED] != NEVER or (sizes[CPU] == last[CPU] and sizes[MEMORY] == last[MEMORY]):
+    last = replay.reserved[attempt, AT_LAST]
+    is_lowest = sizes[CPU] == last[CPU] and sizes[MEMORY] == last[MEMORY]
+    if rows[row, ENDED] != NEVER or is_lowest:
         return -1
     is_last = time - rows[row, STARTED] >= STEPS * FIRM
     machine = replay.cell.tasks[attempt, MACHINE]
@@ -138,28 +132,27 @@ def decay(
 
 @compiled(makes_arrays=False)
 def stop(
-    replay: Replay,
+    replay: ReplayState,
     rows: Index,
     attempt: int,
     time: int,
-    how: int,
+    outcome: int,
 ) -> int:
-    """Take an attempt off its machine, and return that."""
+    """Take an attempt off its machine, and return the machine."""
     row = replay.row_of[attempt]
     machine = replay.cell.tasks[attempt, MACHINE]
     move(replay, attempt, machine, -1)
     if replay.reserved.size:
-        replay.cell.sizes[attempt, CPU], replay.cell.sizes[attempt, MEMORY] = replay.reserved[
-            attempt, 0
-        ]
+        replay.cell.sizes[attempt, CPU] = replay.reserved[attempt, AT_FIRST, CPU]
+        replay.cell.sizes[attempt, MEMORY] = replay.reserved[attempt, AT_FIRST, MEMORY]
     rows[row, ENDED] = time
-    rows[row, KIND] = how
+    rows[row, OUTCOME] = outcome
     return machine
 
 
 @compiled(makes_arrays=False)
 def submit(
-    replay: Replay,
+    replay: ReplayState,
     agenda: Heap,
     rows: Index,
     attempt: int,
@@ -169,47 +162,40 @@ def submit(
     """Give a submission its row, and book when it is withdrawn if it never ran."""
     rows[row, ATTEMPT] = attempt
     rows[row, SUBMITTED] = time
-    rows[row, KIND] = ALIVE
+    rows[row, OUTCOME] = ALIVE
     replay.row_of[attempt] = row
     leaves = replay.jobs.leaves[attempt]
     if replay.jobs.duration[attempt] == NEVER_RAN and leaves >= 0:
-        book(
-            agenda,
-            max(time, leaves),
-            END,
-            attempt,
-            row,
-        )
+        book(agenda, max(time, leaves), END, attempt, row)
 
 
 @compiled(makes_arrays=False)
-def change(
-    replay: Replay,
-    rule: Rule,
+def change_machine(
+    replay: ReplayState,
+    rule: ReplayRule,
     agenda: Heap,
     rows: Index,
-    event: int,
+    change: int,
 ) -> int:
     """Let a machine come or go, or begin or cease to meet constraints; return it.
 
     Tasks of a machine that goes are submitted again; one whose constraints are no longer met runs on.
     """
-    time, machine, is_there, which = replay.machines[event]
     cell = replay.cell
-    count_room(
-        cell,
-        replay.queue,
-        replay.gangs,
-        machine,
-        -1,
-    )
-    if which > 0:
-        cell.allowed[which, machine] = is_there == 1
+    time = replay.changes[change, CHANGE_TIME]
+    machine = replay.changes[change, CHANGED_MACHINE]
+    is_there = replay.changes[change, IS_THERE] == 1
+    constraint_set = replay.changes[change, CHANGED_SET]
+    count_room(cell, replay.queue, replay.gangs, machine, -1)
+    if constraint_set > 0:
+        cell.allowed[constraint_set, machine] = is_there
     else:
-        cell.is_up[machine] = is_there == 1
+        cell.is_up[machine] = is_there
         settle(cell, machine)
     count_room(cell, replay.queue, replay.gangs, machine, 1)
-    while which == 0 and is_there == 0 and cell.tops[machine] >= 0:
+    if constraint_set > 0 or is_there:
+        return machine
+    while cell.tops[machine] >= 0:
         attempt = cell.tops[machine]
         stop(replay, rows, attempt, time, REMOVED)
         book(agenda, time + rule.pause, ARRIVAL, attempt, 0)
@@ -217,10 +203,10 @@ def change(
 
 
 @compiled(makes_arrays=False)
-def withdraw(replay: Replay, attempt: int) -> None:
+def withdraw(replay: ReplayState, attempt: int) -> None:
     """Let an attempt wait no longer; a gang that waits does without it."""
     gangs = replay.gangs
-    gang = replay.gangs.of[attempt]
+    gang = gangs.of[attempt]
     if gang < 0:
         dequeue(replay.queue, replay.jobs.kinds[attempt], attempt)
         return
@@ -230,12 +216,13 @@ def withdraw(replay: Replay, attempt: int) -> None:
     if gangs.part[attempt] != whole:
         gangs.waits[gangs.part[attempt]] -= 1
     if gangs.waits[whole] == 0:
-        dequeue(replay.queue, kind_of(replay.queue, gangs, gang), gangs.members[gangs.first[gang]])
+        first_member = gangs.members[gangs.first[gang]]
+        dequeue(replay.queue, kind_of(replay.queue, gangs, gang), first_member)
 
 
 @compiled(makes_arrays=False)
 def finish(
-    replay: Replay,
+    replay: ReplayState,
     agenda: Heap,
     rows: Index,
     attempt: int,
@@ -244,17 +231,17 @@ def finish(
 ) -> int:
     """Let a submission end, unless it was evicted before; return the machine that gets room, or −1."""
     jobs = replay.jobs
-    roomy = -1
+    machine = -1
     if rows[row, ENDED] != NEVER:
-        return roomy
+        return machine
     if rows[row, STARTED] != NEVER:
-        roomy = stop(replay, rows, attempt, time, DONE)
+        machine = stop(replay, rows, attempt, time, DONE)
     else:
         withdraw(replay, attempt)
         rows[row, ENDED] = time
-        rows[row, KIND] = DONE
+        rows[row, OUTCOME] = DONE
     after = jobs.after[attempt]
     if after >= 0:
         again = max(jobs.time[after], time + jobs.gap[attempt])
         book(agenda, again, ARRIVAL, after, 0)
-    return roomy
+    return machine

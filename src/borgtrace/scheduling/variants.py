@@ -1,23 +1,60 @@
-"""What if constraints were dropped, or machines added: the same trace, changed."""
+"""Change a trace: what if constraints were dropped, or machines added or replaced?"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.question import Tables
+from borgtrace.scheduling.changes import CHANGED_SET, make_changes
 from borgtrace.scheduling.machines import EXTENDED, UNIT, to_units
-from borgtrace.scheduling.replay import Trace
+from borgtrace.scheduling.replay import ReplayInput
 from borgtrace.scheduling.workload import eligible
 
-_WITHOUT = " without "
-_CLOSE = 0.001
+WITHOUT = " without "
+CLOSE = 0.001
 """How far a capacity may be from what a user writes, in largest machines."""
 
 
-def parse_machines(text: str) -> tuple[int, float, float]:
+class MachineShape(NamedTuple):
+    """CPU and memory of a machine, in largest machines."""
+
+    cpu: float
+    memory: float
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether both are above 0 and at most 1."""
+        return 0 < self.cpu <= 1 and 0 < self.memory <= 1
+
+    @property
+    def label(self) -> str:
+        """The text that it is read from."""
+        return f"{self.cpu:g}:{self.memory:g}"
+
+
+class AddedMachines(NamedTuple):
+    """Machines of one shape that are added."""
+
+    number: int
+    shape: MachineShape
+
+
+class ReplacedMachines(NamedTuple):
+    """Machines of one shape that get another."""
+
+    old: MachineShape
+    new: MachineShape
+
+    @property
+    def label(self) -> str:
+        """The text that it is read from."""
+        return f"{self.old.label}={self.new.label}"
+
+
+def parse_machines(text: str) -> AddedMachines:
     """Read ``100:0.5:0.25``: how many machines, their CPU and their memory, in largest machines.
 
     Raises
@@ -28,26 +65,22 @@ def parse_machines(text: str) -> tuple[int, float, float]:
     Examples
     --------
     >>> parse_machines("100:0.5:0.25")
-    (100, 0.5, 0.25)
+    AddedMachines(number=100, shape=MachineShape(cpu=0.5, memory=0.25))
     """
-    number, *sizes = text.split(":")
-    try:
-        cpu, memory = map(float, sizes)
-    except ValueError:
-        cpu = memory = 0.0
-    if not (number.isdecimal() and int(number) and 0 < cpu <= 1 and 0 < memory <= 1):
-        expected = "N:CPU:MEMORY, N from 1, the others above 0 and at most 1, the largest machine"
+    number, _, sizes = text.partition(":")
+    shape = parse_shape(sizes)
+    if shape is None or not number.isdecimal() or int(number) == 0:
         raise UsageError(
             "--add-machines",
             "no machines",
-            expected=expected,
+            expected="N:CPU:MEMORY, N from 1, the others above 0 and at most 1, the largest machine",
             got=text,
             way_out="try 100:0.5:0.5",
         )
-    return int(number), cpu, memory
+    return AddedMachines(int(number), shape)
 
 
-def parse_upgrade(text: str) -> tuple[list[float], list[float]]:
+def parse_upgrade(text: str) -> ReplacedMachines:
     """Read ``0.5:0.25=0.5:0.5``: CPU and memory of the machines that are replaced, and of those that come instead.
 
     Raises
@@ -55,31 +88,45 @@ def parse_upgrade(text: str) -> tuple[list[float], list[float]]:
     UsageError
         For anything else.
     """
-    try:
-        old, new = ([float(number) for number in part.split(":")] for part in text.split("="))
-    except ValueError:
-        old = new = []
-    if not (len(old) == len(new) == 2 and all(0 < number <= 1 for number in (*old, *new))):
-        expected = "CPU:MEMORY=CPU:MEMORY, above 0 and at most 1, the largest machine"
+    before, _, after = text.partition("=")
+    old = parse_shape(before)
+    new = parse_shape(after)
+    if old is None or new is None:
         raise UsageError(
             "--upgrade-machines",
             "no shapes",
-            expected=expected,
+            expected="CPU:MEMORY=CPU:MEMORY, above 0 and at most 1, the largest machine",
             got=text,
             way_out="try 0.5:0.25=0.5:0.5",
         )
-    return old, new
+    return ReplacedMachines(old, new)
+
+
+def parse_shape(text: str) -> MachineShape | None:
+    """Read ``0.5:0.25``; None where it is no shape."""
+    try:
+        shape = MachineShape(*map(float, text.split(":")))
+    except (TypeError, ValueError):
+        return None
+    return shape if shape.is_valid else None
+
+
+class TraceVariant(NamedTuple):
+    """A trace, and what it adds to the name of a policy."""
+
+    suffix: str
+    trace: ReplayInput
 
 
 def variants(
-    trace: Trace,
+    trace: ReplayInput,
     tables: Tables,
     *,
     each_constraint: bool,
     machines: Sequence[str],
     upgrades: Sequence[str],
-) -> Iterator[tuple[str, Trace]]:
-    """Yield the trace as it is, then each change of it, with what it adds to the name of a policy.
+) -> Iterator[TraceVariant]:
+    """Yield the trace as it is, then each change of it.
 
     Parameters
     ----------
@@ -90,89 +137,105 @@ def variants(
     machines, upgrades
         Machines to add, as :func:`parse_machines` reads them, and to replace, as :func:`parse_upgrade` does.
     """
-    yield "", trace
-    demanded = trace.tasks.demanded
-    for name in sorted(
-        {constraint[0] for one in demanded for constraint in one if each_constraint}
-    ):
-        kept = tuple(
-            [constraint for constraint in one if constraint[0] != name] for one in demanded
-        )
-        tasks = replace(trace.tasks, demanded=kept)
-        allowed, later = eligible(tables, tasks, trace.machines, 0)
-        changes = np.concatenate([later, trace.changes[trace.changes[:, 3] == 0]])
-        yield (
-            f"{_WITHOUT}{name}",
-            replace(
-                trace,
-                tasks=tasks,
-                allowed=allowed,
-                changes=changes,
-            ),
-        )
+    yield TraceVariant("", trace)
+    if each_constraint:
+        for name in attributes_of(trace):
+            yield TraceVariant(f"{WITHOUT}{name}", without_attribute(trace, tables, name))
     for text in machines:
-        yield f" + {text}", _with_machines(trace, *parse_machines(text))
+        yield TraceVariant(f" + {text}", with_machines(trace, parse_machines(text)))
     for text in upgrades:
-        yield f" upgraded {text}", _upgraded(trace, text)
+        yield TraceVariant(f" upgraded {text}", with_upgrade(trace, parse_upgrade(text)))
 
 
-def _upgraded(trace: Trace, text: str) -> Trace:
+def attributes_of(trace: ReplayInput) -> list[str]:
+    """Return the attributes of machines on which there are constraints, by name."""
+    names = set()
+    for constraint_set in trace.tasks.demanded:
+        for constraint in constraint_set:
+            names.add(constraint[0])
+    return sorted(names)
+
+
+def without_attribute(trace: ReplayInput, tables: Tables, name: str) -> ReplayInput:
+    """Drop the constraints on one attribute."""
+    demanded = []
+    for constraint_set in trace.tasks.demanded:
+        demanded.append([constraint for constraint in constraint_set if constraint[0] != name])
+    tasks = replace(trace.tasks, demanded=tuple(demanded))
+    eligibility = eligible(tables, tasks, trace.machines, 0)
+    comings = trace.changes[trace.changes[:, CHANGED_SET] == 0]
+    return replace(
+        trace,
+        tasks=tasks,
+        allowed=eligibility.allowed,
+        changes=np.concatenate([eligibility.later, comings]),
+    )
+
+
+def with_upgrade(trace: ReplayInput, upgrade: ReplacedMachines) -> ReplayInput:
     """Give all machines of one shape another."""
-    old, new = (to_units(np.array(shape)) for shape in parse_upgrade(text))
     capacity = trace.machines.capacity.copy()
     sizes = capacity[:, :EXTENDED]
     # Capacities are published with four digits, and users write fewer.
-    chosen = (np.abs(sizes - old) <= UNIT * _CLOSE).all(axis=1)
-    if not chosen.any():
-        shapes = "; ".join(
-            f"{cpu:.4g}:{memory:.4g}" for cpu, memory in np.unique(sizes, axis=0) / UNIT
-        )
+    distance = np.abs(sizes - to_units(np.array(upgrade.old)))
+    is_replaced = (distance <= UNIT * CLOSE).all(axis=1)
+    if not is_replaced.any():
+        shapes = [f"{cpu:.4g}:{memory:.4g}" for cpu, memory in np.unique(sizes, axis=0) / UNIT]
         raise UsageError(
-            "--upgrade-machines", "no machine has this shape", expected=f"one of {shapes}", got=text
+            "--upgrade-machines",
+            "no machine has this shape",
+            expected=f"one of {'; '.join(shapes)}",
+            got=upgrade.label,
         )
-    sizes[chosen] = new
+    sizes[is_replaced] = to_units(np.array(upgrade.new))
     return replace(trace, machines=replace(trace.machines, capacity=capacity))
 
 
-def _with_machines(
-    trace: Trace,
-    number: int,
-    cpu: float,
-    memory: float,
-) -> Trace:
+def with_machines(trace: ReplayInput, added: AddedMachines) -> ReplayInput:
     """Add machines that are there from the start on and meet all constraints, without extended resources."""
     ids = trace.machines.ids
-    sets = len(trace.allowed)
-    added = np.arange(1, number + 1)
-    places = np.arange(len(ids), len(ids) + number)
-    capacity = np.pad(trace.machines.capacity, ((0, number), (0, 0)))
-    capacity[len(ids) :, :EXTENDED] = to_units(np.array([cpu, memory]))
-    cell = replace(trace.machines, ids=np.append(ids, ids[-1] + added), capacity=capacity)
-    changes = np.vstack(
-        [np.column_stack([0 * places, places, 1 + 0 * places, 0 * places]), trace.changes]
+    n_machines = len(ids)
+    capacity = np.pad(trace.machines.capacity, ((0, added.number), (0, 0)))
+    capacity[n_machines:, :EXTENDED] = to_units(np.array(added.shape))
+    new_ids = ids[-1] + np.arange(1, added.number + 1)
+    machines = replace(trace.machines, ids=np.append(ids, new_ids), capacity=capacity)
+    comings = make_changes(
+        time=0,
+        machine=np.arange(n_machines, n_machines + added.number),
+        is_there=True,
+        constraint_set=0,
     )
+    allowed = np.ones((len(trace.allowed), added.number), np.bool_)
     return replace(
         trace,
-        machines=cell,
-        changes=changes,
-        allowed=np.hstack([trace.allowed, np.ones((sets, number), np.bool_)]),
+        machines=machines,
+        changes=np.vstack([comings, trace.changes]),
+        allowed=np.hstack([trace.allowed, allowed]),
     )
 
 
 def costliest(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say of each policy which attribute's constraints cost the most waiting; nothing where none was dropped."""
-    waited: dict[str, float] = {}
+    """Say for each policy which attribute's constraints cost the most waiting; nothing where none was dropped."""
+    waiting_hours: dict[str, float] = {}
     for row in rows:
-        waited[row["policy"]] = waited.get(row["policy"], 0.0) + row["waiting_hours"]
-    saved: dict[str, list[tuple[float, str]]] = {}
-    for policy, hours in waited.items():
-        base, is_dropped, name = policy.partition(_WITHOUT)
+        policy = row["policy"]
+        waiting_hours[policy] = waiting_hours.get(policy, 0.0) + row["waiting_hours"]
+    savings: dict[str, list[tuple[float, str]]] = {}
+    for policy, hours in waiting_hours.items():
+        base, is_dropped, name = policy.partition(WITHOUT)
         if is_dropped:
-            saved.setdefault(base, []).append((waited[base] - hours, name))
-    return [
-        f"{base} (simulated): of {len(found)} attributes, constraints on {max(found)[1]} cost the most waiting, "
-        f"{max(found)[0]:,.2f} of {waited[base]:,.2f} task-hours"
-        if max(found)[0] > 0
-        else f"{base} (simulated): constraints on none of {len(found)} attributes cost any waiting"
-        for base, found in saved.items()
-    ]
+            saved = waiting_hours[base] - hours
+            savings.setdefault(base, []).append((saved, name))
+    lines = []
+    for base, saved_by_attribute in savings.items():
+        n_attributes = len(saved_by_attribute)
+        most, name = max(saved_by_attribute)
+        if most > 0:
+            line = (
+                f"{base} (simulated): of {n_attributes} attributes, constraints on {name} cost the most "
+                f"waiting, {most:,.2f} of {waiting_hours[base]:,.2f} task-hours"
+            )
+        else:
+            line = f"{base} (simulated): constraints on none of {n_attributes} attributes cost any waiting"
+        lines.append(line)
+    return lines

@@ -1,11 +1,11 @@
-"""What a store says of tasks and machines, as arrays that a scheduler reads."""
+"""Read tasks and machines of a store, as arrays for a scheduler."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import ibis
 import ibis.expr.types as ir
@@ -18,23 +18,24 @@ from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.question import NotApplicable, Tables
 from borgtrace.question.constraints import Constraint, fingerprints
 from borgtrace.question.eligibility import Eligibility
+from borgtrace.scheduling.changes import make_changes, no_changes
 from borgtrace.scheduling.machines import EXTENDED, UNIT, to_units
 from borgtrace.schema import Dialect
 
 TASK = ("collection_id", "instance_index")
-"""What names a task."""
-_TIMES = ("submit_time", "queue_time", "enable_time", "schedule_time", "left_time")
-_USED = ("weighted_mean_average_cpu", "weighted_mean_average_memory")
-_EXTENDED = ("gpu",)
+"""Columns that name a task."""
+TIMES = ("submit_time", "queue_time", "enable_time", "schedule_time", "left_time")
+USED = ("weighted_mean_average_cpu", "weighted_mean_average_memory")
+EXTENDED_RESOURCES = ("gpu",)
 """Resources beside CPU and memory of which traces may have requests and capacities."""
-_PARTS = {"gpu_request": 1, "gpu_capacity": 1000}
-"""What is counted of a column that is no fraction of the largest machine: GPUs in thousandths of a device."""
+PARTS = {"gpu_request": 1, "gpu_capacity": 1000}
+"""Units per value of a column that is no fraction of the largest machine: GPUs in thousandths of a device."""
 NONE = -1
 """A time, a machine or a code that is not known."""
 
 
 @dataclass(frozen=True, eq=False)
-class Machines:
+class CellMachines:
     """Machines that are there: int64 ids (machines,), ascending, and capacities (machines, 2 + extended)."""
 
     ids: Index
@@ -42,26 +43,31 @@ class Machines:
     without_capacity: int = 0
 
     @classmethod
-    def at(cls, tables: Tables, time: int) -> Machines:
+    def at(cls, tables: Tables, time: int) -> CellMachines:
         """Read the machines that are there at a time (µs), those without a capacity left out and counted."""
         events = tables.machine_events
+        capacity_columns = columns_of(tables.dialect, "capacity")
         rows = tables.fetch(
             events.filter(events.time <= time)
             .order_by(["machine_id", *SOURCE_ORDER])
-            .select("machine_id", "type", *(names := columns_of(tables.dialect, "capacity")))
+            .select("machine_id", "type", *capacity_columns)
         )
         ids = rows["machine_id"].to_numpy()
-        is_last = np.append(ids[1:] != ids[:-1], True)[: len(ids)]
-        is_up = is_last & (rows["type"].to_numpy(zero_copy_only=False) != "REMOVE")
+        is_last_event = np.append(ids[1:] != ids[:-1], True)[: len(ids)]
+        is_up = is_last_event & (rows["type"].to_numpy(zero_copy_only=False) != "REMOVE")
         NotApplicable.unless(is_up.any(), "no machine is there at that time (machine_events)")
-        capacity = quantities(rows, names)
-        is_known = is_up & (capacity[:, :EXTENDED] > 0).all(axis=1)
-        NotApplicable.unless(is_known.any(), "no machine has a published capacity at that time")
-        return cls(ids[is_known], capacity[is_known], int((is_up & ~is_known).sum()))
+        capacity = quantities(rows, capacity_columns)
+        has_capacity = is_up & (capacity[:, :EXTENDED] > 0).all(axis=1)
+        NotApplicable.unless(has_capacity.any(), "no machine has a published capacity at that time")
+        return cls(
+            ids=ids[has_capacity],
+            capacity=capacity[has_capacity],
+            without_capacity=int((is_up & ~has_capacity).sum()),
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Tasks:
+class TaskAttempts:
     """Attempts to run a task, sorted by job, task and attempt; arrays of shape (n,).
 
     Attributes
@@ -141,18 +147,18 @@ class Tasks:
             return np.zeros(len(self), np.bool_)
         return np.asarray(self.tier >= self.tiers.index("production"))
 
-    def of(self, chosen: Flags | Index) -> Tasks:
+    def of(self, chosen: Flags | Index) -> TaskAttempts:
         """Return some of the tasks."""
-        whole = {each.name: getattr(self, each.name) for each in fields(self)}
-        parts: dict[str, Any] = {
-            name: part[chosen] for name, part in whole.items() if isinstance(part, np.ndarray)
-        }
-        return replace(
-            self, **parts, times={name: values[chosen] for name, values in self.times.items()}
-        )
+        columns: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                columns[field.name] = value[chosen]
+        times = {name: values[chosen] for name, values in self.times.items()}
+        return replace(self, **columns, times=times)
 
 
-def read_tasks(tables: Tables, *, at: int | None = None) -> Tasks:
+def read_tasks(tables: Tables, *, at: int | None = None) -> TaskAttempts:
     """Read the attempts of a trace, or those that run at a time.
 
     What runs inside an alloc set is left out: the instance of the alloc set asks for its room.
@@ -169,156 +175,181 @@ def read_tasks(tables: Tables, *, at: int | None = None) -> Tasks:
     if at is not None:
         is_there = rows.left_time.isnull() | (rows.left_time > at)
         rows = rows.filter((rows.schedule_time <= at) & is_there)
-    named = _named(tables, rows)
+    attributed = with_attributes(tables, rows)
     keys = [*TASK, "attempt"]
     sets: dict[int, tuple[Constraint, ...]] = {}
     if tables.has("instance_constraints"):
         events, sets = fingerprints(tables)
-        named = named.left_join(_in_force(rows, events), keys).select(*named.columns, "fingerprint")
-    return _tasks(tables.fetch(named.order_by(keys)), tables.dialect, sets)
+        in_force = constraints_in_force(rows, events)
+        joined = attributed.left_join(in_force, keys)
+        attributed = joined.select(*attributed.columns, "fingerprint")
+    return tasks_of(tables.fetch(attributed.order_by(keys)), tables.dialect, sets)
 
 
-def _named(tables: Tables, rows: ir.Table) -> ir.Table:
-    """Add ``user`` and ``is_apart``, each from where the trace publishes it."""
-    known = ("user", *_USED, *columns_of(tables.dialect, "request")[EXTENDED:])
-    tasks = tables.tasks.select(*TASK, *known)
-    joined = rows.left_join(tasks, list(TASK)).select(
+def with_attributes(tables: Tables, attempts: ir.Table) -> ir.Table:
+    """Return attempts with ``user``, usage and other requests of their task, and with ``is_apart``."""
+    columns_of_task = ("user", *USED, *columns_of(tables.dialect, "request")[EXTENDED:])
+    tasks = tables.tasks.select(*TASK, *columns_of_task)
+    joined = attempts.left_join(tasks, list(TASK)).select(
         *TASK,
         "attempt",
         "priority",
         "cpu_request",
         "memory_request",
         "machine_id",
-        *_TIMES,
+        *TIMES,
         "end_type",
-        *known,
+        *columns_of_task,
     )
+    # From where the trace publishes it: of tasks, or of whole jobs.
     flag = "needs_different_machine"
     if tables.dialect.publishes(flag):
-        events = tables.instance_events
-        flagged = (
-            events.filter(events[flag]).select(*TASK).distinct().mutate(is_apart=ibis.literal(True))
-        )
         keys = list(TASK)
+        events = tables.instance_events
+        is_flagged = events[flag]
     else:
-        events = tables.collection_events
-        flagged = events.filter(events.max_per_machine == 1).select("collection_id").distinct()
-        flagged = flagged.mutate(is_apart=ibis.literal(True))
         keys = ["collection_id"]
+        events = tables.collection_events
+        is_flagged = events.max_per_machine == 1
+    flagged = events.filter(is_flagged).select(*keys).distinct()
+    flagged = flagged.mutate(is_apart=ibis.literal(True))
     return joined.left_join(flagged, keys).select(*joined.columns, "is_apart")
 
 
-def _in_force(rows: ir.Table, events: ir.Table) -> ir.Table:
+def constraints_in_force(attempts: ir.Table, events: ir.Table) -> ir.Table:
     """Return per constrained attempt the ``fingerprint`` of its last event with any, up to its start or its end."""
-    until = ibis.coalesce(rows.schedule_time, rows.left_time, ibis.literal(2**63 - 1))
-    asked = rows.select(*TASK, "attempt", "begin_time", until=until)
-    joined = asked.inner_join(events.rename(demanded="time"), list(TASK))
+    until = ibis.coalesce(attempts.schedule_time, attempts.left_time, ibis.literal(2**63 - 1))
+    spans = attempts.select(*TASK, "attempt", "begin_time", until=until)
+    joined = spans.inner_join(events.rename(demanded="time"), list(TASK))
     joined = joined.filter(joined.demanded.between(joined.begin_time, joined.until))
-    latest = ibis.row_number().over(group_by=[*TASK, "attempt"], order_by=ibis.desc("demanded"))
-    last = joined.mutate(place=latest)
-    return last.filter(last.place == 0).select(*TASK, "attempt", "fingerprint")
+    latest_first = ibis.row_number().over(
+        group_by=[*TASK, "attempt"],
+        order_by=ibis.desc("demanded"),
+    )
+    ranked = joined.mutate(place=latest_first)
+    return ranked.filter(ranked.place == 0).select(*TASK, "attempt", "fingerprint")
 
 
-def _tasks(rows: pa.Table, dialect: Dialect, demanded: dict[int, tuple[Constraint, ...]]) -> Tasks:
-    whole = {
-        name: _integers(rows, name)
-        for name in (*TASK, "attempt", "priority", "machine_id", *_TIMES)
-    }
-    requests = _two(rows, "cpu_request", "memory_request")
-    usage = _two(rows, *_USED)
-    asked = quantities(rows, columns_of(dialect, "request"))
-    is_measured = np.asarray(np.isfinite(usage).all(axis=1), np.bool_)
+def tasks_of(
+    rows: pa.Table,
+    dialect: Dialect,
+    demanded: dict[int, tuple[Constraint, ...]],
+) -> TaskAttempts:
+    """Return attempts as arrays; `demanded` has the sets of constraints by their fingerprint, ascending."""
+    priority = integers(rows, "priority")
     tier = np.full(rows.num_rows, NONE, np.int64)
     for place, (_, low, high) in enumerate(dialect.tiers):
-        tier[(whole["priority"] >= low) & (whole["priority"] <= high)] = place
+        tier[(priority >= low) & (priority <= high)] = place
     sets = np.zeros(rows.num_rows, np.int64)
     if demanded:
-        # Fingerprints are above 0, and those of the sets ascend.
-        code = _integers(rows, "fingerprint")
-        sets = np.where(code == NONE, 0, np.searchsorted(list(demanded), code) + 1)
+        # Fingerprints are above 0.
+        fingerprint = integers(rows, "fingerprint")
+        places = np.searchsorted(list(demanded), fingerprint)
+        sets = np.where(fingerprint == NONE, 0, places + 1)
     user = rows["user"].combine_chunks().fill_null("").dictionary_encode().indices.to_numpy()
-    return Tasks(
-        *(
-            whole["collection_id"],
-            whole["instance_index"],
-            whole["attempt"],
-            whole["priority"],
-            tier,
-        ),
-        tuple(name for name, _, _ in dialect.tiers),
-        asked[:, :EXTENDED],
-        rows["is_apart"].fill_null(False).to_numpy().astype(np.bool_),
-        *(sets, tuple(demanded.values()), user.astype(np.int64)),
-        *(
-            {name: whole[name] for name in _TIMES},
-            whole["machine_id"],
-            int(np.isnan(requests).any(axis=1).sum()),
-        ),
-        *(to_units(np.where(is_measured[:, None], usage, requests)), int((~is_measured).sum())),
-        rows["end_type"].fill_null("LOST").to_numpy().astype(np.str_),
-        asked[:, EXTENDED:],
+    requests = float_columns(rows, "cpu_request", "memory_request")
+    requested = quantities(rows, columns_of(dialect, "request"))
+    usage = float_columns(rows, *USED)
+    is_measured = np.asarray(np.isfinite(usage).all(axis=1))
+    return TaskAttempts(
+        collection=integers(rows, "collection_id"),
+        instance=integers(rows, "instance_index"),
+        attempt=integers(rows, "attempt"),
+        priority=priority,
+        tier=tier,
+        tiers=tuple(name for name, _, _ in dialect.tiers),
+        sizes=requested[:, :EXTENDED],
+        is_apart=rows["is_apart"].fill_null(False).to_numpy().astype(np.bool_),
+        sets=sets,
+        demanded=tuple(demanded.values()),
+        user=user.astype(np.int64),
+        times={name: integers(rows, name) for name in TIMES},
+        machine=integers(rows, "machine_id"),
+        without_request=int(np.isnan(requests).any(axis=1).sum()),
+        used=to_units(np.where(is_measured[:, None], usage, requests)),
+        without_usage=int((~is_measured).sum()),
+        ends=rows["end_type"].fill_null("LOST").to_numpy().astype(np.str_),
+        extended=requested[:, EXTENDED:],
     )
 
 
-def matched(rows: pa.Table, tasks: Tasks) -> Index:
+def matched(rows: pa.Table, tasks: TaskAttempts) -> Index:
     """Return the line of `rows` (one for each of some tasks) of each attempt, −1 where it has none."""
-    place = {
-        key: line
-        for line, key in enumerate(zip(*(rows[name].to_pylist() for name in TASK), strict=True))
-    }
+    keys_of_rows = zip(*(rows[name].to_pylist() for name in TASK), strict=True)
+    line_of_task = {key: line for line, key in enumerate(keys_of_rows)}
     keys = zip(tasks.collection.tolist(), tasks.instance.tolist(), strict=True)
-    return np.array([place.get(key, NONE) for key in keys], np.int64)
+    return np.array([line_of_task.get(key, NONE) for key in keys], np.int64)
 
 
-def values_of(rows: pa.Table, tasks: Tasks) -> Numbers:
-    """Return what a table, its keys first, says of each attempt's task: float64 (n, columns), NaN where it has none."""
+def values_of(rows: pa.Table, tasks: TaskAttempts) -> Numbers:
+    """Return the values of each attempt's task in a table whose keys come first: float64 (n, columns), else NaN."""
     names = rows.column_names[len(TASK) :]
-    return np.vstack([_two(rows, *names), np.full(len(names), np.nan)])[matched(rows, tasks)]
+    # Line −1 is the last one.
+    missing = np.full(len(names), np.nan)
+    lines = np.vstack([float_columns(rows, *names), missing])
+    return lines[matched(rows, tasks)]
 
 
-def _two(rows: pa.Table, *names: str) -> Numbers:
+def float_columns(rows: pa.Table, *names: str) -> Numbers:
+    """Return columns side by side: float64 (rows, columns)."""
     return np.column_stack([rows[name].to_numpy().astype(np.float64) for name in names])
 
 
-def columns_of(dialect: Dialect, what: str) -> list[str]:
-    """Return the columns of what tasks of a trace ask for, or machines have: CPU, memory, then what both tables tell.
+def columns_of(dialect: Dialect, quantity: str) -> list[str]:
+    """Return the columns of requests or capacities: CPU, memory, then what both tasks and machines have.
 
     Parameters
     ----------
     dialect
         Of the trace.
-    what
+    quantity
         ``"request"`` or ``"capacity"``.
     """
-    told = (("instance_events", "request"), ("machine_events", "capacity"))
-    extended = (
-        name
-        for name in _EXTENDED
-        if all(dialect.can_fill(table, f"{name}_{kind}") for table, kind in told)
-    )
-    return [f"{name}_{what}" for name in ("cpu", "memory", *extended)]
+    resources = ["cpu", "memory"]
+    for name in EXTENDED_RESOURCES:
+        has_requests = dialect.can_fill("instance_events", f"{name}_request")
+        if has_requests and dialect.can_fill("machine_events", f"{name}_capacity"):
+            resources.append(name)
+    return [f"{name}_{quantity}" for name in resources]
 
 
 def quantities(rows: pa.Table, names: Sequence[str]) -> Index:
     """Return columns as whole numbers, 0 where nothing is known: int64 (rows, columns)."""
-    parts = [_PARTS.get(name, UNIT) for name in names]
-    return np.rint(np.nan_to_num(_two(rows, *names)) * parts).astype(np.int64)
+    parts = [PARTS.get(name, UNIT) for name in names]
+    values = np.nan_to_num(float_columns(rows, *names))
+    return np.rint(values * parts).astype(np.int64)
 
 
-def _integers(rows: pa.Table, name: str) -> Index:
+def integers(rows: pa.Table, name: str) -> Index:
+    """Return a column of whole numbers, `NONE` where nothing is known."""
     return rows[name].fill_null(NONE).to_numpy().astype(np.int64)
+
+
+class EligibleMachines(NamedTuple):
+    """Which machines meet constraints.
+
+    Attributes
+    ----------
+    allowed
+        bool (sets, machines): which machines meet each set at a time.
+    later
+        What changes after it: see :mod:`borgtrace.scheduling.changes`.
+    """
+
+    allowed: Flags
+    later: Index
 
 
 def eligible(
     tables: Tables,
-    tasks: Tasks,
-    machines: Machines,
+    tasks: TaskAttempts,
+    machines: CellMachines,
     time: int,
-) -> tuple[Flags, Index]:
+) -> EligibleMachines:
     """Return which machines meet each set of constraints at a time, and what changes after that.
 
-    Whether a machine is there is told elsewhere: attributes decide here, and those of a machine that comes later are
-    known from when the trace has them.
+    Attributes decide here, not whether a machine is there: those of a machine that comes later are known from when the
+    trace has them.
 
     Parameters
     ----------
@@ -326,27 +357,17 @@ def eligible(
         Of one store.
     time
         In µs.
-
-    Returns
-    -------
-    tuple of ndarray
-        bool (sets, machines), and int64 (changes, 4): time (µs), machine, whether it is met, 1 + the set.
     """
-    found = np.ones((len(tasks.demanded), len(machines.ids)), np.bool_)
-    later = [np.empty((0, 4), np.int64)]
-    cell = Eligibility(tables) if tasks.demanded else None
+    allowed = np.ones((len(tasks.demanded), len(machines.ids)), np.bool_)
+    later = [no_changes()]
+    if not tasks.demanded:
+        return EligibleMachines(allowed, no_changes())
+    eligibility = Eligibility(tables)
     for place, constraints in enumerate(tasks.demanded):
-        if cell is not None:
-            times, lines, states = cell.changes(constraints, machines.ids)
-            # By machine and time: of those of one machine the last stays.
-            found[place, lines[times <= time]] = states[times <= time]
-            rows = np.column_stack(
-                [
-                    times,
-                    lines,
-                    states,
-                    np.full(len(times), place + 1),
-                ]
-            )
-            later.append(rows[times > time].astype(np.int64))
-    return found, np.concatenate(later)
+        times, lines, states = eligibility.changes(constraints, machines.ids)
+        is_past = times <= time
+        # By machine and time: of those of one machine the last stays.
+        allowed[place, lines[is_past]] = states[is_past]
+        changes = make_changes(times, lines, states, 1 + place)
+        later.append(changes[~is_past])
+    return EligibleMachines(allowed, np.concatenate(later))

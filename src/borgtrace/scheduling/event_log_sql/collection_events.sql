@@ -3,12 +3,12 @@ SELECT * FROM (
     SELECT c.* REPLACE (
         CASE WHEN s.collection_id IS NULL THEN c.time
              WHEN c.type = 'SCHEDULE' THEN s.began
-             WHEN c.type IN {ends} THEN s.ended
+             WHEN c.type IN ('EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST') THEN s.ended
              ELSE c.time END AS time
     )
     FROM collection_events AS c LEFT JOIN (
         SELECT collection_id, min(time) FILTER (type = 'SCHEDULE') AS began,
-            CASE WHEN count(*) FILTER (type = 'SUBMIT') = count(*) FILTER (type IN {ends})
+            CASE WHEN count(*) FILTER (type = 'SUBMIT') = count(*) FILTER (type IN ('EVICT', 'FAIL', 'FINISH', 'KILL', 'LOST'))
                  THEN max(time) END AS ended
         FROM simulated GROUP BY collection_id
     ) AS s USING (collection_id)
