@@ -164,9 +164,7 @@ def test_the_size_of_a_field_is_a_varint(size: int, varint: list[int]) -> None:
 def test_a_word_is_a_feature_of_one_text() -> None:
     """As in TensorFlow's example.proto: features { feature { key: "tier" value { bytes_list { value: "mid" } } } }."""
     value = b"\x0a\x05" + b"\x0a\x03mid"
-    assert (
-        tfrecord.word_entry("tier", "mid") == b"\x0a\x0f" + b"\x0a\x04tier" + b"\x12\x07" + value
-    )
+    assert tfrecord.word_entry("tier", "mid") == b"\x0a\x0f" + b"\x0a\x04tier" + b"\x12\x07" + value
 
 
 def test_bins_of_lengths_hold_their_first_and_not_their_last() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from borgtrace.errors import UsageError
 from borgtrace.scheduling import COMPACT
-from borgtrace.scheduling.compact import CompactOptions, _row, _usage
+from borgtrace.scheduling.compact import CompactOptions, row_of_what_if, usage_at
 from borgtrace.scheduling.compaction import CellWorkload
 from borgtrace.scheduling.machines import UNIT, Demand
 from borgtrace.scheduling.whatifs import WHAT_IFS, Moment
@@ -59,25 +59,16 @@ def test_a_cell_without_tasks_is_none() -> None:
     )
     what_if = {each.name: each for each in WHAT_IFS}["segregated"]
     machines = CellMachines(np.arange(3), np.full((3, 2), UNIT))
-    row = _row(
+    row = row_of_what_if(
         what_if,
         Moment(workload, None, none + 1),
         machines,
         CompactOptions(policy="best-fit", seeds=1),
-        "",
+        place="",
     )
-    assert {
-        name: row[name] for name in ("tasks", "cells", "machines", "least", "most", "bound")
-    } == {
-        **{
-            "tasks": 2,
-            "cells": 1.0,
-            "machines": 1.0,
-            "least": 1.0,
-            "most": 1.0,
-            "bound": 1.0,
-        }
-    }
+    assert row["tasks"] == 2
+    for name in ("cells", "machines", "least", "most", "bound"):
+        assert row[name] == 1.0, name
 
 
 def test_usage_of_a_moment_is_of_the_windows_that_cover_it() -> None:
@@ -100,11 +91,12 @@ def test_usage_of_a_moment_is_of_the_windows_that_cover_it() -> None:
     # Job 99 has no event.
     tables = tiny("2011", **given, instance_usage=[*usage, window(99, 600, 0.5, 0.5)])
     tasks = read_tasks(tables, at=at(600))
-    found, others = _usage(tables, tasks, at(600))
+    values, n_others = usage_at(tables, tasks, at(600))
     assert tasks.collection.tolist() == list(jobs)
-    assert found[:9].tolist() == [[0.25, 0.5], *[[0.25, 0.125]] * 8]
-    assert np.isnan(found[9]).all()
-    assert others == 1
+    assert values is not None
+    assert values[:9].tolist() == [[0.25, 0.5], *[[0.25, 0.125]] * 8]
+    assert np.isnan(values[9]).all()
+    assert n_others == 1
     # Half of a measurement is none: eight tasks of ten are too few.
     usage[8] = window(9, 600, 0.25, None)
-    assert _usage(tiny("2011", **given, instance_usage=usage), tasks, at(600)) == (None, 0)
+    assert usage_at(tiny("2011", **given, instance_usage=usage), tasks, at(600)) == (None, 0)

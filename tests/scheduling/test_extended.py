@@ -16,7 +16,12 @@ from borgtrace.scheduling.machines import UNIT, Demand
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.plan import TaskPlan
 from borgtrace.scheduling.replay import ReplayInput, impossible, replayed
-from borgtrace.scheduling.variants import _upgraded, _with_machines
+from borgtrace.scheduling.variants import (
+    parse_machines,
+    parse_upgrade,
+    with_machines,
+    with_upgrade,
+)
 from borgtrace.scheduling.workload import columns_of
 from borgtrace.schema import TABLES
 from borgtrace.schema.dialects import dialect
@@ -85,14 +90,15 @@ def test_a_job_waits_for_all_that_it_asks_for() -> None:
 
 def test_a_machine_more_brings_none_and_an_upgrade_keeps_them() -> None:
     trace = with_gpus(trace_of([(1, 0, 0, 0, 900, 0.5, FREE)], (1.0, 0.5)), [1], [0, 4])
-    assert _with_machines(trace, 2, 1.0, 0.5).machines.capacity.tolist() == [
-        *([UNIT, UNIT, 0], [UNIT // 2, UNIT // 2, 4]),
-        *[[UNIT, UNIT // 2, 0]] * 2,
-    ]
-    assert _upgraded(trace, "0.5:0.5=1:1").machines.capacity.tolist() == [
+    larger = with_machines(trace, parse_machines("2:1:0.5"))
+    assert larger.machines.capacity.tolist() == [
         [UNIT, UNIT, 0],
-        [UNIT, UNIT, 4],
+        [UNIT // 2, UNIT // 2, 4],
+        [UNIT, UNIT // 2, 0],
+        [UNIT, UNIT // 2, 0],
     ]
+    upgraded = with_upgrade(trace, parse_upgrade("0.5:0.5=1:1"))
+    assert upgraded.machines.capacity.tolist() == [[UNIT, UNIT, 0], [UNIT, UNIT, 4]]
 
 
 def gpus_of(seed: int, tasks: int, machines: int) -> tuple[np.ndarray, np.ndarray]:

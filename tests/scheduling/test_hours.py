@@ -8,11 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.question.conforming import table_of
-from borgtrace.scheduling import SIMULATE_HOURS, parse_policy
-from borgtrace.scheduling.hours import hours_of
+from borgtrace.question.checks import table_of
+from borgtrace.scheduling import SIMULATE_HOURS, hours, parse_policy, simulate
 from borgtrace.scheduling.replay import replayed
-from borgtrace.scheduling.simulate import rows_of
 from borgtrace.scheduling.state import ALIVE, DONE, PREEMPTED
 from borgtrace.schema.time import HOUR
 from tests.scheduling.traces import trace_of
@@ -35,7 +33,7 @@ def test_hours_by_hand() -> None:
     ]
     rows = {
         (row["tier"], row["hour"]): row
-        for row in hours_of(
+        for row in hours.compute(
             trace,
             np.array(found),
             "p",
@@ -62,7 +60,7 @@ def test_usage_of_too_few_tasks_is_not_told() -> None:
     found = replayed(trace, parse_policy("best-fit"), 1.0)
     for unmeasured, is_told in ((1, True), (2, False)):
         part = replace(trace, tasks=replace(trace.tasks, without_usage=unmeasured))
-        (row,) = hours_of(part, found, "p", part.tasks.sizes, NOBODY)
+        (row,) = hours.compute(part, found, "p", part.tasks.sizes, NOBODY)
         assert (row["cpu_used"] is not None, row["memory_used"] is not None) == (is_told, is_told)
 
 
@@ -75,10 +73,12 @@ def test_hours_add_up_to_the_whole() -> None:
     ]
     trace = trace_of(attempts, (1.0,) * 8, 7 * HOUR + 12345)
     found = replayed(trace, parse_policy("best-fit+preempt"), 1.0)
-    whole = {row["tier"]: row for row in rows_of(trace, found, "p", trace.tasks.sizes, NOBODY)}
-    hours = pa.Table.from_pylist(hours_of(trace, found, "p", trace.tasks.sizes, NOBODY))
+    whole = {
+        row["tier"]: row for row in simulate.compute(trace, found, "p", trace.tasks.sizes, NOBODY)
+    }
+    by_hour = pa.Table.from_pylist(hours.compute(trace, found, "p", trace.tasks.sizes, NOBODY))
     for tier, row in whole.items():
-        part = hours.filter(pa.compute.equal(hours["tier"], tier)).to_pydict()
+        part = by_hour.filter(pa.compute.equal(by_hour["tier"], tier)).to_pydict()
         lengths = np.diff([*np.arange(8) * HOUR, trace.until])
         assert sum(part["waiting_hours"]) == pytest.approx(row["waiting_hours"])
         assert sum(part["evicted"]) == row["evicted"]
@@ -97,17 +97,9 @@ def test_the_chart_leaves_out_what_is_not_known() -> None:
     }
     row |= {"cpu": 0.5, "memory": 0.5}
     for used, shown in ((0.25, {"asked for", "used"}), (None, {"asked for"})):
-        table = table_of(
-            [
-                {
-                    **row,
-                    "cpu_used": used,
-                    "memory_used": used,
-                }
-            ],
-            SIMULATE_HOURS.result,
-        )
-        drawn = SIMULATE_HOURS.plot(table).to_json()
+        used_row = {**row, "cpu_used": used, "memory_used": used}
+        table = table_of([used_row], SIMULATE_HOURS.table)
+        drawn = hours.chart(table).to_json()
         assert {name for name in ("asked for", "used") if f'"series": "{name}"' in drawn} == shown
 
 
@@ -115,7 +107,7 @@ def test_what_happens_on_the_hour_is_of_the_one_that_begins() -> None:
     # Evicted at 0, at one hour and, as the last thing of all, at two.
     trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], (1.0,), 2 * HOUR)
     found = [[0, 0, 0, at, 0, PREEMPTED] for at in (0, HOUR, 2 * HOUR)]
-    rows = hours_of(
+    rows = hours.compute(
         trace,
         np.array(found),
         "p",

@@ -19,7 +19,7 @@ from borgtrace.scheduling.machines import (
     release,
     settle,
 )
-from borgtrace.scheduling.packing import pack
+from borgtrace.scheduling.packing import Reservations, pack
 from borgtrace.scheduling.whatifs import Moment
 from tests.scheduling.plain import SCORES, PlainCell, plain_needed, plain_pack, random_cell
 
@@ -167,9 +167,9 @@ def test_a_job_is_placed_whole_or_not_at_all() -> None:
     given = (Demand(sizes, none, none + 1), np.arange(6), np.full((1, 2), UNIT), np.arange(1))
     # The first job does not fit, the second does, and leaves room for one of the third.
     assert pack(*given)[0].tolist() == [0, 0, -1, -1, -1, -1]
-    found, pending = pack(*given, whole=jobs)
+    found, pending = pack(*given, jobs=jobs)
     assert (found.tolist(), pending) == ([-1, -1, -1, 0, -1, -1], 5)
-    assert pack(*given, whole=jobs, most=2)[1] == 3
+    assert pack(*given, jobs=jobs, most=2)[1] == 3
     workload = CellWorkload(
         given[0],
         none + 1,
@@ -242,7 +242,9 @@ def test_four_quarters_fill_a_machine_and_a_fifth_needs_another() -> None:
     workload = CellWorkload(Demand(sizes, none, none + 1), none + 1, np.arange(5), none > 0)
     assert needed(workload, np.full((1, 2), UNIT), 0) == 2
     # Tasks of one group need a machine each, unless their job has more tasks than half the cell has machines.
-    apart = CellWorkload(Demand(sizes, none + 1, none + 1), none + 1, np.zeros(5, np.int64), none > 0)
+    apart = CellWorkload(
+        Demand(sizes, none + 1, none + 1), none + 1, np.zeros(5, np.int64), none > 0
+    )
     assert needed(apart, np.full((1, 2), UNIT), 0) == 2
     assert needed(apart, np.full((10, 2), UNIT), 0) == 5
 
@@ -279,7 +281,7 @@ def test_what_comes_later_goes_where_reservations_leave_room() -> None:
     order = np.arange(5)
     ranks = np.arange(2)
     given = (demand, order, np.full((2, 2), UNIT), ranks, parse_policy("first-fit"))
-    assert pack(*given, reserved=(reserved, 2))[0].tolist() == [0, 0, 0, 0, 1]
+    assert pack(*given, reserved=Reservations(reserved, 2))[0].tolist() == [0, 0, 0, 0, 1]
     assert pack(*given)[0].tolist() == [0, 0, 1, 1, 1]
 
 

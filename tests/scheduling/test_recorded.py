@@ -11,7 +11,7 @@ from borgtrace.lifecycle.occupancy import occupancy
 from borgtrace.question import EngineTables
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.replay import ReplayInput, recorded
-from borgtrace.scheduling.state import ENDED, STARTED, RAN_ON
+from borgtrace.scheduling.state import ENDED, RAN_ON, STARTED
 from tests.cli.test_compact import store
 from tests.scheduling.traces import levels
 
@@ -85,7 +85,9 @@ def test_tasks_on_machines_that_are_unknown_or_go(tmp_path: Path) -> None:
     assert (trace.machines.capacity[:, 0] / UNIT).tolist() == [1.0, 0.5]
     rows = recorded(trace)
     placed = rows[rows[:, STARTED] >= 0]
-    changes = by_machine(placed[:, RAN_ON], placed[:, STARTED] // SECOND, placed[:, ENDED] // SECOND)
+    changes = by_machine(
+        placed[:, RAN_ON], placed[:, STARTED] // SECOND, placed[:, ENDED] // SECOND
+    )
     assert changes.tolist() == [
         *([-1, 702, 1], [0, 701, 1], [0, 752, 1], [0, 800, -1]),
         *([1, 703, 1], [1, 750, -1]),

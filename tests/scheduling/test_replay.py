@@ -23,7 +23,7 @@ from borgtrace.scheduling.replay import (
     with_factor,
 )
 from borgtrace.scheduling.room import room_of
-from borgtrace.scheduling.simulate import SimulateOptions, _replayed, rows_of
+from borgtrace.scheduling.simulate import PolicyRun, SimulateOptions, compute, rows_of_run
 from borgtrace.scheduling.state import ALIVE, DONE, PREEMPTED, REMOVED
 from borgtrace.scheduling.workload import CellMachines, read_tasks
 from tests.cli.test_compact import store
@@ -266,7 +266,7 @@ def test_rows_by_hand() -> None:
     ]
     rows = np.array(found)
     rows[:, 1:4] = np.where(rows[:, 1:4] > 0, rows[:, 1:4] * second, rows[:, 1:4])
-    free, production = rows_of(
+    free, production = compute(
         trace,
         rows,
         "best-fit",
@@ -325,7 +325,7 @@ def test_impossible_is_only_who_still_waits() -> None:
         *((0, 0, 0, -1, 0, ALIVE), (1, 0, -1, 50, -1, DONE)),
         *((job, 0, -1, -1, -1, ALIVE) for job in (2, 3)),
     ]
-    (row,) = rows_of(
+    (row,) = compute(
         trace,
         np.array(found),
         "recorded",
@@ -338,7 +338,7 @@ def test_impossible_is_only_who_still_waits() -> None:
 def test_a_trace_of_one_microsecond() -> None:
     trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], until=1)
     rows = np.array([[0, 0, 0, -1, 0, ALIVE]])
-    (row,) = rows_of(
+    (row,) = compute(
         trace,
         rows,
         "recorded",
@@ -355,7 +355,7 @@ def test_a_trace_of_one_microsecond() -> None:
 def test_shares_of_a_large_cell_over_a_long_time() -> None:
     """2²⁰ units for 10¹³ µs are more than 2⁶³."""
     trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], until=10**13)
-    (row,) = rows_of(
+    (row,) = compute(
         trace,
         replayed(trace, parse_policy("best-fit"), 1.0),
         "best-fit",
@@ -373,7 +373,7 @@ def test_a_tier_that_never_starts_has_no_waits() -> None:
         trace.tasks.sizes,
         impossible(trace),
     )
-    (row,) = rows_of(trace, *given)
+    (row,) = compute(trace, *given)
     assert (row["wait_p50"], row["wait_p90"], row["wait_mean"], row["cpu"]) == (
         None,
         None,
@@ -381,7 +381,7 @@ def test_a_tier_that_never_starts_has_no_waits() -> None:
         0.0,
     )
     trace.tasks.tier[:] = -1
-    (row,) = rows_of(trace, *given)
+    (row,) = compute(trace, *given)
     assert row["tier"] == "unknown"
 
 
@@ -555,7 +555,7 @@ def test_one_task_is_submitted_again_as_often_as_its_machine_goes() -> None:
 def test_cpu_and_memory_of_the_cell_are_each_their_own() -> None:
     trace = trace_of([(1, 0, 0, 0, -1, 0.5, FREE)], until=100)
     trace.tasks.sizes[:] = (UNIT // 2, UNIT // 4)
-    (row,) = rows_of(
+    (row,) = compute(
         trace,
         np.array([[0, 0, 0, -1, 0, ALIVE]]),
         "p",
@@ -579,12 +579,12 @@ def test_with_a_plan_a_task_is_impossible_by_what_is_planned() -> None:
     )
     found = {}
     for name, policy in (("recorded", None), ("best-fit", parse_policy("best-fit"))):
-        (row,), _ = _replayed(
-            (name, policy, "", trace),
-            SimulateOptions(),
-            plan,
-            1.0,
-            rows_of,
-        )
+        (row,) = rows_of_run(
+            PolicyRun(name, policy, trace, is_logged=False),
+            options=SimulateOptions(),
+            plan=plan,
+            factor=1.0,
+            compute=compute,
+        ).rows
         found[row["policy"]] = row["pending_end"], row["impossible"], row["factor"]
     assert found == {"recorded": (1, 0, 1.0), "best-fit": (1, 1, 4.0)}

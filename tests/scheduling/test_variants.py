@@ -9,7 +9,13 @@ import pytest
 
 from borgtrace.errors import UsageError
 from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.variants import _upgraded, _with_machines, costliest
+from borgtrace.scheduling.variants import (
+    costliest,
+    parse_machines,
+    parse_upgrade,
+    with_machines,
+    with_upgrade,
+)
 from tests.scheduling.traces import trace_of
 
 
@@ -19,7 +25,7 @@ def test_added_machines_come_after_the_others_are_there_from_the_begin_and_meet_
     made = trace_of([(1, 0, 0, 0, -1, 0.5, 0)], (1.0, 0.5))
     made.machines.ids[:] = (4, 9)
     made.changes[:, 0] = 50
-    trace = _with_machines(made, 2, 0.25, 0.75)
+    trace = with_machines(made, parse_machines("2:0.25:0.75"))
     assert trace.machines.ids.tolist() == [4, 9, 10, 11]
     assert (trace.machines.capacity / UNIT).tolist() == [
         [1, 1],
@@ -40,10 +46,10 @@ def test_added_machines_come_after_the_others_are_there_from_the_begin_and_meet_
 def test_machines_of_one_shape_become_others() -> None:
     made = trace_of([(1, 0, 0, 0, -1, 0.5, 0)], (1.0, 0.5, 0.5))
     made.machines.capacity[2] = (UNIT // 2, round(0.2493 * UNIT))
-    found = _upgraded(made, "0.5:0.25=0.75:1").machines
+    found = with_upgrade(made, parse_upgrade("0.5:0.25=0.75:1")).machines
     assert (found.capacity / UNIT).tolist() == [[1, 1], [0.5, 0.5], [0.75, 1]]
     with pytest.raises(UsageError) as caught:
-        _upgraded(made, "0.5:0.251=1:1")
+        with_upgrade(made, parse_upgrade("0.5:0.251=1:1"))
     assert str(caught.value) == (
         "--upgrade-machines: no machine has this shape: expected one of 0.5:0.2493; 0.5:0.5; 1:1, got 0.5:0.251=1:1"
     )
@@ -75,5 +81,5 @@ def test_the_constraints_that_cost_most_waiting_are_those_whose_absence_saves_mo
 def test_sets_of_constraints_keep_their_lines() -> None:
     made = trace_of([(1, 0, 0, 0, -1, 0.5, 0)], (1.0, 0.5))
     allowed = np.array([[True, False], [False, False]])
-    found = _with_machines(replace(made, allowed=allowed), 1, 1.0, 1.0)
+    found = with_machines(replace(made, allowed=allowed), parse_machines("1:1:1"))
     assert found.allowed.tolist() == [[True, False, True], [False, False, True]]

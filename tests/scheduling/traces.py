@@ -51,7 +51,9 @@ def trace_of(
     )
 
 
-def levels(trace: ReplayInput, rows: np.ndarray, tier: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def levels(
+    trace: ReplayInput, rows: np.ndarray, tier: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the instants at which a tier changes, and how many of it are pending and running from each on.
 
     Parameters

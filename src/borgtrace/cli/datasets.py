@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from borgtrace.cli._console import counted, talk
-from borgtrace.cli._printing import print_json
+from borgtrace.cli.console import counted, talk
+from borgtrace.cli.printing import print_json
 
 if TYPE_CHECKING:
     from borgtrace.datasets import BuildResult, Selection, Split
@@ -28,6 +28,13 @@ def split_of(text: str, by: Any) -> Split:
     from borgtrace.datasets import Split
 
     return Split.parse(text, by)
+
+
+def lines_of_lengths(store: Store, selection: Selection) -> list[str]:
+    """Return the lines of a histogram of the lengths of traces."""
+    from borgtrace.datasets.histogram import drawn, lengths
+
+    return list(drawn(lengths(store, selection)))
 
 
 def print_built(built: BuildResult, store: Store, selection: Selection, *, as_json: bool) -> None:

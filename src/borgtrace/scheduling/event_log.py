@@ -92,7 +92,7 @@ def write_table(
     """Write a table: made of the schedule, copied, or left out."""
     is_changed = name in CHANGED_TABLES
     for view in {name, "tasks"} if is_changed else {name}:
-        rows = select_sql(TABLES[view], source.here(view))
+        rows = select_sql(TABLES[view], source.local_parts(view))
         connection.execute(f"CREATE OR REPLACE VIEW {quoted(view)} AS {rows}")
     if name in LEFT_OUT or not (source.parts(name) or name == "instance_events"):
         return []

@@ -1,6 +1,6 @@
 """Pack a workload from nothing onto machines, task by task in a given order."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,7 @@ from borgtrace.scheduling.machines import (
 from borgtrace.scheduling.policies import POLICIES, PlacementPolicy
 
 
-@dataclass(frozen=True, eq=False)
-class CellPacking:
+class CellPacking(NamedTuple):
     """What came of packing.
 
     Attributes
@@ -42,8 +41,7 @@ class CellPacking:
     n_pending: int
 
 
-@dataclass(frozen=True, eq=False)
-class Reservations:
+class Reservations(NamedTuple):
     """What tasks take once the first ones are placed.
 
     Attributes

@@ -11,7 +11,7 @@ median in 2011) and runs anew. The policy *recorded* is the trace itself: its ow
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -48,9 +48,6 @@ from borgtrace.scheduling.state import (
 from borgtrace.scheduling.variants import costliest, parse_machines, parse_upgrade, variants
 from borgtrace.schema.time import HOUR, SECOND
 from borgtrace.store import Store
-
-if TYPE_CHECKING:
-    import altair as alt
 
 ANSWER = Answer(
     grain="policy and tier",
@@ -571,7 +568,7 @@ def chart(answer: pa.Table) -> charts.Chart:
     )
 
 
-def pending_chart(rows: list[Row]) -> alt.Chart:
+def pending_chart(rows: list[Row]) -> charts.Chart:
     """Draw the tasks that wait at the end."""
     import altair as alt
 
@@ -597,7 +594,7 @@ def pending_chart(rows: list[Row]) -> alt.Chart:
     )
 
 
-def room_chart(rows: list[Row]) -> alt.Chart:
+def room_chart(rows: list[Row]) -> charts.Chart:
     """Draw what of the cell's room is stranded or overcommitted."""
     import altair as alt
 

@@ -139,13 +139,13 @@ def dataset(
     import borgtrace
     from borgtrace.cli.console import steps
     from borgtrace.cli.criteria import parse_criteria
-    from borgtrace.cli.datasets import lines_of_lengths, print_built
-    from borgtrace.datasets import Options, Selection, build
+    from borgtrace.cli.datasets import lines_of_lengths, print_built, split_of
+    from borgtrace.datasets import DatasetOptions, Selection, build
     from borgtrace.engine import tasks_on
     from borgtrace.errors import UsageError
     from borgtrace.schema.ranges import parse_words
 
-    # Free text here; Split, Selection and Options refuse what is none of their names, with the option in the message.
+    # Free text here; Split, Selection and DatasetOptions refuse unknown names, with the option in the message.
     free: Any = {"split_by": split_by or None, "gaps": gaps, "scale": scale, "compat": compat}
     criteria = parse_criteria(
         jobs=jobs,
@@ -168,9 +168,9 @@ def dataset(
         gaps=free["gaps"],
         sample=sample,
     )
-    options = Options(
+    options = DatasetOptions(
         selection=selection,
-        split=Split.parse(split, free["split_by"]),
+        split=split_of(split, free["split_by"]),
         features=parse_words(features),
         static=parse_words(static),
         scale=free["scale"],
