@@ -11,7 +11,7 @@ import pytest
 
 from borgtrace.cli.datasets import print_built, split_of
 from borgtrace.datasets import BuildResult, Scaling, Selection
-from borgtrace.datasets.histogram import Bin
+from borgtrace.datasets.histogram import LengthBin
 from borgtrace.errors import UsageError
 from borgtrace.store import Store
 
@@ -59,9 +59,9 @@ def test_lengths_are_drawn_where_bounds_of_them_leave_traces_out(
 ) -> None:
     calls: list[tuple[object, ...]] = []
 
-    def lengths(*arguments: object) -> tuple[Bin, ...]:
+    def lengths(*arguments: object) -> tuple[LengthBin, ...]:
         calls.append(arguments)
-        return Bin(1, 4, 1, 4), Bin(5, 9, 3, 16)
+        return LengthBin(1, 4, 1, 4), LengthBin(5, 9, 3, 16)
 
     monkeypatch.setattr("borgtrace.datasets.histogram.lengths", lengths)
     result = BuildResult(
