@@ -62,7 +62,7 @@ def write_event_log(
     with new_store(out, store.memory, None) as (connection, work):
         connection.register("simulated", events_of(trace, submissions))
         files = {name: write_table(connection, source, work, name) for name in TRACE_TABLES}
-        done = finish(connection, files, original.dialect, work, Progress())
+        done = index_and_digest(connection, files, original.dialect, work, Progress())
         note = (
             f"simulated with {policy}, seed {seed}, from {original.digest}; "
             "tasks of alloc sets and usage are left out"
