@@ -74,6 +74,10 @@ def test_a_qualified_name_finds_the_column_of_its_table(connection, name):
     assert connection.execute(query).fetchall() == [(7,)]
 
 
+def test_a_name_of_another_dialect_has_its_quotes():
+    assert quoted("project.a`b", dialect="bigquery") == r"`project.a\`b`"
+
+
 @pytest.mark.parametrize("value", ["1", "1); DROP TABLE tasks; --", None, b"1"])
 def test_a_text_is_no_number(value):
     with pytest.raises(TypeError, match="not a number"):

@@ -19,7 +19,7 @@ from sqlglot.dialects.bigquery import BigQuery
 from sqlglot.parsers.bigquery import BigQueryParser
 
 from borgtrace.engine.dtypes import ibis_schema
-from borgtrace.engine.identifiers import literal
+from borgtrace.engine.identifiers import literal, quoted
 from borgtrace.errors import UsageError
 from borgtrace.schema import TRACE_TABLES, Absent, Column, Table
 from borgtrace.schema.dialects import GOOGLE_2019
@@ -97,7 +97,8 @@ def view_sql(table: Table, cell: str) -> str:
         f"  {_value_sql(table, column)} AS {column.name}" for column in table.columns
     )
     raw_table = "instance_events" if table.name == "instance_constraints" else table.name
-    source_sql = f"FROM `{PROJECT}.clusterdata_2019_{cell}.{raw_table}` AS raw"
+    hosted = f"{PROJECT}.clusterdata_2019_{cell}.{raw_table}"
+    source_sql = f"FROM {quoted(hosted, dialect='bigquery')} AS raw"
     if raw_table != table.name:
         # A cross join drops events without constraints, as ingest does.
         source_sql += " CROSS JOIN UNNEST(raw.constraint) AS item WITH OFFSET AS position"
@@ -126,9 +127,22 @@ def views_sql(cell: str, dataset: str) -> str:
     """
     statements = []
     for name, table in HOSTED.items():
-        query_sql = view_sql(table, cell)
-        statements.append(f"CREATE OR REPLACE VIEW `{dataset}.{name}` AS\n{query_sql};")
+        statements.append(create_view_sql(f"{dataset}.{name}", view_sql(table, cell)))
     return "\n\n".join(statements)
+
+
+def create_view_sql(name: str, query_sql: str) -> str:
+    """Return the statement that creates a view.
+
+    Parameters
+    ----------
+    name
+        Of the view, ``project.dataset.view``.
+    query_sql
+        What it shows.
+    """
+    view_sql = quoted(name, dialect="bigquery")
+    return f"CREATE OR REPLACE VIEW {view_sql} AS\n{query_sql};"
 
 
 def compile_sql(expr: ibis.Expr) -> str:

@@ -1,4 +1,4 @@
-"""Names, texts and numbers inside a query of DuckDB: the one place that writes them.
+"""Names, texts and numbers inside a query: the one place that writes them.
 
 A name of a column or a table cannot be a parameter of a query, so it is written into the text, quoted.  Values are
 bound as parameters; only where DuckDB takes none (a view, an option of ``COPY``) are they written as literals.
@@ -8,13 +8,15 @@ from functools import cache
 
 
 @cache
-def quoted(*parts: str) -> str:
-    """Quote an identifier of DuckDB, so that any text is a name and never SQL.
+def quoted(*parts: str, dialect: str = "duckdb") -> str:
+    """Quote an identifier, so that any text is a name and never SQL.
 
     Parameters
     ----------
     parts
         The name; several parts make a qualified one, such as a table and its column.
+    dialect
+        Whose SQL it is, as sqlglot calls it.
 
     Examples
     --------
@@ -26,7 +28,7 @@ def quoted(*parts: str) -> str:
     # Here and not above: the import takes a tenth of a second, which no --help should wait for.
     from sqlglot import exp
 
-    return ".".join(exp.to_identifier(part, quoted=True).sql("duckdb") for part in parts)
+    return ".".join(exp.to_identifier(part, quoted=True).sql(dialect) for part in parts)
 
 
 @cache

@@ -2,8 +2,7 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from borgtrace.errors import StoreError, UsageError
@@ -20,8 +19,22 @@ from borgtrace.store.integrity import check_unchanged, read_intact
 from borgtrace.store.layout import Layout, name_alone
 from borgtrace.store.manifest import Manifest, SourceEntry
 
-Stores = Mapping[Layout, Manifest]
-Kept = Mapping[Layout, Sequence[SourceEntry]]
+
+@dataclass(frozen=True)
+class MergedStore:
+    """A store that is merged with others.
+
+    Parameters
+    ----------
+    layout, manifest
+        The store.
+    entries
+        Sources that are taken from it: those that no store before it holds.
+    """
+
+    layout: Layout
+    manifest: Manifest
+    entries: tuple[SourceEntry, ...]
 
 
 def merge(
@@ -41,7 +54,7 @@ def merge(
     memory
         Budget of the sort.
     progress
-        Told what is being done.
+        Receives progress.
 
     Returns
     -------
@@ -67,99 +80,113 @@ def merge(
             expected="two stores or more, then OUT",
             got=str(len(stores)),
         )
-    held = {Layout(root): read_intact(root) for root in map(as_path, stores)}
-    identity, kept = _agreed(held), _kept(held)
-    entries = tuple(
-        sorted((entry for part in kept.values() for entry in part), key=lambda entry: entry.name)
-    )
-    first, report = next(iter(held.values())), progress or Progress()
+    roots = [as_path(root) for root in stores]
+    manifests = {Layout(root): read_intact(root) for root in roots}
+    identity = _common_identity(manifests)
+    parts = _distinct_sources(manifests)
+    entries = [entry for part in parts for entry in part.entries]
+    entries.sort(key=lambda entry: entry.name)
+    progress = progress or Progress()
     with new_store(out, memory, None) as (connection, work):
-        for layout, manifest in held.items():
-            check_unchanged(layout, manifest, [layout.root / name for name in manifest.files])
-            _copy_refused(layout, kept[layout], Layout(work))
-        report.begin(
-            "merge", sum(entry.stored + sum(entry.also.values()) for entry in entries), "rows"
-        )
-        told, files = partial(report.advance, "merge"), {}
+        for part in parts:
+            paths = [part.layout.root / name for name in part.manifest.files]
+            check_unchanged(part.layout, part.manifest, paths)
+            _copy_quarantine(part, Layout(work))
+        total = sum(entry.stored + sum(entry.also.values()) for entry in entries)
+        progress.begin("merge", total, "rows")
+        files: dict[str, list[Path]] = {}
         for name, table in TRACE_TABLES.items():
-            relation = _relation(table, held, kept, number_parts(entries))
-            files[name] = (
-                cluster(connection, table, relation, work / name, told) if relation else []
-            )
-        conserve(as_path(out), entries, {name: count_rows(paths) for name, paths in files.items()})
-        facts = index_and_digest(connection, files, first.dialect, work, report)
-        notes = tuple(dict.fromkeys(note for manifest in held.values() for note in manifest.notes))
-        zone = first.dialect.time_zone(identity.cell)
+            files[name] = []
+            relation_sql = _relation_sql(table, parts, number_parts(entries))
+            if relation_sql:
+                files[name] = cluster(
+                    connection,
+                    table,
+                    relation_sql,
+                    work / name,
+                    lambda rows: progress.advance("merge", rows),
+                )
+        rows_of_tables = {name: count_rows(paths) for name, paths in files.items()}
+        conserve(as_path(out), entries, rows_of_tables)
+        first = parts[0].manifest
+        facts = index_and_digest(connection, files, first.dialect, work, progress)
+        notes = dict.fromkeys(note for part in parts for note in part.manifest.notes)
         merged = replace(
-            first, cell=identity.cell, time_zone=zone, sources=entries, notes=notes, **facts
+            first,
+            cell=identity.cell,
+            time_zone=first.dialect.time_zone(identity.cell),
+            sources=tuple(entries),
+            notes=tuple(notes),
+            **facts,
         )
         merged.write(Layout(work).manifest)
     return merged
 
 
-def _agreed(held: Stores) -> Identity:
+def _common_identity(manifests: Mapping[Layout, Manifest]) -> Identity:
     """Return whose rows all stores hold, and refuse what cannot be merged."""
-    found = identity_of(next(iter(held.values())))
-    for layout, manifest in held.items():
+    first, *_ = manifests.values()
+    identity = identity_of(first)
+    for layout, manifest in manifests.items():
         if not manifest.sources or manifest.dialect.conversion:
-            what, way_out = (
+            raise StoreError(
+                str(layout.root),
                 "cannot be merged",
-                "merge the whole stores; ingest own data from all of its files at once",
+                expected="a store of whole files in a format of Google's",
+                way_out="merge the whole stores; ingest own data from all of its files at once",
             )
-            expected = "a store of whole files in a format of Google's"
-            raise StoreError(str(layout.root), what, expected=expected, way_out=way_out)
         # A store of loose files does not know its cell; another may.
-        found = agree(
-            layout.root, found, identity_of(manifest), "merge stores of one cell of one trace"
+        identity = agree(
+            layout.root,
+            identity,
+            identity_of(manifest),
+            "merge stores of one cell of one trace",
         )
-    return found
+    return identity
 
 
-def _kept(held: Stores) -> Kept:
+def _distinct_sources(manifests: Mapping[Layout, Manifest]) -> list[MergedStore]:
     """Return what is taken of each store: files that none before it holds, whatever folders their names have."""
-    found: dict[Layout, list[SourceEntry]] = {}
-    known: dict[str, str] = {}
+    parts = []
+    digest_of_name: dict[str, str] = {}
     files: set[tuple[str, str]] = set()
-    for layout, manifest in held.items():
-        for name, digest in ((entry.name, entry.sha256) for entry in manifest.sources):
-            if known.setdefault(name, digest) != digest:
-                what, expected = (
-                    f"another file {name} than in a store before",
-                    f"sha256 {known[name][:12]}…",
-                )
-                way_out = "ingest the raw files together: their folders then tell them apart"
+    for layout, manifest in manifests.items():
+        for entry in manifest.sources:
+            known_digest = digest_of_name.setdefault(entry.name, entry.sha256)
+            if known_digest != entry.sha256:
                 raise StoreError(
                     str(layout.root),
-                    what,
-                    expected=expected,
-                    got=f"{digest[:12]}…",
-                    way_out=way_out,
+                    f"another file {entry.name} than in a store before",
+                    expected=f"sha256 {known_digest[:12]}…",
+                    got=f"{entry.sha256[:12]}…",
+                    way_out="ingest the raw files together: their folders then tell them apart",
                 )
-        found[layout] = [entry for entry in manifest.sources if _file(entry) not in files]
-        files |= set(map(_file, found[layout]))
-    return found
+        new_entries = [entry for entry in manifest.sources if _file_key(entry) not in files]
+        files.update(_file_key(entry) for entry in new_entries)
+        parts.append(MergedStore(layout, manifest, tuple(new_entries)))
+    return parts
 
 
-def _file(entry: SourceEntry) -> tuple[str, str]:
+def _file_key(entry: SourceEntry) -> tuple[str, str]:
     return name_alone(entry.name), entry.sha256
 
 
-def _copy_refused(layout: Layout, kept: Sequence[SourceEntry], target: Layout) -> None:
-    for entry in kept:
+def _copy_quarantine(part: MergedStore, target: Layout) -> None:
+    for entry in part.entries:
         if entry.quarantined:
             path = target.refused(entry.table, entry.name)
             path.parent.mkdir(parents=True, exist_ok=True)
-            (refused,) = local_copies([layout.refused(entry.table, entry.name)])
+            (refused,) = local_copies([part.layout.refused(entry.table, entry.name)])
             shutil.copy2(refused, path)
 
 
-def _relation(table: Table, held: Stores, kept: Kept, numbers: Mapping[str, int]) -> str:
-    """SQL of a table's rows in all stores, numbered as in the new one; empty where none has any."""
-    found = []
-    for layout, manifest in held.items():
-        if paths := layout.local_parts(table.name):
-            now = {entry.name: numbers[entry.name] for entry in kept[layout]}
-            found.append(
-                present_relation(table, paths, moved_parts(table.name, manifest.sources, now))
-            )
-    return " UNION ALL ".join(found)
+def _relation_sql(table: Table, parts: Sequence[MergedStore], numbers: Mapping[str, int]) -> str:
+    """Write a table's rows in all stores, numbered as in the new one; empty where none has any."""
+    relations = []
+    for part in parts:
+        paths = part.layout.local_parts(table.name)
+        if paths:
+            numbers_here = {entry.name: numbers[entry.name] for entry in part.entries}
+            moved = moved_parts(table.name, part.manifest.sources, numbers_here)
+            relations.append(present_relation(table, paths, moved))
+    return " UNION ALL ".join(relations)

@@ -1,12 +1,14 @@
 """A smaller store that is consistent over its tables."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import duckdb
 
 from borgtrace.engine import guard
 from borgtrace.engine.embedded import select_sql
+from borgtrace.engine.identifiers import number, quoted
 from borgtrace.errors import UsageError
 from borgtrace.ingest.build.clustering import cluster
 from borgtrace.ingest.build.completion import index_and_digest, new_store
@@ -18,8 +20,7 @@ from borgtrace.store.criteria import Criteria
 from borgtrace.store.integrity import check_unchanged, read_intact
 from borgtrace.store.layout import Layout
 
-_LIVES = ("instance_events", "instance_usage")
-"""Tables that tell of tasks."""
+_TABLES_OF_TASKS = ("instance_events", "instance_usage")
 _WHERE = "--where"
 
 
@@ -46,7 +47,7 @@ def subset(
     memory, threads
         Budget of the sort.
     progress
-        Told what is being done.
+        Receives progress.
 
     Raises
     ------
@@ -55,114 +56,160 @@ def subset(
     StoreError
         When `store` is not a finished store, or a file of it has changed since it was written.
     """
-    held = read_intact(as_path(store))
-    terms = cut.terms(held.dialect)
+    source = as_path(store)
+    manifest = read_intact(source)
+    terms = cut.terms(manifest.dialect)
     if not terms and not cut.time:
-        way_out = "such as --jobs, --tier or --time: borgtrace subset --help"
-        raise UsageError("subset", "no criterion", expected="one or more", way_out=way_out)
-    with new_store(out, memory, threads) as (connection, work):
-        manifest = _copy(
-            connection, Layout(as_path(store)), held, cut, work, progress or Progress()
+        raise UsageError(
+            "subset",
+            "no criterion",
+            expected="one or more",
+            way_out="such as --jobs, --tier or --time: borgtrace subset --help",
         )
-        manifest.write(Layout(work).manifest)
-    return manifest
+    selection = _Selection(Layout(source), manifest, cut, terms)
+    with new_store(out, memory, threads) as (connection, work):
+        subset_manifest = _copy(connection, selection, work, progress or Progress())
+        subset_manifest.write(Layout(work).manifest)
+    return subset_manifest
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """Which part of a store is copied.
+
+    Parameters
+    ----------
+    source, manifest
+        The store.
+    cut
+        The criteria.
+    terms
+        Their SQL, by option.
+    """
+
+    source: Layout
+    manifest: Manifest
+    cut: Criteria
+    terms: Mapping[str, str]
+
+    @property
+    def is_of_collections(self) -> bool:
+        """Whether whole collections are chosen; else a choice is one of tasks."""
+        return not self.cut.time and self.terms.keys() <= {"--jobs", "--fraction"}
+
+    @property
+    def key_sql(self) -> str:
+        """Columns of the table ``chosen``."""
+        return "collection_id" if self.is_of_collections else "collection_id, instance_index"
+
+    def condition_sql(self, name: str) -> str:
+        """Write whether a row of a table belongs to what was chosen."""
+        table = TABLES[name]
+        condition_sql = "true"
+        # Machine tables and events before the time stay: without them a state at its start would be unknown.
+        if self.cut.time and table.time:
+            condition_sql = f"{quoted(table.time)} < {number(self.cut.time[1])}"
+        if table.is_about_machines:
+            return condition_sql
+        # Usage needs no earlier rows: a window says all it says by itself.
+        if name == "instance_usage" and self.cut.time:
+            condition_sql = _within_sql(name, self.cut.time)
+        key_sql = self.key_sql if "instance_index" in table.names else "collection_id"
+        return f"{condition_sql} AND ({key_sql}) IN (SELECT {key_sql} FROM chosen)"
+
+    def describe(self) -> str:
+        """Return the criteria in words, for the notes of the new store."""
+        # Ids may be a million, and a condition on a hash says nothing to a reader.
+        short = {
+            "--jobs": f"{len(self.cut.jobs)} jobs",
+            "--machines": f"{len(self.cut.machines)} machines",
+            "--fraction": f"fraction {self.cut.fraction}, seed {self.cut.seed}",
+        }
+        words = [short.get(option, term) for option, term in self.terms.items()]
+        if self.cut.time:
+            words.insert(0, f"time {self.cut.time[0]}..{self.cut.time[1]}")
+        return " and ".join(words)
 
 
 def _copy(
     connection: duckdb.DuckDBPyConnection,
-    source: Layout,
-    held: Manifest,
-    cut: Criteria,
+    selection: _Selection,
     work: Path,
     progress: Progress,
 ) -> Manifest:
-    terms = cut.terms(held.dialect)
-    check_unchanged(source, held, [path for name in TRACE_TABLES for path in source.parts(name)])
-    _choose(connection, source, cut, terms)
-    files: dict[str, list[Path]] = {name: [] for name in TRACE_TABLES}
+    source = selection.source
+    manifest = selection.manifest
+    paths = [path for name in TRACE_TABLES for path in source.parts(name)]
+    check_unchanged(source, manifest, paths)
+    _choose(connection, selection)
+    files: dict[str, list[Path]] = {}
     for name in TRACE_TABLES:
+        files[name] = []
         # A store of an earlier version may lack a table.
-        rows = held.tables.get(name, 0)
+        rows = manifest.tables.get(name, 0)
         progress.begin(f"copy {name}", rows, "rows")
         if source.parts(name):
-            relation = f"SELECT * FROM {name} AS t WHERE {_condition(name, cut, terms)}"
-            files[name] = cluster(connection, TABLES[name], relation, work / name)
+            condition_sql = selection.condition_sql(name)
+            relation_sql = f"SELECT * FROM {quoted(name)} AS t WHERE {condition_sql}"
+            files[name] = cluster(connection, TABLES[name], relation_sql, work / name)
         progress.advance(f"copy {name}", rows)
-    done = index_and_digest(connection, files, held.dialect, work, progress)
+    facts = index_and_digest(connection, files, manifest.dialect, work, progress)
     # Known only now, and harmless: `new_folder` removes what was written when the block fails.
-    if not done["tables"]["tasks"] and not done["tables"]["collection_events"]:
+    if not facts["tables"]["tasks"] and not facts["tables"]["collection_events"]:
         raise UsageError(
-            "subset", "nothing is left", way_out="see what the store holds: borgtrace info STORE"
+            "subset",
+            "nothing is left",
+            way_out="see what the store holds: borgtrace info STORE",
         )
+    note = f"subset of {manifest.digest} by {selection.describe()}"
     return replace(
-        held,
+        manifest,
         # The ledger speaks of whole files, of which a subset has parts: conservation would not hold.
         sources=(),
-        notes=(*held.notes, f"subset of {held.digest} by {_describe(cut, terms)}"),
-        **done,
+        notes=(*manifest.notes, note),
+        **facts,
     )
 
 
-def _choose(
-    connection: duckdb.DuckDBPyConnection, source: Layout, cut: Criteria, terms: dict[str, str]
-) -> None:
+def _choose(connection: duckdb.DuckDBPyConnection, selection: _Selection) -> None:
     """Make the table ``chosen`` of (collection_id, instance_index), or of collection_id alone."""
     for name, table in TABLES.items():
-        connection.execute(f"CREATE VIEW {name} AS {select_sql(table, source.local_parts(name))}")
-    conditions = list(terms.values())
-    if _WHERE in terms:
-        # A predicate of the user's runs on the guarded connection of the store, and never on this one.
-        conditions.remove(terms[_WHERE])
-        guard.condition(cut.where or "")
-        chosen = Store.open(source.root).sql(
-            f"select collection_id, instance_index from tasks where {terms[_WHERE]}"
-        )
-        connection.register("meets_where", chosen)
+        rows_sql = select_sql(table, selection.source.local_parts(name))
+        connection.execute(f"CREATE VIEW {quoted(name)} AS {rows_sql}")
+    conditions = [term for option, term in selection.terms.items() if option != _WHERE]
+    if _WHERE in selection.terms:
+        _register_where(connection, selection)
         conditions.append("(collection_id, instance_index) IN (FROM meets_where)")
-    if cut.time:
-        alive = (
-            f"SELECT collection_id, instance_index FROM {name} WHERE {_is_in(name, cut.time)}"
-            for name in _LIVES
+    time = selection.cut.time
+    if time:
+        lives_sql = " UNION ".join(
+            f"SELECT collection_id, instance_index FROM {quoted(name)} "
+            f"WHERE {_within_sql(name, time)}"
+            for name in _TABLES_OF_TASKS
         )
-        conditions.append(f"(collection_id, instance_index) IN ({' UNION '.join(alive)})")
-    # Collections without tasks count where whole collections are chosen; else a choice is one of tasks.
-    names = ("collection_events", *_LIVES) if _by_collection(cut, terms) else ("tasks",)
-    key, condition = _key(cut, terms), " AND ".join(conditions)
-    queries = (f"SELECT {key} FROM {name} WHERE {condition}" for name in names)
-    connection.execute(f"CREATE TEMP TABLE chosen AS {' UNION '.join(queries)}")
+        conditions.append(f"(collection_id, instance_index) IN ({lives_sql})")
+    # Collections without tasks count where whole collections are chosen.
+    names: tuple[str, ...] = ("tasks",)
+    if selection.is_of_collections:
+        names = ("collection_events", *_TABLES_OF_TASKS)
+    condition_sql = " AND ".join(conditions)
+    keys_sql = " UNION ".join(
+        f"SELECT {selection.key_sql} FROM {quoted(name)} WHERE {condition_sql}" for name in names
+    )
+    connection.execute(f"CREATE TEMP TABLE chosen AS {keys_sql}")
 
 
-def _by_collection(cut: Criteria, terms: dict[str, str]) -> bool:
-    return not cut.time and terms.keys() <= {"--jobs", "--fraction"}
+def _register_where(connection: duckdb.DuckDBPyConnection, selection: _Selection) -> None:
+    """Show the tasks that meet a predicate of the user's, which runs on the guarded connection of the store alone."""
+    guard.condition(selection.cut.where or "")
+    where_sql = selection.terms[_WHERE]
+    tasks = Store.open(selection.source.root).sql(
+        f"select collection_id, instance_index from tasks where {where_sql}"
+    )
+    connection.register("meets_where", tasks)
 
 
-def _key(cut: Criteria, terms: dict[str, str]) -> str:
-    return "collection_id" if _by_collection(cut, terms) else "collection_id, instance_index"
-
-
-def _is_in(name: str, time: tuple[int, int]) -> str:
-    return f"{TABLES[name].time} >= {time[0]} AND {TABLES[name].time} < {time[1]}"
-
-
-def _condition(name: str, cut: Criteria, terms: dict[str, str]) -> str:
-    """SQL that is true for the rows of a table that belong to what was chosen."""
-    # Machine tables and events before the time stay: without them a state at its start would be unknown.
-    until = f"{TABLES[name].time} < {cut.time[1]}" if cut.time and TABLES[name].time else "true"
-    if TABLES[name].is_about_machines:
-        return until
-    # Usage needs no earlier rows: a window says all it says by itself.
-    if name == "instance_usage" and cut.time:
-        until = _is_in(name, cut.time)
-    key = _key(cut, terms) if "instance_index" in TABLES[name].names else "collection_id"
-    return f"{until} AND ({key}) IN (SELECT {key} FROM chosen)"
-
-
-def _describe(cut: Criteria, terms: dict[str, str]) -> str:
-    # Ids may be a million, and a condition on a hash says nothing to a reader.
-    short = {
-        "--jobs": f"{len(cut.jobs)} jobs",
-        "--machines": f"{len(cut.machines)} machines",
-        "--fraction": f"fraction {cut.fraction}, seed {cut.seed}",
-    }
-    time = [f"time {cut.time[0]}..{cut.time[1]}"] if cut.time else []
-    return " and ".join(time + [short.get(option, term) for option, term in terms.items()])
+def _within_sql(name: str, time: tuple[int, int]) -> str:
+    """Write whether a row of a table begins in [from, to)."""
+    time_sql = quoted(TABLES[name].time)
+    return f"{time_sql} >= {number(time[0])} AND {time_sql} < {number(time[1])}"

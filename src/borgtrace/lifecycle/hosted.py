@@ -5,7 +5,15 @@ from functools import cache
 import ibis
 from sqlglot import exp
 
-from borgtrace.engine.bigquery import HOSTED, ROWS_OF_A, bytes_of, compile_sql, parse, views_sql
+from borgtrace.engine.bigquery import (
+    HOSTED,
+    ROWS_OF_A,
+    bytes_of,
+    compile_sql,
+    create_view_sql,
+    parse,
+    views_sql,
+)
 from borgtrace.engine.columns_read import columns_read
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.lifecycle.derived import DERIVED
@@ -39,7 +47,8 @@ def all_views_sql(cell: str, dataset: str) -> str:
     7
     """
     views = views_sql(cell, dataset)
-    return f"{views}\n\nCREATE OR REPLACE VIEW `{dataset}.tasks` AS\n{tasks_sql(dataset)};"
+    tasks_view = create_view_sql(f"{dataset}.tasks", tasks_sql(dataset))
+    return f"{views}\n\n{tasks_view}"
 
 
 @cache

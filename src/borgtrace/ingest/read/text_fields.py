@@ -159,7 +159,8 @@ def list_field(inner: RawLayout, text_sql: str) -> TextField:
         Yields the list as JSON.
     """
     found_sql = text_name(inner.raw.name)
-    value_sql = f"TRY_CAST(TRY_CAST({found_sql} AS JSON) AS {list_type(inner)})"
+    type_sql = list_type(inner)
+    value_sql = f"TRY_CAST(TRY_CAST({found_sql} AS JSON) AS {type_sql})"
     is_no_list_sql = f"{found_sql} IS NOT NULL AND {value_sql} IS NULL"
     tests = [RowTest("unparsable_value", is_no_list_sql)]
     # As texts: a code that is no number, or too large for one, would be cast to NULL, and NULL means the first code.
