@@ -172,7 +172,8 @@ def _write(
                 usage.blocks.n_rows,
             )
             truth.usage(usage.blocks)
-        progress((bounds[number + 1] - bounds[0]) / HOUR, truth.usage_rows)
+        hours = (bounds[number + 1] - bounds[0]) / HOUR
+        progress(hours, truth.usage_rows)
     files.close()
     truth.close(files.rows, files.n_files, injector.planted)
 
@@ -253,7 +254,8 @@ def _parquet_pieces(blocks: UsageBlocks) -> Pieces:
 def _text_pieces(blocks: UsageBlocks, options: SynthOptions) -> Pieces:
     is_csv = options.dialect.shards == "time"
     layout = csv_layout(blocks.raw) if is_csv else json_layout(blocks.raw)
-    streams = [Deflater() for _ in range(max(blocks.shards, 1))]
+    n_files = max(blocks.shards, 1)
+    streams = [Deflater() for _ in range(n_files)]
     for number, lines in usage_text(blocks, layout):
         streams[number].write(lines)
     return {number: stream.close() for number, stream in enumerate(streams)}

@@ -94,7 +94,8 @@ class LongTasks:
         """Return mean and standard deviation (ddof 0) of the samples `inst` of every task: two arrays of shape (n,)."""
         starts = self.offsets[:-1]
         lengths = np.diff(self.offsets)
-        mean = np.add.reduceat(self.inst.astype(np.float64), starts) / lengths
+        samples = self.inst.astype(np.float64)
+        mean = np.add.reduceat(samples, starts) / lengths
         residual = self.inst - np.repeat(mean, lengths)
         variance = np.add.reduceat(residual**2, starts) / lengths
         return mean, np.sqrt(variance)
@@ -138,30 +139,21 @@ def draw_long_tasks(
     >>> bool(np.all(np.diff(tasks.offsets) >= 24)), float(tasks.inst.max()) <= 1.0
     (True, True)
     """
-    if n < 1:
-        raise UsageError(
-            "n",
-            "too few",
-            expected="at least 1",
-            got=str(n),
-        )
-    if windows is not None and windows < 1:
-        raise UsageError(
-            "windows",
-            "too few",
-            expected="at least 1",
-            got=str(windows),
-        )
+    _check_at_least_one("n", n)
+    if windows is not None:
+        _check_at_least_one("windows", windows)
     check_shared_factor("shared_factor", shared_factor)
     # Names of streams are part of the data: another name is another pool.
     rng = generator(seed, "pool")
     sizes = job_sizes(n, rng)
     tasks = np.zeros(n, dtype=_TASK)
-    tasks["job"] = np.repeat(np.arange(len(sizes)), sizes)
+    jobs = np.arange(len(sizes))
+    tasks["job"] = np.repeat(jobs, sizes)
     tasks["index"] = np.concatenate([np.arange(size) for size in sizes])
     _draw_processes(tasks, rng)
     # Pareto tail of the published run times (2 h .822, 5 h .923, 10 h .971).
-    lengths = np.minimum(LONG / rng.random(n), LONGEST).astype(np.int64)
+    drawn_lengths = LONG / rng.random(n)
+    lengths = np.minimum(drawn_lengths, LONGEST).astype(np.int64)
     if windows is not None:
         lengths[:] = windows
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -170,14 +162,8 @@ def draw_long_tasks(
     sampled = np.empty(offsets[-1], dtype=np.float32)
     averages = np.empty(offsets[-1], dtype=np.float32)
     model = MODEL._replace(shared_factor=shared_factor)
-    _fill(
-        model,
-        np.uint64(key(seed, "process")),
-        tasks,
-        offsets,
-        sampled,
-        averages,
-    )
+    process_key = np.uint64(key(seed, "process"))
+    _fill(model, process_key, tasks, offsets, sampled, averages)
     return LongTasks(
         job=FIRST_ID + 37 * tasks["job"],
         index=tasks["index"].astype(np.int32),
@@ -187,6 +173,11 @@ def draw_long_tasks(
         kind=tasks["kind"].copy(),
         request=_requests(tasks["level"], seed),
     )
+
+
+def _check_at_least_one(name: str, value: int) -> None:
+    if value < 1:
+        raise UsageError(name, "too few", expected="at least 1", got=str(value))
 
 
 def job_sizes(n: int, rng: np.random.Generator) -> Index:
@@ -266,4 +257,5 @@ def _fill(
             )
             bits = mix(seconds, np.uint64(window))
             avg[row] = min(mean, 1.0)
-            inst[row] = min(random_second(model, bits, mean, task["kind"]), 1.0)
+            sampled = random_second(model, bits, mean, task["kind"])
+            inst[row] = min(sampled, 1.0)

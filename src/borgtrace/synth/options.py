@@ -17,8 +17,9 @@ from borgtrace.synth.model.profile import CONSTRAINED, Likeness, Profile
 from borgtrace.synth.model.profiles import PROFILES
 
 _DIALECTS = [dialect(generation) for generation in PROFILES]
-CELLS = tuple(cell for one in _DIALECTS if one.shards == "hash" for cell in one.cells)
-FORMATS = tuple(name for one in _DIALECTS if one.shards == "hash" for name in one.formats)
+_SHARDED = [one for one in _DIALECTS if one.shards == "hash"]
+CELLS = tuple(cell for one in _SHARDED for cell in one.cells)
+FORMATS = tuple(name for one in _SHARDED for name in one.formats)
 SHORTEST = 1 / 12
 """Hours of the shortest trace: one window."""
 USAGE_SHARD_ROWS = 300_000
@@ -256,9 +257,12 @@ def part_bounds(hours: float, parts: int | None = None) -> list[int]:
     17
     """
     # Rounded first: .1 · 12 is a little more than 1.2 in floating point, and 24.000000000000004 windows are 24.
-    windows = max(1, math.ceil(round(hours * 12, 6)))
-    n_parts = min(windows, parts or max(1, round(hours * 500 / 696)))
-    edges = np.round(np.arange(n_parts + 1) * windows / n_parts).astype(int)
+    exact_windows = round(hours * 12, 6)
+    windows = max(1, math.ceil(exact_windows))
+    usual_parts = max(1, round(hours * 500 / 696))
+    n_parts = min(windows, parts or usual_parts)
+    exact_edges = np.arange(n_parts + 1) * windows / n_parts
+    edges = np.round(exact_edges).astype(int)
     bounds = [TRACE_START + int(edge) * 300 * SECOND for edge in edges]
     # The trace ends when it was asked to, also inside a window; only inner limits lie on the grid.
     bounds[-1] = TRACE_START + round(hours * 3600) * SECOND

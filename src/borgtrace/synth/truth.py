@@ -122,7 +122,8 @@ class GroundTruth:
         self._writer.close()
         self._write_tasks()
         document = self._document(rows, parts, planted)
-        (self.out / "truth.json").write_text(json.dumps(document, indent=1) + "\n")
+        text = json.dumps(document, indent=1) + "\n"
+        (self.out / "truth.json").write_text(text)
 
     def _document(
         self,

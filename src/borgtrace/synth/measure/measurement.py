@@ -114,6 +114,29 @@ BAD_COUNTERS = FAULTS.index("bad_counters")
 NO_ASSIGNED = FAULTS.index("no_assigned")
 _NOT_MEASURED = -1.0
 
+# What is hashed of a task, beyond its noise: each purpose has its own number, which is part of the data.
+_SECONDS = np.uint64(7)
+_MEMORY = np.uint64(9)
+_DRIFTS = np.uint64(101)
+_CACHE = np.uint64(102)
+_ASSIGNED = np.uint64(103)
+_DISK_IO = np.uint64(104)
+_DISK_SPACE = np.uint64(105)
+_CPI = np.uint64(106)
+_MAI = np.uint64(107)
+# … of a window …
+_MAXIMUM = np.uint64(8)
+_OTHER_SHARES = np.uint64(10)
+_COUNTERS = np.uint64(11)
+# … and of its faults and percentiles.
+_IS_ABOVE_ONE = np.uint64(1)
+_HAS_BAD_COUNTERS = np.uint64(3)
+_HAS_NO_ASSIGNED = np.uint64(4)
+_HAS_COUNTERS = np.uint64(5)
+_SAMPLE_RATE = np.uint64(6)
+_PERCENTILES = np.uint64(7)
+_HIGHEST_PERCENTILE = np.uint64(8)
+
 
 def traits_of(
     model: CpuModel,
@@ -159,31 +182,36 @@ def _draw_traits(
         # The process follows the task (of an alloc instance: the task inside it), so that a task keeps its level and
         # its phase over all of its runs and parts.
         job = mix(process_key, np.uint64(execution["process_job"]))
-        own = mix(job, np.uint64(execution["process_index"] + 1))
+        process_number = np.uint64(execution["process_index"] + 1)
+        own = mix(job, process_number)
         collection_faults = mix(fault_key, np.uint64(execution["collection_id"]))
-        faults = mix(collection_faults, np.uint64(execution["instance_index"] + 1))
-        trait["seconds"] = mix(own, np.uint64(7))
+        instance_number = np.uint64(execution["instance_index"] + 1)
+        faults = mix(collection_faults, instance_number)
+        trait["seconds"] = mix(own, _SECONDS)
         trait["faults"] = faults
         begin_noise(trait["own"], own)
         begin_noise(trait["job"], job)
         begin_noise(trait["cell"], process_key)
-        begin_noise(trait["memory"], mix(own, np.uint64(9)))
-        trait["drifts"] = unit(mix(own, np.uint64(101))) < drifting[execution["kind"]]
-        trait["cache"] = 0.35 * unit(mix(own, np.uint64(102))) ** 1.5
-        trait["assigned"] = 1.2 + 0.3 * unit(mix(own, np.uint64(103)))
-        trait["disk_io"] = -2.3e-4 * math.log(unit(mix(own, np.uint64(104))))
-        trait["disk_space"] = 3e-4 * unit(mix(own, np.uint64(105)))
+        begin_noise(trait["memory"], mix(own, _MEMORY))
+        trait["drifts"] = unit(mix(own, _DRIFTS)) < drifting[execution["kind"]]
+        trait["cache"] = 0.35 * unit(mix(own, _CACHE)) ** 1.5
+        trait["assigned"] = 1.2 + 0.3 * unit(mix(own, _ASSIGNED))
+        trait["disk_io"] = -2.3e-4 * math.log(unit(mix(own, _DISK_IO)))
+        trait["disk_space"] = 3e-4 * unit(mix(own, _DISK_SPACE))
         # The few published rows have a CPI of 2.1 to 5.6 and a MAI of .005 to .02.
-        trait["cpi"] = 4.2 * math.exp(0.42 * normal_value(model, mix(own, np.uint64(106))))
-        trait["mai"] = 0.0145 * math.exp(0.5 * normal_value(model, mix(own, np.uint64(107))))
-        trait["has_counters"] = unit(mix(faults, np.uint64(5))) >= rates.no_counters
+        cpi_score = normal_value(model, mix(own, _CPI))
+        mai_score = normal_value(model, mix(own, _MAI))
+        trait["cpi"] = 4.2 * math.exp(0.42 * cpi_score)
+        trait["mai"] = 0.0145 * math.exp(0.5 * mai_score)
+        trait["has_counters"] = unit(mix(faults, _HAS_COUNTERS)) >= rates.no_counters
     return traits
 
 
 @compiled(inline=True)
 def _share(bits: np.uint64, which: int) -> float:
     """Return one of the four numbers in [0, 1) that 64 random bits hold."""
-    sixteen_bits = (bits >> np.uint64(16 * which)) & np.uint64(0xFFFF)
+    shifted = bits >> np.uint64(16 * which)
+    sixteen_bits = shifted & np.uint64(0xFFFF)
     return float(sixteen_bits) * (1.0 / 65536.0)
 
 
@@ -221,7 +249,7 @@ def measure(
         bits,
         out,
     )
-    bits = mix(mix(bits, np.uint64(8)), np.uint64(10))
+    bits = mix(mix(bits, _MAXIMUM), _OTHER_SHARES)
     _measure_memory(
         model,
         execution,
@@ -230,11 +258,13 @@ def measure(
         bits,
         out,
     )
-    out["mean_disk_io_time"] = trait["disk_io"] * (0.5 + _share(bits, 2))
-    maximum_disk_io = out["mean_disk_io_time"] * (27.0 + 40.0 * _share(bits, 3))
+    mean_disk_io = trait["disk_io"] * (0.5 + _share(bits, 2))
+    maximum_disk_io = mean_disk_io * (27.0 + 40.0 * _share(bits, 3))
+    out["mean_disk_io_time"] = mean_disk_io
     out["maximum_disk_io_time"] = min(maximum_disk_io, 1.0)
     out["mean_disk_space"] = trait["disk_space"]
-    wobble = 1.0 + 0.06 * normal_value(model, mix(bits, np.uint64(11)))
+    score = normal_value(model, mix(bits, _COUNTERS))
+    wobble = 1.0 + 0.06 * score
     out["cycles_per_instruction"] = trait["cpi"] * wobble
     out["memory_accesses_per_instruction"] = trait["mai"] * wobble
     out["sample_portion"] = 0.0
@@ -273,7 +303,8 @@ def _measure_cpu(
     while seconds > 1 and level < len(model.largest) - 1:
         seconds >>= 1
         level += 1
-    peak_score = model.largest[level, mix(bits, np.uint64(8)) >> np.uint64(56)]
+    eight_bits = mix(bits, _MAXIMUM) >> np.uint64(56)
+    peak_score = model.largest[level, eight_bits]
     peak = average * shape_value(model.within, kind, peak_score)
     out["average_cpu"] = average
     out["sampled_cpu"] = sampled
@@ -295,13 +326,16 @@ def _measure_memory(
     relative_cpu = out["average_cpu"] / max(execution["level"], 1e-9)
     deviation = min(max(relative_cpu - 1.0, -1.0), 2.0)
     slow = noise_at(model, trait["memory"], 1, window)
-    average = execution["memory"] * max(1.0 + 0.05 * slow + 0.04 * deviation, 0.05)
+    relative_memory = max(1.0 + 0.05 * slow + 0.04 * deviation, 0.05)
+    average = execution["memory"] * relative_memory
     out["average_memory"] = average
-    out["maximum_memory"] = average * (1.0 + 0.02 * _share(bits, 0))
+    above_average = 0.02 * _share(bits, 0)
+    out["maximum_memory"] = average * (1.0 + above_average)
     out["assigned_memory"] = average * trait["assigned"]
     page_cache = average * trait["cache"]
     out["page_cache_memory"] = page_cache
-    out["unmapped_page_cache_memory"] = page_cache * (0.85 + 0.14 * _share(bits, 1))
+    unmapped_share = 0.85 + 0.14 * _share(bits, 1)
+    out["unmapped_page_cache_memory"] = page_cache * unmapped_share
 
 
 @compiled(inline=True)
@@ -331,20 +365,20 @@ def inject_faults(
         Counts by kind, shape (len(:data:`FAULTS`),); changed.
     """
     u = unit(own)
-    if rates.above_one > 0.0 and unit(mix(own, np.uint64(1))) < rates.above_one:
+    if rates.above_one > 0.0 and unit(mix(own, _IS_ABOVE_ONE)) < rates.above_one:
         faults[ABOVE_ONE] += 1
         # Up to 6.6, as in the real trace (6.633 in part 0).
         out["average_cpu"] = 1.001 + 5.6 * u
         # Otherwise the record would have a second fault that nobody planted: a mean above its maximum.
         out["maximum_cpu"] = max(out["maximum_cpu"], out["average_cpu"])
-    if rates.bad_counters > 0.0 and unit(mix(own, np.uint64(3))) < rates.bad_counters:
+    if rates.bad_counters > 0.0 and unit(mix(own, _HAS_BAD_COUNTERS)) < rates.bad_counters:
         faults[BAD_COUNTERS] += 1
         out["cycles_per_instruction"] = 30.0 + 400.0 * u
         out["memory_accesses_per_instruction"] = 3.0
     elif not has_counters:
         out["cycles_per_instruction"] = _NOT_MEASURED
         out["memory_accesses_per_instruction"] = _NOT_MEASURED
-    if rates.no_assigned > 0.0 and unit(mix(own, np.uint64(4))) < rates.no_assigned:
+    if rates.no_assigned > 0.0 and unit(mix(own, _HAS_NO_ASSIGNED)) < rates.no_assigned:
         faults[NO_ASSIGNED] += 1
         out["assigned_memory"] = 0.0
     if start >= rates.disk_io_until:
@@ -378,17 +412,20 @@ def sample_percentiles(
     numbers
         All numbers of that record; the last 20 are filled in.
     """
-    wobble = 0.08 * normal_value(model, mix(own, np.uint64(7)))
+    wobble = 0.08 * normal_value(model, mix(own, _PERCENTILES))
     # A planted average above 1 must not move the percentiles.
     mean = min(out["average_cpu"], MAXIMUM_CPU)
     maximum = out["maximum_cpu"]
     sampled = out["sampled_cpu"]
     for i in range(len(scores)):
-        percentile = mean * shape_value(model.within, kind, scores[i] + wobble)
+        score = scores[i] + wobble
+        percentile = mean * shape_value(model.within, kind, score)
         numbers[_LOWEST + i] = min(percentile, maximum)
     # The sample is one of the seconds: it lies between the smallest and the largest percentile.
     numbers[_LOWEST] = min(numbers[_LOWEST], sampled)
-    almost_maximum = maximum * (1.0 - 0.01 * unit(mix(own, np.uint64(8))))
+    below_maximum = 0.01 * unit(mix(own, _HIGHEST_PERCENTILE))
+    almost_maximum = maximum * (1.0 - below_maximum)
     numbers[_HIGHEST] = max(almost_maximum, numbers[-1], sampled)
-    is_sampled_less = mix(own, np.uint64(6)) & np.uint64(15) == np.uint64(0)
+    four_bits = mix(own, _SAMPLE_RATE) & np.uint64(15)
+    is_sampled_less = four_bits == np.uint64(0)
     out["sample_rate"] = 0.99609375 if is_sampled_less else 1.0

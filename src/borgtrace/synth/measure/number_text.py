@@ -96,7 +96,8 @@ def short_numbers_after_commas() -> Texts:
 
 def pack(texts: Sequence[str]) -> Texts:
     """Return texts as words of eight bytes, all padded to the same number of words, and their lengths in bytes."""
-    width = -(-max(map(len, texts)) // 8) * 8
+    longest = max(map(len, texts))
+    width = -(-longest // 8) * 8
     padded = b"".join(text.encode().ljust(width, b"\0") for text in texts)
     # A copy, which can be written to: to compiled functions a read-only array has another type.
     words = np.frombuffer(padded, dtype="<u8").copy()
@@ -115,7 +116,8 @@ def number_code(value: float) -> int:
     # that cannot be predicted.
     half_to_even = ((1 << 42) - 1) + ((bits >> 43) & 1)
     large = ((bits + half_to_even) >> 43) - _SMALLEST_EXPONENT + 1024
-    return int(small) if value < 0.0009765625 else int(min(int(large), _NUMBERS - 1))
+    largest = min(int(large), _NUMBERS - 1)
+    return int(small) if value < 0.0009765625 else int(largest)
 
 
 @compiled(inline=True)
@@ -128,7 +130,8 @@ def _store(
     first = np.uint64(at)
     byte = np.uint64(255)
     for i in range(8):
-        buffer[first + np.uint64(i)] = np.uint8((word >> np.uint64(8 * i)) & byte)
+        shifted = word >> np.uint64(8 * i)
+        buffer[first + np.uint64(i)] = np.uint8(shifted & byte)
 
 
 @compiled(inline=True)

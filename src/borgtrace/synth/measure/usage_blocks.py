@@ -42,6 +42,8 @@ ORDERED_ROWS = 4_000
 """Rows per block of a file in time order: its text stays in the processor's cache until it is compressed."""
 SHARD_ROWS = 1_000
 """Rows per block and shard, whose rows are longer."""
+_ORDER = np.uint64(4)
+"""What a task's hash is mixed with for the order of its windows in unordered files: part of the data."""
 MISSING = -1
 """The code of a number that is missing."""
 
@@ -213,7 +215,8 @@ class UsageBlocks:
 
     def __iter__(self) -> Iterator[UsageBlock]:
         for first in range(0, len(self.windows.rows), self.block_size):
-            measured = self._measure(self.windows.rows[first : first + self.block_size])
+            windows = self.windows.rows[first : first + self.block_size]
+            measured = self._measure(windows)
             kept = np.flatnonzero(measured.is_kept)
             if self.shards:
                 for shard, rows in self._shards_of(kept, measured.hashes[kept]):
@@ -233,9 +236,10 @@ class UsageBlocks:
             yield shard, rows[members[order]]
 
     def _measure(self, rows: NDArray[np.void]) -> MeasuredBlock:
+        n_numbers = len(self._plan.columns)
         measured = MeasuredBlock(
             # 16 bits hold the 11,264 numbers and −1.  Rows that are not kept stay undefined and are never read.
-            codes=np.empty((len(rows), len(self._plan.columns)), dtype=np.int16),
+            codes=np.empty((len(rows), n_numbers), dtype=np.int16),
             is_kept=np.empty(len(rows), dtype=bool),
             hashes=np.empty(len(rows), dtype=np.uint64),
             # No other thread has the tally and the faults while the kernel adds to them.
@@ -273,36 +277,19 @@ def _measure_block(
         execution = plan.executions[number]
         trait = plan.traits[number]
         own = mix(trait["faults"], np.uint64(start))
-        measured.hashes[row] = mix(mix(trait["faults"], np.uint64(4)), np.uint64(start))
+        order_key = mix(trait["faults"], _ORDER)
+        measured.hashes[row] = mix(order_key, np.uint64(start))
         measured.is_kept[row] = unit(own) >= plan.rates.missing_usage
         if not measured.is_kept[row]:
             measured.faults[MISSING_USAGE] += 1
             continue
-        measure(
-            plan.model,
-            execution,
-            trait,
-            start,
-            windows[row]["end"],
-            line,
-        )
-        inject_faults(
-            own,
-            plan.rates,
-            trait["has_counters"],
-            start,
-            line,
-            measured.faults,
-        )
+        end = windows[row]["end"]
+        measure(plan.model, execution, trait, start, end, line)
+        has_counters = trait["has_counters"]
+        inject_faults(own, plan.rates, has_counters, start, line, measured.faults)
         if len(plan.scores) > 0:
-            sample_percentiles(
-                plan.model,
-                own,
-                execution["kind"],
-                plan.scores,
-                line,
-                numbers,
-            )
+            kind = execution["kind"]
+            sample_percentiles(plan.model, own, kind, plan.scores, line, numbers)
         for column in range(len(plan.columns)):
             value = numbers[plan.columns[column]]
             measured.codes[row, column] = MISSING if value < 0.0 else number_code(value)
@@ -310,12 +297,8 @@ def _measure_block(
         average = plan.values[measured.codes[row, plan.tallied.average_cpu]]
         sampled = plan.values[measured.codes[row, plan.tallied.sampled_cpu]]
         memory = plan.values[measured.codes[row, plan.tallied.average_memory]]
-        _add_to_tally(
-            measured.tally[number],
-            average,
-            sampled,
-            memory,
-        )
+        tally = measured.tally[number]
+        _add_to_tally(tally, average, sampled, memory)
 
 
 @compiled(inline=True)

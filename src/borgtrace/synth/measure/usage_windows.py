@@ -41,7 +41,13 @@ EXECUTION = np.dtype(
     ]
 )
 """One execution: what identifies it, [start, end) in s, and the parameters of its process."""
-WINDOW = np.dtype([("execution", "i8"), ("start", "i8"), ("end", "i8")])
+WINDOW = np.dtype(
+    [
+        ("execution", "i8"),
+        ("start", "i8"),
+        ("end", "i8"),
+    ]
+)
 """One window: the number of its execution, and its limits, s."""
 _PACK = struct.Struct(f"<{len(_INTEGERS)}q{len(_FLOATS)}fb").pack
 
@@ -88,7 +94,8 @@ def cut(
         The times, s.
     """
     # First how many windows start in each second or before; then, where the next one that starts in it goes.
-    places = np.zeros(max(end - begin, 0) + 1, np.int64)
+    n_seconds = max(end - begin, 0)
+    places = np.zeros(n_seconds + 1, np.int64)
     for first, last, _ in _spans(executions, begin, end):
         for window in range(first // WINDOW_SECONDS, -(-last // WINDOW_SECONDS)):
             start = max(first, window * WINDOW_SECONDS)
@@ -102,7 +109,8 @@ def cut(
             places[start - begin] += 1
             row["execution"] = number
             row["start"] = start
-            row["end"] = min(executions[number]["end"], (window + 1) * WINDOW_SECONDS)
+            window_end = (window + 1) * WINDOW_SECONDS
+            row["end"] = min(executions[number]["end"], window_end)
     return rows
 
 

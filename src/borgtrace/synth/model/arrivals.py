@@ -73,9 +73,11 @@ class JobArrivals:
         """Return the time (µs) of the arrival after `now`: a burst or an exponential gap."""
         if self.random.random() < self.profile.burst:
             # Median 2.5 ms: 39.1 % of the real gaps are below 10 ms, and their first quartile is 2.9 ms.
-            return now + 1 + int(self.random.lognormvariate(math.log(2500.0), 1.0))
+            burst_gap = self.random.lognormvariate(math.log(2500.0), 1.0)
+            return now + 1 + int(burst_gap)
         hour = (now - TRACE_START) / HOUR
-        rate = self.profile.jobs_per_hour * self.machines * self.season(hour)
+        mean_rate = self.profile.jobs_per_hour * self.machines
+        rate = mean_rate * self.season(hour)
         # A burst takes no time, so the other gaps are longer by its share: the mean rate stays the published one.
         gap = self.random.expovariate(rate * (1.0 - self.profile.burst))
         return now + 1 + int(gap * HOUR)
@@ -84,10 +86,13 @@ class JobArrivals:
         """Return how busy the cell is at an hour of the trace, relative to its mean rate."""
         # Most jobs arrive in the hour after midnight EDT (1,292 of a mean of 960), five hours after the trace begins;
         # the wave is weak, and the strongest period of all is 174 hours.
-        day = 1.0 + 0.15 * math.cos(2 * math.pi * (hour - 5.0) / 24.0)
-        week = 1.0 + 0.10 * math.cos(2 * math.pi * (hour - 60.0) / 174.0)
+        day_phase = 2 * math.pi * (hour - 5.0) / 24.0
+        week_phase = 2 * math.pi * (hour - 60.0) / 174.0
+        day = 1.0 + 0.15 * math.cos(day_phase)
+        week = 1.0 + 0.10 * math.cos(week_phase)
         # Clamped: the next job may be drawn from before the first hour or beyond the last.
-        place = min(int(max(hour, 0.0)), len(self.hourly) - 1)
+        whole_hour = int(max(hour, 0.0))
+        place = min(whole_hour, len(self.hourly) - 1)
         return day * week * float(self.hourly[place])
 
     def tier(self) -> Tier:
@@ -98,7 +103,8 @@ class JobArrivals:
     def size(self, tier: Tier) -> int:
         """Draw the number of tasks of a new job."""
         # Stratified where the distribution is a store's: its few largest jobs have most of the tasks.
-        u = self._sizes[tier.name].draw() if tier.sizes else self.random.random()
+        draw = self._sizes[tier.name].draw if tier.sizes else self.random.random
+        u = draw()
         if u < tier.single:
             return 1
         u = (u - tier.single) / (1.0 - tier.single)

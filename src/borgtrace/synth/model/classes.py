@@ -130,7 +130,8 @@ class TaskClasses:
         ends = np.cumsum(shares)
         # The last cumulated share may round to just below 1, and a place beyond it has no class.
         number = np.minimum(np.searchsorted(ends, places), len(ends) - 1)
-        inside = 1.0 - (ends[number] - places) / shares[number]
+        below_end = (ends[number] - places) / shares[number]
+        inside = 1.0 - below_end
         return ClassPlaces(
             kinds=self.order[number],
             inside=np.clip(inside, 1e-6, 1.0 - 1e-6),
@@ -138,7 +139,8 @@ class TaskClasses:
 
     def levels(self, kinds: NDArray[np.integer], z: Numbers) -> Numbers:
         """Turn standard-normal numbers into the mean CPU of tasks of some classes; all of shape (n,)."""
-        levels = self.medians[kinds] * np.exp(self.spreads[kinds] * z)
+        deviations = np.exp(self.spreads[kinds] * z)
+        levels = self.medians[kinds] * deviations
         # Cut, not drawn again: each number gives one level, so that evenly spread places stay evenly spread.
         return np.minimum(levels, self.limit)
 

@@ -126,7 +126,7 @@ class Consumption:
         if jobs[0].tier.cpu_use:
             return places
         # Requests come in a few round numbers; the small random part only orders jobs with equal requests.
-        keys = [math.log(job.cpu) + 1e-6 * self.random.random() for job in jobs]
+        keys = [self._request_key(job) for job in jobs]
         request_ranks = systematic(masses, keys)
         scores = [
             self.mixed_scores(float(special.ndtri(rank)), own)
@@ -136,6 +136,9 @@ class Consumption:
         # Ranks again, because a mixture of two even spreads is no longer even.
         ranks = _ranks(np.concatenate(scores), np.repeat(weights, sizes))
         return np.split(ranks, np.cumsum(sizes)[:-1])
+
+    def _request_key(self, job: Job) -> float:
+        return math.log(job.cpu) + 1e-6 * self.random.random()
 
     def mixed_scores(self, request_score: float, places: Places) -> Places:
         """Mix the normal score of a request into those of places: tasks that ask for much tend to use much."""
@@ -151,7 +154,9 @@ class Consumption:
     ) -> Places:
         """Return places around the middle, not ordered by index; what lies outside [0, 1] is reflected."""
         # Shuffled: otherwise the first tasks of every job would be the ones that use least.
-        steps = (self.rng.permutation(size) + 0.5) / size if size > 1 else np.array([0.5])
+        steps = np.array([0.5])
+        if size > 1:
+            steps = (self.rng.permutation(size) + 0.5) / size
         unfolded = np.abs(middle + width * (steps - 0.5))
         places = np.minimum(unfolded, 2.0 - unfolded)
         # Strictly inside: the normal score of 0 or 1 is infinite.
@@ -176,12 +181,15 @@ class Consumption:
         else:
             kinds, inside = profile.classes.at(places)
             # Here and below, the squares of the weights add up to 1, so that the mixture stays standard normal.
-            z = special.ndtri(inside) * math.sqrt(0.8) + cpu_noise * math.sqrt(0.2)
+            class_scores = special.ndtri(inside)
+            z = class_scores * math.sqrt(0.8) + cpu_noise * math.sqrt(0.2)
             levels = profile.classes.levels(kinds, z)
             cycled = np.clip(CYCLES * inside % 1.0, 1e-6, 1.0 - 1e-6)
-            memory_scores = (job_score + special.ndtri(cycled)) * math.sqrt(0.5)
+            own_scores = special.ndtri(cycled)
+            memory_scores = (job_score + own_scores) * math.sqrt(0.5)
         deviation = profile.memory_spread * memory_scores + 0.1 * memory_noise
-        memory_ratio = np.clip(job.tier.memory_use * np.exp(deviation), 0.02, 1.05)
+        ratio = job.tier.memory_use * np.exp(deviation)
+        memory_ratio = np.clip(ratio, 0.02, 1.05)
         levels = np.minimum(levels, OVERUSE * job.cpu)
         short = self._draw_short_use(kinds, levels / job.cpu, memory_ratio)
         return TaskUse(
@@ -224,7 +232,8 @@ def _ranks(scores: Places, weights: Places) -> Places:
     order = np.argsort(scores, kind="stable")
     ordered = weights[order]
     ranks = np.empty(len(scores))
-    ranks[order] = (np.cumsum(ordered) - 0.5 * ordered) / weights.sum()
+    middles = np.cumsum(ordered) - 0.5 * ordered
+    ranks[order] = middles / weights.sum()
     return ranks
 
 
@@ -245,7 +254,9 @@ def use_little(
     start, end
         Its first run, µs.
     """
-    windows = (end - 1) // WINDOW - start // WINDOW + 1
+    first_window = start // WINDOW
+    last_window = (end - 1) // WINDOW
+    windows = last_window - first_window + 1
     if windows < LONG and not task.job.tier.cpu_use:
         task.kind = task.short_kind
         task.cpu_share = task.short_cpu

@@ -167,8 +167,10 @@ def _renew_slow_parts(
     longest_key = noise["longest"]
     slow = _interval(long_key, window, PERIODS[_LONG])
     slowest = _interval(longest_key, window, PERIODS[_LONGEST])
-    noise["slow"] = model.spectra[row, _LONG] * normal_value(model, mix(long_key, slow))
-    noise["slowest"] = model.spectra[row, _LONGEST] * normal_value(model, mix(longest_key, slowest))
+    slow_value = normal_value(model, mix(long_key, slow))
+    slowest_value = normal_value(model, mix(longest_key, slowest))
+    noise["slow"] = model.spectra[row, _LONG] * slow_value
+    noise["slowest"] = model.spectra[row, _LONGEST] * slowest_value
     noise["since"] = max(
         _first_window(long_key, slow, PERIODS[_LONG]),
         _first_window(longest_key, slowest, PERIODS[_LONGEST]),
@@ -201,7 +203,8 @@ def noise_at(
         Number of the window since time 0.
     """
     shortest = mix(noise["shortest"], np.uint64(window))
-    short = mix(noise["short"], _interval(noise["short"], window, PERIODS[_SHORT]))
+    short_interval = _interval(noise["short"], window, PERIODS[_SHORT])
+    short = mix(noise["short"], short_interval)
     z = model.spectra[row, _SHORTEST] * normal_value(model, shortest)
     z += model.spectra[row, _SHORT] * normal_value(model, short)
     # Stationary tasks have no slow parts, which saves two hashes and two look-ups for most windows.
@@ -225,7 +228,9 @@ def shape_value(
     position = (clipped + Z_LIMIT) * STEPS_PER_UNIT
     index = int(position)
     fraction = position - index
-    return tables[kind, index] * (1.0 - fraction) + tables[kind, index + 1] * fraction
+    below = tables[kind, index]
+    above = tables[kind, index + 1]
+    return below * (1.0 - fraction) + above * fraction
 
 
 @compiled(inline=True)
@@ -265,12 +270,14 @@ def window_average(
     wave = task["wave"]
     if wave > 0.0:
         # A sine of amplitude a has variance a²/2: the variance of the noise shrinks by as much.
-        z = math.sqrt(1.0 - wave * wave / 2.0) * z + wave * math.sin(_DAY * window + task["phase"])
+        own_weight = math.sqrt(1.0 - wave * wave / 2.0)
+        z = own_weight * z + wave * math.sin(_DAY * window + task["phase"])
     if model.shared_factor > 0.0:
         # Last, so that it is the correlation of any two tasks of different jobs, whatever their jobs share.  It is as
         # slow as what jobs share: most of it lasts for 90 minutes.
         of_cell = noise_at(model, cell, 1, window)
-        z = math.sqrt(1.0 - model.shared_factor) * z + math.sqrt(model.shared_factor) * of_cell
+        own_weight = math.sqrt(1.0 - model.shared_factor)
+        z = own_weight * z + math.sqrt(model.shared_factor) * of_cell
     return task["level"] * shape_value(model.between, task["kind"], z)
 
 

@@ -42,7 +42,7 @@ class QuantileCurve:
 
     def at(self, u: float) -> float:
         """Return the value at cumulative probability `u`."""
-        upper = min(max(bisect_left(self.shares, u), 1), len(self.shares) - 1)
+        upper = self._segment_end(self.shares, u)
         low = self.shares[upper - 1]
         high = self.shares[upper]
         # Two equal shares are a step: take the upper value.
@@ -52,6 +52,12 @@ class QuantileCurve:
         log_low = math.log(self.values[upper - 1])
         log_high = math.log(self.values[upper])
         return math.exp(log_low + (log_high - log_low) * weight)
+
+    @staticmethod
+    def _segment_end(points: tuple[float, ...], point: float) -> int:
+        """Return the number of the first point at or above one, at least 1: a segment lies between two points."""
+        number = bisect_left(points, point)
+        return min(max(number, 1), len(points) - 1)
 
     def all_at(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the values at many cumulative probabilities, in an array of the same shape."""
@@ -66,7 +72,7 @@ class QuantileCurve:
         >>> round(QuantileCurve((0.0, 0.5, 1.0), (1.0, 10.0, 100.0)).below(1000.0**0.5), 3)
         0.75
         """
-        upper = min(max(bisect_left(self.values, value), 1), len(self.values) - 1)
+        upper = self._segment_end(self.values, value)
         low = self.values[upper - 1]
         high = self.values[upper]
         if high > low:
@@ -113,7 +119,8 @@ class RankShares(NamedTuple):
         rest = self.n_ranks - len(self.head)
         low = (1.0 + self.shift) ** power
         high = (rest + 1.0 + self.shift) ** power
-        position = low + u / (1.0 - sum(self.head)) * (high - low)
+        share_of_rest = 1.0 - sum(self.head)
+        position = low + u / share_of_rest * (high - low)
         rank = int(position ** (1.0 / power) - self.shift)
         # Rounding may lead one rank too far.
         return len(self.head) + min(rest, rank)
@@ -164,7 +171,8 @@ class Stratified:
         """Return the next number."""
         if not self._parts:
             self._parts = self._rng.sample(range(self._block), self._block)
-        return (self._parts.pop() + self._rng.random()) / self._block
+        part = self._parts.pop()
+        return (part + self._rng.random()) / self._block
 
 
 class BalancedStrata:
@@ -222,7 +230,9 @@ def systematic(sizes: Sequence[float], keys: Sequence[float]) -> list[float]:
     before = 0.0
     positions = [0.0] * len(sizes)
     # Jobs with equal keys keep their order, whatever the sort does.
-    for i in sorted(range(len(sizes)), key=lambda job: (keys[job], job)):
-        positions[i] = (before + 0.5 * sizes[i]) / total
-        before += sizes[i]
+    in_order = sorted(range(len(sizes)), key=lambda job: (keys[job], job))
+    for job in in_order:
+        middle = before + 0.5 * sizes[job]
+        positions[job] = middle / total
+        before += sizes[job]
     return positions

@@ -7,16 +7,15 @@ of its first 40 machines (42 attributes each, most with one value, a few that ch
 import base64
 import hashlib
 import math
-import random
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.kernels.arrays import Index
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth.model.draws import Stratified
-from borgtrace.synth.model.hashing import generator
+from borgtrace.synth.model.hashing import generator, python_random
 from borgtrace.synth.model.profile import Profile
 
 # 7,380 updates in 29 days.
@@ -42,7 +41,8 @@ def hashed(*words: str | int) -> str:
     >>> len(hashed("user", 7)), hashed("user", 7).endswith("=")
     (44, True)
     """
-    digest = hashlib.sha256("\\x1f".join(map(str, words)).encode()).digest()
+    text = "\\x1f".join(map(str, words))
+    digest = hashlib.sha256(text.encode()).digest()
     return base64.b64encode(digest).decode()
 
 
@@ -123,16 +123,18 @@ def draw_machines(
     """
     rng = generator(seed, "machines")
     numbers = _machines_per_shape(profile, count)
-    shape_numbers = rng.permutation(np.repeat(np.arange(len(numbers)), numbers))
+    in_order = np.repeat(np.arange(len(numbers)), numbers)
+    shape_numbers = rng.permutation(in_order)
     shapes = [profile.shapes[number] for number in shape_numbers]
     # Spread over the range of the real ids, 5 … 6,457,070,948.
-    possible = np.arange(5, 5 + 517_000 * 12) * 1037 + 5
+    n_possible = 517_000 * 12
+    possible = np.arange(5, 5 + n_possible) * 1037 + 5
     free = np.setdiff1d(possible, profile.taken, assume_unique=True)
-    ids = np.sort(rng.choice(free, size=count, replace=False))
+    ids = rng.choice(free, size=count, replace=False)
     attributes = [rng.integers(1, modes + 1, size=count) for modes in MODES]
     switch = rng.integers(0, max(1, count // 20), size=count)
     return CellMachines(
-        ids=ids.astype(np.int64),
+        ids=np.sort(ids).astype(np.int64),
         platform=tuple(shape.platform for shape in shapes),
         cpu=np.array([shape.cpu for shape in shapes]),
         memory=np.array([shape.memory for shape in shapes]),
@@ -172,8 +174,7 @@ def machine_events(
     """
     events = [MachineEvent(0, machine, "ADD") for machine in range(count)]
     # One even stream for all machines: downtimes reach from seconds to 12 days, and a small cell sees few of them.
-    downtime_seed = int(generator(seed, "downtimes").integers(2**62))
-    downtimes = Stratified(random.Random(downtime_seed), block=16)
+    downtimes = Stratified(python_random(seed, "downtimes"), block=16)
     for machine in range(count):
         # A separate stream for each machine: when it goes depends on no other machine.
         rng = generator(seed, "churn", machine)
@@ -190,9 +191,9 @@ def _churn(
 ) -> list[MachineEvent]:
     """Return the events of one machine after its first ADD."""
     hours = _hours_until(end)
-    removal_hours = rng.random(rng.poisson(profile.removals * hours)) * hours
+    removal_hours = _random_times(profile.removals, hours, rng)
     changes = [(hour, "REMOVE") for hour in removal_hours]
-    update_hours = rng.random(rng.poisson(UPDATES_PER_HOUR * hours)) * hours
+    update_hours = _random_times(UPDATES_PER_HOUR, hours, rng)
     changes += [(hour, "UPDATE") for hour in update_hours]
     events: list[MachineEvent] = []
     back = 0
@@ -205,11 +206,18 @@ def _churn(
         if kind == "REMOVE":
             if rng.random() < NEVER_BACK:
                 break
-            back = time + round(profile.downtime.at(downtimes.draw()) * SECOND)
+            seconds_away = profile.downtime.at(downtimes.draw())
+            back = time + round(seconds_away * SECOND)
             if back >= end:
                 break
             events.append(MachineEvent(back, machine, "ADD"))
     return events
+
+
+def _random_times(rate: float, hours: float, rng: np.random.Generator) -> Numbers:
+    """Draw the hours at which something happens so often an hour."""
+    count = rng.poisson(rate * hours)
+    return rng.random(count) * hours
 
 
 def _hours_until(end: int) -> float:
@@ -255,10 +263,12 @@ def _attribute_changes(
     names = [hashed("moving attribute", number) for number in range(MOVING)]
     hours = _hours_until(end)
     changes: list[AttributeEvent] = []
-    for hour in np.sort(rng.random(rng.poisson(CHANGES_PER_HOUR * hours)) * hours):
+    for hour in np.sort(_random_times(CHANGES_PER_HOUR, hours, rng)):
         name = names[int(rng.integers(len(names)))]
         is_deleted = rng.random() < 0.1
-        value = None if is_deleted else hashed("value", int(rng.integers(60)))
+        value = None
+        if not is_deleted:
+            value = hashed("value", int(rng.integers(60)))
         time = TRACE_START + math.floor(hour * 3600 * SECOND)
         changes.append(AttributeEvent(time, machine, name, value))
     return changes

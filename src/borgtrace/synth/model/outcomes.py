@@ -79,7 +79,8 @@ class Outcomes:
         self._waits += 1
         self.owes_eviction |= self._waits == FIRST_EVICTED
         u = self.random.random()
-        delay = round(job.tier.delay.at(self.random.random()) * SECOND)
+        delay_seconds = job.tier.delay.at(self.random.random())
+        delay = round(delay_seconds * SECOND)
         # An alloc set reserves places for others; nobody kills it while it waits.
         if job.is_alloc_set:
             return Wait("SCHEDULE", delay)
@@ -88,11 +89,13 @@ class Outcomes:
             return Wait("EVICT", delay)
         killed = self.profile.killed_pending
         if u < killed:
-            seconds = math.exp(8.9 + 1.2 * self.random.gauss(0.0, 1.0))
+            score = self.random.gauss(0.0, 1.0)
+            seconds = math.exp(8.9 + 1.2 * score)
             return Wait("KILL", round(seconds * SECOND))
         if u < killed + EVICTED_PENDING:
             return Wait("EVICT", delay)
-        return Wait("SCHEDULE", delay, is_updated=u > 1.0 - UPDATED / 100)
+        is_updated = u > 1.0 - UPDATED / 100
+        return Wait("SCHEDULE", delay, is_updated)
 
     def retry(self, tries: int) -> int:
         """Draw the pause (µs) before a machine is looked for again."""
@@ -106,7 +109,8 @@ class Outcomes:
         u = self.lengths[tier.name].draw()
         lost = self.random.random()
         if job.is_alloc_set:
-            return RunEnd(tier.residual.at(0.05 + 0.95 * u), "KILL")
+            seconds = tier.residual.at(0.05 + 0.95 * u)
+            return RunEnd(seconds, "KILL")
         if job.is_looping and not residual:
             return RunEnd(30.0 + 300.0 * u, "FAIL")
         run_times = tier.residual if residual else tier.duration
@@ -152,7 +156,8 @@ class Outcomes:
             # Median 54.6 s and 90th percentile 608 s, as measured.
             return round(self.random.lognormvariate(math.log(54.6e6), 1.88))
         # At least a microsecond, so that the SUBMIT never shares its time with the end before it.
-        return max(1, round(self.random.lognormvariate(math.log(GAP[kind]), 0.8)))
+        microseconds = self.random.lognormvariate(math.log(GAP[kind]), 0.8)
+        return max(1, round(microseconds))
 
     def without_machine(self, job: Job) -> str:
         """Draw how a task ends when its machine goes: production is rarely said to be evicted."""

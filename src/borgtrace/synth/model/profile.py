@@ -109,8 +109,10 @@ class Tier:
         """Return the share of tasks alive at the start that become long and have not failed after `seconds`."""
         # Janus & Rzadca drop tasks that fail, so only finished tasks and those that still run count as long.
         finished = self.residual_outcomes["FINISH"]
-        ended = max(self.residual.below(seconds) - self.residual.below(_LONG), 0.0)
-        return 1.0 - self.residual.below(max(seconds, _LONG)) + finished * ended
+        ended_by_then = self.residual.below(seconds)
+        ended = max(ended_by_then - self.residual.below(_LONG), 0.0)
+        still_running = 1.0 - self.residual.below(max(seconds, _LONG))
+        return still_running + finished * ended
 
 
 @dataclass(frozen=True, slots=True)

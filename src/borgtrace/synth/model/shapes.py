@@ -16,7 +16,8 @@ from scipy import special
 Z_LIMIT = 4.5
 """Normal scores are clipped here (1 in 150,000)."""
 STEPS_PER_UNIT = 32
-GRID = np.linspace(-Z_LIMIT, Z_LIMIT, int(2 * Z_LIMIT * STEPS_PER_UNIT) + 1)
+_STEPS = int(2 * Z_LIMIT * STEPS_PER_UNIT)
+GRID = np.linspace(-Z_LIMIT, Z_LIMIT, _STEPS + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class Beta:
         total = (self.top - 1.0) / self.cv**2 - 1.0
         alpha = total / self.top
         beta = total * (1.0 - 1.0 / self.top)
-        return np.asarray(self.top * special.betaincinv(alpha, beta, quantile))
+        share_of_top = special.betaincinv(alpha, beta, quantile)
+        return np.asarray(self.top * share_of_top)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ class Mixed:
         # The quantiles of a mixture have no closed form: tabulate the distribution, finely near 0, and invert it.
         k = self.cv**-2
         x = np.concatenate([[0.0], np.geomspace(1e-6, 8.0, 6000)])
-        low = special.gammainc(k, x * k / max(self.low_level, 1e-6))
+        low_level = max(self.low_level, 1e-6)
+        low = special.gammainc(k, x * k / low_level)
         high = special.gammainc(k, x * k)
         probability = self.low_share * low + (1.0 - self.low_share) * high
         return np.interp(quantile, probability, x)
@@ -113,7 +116,8 @@ def quantiles(shape: Shape) -> NDArray[np.float32]:
 
 def normal_scores(bits: int = 12) -> NDArray[np.float32]:
     """Return 2^`bits` equally likely standard-normal values, scaled to unit variance."""
-    z = special.ndtri((np.arange(2**bits) + 0.5) / 2**bits)
+    midpoints = (np.arange(2**bits) + 0.5) / 2**bits
+    z = special.ndtri(midpoints)
     # 4,096 midpoints lack the extreme tails and have a little less variance than 1.
     return (z / z.std()).astype(np.float32)
 
@@ -122,5 +126,8 @@ def maximum_scores(levels: int = 9, size: int = 256) -> NDArray[np.float32]:
     """Return normal scores of the largest of 1, 2, 4 … 256 seconds: shape (levels, size)."""
     u = (np.arange(size) + 0.5) / size
     # The largest of n independent values lies below z with probability Φ(z)ⁿ.
-    scores = [special.ndtri(u ** (1.0 / 2**level)) for level in range(levels)]
-    return np.stack(scores).astype(np.float32)
+    rows = []
+    for level in range(levels):
+        seconds = 2**level
+        rows.append(special.ndtri(u ** (1.0 / seconds)))
+    return np.stack(rows).astype(np.float32)

@@ -66,5 +66,11 @@ def _target(row: Mapping[str, str]) -> FidelityTarget:
 
 
 _ROWS = read_rows(Path(__file__).with_name("targets.csv"))
-TARGETS = tuple(_target(row) for row in _ROWS if row["trace"] == "2011")
-TARGETS_2019 = tuple(_target(row) for row in _ROWS if row["trace"] == "2019")
+
+
+def _targets_of(trace: str) -> tuple[FidelityTarget, ...]:
+    return tuple(_target(row) for row in _ROWS if row["trace"] == trace)
+
+
+TARGETS = _targets_of("2011")
+TARGETS_2019 = _targets_of("2019")

@@ -1,7 +1,6 @@
 """The workload: whole jobs, those that arrive inside the trace and those alive at its start."""
 
 import math
-import random
 from itertools import chain
 from statistics import NormalDist
 
@@ -11,7 +10,7 @@ from borgtrace.kernels.arrays import Flags
 from borgtrace.synth.model.arrivals import JobArrivals
 from borgtrace.synth.model.consumption import Consumption, Places, TaskUse
 from borgtrace.synth.model.draws import BalancedStrata, Stratified, pick, systematic
-from borgtrace.synth.model.hashing import generator
+from borgtrace.synth.model.hashing import generator, python_random
 from borgtrace.synth.model.jobs import Job, JobConstraint, Relation, Task
 from borgtrace.synth.model.machines import MODES, CellMachines
 from borgtrace.synth.model.profile import Profile, Tier
@@ -63,7 +62,7 @@ class WorkloadModel:
         self.profile = profile
         self.machines = machines
         self.seconds = hours * 3600.0
-        self.random = random.Random(int(generator(seed, "jobs").integers(2**62)))
+        self.random = python_random(seed, "jobs")
         self.arrivals = JobArrivals(
             profile,
             len(machines),
@@ -90,8 +89,10 @@ class WorkloadModel:
     def new_job(self, tier: Tier, size: int) -> Job:
         """Draw a job that arrives inside the trace: requests per job are log-normal."""
         profile = self.profile
-        most_cpu = LARGEST_SHARE * float(self.machines.cpu.sum()) / size
-        most_memory = LARGEST_SHARE * float(self.machines.memory.sum()) / size
+        cell_cpu = float(self.machines.cpu.sum())
+        cell_memory = float(self.machines.memory.sum())
+        most_cpu = LARGEST_SHARE * cell_cpu / size
+        most_memory = LARGEST_SHARE * cell_memory / size
         cpu_scale, memory_scale = profile.request_scale
         cpu_mean, cpu_deviation = profile.request
         memory_mean, memory_deviation = profile.memory_request
@@ -99,17 +100,17 @@ class WorkloadModel:
         correlation = profile.request_correlation
         own_score = self.random.gauss(0.0, 1.0)
         memory_score = correlation * cpu_score + math.sqrt(1.0 - correlation**2) * own_score
-        # No request of the real trace is above .5 CPU.
-        cpu = min(0.5, math.exp(cpu_mean + cpu_deviation * cpu_score)) * cpu_scale
-        memory = min(0.5, math.exp(memory_mean + memory_deviation * memory_score)) * memory_scale
+        cpu = math.exp(cpu_mean + cpu_deviation * cpu_score)
+        memory = math.exp(memory_mean + memory_deviation * memory_score)
         priority = pick(tier.priorities, self.random.random())
         scheduling_class = pick(tier.classes, self._classes.draw())
         different = self.may_differ(size) and self.random.random() < tier.different_machines
+        # No request of the real trace is above .5 CPU.
         job = Job(
             tier=tier,
             size=size,
-            cpu=min(cpu, most_cpu),
-            memory=min(memory, most_memory),
+            cpu=min(min(0.5, cpu) * cpu_scale, most_cpu),
+            memory=min(min(0.5, memory) * memory_scale, most_memory),
             priority=priority,
             scheduling_class=scheduling_class,
             different=different,
@@ -121,9 +122,11 @@ class WorkloadModel:
         if size < LARGE:
             return self.random.gauss(0.0, 1.0)
         # Places above the cell's limit are not offered: cut requests would pile up at it.
-        below = NormalDist(*self.profile.request).cdf(math.log(most))
+        requests = NormalDist(*self.profile.request)
+        below = requests.cdf(math.log(most))
         place = self.requests.place(self.random.random(), size, below)
-        return NormalDist().inv_cdf(min(max(place, 1e-6), 1.0 - 1e-6))
+        inside = min(max(place, 1e-6), 1.0 - 1e-6)
+        return NormalDist().inv_cdf(inside)
 
     def alloc_set(self, guest: Job) -> Job:
         """Draw the alloc set around a job: one alloc instance per task, somewhat larger than it."""
@@ -221,7 +224,8 @@ class WorkloadModel:
         """Add a job's identity, its tasks at their places in the order of use, and its constraints."""
         draw = self.random.random
         # 9,000 apart on average; the 672,074 jobs of 2011 are 9,600 apart.
-        self._last_id += 1 + int(draw() * 9_000 * 2)
+        gap = int(draw() * 9_000 * 2)
+        self._last_id += 1 + gap
         self._jobs += 1
         job.id = self._last_id
         job.number = self._jobs
@@ -229,7 +233,8 @@ class WorkloadModel:
         use = self.consumption.draw(job, places)
         job.user = self.profile.users.rank_at(self._users.draw())
         job.name = self.profile.names.rank_at(self._names.draw())
-        job.disk = math.exp(-8.6 + 1.3 * self.random.gauss(0, 1))
+        disk_score = self.random.gauss(0, 1)
+        job.disk = math.exp(-8.6 + 1.3 * disk_score)
         is_production = job.tier.name in ("production", "monitoring")
         is_service = is_production and job.scheduling_class >= 2
         job.wave = 0.4 + 0.8 * draw() if is_service else 0.0
@@ -260,7 +265,8 @@ class WorkloadModel:
         rng = self.random
         allowed = np.ones(len(self.machines), dtype=bool)
         constraints: list[JobConstraint] = []
-        for attribute in rng.sample(range(len(MODES)), rng.choice(_N_CONSTRAINTS)):
+        n_constraints = rng.choice(_N_CONSTRAINTS)
+        for attribute in rng.sample(range(len(MODES)), n_constraints):
             relation = rng.choice(_RELATIONS)
             value = rng.randint(1, MODES[attribute])
             constraint = JobConstraint(attribute, relation, value)

@@ -168,6 +168,7 @@ class EventLog:
         ]
         number = segment.number + 1
         # After the last part there is no next limit; that empty segment is never handed over.
-        end = self.bounds[min(number + 1, len(self.bounds) - 1)]
+        last = len(self.bounds) - 1
+        end = self.bounds[min(number + 1, last)]
         self._segment = TraceSegment(number, segment.end, end)
         return segment

@@ -10,6 +10,7 @@ from borgtrace.schema import UPDATE_EVENTS
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
 from borgtrace.synth.model.fault_rates import FaultRates
 from borgtrace.synth.model.hashing import generator
+from borgtrace.synth.model.jobs import Job
 from borgtrace.synth.model.workload import WorkloadModel
 from borgtrace.synth.simulate.event_log import CollectionEvent, InstanceEvent, TraceSegment
 
@@ -83,7 +84,8 @@ def choose_share(
         return []
     numbers = np.flatnonzero(eligible).tolist()
     # Poisson, not rounding: rounding would never make a fault of a rate of 16 in 672,074 in a small part.
-    return choose(rng, numbers, int(rng.poisson(rate * len(numbers))))
+    count = rng.poisson(rate * len(numbers))
+    return choose(rng, numbers, int(count))
 
 
 def choose(
@@ -94,7 +96,8 @@ def choose(
     """Choose so many of rising numbers, or all where there are fewer; in their order."""
     if not numbers:
         return []
-    chosen = rng.choice(len(numbers), size=min(count, len(numbers)), replace=False)
+    size = min(count, len(numbers))
+    chosen = rng.choice(len(numbers), size=size, replace=False)
     return [numbers[place] for place in sorted(chosen)]
 
 
@@ -189,10 +192,13 @@ class FaultInjector:
         # Counted by the jobs that are expected: those that will arrive are not known yet.
         jobs_per_hour = self.workload.profile.jobs_per_hour * len(self.workload.machines)
         jobs = jobs_per_hour * (end - start) / HOUR
-        for _ in range(max(1, round(self.rates.no_tasks * jobs))):
+        count = max(1, round(self.rates.no_tasks * jobs))
+        for _ in range(count):
             # In the first half, so that the KILL after it lies inside the trace.
-            begin = start + int(self.rng.random() * (end - start) * 0.5)
-            kill = begin + int(self.rng.random() * (end - begin))
+            until_begin = self.rng.random() * (end - start) * 0.5
+            begin = start + int(until_begin)
+            until_kill = self.rng.random() * (end - begin)
+            kill = begin + int(until_kill)
             self._plan_job_without_tasks(begin, kill)
         if self.rates.reuses_id and end - start > 400 * SECOND:
             # At the real time (33,912 s with the offset), or in the middle of a trace too short for that.
@@ -201,7 +207,7 @@ class FaultInjector:
         self.pending.sort(key=lambda event: event.time)
 
     def _plan_job_without_tasks(self, begin: int, kill: int) -> None:
-        job = self.workload.new_job(self.workload.profile.tiers[0], 1)
+        job = self._new_job()
         self.planted["jobs_without_tasks"].append(job.id)
         # Submitted and scheduled in one microsecond and killed long after, as job 6377830001 of the real trace.
         self.pending += [
@@ -211,12 +217,13 @@ class FaultInjector:
         ]
 
     def _plan_reused_job(self, begin: int) -> None:
-        job = self.workload.new_job(self.workload.profile.tiers[0], 1)
+        job = self._new_job()
         job.id = REUSED_ID
         self.planted["reused_job"].append(job.id)
         task = job.tasks[0]
         before = ""
-        machine = int(self.rng.integers(len(self.workload.machines)))
+        n_machines = len(self.workload.machines)
+        machine = int(self.rng.integers(n_machines))
         for event in _TWO_LIVES:
             time = begin + int(event.seconds * SECOND)
             where = -1 if event.type == "SUBMIT" else machine
@@ -225,6 +232,11 @@ class FaultInjector:
                 InstanceEvent(time, event.type, task, before, where),
             ]
             before = event.type
+
+    def _new_job(self) -> Job:
+        """Draw a job of one task in the lowest tier."""
+        lowest_tier = self.workload.profile.tiers[0]
+        return self.workload.new_job(lowest_tier, 1)
 
     def inject(self, segments: Iterator[TraceSegment]) -> Iterator[TraceSegment]:
         """Yield the segments with faults."""
@@ -320,7 +332,8 @@ class FaultInjector:
         events = segment.machines
         adds = [number for number, event in enumerate(events) if event.type == "ADD"]
         # At least one at the start, however small the trace.
-        count = round(self.rates.no_capacity * len(adds)) or int(segment.number == 0)
+        least = 1 if segment.number == 0 else 0
+        count = round(self.rates.no_capacity * len(adds)) or least
         for number in choose(self.rng, adds, count):
             events[number] = replace(events[number], is_unknown=True)
             machine_id = self.workload.machines.ids[events[number].machine]

@@ -61,7 +61,8 @@ class Lifecycle:
         """Announce a job and submit its tasks, one every `gap` µs."""
         self.announce(job)
         for number, task in enumerate(job.tasks):
-            self.clock.at(self.clock.now + gap * number, self.submit, task)
+            time = self.clock.now + gap * number
+            self.clock.at(time, self.submit, task)
 
     def announce(self, job: Job) -> None:
         """Log the first events of a job: SUBMIT, and in 2019 QUEUE or ENABLE."""
@@ -272,10 +273,11 @@ class Lifecycle:
             self.finish(inside, inside.attempt, kind)
         self.scheduler.remove(task)
         # After a kill the last window may run on for some seconds (format document of 2011).
-        usage_end = min(self.clock.now + self.outcomes.overrun(), self.clock.end)
-        self.log.end_execution(task, usage_end)
+        usage_end = self.clock.now + self.outcomes.overrun()
+        self.log.end_execution(task, min(usage_end, self.clock.end))
         task.machine = -1
-        self.end(task, kind, machine if self.outcomes.names_machine(kind) else -1)
+        is_named = self.outcomes.names_machine(kind)
+        self.end(task, kind, machine if is_named else -1)
 
     def end(
         self,
@@ -287,6 +289,7 @@ class Lifecycle:
         self.log.task(kind, task, machine)
         task.attempt += 1
         if self.outcomes.comes_back(task.job, kind):
-            self.clock.at(self.clock.now + self.outcomes.pause(kind), self.submit, task)
+            time = self.clock.now + self.outcomes.pause(kind)
+            self.clock.at(time, self.submit, task)
         else:
             self.count_out(task.job, kind)

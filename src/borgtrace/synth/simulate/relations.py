@@ -12,6 +12,8 @@ from borgtrace.synth.simulate.lifecycle import Lifecycle
 
 PARENTS = 0.35
 """Share of jobs with a parent."""
+BATCH = 0.5
+"""Share of best-effort jobs that the batch scheduler handles."""
 HELD = 0.5
 """Share of batch jobs that wait in the batch queue (a tenth of all collections of cell a)."""
 FOLLOWING = 0.4
@@ -55,7 +57,8 @@ class Relations:
     def relate(self, job: Job) -> None:
         """Give a new job a parent, a predecessor, a wait in the batch queue, an alloc set."""
         job.scaling = pick(SCALING, self.random.random())
-        job.is_batch = job.tier.name == "beb" and self.random.random() < 0.5
+        is_best_effort = job.tier.name == "beb"
+        job.is_batch = is_best_effort and self.random.random() < BATCH
         # Only jobs that are still alive can end later, and so kill a child or release a follower.
         others = [other for other in self.recent if other.alive > 0 and not other.is_cancelled]
         if others and self.random.random() < PARENTS:
@@ -76,7 +79,8 @@ class Relations:
         else:
             seconds = self.random.lognormvariate(math.log(120.0), 1.5)
             clock = self.lifecycle.clock
-            clock.at(clock.now + round(seconds * SECOND), self.lifecycle.release, job)
+            time = clock.now + round(seconds * SECOND)
+            clock.at(time, self.lifecycle.release, job)
 
     def hosts(self, jobs: list[Job]) -> list[Job]:
         """Put some running jobs into alloc sets, and return those."""

@@ -53,9 +53,9 @@ class Scheduler:
         job = task.job
         if not self.is_up[machine]:
             return False
-        if self.cpu[machine] + job.cpu > self.cpu_limit[machine]:
-            return False
-        if self.memory[machine] + job.memory > self.memory_limit[machine]:
+        cpu = self.cpu[machine] + job.cpu
+        memory = self.memory[machine] + job.memory
+        if cpu > self.cpu_limit[machine] or memory > self.memory_limit[machine]:
             return False
         if job.different and machine in job.machines:
             return False
@@ -103,8 +103,10 @@ class Scheduler:
             if not (self.is_up[machine] and self._is_allowed(task, machine)):
                 continue
             lower = self._evictable(task, machine)
-            cpu = self.cpu[machine] - sum(other.job.cpu for other in lower)
-            memory = self.memory[machine] - sum(other.job.memory for other in lower)
+            lower_cpu = sum(other.job.cpu for other in lower)
+            lower_memory = sum(other.job.memory for other in lower)
+            cpu = self.cpu[machine] - lower_cpu
+            memory = self.memory[machine] - lower_memory
             has_cpu = cpu + task.job.cpu <= self.cpu_limit[machine]
             has_memory = memory + task.job.memory <= self.memory_limit[machine]
             if has_cpu and has_memory:

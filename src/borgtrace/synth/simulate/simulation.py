@@ -4,11 +4,10 @@ A discrete-event simulation that yields one :class:`~borgtrace.synth.simulate.ev
 forgets what is over: memory depends on the machines, not on the hours.
 """
 
-import random
 from collections.abc import Iterator
 
 from borgtrace.schema.time import BEFORE_TRACE, TRACE_START
-from borgtrace.synth.model.hashing import generator
+from borgtrace.synth.model.hashing import python_random
 from borgtrace.synth.model.jobs import Task
 from borgtrace.synth.model.machines import (
     CellMachines,
@@ -54,7 +53,7 @@ class Simulation:
         self.bounds = bounds
         self.seed = seed
         self.workload = WorkloadModel(profile, machines, hours, seed)
-        self.random = random.Random(int(generator(seed, "cluster").integers(2**62)))
+        self.random = python_random(seed, "cluster")
         self.lifecycle = Lifecycle(profile, machines, bounds, self.random)
         self.clock = self.lifecycle.clock
         self.log = self.lifecycle.log
@@ -75,7 +74,8 @@ class Simulation:
         for event in changes:
             self.clock.at(event.time, self._change_machine, event)
         # Each arrival plans the next one: the heap stays as small as the stock of tasks.
-        self.clock.at(self.workload.arrivals.after(TRACE_START), self._arrive)
+        first_arrival = self.workload.arrivals.after(TRACE_START)
+        self.clock.at(first_arrival, self._arrive)
         first = 0
         for limit in self.bounds[1:]:
             self.clock.run_until(limit)
@@ -113,7 +113,8 @@ class Simulation:
     def _submit_running(self, task: Task) -> None:
         # 60.2 % of the SUBMIT rows at time 0 name a machine, no later one does.
         has_hint = self.random.random() < HINTED
-        self.log.task("SUBMIT", task, task.machine if has_hint else -1)
+        hint = task.machine if has_hint else -1
+        self.log.task("SUBMIT", task, hint)
         if self.profile.has_queue:
             self.log.task("ENABLE", task)
 
@@ -129,7 +130,8 @@ class Simulation:
         if self.profile.has_queue:
             self.relations.relate(job)
         self.lifecycle.arrive(job, gap=3)
-        self.clock.at(self.workload.arrivals.after(self.clock.now), self._arrive)
+        next_arrival = self.workload.arrivals.after(self.clock.now)
+        self.clock.at(next_arrival, self._arrive)
 
     def _change_machine(self, event: MachineEvent) -> None:
         self.log.machine(event)

@@ -80,7 +80,9 @@ def instance_row(event: InstanceEvent, machines: CellMachines) -> Row:
     job = task.job
     row = _event_row(event, job)
     row["instance_index"] = task.index
-    row["machine_id"] = int(machines.ids[event.machine]) if event.machine >= 0 else None
+    row["machine_id"] = None
+    if event.machine >= 0:
+        row["machine_id"] = int(machines.ids[event.machine])
     row["alloc_instance_index"] = task.index if job.host else None
     if event.has_request:
         # An update may scale a request, but not beyond the largest machine.

@@ -200,8 +200,9 @@ class PartFiles(RawFiles):
         for file in self._single_files.values():
             self._close(file)
         (self.out / "schema.csv").write_text(schema_text(self.dialect.tables))
-        sums = [f"{digest}  {name}\n" for name, digest in sorted(self._digests.items())]
-        (self.out / "SHA256SUM").write_text("".join(sums))
+        with (self.out / "SHA256SUM").open("w") as sums:
+            for name, digest in sorted(self._digests.items()):
+                sums.write(f"{digest}  {name}\n")
 
     def _open(
         self,
@@ -209,7 +210,8 @@ class PartFiles(RawFiles):
         number: int,
         parts: int,
     ) -> GzipFile:
-        return GzipFile(self.out / table / f"part-{number:05d}-of-{parts:05d}.csv.gz")
+        name = f"part-{number:05d}-of-{parts:05d}.csv.gz"
+        return GzipFile(self.out / table / name)
 
     def _close(self, file: GzipFile) -> None:
         name = str(file.path.relative_to(self.out))

@@ -64,7 +64,8 @@ class RawRows:
 
     def csv_line(self, row: Row) -> str:
         """Return a line of comma-separated fields, numbers with four digits."""
-        return ",".join(csv_text(field.value(row)) for field in self._fields) + "\n"
+        texts = [csv_text(field.value(row)) for field in self._fields]
+        return ",".join(texts) + "\n"
 
     def record(self, row: Row) -> Record:
         """Return a record with nested records and lists; NULLs are left out."""
@@ -82,7 +83,8 @@ class RawRows:
 
     def json_line(self, row: Row) -> str:
         """Return a line of JSON as BigQuery exports it: integers and codes are strings."""
-        return json.dumps(_exported(self.record(row)), separators=(",", ":")) + "\n"
+        exported = _exported(self.record(row))
+        return json.dumps(exported, separators=(",", ":")) + "\n"
 
 
 def _spelling(

@@ -19,7 +19,8 @@ def usage_tables(blocks: UsageBlocks) -> Iterator[tuple[int, pa.Table]]:
     for block in blocks:
         # From the codes, so that Parquet holds the same ten-bit numbers as the JSON of the same seed.
         codes = block.codes[block.rows]
-        values = np.where(codes < 0, np.nan, blocks.numbers.values[codes])
+        printed = blocks.numbers.values[codes]
+        values = np.where(codes < 0, np.nan, printed)
         yield (
             block.shard,
             _table(

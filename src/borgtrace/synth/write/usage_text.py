@@ -216,7 +216,8 @@ def _times(base: int, count: int) -> Texts:
 def _identities(ids: NDArray[np.int64], before: Texts) -> Texts:
     """Return the text of the ids of every execution: it is the same in all of its rows."""
     # Room for the digits of each number, and for what the last copy of a whole word writes beyond its text.
-    length = int(before.lengths.sum()) + (_DIGITS + 1) * len(before.lengths)
+    constant_text = int(before.lengths.sum())
+    length = constant_text + (_DIGITS + 1) * len(before.lengths)
     width = (length + 15) // 8 * 8
     text = np.empty((len(ids), width), dtype=np.uint8)
     lengths = np.empty(len(ids), dtype=np.int64)
@@ -246,38 +247,21 @@ def _format(
     at = 0
     for row in kept:
         window = windows[row]
+        start = window["start"] - first_second
+        end = window["end"] - first_second
         at = put_text(buffer, at, constants, _BEFORE_START)
-        at = put_text(
-            buffer,
-            at,
-            seconds,
-            window["start"] - first_second,
-        )
+        at = put_text(buffer, at, seconds, start)
         at = put_text(buffer, at, constants, _BEFORE_END)
-        at = put_text(
-            buffer,
-            at,
-            seconds,
-            window["end"] - first_second,
-        )
-        at = put_text(
-            buffer,
-            at,
-            texts.identity,
-            window["execution"],
-        )
+        at = put_text(buffer, at, seconds, end)
+        at = put_text(buffer, at, texts.identity, window["execution"])
         for number in range(codes.shape[1]):
             code = codes[row, number]
             if is_csv:
                 # −1, for a missing number, is the last text: the comma alone.
                 at = put_number(buffer, at, numbers, code)
             elif code >= 0:
-                at = put_text(
-                    buffer,
-                    at,
-                    constants,
-                    _BEFORE_NUMBERS + number,
-                )
+                constant = _BEFORE_NUMBERS + number
+                at = put_text(buffer, at, constants, constant)
                 at = put_number(buffer, at, numbers, code)
         at = put_text(buffer, at, constants, _END_OF_ROW)
     return at
