@@ -13,8 +13,15 @@ from tests.ingest.raw import HASH, write_cell, write_part
 
 
 def usage(job, index, window, cpu, *, machine=5, sampled="0.1", seconds=300):
+    """A line of task_usage."""
     start = 600 + 300 * window
-    return f"{start}000000,{start + seconds}000000,{job},{index},{machine},{cpu},0.25,,,,0.5,,,1,,,,,0,{sampled}"
+    times = f"{start}000000,{start + seconds}000000"
+    ids = f"{job},{index},{machine}"
+    return f"{times},{ids},{cpu},0.25,,,,0.5,,,1,,,,,0,{sampled}"
+
+
+def in_time_order(lines):
+    return sorted(lines, key=lambda line: int(line.split(",")[0]))
 
 
 EVENTS = [
@@ -45,8 +52,9 @@ USAGE = [
 def vouch(store):
     """Give the manifest the digests of the files as they are, as if a faulty version had written them."""
     manifest = read_manifest(store)
-    held = {name: store / name for name in manifest.files if (store / name).exists()}
-    replace(manifest, files=file_digests(held)).write(store / "manifest.json")
+    paths = {name: store / name for name in manifest.files}
+    present = {name: path for name, path in paths.items() if path.exists()}
+    replace(manifest, files=file_digests(present)).write(store / "manifest.json")
 
 
 @pytest.fixture(scope="package")
@@ -58,11 +66,7 @@ def small(tmp_path_factory):
         "machine_events",
         [f"0,5,0,{HASH},0.5,0.25", f"0,6,0,{HASH},1,0.5", "900000000,6,1,,,"],
     )
-    write_part(
-        folder / "raw", "task_events", sorted(EVENTS, key=lambda line: int(line.split(",")[0]))
-    )
-    write_part(
-        folder / "raw", "task_usage", sorted(USAGE, key=lambda line: int(line.split(",")[0]))
-    )
+    write_part(folder / "raw", "task_events", in_time_order(EVENTS))
+    write_part(folder / "raw", "task_usage", in_time_order(USAGE))
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
     return folder / "store"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -57,12 +58,14 @@ def digest(tmp_path, rows=ROWS):
     return table_digest(TABLE, [write(tmp_path / "part.parquet", rows)])
 
 
-GOLDEN, LOW = 0x9E3779B97F4A7C15, 2**64 - 1
+GOLDEN = 0x9E3779B97F4A7C15
+MIX = 0x94D049BB133111EB
+LOW = 2**64 - 1
 
 
 def _mixed(z):
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & LOW
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & LOW
+    z = ((z ^ (z >> 27)) * MIX) & LOW
     return z ^ (z >> 31)
 
 
@@ -75,40 +78,57 @@ def _text(value):
     return _mixed(word)
 
 
+def _integer(value):
+    return int(value) & LOW
+
+
 def _bits(form, value):
-    return 0x7FF8 << 48 if value != value else int.from_bytes(struct.pack(form, value + 0.0), "big")
+    if value != value:
+        return 0x7FF8 << 48
+    # Adding 0 makes 0 of −0.
+    return int.from_bytes(struct.pack(form, value + 0.0), "big")
 
 
 WORDS = {
-    **{
-        type_: lambda value: int(value) & LOW for type_ in ("int64", "int32", "bool", "list<int64>")
-    },
-    **{type_: partial(_bits, ">f") for type_ in ("float32", "list<float32>")},
+    "int64": _integer,
+    "int32": _integer,
+    "bool": _integer,
+    "list<int64>": _integer,
+    "float32": partial(_bits, ">f"),
+    "list<float32>": partial(_bits, ">f"),
     "float64": partial(_bits, ">d"),
     "enum": _text,
 }
 
 
+def _hashes(type_, values):
+    """What the values of a column add, each with its row."""
+    word = WORDS[type_]
+    for row, value in enumerate(values):
+        place = (row + 1) * GOLDEN & LOW
+        if isinstance(value, list):
+            yield _mixed(place ^ len(value))
+            for k, element in enumerate(value, 1):
+                if element is not None:
+                    yield _mixed((place + k * MIX) & LOW ^ word(element))
+        elif value is not None:
+            yield _mixed(place ^ word(value))
+
+
 def _expected(rows):
     sums = {}
     for column in TABLE.columns:
-        items = []
-        for row, value in enumerate(rows[column.name]):
-            place = (row + 1) * GOLDEN & LOW
-            if isinstance(value, list):
-                items.append(place ^ len(value))
-                items += [
-                    (place + k * 0x94D049BB133111EB) & LOW ^ WORDS[column.type](element)
-                    for k, element in enumerate(value, 1)
-                    if element is not None
-                ]
-            elif value is not None:
-                items.append(place ^ WORDS[column.type](value))
-        mixed = [_mixed(item) for item in items]
-        number = hashlib.blake2b(f"readings.{column.name}".encode(), digest_size=8).digest()
-        sums[number] = (sum(mixed) & LOW, sum((z >> 32) * (z & 0xFFFFFFFF) for z in mixed) & LOW)
-    text = b"".join(number + struct.pack(">QQ", *sums[number]) for number in sorted(sums))
-    return hashlib.sha256(len(rows["id"]).to_bytes(8, "big") + text).hexdigest()
+        first = second = 0
+        for z in _hashes(column.type, rows[column.name]):
+            first += z
+            second += (z >> 32) * (z & 0xFFFFFFFF)
+        name = f"readings.{column.name}".encode()
+        number = hashlib.blake2b(name, digest_size=8).digest()
+        sums[number] = struct.pack(">QQ", first & LOW, second & LOW)
+    digest = hashlib.sha256(len(rows["id"]).to_bytes(8, "big"))
+    for number in sorted(sums):
+        digest.update(number + sums[number])
+    return digest.hexdigest()
 
 
 def test_the_digest_is_what_its_page_says(tmp_path):
@@ -134,66 +154,77 @@ def test_how_a_file_is_written_does_not_matter(tmp_path, options, threads):
     assert table_digest(TABLE, [path], threads) == digest(tmp_path)
 
 
-def noted(path, first, rows, says=None):
-    """A file of some of the rows that notes what it holds, or something else."""
-    held = pa.table(ROWS, schema=arrow_schema(TABLE)).slice(first, rows)
+def write_with_sums(path, first, n_rows, sums_of=None):
+    """Write a file of some of the rows that records their sums, or those of other rows."""
+    rows = pa.table(ROWS, schema=arrow_schema(TABLE)).slice(first, n_rows)
     sums = ContentSums(first)
-    for batch in (held if says is None else says).to_batches():
+    for batch in (rows if sums_of is None else sums_of).to_batches():
         sums.add(batch)
-    with pq.ParquetWriter(path, held.schema) as writer:
-        writer.write_table(held)
+    with pq.ParquetWriter(path, rows.schema) as writer:
+        writer.write_table(rows)
         writer.add_key_value_metadata(sums.note())
     return path
 
 
-def as_noted(parts):
-    """The digest of a table, from what its files note of themselves where that is of their rows."""
-    rows = [pq.read_metadata(path).num_rows for path in parts]
-    sums = [file_sums(TABLE, path, sum(rows[:number])) for number, path in enumerate(parts)]
-    return digest_of_sums(TABLE, sum(rows), sums)
+def recorded_digest(parts):
+    """The digest of a table, from the sums that its files record where they are of their rows."""
+    n_rows = 0
+    sums = []
+    for path in parts:
+        sums.append(file_sums(TABLE, path, n_rows))
+        n_rows += pq.read_metadata(path).num_rows
+    return digest_of_sums(TABLE, n_rows, sums)
 
 
 @pytest.mark.parametrize("at_a_time", [1, 3, 65536])
-def test_sums_noted_while_a_file_is_written_are_those_of_its_rows(tmp_path, monkeypatch, at_a_time):
+def test_sums_recorded_while_a_file_is_written_are_those_of_its_rows(
+    tmp_path, monkeypatch, at_a_time
+):
     monkeypatch.setattr(content, "BATCH", at_a_time)
-    parts = [noted(tmp_path / f"{first}.parquet", first, rows) for first, rows in ((0, 1), (1, 3))]
-    assert as_noted(parts) == table_digest(TABLE, parts) == _expected(ROWS)
+    parts = [
+        write_with_sums(tmp_path / "0.parquet", first=0, n_rows=1),
+        write_with_sums(tmp_path / "1.parquet", first=1, n_rows=3),
+    ]
+    assert recorded_digest(parts) == _expected(ROWS)
+    assert table_digest(TABLE, parts) == _expected(ROWS)
 
 
-def test_a_note_is_believed_only_where_an_ingest_asks_and_the_rows_have_not_moved(tmp_path):
-    first = noted(tmp_path / "first.parquet", 0, 2)
-    other = pa.table({**ROWS, "id": [1, 2, 3, 4]}, schema=arrow_schema(TABLE)).slice(2)
-    wrong = noted(tmp_path / "wrong.parquet", 2, 2, says=other)
-    believed = _expected({**ROWS, "id": [7, 8, 3, 4]})
-    assert as_noted([first, wrong]) == believed
+def test_recorded_sums_are_believed_only_by_an_ingest_and_where_rows_have_not_moved(tmp_path):
+    first = write_with_sums(tmp_path / "first.parquet", first=0, n_rows=2)
+    others = pa.table({**ROWS, "id": [1, 2, 3, 4]}, schema=arrow_schema(TABLE)).slice(2)
+    wrong = write_with_sums(tmp_path / "wrong.parquet", first=2, n_rows=2, sums_of=others)
+    assert recorded_digest([first, wrong]) == _expected({**ROWS, "id": [7, 8, 3, 4]})
     assert table_digest(TABLE, [first, wrong]) == _expected(ROWS)
-    # One row before them, and their note speaks of other rows: they are read.
-    moved = {name: [values[0], *values[2:]] for name, values in ROWS.items()}
-    one = write(tmp_path / "one.parquet", {name: values[:1] for name, values in ROWS.items()})
-    assert as_noted([one, wrong]) == _expected(moved)
+    # With one row before them, the sums are of other rows: the file is read.
+    first_row = {name: values[:1] for name, values in ROWS.items()}
+    one = write(tmp_path / "one.parquet", first_row)
+    without_second = {name: [values[0], *values[2:]] for name, values in ROWS.items()}
+    assert recorded_digest([one, wrong]) == _expected(without_second)
 
 
 def test_files_and_the_order_of_columns_do_not_matter(tmp_path):
-    whole = pa.table(ROWS, schema=arrow_schema(TABLE))
-    parts = [tmp_path / f"part-{k}.parquet" for k in range(3)]
-    for part, (first, rows) in zip(parts, [(0, 1), (1, 2), (3, 1)], strict=True):
-        pq.write_table(whole.slice(first, rows).select(list(reversed(whole.column_names))), part)
+    table = pa.table(ROWS, schema=arrow_schema(TABLE))
+    reversed_columns = table.select(table.column_names[::-1])
+    parts = []
+    for first, n_rows in ((0, 1), (1, 2), (3, 1)):
+        parts.append(tmp_path / f"part-{first}.parquet")
+        pq.write_table(reversed_columns.slice(first, n_rows), parts[-1])
     assert table_digest(TABLE, parts) == digest(tmp_path)
     assert table_digest(TABLE, parts[::-1]) != digest(tmp_path)
 
 
 def test_minus_zero_is_zero_and_every_nan_the_same(tmp_path):
+    def digest_with(value):
+        rows = {
+            **ROWS,
+            "value": [value, 1.0, 1.0, 1.0],
+            "spread": [[value], [], [], []],
+        }
+        return digest(tmp_path, rows)
+
     quiet, other = struct.unpack("<ff", struct.pack("<II", 0x7FC00000, 0xFFC00001))
-    for a, b in ((0.0, -0.0), (quiet, other)):
-        before, after = (
-            {
-                **ROWS,
-                "value": [x, 1.0, 1.0, 1.0],
-                "spread": [[x], [], [], []],
-            }
-            for x in (a, b)
-        )
-        assert digest(tmp_path, before) == digest(tmp_path, after)
+    assert digest_with(0.0) == digest_with(-0.0)
+    assert digest_with(quiet) == digest_with(other)
 
 
 @pytest.mark.parametrize(
@@ -227,23 +258,20 @@ def test_a_column_without_values_and_a_table_without_rows_do_not_count(tmp_path)
     pq.write_table(table, tmp_path / "older.parquet")
     assert table_digest(TABLE, [tmp_path / "older.parquet"]) == expected
     empty = {name: values[:0] for name, values in ROWS.items()}
-    assert digest(tmp_path, empty) == table_digest(TABLE, []) == ""
-    assert (
-        store_digest({"tasks": "a", "machine_events": ""})
-        == store_digest({"tasks": "a"})
-        != store_digest({})
-    )
+    assert digest(tmp_path, empty) == ""
+    assert table_digest(TABLE, []) == ""
+    assert store_digest({"tasks": "a", "machine_events": ""}) == store_digest({"tasks": "a"})
+    assert store_digest({"tasks": "a"}) != store_digest({})
 
 
 def test_a_renamed_column_keeps_its_number(tmp_path, monkeypatch):
     expected = digest(tmp_path)
     monkeypatch.setattr(evolution, "RENAMED", {"readings": {"reading": ("value",)}})
-    columns = [
-        Column("reading", c.type, c.unit, c.doc) if c.name == "value" else c for c in TABLE.columns
-    ]
-    renamed = Table(TABLE.name, TABLE.grain, TABLE.key, tuple(columns))
+    columns = list(TABLE.columns)
+    place = TABLE.names.index("value")
+    columns[place] = replace(columns[place], name="reading")
+    renamed = replace(TABLE, columns=tuple(columns))
     assert table_digest(renamed, [tmp_path / "part.parquet"]) == expected
-    pq.write_table(
-        pa.table([*ROWS.values()], schema=arrow_schema(renamed)), tmp_path / "newer.parquet"
-    )
+    newer = pa.table([*ROWS.values()], schema=arrow_schema(renamed))
+    pq.write_table(newer, tmp_path / "newer.parquet")
     assert table_digest(renamed, [tmp_path / "newer.parquet"]) == expected

@@ -15,17 +15,18 @@ from tests.store.typed import EMPTY, SECOND, entry
 
 
 def test_a_table_is_whole_when_no_part_is_missing() -> None:
-    assert [
-        Coverage(1, parts, of).is_whole
-        for parts, of in (((), 0), ((0,), 2), ((0, 1), 2), ((0, 1), None))
-    ] == [
-        True,
-        False,
-        True,
-        False,
-    ]
-    gaps = ((), (4,), (0, 1, 2), (0, 1, 3), (0, 2, 3))
-    assert [Coverage(1, parts).is_contiguous for parts in gaps] == [True, True, True, False, False]
+    assert Coverage(1, (), 0).is_whole
+    assert not Coverage(1, (0,), 2).is_whole
+    assert Coverage(1, (0, 1), 2).is_whole
+    assert not Coverage(1, (0, 1), None).is_whole
+
+
+def test_parts_are_contiguous_without_a_gap() -> None:
+    assert Coverage(1, ()).is_contiguous
+    assert Coverage(1, (4,)).is_contiguous
+    assert Coverage(1, (0, 1, 2)).is_contiguous
+    assert not Coverage(1, (0, 1, 3)).is_contiguous
+    assert not Coverage(1, (0, 2, 3)).is_contiguous
 
 
 def test_a_whole_table_speaks_about_the_whole_trace() -> None:
@@ -40,8 +41,10 @@ def test_a_whole_table_speaks_about_the_whole_trace() -> None:
     assert StoreCoverage(dialect("2011"), {}, 0).span == 0
     whole = whole_trace(dialect("2019"), 3)
     # FACTS: 31 days of May 2019.
-    assert whole.tables["instance_usage"] == Coverage(0, (), 0, 31 * 24 * 3600 * SECOND)
-    assert (whole.n_tasks, whole.is_subset) == (3, False)
+    span = 31 * 24 * 3600 * SECOND
+    assert whole.tables["instance_usage"] == Coverage(0, (), 0, span)
+    assert whole.n_tasks == 3
+    assert not whole.is_subset
 
 
 def test_what_the_ledger_tells_of_parts_and_time() -> None:
@@ -62,15 +65,17 @@ def test_what_the_ledger_tells_of_parts_and_time() -> None:
         notes=("first", "subset of other"),
     )
     cover = coverage(manifest)
-    assert (cover.n_tasks, cover.is_subset) == (2, True)
+    assert cover.n_tasks == 2
+    assert cover.is_subset
     # 500 parts are published (FACTS §1); what is before 600 s is before the trace.
     assert cover.tables["instance_usage"] == Coverage(8, (3, 7), 500, 7 * SECOND)
     assert cover.tables["instance_events"] == Coverage(0, (1,), 500, 4 * SECOND)
     assert cover.tables["machine_events"] == Coverage(0, (), None, 0)
-    none = coverage(
-        replace(EMPTY, time_range={"instance_usage": [0, 5 * SECOND]}, notes=("first",))
-    )
-    assert (none.tables["instance_usage"].span, none.n_tasks, none.is_subset) == (0, 0, False)
+    before_trace = replace(EMPTY, time_range={"instance_usage": [0, 5 * SECOND]}, notes=("first",))
+    none = coverage(before_trace)
+    assert none.tables["instance_usage"].span == 0
+    assert none.n_tasks == 0
+    assert not none.is_subset
 
 
 def test_constraints_are_told_by_the_files_of_events() -> None:
@@ -80,15 +85,10 @@ def test_constraints_are_told_by_the_files_of_events() -> None:
         raw_table="instance_events",
         also={"instance_constraints": 6},
     )
-    cover = coverage(replace(EMPTY, generation="2019", sources=(events,)))
-    assert [
-        cover.tables[name].parts
-        for name in ("instance_events", "instance_constraints", "instance_usage")
-    ] == [
-        (4,),
-        (4,),
-        (),
-    ]
+    tables = coverage(replace(EMPTY, generation="2019", sources=(events,))).tables
+    assert tables["instance_events"].parts == (4,)
+    assert tables["instance_constraints"].parts == (4,)
+    assert tables["instance_usage"].parts == ()
 
 
 USAGE_2019 = {"raw_table": "instance_usage"}
@@ -99,7 +99,8 @@ UNPUBLISHED = next(one.name for one in DIALECTS.values() if one.publication is N
 @pytest.mark.parametrize(
     ("facts", "of"),
     [
-        ({"sources": (entry(0, 7),)}, 500),  # the published number first: a file may be renamed
+        # The published number first: a file may be renamed.
+        ({"sources": (entry(0, 7),)}, 500),
         ({"generation": "2019", "sources": (entry(0, **USAGE_2019),)}, None),
         (
             {
@@ -128,15 +129,14 @@ UNPUBLISHED = next(one.name for one in DIALECTS.values() if one.publication is N
         ({"synthetic": {"parts": {"task_usage": 2}}, "sources": (entry(0, 7),)}, 2),
         ({"synthetic": {}, "sources": (entry(0, 7),)}, 7),
         ({"synthetic": {"parts": None}, "sources": (entry(0),)}, None),
-        (
-            {"synthetic": {}, "sources": ALL_RAW},
-            0,
-        ),  # old generators did not say how many files they wrote
+        # Old generators did not record how many files they wrote.
+        ({"synthetic": {}, "sources": ALL_RAW}, 0),
         ({"synthetic": {}, "sources": ALL_RAW[1:]}, None),
     ],
 )
 def test_how_many_parts_a_whole_table_has(facts: dict[str, Any], of: int | None) -> None:
-    assert coverage(replace(EMPTY, **facts)).tables["instance_usage"].of == of
+    cover = coverage(replace(EMPTY, **facts))
+    assert cover.tables["instance_usage"].of == of
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import read_manifest
 from borgtrace.store.verify import verify
 from tests.ingest.raw import write_cell, write_part
-from tests.store.conftest import EVENTS, USAGE, usage, vouch
+from tests.store.conftest import EVENTS, USAGE, in_time_order, usage, vouch
 
 ONE = IngestOptions(jobs=1)
 _SUMS = "select count(*), min(time), sum(machine_id) from instance_events"
@@ -54,9 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with refused rows, an array and a derived table made on first use; and a part that comes later."""
     made = tmp_path_factory.mktemp("damage")
     write_cell(made / "raw")
-    write_part(
-        made / "raw", "task_events", sorted(EVENTS, key=lambda line: int(line.split(",")[0]))
-    )
+    write_part(made / "raw", "task_events", in_time_order(EVENTS))
     write_part(made / "raw", "task_usage", [*USAGE, usage(10, 0, 4, "much")])
     write_part(made / "later", "task_usage", [usage(10, 0, 5, "0.25")], 7)
     ingest([made / "raw"], made / "store", ONE)
@@ -84,8 +82,9 @@ def _flip(path: Path, generator: random.Random) -> None:
 
 def _scramble(path: Path, generator: random.Random) -> None:
     data = bytearray(path.read_bytes())
-    at = generator.randrange(len(data))
-    data[at : at + 64] = generator.randbytes(len(data[at : at + 64]))
+    start = generator.randrange(len(data))
+    end = min(start + 64, len(data))
+    data[start:end] = generator.randbytes(end - start)
     path.write_bytes(data)
 
 
@@ -95,8 +94,18 @@ def _append(path: Path, generator: random.Random) -> None:
 
 def _confuse(path: Path, generator: random.Random) -> None:
     """Put the content of another file of the same kind in its place."""
-    others = sorted(other for other in path.parent.parent.rglob(f"*{path.suffix}") if other != path)
-    path.write_bytes(generator.choice(others).read_bytes() if others else b"{}")
+    files = sorted(path.parent.parent.rglob(f"*{path.suffix}"))
+    others = [other for other in files if other != path]
+    content = generator.choice(others).read_bytes() if others else b"{}"
+    path.write_bytes(content)
+
+
+def _remove(path: Path, generator: random.Random) -> None:
+    path.unlink()
+
+
+def _empty(path: Path, generator: random.Random) -> None:
+    path.write_bytes(b"")
 
 
 _DAMAGES: tuple[Callable[[Path, random.Random], None], ...] = (
@@ -107,37 +116,33 @@ _DAMAGES: tuple[Callable[[Path, random.Random], None], ...] = (
     _scramble,
     _append,
     _confuse,
-    lambda path, _: path.unlink(),
-    lambda path, _: path.write_bytes(b"") and None,
+    _remove,
+    _empty,
 )
 
 
 def run_command(arguments: tuple[str, ...], places: dict[str, Path]) -> tuple[int, str, str]:
-    """Return the exit code of a command, what it printed with the files it wrote, and what it said."""
+    """Return the exit code of a command, its output with the files that it wrote, and its messages."""
     shutil.rmtree(places["OUT"], ignore_errors=True)
-    out, err = io.StringIO(), io.StringIO()
+    out = io.StringIO()
+    err = io.StringIO()
     with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
         # As in a process of its own, where a warning is a line.
         warnings.simplefilter("ignore")
         with pytest.raises(SystemExit) as ended:
             main([str(places.get(word, word)) for word in arguments])
-    files = sorted(path for path in places["OUT"].rglob("*") if path.is_file())
-    written = [
-        f"{path.name}: {path.read_bytes().hex()}"
-        for path in files
-        if path.suffix in {".parquet", ".csv"}
-    ]
-    text = out.getvalue().replace(str(places["STORE"]), "STORE")
-    return int(ended.value.code or 0), "\n".join([text, *written]), err.getvalue()
+    answer = [out.getvalue().replace(str(places["STORE"]), "STORE")]
+    for path in sorted(places["OUT"].rglob("*")):
+        if path.is_file() and path.suffix in {".parquet", ".csv"}:
+            answer.append(f"{path.name}: {path.read_bytes().hex()}")
+    code = int(ended.value.code or 0)
+    return code, "\n".join(answer), err.getvalue()
 
 
 def _fuzz(folder: Path, tmp_path: Path, seeds: range) -> None:
     """Damage the store once for each seed: a command refuses it in one line, or answers as on the whole store."""
-    files = sorted(
-        path.relative_to(folder / "store")
-        for path in (folder / "store").rglob("*")
-        if path.is_file()
-    )
+    source = folder / "store"
+    files = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
     places = {
         "STORE": tmp_path / "store",
         "OUT": tmp_path / "out",
@@ -145,39 +150,51 @@ def _fuzz(folder: Path, tmp_path: Path, seeds: range) -> None:
     }
     right: dict[tuple[str, ...], str] = {}
     for command in _COMMANDS:
-        shutil.copytree(folder / "store", places["STORE"])
+        shutil.copytree(source, places["STORE"])
         code, right[command], _ = run_command(command, places)
         assert code == 0, command
         shutil.rmtree(places["STORE"])
-    refused = 0
+    n_refused = 0
     for seed in seeds:
         generator = random.Random(seed)
-        file, damage = generator.choice(files), generator.choice(_DAMAGES)
-        shutil.copytree(folder / "store", places["STORE"])
+        file = generator.choice(files)
+        damage = generator.choice(_DAMAGES)
+        shutil.copytree(source, places["STORE"])
         damage(places["STORE"] / file, generator)
-        what = f"seed {seed}: {damage.__name__} of {file}"
-        code, _, err = run_command(("verify", "STORE"), places)
-        assert code in {0, 5}, (what, err)
-        assert "Traceback" not in err, what
-        for command in generator.sample(_COMMANDS, 3):
-            code, answer, err = run_command(command, places)
-            assert code in {0, 5}, (what, command, err)
-            assert "Traceback" not in err, (what, command)
-            if code:
-                assert (
-                    len([line for line in err.splitlines() if line.startswith("borgtrace: ")]) == 1
-                ), (what, err)
-                refused += 1
-            else:
-                assert answer == right[command], (what, command, "another answer")
-            if command[0] == "ingest":
-                break
+        case = f"seed {seed}: {damage.__name__} of {file}"
+        n_refused += _count_refusals(case, generator, places, right)
         shutil.rmtree(places["STORE"])
     # Most files are read by every opening; damage to the rest (derived tables) is mended on the way.
-    assert refused > len(seeds)
+    assert n_refused > len(seeds)
     print(
-        f"{len(seeds)} damages: {refused} commands refused the store, all others gave the right answer"
+        f"{len(seeds)} damages: {n_refused} commands refused the store, all others gave the right answer"
     )
+
+
+def _count_refusals(
+    case: str,
+    generator: random.Random,
+    places: dict[str, Path],
+    right: dict[tuple[str, ...], str],
+) -> int:
+    """Run some commands on a damaged store, and return how many of them refused it."""
+    code, _, err = run_command(("verify", "STORE"), places)
+    assert code in {0, 5}, (case, err)
+    assert "Traceback" not in err, case
+    n_refused = 0
+    for command in generator.sample(_COMMANDS, 3):
+        code, answer, err = run_command(command, places)
+        assert code in {0, 5}, (case, command, err)
+        assert "Traceback" not in err, (case, command)
+        if code:
+            messages = [line for line in err.splitlines() if line.startswith("borgtrace: ")]
+            assert len(messages) == 1, (case, err)
+            n_refused += 1
+        else:
+            assert answer == right[command], (case, command, "another answer")
+        if command[0] == "ingest":
+            break
+    return n_refused
 
 
 def test_a_damaged_store_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
@@ -225,17 +242,17 @@ def test_a_changed_file_is_named_before_any_library_parses_it(store: Path) -> No
     ):
         path = store / name
         whole = path.read_bytes()
-        middle = len(whole) // 2
-        path.write_bytes(whole[:middle] + bytes([whole[middle] ^ 4]) + whole[middle + 1 :])
+        damaged = bytearray(whole)
+        damaged[len(whole) // 2] ^= 4
+        path.write_bytes(damaged)
         assert _said(lambda: borgtrace.open(store)) == _changed(store, name)
         path.write_bytes(whole)
     assert borgtrace.open(store).manifest.tables["instance_usage"] == 6
 
 
 def test_a_file_more_is_named(store: Path) -> None:
-    (store / "tasks" / "part-00001.parquet").write_bytes(
-        (store / "tasks" / "part-00000.parquet").read_bytes()
-    )
+    tasks = store / "tasks"
+    shutil.copy(tasks / "part-00000.parquet", tasks / "part-00001.parquet")
     assert _said(lambda: borgtrace.open(store)) == (
         f"{store}: tasks/part-00001.parquet is none of the files that the manifest lists{_rebuild(store)}"
     )
@@ -243,13 +260,11 @@ def test_a_file_more_is_named(store: Path) -> None:
 
 def test_a_manifest_that_counts_other_rows_is_refused(store: Path) -> None:
     manifest = read_manifest(store)
-    replace(manifest, tables={**manifest.tables, "instance_usage": 7}).write(
-        store / "manifest.json"
-    )
-    what = "instance_usage does not have the rows that the manifest counts"
-    assert (
-        _said(lambda: borgtrace.open(store))
-        == f"{store}: {what}: expected 7 rows, got 6{_rebuild(store)}"
+    tables = {**manifest.tables, "instance_usage": 7}
+    replace(manifest, tables=tables).write(store / "manifest.json")
+    assert _said(lambda: borgtrace.open(store)) == (
+        f"{store}: instance_usage does not have the rows that the manifest counts: "
+        f"expected 7 rows, got 6{_rebuild(store)}"
     )
 
 
@@ -270,11 +285,11 @@ def test_a_manifest_that_was_changed_is_refused(store: Path) -> None:
     path.write_text(json.dumps(data))
     assert borgtrace.open(store).manifest.cell == data["cell"]
     path.write_text(json.dumps({**data, "cell": "b"}))
-    said = _said(lambda: borgtrace.open(store))
-    assert said.startswith(
+    message = _said(lambda: borgtrace.open(store))
+    assert message.startswith(
         f"{store}: manifest.json has changed since it was written: expected {seal[:12]}, got "
     )
-    assert said.endswith(_rebuild(store))
+    assert message.endswith(_rebuild(store))
 
 
 def test_an_array_is_named_when_it_is_missing_truncated_or_another(store: Path) -> None:
@@ -282,18 +297,16 @@ def test_an_array_is_named_when_it_is_missing_truncated_or_another(store: Path) 
     data = path.read_bytes()
     opened = borgtrace.open(store)
     path.unlink()
-    where, what = f"{store}: traces/duration.npy is missing or damaged: ", _rebuild(store)
+    where = f"{store}: traces/duration.npy is missing or damaged: "
+    what = _rebuild(store)
     # Of a store that is open already.
-    assert (
-        _said(lambda: opened.trace(10, 0))
-        == f"{where}got [Errno 2] No such file or directory: '{path}'{what}"
+    assert _said(lambda: opened.trace(10, 0)) == (
+        f"{where}got [Errno 2] No such file or directory: '{path}'{what}"
     )
     assert _said(lambda: borgtrace.open(store)) == f"{store}: traces/duration.npy is missing{what}"
     assert {check.name for check in verify(store) if not check.holds} == {"files", "arrays"}
     path.write_bytes(data[:-4])
-    assert (
-        _said(lambda: opened.traces()) == f"{where}got mmap length is greater than file size{what}"
-    )
+    assert _said(opened.traces) == f"{where}got mmap length is greater than file size{what}"
     assert _said(lambda: borgtrace.open(store)) == _changed(store, "traces/duration.npy")
     path.write_bytes(data + b"more")
     assert _said(lambda: opened.array("duration")) == (
@@ -317,10 +330,8 @@ def test_an_array_made_on_first_use_can_be_made_again(store: Path) -> None:
         ("arrays", "maximum_cpu.npy")
     ]
     np.save(path, np.zeros(6, np.float32))
-    expected, got = (
-        path.with_name("maximum_cpu.npy.sha256").read_text()[:12],
-        file_digest(path)[:12],
-    )
+    expected = path.with_name("maximum_cpu.npy.sha256").read_text()[:12]
+    got = file_digest(path)[:12]
     assert _said(lambda: borgtrace.open(store).array("maximum_cpu")) == (
         f"{store}: traces/maximum_cpu.npy is missing or damaged: expected {expected}, got {got}; "
         f"remove it, and the next use builds it again: rm {path}"
@@ -333,9 +344,8 @@ def test_an_index_that_points_elsewhere_is_refused_before_anything_is_read(store
     path = store / "tasks" / "part-00000.parquet"
     table = pq.read_table(path)
     moved = table.column("first_row").to_numpy() + 1
-    pq.write_table(
-        table.set_column(table.column_names.index("first_row"), "first_row", [moved]), path
-    )
+    place = table.column_names.index("first_row")
+    pq.write_table(table.set_column(place, "first_row", [moved]), path)
     vouch(store)
     assert _said(lambda: borgtrace.open(store).trace(10, 0)) == (
         f"{store}: the index of tasks is damaged: got rows that do not follow each other{_rebuild(store)}"

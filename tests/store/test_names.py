@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from borgtrace.errors import UsageError
+from borgtrace.store import Store
 from borgtrace.store.layout import Layout, part_name, source_key
 from borgtrace.store.names import find_id
+from tests.store.typed import EMPTY
 
 
 def test_names_of_files_in_a_store(tmp_path: Path) -> None:
@@ -28,12 +28,19 @@ def test_names_of_files_in_a_store(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("ids", "text", "found"),
-    [([], "12", 12), ([7], "web", 7), ([], "web", None), ([7, 8], "web", None)],
+    [
+        ([], "12", 12),
+        ([7], "web", 7),
+        ([], "web", None),
+        ([7, 8], "web", None),
+    ],
 )
-def test_a_text_is_an_id_or_the_name_of_one(ids: list[int], text: str, found: int | None) -> None:
-    store: Any = SimpleNamespace(
-        sql=lambda query, parameters: pa.table({"id": pa.array(ids, pa.int64())})
-    )
+def test_a_text_is_an_id_or_the_name_of_one(
+    ids: list[int], text: str, found: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path, EMPTY)
+    answer = pa.table({"id": pa.array(ids, pa.int64())})
+    monkeypatch.setattr(store, "sql", lambda query, parameters: answer)
     if found is not None:
         assert find_id(store, "machine", text) == found
     else:

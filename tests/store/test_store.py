@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import borgtrace
@@ -24,43 +27,56 @@ def store(small):
 
 
 def test_tasks_say_what_usage_and_events_say(store):
-    rows = {
-        (r["collection_id"], r["instance_index"]): r
-        for r in store.sql("select * from tasks").to_pylist()
-    }
+    tasks = store.sql("select * from tasks").to_pylist()
+    rows = {(task["collection_id"], task["instance_index"]): task for task in tasks}
     assert sorted(rows) == [(10, 0), (10, 1), (20, 0), (30, 7)]
     first = rows[10, 0]
-    assert (first["n_windows"], first["n_gaps"], first["n_machines"], first["seconds"]) == (
-        3,
-        1,
-        2,
-        900,
-    )
-    assert (first["first_time"], first["last_time"]) == (600_000_000, 1_800_000_000)
+    assert first["n_windows"] == 3
+    assert first["n_gaps"] == 1
+    assert first["n_machines"] == 2
+    assert first["seconds"] == 900
+    assert first["first_time"] == 600_000_000
+    assert first["last_time"] == 1_800_000_000
     # .1 and .3, the NULL skipped: mean .2, deviation .1 (ddof 0).
     assert first["mean_average_cpu"] == pytest.approx(0.2)
     assert first["std_average_cpu"] == pytest.approx(0.1)
     assert first["max_average_cpu"] == pytest.approx(0.3)
     # The SCHEDULE row's class, priority and requests, not those of its SUBMIT.
-    assert (first["priority"], first["scheduling_class"], first["cpu_request"]) == (9, 3, 0.125)
-    assert (first["n_submit"], first["n_schedule"], first["end_type"]) == (1, 1, None)
+    assert first["priority"] == 9
+    assert first["scheduling_class"] == 3
+    assert first["cpu_request"] == 0.125
+    assert first["n_submit"] == 1
+    assert first["n_schedule"] == 1
+    assert first["end_type"] is None
+
+
+def test_tasks_with_an_end_without_usage_and_without_events(store):
+    tasks = store.sql("select * from tasks").to_pylist()
+    rows = {(task["collection_id"], task["instance_index"]): task for task in tasks}
     second = rows[10, 1]
     # 100 s at .2 and 300 s at .4.
     assert second["weighted_mean_average_cpu"] == pytest.approx(0.35)
     assert second["mean_average_cpu"] == pytest.approx(0.3)
-    assert (second["end_type"], second["n_finish"], second["first_row"]) == ("FINISH", 1, 3)
+    assert second["end_type"] == "FINISH"
+    assert second["n_finish"] == 1
+    assert second["first_row"] == 3
     without_usage = rows[20, 0]
-    assert (without_usage["n_windows"], without_usage["first_row"]) == (0, 5)
-    assert (without_usage["first_time"], without_usage["mean_average_cpu"]) == (800_000_000, None)
+    assert without_usage["n_windows"] == 0
+    assert without_usage["first_row"] == 5
+    assert without_usage["first_time"] == 800_000_000
+    assert without_usage["mean_average_cpu"] is None
     orphan = rows[30, 7]
-    assert (orphan["priority"], orphan["n_submit"], orphan["mean_sampled_cpu"]) == (None, 0, None)
+    assert orphan["priority"] is None
+    assert orphan["n_submit"] == 0
+    assert orphan["mean_sampled_cpu"] is None
 
 
 def test_one_trace(store):
     trace = store.trace(10, 0)
     assert trace["start_time"].tolist() == [600, 900, 1500]
     assert trace["duration"].tolist() == [300, 300, 300]
-    np.testing.assert_array_equal(trace["average_cpu"], np.array([0.1, 0.3, np.nan], np.float32))
+    average_cpu = np.array([0.1, 0.3, np.nan], np.float32)
+    np.testing.assert_array_equal(trace["average_cpu"], average_cpu)
     assert store.trace(20, 0)["start_time"].tolist() == []
 
 
@@ -81,7 +97,8 @@ def test_an_unknown_task(store, task, message):
 def test_many_traces(store):
     flat = store.traces([(30, 7), (10, 1)])
     assert flat.offsets.tolist() == [0, 1, 3]
-    assert flat.average_cpu.tolist() == [np.float32(0.7), np.float32(0.2), np.float32(0.4)]
+    average_cpu = np.array([0.7, 0.2, 0.4], np.float32)
+    np.testing.assert_array_equal(flat.average_cpu, average_cpu)
     assert flat[1]["duration"].tolist() == [100, 300]
     assert math.isnan(flat.sampled_cpu[0])
     everything = store.traces()
@@ -123,13 +140,13 @@ def test_many_processes_read_at_once(small):
         "store = borgtrace.open(sys.argv[1])\n"
         "print(len(store.trace(10, 0)['start_time']), store.sql('select count(*) n from tasks').to_pylist()[0]['n'])"
     )
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", script, str(small)], stdout=subprocess.PIPE, text=True
-        )
-        for _ in range(3)
-    ]
-    assert [process.communicate()[0] for process in running] == ["3 4\n"] * 3
+    command = [sys.executable, "-c", script, str(small)]
+    processes = []
+    for _ in range(3):
+        processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+    for process in processes:
+        output, _ = process.communicate()
+        assert output == "3 4\n"
 
 
 def test_a_store_shows_itself(store):
@@ -138,51 +155,53 @@ def test_a_store_shows_itself(store):
 
 
 def test_no_store(tmp_path):
-    for path, message in (
-        (
-            tmp_path / "nothing",
-            f"there is no such store; make one: borgtrace ingest SRC --store {tmp_path}/nothing",
-        ),
-        (
-            tmp_path,
-            f"not a borgtrace store: expected a folder with manifest.json, got 0 other entries; "
-            f"make one: borgtrace ingest SRC --store {tmp_path}",
-        ),
-    ):
-        with pytest.raises(StoreError) as error:
-            borgtrace.open(path)
-        assert str(error.value) == f"{path}: {message}"
+    with pytest.raises(StoreError) as error:
+        borgtrace.open(tmp_path / "nothing")
+    assert str(error.value) == (
+        f"{tmp_path}/nothing: there is no such store; "
+        f"make one: borgtrace ingest SRC --store {tmp_path}/nothing"
+    )
+    with pytest.raises(StoreError) as error:
+        borgtrace.open(tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path}: not a borgtrace store: expected a folder with manifest.json, got 0 other entries; "
+        f"make one: borgtrace ingest SRC --store {tmp_path}"
+    )
 
 
-def _copy(small, tmp_path):
-    import shutil
-
+@pytest.fixture
+def copy(small, tmp_path):
+    """A copy of the store that may be damaged."""
     return shutil.copytree(small, tmp_path / "copy")
 
 
-def test_verify_finds_damage(small, tmp_path):
-    assert all(check.holds for check in verify(small))
-    copy = _copy(small, tmp_path)
-    import pyarrow.parquet as pq
+def failed_checks(store):
+    """What the checks found that failed, by their names."""
+    return {check.name: check.found for check in verify(store) if not check.holds}
 
+
+def test_verify_finds_damage(small, copy):
+    assert failed_checks(small) == {}
     part = copy / "instance_events" / "part-00000.parquet"
     table = pq.read_table(part)
     pq.write_table(table.take([1, 0, 2, 3, 4, 5]), part)
     manifest = read_manifest(copy)
     first, *others = manifest.sources
-    replace(manifest, sources=(replace(first, stored=first.stored + 1), *others)).write(
-        copy / "manifest.json"
-    )
+    one_more = replace(first, stored=first.stored + 1)
+    replace(manifest, sources=(one_more, *others)).write(copy / "manifest.json")
     np.save(copy / "traces" / "average_cpu.npy", np.zeros(3, np.float32))
-    unread = "not read: instance_events/part-00000.parquet is not as it was written"
-    failed = {check.name: check.found for check in verify(copy) if not check.holds}
+    failed = failed_checks(copy)
     assert sorted(failed)[:3] == ["arrays", "conservation", "files"]
+    unread = "not read: instance_events/part-00000.parquet is not as it was written"
     assert {check: failed[check] for check in sorted(failed)[3:]} == {
-        f"instance_events: {check}": unread for check in ("columns", "content", "order", "rows")
+        "instance_events: columns": unread,
+        "instance_events: content": unread,
+        "instance_events: order": unread,
+        "instance_events: rows": unread,
     }
-    # What lies within is looked at where the digests of the files agree.
+    # Files are read further where their digests agree.
     vouch(copy)
-    failed = {check.name: check.found for check in verify(copy) if not check.holds}
+    failed = failed_checks(copy)
     assert sorted(failed) == [
         "arrays",
         "conservation",
@@ -193,58 +212,57 @@ def test_verify_finds_damage(small, tmp_path):
     assert failed["arrays"] == "average_cpu.npy"
 
 
-def _cut(path):
+def cut(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
+def empty(path):
+    path.write_bytes(b"")
+
+
+def add(path):
+    path.write_bytes(b"no")
+
+
 @pytest.mark.parametrize(
-    ("damage", "named"),
+    ("file", "damage", "check"),
     [
-        (lambda store: _cut(store / "instance_usage" / "part-00000.parquet"), "files"),
-        (lambda store: _cut(store / "tasks" / "part-00000.parquet"), "index"),
-        (lambda store: (store / "tasks" / "part-00000.parquet").unlink(), "tasks: rows"),
-        (
-            lambda store: (store / "machine_events" / "part-00000.parquet").write_bytes(b""),
-            "machine_events: rows",
-        ),
-        (
-            lambda store: (store / "instance_events" / "part-00001.parquet").write_bytes(b"no"),
-            "files",
-        ),
-        (lambda store: _cut(store / "traces" / "average_cpu.npy"), "arrays"),
-        (lambda store: (store / "traces" / "duration.npy").write_bytes(b""), "arrays"),
-        (lambda store: (store / "traces" / "start_time.npy").unlink(), "files"),
+        ("instance_usage/part-00000.parquet", cut, "files"),
+        ("tasks/part-00000.parquet", cut, "index"),
+        ("tasks/part-00000.parquet", Path.unlink, "tasks: rows"),
+        ("machine_events/part-00000.parquet", empty, "machine_events: rows"),
+        ("instance_events/part-00001.parquet", add, "files"),
+        ("traces/average_cpu.npy", cut, "arrays"),
+        ("traces/duration.npy", empty, "arrays"),
+        ("traces/start_time.npy", Path.unlink, "files"),
     ],
 )
-def test_verify_reports_damage_of_any_kind_and_never_breaks(small, tmp_path, damage, named):
-    copy = _copy(small, tmp_path)
-    damage(copy)
-    failed = {check.name: check.found for check in verify(copy) if not check.holds}
-    assert named in failed
+def test_verify_reports_damage_of_any_kind_and_never_breaks(copy, file, damage, check):
+    damage(copy / file)
+    failed = failed_checks(copy)
+    assert check in failed
     assert "files" in failed
-    assert all("\n" not in found for found in failed.values())
+    for found in failed.values():
+        assert "\n" not in found
 
 
-def test_an_array_that_is_not_its_column_is_damage(small, tmp_path):
-    copy = _copy(small, tmp_path)
+def test_an_array_that_is_not_its_column_is_damage(copy):
     borgtrace.open(copy).array("maximum_cpu")
-    assert all(check.holds for check in verify(copy))
+    assert failed_checks(copy) == {}
     path = copy / "traces" / "maximum_cpu.npy"
     np.save(path, np.nan_to_num(np.load(path)) + 1)
-    assert [check.name for check in verify(copy) if not check.holds] == ["arrays"]
+    assert list(failed_checks(copy)) == ["arrays"]
 
 
 @pytest.mark.parametrize("column", ["start_time", "duration"])
-def test_an_array_of_times_that_is_not_what_the_windows_say_is_damage(small, tmp_path, column):
+def test_an_array_of_times_that_is_not_what_the_windows_say_is_damage(copy, column):
     """Also where the manifest vouches for it, as if a faulty version had written it."""
-    copy = _copy(small, tmp_path)
     path = copy / "traces" / f"{column}.npy"
-    made = np.load(path)
-    made[2] += 1
-    np.save(path, made)
+    times = np.load(path)
+    times[2] += 1
+    np.save(path, times)
     vouch(copy)
-    failed = {check.name: check.found for check in verify(copy) if not check.holds}
-    assert failed == {"arrays": f"{column}.npy"}
+    assert failed_checks(copy) == {"arrays": f"{column}.npy"}
 
 
 def test_an_unfinished_copy_of_the_tables_has_no_tables() -> None:

@@ -41,20 +41,23 @@ def entry(part: int | None, parts: int | None = None, **facts: Any) -> SourceEnt
 def indexed(folder: Path, windows: list[int], first: list[int] | None = None) -> Layout:
     """A store's index of tasks (2, 0), (2, 1), (5, 0) …, and arrays that count their rows."""
     layout = Layout(folder)
-    ids = [(2, 0), (2, 1), (5, 0), (9, 3)][: len(windows)]
-    starts = first if first is not None else [sum(windows[:i]) for i in range(len(windows))]
+    n_tasks = len(windows)
+    starts = first
+    if starts is None:
+        starts = [sum(windows[:task]) for task in range(n_tasks)]
     layout.table("tasks").mkdir(parents=True)
     layout.traces.mkdir()
     table = pa.table(
         {
-            "collection_id": pa.array([a for a, _ in ids], pa.int64()),
-            "instance_index": pa.array([b for _, b in ids], pa.int32()),
+            "collection_id": pa.array([2, 2, 5, 9][:n_tasks], pa.int64()),
+            "instance_index": pa.array([0, 1, 0, 3][:n_tasks], pa.int32()),
             "first_row": pa.array(starts, pa.int64()),
             "n_windows": pa.array(windows, pa.int32()),
         }
     )
     pq.write_table(table, layout.table("tasks") / part_name(0))
+    n_rows = max(0, sum(windows))
     for name in columns.DEFAULT_COLUMNS:
-        kind = np.uint32 if name == "start_time" else np.float32
-        np.save(layout.array(name), np.arange(max(0, sum(windows)), dtype=kind))
+        dtype = np.uint32 if name == "start_time" else np.float32
+        np.save(layout.array(name), np.arange(n_rows, dtype=dtype))
     return layout
