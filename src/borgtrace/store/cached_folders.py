@@ -61,7 +61,7 @@ def code_digest(packages: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for package in packages:
         for path in sorted(package.iterdir()):
-            if path.suffix in (".py", ".columns"):
+            if path.suffix == ".py":
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
 

@@ -67,9 +67,9 @@ def declare(declaration: Mapping[str, Any], where: str) -> Dialect:
     where
         The file, for errors.
     """
-    made = declared_dialect(declaration, where)
+    new_dialect = declared_dialect(declaration, where)
     # The first one made stays: raw layouts are cached by the identity of their format.
-    return DECLARED.setdefault(made.name, made)
+    return DECLARED.setdefault(new_dialect.name, new_dialect)
 
 
 def dialect(name: str) -> Dialect:

@@ -25,7 +25,13 @@ MACHINE_META = RawTable(
     is_positional=True,
     fields=(
         RawField("machine_id", "machine", is_mandatory=True, pattern=LETTERED),
-        RawField("time_stamp", "time", is_mandatory=True, pattern=NUMBER, scale=SECOND),
+        RawField(
+            "time_stamp",
+            "time",
+            is_mandatory=True,
+            pattern=NUMBER,
+            scale=SECOND,
+        ),
         RawField("failure_domain_1"),
         RawField("failure_domain_2"),
         RawField("cpu_num", "cpu"),
@@ -41,7 +47,13 @@ CONTAINER_META = RawTable(
     fields=(
         RawField("container_id", "task", is_mandatory=True, pattern=LETTERED),
         RawField("machine_id", "machine"),
-        RawField("time_stamp", "start", is_mandatory=True, pattern=NUMBER, scale=SECOND),
+        RawField(
+            "time_stamp",
+            "start",
+            is_mandatory=True,
+            pattern=NUMBER,
+            scale=SECOND,
+        ),
         RawField("app_du", "app"),
         RawField("status"),
         RawField("cpu_request", "cpu_request", scale=PERCENT),
@@ -60,7 +72,13 @@ BATCH_TASK = RawTable(
         RawField("job_name", "job", is_mandatory=True, pattern=LETTERED),
         RawField("task_type"),
         RawField("status", "status", is_mandatory=True),
-        RawField("start_time", "start", is_mandatory=True, pattern=NUMBER, scale=SECOND),
+        RawField(
+            "start_time",
+            "start",
+            is_mandatory=True,
+            pattern=NUMBER,
+            scale=SECOND,
+        ),
         RawField("end_time", "end", scale=SECOND),
         RawField("plan_cpu", "cpu_request", scale=PERCENT),
         RawField("plan_mem", "memory_request", scale=PERCENT),
@@ -79,7 +97,13 @@ BATCH_INSTANCE = RawTable(
         RawField("job_name", "job", is_mandatory=True, pattern=LETTERED),
         RawField("task_type"),
         RawField("status", "status", is_mandatory=True),
-        RawField("start_time", "start", is_mandatory=True, pattern=NUMBER, scale=SECOND),
+        RawField(
+            "start_time",
+            "start",
+            is_mandatory=True,
+            pattern=NUMBER,
+            scale=SECOND,
+        ),
         RawField("end_time", "end", scale=SECOND),
         RawField("machine_id", "machine"),
         RawField("seq_no"),
@@ -98,7 +122,13 @@ CONTAINER_USAGE = RawTable(
     fields=(
         RawField("container_id", "task", is_mandatory=True, pattern=LETTERED),
         RawField("machine_id", "machine"),
-        RawField("time_stamp", "time", is_mandatory=True, pattern=NUMBER, scale=SECOND),
+        RawField(
+            "time_stamp",
+            "time",
+            is_mandatory=True,
+            pattern=NUMBER,
+            scale=SECOND,
+        ),
         RawField("cpu_util_percent", "average_cpu", scale=PERCENT),
         RawField("mem_util_percent", "average_memory", scale=PERCENT),
         RawField("cpi", "cycles_per_instruction"),
@@ -110,7 +140,13 @@ CONTAINER_USAGE = RawTable(
     ),
 )
 
-_TABLES = (MACHINE_META, CONTAINER_META, BATCH_TASK, BATCH_INSTANCE, CONTAINER_USAGE)
+_TABLES = (
+    MACHINE_META,
+    CONTAINER_META,
+    BATCH_TASK,
+    BATCH_INSTANCE,
+    CONTAINER_USAGE,
+)
 
 DIALECT = Dialect(
     name="alibaba-2018",

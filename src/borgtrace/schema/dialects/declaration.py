@@ -25,7 +25,11 @@ _TOP_ENTRIES = ("name", "title", "clock", "step", "label", "window", "usage", "t
 _FIELD_ENTRIES = ("column", "unit", "kind", "zone", "missing", "codes")
 _TIMES_OF_ROWS = ("time", "end", "submit", "start")
 """Columns that are instants rather than lengths of time."""
-_UNITS_OF_COLUMNS: Mapping[Unit, Units] = {"us": TIMES, "cores": CPU, "bytes": MEMORY}
+_UNITS_OF_COLUMNS: Mapping[Unit, Units] = {
+    "us": TIMES,
+    "cores": CPU,
+    "bytes": MEMORY,
+}
 """Units that a column may be declared in, by the unit that it is stored in."""
 
 
@@ -177,13 +181,18 @@ def _read_section(section: Section, entries: Any, where: str) -> Fields:
                 f"no {needed}",
                 way_out=f'add {needed} = "the name of its column"',
             )
-    return {name: _read_field(section, name, said, where) for name, said in entries.items()}
+    return {name: _read_field(section, name, entry, where) for name, entry in entries.items()}
 
 
-def _read_field(section: Section, name: str, said: Any, where: str) -> DeclaredField:
+def _read_field(
+    section: Section,
+    name: str,
+    entry: Any,
+    where: str,
+) -> DeclaredField:
     where = f"{where}.{name}"
     # A lone text is the name of the column in the file.
-    entries = said if isinstance(said, Mapping) else {"column": said}
+    entries = entry if isinstance(entry, Mapping) else {"column": entry}
     check_names(where, entries, _FIELD_ENTRIES, "unknown entry")
     column = entries.get("column")
     if not isinstance(column, str):
@@ -219,7 +228,12 @@ def _kind(allowed: tuple[str, ...], entries: Mapping[str, Any], where: str) -> s
     return str(kind)
 
 
-def _unit(stored: Unit, kind: str, entries: Mapping[str, Any], where: str) -> RawUnit:
+def _unit(
+    stored: Unit,
+    kind: str,
+    entries: Mapping[str, Any],
+    where: str,
+) -> RawUnit:
     units = CPU_TIME if kind == "counter" else _UNITS_OF_COLUMNS.get(stored)
     if units is None:
         return RawUnit(1)
@@ -304,7 +318,13 @@ def _conversion(
     label = declaration.get("label", "start")
     check_names(f"{where}: label", [label], ("start", "end"))
     share_of = _shares(usage, sections.get("tasks", {}))
-    return Conversion(clock=clock, step=step, label=label, window=window, share_of=share_of)
+    return Conversion(
+        clock=clock,
+        step=step,
+        label=label,
+        window=window,
+        share_of=share_of,
+    )
 
 
 def _clock(declaration: Mapping[str, Any], sections: Mapping[str, Fields], where: str) -> Any:

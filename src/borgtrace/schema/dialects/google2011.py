@@ -39,7 +39,13 @@ MACHINE_EVENTS = RawTable(
     is_positional=True,
     parts=1,
     fields=(
-        RawField("time", "time", is_mandatory=True, format="INTEGER", pattern=NUMBER),
+        RawField(
+            "time",
+            "time",
+            is_mandatory=True,
+            format="INTEGER",
+            pattern=NUMBER,
+        ),
         RawField("machine ID", "machine_id", is_mandatory=True, format="INTEGER"),
         RawField("event type", "type", is_mandatory=True, format="INTEGER"),
         RawField("platform ID", "platform_id", format="STRING_HASH"),
@@ -54,7 +60,13 @@ MACHINE_ATTRIBUTES = RawTable(
     is_positional=True,
     parts=1,
     fields=(
-        RawField("time", "time", is_mandatory=True, format="INTEGER", pattern=NUMBER),
+        RawField(
+            "time",
+            "time",
+            is_mandatory=True,
+            format="INTEGER",
+            pattern=NUMBER,
+        ),
         RawField("machine ID", "machine_id", is_mandatory=True, format="INTEGER"),
         RawField("attribute name", "name", is_mandatory=True, format="STRING_HASH"),
         RawField("attribute value", "value", format="STRING_HASH_OR_INTEGER"),
@@ -68,7 +80,13 @@ JOB_EVENTS = RawTable(
     is_positional=True,
     parts=500,
     fields=(
-        RawField("time", "time", is_mandatory=True, format="INTEGER", pattern=NUMBER),
+        RawField(
+            "time",
+            "time",
+            is_mandatory=True,
+            format="INTEGER",
+            pattern=NUMBER,
+        ),
         RawField("missing info", "missing_type", format="INTEGER"),
         RawField("job ID", "collection_id", is_mandatory=True, format="INTEGER"),
         RawField("event type", "type", is_mandatory=True, format="INTEGER"),
@@ -85,7 +103,13 @@ TASK_EVENTS = RawTable(
     is_positional=True,
     parts=500,
     fields=(
-        RawField("time", "time", is_mandatory=True, format="INTEGER", pattern=NUMBER),
+        RawField(
+            "time",
+            "time",
+            is_mandatory=True,
+            format="INTEGER",
+            pattern=NUMBER,
+        ),
         RawField("missing info", "missing_type", format="INTEGER"),
         RawField("job ID", "collection_id", is_mandatory=True, format="INTEGER"),
         RawField("task index", "instance_index", is_mandatory=True, format="INTEGER"),
@@ -107,12 +131,24 @@ TASK_CONSTRAINTS = RawTable(
     is_positional=True,
     parts=500,
     fields=(
-        RawField("time", "time", is_mandatory=True, format="INTEGER", pattern=NUMBER),
+        RawField(
+            "time",
+            "time",
+            is_mandatory=True,
+            format="INTEGER",
+            pattern=NUMBER,
+        ),
         RawField("job ID", "collection_id", is_mandatory=True, format="INTEGER"),
         RawField("task index", "instance_index", is_mandatory=True, format="INTEGER"),
         RawField("comparison operator", "relation", is_mandatory=True, format="INTEGER"),
         # machine_events has six fields too, but a number where this one has the name of an attribute.
-        RawField("attribute name", "name", is_mandatory=True, format="STRING_HASH", pattern=HASH),
+        RawField(
+            "attribute name",
+            "name",
+            is_mandatory=True,
+            format="STRING_HASH",
+            pattern=HASH,
+        ),
         # The one text where empty is a value, not NULL (format document).
         RawField("attribute value", "value", format="STRING_HASH_OR_INTEGER", keeps_empty=True),
     ),
@@ -126,7 +162,13 @@ TASK_USAGE = RawTable(
     optional=1,
     parts=500,
     fields=(
-        RawField("start time", "start_time", is_mandatory=True, format="INTEGER", pattern=NUMBER),
+        RawField(
+            "start time",
+            "start_time",
+            is_mandatory=True,
+            format="INTEGER",
+            pattern=NUMBER,
+        ),
         RawField("end time", "end_time", is_mandatory=True, format="INTEGER"),
         RawField("job ID", "collection_id", is_mandatory=True, format="INTEGER"),
         RawField("task index", "instance_index", is_mandatory=True, format="INTEGER"),

@@ -157,7 +157,11 @@ class RawTable:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class Flattened:
     """A delimited file with a header, each row of which joins one record of each of several tables.
 

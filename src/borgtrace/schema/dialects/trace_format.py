@@ -96,7 +96,11 @@ def some_up_to(share: float) -> tuple[float, float]:
     return sys.float_info.min, float(share)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class Publication:
     """Where a trace is published.
 
@@ -116,7 +120,11 @@ class Publication:
     sums: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class Conversion:
     """How rows of a format that is not Google's become rows of the store, beside what its fields say.
 
@@ -164,7 +172,11 @@ class Conversion:
 
 
 # Compared by identity: so a dialect can be the key of a cache, which its mappings could not.
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(
+    frozen=True,
+    eq=False,
+    kw_only=True,
+)
 class Dialect:
     """One trace format: everything in which it differs from others.
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 
-from borgtrace.schema.declarations import read_declarations as read_declarations
 from borgtrace.schema.tables.collection_events import COLLECTION_EVENTS
 from borgtrace.schema.tables.instance_constraints import INSTANCE_CONSTRAINTS
 from borgtrace.schema.tables.instance_events import INSTANCE_EVENTS
