@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from borgtrace.synth.model.classes import CLASSES_2019
 from borgtrace.synth.model.profile import MachineShape
-from borgtrace.synth.model.profiles import google_2011
+from borgtrace.synth.model.profiles import tiers_2011
+from borgtrace.synth.model.profiles.google_2011 import GOOGLE_2011
 
 # Jobs per hour and tiers: Tirmazi et al., §4 and §6.
 FREE = replace(
-    google_2011.FREE,
+    tiers_2011.FREE,
     name="free",
     like="free",
     jobs=0.33,
@@ -26,7 +27,7 @@ FREE = replace(
 )
 
 BEST_EFFORT_BATCH = replace(
-    google_2011.OTHER,
+    tiers_2011.OTHER,
     name="beb",
     like="other",
     jobs=0.42,
@@ -53,7 +54,7 @@ BEST_EFFORT_BATCH = replace(
 )
 
 MID = replace(
-    google_2011.OTHER,
+    tiers_2011.OTHER,
     name="mid",
     like="other",
     jobs=0.1,
@@ -72,7 +73,7 @@ MID = replace(
 )
 
 PRODUCTION = replace(
-    google_2011.PRODUCTION,
+    tiers_2011.PRODUCTION,
     name="production",
     like="production",
     jobs=0.14,
@@ -86,7 +87,7 @@ PRODUCTION = replace(
 )
 
 MONITORING = replace(
-    google_2011.PRODUCTION,
+    tiers_2011.PRODUCTION,
     name="monitoring",
     like="production",
     jobs=0.01,
@@ -100,7 +101,7 @@ MONITORING = replace(
 )
 
 GOOGLE_2019 = replace(
-    google_2011.GOOGLE_2011,
+    GOOGLE_2011,
     tiers=(
         FREE,
         BEST_EFFORT_BATCH,
