@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from borgtrace.report.page import PAPERS
+from borgtrace.report.papers import PAPERS
 from borgtrace.schema.dialects import PUBLISHED, Citation
 
 INTRO = """# Works cited

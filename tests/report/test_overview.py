@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -16,7 +15,7 @@ from borgtrace import report
 from borgtrace.catalog import find
 from borgtrace.errors import EngineError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.question import Finding, Result
+from borgtrace.question import Finding, Provenance, Result
 from borgtrace.report.overview import LEVEL_NAMES, Fact, facts, levels, surprises
 from borgtrace.report.page import render, report_html
 from borgtrace.report.sections import Section, refused
@@ -42,15 +41,16 @@ HELD: dict[str, Any] = {
 
 def answered(name: str, rows: list[dict[str, Any]], findings: tuple[Finding, ...] = ()) -> Section:
     """A section with an answer written by hand."""
-    result = SimpleNamespace(
-        table=pa.Table.from_pylist(rows), not_applicable=None, findings=findings
-    )
-    return Section(find(name), "", cast("Result", result))
+    question = find(name)
+    result = Result(question, pa.Table.from_pylist(rows), Provenance(), findings)
+    return Section(question, "", result)
 
 
 def not_applicable(name: str, reason: str) -> Section:
-    result = SimpleNamespace(table=pa.table({}), not_applicable=reason, findings=())
-    return Section(find(name), "", cast("Result", result))
+    """A section whose question the store cannot answer."""
+    question = find(name)
+    result = Result(question, pa.table({}), Provenance(), not_applicable=reason)
+    return Section(question, "", result)
 
 
 def line(name: str, sections: list[Section], **changes: Any) -> Fact:
@@ -138,11 +138,11 @@ def test_the_table_of_the_first_screen_has_the_highest_tier_first() -> None:
 
 def test_the_table_leaves_out_what_is_unknown() -> None:
     found = levels(
-        facts(manifest(**{**HELD, **_usage_of(), "notes": ("subset of x",)}), [UTILIZATION])
+        facts(manifest(**{**HELD, **usage_of(), "notes": ("subset of x",)}), [UTILIZATION])
     )
     assert found == []
     some = {
-        **_usage_of(),
+        **usage_of(),
         "time_range": {"instance_events": SPAN, "instance_usage": [START, START + HOUR // 2]},
     }
     [(tier, cells), *_] = levels(facts(manifest(**{**HELD, **some}), [UTILIZATION]))
@@ -189,7 +189,7 @@ def test_hours_without_machines_do_not_count() -> None:
     assert (fact.unknown, fact.reason) == ("unknown", "no machine has a capacity")
 
 
-def _usage_of(**changes: Any) -> dict[str, Any]:
+def usage_of(**changes: Any) -> dict[str, Any]:
     return {
         "sources": (EVENTS, replace(USAGE, **changes)),
         "synthetic": {"parts": {"task_events": 1, "task_usage": 5}},
@@ -201,7 +201,7 @@ def _usage_of(**changes: Any) -> dict[str, Any]:
     [
         (
             {
-                **_usage_of(),
+                **usage_of(),
                 "time_range": {
                     "instance_events": SPAN,
                     "instance_usage": [START, START + HOUR // 2],
@@ -210,14 +210,14 @@ def _usage_of(**changes: Any) -> dict[str, Any]:
             "the store has usage of no whole hour",
         ),
         (
-            {**_usage_of(), "sources": (EVENTS, USAGE, replace(USAGE, part=2))},
+            {**usage_of(), "sources": (EVENTS, USAGE, replace(USAGE, part=2))},
             "parts of the usage are missing before the last one",
         ),
         (
-            {**_usage_of(), "generation": "2019", "cell": "a"},
+            {**usage_of(), "generation": "2019", "cell": "a"},
             "each part is a sample of all usage: all are needed",
         ),
-        ({**_usage_of(), "notes": ("subset of x",)}, "the store is a subset of another"),
+        ({**usage_of(), "notes": ("subset of x",)}, "the store is a subset of another"),
     ],
 )
 def test_usage_of_a_part_of_the_cell_is_no_utilization(
@@ -275,7 +275,7 @@ def test_the_advice_names_the_factor_and_the_way_of_packing() -> None:
 
 def test_a_question_that_is_not_answered_says_why() -> None:
     reason = "no long task is left of 7"
-    some = {**_usage_of(), "tables": {"instance_events": 9, "instance_usage": 0}}
+    some = {**usage_of(), "tables": {"instance_events": 9, "instance_usage": 0}}
     fact = line("advice", [not_applicable("packing_advice", reason)], **some)
     assert (fact.anchor, fact.unknown, fact.reason) == (
         "packing-advice",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -13,11 +12,13 @@ import pytest
 from altair.utils import schemapi
 
 from borgtrace.errors import EngineError
-from borgtrace.question import Claim, EngineTables, Provenance
+from borgtrace.question import Answer, Claim, EngineTables, Provenance
+from borgtrace.question import Column as AnswerColumn
 from borgtrace.question.criteria import equals
 from borgtrace.report.charts import TooManyPointsError
 from borgtrace.report.holdings import counters, holdings, trace_name
-from borgtrace.report.page import javascript, papers_cited, report_html
+from borgtrace.report.page import javascript, report_html
+from borgtrace.report.papers import papers_cited
 from borgtrace.report.sections import grouped, observed, refused, section
 from borgtrace.report.values import shown_table
 from borgtrace.schema import TABLES, Column, Table
@@ -163,7 +164,13 @@ def test_papers_are_found_by_author() -> None:
 
 def test_observations_stand_together_in_their_order() -> None:
     def judged(id_: str, source: str) -> Claim:
-        return Claim(id_, id_, equals(1), lambda result: 1, source)
+        return Claim(
+            id_,
+            statement=id_,
+            source=source,
+            measure=lambda answer: 1,
+            criterion=equals(1),
+        )
 
     claims = (
         judged("tenth", "Zhu et al., Observation 10"),
@@ -172,32 +179,34 @@ def test_observations_stand_together_in_their_order() -> None:
         judged("ninth", "Zhu et al., Observation 9; others"),
         judged("other", "Reiss et al., Observation 1"),
     )
-    recipe = replace(questions.QUESTIONS[0], claims=claims)
-    found = observed([section(recipe.run(EngineTables({})))])
-    assert [(label, finding.id) for label, _, finding in found] == [
+    question = replace(questions.QUESTIONS[0], claims=claims)
+    answered = section(question.run(EngineTables({})))
+    numbered = observed([answered])
+    assert [(row.label, row.finding.id) for row in numbered] == [
         ("Observation 9", "ninth"),
         ("Observation 10", "tenth"),
         ("Measure 1", "measure"),
     ]
-    html = report_html(manifest(), "store", [section(recipe.run(EngineTables({})))])
+    html = report_html(manifest(), "store", [answered])
     assert 'href="#observations"' in html
-    assert f'<small>Observation 9</small><br><a href="#{found[0][1].anchor}">ninth</a>' in html
+    assert f'<small>Observation 9</small><br><a href="#{answered.anchor}">ninth</a>' in html
 
 
-def test_questions_stand_under_their_topic(monkeypatch: pytest.MonkeyPatch) -> None:
-    package = sys.modules["tests.report"]
-    monkeypatch.setattr(package, "TOPICS", {0: "Machines", 50: "Jobs and users"}, raising=False)
-    first, second, third = (
-        replace(recipe, order=order)
-        for recipe, order in zip(questions.QUESTIONS[:3], (49, 50, 0), strict=True)
-    )
-    sections = [section(recipe.run(EngineTables({}))) for recipe in (first, second, third)]
+def test_questions_stand_under_their_heading() -> None:
+    # Names of the catalog, which lists two of them below one heading, and one that it does not list.
+    names = ("machine_removals", "jobs_per_owner", "machine_downtime", "my_own")
+    sections = []
+    for name in names:
+        question = replace(questions.QUESTIONS[1], name=name, claims=())
+        sections.append(section(question.run(EngineTables({}))))
+    removals, owners, downtime, own = sections
     assert grouped(sections) == {
-        "Machines": [sections[0], sections[2]],
-        "Jobs and users": [sections[1]],
+        "Machines": [removals, downtime],
+        "Jobs and users": [owners],
+        "Other questions": [own],
     }
     html = report_html(manifest(), "store", sections)
-    assert '<h2 class="group" id="group-jobs-and-users">Jobs and users</h2>' in html
+    assert '<h2 class="group" id="group-other-questions">Other questions</h2>' in html
 
 
 def test_headings_of_a_table_are_words_and_its_method_names_the_columns(html: str) -> None:
@@ -243,16 +252,16 @@ def test_a_page_for_paper_is_light_everywhere_and_its_charts_have_a_width() -> N
 
 def test_a_chart_is_drawn_without_being_checked() -> None:
     """Altair would check each row against its schema, several times."""
-    seen = []
+    modes = []
 
-    def plot(result: pa.Table) -> object:
-        seen.append(schemapi.DEBUG_MODE)
-        return questions.step_line(result)
+    def chart(answer: pa.Table) -> object:
+        modes.append(schemapi.DEBUG_MODE)
+        return questions.step_line(answer)
 
-    plot.__module__ = questions.__name__
-    recipe = replace(questions.QUESTIONS[1], plot=plot, claims=())
-    assert section(recipe.run(EngineTables({}))).figure is not None
-    assert (seen, schemapi.DEBUG_MODE) == ([False], True)
+    question = replace(questions.QUESTIONS[1], chart=chart, claims=())
+    assert section(question.run(EngineTables({}))).figure is not None
+    assert modes == [False]
+    assert schemapi.DEBUG_MODE is True
 
 
 def test_a_chart_of_too_many_points_is_left_out_and_said_so(
@@ -296,15 +305,18 @@ def test_codes_of_a_table_are_written_as_words() -> None:
 
 
 def test_the_first_job_of_a_table_leads_to_the_explorer() -> None:
-    columns = (Column("collection_id", "int64", "id", "The job.", nullable=False),)
-    recipe = replace(
+    question = replace(
         questions.QUESTIONS[0],
-        result=Table("jobs", "job", ("collection_id",), columns),
+        answer=Answer(
+            grain="job",
+            key=[AnswerColumn("collection_id", "int64", "id", "The job.")],
+            columns=[],
+        ),
         compute=lambda tables: pa.table({"collection_id": [7, 9]}),
-        plot=lambda result: None,
+        chart=lambda answer: None,
         claims=(),
     )
-    html = report_html(manifest(), "cell-a", [section(recipe.run(EngineTables({})))])
+    html = report_html(manifest(), "cell-a", [section(question.run(EngineTables({})))])
     assert "<code>borgtrace explore cell-a --at /job/7</code>" in html
 
 

@@ -16,7 +16,7 @@ from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.report import task_page
 from borgtrace.report.charts import ROWS, figure
-from borgtrace.report.task_life import EVENT_COLUMNS, USAGE_COLUMNS, Life, chart, read_life
+from borgtrace.report.task_life import Life, chart, read_life
 from borgtrace.schema import PERCENTILES, TABLES
 from borgtrace.schema.arrow import arrow_field
 from borgtrace.schema.time import AFTER_TRACE
@@ -28,15 +28,26 @@ from .test_browser import drawn, errors, tooltip
 Browser = Callable[..., Any]
 
 
-def _rows(spec: dict[str, Any], panel: int) -> list[dict[str, Any]]:
-    (view,) = [
-        v for v in [spec["vconcat"][panel], *spec["vconcat"][panel].get("layer", [])] if "data" in v
-    ][:1]
-    data = view["data"]
-    rows: list[dict[str, Any]] = (
-        data["values"] if "values" in data else spec["datasets"][data["name"]]
-    )
+def rows_of(spec: dict[str, Any], panel: int) -> list[dict[str, Any]]:
+    """Return the rows of the first view of a panel that has data."""
+    view = spec["vconcat"][panel]
+    views = [view, *view.get("layer", [])]
+    data = next(view["data"] for view in views if "data" in view)
+    rows: list[dict[str, Any]] = data.get("values") or spec["datasets"][data["name"]]
     return rows
+
+
+def drawing_of(life: Life) -> Any:
+    """Return the chart of a life that has one."""
+    drawing = chart(life)
+    assert drawing is not None
+    return drawing
+
+
+def figure_of(life: Life) -> dict[str, Any]:
+    """Return the chart of a life as the page embeds it."""
+    spec: dict[str, Any] = json.loads(figure(drawing_of(life), "Life.").spec)
+    return spec
 
 
 def test_events_and_windows_are_those_of_the_task(tiny_store: Store) -> None:
@@ -54,10 +65,8 @@ def hour(value: float) -> Any:
 
 
 def test_gap_breaks_the_line(tiny_store: Store) -> None:
-    drawing = chart(read_life(tiny_store, 100, 0))
-    assert drawing is not None
-    spec = json.loads(figure(drawing, "Life.").spec)
-    mean = [(row["hour"], row["value"]) for row in _rows(spec, 1) if row["series"] == "mean"]
+    rows = rows_of(figure_of(read_life(tiny_store, 100, 0)), 1)
+    mean = [(row["hour"], row["value"]) for row in rows if row["series"] == "mean"]
     assert mean == [
         (1, 0.1),
         (hour(1 + 1 / 12), 0.2),
@@ -70,9 +79,8 @@ def test_gap_breaks_the_line(tiny_store: Store) -> None:
 
 
 def test_panels_have_one_axis_and_a_rule_at_the_request(tiny_store: Store) -> None:
-    drawing = chart(read_life(tiny_store, 100, 0))
-    assert drawing is not None
-    events, cpu, memory = drawing.to_dict()["vconcat"]
+    spec = drawing_of(read_life(tiny_store, 100, 0)).to_dict()
+    events, cpu, memory = spec["vconcat"]
     # From before the trace to its eviction at 2 h, and 1.5 % of that on either side.
     assert events["encoding"]["x"]["scale"]["domain"] == pytest.approx([-0.03, 2.03])
     assert cpu["layer"][0]["encoding"]["x"]["scale"] == events["encoding"]["x"]["scale"]
@@ -80,22 +88,20 @@ def test_panels_have_one_axis_and_a_rule_at_the_request(tiny_store: Store) -> No
     assert cpu["layer"][1]["encoding"] == {"y": {"datum": 0.25}}
     assert (events["title"], cpu["title"], memory["title"]) == ("Events", "CPU", "Memory")
     assert events["encoding"]["y"]["sort"] == ["SUBMIT", "SCHEDULE", "EVICT"]
-    assert drawing.to_dict()["resolve"] == {"scale": {"color": "independent"}}
+    assert spec["resolve"] == {"scale": {"color": "independent"}}
 
 
 def test_ids_are_text_that_a_browser_does_not_round(tiny_store: Store) -> None:
-    drawing = chart(read_life(tiny_store, 100, 0))
-    assert drawing is not None
-    spec = drawing.to_dict()
-    assert [row["machine_id"] for row in _rows(spec, 0)] == [None, "7", "7"]
-    assert {row["machine"] for row in _rows(spec, 1)} == {"7"}
+    spec = drawing_of(read_life(tiny_store, 100, 0)).to_dict()
+    assert [row["machine_id"] for row in rows_of(spec, 0)] == [None, "7", "7"]
+    assert {row["machine"] for row in rows_of(spec, 1)} == {"7"}
 
 
 def test_a_task_at_one_instant_leaves_the_axis_to_the_library() -> None:
-    life = replace(_life(0), events=_life(0).events.set_column(0, "time", pa.array([HOUR])))
-    drawing = chart(life)
-    assert drawing is not None
-    assert "scale" not in drawing.to_dict()["vconcat"][0]["encoding"]["x"]
+    events = life_of(0).events.set_column(0, "time", pa.array([HOUR]))
+    life = replace(life_of(0), events=events)
+    panel = drawing_of(life).to_dict()["vconcat"][0]
+    assert "scale" not in panel["encoding"]["x"]
     nothing = replace(life, events=life.events.slice(0, 0))
     assert chart(nothing) is None
     assert task_page.span(manifest(), nothing) == "at an unknown time"
@@ -106,9 +112,7 @@ def test_a_task_at_one_instant_leaves_the_axis_to_the_library() -> None:
 
 
 def test_task_without_usage_has_events_only(tiny_store: Store) -> None:
-    drawing = chart(read_life(tiny_store, 100, 1))
-    assert drawing is not None
-    assert len(json.loads(figure(drawing, "Life.").spec)["vconcat"]) == 1
+    assert len(figure_of(read_life(tiny_store, 100, 1))["vconcat"]) == 1
 
 
 def test_unknown_task(tiny_store: Store, tmp_path: Path) -> None:
@@ -118,37 +122,54 @@ def test_unknown_task(tiny_store: Store, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def _life(n: int) -> Life:
+def table_of(name: str, columns: dict[str, list[Any]]) -> pa.Table:
+    """Return columns with their types in a table of the store."""
+    fields = []
+    for column in columns:
+        fields.append(arrow_field(TABLES[name].column(column)).with_nullable(True))
+    return pa.table(list(columns.values()), schema=pa.schema(fields))
+
+
+def life_of(n: int) -> Life:
     """A task with `n` windows after each other, and an event after the end of the trace."""
-    usage: dict[str, list[Any]] = {name: [0.5] * n for name in USAGE_COLUMNS}
-    usage |= {"start_time": [i * 300_000_000 + HOUR for i in range(n)], "machine_id": [7] * n}
-    usage["end_time"] = [start + 300_000_000 for start in usage["start_time"]]
-    event: dict[str, list[Any]] = {name: [None] for name in EVENT_COLUMNS}
-    event |= {"time": [AFTER_TRACE], "type": ["LOST"]}
-    task: dict[str, Any] = dict.fromkeys(TABLES["tasks"].names)
-
-    def table(name: str, columns: dict[str, list[Any]]) -> pa.Table:
-        fields = [
-            arrow_field(TABLES[name].column(column)).with_nullable(True) for column in columns
-        ]
-        return pa.table(list(columns.values()), schema=pa.schema(fields))
-
-    return Life(1, 2, table("instance_events", event), table("instance_usage", usage), task)
+    starts = [i * 300_000_000 + HOUR for i in range(n)]
+    usage: dict[str, list[Any]] = {
+        "start_time": starts,
+        "end_time": [start + 300_000_000 for start in starts],
+        "machine_id": [7] * n,
+        "average_cpu": [0.5] * n,
+        "maximum_cpu": [0.5] * n,
+        "sampled_cpu": [0.5] * n,
+        "average_memory": [0.5] * n,
+        "maximum_memory": [0.5] * n,
+        "assigned_memory": [0.5] * n,
+    }
+    event: dict[str, list[Any]] = {
+        "time": [AFTER_TRACE],
+        "type": ["LOST"],
+        "machine_id": [None],
+        "priority": [None],
+        "cpu_request": [None],
+        "memory_request": [None],
+    }
+    return Life(
+        collection_id=1,
+        instance_index=2,
+        events=table_of("instance_events", event),
+        usage=table_of("instance_usage", usage),
+        task=dict.fromkeys(TABLES["tasks"].names),
+    )
 
 
 def test_a_month_of_windows_is_reduced() -> None:
-    drawing = chart(_life(8_640))
-    assert drawing is not None
-    made = figure(drawing, "Life.")
-    assert made.n_rows <= 2 * ROWS + 1
-    assert len(made.spec) < 3_000_000
+    embedded = figure(drawing_of(life_of(8_640)), "Life.")
+    assert embedded.n_rows <= 2 * ROWS + 1
+    assert len(embedded.spec) < 3_000_000
 
 
 def test_event_after_the_trace_is_drawn_at_the_last_known_time() -> None:
-    drawing = chart(_life(2))
-    assert drawing is not None
-    spec = json.loads(figure(drawing, "Life.").spec)
-    assert [row["hour"] for row in _rows(spec, 0)] == [hour(1 + 2 / 12)]
+    spec = figure_of(life_of(2))
+    assert [row["hour"] for row in rows_of(spec, 0)] == [hour(1 + 2 / 12)]
 
 
 def test_page_says_what_it_shows(tiny_store: Store, tmp_path: Path) -> None:
@@ -177,32 +198,26 @@ def test_page_in_a_browser(
 
 def test_percentiles_are_a_fan_behind_the_lines_with_a_legend() -> None:
     """Two windows; the second has no percentiles: bands end where the first does."""
-    known = {name: pa.chunked_array([[place / 20, None]]) for place, name in enumerate(PERCENTILES)}
-    drawing = chart(replace(_life(2), percentiles=known))
-    assert drawing is not None
-    cpu, memory = drawing.to_dict()["vconcat"][1:]
+    percentiles = {}
+    for place, name in enumerate(PERCENTILES):
+        percentiles[name] = pa.chunked_array([[place / 20, None]])
+    life = replace(life_of(2), percentiles=percentiles)
+    _, cpu, memory = drawing_of(life).to_dict()["vconcat"]
+    assert "layer" not in memory
     bands, lines = cpu["layer"]
-    assert (bands["mark"]["type"], bands["mark"]["interpolate"], lines["mark"]["type"]) == (
-        "area",
-        "step-after",
-        "line",
-    )
+    assert bands["mark"]["type"] == "area"
+    assert bands["mark"]["interpolate"] == "step-after"
+    assert lines["mark"]["type"] == "line"
     fan = ["p0–p100", "p10–p90", "p20–p80", "p30–p70", "p40–p60"]
-    assert bands["encoding"]["color"]["sort"] == [*fan, "mean", "maximum", "one random second"]
-    assert bands["encoding"]["color"]["scale"]["domain"] == bands["encoding"]["color"]["sort"]
-    assert (
-        "legend" not in bands["encoding"]["color"]
-        or bands["encoding"]["color"]["legend"] is not None
-    )
+    color = bands["encoding"]["color"]
+    assert color["sort"] == [*fan, "mean", "maximum", "one random second"]
+    assert color["scale"]["domain"] == color["sort"]
+    assert color.get("legend", "by default") is not None
     rows = bands["data"]["values"]
     # Percentiles 0, 10 … 100 are 0, 0.05 … 0.5 here: the band from p10 to p90 lies between 0.05 and 0.45.
-    assert [(row["value"], row["high"]) for row in rows if row["series"] == "p10–p90"] == [
-        (0.05, 0.45),
-        (0.05, 0.45),
-        (None, None),
-    ]
+    edges = [(row["value"], row["high"]) for row in rows if row["series"] == "p10–p90"]
+    assert edges == [(0.05, 0.45), (0.05, 0.45), (None, None)]
     assert [row["series"] for row in rows[::3]] == fan
-    assert "layer" not in memory
 
 
 def test_the_fan_in_a_browser(browser: Browser, tmp_path: Path) -> None:

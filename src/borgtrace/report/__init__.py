@@ -56,7 +56,7 @@ def write(
     path
         The HTML file; replaced at the very end.
     names
-        Recipes; all of them where empty.
+        Names of questions; all of them where empty.
     engine, memory
         Where relational work runs, and its budget.
     theme, width
@@ -81,21 +81,27 @@ def write(
     chosen = [find(name) for name in names] or list(questions().values())
     tables = EngineTables.of(store, engine, memory=memory)
     # All answers before the page: contents, counts of verdicts and cited papers stand at its head.
-    sections = list(_answers(chosen, tables, progress))
+    sections = list(sections_of(chosen, tables, progress))
+    html = report_html(store.manifest, store.path.name, sections, theme=theme, width=width)
+    page = html.encode()
     path = as_path(path)
-    page = report_html(store.manifest, store.path.name, sections, theme=theme, width=width).encode()
     write_file(path, page)
-    n_charts = sum(item.figure is not None for item in sections)
-    failures = {item.question.name: item.error for item in sections if item.error}
-    return Summary(path, len(sections), n_charts, len(page), failures)
+    return Summary(
+        path=path,
+        n_questions=len(sections),
+        n_charts=sum(item.figure is not None for item in sections),
+        size=len(page),
+        refused={item.question.name: item.error for item in sections if item.error},
+    )
 
 
-def _answers(chosen: Sequence[Question], tables: Tables, progress: Progress) -> Iterator[Section]:
+def sections_of(asked: Sequence[Question], tables: Tables, progress: Progress) -> Iterator[Section]:
+    """Yield a section for each question, with the answer or why there is none."""
     from borgtrace.question import with_subjects
     from borgtrace.report.sections import refused, section
 
-    for number, (question, subject) in enumerate(with_subjects(chosen, tables)):
-        progress(question.name, number, len(chosen))
+    for number, (question, subject) in enumerate(with_subjects(asked, tables)):
+        progress(question.name, number, len(asked))
         try:
             yield section(question.run(subject))
         # Anything else is a mistake of ours and ends the report: a page with a silent gap would look complete.

@@ -23,21 +23,21 @@ MAXIMUM_ROWS = 20_000
 """A dataset that cannot be reduced and is larger than this is not drawn."""
 
 # Vega's event selectors: the first part says which event, what is in brackets says when it counts.
-_ZOOM = "wheel![event.ctrlKey || event.metaKey]"
-_PAN = "[pointerdown[event.pointerType !== 'touch'], window:pointerup] > window:pointermove!"
-_TOUCHED = {"opacity": 0, "size": 90, "tooltip": True}
+ZOOM_EVENT = "wheel![event.ctrlKey || event.metaKey]"
+PAN_EVENT = "[pointerdown[event.pointerType !== 'touch'], window:pointerup] > window:pointermove!"
+POINTS_UNDER_POINTER = {"opacity": 0, "size": 90, "tooltip": True}
 """Points on lines that are not seen but felt."""
-# A zoomable plot is clipped: names beside its last points would be cut.
-_OF_MARK: dict[str, Any] = {
-    "line": {"point": _TOUCHED},
-    "area": {"point": _TOUCHED},
+MARK_DEFAULTS: dict[str, Any] = {
+    "line": {"point": POINTS_UNDER_POINTER},
+    "area": {"point": POINTS_UNDER_POINTER},
+    # A zoomable plot is clipped: names beside its last points would be cut.
     "text": {"clip": False},
 }
-_ZOOMED = ("line", "area", "point")
-_AXES = ("x", "y", "x2", "y2")
-_POINT_ROOM = 8
+ZOOMED_MARKS = ("line", "area", "point")
+AXIS_CHANNELS = ("x", "y", "x2", "y2")
+POINT_PADDING = 8
 """Pixels between a point and the end of an axis."""
-_CONTINUOUS = ("quantitative", "temporal")
+CONTINUOUS_TYPES = ("quantitative", "temporal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +72,18 @@ def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
     spec.pop("$schema", None)
     views = list(unit_views(spec))
     # Before the texts: they state the range of what is drawn, and no extreme is lost by it.
-    n_rows = _reduce(views)
-    _keep_named(spec, views)
-    text = describe(spec, title)
-    spec["description"] = text
+    n_rows = reduce_datasets(views)
+    drop_unused_fields(spec, views)
+    alt = describe(spec, title)
+    spec["description"] = alt
     for view in views:
-        _name_fields(view.spec.get("encoding", {}))
-        _show_values(view)
-        _keep_points_whole(view)
-        _widen(view)
-    _make_zoomable(spec, views)
-    return Figure(
-        json.dumps(_compact(spec), ensure_ascii=False, separators=(",", ":")), text, n_rows
-    )
+        title_channels(view.spec.get("encoding", {}))
+        show_values(view)
+        keep_points_whole(view)
+        widen_single_values(view)
+    make_zoomable(spec, views)
+    text = json.dumps(with_short_floats(spec), ensure_ascii=False, separators=(",", ":"))
+    return Figure(text, alt, n_rows)
 
 
 def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
@@ -93,129 +92,176 @@ def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
 
     # Altair refuses more than 5,000 rows; how many are too many is decided here, after they are reduced.
     with alt.data_transformers.enable("default", max_rows=None):
-        spec: dict[str, Any] = chart.to_dict(
-            validate=False
-        )  # validation takes a second per 5,000 rows
+        # Validation takes a second per 5,000 rows.
+        spec: dict[str, Any] = chart.to_dict(validate=False)
     return spec
 
 
-def _reduce(views: list[View]) -> int:
-    """Reduce each large dataset in place, by all views that draw it; return how many rows are left in all."""
-    drawn_by: defaultdict[int, list[View]] = defaultdict(list)
-    for view in views:
-        drawn_by[id(view.rows)].append(view)
-    for users in drawn_by.values():
+def reduce_datasets(views: list[View]) -> int:
+    """Reduce each large dataset in place, by all views that draw it; return how many rows are left in all.
+
+    Raises
+    ------
+    TooManyPointsError
+        A dataset cannot be made small enough.
+    """
+    n_rows = 0
+    for users in views_by_dataset(views):
         rows = users[0].rows
         if len(rows) > ROWS:
-            rows[:] = _reduced(rows, users)
+            rows[:] = reduced_rows(rows, users)
         if len(rows) > MAXIMUM_ROWS:
             raise TooManyPointsError(f"{len(rows):,} points are too many to draw")
-    return sum(len(users[0].rows) for users in drawn_by.values())
+        n_rows += len(rows)
+    return n_rows
 
 
-def _keep_named(spec: dict[str, Any], views: list[View]) -> None:
-    """Leave out the fields of the data that nothing names: channels, tooltips, expressions."""
-    named = json.dumps(_without_data(spec), ensure_ascii=False)
-    for rows in {id(view.rows): view.rows for view in views}.values():
-        rows[:] = [{name: value for name, value in row.items() if name in named} for row in rows]
+def views_by_dataset(views: list[View]) -> list[list[View]]:
+    """Gather the views that draw the same rows."""
+    users: defaultdict[int, list[View]] = defaultdict(list)
+    for view in views:
+        users[id(view.rows)].append(view)
+    return list(users.values())
 
 
-def _without_data(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: _without_data(item)
-            for key, item in value.items()
-            if key not in ("data", "datasets")
-        }
-    return [_without_data(item) for item in value] if isinstance(value, list) else value
-
-
-def _reduced(rows: list[dict[str, Any]], users: list[View]) -> list[dict[str, Any]]:
-    x = sorted({name for view in users for name in view.fields("x")})
+def reduced_rows(rows: list[dict[str, Any]], users: list[View]) -> list[dict[str, Any]]:
+    """Return fewer rows that look the same in all views that draw them; all where they cannot be reduced."""
+    x = fields_of(users, "x")
     # A histogram or a mean needs all of its rows, and buckets need one horizontal axis.
     if any(view.is_derived for view in users) or len(x) != 1:
         return rows
-    ys = sorted({name for view in users for name in view.fields("y", "y2")})
-    by = sorted({name for view in users for name in view.groups()})
-    return reduce_rows(rows, x[0], ys, by, budget=ROWS)
+    groups = sorted({name for view in users for name in view.groups()})
+    return reduce_rows(rows, x[0], fields_of(users, "y", "y2"), groups, budget=ROWS)
 
 
-def _show_values(view: View) -> None:
+def fields_of(views: list[View], *channels: str) -> list[str]:
+    """Return the fields that some channels of views show."""
+    return sorted({name for view in views for name in view.fields(*channels)})
+
+
+def drop_unused_fields(spec: dict[str, Any], views: list[View]) -> None:
+    """Leave out the fields of the data that nothing names: channels, tooltips, expressions."""
+    drawing = json.dumps(without_data(spec), ensure_ascii=False)
+    for users in views_by_dataset(views):
+        rows = users[0].rows
+        used_fields = {name for row in rows for name in row if name in drawing}
+        rows[:] = [
+            {name: value for name, value in row.items() if name in used_fields} for row in rows
+        ]
+
+
+def without_data(value: Any) -> Any:
+    """Return a specification without the rows that it draws."""
+    if isinstance(value, dict):
+        drawing = {}
+        for key, item in value.items():
+            if key not in ("data", "datasets"):
+                drawing[key] = without_data(item)
+        return drawing
+    if isinstance(value, list):
+        return [without_data(item) for item in value]
+    return value
+
+
+def show_values(view: View) -> None:
     """Give each mark a tooltip, and lines and areas points that tell the value under the pointer.
 
     The tooltip is asked for by the mark itself: beside a selection (our zoom), Vega-Lite lets no other
     mark of a layer feel the pointer.
     """
     mark = view.spec["mark"]
-    mark = {"tooltip": True, **(mark if isinstance(mark, dict) else {"type": mark})}
-    view.spec["mark"] = {**copy.deepcopy(_OF_MARK.get(view.mark, {})), **mark}
+    defaults = copy.deepcopy(MARK_DEFAULTS.get(view.mark, {}))
+    own = mark if isinstance(mark, dict) else {"type": mark}
+    view.spec["mark"] = {**defaults, "tooltip": True, **own}
 
 
-def _name_fields(encoding: dict[str, Any]) -> None:
+def title_channels(encoding: dict[str, Any]) -> None:
     """Title what has no title of its own with the name of its field in words.
 
     Axes are left alone: Vega-Lite joins the titles of the layers that share one.
     """
-    for channel in (channel for name, channel in encoding.items() if name not in _AXES):
+    for name, channel in encoding.items():
+        if name in AXIS_CHANNELS:
+            continue
         for item in channel if isinstance(channel, list) else [channel]:
             if isinstance(item, dict) and "field" in item and not item.get("aggregate"):
                 item.setdefault("title", words(str(item["field"])))
 
 
-def _keep_points_whole(view: View) -> None:
+def keep_points_whole(view: View) -> None:
     """Leave room at the ends of an axis: a zoomable plot is clipped, and would cut points on its edge in half."""
     # Lines and bars look right when they are cut at the edge.
     if view.mark != "point":
         return
-    for name in ("x", "y"):
-        channel = view.spec.get("encoding", {}).get(name)
-        if _is_continuous(channel) and channel.get("scale", {}) is not None:
-            channel["scale"] = {"padding": _POINT_ROOM, "nice": False, **channel.get("scale", {})}
+    for channel in continuous_axes(view):
+        scale = channel.get("scale", {})
+        if scale is not None:
+            channel["scale"] = {"padding": POINT_PADDING, "nice": False, **scale}
 
 
-def _widen(view: View) -> None:
+def widen_single_values(view: View) -> None:
     """Give an axis that need not begin at 0 a length where it has one value: its ticks would lie on each other."""
     # Layers share their scales: what one of them draws is not all that the axis shows.
     if view.is_layer:
         return
-    for name in ("x", "y"):
-        channel = view.spec.get("encoding", {}).get(name)
-        if not _is_continuous(channel) or "domain" in (scale := channel.get("scale") or {}):
-            continue
-        values = {
-            row[field]
-            for row in view.rows
-            if (field := channel.get("field")) in row and row[field] is not None
-        }
+    for channel in continuous_axes(view):
+        scale = channel.get("scale") or {}
         is_log = scale.get("type") == "log"
-        if len(values) == 1 and (scale.get("zero") is False or is_log):
-            [value] = values
-            margin = abs(value) / 2 or 1
-            domain = [value / 10, value * 10] if is_log else [value - margin, value + margin]
+        may_begin_anywhere = scale.get("zero") is False or is_log
+        if "field" not in channel or "domain" in scale or not may_begin_anywhere:
+            continue
+        values = list({row.get(channel["field"]) for row in view.rows} - {None})
+        if len(values) == 1:
+            domain = domain_around(values[0], is_log=is_log)
             channel["scale"] = {**scale, "domain": domain}
 
 
-def _make_zoomable(spec: dict[str, Any], views: list[View]) -> None:
+def domain_around(value: Any, *, is_log: bool) -> list[float]:
+    """Return the ends of an axis in whose middle a value lies."""
+    if is_log:
+        return [value / 10, value * 10]
+    margin = abs(value) / 2 or 1
+    return [value - margin, value + margin]
+
+
+def continuous_axes(view: View) -> list[dict[str, Any]]:
+    """Return the axes of a view itself that have a continuous scale."""
+    encoding = view.spec.get("encoding", {})
+    axes = [encoding.get(name) for name in ("x", "y")]
+    return [channel for channel in axes if channel and is_continuous(channel)]
+
+
+def make_zoomable(spec: dict[str, Any], views: list[View]) -> None:
     """Bind scales to wheel (with Ctrl, so that the page still scrolls) and drag (not on touch screens)."""
     for part in [spec, *(view.spec for view in views)]:
         # The page's gestures replace those that a question binds itself: a scale follows one selection only.
         if "params" in part:
             part["params"] = [param for param in part["params"] if param.get("bind") != "scales"]
     for number, view in enumerate(views):
-        channels = [name for name in ("x", "y") if _is_continuous(view.encoding.get(name))]
+        channels = [name for name in ("x", "y") if is_continuous(view.encoding.get(name))]
         # One selection for all layers of a view: they share the scales.
-        if channels and view.is_first and view.mark in _ZOOMED:
-            select = {"type": "interval", "encodings": channels, "zoom": _ZOOM, "translate": _PAN}
-            zoom = {"name": f"zoom_{number}", "select": select, "bind": "scales"}
+        if channels and view.is_first and view.mark in ZOOMED_MARKS:
+            zoom = {
+                "name": f"zoom_{number}",
+                "select": {
+                    "type": "interval",
+                    "encodings": channels,
+                    "zoom": ZOOM_EVENT,
+                    "translate": PAN_EVENT,
+                },
+                "bind": "scales",
+            }
             view.spec["params"] = [*view.spec.get("params", []), zoom]
 
 
-def _is_continuous(channel: dict[str, Any] | None) -> bool:
-    given = channel or {}
-    return given.get("type") in _CONTINUOUS and not (given.get("bin") or given.get("aggregate"))
+def is_continuous(channel: dict[str, Any] | None) -> bool:
+    """Return whether a channel has a continuous scale of the values themselves."""
+    if not channel or channel.get("bin") or channel.get("aggregate"):
+        return False
+    return channel.get("type") in CONTINUOUS_TYPES
 
 
-def _compact(spec: dict[str, Any]) -> Any:
+def with_short_floats(spec: dict[str, Any]) -> Any:
     """Round floats to six digits, as tooltips show them; what is not finite becomes null."""
     # JSON has no infinity and no NaN, and a browser stops at them.
     text = json.dumps(spec)

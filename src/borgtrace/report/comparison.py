@@ -1,6 +1,9 @@
 """One page on several stores: distances between their jobs, answers side by side, claims of each."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import vl_convert
@@ -13,6 +16,11 @@ from borgtrace.report.holdings import trace_name
 from borgtrace.report.page import render
 from borgtrace.report.values import shown_table
 from borgtrace.store import Store
+
+if TYPE_CHECKING:
+    import altair as alt
+
+SHOWN_ROWS = 40
 
 
 def comparison_html(
@@ -36,40 +44,45 @@ def comparison_html(
         names={label: trace_name(store.manifest) for label, store in stores.items()},
         has_one_unit=all(share_units(first, other) for other in others),
         distances=shown_table(distances, DISTANCES),
-        questions=[
-            {
-                "question": next(iter(results.values())).question,
-                "chart": _beside(results),
-                "table": aligned(results).slice(0, _ROWS).to_pylist(),
-                "rows": aligned(results).num_rows,
-                "findings": list(
-                    zip(*(result.findings for result in results.values()), strict=True)
-                ),
-                "reasons": {label: result.not_applicable for label, result in results.items()},
-            }
-            for results in answers
-        ],
+        questions=[side_by_side(results) for results in answers],
     )
 
 
-_ROWS = 40
+def side_by_side(results: Mapping[str, Result]) -> dict[str, Any]:
+    """Return what the page says on one question."""
+    table = aligned(results)
+    findings = [result.findings for result in results.values()]
+    return {
+        "question": next(iter(results.values())).question,
+        "chart": charts_side_by_side(results),
+        "table": table.slice(0, SHOWN_ROWS).to_pylist(),
+        "rows": table.num_rows,
+        "findings": list(zip(*findings, strict=True)),
+        "reasons": {label: result.not_applicable for label, result in results.items()},
+    }
 
 
-def _beside(results: Mapping[str, Result]) -> Markup | None:
+def charts_side_by_side(results: Mapping[str, Result]) -> Markup | None:
     """Draw the charts of one question beside each other, with common scales and colors where each is one view."""
     # Here, because only drawing needs it.
     import altair as alt
 
-    drawn = {
-        label: plot for label, result in results.items() if (plot := result.plot()) is not None
-    }
-    if not drawn:
+    charts = []
+    for label, result in results.items():
+        chart = result.plot()
+        if chart is not None:
+            charts.append(chart.properties(title=label))
+    if not charts:
         return None
-    row = alt.hconcat(*(plot.properties(title=label) for label, plot in drawn.items()))
+    row = alt.hconcat(*charts)
     # Panels of one chart have scales of their own, which must not be mixed.
-    if not any(
-        isinstance(plot, alt.HConcatChart | alt.VConcatChart | alt.ConcatChart)
-        for plot in drawn.values()
-    ):
+    if not any(has_panels(chart) for chart in charts):
         row = row.resolve_scale(x="shared", y="shared", color="shared")
     return Markup(vl_convert.vegalite_to_svg(specification(row)))
+
+
+def has_panels(chart: alt.TopLevelMixin) -> bool:
+    """Return whether a chart is several views beside each other."""
+    import altair as alt
+
+    return isinstance(chart, alt.HConcatChart | alt.VConcatChart | alt.ConcatChart)

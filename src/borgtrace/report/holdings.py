@@ -1,10 +1,28 @@
 """What the store holds and what was wrong with its sources, for the head of the page."""
 
+from typing import NamedTuple
+
 from borgtrace.report.values import MINUTES, instant
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.reasons import REASONS, SEVERITIES, Reason
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 from borgtrace.store.manifest import Manifest
+
+
+class Holding(NamedTuple):
+    """A table that has rows, the files it comes from, and its first and last time."""
+
+    table: Table
+    sources: str
+    span: str
+
+
+class Counter(NamedTuple):
+    """A quality counter: in which table, why, and how many rows."""
+
+    table: str
+    reason: Reason
+    rows: int
 
 
 def trace_name(manifest: Manifest) -> str:
@@ -14,54 +32,61 @@ def trace_name(manifest: Manifest) -> str:
     >>> trace_name(Manifest("2019", "a", "America/New_York", "0", "", {}, ()))
     'Google cluster trace 2019, cell a'
     """
-    name = manifest.dialect.title + (f", cell {manifest.cell}" if manifest.cell else "")
-    return f"{manifest.made.capitalize()} cell in the format of {name}" if manifest.made else name
+    cell = f", cell {manifest.cell}" if manifest.cell else ""
+    name = f"{manifest.dialect.title}{cell}"
+    if manifest.made:
+        return f"{manifest.made.capitalize()} cell in the format of {name}"
+    return name
 
 
-def holdings(manifest: Manifest) -> list[tuple[Table, str, str]]:
-    """Return each table that has rows, the files it comes from, and its first and last time."""
-    held = {name: table for name, table in TABLES.items() if manifest.tables.get(name)}
-    return [
-        (table, _sources(manifest, name), _span(manifest, name)) for name, table in held.items()
-    ]
+def holdings(manifest: Manifest) -> list[Holding]:
+    """Return each table that has rows."""
+    held = []
+    for name, table in TABLES.items():
+        if manifest.tables.get(name):
+            held.append(Holding(table, sources_text(manifest, name), span_text(manifest, name)))
+    return held
 
 
-def counters(manifest: Manifest) -> list[tuple[str, Reason, int]]:
-    """Return (table, reason, number of rows) of all quality counters, the worst first."""
-    counted = (
-        (table, code, n)
-        for table, numbers in manifest.counters.items()
-        for code, n in numbers.items()
-        if n
-    )
-    found = [(table, REASONS[code], number) for table, code, number in counted]
-    # Then by table and number; the code last, so that the page is the same byte for byte.
-    return sorted(
-        found,
-        key=lambda item: (-SEVERITIES.index(item[1].severity), item[0], -item[2], item[1].code),
-    )
+def counters(manifest: Manifest) -> list[Counter]:
+    """Return all quality counters that are not 0, the worst first."""
+    found = []
+    for table, rows_by_reason in manifest.counters.items():
+        for code, rows in rows_by_reason.items():
+            if rows:
+                found.append(Counter(table, REASONS[code], rows))
+
+    def weight(counter: Counter) -> tuple[int, str, int, str]:
+        severity = SEVERITIES.index(counter.reason.severity)
+        # Then by table and number; the code last, so that the page is the same byte for byte.
+        return -severity, counter.table, -counter.rows, counter.reason.code
+
+    return sorted(found, key=weight)
 
 
-def _sources(manifest: Manifest, table: str) -> str:
+def sources_text(manifest: Manifest, table: str) -> str:
+    """Say from how many files a table comes."""
     # Constraints of 2019 come from the files of events, which name them beside their own table.
     entries = [entry for entry in manifest.sources if entry.table == table or table in entry.also]
     if not entries:
         return "derived at ingest"
-    parts = {entry.parts for entry in entries if entry.parts}
+    n_files = len(entries)
+    totals = {entry.parts for entry in entries if entry.parts}
     # Said only where it is one number and files are missing: "500 of 500" tells nothing.
-    of = f" of {parts.pop()}" if len(parts) == 1 and parts != {len(entries)} else ""
-    return f"{len(entries)}{of} {'file' if len(entries) == 1 and not of else 'files'}"
+    if len(totals) == 1 and totals != {n_files}:
+        return f"{n_files} of {totals.pop()} files"
+    return f"{n_files} {'file' if n_files == 1 else 'files'}"
 
 
-def _span(manifest: Manifest, table: str) -> str:
+def span_text(manifest: Manifest, table: str) -> str:
     """Write the first and the last time as wall clock of the cell, and the time between."""
     bounds = manifest.time_range.get(table) or []
     if not bounds:
         return ""
-    first, last = min(bounds), max(bounds)
-    instants = " to ".join(
-        instant(time, manifest, MINUTES) for time in dict.fromkeys((first, last))
-    )
+    first = min(bounds)
+    last = max(bounds)
+    start = instant(first, manifest, MINUTES)
+    instants = start if first == last else f"{start} to {instant(last, manifest, MINUTES)}"
     # A span from "before the trace" has no length.
     has_length = BEFORE_TRACE < first < last < AFTER_TRACE
     return f"{instants} ({(last - first) / HOUR:.1f} h)" if has_length else instants

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from borgtrace.kernels.arrays import Index, Numbers
 
 MINIMUM_BUCKETS = 20
 
@@ -54,37 +55,53 @@ def reduce_rows(
     if len(rows) <= budget:
         return list(rows)
     lines: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for i, row in enumerate(rows):
-        lines[tuple(row.get(name) for name in by)].append(i)
+    for number, row in enumerate(rows):
+        lines[tuple(row.get(name) for name in by)].append(number)
     # Two points of each bucket are its ends, and two more for each y its extremes.
-    buckets = max(budget // (len(lines) * (2 + 2 * len(ys))), MINIMUM_BUCKETS)
-    keep = {
-        line[k] for line in lines.values() for k in _kept([rows[i] for i in line], x, ys, buckets)
-    }
-    return [rows[i] for i in sorted(keep)]
+    rows_per_bucket = 2 + 2 * len(ys)
+    n_buckets = max(budget // (len(lines) * rows_per_bucket), MINIMUM_BUCKETS)
+    kept: set[int] = set()
+    for line in lines.values():
+        rows_of_line = [rows[number] for number in line]
+        for position in kept_positions(rows_of_line, x, ys, n_buckets):
+            kept.add(line[position])
+    return [rows[number] for number in sorted(kept)]
 
 
-def _kept(
-    rows: Sequence[Mapping[str, Any]], x: str, ys: Sequence[str], buckets: int
-) -> set[np.int64]:
-    """Return the numbers of the rows of one line that stay."""
-    at, values = _numbers(rows, x), [_numbers(rows, y) for y in ys]
+def kept_positions(
+    rows: Sequence[Mapping[str, Any]], x: str, ys: Sequence[str], n_buckets: int
+) -> set[int]:
+    """Return the positions of the rows of one line that stay."""
+    places = numbers_of(rows, x)
+    columns = [numbers_of(rows, y) for y in ys]
     # Without a place on the axis they fall into no bucket; they may be what a chart counts as missing.
-    kept: set[np.int64] = set(np.flatnonzero(np.isnan(at)))
+    kept = set(np.flatnonzero(np.isnan(places)).tolist())
     # What is not a number is sorted to the end.
-    order = np.argsort(at, kind="stable")[: len(rows) - len(kept)]
+    order = np.argsort(places, kind="stable")[: len(rows) - len(kept)]
     if not len(order):
         return kept
     # Inner limits only: the last point belongs to the last bucket.
-    edges = np.linspace(at[order[0]], at[order[-1]], buckets + 1)[1:-1]
-    for bucket in filter(len, np.split(order, np.searchsorted(at[order], edges))):
-        kept |= {bucket[0], bucket[-1]}
-        for value in (column[bucket] for column in values):
-            if not np.isnan(value).all():
-                kept |= {bucket[np.nanargmin(value)], bucket[np.nanargmax(value)]}
+    edges = np.linspace(places[order[0]], places[order[-1]], n_buckets + 1)[1:-1]
+    for bucket in np.split(order, np.searchsorted(places[order], edges)):
+        if len(bucket):
+            kept |= {int(bucket[0]), int(bucket[-1])}
+            for column in columns:
+                kept |= extremes(bucket, column[bucket])
     return kept
 
 
-def _numbers(rows: Sequence[Mapping[str, Any]], column: str) -> npt.NDArray[np.float64]:
-    values = (row.get(column) for row in rows)
-    return np.array([v if isinstance(v, int | float) else np.nan for v in values], dtype=np.float64)
+def extremes(positions: Index, values: Numbers) -> set[int]:
+    """Return the positions of the lowest and the highest value; none where no value is known."""
+    if np.isnan(values).all():
+        return set()
+    return {int(positions[np.nanargmin(values)]), int(positions[np.nanargmax(values)])}
+
+
+def numbers_of(rows: Sequence[Mapping[str, Any]], column: str) -> Numbers:
+    """Return a column as numbers, NaN where it holds something else."""
+    numbers = np.full(len(rows), np.nan)
+    for position, row in enumerate(rows):
+        value = row.get(column)
+        if isinstance(value, int | float):
+            numbers[position] = value
+    return numbers

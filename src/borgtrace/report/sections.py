@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from borgtrace.catalog import headings
 from borgtrace.errors import BorgtraceError
@@ -13,7 +14,7 @@ from borgtrace.report.charts import Figure, TooManyPointsError, figure
 from borgtrace.report.values import ShownTable, shown_table
 
 # Only what the source line numbers: other claims of the same paper have no place in the list.
-_NUMBERED = re.compile(r"^Zhu et al\.,.*?\b(Observation|Measure) (\d+)")
+NUMBERED = re.compile(r"^Zhu et al\.,.*?\b(Observation|Measure) (\d+)")
 UNLISTED = "Other questions"
 """Heading of questions that the catalog does not list."""
 VERDICTS = ("holds", "does not hold", "not applicable")
@@ -73,16 +74,20 @@ class Section:
     @property
     def first_job(self) -> int | None:
         """The job in the first row of the answer, None where rows are of something else."""
-        rows = self.result.table.slice(0, 1).to_pylist() if self.result else []
-        return rows[0].get("collection_id") if rows else None
+        if self.result is None or not self.result.table.num_rows:
+            return None
+        (first_row,) = self.result.table.slice(0, 1).to_pylist()
+        return first_row.get("collection_id")
 
     @property
     def parameters(self) -> str:
         """The parameters and their values."""
-        given = self.result.provenance.parameters if self.result else {}
-        return ", ".join(
-            f"{name} = {json.dumps(value, default=str)}" for name, value in given.items()
-        )
+        if self.result is None:
+            return ""
+        texts = []
+        for name, value in self.result.provenance.parameters.items():
+            texts.append(f"{name} = {json.dumps(value, default=str)}")
+        return ", ".join(texts)
 
     def count(self, verdict: str) -> int:
         """Return how many claims got a verdict."""
@@ -106,9 +111,8 @@ def section(result: Result) -> Section:
     if chart is None:
         return Section(question, "The answer is empty on this store.", result)
     if result.table.num_rows == 1:
-        return Section(
-            question, "The answer is one row, which a chart would show as one dot.", result
-        )
+        note = "The answer is one row, which a chart would show as one dot."
+        return Section(question, note, result)
     try:
         return Section(question, "", result, figure(chart, question.title))
     except TooManyPointsError as error:
@@ -122,33 +126,45 @@ def refused(question: Question, error: BorgtraceError) -> Section:
 
 def grouped(sections: Iterable[Section]) -> dict[str, list[Section]]:
     """Gather sections by the heading of their questions, in order of first appearance."""
-    found: dict[str, list[Section]] = {}
+    sections_by_heading: dict[str, list[Section]] = {}
     for item in sections:
-        found.setdefault(headings().get(item.question.name, UNLISTED), []).append(item)
-    return found
+        heading = headings().get(item.question.name, UNLISTED)
+        sections_by_heading.setdefault(heading, []).append(item)
+    return sections_by_heading
 
 
 def refusals(sections: Iterable[Section]) -> dict[str, list[Section]]:
     """Gather the questions that the store cannot answer by reason, the one that applies to most of them first."""
-    return by_reason(
-        (item.not_applicable, item) for item in sections if item.not_applicable is not None
-    )
+    reasons = []
+    for item in sections:
+        if item.not_applicable is not None:
+            reasons.append((item.not_applicable, item))
+    return by_reason(reasons)
 
 
-def observed(sections: Iterable[Section]) -> list[tuple[str, Section, Finding]]:
-    """Return (label, section, finding) of the findings on observations, then of those on measures, by number.
+class NumberedFinding(NamedTuple):
+    """A finding whose source numbers it: as ``Observation 7`` or ``Measure 2``."""
+
+    label: str
+    section: Section
+    finding: Finding
+
+
+def observed(sections: Iterable[Section]) -> list[NumberedFinding]:
+    """Return the findings on observations, then those on measures, by number.
 
     Examples
     --------
     >>> observed([])
     []
     """
-    rows = (
-        (_NUMBERED.search(each.source), section, each)
-        for section in sections
-        for each in section.findings
-    )
-    found = [(number, section, finding) for number, section, finding in rows if number]
-    # Observations come before measures.
-    found.sort(key=lambda item: (item[0][1] == "Measure", int(item[0][2])))
-    return [(f"{number[1]} {number[2]}", section, finding) for number, section, finding in found]
+    numbered = []
+    for item in sections:
+        for finding in item.findings:
+            match = NUMBERED.search(finding.source)
+            if match:
+                kind, number = match.groups()
+                row = NumberedFinding(f"{kind} {number}", item, finding)
+                numbered.append((kind == "Measure", int(number), row))
+    numbered.sort(key=lambda entry: entry[:2])
+    return [row for _, _, row in numbered]

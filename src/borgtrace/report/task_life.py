@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from borgtrace.engine.identifiers import quoted
 from borgtrace.question import charts
 from borgtrace.report.reduction import reduce_rows
 from borgtrace.schema import PERCENTILES
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from borgtrace.store import Store
 
-EVENT_COLUMNS = ("time", "type", "machine_id", "priority", "cpu_request", "memory_request")
+Rows = list[dict[str, Any]]
+
 USAGE_SERIES: Mapping[str, Mapping[str, str]] = {
     "cpu": {
         "average_cpu": "mean",
@@ -33,9 +34,15 @@ USAGE_SERIES: Mapping[str, Mapping[str, str]] = {
     },
 }
 """Columns of usage, and what they are called."""
-BANDS = (("p0", "p100"), ("p10", "p90"), ("p20", "p80"), ("p30", "p70"), ("p40", "p60"))
+BANDS = (
+    ("p0", "p100"),
+    ("p10", "p90"),
+    ("p20", "p80"),
+    ("p30", "p70"),
+    ("p40", "p60"),
+)
 """Percentiles of 2019 between which a band is drawn, from the widest to the narrowest."""
-_COLORS = {
+SERIES_COLORS = {
     "p0–p100": "#e9eff7",
     "p10–p90": "#d3e0ef",
     "p20–p80": "#b6cce4",
@@ -46,13 +53,27 @@ _COLORS = {
     "one random second": "#e07a1f",
     "limit": "#e07a1f",
 }
-USAGE_COLUMNS = (
-    "start_time",
-    "end_time",
-    "machine_id",
-    *USAGE_SERIES["cpu"],
-    *USAGE_SERIES["memory"],
-)
+
+# Among equal times the order of the file, as everywhere: a SUBMIT and its SCHEDULE may share a microsecond.
+EVENTS = """
+    SELECT time, type, machine_id, priority, cpu_request, memory_request
+    FROM instance_events
+    WHERE collection_id = $collection_id AND instance_index = $instance_index
+    ORDER BY time, source_part, source_row
+"""
+USAGE = """
+    SELECT start_time, end_time, machine_id,
+        average_cpu, maximum_cpu, sampled_cpu,
+        average_memory, maximum_memory, assigned_memory
+    FROM instance_usage
+    WHERE collection_id = $collection_id AND instance_index = $instance_index
+    ORDER BY start_time, source_part, source_row
+"""
+TASK = """
+    SELECT *
+    FROM tasks
+    WHERE collection_id = $collection_id AND instance_index = $instance_index
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +103,18 @@ def read_life(store: Store, collection_id: int, instance_index: int) -> Life:
     UsageError
         Where the store has no such task.
     """
-    store.traces(
-        [(collection_id, instance_index)]
-    )  # refuses an unknown task, and names its neighbors
-    task = collection_id, instance_index
-    events = _rows(store, task, "instance_events", "time", EVENT_COLUMNS)
-    usage = _rows(store, task, "instance_usage", "start_time", USAGE_COLUMNS)
-    (summary,) = store.sql(f"SELECT * FROM tasks WHERE {of_task(*task)}").to_pylist()
-    return Life(collection_id, instance_index, events, usage, summary, percentiles(store, *task))
+    # Refuses an unknown task, and names its neighbors.
+    store.traces([(collection_id, instance_index)])
+    task = {"collection_id": collection_id, "instance_index": instance_index}
+    (summary,) = store.sql(TASK, task).to_pylist()
+    return Life(
+        collection_id=collection_id,
+        instance_index=instance_index,
+        events=store.sql(EVENTS, task),
+        usage=store.sql(USAGE, task),
+        task=summary,
+        percentiles=percentiles(store, collection_id, instance_index),
+    )
 
 
 def percentiles(
@@ -104,35 +129,35 @@ def percentiles(
     collection_id, instance_index
         The task.
     """
-    chosen = [f"{column}[{at + 1}] AS {name}" for name, (column, at) in PERCENTILES.items()]
-    found = _rows(store, (collection_id, instance_index), "instance_usage", "start_time", chosen)
-    return (
-        {name: found[name] for name in PERCENTILES} if found["p50"].null_count < len(found) else {}
-    )
-
-
-def _rows(
-    store: Store, task: tuple[int, int], table: str, time: str, columns: Sequence[str]
-) -> pa.Table:
-    # Among equal times the order of the file, as everywhere: a SUBMIT and its SCHEDULE may share a microsecond.
-    order = f"{time}, source_part, source_row"
-    return store.sql(
-        f"SELECT {', '.join(columns)} FROM {table} WHERE {of_task(*task)} ORDER BY {order}"
-    )
-
-
-def of_task(collection_id: int, instance_index: int) -> str:
-    """Return the condition in SQL of rows of a task."""
-    return f"collection_id = {collection_id} AND instance_index = {instance_index}"
+    # Lists of DuckDB count from 1.
+    columns = []
+    for name, (distribution, position) in PERCENTILES.items():
+        columns.append(f"{quoted(distribution)}[{position + 1}] AS {quoted(name)}")
+    query = f"""
+        SELECT {", ".join(columns)}
+        FROM instance_usage
+        WHERE collection_id = $collection_id AND instance_index = $instance_index
+        ORDER BY start_time, source_part, source_row
+    """
+    task = {"collection_id": collection_id, "instance_index": instance_index}
+    windows = store.sql(query, task)
+    if windows["p50"].null_count == len(windows):
+        return {}
+    return {name: windows[name] for name in PERCENTILES}
 
 
 def chart(life: Life) -> alt.TopLevelMixin | None:
     """Draw events as marks over usage as lines, on one time axis; None where there is neither."""
     import altair as alt
 
-    panels = [*_events(life), *_usage(life, "cpu"), *_usage(life, "memory")]
+    panels = []
+    for panel in (event_panel(life), usage_panel(life, "cpu"), usage_panel(life, "memory")):
+        if panel is not None:
+            panels.append(panel)
+    if not panels:
+        return None
     # Three color scales: event types and series are not one list.
-    return alt.vconcat(*panels).resolve_scale(color="independent") if panels else None
+    return alt.vconcat(*panels).resolve_scale(color="independent")
 
 
 def hours(time: int, life: Life) -> float:
@@ -149,20 +174,26 @@ def hours(time: int, life: Life) -> float:
 
 def times(life: Life) -> list[int]:
     """Return all times of the task's events and windows, sentinels among them."""
-    columns = (life.events["time"], life.usage["start_time"], life.usage["end_time"])
-    return [time for column in columns for time in column.to_pylist()]
+    return [
+        *life.events["time"].to_pylist(),
+        *life.usage["start_time"].to_pylist(),
+        *life.usage["end_time"].to_pylist(),
+    ]
 
 
-def _hour_axis(life: Life) -> alt.X:
+def hour_axis(life: Life) -> alt.X:
+    """Return the axis of time, the same for all panels."""
     import altair as alt
 
-    ends = [hours(time, life) for time in times(life)]
+    known_hours = [hours(time, life) for time in times(life)]
+    first = min(known_hours)
+    last = max(known_hours)
     # Fixed, so that the panels above one another have the same axis; a single instant leaves it to the library.
-    margin = (max(ends) - min(ends)) * 0.015
+    margin = (last - first) * 0.015
     if not margin:
         return alt.X("hour:Q", title="hour of the trace")
     scale = alt.Scale(
-        domain=[min(ends) - margin, max(ends) + margin],
+        domain=[first - margin, last + margin],
         nice=False,
         zero=False,
         padding=0,
@@ -170,63 +201,63 @@ def _hour_axis(life: Life) -> alt.X:
     return alt.X("hour:Q", title="hour of the trace", scale=scale)
 
 
-def _events(life: Life) -> Iterator[charts.Chart]:
+def event_panel(life: Life) -> charts.Chart | None:
+    """Draw the events, a line for each type; None where there are none."""
     import altair as alt
 
-    rows = [{**row, "hour": hours(row["time"], life)} for row in life.events.to_pylist()]
+    rows = life.events.to_pylist()
     if not rows:
-        return
+        return None
     for row in rows:
+        row["hour"] = hours(row["time"], life)
         # As text, which a browser does not round.
         row["machine_id"] = None if row["machine_id"] is None else str(row["machine_id"])
     types = list(dict.fromkeys(row["type"] for row in rows))
-    yield (
+    tooltip = charts.tooltips(
+        rows, "hour", "type", "machine_id", "priority", "cpu_request", "memory_request"
+    )
+    return (
         charts.base(rows, title="Events", height=22 * len(types))
         .mark_point(filled=True, size=90, opacity=0.9)
         .encode(
-            x=_hour_axis(life),
+            x=hour_axis(life),
             y=alt.Y("type:N", title=None, sort=types),
             color=alt.Color("type:N", title="type", sort=types, legend=None),
-            tooltip=charts.tooltips(rows, "hour", "type", *EVENT_COLUMNS[2:]),
+            tooltip=tooltip,
         )
     )
 
 
-def _usage(life: Life, resource: str) -> Iterator[charts.Chart]:
-    """Draw windows as steps, and the request where one is known."""
+def usage_panel(life: Life, resource: str) -> charts.Chart | None:
+    """Draw windows as steps, and the request where one is known; None where nothing was measured."""
     import altair as alt
 
-    windows = life.usage.to_pylist()
-    rows: list[dict[str, Any]] = []
-    for name, label in USAGE_SERIES[resource].items():
-        rows += _steps(life, windows, name, label)
-    # Before Altair sees them: it checks every value, which takes seconds for a month of windows.
-    rows = reduce_rows(rows, "hour", ["value"], ["series"])
+    rows = usage_rows(life, resource)
     if not rows:
-        return
-    band_rows = _bands(life, windows) if resource == "cpu" else []
-    band_rows = reduce_rows(band_rows, "hour", ["value", "high"], ["series"])
-    series = list(dict.fromkeys(row["series"] for row in (*band_rows, *rows)))
+        return None
+    bands = band_rows(life) if resource == "cpu" else []
+    series = list(dict.fromkeys(row["series"] for row in (*bands, *rows)))
+    colors = [SERIES_COLORS[name] for name in series]
     encoding = {
-        "x": _hour_axis(life),
+        "x": hour_axis(life),
         "y": alt.Y("value:Q", title="of the largest machine"),
         "color": alt.Color(
             "series:N",
             title=None,
             sort=series,
-            scale=alt.Scale(domain=series, range=[_COLORS[name] for name in series]),
+            scale=alt.Scale(domain=series, range=colors),
         ),
     }
     layers: list[alt.Chart] = []
-    if band_rows:
+    if bands:
         # Behind the lines, the widest band first.
         layers.append(
-            charts.base(band_rows, height=180)
+            charts.base(bands, height=180)
             .mark_area(interpolate="step-after", opacity=1.0)
             .encode(
                 **encoding,
                 y2="high:Q",
-                tooltip=charts.tooltips(band_rows, "hour", "value", "series", "high", "end"),
+                tooltip=charts.tooltips(bands, "hour", "value", "series", "high", "end"),
             )
         )
     layers.append(
@@ -240,44 +271,69 @@ def _usage(life: Life, resource: str) -> Iterator[charts.Chart]:
     request = life.task[f"{resource}_request"]
     if request is not None:
         layers.append(charts.rule_at(y=request, color="black"))
-    title = "CPU" if resource == "cpu" else "Memory"
-    yield alt.layer(*layers).properties(title=title)
+    panel = alt.layer(*layers) if len(layers) > 1 else layers[0]
+    return panel.properties(title="CPU" if resource == "cpu" else "Memory")
 
 
-def _bands(life: Life, windows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Write the percentiles of the windows as steps of bands, each from one percentile to another."""
+def usage_rows(life: Life, resource: str) -> Rows:
+    """Return the measured columns of the windows as steps, few enough for a browser."""
+    windows = life.usage.to_pylist()
+    rows: Rows = []
+    for column, label in USAGE_SERIES[resource].items():
+        rows += steps(life, windows, column, label)
+    # Before Altair sees them: it checks every value, which takes seconds for a month of windows.
+    return reduce_rows(rows, "hour", ["value"], ["series"])
+
+
+def band_rows(life: Life) -> Rows:
+    """Return the percentiles of the windows as steps of bands, each from one percentile to another."""
     if not life.percentiles:
         return []
-    known = {name: values.to_pylist() for name, values in life.percentiles.items()}
-    rows = []
+    windows = life.usage.to_pylist()
+    for name, values in life.percentiles.items():
+        for window, value in zip(windows, values.to_pylist(), strict=True):
+            window[name] = value
+    rows: Rows = []
     for low, high in BANDS:
-        both = zip(windows, known[low], known[high], strict=True)
-        placed = [{**window, low: bottom, "high": top} for window, bottom, top in both]
-        rows += _steps(life, placed, low, f"{low}–{high}", "high")
-    return rows
+        rows += steps(life, windows, low, f"{low}–{high}", high)
+    return reduce_rows(rows, "hour", ["value", "high"], ["series"])
 
 
-def _steps(
-    life: Life, windows: list[dict[str, Any]], column: str, label: str, *more: str
-) -> list[dict[str, Any]]:
-    """Write one column of the windows as steps; where no window follows at once, the line is broken."""
-    windows = [row for row in windows if row[column] is not None]
-    rows: list[dict[str, Any]] = []
-    for row, after in zip_longest(windows, windows[1:]):
-        start, end = hours(row["start_time"], life), hours(row["end_time"], life)
+def steps(life: Life, windows: Rows, column: str, label: str, high: str | None = None) -> Rows:
+    """Write one column of the windows as steps; where no window follows at once, the line is broken.
+
+    Parameters
+    ----------
+    life
+        The task.
+    windows
+        Its windows, in the order of time.
+    column
+        What is drawn.
+    label
+        How it is called.
+    high
+        Column of the upper edge of a band.
+    """
+    measured = [window for window in windows if window[column] is not None]
+    rows: Rows = []
+    for number, window in enumerate(measured):
+        end = hours(window["end_time"], life)
         step = {
-            "hour": start,
+            "hour": hours(window["start_time"], life),
             "end": end,
             "series": label,
-            "value": row[column],
-            "machine": str(row["machine_id"]),
+            "value": window[column],
+            "machine": str(window["machine_id"]),
         }
-        step |= {name: row[name] for name in more}
+        gap = {"hour": end, "value": None}
+        if high is not None:
+            step["high"] = window[high]
+            gap["high"] = None
         rows.append(step)
-        if after is None or after["start_time"] > row["end_time"]:
+        following = measured[number + 1 : number + 2]
+        if not following or following[0]["start_time"] > window["end_time"]:
             # The step ends here, and a row without a value keeps the next one from being joined to it.
-            rows += [
-                {**step, "hour": end},
-                {**step, "hour": end, "value": None, **dict.fromkeys(more)},
-            ]
+            rows.append({**step, "hour": end})
+            rows.append({**step, **gap})
     return rows

@@ -17,20 +17,34 @@ from borgtrace.store.manifest import Manifest
 if TYPE_CHECKING:
     from borgtrace.store import Store
 
-_ASKED = (
-    "collection_type",
-    "priority",
-    "scheduling_class",
-    "cpu_request",
-    "memory_request",
-    "disk_request",
+SHOWN_COLUMNS = frozenset(
+    {
+        # What it asked for.
+        "collection_type",
+        "priority",
+        "scheduling_class",
+        "cpu_request",
+        "memory_request",
+        "disk_request",
+        # Whose it is, and how long it lived.
+        "user",
+        "collection_logical_name",
+        "n_windows",
+        "n_machines",
+        "seconds",
+        "end_type",
+        # What it used.
+        "mean_average_cpu",
+        "std_average_cpu",
+        "max_average_cpu",
+        "mean_average_memory",
+    }
 )
-_WHOSE = ("user", "collection_logical_name", "n_windows", "n_machines", "seconds", "end_type")
-_USED = ("mean_average_cpu", "std_average_cpu", "max_average_cpu", "mean_average_memory")
-_FACTS = (*_ASKED, *_WHOSE, *_USED)
-# About a week of windows; the chart shows them all.
+"""Columns of the index of tasks that a page shows."""
 SHOWN_WINDOWS = 2000
-_SECONDS = "%-d %b %Y %H:%M:%S %Z"
+"""About a week of windows; the chart shows them all."""
+SECONDS = "%-d %b %Y %H:%M:%S %Z"
+"""An instant as the user's clock shows it, to the second."""
 
 
 def write(store: Store, collection_id: int, instance_index: int, path: str | Path) -> Path:
@@ -57,7 +71,9 @@ def write(store: Store, collection_id: int, instance_index: int, path: str | Pat
     """
     life = read_life(store, collection_id, instance_index)
     name = f"Task {collection_id}:{instance_index}"
-    drawn = chart(life)
+    life_chart = chart(life)
+    title = f"The life of {name.lower()}."
+    drawing = None if life_chart is None else figure(life_chart, title)
     html = render(
         "task.html.j2",
         title=name,
@@ -65,7 +81,7 @@ def write(store: Store, collection_id: int, instance_index: int, path: str | Pat
         store=store.path.name,
         manifest=store.manifest,
         life=life,
-        figure=figure(drawn, f"The life of {name.lower()}.") if drawn is not None else None,
+        figure=drawing,
         facts=facts(life),
         tables=tables(life),
         span=span(store.manifest, life),
@@ -93,10 +109,12 @@ def tables(life: Life, limit: int = SHOWN_WINDOWS) -> tuple[tuple[str, ShownTabl
 
 def facts(life: Life) -> list[tuple[Column, str]]:
     """Return what the index says of the task, known values only."""
-    # In the order of the table, whatever that of the list.
-    columns = [column for column in TABLES["tasks"].columns if column.name in _FACTS]
-    known = [column for column in columns if life.task[column.name] is not None]
-    return [(column, cell(life.task[column.name], column)) for column in known]
+    known = []
+    for column in TABLES["tasks"].columns:
+        value = life.task.get(column.name)
+        if column.name in SHOWN_COLUMNS and value is not None:
+            known.append((column, cell(value, column)))
+    return known
 
 
 def span(manifest: Manifest, life: Life) -> str:
@@ -109,8 +127,9 @@ def span(manifest: Manifest, life: Life) -> str:
     life
         The task.
     """
-    known = times(life)
-    first, last = (
-        instant(time, manifest, _SECONDS) for time in (min(known, default=0), max(known, default=0))
-    )
-    return f"from {first} to {last}" if known else "at an unknown time"
+    known_times = times(life)
+    if not known_times:
+        return "at an unknown time"
+    first = instant(min(known_times), manifest, SECONDS)
+    last = instant(max(known_times), manifest, SECONDS)
+    return f"from {first} to {last}"

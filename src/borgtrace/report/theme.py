@@ -1,24 +1,77 @@
 """How charts look on the page: colors are CSS variables, so one drawing serves light, dark and print."""
 
-import json
 import re
-from importlib.resources import files
 from typing import Any
 
-_INK, _MUTED, _PAPER = "var(--ink)", "var(--muted)", "var(--paper)"
-
-_GREYS = ("grey", "gray", "darkgrey", "darkgray", "lightgrey", "lightgray", "silver")
-_NAMED = {"black": _INK, "white": _PAPER} | dict.fromkeys(_GREYS, _MUTED)
-_SHADE = re.compile(r"#([0-9a-f]{1,2})\1\1")
+INK = "var(--ink)"
+MUTED = "var(--muted)"
+PAPER = "var(--paper)"
+GREYS = ("grey", "gray", "darkgrey", "darkgray", "lightgrey", "lightgray", "silver")
+NAMED_COLOURS = {"black": INK, "white": PAPER} | dict.fromkeys(GREYS, MUTED)
+SHADE = re.compile(r"#([0-9a-f]{1,2})\1\1")
 """A shade of gray in hex: all its digits, or all its pairs of digits, are the same."""
-# Darker grays are meant as ink, lighter ones as something in the background.
-_DARKEST_GREY, _WHITE = 0x45, 0xFF
+DARKEST_GREY = 0x45
+"""Darker grays are meant as ink, lighter ones as something in the background."""
+WHITE = 0xFF
+COLOUR_KEYS = frozenset({"color", "fill", "stroke", "value", "range", "condition"})
+DATA_KEYS = frozenset({"data", "datasets"})
 
-_COLOUR_KEYS = frozenset({"color", "fill", "stroke", "value", "range", "condition"})
-
-CONFIG: dict[str, Any] = json.loads(
-    files("borgtrace.report").joinpath("theme.json").read_text("utf-8")
-)
+CONFIG: dict[str, Any] = {
+    "background": "transparent",
+    "font": "system-ui, sans-serif",
+    "mark": {"color": "var(--c1)", "aria": False},
+    "tooltipFormat": {"numberFormat": ",.5~g"},
+    "line": {"strokeWidth": 1.8},
+    "text": {"fill": INK},
+    "rule": {"color": MUTED},
+    "view": {"stroke": "transparent"},
+    "range": {
+        "category": [
+            "var(--c1)",
+            "var(--c2)",
+            "var(--c3)",
+            "var(--c4)",
+            "var(--c5)",
+            "var(--c6)",
+            "var(--c7)",
+            "var(--c8)",
+        ]
+    },
+    "axis": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "labelFontSize": 12,
+        "titleFontWeight": "normal",
+        "domainColor": MUTED,
+        "tickColor": MUTED,
+        "gridColor": "var(--grid)",
+        "titleFontSize": 12,
+        "labelOverlap": "greedy",
+        "labelSeparation": 6,
+    },
+    "legend": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "labelFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelLimit": 240,
+        "symbolStrokeWidth": 3,
+        "symbolBaseFillColor": MUTED,
+        "symbolBaseStrokeColor": MUTED,
+    },
+    "title": {
+        "color": INK,
+        "subtitleColor": MUTED,
+        "fontSize": 14,
+        "anchor": "start",
+    },
+    "header": {
+        "labelColor": INK,
+        "titleColor": INK,
+        "labelFontSize": 12,
+        "titleFontWeight": "normal",
+    },
+}
 """Vega-Lite's configuration of the page's charts."""
 
 
@@ -30,39 +83,46 @@ def themed(spec: dict[str, Any]) -> dict[str, Any]:
     >>> themed({"mark": {"type": "line", "color": "black"}})["mark"]["color"]
     'var(--ink)'
     """
+    config = dict(spec.get("config", {}))
     # The page has a background of its own, in light, dark and print.
-    own = {key: value for key, value in spec.get("config", {}).items() if key != "background"}
-    return {**_recoloured(spec, ""), "config": _merged(CONFIG, _recoloured(own, ""))}
+    config.pop("background", None)
+    return {**recoloured(spec), "config": merged(CONFIG, recoloured(config))}
 
 
-_DATA = frozenset({"data", "datasets"})
-
-
-def _recoloured(value: Any, key: str) -> Any:
+def recoloured(value: Any, key: str = "") -> Any:
+    """Return a part of a specification, found under a key, with the page's inks and grays."""
     if isinstance(value, dict):
-        return {k: v if k in _DATA else _recoloured(v, k) for k, v in value.items()}
+        parts = {}
+        for name, item in value.items():
+            parts[name] = item if name in DATA_KEYS else recoloured(item, name)
+        return parts
     if isinstance(value, list):
-        return [_recoloured(item, key) for item in value]
-    if isinstance(value, str) and (key in _COLOUR_KEYS or key.endswith("Color")):
-        return _on_any_background(value)
+        return [recoloured(item, key) for item in value]
+    is_colour = key in COLOUR_KEYS or key.endswith("Color")
+    if isinstance(value, str) and is_colour:
+        return on_any_background(value)
     return value
 
 
-def _on_any_background(colour: str) -> str:
+def on_any_background(colour: str) -> str:
     """Replace an ink or a gray that a question has fixed, and that would vanish on the other background."""
-    shade = _SHADE.fullmatch(colour.lower())
+    shade = SHADE.fullmatch(colour.lower())
     if not shade:
-        return _NAMED.get(colour.lower(), colour)
+        return NAMED_COLOURS.get(colour.lower(), colour)
     # A digit of the short form stands for two.
     level = int((shade[1] * 2)[:2], 16)
-    return _INK if level < _DARKEST_GREY else _PAPER if level == _WHITE else _MUTED
+    if level < DARKEST_GREY:
+        return INK
+    return PAPER if level == WHITE else MUTED
 
 
-def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Return `base` with the values of `over`, level by level."""
     result = dict(base)
     for key, value in over.items():
         old = result.get(key)
-        result[key] = (
-            _merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-        )
+        if isinstance(old, dict) and isinstance(value, dict):
+            result[key] = merged(old, value)
+        else:
+            result[key] = value
     return result

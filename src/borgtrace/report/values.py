@@ -11,7 +11,7 @@ from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 from borgtrace.store.manifest import Manifest
 
 NOTHING = "–"
-_UNITS = {
+SHOWN_UNITS = {
     "us": "µs",
     "fraction": "",
     "1": "",
@@ -22,7 +22,7 @@ _UNITS = {
     "class": "",
     "row": "",
 }
-_SAID = {
+WORDS = {
     "cpu": "CPU",
     "cpi": "CPI",
     "mai": "MAI",
@@ -35,7 +35,7 @@ _SAID = {
 MINUTES = "%-d %b %Y %H:%M %Z"
 """An instant as the user's clock shows it, to the minute."""
 SHOWN_ROWS = 40
-_CODE = re.compile(r"[a-z][a-z0-9]*(_[A-Za-z0-9]+)+")
+CODE = re.compile(r"[a-z][a-z0-9]*(_[A-Za-z0-9]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,13 @@ def shown_table(
     has_codes
         Whether lower-case names with underscores are codes of ours, which are written as words.
     """
-    columns = tuple(map(declared.column, table.column_names))
-    rows = (tuple(map(cell, row.values(), columns)) for row in table.slice(0, limit).to_pylist())
-    if has_codes:
-        rows = (
-            tuple(words(text) if _CODE.fullmatch(text) else text for text in row) for row in rows
-        )
+    columns = tuple(declared.column(name) for name in table.column_names)
+    rows = []
+    for values in table.slice(0, limit).to_pylist():
+        texts = [cell(values[column.name], column) for column in columns]
+        if has_codes:
+            texts = [words(text) if CODE.fullmatch(text) else text for text in texts]
+        rows.append(tuple(texts))
     return ShownTable(columns, tuple(rows), table.num_rows)
 
 
@@ -115,7 +116,9 @@ def integer(value: int) -> str:
     if value == AFTER_TRACE:
         return "after the trace"
     # Narrow spaces, as the comma means something else in half of the world; years and other four digits stay whole.
-    return f"{value:,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(value)
+    if abs(value) < 10_000:
+        return str(value)
+    return f"{value:,}".replace(",", "\u202f")
 
 
 def words(name: str) -> str:
@@ -127,12 +130,12 @@ def words(name: str) -> str:
     ('jobs', 'CPU request', 'collection ID', 'wait p90', 'n')
     """
     parts = name.removeprefix("n_").split("_")
-    return " ".join(_SAID.get(part, part) for part in parts)
+    return " ".join(WORDS.get(part, part) for part in parts)
 
 
 def unit(column: Column) -> str:
     """Return the unit that a heading names; counts, ids and fractions speak for themselves."""
-    return _UNITS.get(column.unit, column.unit)
+    return SHOWN_UNITS.get(column.unit, column.unit)
 
 
 def is_number(column: Column) -> bool:
@@ -159,20 +162,26 @@ def instant(time: int, manifest: Manifest, form: str) -> str:
     >>> instant(600_000_000, cell, "%H:%M"), instant(0, cell, "%H:%M")
     ('03:00', 'before the trace')
     """
-    if time in (BEFORE_TRACE, AFTER_TRACE):
-        return "before the trace" if time == BEFORE_TRACE else "after the trace"
+    if time == BEFORE_TRACE:
+        return "before the trace"
+    if time == AFTER_TRACE:
+        return "after the trace"
     return manifest.dialect.wall_clock(time, manifest.cell).strftime(form)
 
 
 def environment(package: str) -> Any:
     """Return what fills the templates of a package."""
-    import jinja2  # here, for not every command that writes numbers fills templates
+    # Here: not every command that writes numbers fills templates.
+    import jinja2
 
-    # A missing name fails instead of leaving a gap; all text is escaped unless it is marked as HTML.
-    strict: dict[str, Any] = {"undefined": jinja2.StrictUndefined, "autoescape": True}
-    made = jinja2.Environment(
-        loader=jinja2.PackageLoader(package), trim_blocks=True, lstrip_blocks=True, **strict
+    filling = jinja2.Environment(
+        loader=jinja2.PackageLoader(package),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # A missing name fails instead of leaving a gap; all text is escaped unless it is marked as HTML.
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
     )
-    made.filters.update(integer=integer, words=words, unit=unit)
-    made.tests.update(numeric=is_number)
-    return made
+    filling.filters.update(integer=integer, words=words, unit=unit)
+    filling.tests.update(numeric=is_number)
+    return filling

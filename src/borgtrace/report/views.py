@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-_CHILDREN = ("layer", "hconcat", "vconcat", "concat")
-_GROUPING = (
+COMPOSITIONS = ("layer", "hconcat", "vconcat", "concat")
+DERIVATIONS = ("aggregate", "bin", "timeUnit")
+"""What a channel may do with values before they are drawn."""
+GROUPING_CHANNELS = (
     "color",
     "fill",
     "stroke",
@@ -44,12 +46,16 @@ class View:
 
     def fields(self, *channels: str) -> list[str]:
         """Return the fields that some channels show."""
-        found = (self.encoding.get(channel) for channel in channels)
-        return [str(item["field"]) for item in found if isinstance(item, dict) and "field" in item]
+        fields = []
+        for channel in channels:
+            encoding = self.encoding.get(channel)
+            if isinstance(encoding, dict) and "field" in encoding:
+                fields.append(str(encoding["field"]))
+        return fields
 
     def groups(self) -> list[str]:
         """Return the fields that tell one line from another."""
-        return [*self.fields(*_GROUPING), *self.facets]
+        return [*self.fields(*GROUPING_CHANNELS), *self.facets]
 
 
 def unit_views(spec: dict[str, Any]) -> Iterator[View]:
@@ -61,49 +67,66 @@ def unit_views(spec: dict[str, Any]) -> Iterator[View]:
     >>> [(view.mark, view.fields("x")) for view in unit_views(layered)]
     [('line', ['t']), ('point', ['t'])]
     """
-    yield from _walk(spec, View({}, [], {}, False), spec.get("datasets", {}))
+    outermost = View(spec={}, rows=[], encoding={}, is_derived=False)
+    yield from views_within(spec, outermost, spec.get("datasets", {}))
 
 
-def _walk(
-    spec: dict[str, Any], around: View, datasets: Mapping[str, list[dict[str, Any]]]
+def views_within(
+    spec: dict[str, Any], parent: View, datasets: Mapping[str, list[dict[str, Any]]]
 ) -> Iterator[View]:
+    """Yield the unit views of a part of a specification.
+
+    Parameters
+    ----------
+    spec
+        The part.
+    parent
+        What it inherits.
+    datasets
+        Rows by name.
+    """
     data = spec.get("data", {})
     # Data, encodings and facets are inherited, as Vega-Lite has it.
-    rows = data.get("values", datasets.get(data.get("name"), around.rows))
-    encoding = {**around.encoding, **spec.get("encoding", {})}
-    derived = around.is_derived or bool(spec.get("transform")) or _computes(encoding)
-    inside = View(
-        spec,
-        rows,
-        encoding,
-        derived,
-        around.facets + _facet_fields(spec),
-        around.is_first,
-        around.is_layer,
+    encoding = {**parent.encoding, **spec.get("encoding", {})}
+    view = View(
+        spec=spec,
+        rows=data.get("values", datasets.get(data.get("name"), parent.rows)),
+        encoding=encoding,
+        is_derived=parent.is_derived or bool(spec.get("transform")) or computes(encoding),
+        facets=parent.facets + facet_fields(spec),
+        is_first=parent.is_first,
+        is_layer=parent.is_layer,
     )
     if "mark" in spec:
-        yield inside
-    for number, child in enumerate(_children(spec)):
+        yield view
+    is_layered = "layer" in spec
+    for number, child in enumerate(children(spec)):
         # Parts of a concatenation are views of their own; only layers share one.
-        is_first = inside.is_first and (number == 0 or "layer" not in spec)
-        is_layer = inside.is_layer or "layer" in spec
-        yield from _walk(child, replace(inside, is_first=is_first, is_layer=is_layer), datasets)
+        is_first = view.is_first and (number == 0 or not is_layered)
+        around = replace(view, is_first=is_first, is_layer=view.is_layer or is_layered)
+        yield from views_within(child, around, datasets)
 
 
-def _children(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    children = [child for key in _CHILDREN for child in spec.get(key, ())]
-    return [*children, spec["spec"]] if isinstance(spec.get("spec"), dict) else children
+def children(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the parts of a composed specification."""
+    parts = []
+    for key in COMPOSITIONS:
+        parts += spec.get(key, ())
+    if isinstance(spec.get("spec"), dict):
+        parts.append(spec["spec"])
+    return parts
 
 
-def _facet_fields(spec: dict[str, Any]) -> tuple[str, ...]:
+def facet_fields(spec: dict[str, Any]) -> tuple[str, ...]:
+    """Return the fields by which a specification is divided into panels."""
     facet = spec.get("facet", {})
     parts = [facet] if "field" in facet else facet.values()
     return tuple(str(part["field"]) for part in parts)
 
 
-def _computes(encoding: dict[str, Any]) -> bool:
-    channels = (channel for channel in encoding.values() if isinstance(channel, dict))
-    return any(
-        channel.get("aggregate") or channel.get("bin") or channel.get("timeUnit")
-        for channel in channels
-    )
+def computes(encoding: dict[str, Any]) -> bool:
+    """Return whether values are aggregated or binned before they are drawn."""
+    for channel in encoding.values():
+        if isinstance(channel, dict) and any(channel.get(name) for name in DERIVATIONS):
+            return True
+    return False
