@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
@@ -11,20 +10,19 @@ import pytest
 
 from borgtrace.errors import UsageError
 from borgtrace.forecast import (
-    FORECAST,
     FORECASTERS,
-    PACKED,
     Examples,
-    Series,
-    backtest,
+    ForecastOptions,
+    UsageSeries,
     packing,
     study,
 )
-from borgtrace.forecast.backtest import Backtest, Setting, backtests
-from borgtrace.forecast.forecasters import Forecaster, _scaled
+from borgtrace.forecast.backtest import ForecastBacktest, backtests_of
+from borgtrace.forecast.forecasters import Forecaster, scaled_past
 from borgtrace.forecast.series import HORIZONS, PAST
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.question import EngineTables
+from borgtrace.question.store_question import no_report
 from borgtrace.store import Store
 from tests.forecast.test_forecast import noisy
 
@@ -92,9 +90,9 @@ def test_errors_of_a_forecaster_by_hand(monkeypatch: pytest.MonkeyPatch) -> None
     ]
     forecasters = told(np.zeros(HORIZONS), 1.0)
     monkeypatch.setattr(
-        study, "backtests", lambda *_: (Backtest(later, 0, forecasters) for later in cuts)
+        study, "backtests", lambda *_: (ForecastBacktest(later, 0, forecasters) for later in cuts)
     )
-    rows = FORECAST.answer(NO_STORE, NO_TABLES, Setting())
+    rows = study.compute(NO_STORE, NO_TABLES, ForecastOptions(), no_report)
     names = ("horizon", "forecasts", "mean_error", "rmse", "skill", "coverage", "width")
     # An error at the end of the interval is in it. Of 30 minutes nothing came; what stays as it was leaves no skill.
     assert [[row[name] for name in names] for row in rows] == [
@@ -129,9 +127,9 @@ def test_packings_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     for part in parts:
         part.target[:] = target
     # What is judged later, and is not there at the cut, is not packed.
-    cut = Backtest(joined(*parts, example(101, 0.9, 0.9, 3)), 100, {})
+    cut = ForecastBacktest(joined(*parts, example(101, 0.9, 0.9, 3)), 100, {})
     monkeypatch.setattr(packing, "backtests", lambda *_: iter([cut]))
-    rows = PACKED.answer(NO_STORE, NO_TABLES, Setting())
+    rows = packing.compute(NO_STORE, NO_TABLES, ForecastOptions(), no_report)
     found = {
         (row["forecaster"], row["rho"]): (row["tasks"], row["machines"], row["overload"])
         for row in rows
@@ -144,7 +142,7 @@ def test_packings_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_moments_of_an_hour_are_within_and_between_its_slots() -> None:
     forecasters = told(np.tile([0.0, 0.2], 6), 0.3)
     later = joined(example(99, 0.3, {1: 0.6}), example(101, 0.3, 0.3, 1))
-    mean, variance, used = packing._moments(Backtest(later, 100, forecasters))["told"]
+    mean, variance, used = packing.moments_at_cut(ForecastBacktest(later, 100, forecasters))["told"]
     # Means of 0 and .2 in turn vary by .01, and .3² is within.
     assert (mean, variance) == (pytest.approx([0.1]), pytest.approx([0.1]))
     # A task that ended uses nothing.
@@ -163,14 +161,8 @@ def test_which_windows_count_for_a_slot() -> None:
         (300 * (SLOTS + 2), 300, 0.9),
         (2100, 4e12, 0.5),  # without an end
     ]
-    start, duration, value = (np.array(column) for column in zip(*windows, strict=True))
-    columns = {
-        "start_time": start,
-        "duration": duration,
-        "average_cpu": value,
-    }
-    store = cast(Store, SimpleNamespace(offsets=np.array([0, 9]), array=columns.__getitem__))
-    found = Series.of(store, "cpu", 10, 0)
+    start, duration, value = np.array(windows).T
+    found = UsageSeries.from_windows(np.zeros(9, np.int64), start, duration, value)
     assert found.key.tolist() == [0, 4, SLOTS - 1]
     assert found.value.tolist() == pytest.approx([(300 * 0.1 + 0.4) / 301, 0.3, 0.2])
 
@@ -189,7 +181,7 @@ def test_a_network_sees_an_hour_in_units_of_its_deviation() -> None:
     flat = example(0, 0.5, 0.5)
     varied = example(0, 0.5, 0.5)
     varied.past[0, ::2] = 0.3
-    past, scale = _scaled(joined(flat, varied))
+    past, scale = scaled_past(joined(flat, varied))
     assert scale.ravel().tolist() == pytest.approx([0.0001, 0.1001])
     assert past[0].tolist() == [0.0] * 12
     assert past[1].tolist() == pytest.approx([-0.2 / 0.1001, 0.0] * 6)
@@ -202,11 +194,12 @@ def test_of_tasks_that_never_vary_a_forecast_is_sure() -> None:
     assert persistence.deviation(known).tolist() == [[0.0] * HORIZONS] * 10
 
 
-def test_training_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backtest.Series, "of", lambda *_: noisy(3, slots=192))
+def test_training_says_how_far_it_is() -> None:
     steps: list[tuple[str, int, int]] = []
-    setting = Setting(forecasters=("persistence", "seasonal"), folds=1)
-    (found,) = backtests(NO_STORE, "cpu", setting, lambda *step: steps.append(step))
+    options = ForecastOptions(forecasters=("persistence", "seasonal"), folds=1)
+    (found,) = backtests_of(
+        noisy(3, slots=192), "this", "cpu", options, lambda *step: steps.append(step)
+    )
     assert found.cut == 96
     # 30 tasks, from slot 11 on, whose twelve targets lie before slot 96: to slot 83.
     n = 30 * 73
@@ -220,24 +213,18 @@ def test_training_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-@pytest.fixture
-def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A model of CPU."""
-    path = str(tmp_path / "model")
-    monkeypatch.setattr(backtest.Series, "of", lambda *_: noisy(3, slots=192))
-    store = cast(Store, SimpleNamespace(digest="this"))
-    list(backtests(store, "cpu", Setting(forecasters=("persistence",), save=path), lambda *_: None))
-    return path
-
-
-def test_a_model_of_cpu_tells_nothing_of_memory(saved: str) -> None:
+def test_a_model_of_cpu_tells_nothing_of_memory(tmp_path: Path) -> None:
+    saved = str(tmp_path / "model")
+    series = noisy(3, slots=192)
+    options = ForecastOptions(forecasters=("persistence",), save=saved)
+    list(backtests_of(series, "this", "cpu", options, no_report))
     with pytest.raises(UsageError) as caught:
-        list(backtests(NO_STORE, "memory", Setting(model=saved), lambda *_: None))
+        list(backtests_of(series, "this", "memory", ForecastOptions(model=saved), no_report))
     assert str(caught.value) == "--resource: unknown name: expected cpu, got memory"
 
 
-def test_a_setting_at_its_ends() -> None:
-    least = Setting(
+def test_options_at_their_ends() -> None:
+    least = ForecastOptions(
         tasks=1,
         folds=1,
         examples=1,
@@ -245,5 +232,5 @@ def test_a_setting_at_its_ends() -> None:
     )
     assert (least.tasks, least.folds, least.examples) == (1, 1, 1)
     with pytest.raises(UsageError) as caught:
-        Setting(resources=("disk",))
+        ForecastOptions(resources=("disk",))
     assert str(caught.value) == "--resource: unknown name: expected cpu or memory, got disk"

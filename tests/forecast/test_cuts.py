@@ -2,57 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
-from borgtrace.forecast import FORECAST, FORECASTERS, PACKED, Series, backtest, packing, study
-from borgtrace.forecast.backtest import Backtest, Setting, backtests
+from borgtrace.forecast import (
+    FORECASTERS,
+    ForecastOptions,
+    UsageSeries,
+    packing,
+    study,
+)
+from borgtrace.forecast.backtest import ForecastBacktest, backtests_of
 from borgtrace.forecast.series import HORIZONS
+from borgtrace.question.store_question import no_report
 from tests.forecast.test_by_hand import NO_STORE, NO_TABLES, SLOTS, example, joined, told
 from tests.forecast.test_forecast import noisy
 
-Judged = Callable[[Series, int], list[int]]
+
+def judged(series: UsageSeries, folds: int) -> list[int]:
+    """Return the cuts at which persistence is judged."""
+    options = ForecastOptions(forecasters=("persistence",), folds=folds)
+    return [each.cut for each in backtests_of(series, "this", "cpu", options, no_report)]
 
 
-@pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> Judged:
-    """The cuts at which persistence is judged."""
-
-    def cuts(series: Series, folds: int) -> list[int]:
-        monkeypatch.setattr(backtest.Series, "of", lambda *_: series)
-        setting = Setting(forecasters=("persistence",), folds=folds)
-        return [each.cut for each in backtests(NO_STORE, "cpu", setting, lambda *_: None)]
-
-    return cuts
-
-
-def test_a_hundred_targets_are_enough_to_learn_from(judged: Judged) -> None:
+def test_a_hundred_targets_are_enough_to_learn_from() -> None:
     # Each task has one example before the cut at slot 24: of slot 11, with its last target in slot 23.
     hundred = noisy(0, tasks=100, slots=48)
     assert judged(hundred, 1) == [24]
     assert judged(noisy(0, tasks=99, slots=48), 1) == []
     # One task misses slot 23: an hour ahead there are 99.
     kept = hundred.key != 7 * SLOTS + 23
-    assert judged(Series(hundred.key[kept], hundred.value[kept]), 1) == []
+    assert judged(UsageSeries(hundred.key[kept], hundred.value[kept]), 1) == []
 
 
-def test_a_cut_with_too_little_before_it_leaves_the_next_one(judged: Judged) -> None:
+def test_a_cut_with_too_little_before_it_leaves_the_next_one() -> None:
     # Cuts at 48 and 72: three tasks have 25 examples each before the first, and 49 before the second.
     assert judged(noisy(0, tasks=3, slots=96), 2) == [72]
 
 
 def test_a_series_ends_after_its_last_slot() -> None:
-    assert Series(np.array([5, SLOTS + 3]), np.array([0.1, 0.2])).end == 6
-    assert Series(np.empty(0, np.int64), np.empty(0)).end == 0
+    assert UsageSeries(np.array([5, SLOTS + 3]), np.array([0.1, 0.2])).end == 6
+    assert UsageSeries(np.empty(0, np.int64), np.empty(0)).end == 0
 
 
 def test_a_cut_at_which_no_task_runs_packs_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = Backtest(example(101, 0.3, 0.3), 100, {})
-    full = Backtest(example(199, 0.3, 0.3), 200, {})
+    empty = ForecastBacktest(example(101, 0.3, 0.3), 100, {})
+    full = ForecastBacktest(example(199, 0.3, 0.3), 200, {})
     monkeypatch.setattr(packing, "backtests", lambda *_: iter([empty, full]))
-    rows = PACKED.answer(NO_STORE, NO_TABLES, Setting())
+    rows = packing.compute(NO_STORE, NO_TABLES, ForecastOptions(), no_report)
     assert {(row["forecaster"], row["tasks"], row["machines"]) for row in rows} == {
         ("history", 1, 1),
         ("future", 1, 1),
@@ -62,8 +59,10 @@ def test_a_cut_at_which_no_task_runs_packs_none(monkeypatch: pytest.MonkeyPatch)
 def test_forecasts_without_an_error_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     later = joined(example(20, 0.3, 0.5), example(21, 0.3, 0.5))
     forecasters = told(np.full(HORIZONS, 0.5), 0.0)
-    monkeypatch.setattr(study, "backtests", lambda *_: iter([Backtest(later, 0, forecasters)]))
-    rows = FORECAST.answer(NO_STORE, NO_TABLES, Setting())
+    monkeypatch.setattr(
+        study, "backtests", lambda *_: iter([ForecastBacktest(later, 0, forecasters)])
+    )
+    rows = study.compute(NO_STORE, NO_TABLES, ForecastOptions(), no_report)
     names = ("forecasts", "mean_error", "rmse", "skill", "coverage", "width")
     assert [[row[name] for name in names] for row in rows] == [[2, 0.0, 0.0, 1.0, 1.0, 0.0]] * 4
 

@@ -7,32 +7,39 @@ import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from borgtrace.cli import main
 from borgtrace.errors import EngineError, SourceError, UsageError
-from borgtrace.forecast import FORECAST, FORECASTERS, PACKED, Examples, Series, backtest, examples
-from borgtrace.forecast.backtest import Setting, backtests
-from borgtrace.forecast.packing import packed
+from borgtrace.forecast import (
+    FORECAST,
+    FORECASTERS,
+    PACKED,
+    Examples,
+    UsageSeries,
+    examples,
+)
+from borgtrace.forecast.backtest import ForecastOptions, backtests_of
+from borgtrace.forecast.packing import TaskMoments, count_packing
 from borgtrace.forecast.series import DAY, HORIZONS, PAST
+from borgtrace.question.store_question import no_report
 from tests.cli.test_compact import store
 
 SLOTS = 1 << 20
 SECOND = 10**6
 
 
-def series(values: dict[tuple[int, int], float]) -> Series:
+def series(values: dict[tuple[int, int], float]) -> UsageSeries:
     keys = sorted(values)
-    return Series(
+    return UsageSeries(
         np.array([task * SLOTS + slot for task, slot in keys]),
         np.array([values[key] for key in keys]),
     )
 
 
-def noisy(seed: int, tasks: int = 30, slots: int = 600) -> Series:
+def noisy(seed: int, tasks: int = 30, slots: int = 600) -> UsageSeries:
     """An autoregression around each task's level: x′ − m = .6 (x − m) + noise."""
     draw = np.random.default_rng(seed)
     value = np.zeros((tasks, slots))
@@ -40,7 +47,7 @@ def noisy(seed: int, tasks: int = 30, slots: int = 600) -> Series:
         value[:, slot] = 0.6 * value[:, slot - 1] + draw.normal(0, 0.02, tasks)
     value += draw.uniform(0.2, 0.4, tasks)[:, None]
     key = (np.arange(tasks)[:, None] * SLOTS + np.arange(slots)).ravel()
-    return Series(key, value.ravel())
+    return UsageSeries(key, value.ravel())
 
 
 def test_examples_by_hand() -> None:
@@ -96,7 +103,7 @@ def test_examples_by_hand() -> None:
     )
 
 
-def at_cut(found: Series, cut: int) -> tuple[Examples, Examples]:
+def at_cut(found: UsageSeries, cut: int) -> tuple[Examples, Examples]:
     return examples(found, 0, cut, 10**6, 0), examples(found, cut - 1, cut + HORIZONS, 10**6, 0)
 
 
@@ -106,9 +113,9 @@ def test_what_comes_after_the_cut_changes_no_forecast(name: str) -> None:
     found = noisy(1)
     cut = 500
     later = found.slot >= cut
-    planted = Series(found.key, np.where(later, 5.0 + found.key // SLOTS, found.value))
+    planted = UsageSeries(found.key, np.where(later, 5.0 + found.key // SLOTS, found.value))
     kept = ~later | (found.key // SLOTS % 2 == 0)
-    ended = Series(found.key[kept], found.value[kept])
+    ended = UsageSeries(found.key[kept], found.value[kept])
     told = []
     for each in (found, planted, ended):
         known, now = at_cut(each, cut)
@@ -144,7 +151,7 @@ def test_what_learns_beats_persistence_and_knows_how_sure_it_is(name: str) -> No
 
 def test_a_rhythm_of_the_day_is_told_by_the_day_before() -> None:
     slots = np.arange(3 * DAY)
-    found = Series(slots, 0.5 + 0.3 * np.sin(2 * np.pi * slots / DAY))
+    found = UsageSeries(slots, 0.5 + 0.3 * np.sin(2 * np.pi * slots / DAY))
     known = examples(found, 0, 2 * DAY, 10**6, 0)
     later = examples(found, 2 * DAY - 1, 3 * DAY, 10**6, 0)
     seasonal = FORECASTERS["seasonal"]()
@@ -173,9 +180,11 @@ def test_a_packing_by_hand() -> None:
     used = np.full((3, 4), 0.5)
     used[0, 2] = 0.7
     used[2] = 0.25
-    assert packed(np.array([0.5, 0.5, 0.25]), np.zeros(3), used, 0.01).tolist() == [3, 2, 1]
+    constant = TaskMoments(np.array([0.5, 0.5, 0.25]), np.zeros(3), used)
+    assert count_packing(constant, 0.01) == (3, 2, 1)
     # Deviations of .2: none fit beside another at ρ = .001, one of 2 fits nowhere.
-    assert packed(np.array([0.5, 0.5, 2.0]), np.full(3, 0.04), used, 0.01).tolist() == [2, 2, 0]
+    varied = TaskMoments(np.array([0.5, 0.5, 2.0]), np.full(3, 0.04), used)
+    assert count_packing(varied, 0.01) == (2, 2, 0)
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +218,7 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_series_of_a_store(cell: Path) -> None:
     import borgtrace
 
-    found = Series.of(borgtrace.open(cell), "cpu", 10, 0)
+    found = UsageSeries.of(borgtrace.open(cell), "cpu", 10, 0)
     assert len(found.key) == 6 * 192
     # 100 s of .1 and 200 s of .2.
     assert found.value[0] == pytest.approx(0.5 / 3)
@@ -219,12 +228,10 @@ def test_series_of_a_store(cell: Path) -> None:
         True,
         False,
     ]
-    assert len(Series.of(borgtrace.open(cell), "memory", 2, 0).key) == 2 * 192
+    assert len(UsageSeries.of(borgtrace.open(cell), "memory", 2, 0).key) == 2 * 192
 
 
-def test_a_saved_model_is_judged_after_the_hours_that_it_knows(
-    cell: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_saved_model_is_judged_after_the_hours_that_it_knows(cell: Path, tmp_path: Path) -> None:
     path = str(tmp_path / "model.joblib")
     asked = {"forecasters": ("autoregression",), "folds": 2}
     rows = FORECAST.run(cell, **asked, save=path).table.to_pylist()
@@ -236,11 +243,9 @@ def test_a_saved_model_is_judged_after_the_hours_that_it_knows(
     again = FORECAST.run(cell, **asked, model=path).table.to_pylist()
     assert again[0]["forecasts"] == 6 * ((191 - 12) - 143 + 1)
     # Elsewhere nothing was seen.
-    other = SimpleNamespace(digest="another")
-    setting = Setting(model=path, folds=2)
-    with monkeypatch.context() as patch:
-        patch.setattr(backtest.Series, "of", lambda *_: noisy(3, slots=192))
-        assert [each.cut for each in backtests(other, "cpu", setting, lambda *_: None)] == [96, 144]  # type: ignore[arg-type]
+    options = ForecastOptions(model=path, folds=2)
+    elsewhere = backtests_of(noisy(3, slots=192), "another", "cpu", options, no_report)
+    assert [each.cut for each in elsewhere] == [96, 144]
     with pytest.raises(SourceError) as caught:
         FORECAST.run(cell, model=str(tmp_path / "none"))
     way_out = "make one: borgtrace forecast STORE --save FILE"
@@ -308,7 +313,7 @@ def test_without_an_hour_there_is_no_answer(tmp_path: Path) -> None:
 )
 def test_a_setting_that_is_none_is_refused(given: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        replace(Setting(), **given)
+        replace(ForecastOptions(), **given)
     assert str(caught.value).startswith(message)
 
 

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pytest
 
-from borgtrace.forecast import Series, backtest, examples, walks
-from borgtrace.forecast.backtest import Setting, backtests
+from borgtrace.forecast import UsageSeries, examples, walks
+from borgtrace.forecast.backtest import ForecastOptions, backtests_of, load
 from borgtrace.forecast.forecasters import Autoregression, Persistence, Seasonal
 from borgtrace.forecast.series import HORIZONS
-from borgtrace.forecast.walk import Walk
+from borgtrace.forecast.walk import Walk, walks_of
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.store import Store
+from borgtrace.question.store_question import no_report
 from tests.forecast.test_by_hand import NO_STORE, SLOTS
 from tests.forecast.test_forecast import noisy
 
 
-def followed(walk: Walk, series: Series) -> tuple[Numbers, Numbers]:
+def followed(walk: Walk, series: UsageSeries) -> tuple[Numbers, Numbers]:
     return walk(series.key // SLOTS, series.slot, series.value)
 
 
-def told_slots(walk: Walk, series: Series) -> Index:
+def told_slots(walk: Walk, series: UsageSeries) -> Index:
     """The slots of which anything is told."""
     mean, deviation = followed(walk, series)
     assert (np.isnan(mean) == np.isnan(deviation)).all()
@@ -35,7 +33,7 @@ def test_a_forecaster_is_trained_anew_whenever_the_hours_have_doubled() -> None:
     """At two hours, four, eight and sixteen; at the last where so many slots are known."""
 
     def trainings(slots: int) -> list[tuple[int, int]]:
-        return [(begin, end) for begin, end, _ in Walk(Persistence)._trained(noisy(0, 100, slots))]
+        return [(begin, end) for begin, end, _ in Walk(Persistence).spans(noisy(0, 100, slots))]
 
     assert trainings(192) == [(24, 48), (48, 96), (96, 192), (192, 384)]
     assert trainings(191) == [(24, 48), (48, 96), (96, 192)]
@@ -82,7 +80,7 @@ def test_what_was_trained_before_tells_all_hours_that_it_has_not_seen(
 
 
 def test_saved_forecasters_stand_for_those_of_the_same_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     quick = {
         "persistence": Persistence,
@@ -93,19 +91,9 @@ def test_saved_forecasters_stand_for_those_of_the_same_name(
         name: (kind, 0) for name, kind in quick.items()
     }
     path = str(tmp_path / "model")
-    monkeypatch.setattr(backtest.Series, "of", lambda *_: noisy(3, slots=192))
-    here, elsewhere = (
-        cast(Store, SimpleNamespace(digest=digest)) for digest in ("this", "another")
-    )
-    list(
-        backtests(
-            here,
-            "cpu",
-            Setting(forecasters=("persistence", "boosting"), save=path),
-            lambda *_: None,
-        )
-    )
-    found = walks(here, "cpu", path)
+    options = ForecastOptions(forecasters=("persistence", "boosting"), save=path)
+    list(backtests_of(noisy(3, slots=192), "this", "cpu", options, no_report))
+    found = walks_of(load(path, "this", "cpu"))
     assert list(found) == ["persistence", "seasonal", "autoregression", "boosting"]
     # Trained last before the third of three cuts in 96 to 192.
     assert {name: walk.begin for name, walk in found.items()} == {
@@ -115,4 +103,4 @@ def test_saved_forecasters_stand_for_those_of_the_same_name(
     assert isinstance(found["persistence"].by, Persistence)
     assert found["seasonal"].by is Seasonal
     # Of another store it has seen nothing.
-    assert walks(elsewhere, "cpu", path)["persistence"].begin == 0
+    assert walks_of(load(path, "another", "cpu"))["persistence"].begin == 0

@@ -1,8 +1,9 @@
-"""What tasks will use next: forecasters, trained on earlier hours and judged on later ones."""
+"""Forecast what tasks will use next: forecasters, trained on earlier hours and judged on later ones."""
 
+from borgtrace.forecast.backtest import ForecastOptions
 from borgtrace.forecast.forecasters import FORECASTERS, Forecaster
 from borgtrace.forecast.packing import PACKED
-from borgtrace.forecast.series import Examples, Series, examples
+from borgtrace.forecast.series import Examples, UsageSeries, examples
 from borgtrace.forecast.study import FORECAST
 from borgtrace.forecast.walk import walks
 
@@ -11,8 +12,9 @@ __all__ = [
     "FORECASTERS",
     "PACKED",
     "Examples",
+    "ForecastOptions",
     "Forecaster",
-    "Series",
+    "UsageSeries",
     "examples",
     "walks",
 ]

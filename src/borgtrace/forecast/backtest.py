@@ -1,4 +1,4 @@
-"""Back-tests in time: forecasters are trained before a cut, and judged from there to the next one."""
+"""Back-test forecasters in time: train them before a cut, and judge them from there to the next one."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ import joblib
 
 from borgtrace.errors import SourceError, UsageError, check_names
 from borgtrace.forecast.forecasters import FORECASTERS, Forecaster, Recurrent
-from borgtrace.forecast.series import COLUMNS, Examples, Series, examples
+from borgtrace.forecast.series import COLUMNS, Examples, UsageSeries, examples
 from borgtrace.question.store_question import Report, StoreQuestion
 from borgtrace.storage import replacing
 from borgtrace.store import Store
 
-LEAST = 100
+MIN_TARGETS = 100
 """Fewer targets of a horizon are too few to learn from."""
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    """What a back-test may be told.
+class ForecastOptions:
+    """Options of a back-test.
 
     Attributes
     ----------
@@ -57,16 +57,18 @@ class Setting:
         check_names("--resource", self.resources, COLUMNS)
         if self.save and len(self.resources) > 1:
             raise UsageError(
-                "--save", "several resources", expected="one", got=", ".join(self.resources)
+                "--save",
+                "several resources",
+                expected="one",
+                got=", ".join(self.resources),
             )
         for name in ("tasks", "folds", "examples"):
-            if getattr(self, name) < 1:
-                raise UsageError(
-                    f"--{name}", "too few", expected="1 or more", got=str(getattr(self, name))
-                )
+            value = getattr(self, name)
+            if value < 1:
+                raise UsageError(f"--{name}", "too few", expected="1 or more", got=str(value))
 
 
-class Backtest(NamedTuple):
+class ForecastBacktest(NamedTuple):
     """Forecasters that were trained before a cut, and what is judged after it."""
 
     later: Examples
@@ -78,7 +80,7 @@ class Backtest(NamedTuple):
 class BacktestQuestion(StoreQuestion):
     """A question that trains forecasters: ``compute(store, tables, options, report)``."""
 
-    options: type[Any] = Setting
+    options: type[Any] = ForecastOptions
     reads: Sequence[str] = ("instance_usage",)
     unit: str = "rows"
 
@@ -86,10 +88,10 @@ class BacktestQuestion(StoreQuestion):
 def backtests(
     store: Store,
     resource: str,
-    setting: Setting,
+    options: ForecastOptions,
     report: Report,
-) -> Iterator[Backtest]:
-    """Yield the back-tests of a resource, cut by cut; see :class:`Setting`.
+) -> Iterator[ForecastBacktest]:
+    """Yield the back-tests of a resource, cut by cut.
 
     Parameters
     ----------
@@ -97,51 +99,80 @@ def backtests(
         An open store.
     resource
         ``"cpu"`` or ``"memory"``.
-    setting
+    options
         The rest.
     report
         Called with the step, how much of it is done, and how much there is.
     """
-    series = Series.of(store, resource, setting.tasks, setting.seed)
-    cuts = [
-        series.end * (setting.folds + fold) // (2 * setting.folds)
-        for fold in range(setting.folds + 1)
-    ]
-    until, trained = load(setting.model, store, resource) if setting.model else (0, {})
-    for cut, after in pairwise(cuts):
-        begin = max(cut, until)
-        later = examples(series, begin - 1, after, setting.examples, setting.seed)
-        known = examples(
-            series,
-            0,
-            cut,
-            0 if setting.model else setting.examples,
-            setting.seed,
-        )
-        if not setting.model and known.n_targets < LEAST:
-            continue
-        for done, name in enumerate(() if setting.model else setting.forecasters):
-            step = f"{resource}: training {name}"
-            total = len(known) * len(setting.forecasters)
-            report(step, done * len(known), total)
-            trained = {**trained, name: FORECASTERS[name]()}
-            trained[name].train(known, setting.seed)
-            report(step, (done + 1) * len(known), total)
-        if setting.save:
-            with replacing(Path(setting.save)) as draft:
-                joblib.dump((store.digest, resource, cut, trained), draft)
+    series = UsageSeries.of(store, resource, options.tasks, options.seed)
+    yield from backtests_of(series, store.digest, resource, options, report)
+
+
+def backtests_of(
+    series: UsageSeries,
+    store_digest: str,
+    resource: str,
+    options: ForecastOptions,
+    report: Report,
+) -> Iterator[ForecastBacktest]:
+    """Yield the back-tests of a series; see :func:`backtests`."""
+    saved = SavedForecasters(0, {})
+    if options.model:
+        saved = load(options.model, store_digest, resource)
+    trained = saved.forecasters
+    for cut, next_cut in pairwise(cuts_of(series, options.folds)):
+        if not options.model:
+            known = examples(series, 0, cut, options.examples, options.seed)
+            if known.n_targets < MIN_TARGETS:
+                continue
+            trained = train_all(known, resource, options, report)
+        if options.save:
+            with replacing(Path(options.save)) as draft:
+                joblib.dump((store_digest, resource, cut, trained), draft)
+        begin = max(cut, saved.begin)
+        later = examples(series, begin - 1, next_cut, options.examples, options.seed)
         if len(later):
-            yield Backtest(later, begin, trained)
+            yield ForecastBacktest(later, begin, trained)
 
 
-def load(path: str, store: Store, resource: str) -> tuple[int, dict[str, Forecaster]]:
-    """Return the slot from which on saved forecasters may be judged, and the forecasters by name.
+def cuts_of(series: UsageSeries, folds: int) -> list[int]:
+    """Return the slots at which the second half of a trace is cut, its end included."""
+    return [series.end * (folds + fold) // (2 * folds) for fold in range(folds + 1)]
+
+
+def train_all(
+    known: Examples,
+    resource: str,
+    options: ForecastOptions,
+    report: Report,
+) -> dict[str, Forecaster]:
+    """Train all forecasters on the same examples."""
+    trained: dict[str, Forecaster] = {}
+    total = len(known) * len(options.forecasters)
+    for n_done, name in enumerate(options.forecasters):
+        step = f"{resource}: training {name}"
+        report(step, n_done * len(known), total)
+        trained[name] = FORECASTERS[name]()
+        trained[name].train(known, options.seed)
+        report(step, (n_done + 1) * len(known), total)
+    return trained
+
+
+class SavedForecasters(NamedTuple):
+    """Forecasters by name, and the slot from which on they may be judged."""
+
+    begin: int
+    forecasters: dict[str, Forecaster]
+
+
+def load(path: str, store_digest: str, resource: str) -> SavedForecasters:
+    """Load saved forecasters.
 
     Parameters
     ----------
     path
         What ``borgtrace forecast --save`` wrote.
-    store, resource
+    store_digest, resource
         What they will be judged on.
 
     Raises
@@ -155,12 +186,16 @@ def load(path: str, store: Store, resource: str) -> tuple[int, dict[str, Forecas
     if not Path(path).is_file():
         raise SourceError(path, "no such file", way_out=way_out)
     try:
-        digest, known, cut, trained = joblib.load(path)
+        digest, trained_resource, cut, trained = joblib.load(path)
     # Another file may make a pickle fail in any way.
     except Exception as error:
         raise SourceError(
-            path, "not forecasters that were saved", got=type(error).__name__, way_out=way_out
+            path,
+            "not forecasters that were saved",
+            got=type(error).__name__,
+            way_out=way_out,
         ) from error
-    check_names("--resource", [resource], [known])
-    # On another store nothing was seen: there all hours may be judged.
-    return cut if digest == store.digest else 0, trained
+    check_names("--resource", [resource], [trained_resource])
+    # Of another store they have seen nothing: there all hours may be judged.
+    begin = cut if digest == store_digest else 0
+    return SavedForecasters(begin, trained)

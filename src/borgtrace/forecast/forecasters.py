@@ -1,7 +1,7 @@
-"""Forecasters: from an hour of a task's usage to the mean and the deviation of each slot of the next.
+"""Forecasters: from an hour of a task's usage to the mean and the deviation of each slot of the next hour.
 
 A forecaster learns changes from the newest value.  Deviations are proportional to how much the task varied in its last
-hour; the factor is measured on the last fifth of the training hours, which the mean is not fitted to.
+hour; the factor is measured on the last fifth of the training hours, to which the mean is not fitted.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from borgtrace.errors import EngineError
 from borgtrace.forecast.series import HORIZONS, Examples
 from borgtrace.kernels.arrays import Index, Numbers
 
-FORECASTERS: dict[str, type[Forecaster]] = {}
-"""Forecasters by name."""
-_UNITS = 32
-_EPOCHS = 5
-_BATCH = 512
+UNITS = 32
+EPOCHS = 5
+BATCH = 512
 """Of the network."""
 
 
@@ -41,10 +39,6 @@ class Forecaster(ABC):
     factor: Numbers
     floor: float
 
-    def __init_subclass__(cls) -> None:
-        """List every forecaster."""
-        FORECASTERS[cls.name] = cls
-
     def train(self, known: Examples, seed: int) -> None:
         """Learn from examples.
 
@@ -56,20 +50,23 @@ class Forecaster(ABC):
             Of whatever is random.
         """
         by_time = np.argsort(known.slot, kind="stable")
-        learned, held = (known.take(part) for part in np.split(by_time, [len(by_time) * 4 // 5]))
+        n_learned = len(by_time) * 4 // 5
+        learned = known.take(by_time[:n_learned])
+        held_out = known.take(by_time[n_learned:])
         self.fit(learned, seed)
         self.floor = float(learned.past.std(axis=1).mean())
-        errors = (held.target - self.mean(held)) / self._scale(held)
-        self.factor = np.sqrt(
-            np.nansum(errors**2, axis=0) / np.maximum((~np.isnan(errors)).sum(axis=0), 1)
-        )
+        errors = (held_out.target - self.mean(held_out)) / self.scale(held_out)
+        n_errors = (~np.isnan(errors)).sum(axis=0)
+        self.factor = np.sqrt(np.nansum(errors**2, axis=0) / np.maximum(n_errors, 1))
 
-    def _scale(self, seen: Examples) -> Numbers:
-        return np.sqrt(seen.past.var(axis=1) + self.floor**2 + 1e-12)[:, None]
+    def scale(self, seen: Examples) -> Numbers:
+        """Return how much each task varied in its last hour: (n, 1)."""
+        variance = seen.past.var(axis=1) + self.floor**2
+        return np.sqrt(variance + 1e-12)[:, None]
 
     def deviation(self, seen: Examples) -> Numbers:
         """Return the standard deviation of each forecast: (n, HORIZONS)."""
-        return self._scale(seen) * self.factor
+        return self.scale(seen) * self.factor
 
     def fit(self, known: Examples, seed: int) -> None:  # noqa: B027 (two have nothing to learn)
         """Fit the mean; see :meth:`train`."""
@@ -109,23 +106,23 @@ class Autoregression(Forecaster):
 
     def fit(self, known: Examples, seed: int) -> None:
         """Solve one problem per horizon: not all have the same targets."""
-        seen = _with_one(known.past)
-        there = ~np.isnan(known.target)
-        # One thread: their number would tell in the last digits.
+        regressors = with_one(known.past)
+        weights = []
+        # One thread: the number of threads changes the last digits.
         with threadpool_limits(1):
-            self.weights = np.stack(
-                [
-                    np.linalg.lstsq(seen[use], known.target[use, h])[0]
-                    for h, use in enumerate(there.T)
-                ],
-                axis=1,
-            )
+            for target in known.target.T:
+                is_known = ~np.isnan(target)
+                solution = np.linalg.lstsq(regressors[is_known], target[is_known])
+                weights.append(solution[0])
+        self.weights = np.stack(weights, axis=1)
 
     def mean(self, seen: Examples) -> Numbers:
         """Weigh the last hour."""
-        # Column by column: in a product of matrices, how many examples there are tells in the last digits.
-        pairs = zip(_with_one(seen.past).T, self.weights, strict=True)
-        return np.maximum(sum(values[:, None] * weights for values, weights in pairs), 0.0)
+        # Column by column: in a product of matrices the number of examples changes the last digits.
+        total: Any = 0.0
+        for values, weights in zip(with_one(seen.past).T, self.weights, strict=True):
+            total = total + values[:, None] * weights
+        return np.maximum(total, 0.0)
 
 
 class Boosting(Forecaster):
@@ -143,87 +140,105 @@ class Boosting(Forecaster):
 
         horizon = np.random.default_rng(seed).integers(0, HORIZONS, len(known))
         target = known.target[np.arange(len(known)), horizon]
-        use = ~np.isnan(target)
+        change = target - known.past[:, -1]
+        is_known = ~np.isnan(target)
+        regressors = with_day_before(known, horizon)
         # One thread: those of OpenMP spin while others use the machine, for minutes instead of a second.
         with threadpool_limits(1):
             self.model = HistGradientBoostingRegressor(early_stopping=False, random_state=seed)
-            self.model.fit(_with_day(known, horizon)[use], (target - known.past[:, -1])[use])
+            self.model.fit(regressors[is_known], change[is_known])
 
     def mean(self, seen: Examples) -> Numbers:
-        """Add the changes that the model tells."""
+        """Add the changes that the model predicts."""
+        changes = []
         with threadpool_limits(1):
-            changes = [
-                self.model.predict(_with_day(seen, np.full(len(seen), h))) for h in range(HORIZONS)
-            ]
+            for horizon in range(HORIZONS):
+                regressors = with_day_before(seen, np.full(len(seen), horizon))
+                changes.append(self.model.predict(regressors))
         return np.maximum(seen.past[:, -1:] + np.stack(changes, axis=1), 0.0)
 
 
-def _with_day(seen: Examples, horizon: Index) -> Numbers:
-    return np.column_stack([seen.past, seen.before[np.arange(len(seen)), horizon], horizon])
+def with_day_before(seen: Examples, horizon: Index) -> Numbers:
+    """Return the last hour, the day before and the horizon: (n, PAST + 2)."""
+    day_before = seen.before[np.arange(len(seen)), horizon]
+    return np.column_stack([seen.past, day_before, horizon])
 
 
-def _with_one(past: Numbers) -> Numbers:
+def with_one(past: Numbers) -> Numbers:
+    """Return the last hour and a constant: (n, PAST + 1)."""
     return np.column_stack([past, np.ones(len(past))])
 
 
 class Recurrent(Forecaster):
-    """An LSTM of 32 units over the last hour, which tells changes from the newest value in units of the deviation."""
+    """An LSTM of 32 units over the last hour, which predicts changes in units of the deviation."""
 
     name = "lstm"
     about = "an LSTM of 32 units over the last hour"
     extra = "forecast"
 
     def fit(self, known: Examples, seed: int) -> None:
-        """Minimize the squared error of what is known, with Adam."""
-        torch = _torch()
-        past, scale = _scaled(known)
-        there = ~np.isnan(known.target)
-        change = np.where(there, known.target - known.past[:, -1:], 0.0) / scale
-        tensors = [torch.as_tensor(values, dtype=torch.float32) for values in (past, change, there)]
+        """Minimize the squared error of known targets, with Adam."""
+        torch = import_torch()
+        past, scale = scaled_past(known)
+        is_known = ~np.isnan(known.target)
+        change = np.where(is_known, known.target - known.past[:, -1:], 0.0) / scale
+        inputs, targets, weights = (
+            torch.as_tensor(values, dtype=torch.float32) for values in (past, change, is_known)
+        )
         # The program's own generator stays as it was.
         with threadpool_limits(1), torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.layers = torch.nn.ModuleList(
-                [torch.nn.LSTM(1, _UNITS, batch_first=True), torch.nn.Linear(_UNITS, HORIZONS)]
-            )
+            recurrent = torch.nn.LSTM(1, UNITS, batch_first=True)
+            head = torch.nn.Linear(UNITS, HORIZONS)
+            self.layers = torch.nn.ModuleList([recurrent, head])
             optimizer = torch.optim.Adam(self.layers.parameters(), 3e-3)
-            for _ in range(_EPOCHS):
-                for rows in torch.randperm(len(known)).split(_BATCH):
-                    x, y, use = (values[rows] for values in tensors)
-                    loss = ((self._changes(x) - y) ** 2 * use).sum() / use.sum().clamp(min=1)
+            for _ in range(EPOCHS):
+                for rows in torch.randperm(len(known)).split(BATCH):
+                    errors = self.changes(inputs[rows]) - targets[rows]
+                    weight = weights[rows]
+                    loss = (errors**2 * weight).sum() / weight.sum().clamp(min=1)
                     optimizer.zero_grad()
                     loss.backward()
                     torch.nn.utils.clip_grad_norm_(self.layers.parameters(), 1.0)
                     optimizer.step()
 
     def mean(self, seen: Examples) -> Numbers:
-        """Add the change that the network tells."""
-        torch = _torch()
-        past, scale = _scaled(seen)
+        """Add the change that the network predicts."""
+        torch = import_torch()
+        past, scale = scaled_past(seen)
+        inputs = torch.as_tensor(past, dtype=torch.float32)
         with threadpool_limits(1), torch.no_grad():
-            parts = [
-                self._changes(x)
-                for x in torch.as_tensor(past, dtype=torch.float32).split(_BATCH * 64)
-            ]
+            parts = [self.changes(part) for part in inputs.split(BATCH * 64)]
         changes = torch.cat(parts).numpy().astype(np.float64)
         return np.maximum(seen.past[:, -1:] + changes * scale, 0.0)
 
-    def _changes(self, past: Any) -> Any:
+    def changes(self, past: Any) -> Any:
+        """Return the changes that the network predicts, as a tensor."""
         recurrent, head = self.layers
-        return head(recurrent(past[:, :, None])[0][:, -1])
+        outputs, _ = recurrent(past[:, :, None])
+        return head(outputs[:, -1])
 
 
-def _scaled(seen: Examples) -> tuple[Numbers, Numbers]:
+def scaled_past(seen: Examples) -> tuple[Numbers, Numbers]:
     """Return the last hour, relative to the newest value and the deviation, and that deviation: (n, 1)."""
     scale = seen.past.std(axis=1, keepdims=True) + 1e-4
     return (seen.past - seen.past[:, -1:]) / scale, scale
 
 
-def _torch() -> Any:
+def import_torch() -> Any:
+    """Import PyTorch, or say how to install it."""
     try:
         import torch
     except ImportError:
         raise EngineError(
-            "forecaster lstm", "needs torch", way_out="pip install 'borgtrace[forecast]'"
+            "forecaster lstm",
+            "needs torch",
+            way_out="pip install 'borgtrace[forecast]'",
         ) from None
     return torch
+
+
+FORECASTERS: dict[str, type[Forecaster]] = {
+    kind.name: kind for kind in (Persistence, Seasonal, Autoregression, Boosting, Recurrent)
+}
+"""Forecasters by name."""

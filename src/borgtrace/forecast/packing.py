@@ -7,12 +7,19 @@ slots of that hour whose tasks used more than the capacity of the largest machin
 ρ is what GPA was told, not what came out.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.forecast.backtest import Backtest, BacktestQuestion, Setting, backtests
+from borgtrace.forecast.backtest import (
+    BacktestQuestion,
+    ForecastBacktest,
+    ForecastOptions,
+    backtests,
+)
 from borgtrace.forecast.series import HORIZONS
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import CAPACITY_RTOL, Fitted, Gpa, pack_fitted
@@ -54,7 +61,12 @@ ANSWER = Answer(
 RHOS = (0.1, 0.01, 0.001)
 
 
-def compute(store: Store, tables: EngineTables, options: Setting, report: Report) -> list[Row]:
+def compute(
+    store: Store,
+    tables: EngineTables,
+    options: ForecastOptions,
+    report: Report,
+) -> list[Row]:
     """Pack the tasks that run at each cut.
 
     Parameters
@@ -62,11 +74,11 @@ def compute(store: Store, tables: EngineTables, options: Setting, report: Report
     store
         An open store.
     tables
-        Not looked at.
+        Not used.
     options
         Forecasters, resources and cuts.
     report
-        Told how far it is.
+        Called with the progress.
 
     Raises
     ------
@@ -75,66 +87,95 @@ def compute(store: Store, tables: EngineTables, options: Setting, report: Report
     """
     rows = []
     for resource in options.resources:
-        sums: dict[tuple[str, float], Any] = {}
+        counts: dict[tuple[str, float], PackingCounts] = {}
         for backtest in backtests(store, resource, options, report):
-            for name, (mean, variance, used) in _moments(backtest).items():
+            for name, tasks in moments_at_cut(backtest).items():
                 for rho in RHOS:
-                    counts = packed(mean, variance, used, rho)
-                    sums[name, rho] = sums.get((name, rho), 0) + counts
-        for (name, rho), (tasks, machines, overloaded) in sums.items():
-            row = {
+                    before = counts.get((name, rho), PackingCounts(0, 0, 0))
+                    counts[name, rho] = before.plus(count_packing(tasks, rho))
+        for (name, rho), total in counts.items():
+            row: Row = {
                 "resource": resource,
                 "forecaster": name,
                 "rho": rho,
-                "tasks": tasks,
-                "machines": machines,
+                "tasks": total.tasks,
+                "machines": total.machines,
+                "overload": total.overloaded / (total.machines * HORIZONS),
             }
-            rows.append({**row, "overload": overloaded / (machines * HORIZONS)})
+            rows.append(row)
     NotApplicable.unless(rows, "no task with an hour of usage before a cut runs at it")
     return rows
 
 
-def _moments(backtest: Backtest) -> dict[str, tuple[Numbers, Numbers, Numbers]]:
-    """Return mean, variance and what came, of the tasks at the cut, by forecaster."""
-    now = np.flatnonzero(backtest.later.slot == backtest.cut - 1)
-    if not len(now):
-        return {}
-    seen = backtest.later.take(now)
-    # A task that ended uses nothing any more.
-    used = np.nan_to_num(seen.target)
-    found = {"history": (seen.past.mean(axis=1), seen.past.var(axis=1), used)}
-    found["future"] = used.mean(axis=1), used.var(axis=1), used
-    for name, forecaster in backtest.trained.items():
-        mean = forecaster.mean(seen)
-        variance = (forecaster.deviation(seen) ** 2).mean(axis=1) + mean.var(axis=1)
-        found[name] = mean.mean(axis=1), variance, used
-    return found
+class TaskMoments(NamedTuple):
+    """What is forecast of tasks, and what came.
 
-
-def packed(mean: Numbers, variance: Numbers, used: Numbers, rho: float) -> Numbers:
-    """Return tasks that were placed, machines, and machines and slots whose use exceeded the capacity of 1.
-
-    Parameters
+    Attributes
     ----------
     mean, variance
-        Of each task: float64 (n,).
+        Over the next hour: float64 (n,).
     used
         What came: float64 (n, slots).
-    rho
-        Probability of an overflow.
     """
-    packing = pack_fitted(Fitted(Gpa(rho), np.column_stack([mean, variance]), 1.0))
-    there = packing.bins >= 0
-    sums = np.zeros((packing.n_bins, used.shape[1]))
-    np.add.at(sums, packing.bins[there], used[there])
-    return np.array([there.sum(), packing.n_bins, (sums > CAPACITY_RTOL).sum()])
+
+    mean: Numbers
+    variance: Numbers
+    used: Numbers
+
+
+def moments_at_cut(backtest: ForecastBacktest) -> dict[str, TaskMoments]:
+    """Return the moments of the tasks at the cut, by forecaster."""
+    at_cut = np.flatnonzero(backtest.later.slot == backtest.cut - 1)
+    if not len(at_cut):
+        return {}
+    seen = backtest.later.take(at_cut)
+    # A task that ended uses nothing any more.
+    used = np.nan_to_num(seen.target)
+    moments = {
+        "history": TaskMoments(seen.past.mean(axis=1), seen.past.var(axis=1), used),
+        "future": TaskMoments(used.mean(axis=1), used.var(axis=1), used),
+    }
+    for name, forecaster in backtest.trained.items():
+        means = forecaster.mean(seen)
+        within = (forecaster.deviation(seen) ** 2).mean(axis=1)
+        moments[name] = TaskMoments(means.mean(axis=1), within + means.var(axis=1), used)
+    return moments
+
+
+class PackingCounts(NamedTuple):
+    """Tasks that were placed, machines, and machines and slots whose use exceeded the capacity of 1."""
+
+    tasks: int
+    machines: int
+    overloaded: int
+
+    def plus(self, other: PackingCounts) -> PackingCounts:
+        """Return the sums of both."""
+        return PackingCounts(
+            self.tasks + other.tasks,
+            self.machines + other.machines,
+            self.overloaded + other.overloaded,
+        )
+
+
+def count_packing(tasks: TaskMoments, rho: float) -> PackingCounts:
+    """Pack tasks by GPA onto machines of capacity 1; `rho` is the probability of an overflow."""
+    moments = np.column_stack([tasks.mean, tasks.variance])
+    packing = pack_fitted(Fitted(Gpa(rho), moments, 1.0))
+    is_placed = packing.bins >= 0
+    sums = np.zeros((packing.n_bins, tasks.used.shape[1]))
+    np.add.at(sums, packing.bins[is_placed], tasks.used[is_placed])
+    return PackingCounts(
+        tasks=int(is_placed.sum()),
+        machines=packing.n_bins,
+        overloaded=int((sums > CAPACITY_RTOL).sum()),
+    )
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: machines and overload of packings by forecasts."""
+    """Draw machines and overload of packings by forecasts: a curve for each forecaster."""
     import altair as alt
 
-    # A curve for each forecaster.
     rows = answer.to_pylist()
     base = charts.base(rows, height=200).encode(
         x=alt.X("overload:Q", title="share of machines and slots that are overloaded"),

@@ -1,9 +1,11 @@
-"""Usage of tasks in slots of 300 s, and the examples that forecasters learn from and are judged on.
+"""Read usage of tasks in slots of 300 s, and make the examples that forecasters learn from and are judged on.
 
 At the end of slot t only windows that ended in t or before are known.  Nothing comes from the table of tasks, which
-summarizes whole lives, and no task is chosen by its length: an example needs an hour of known slots and something to
-compare a forecast with, in the trace as it went on.
+summarizes whole lives, and no task is chosen by its length: an example needs an hour of known slots and later usage in
+the trace to compare a forecast with.
 """
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -16,15 +18,16 @@ from borgtrace.store import Store
 PAST = 12
 """Slots that a forecast sees: an hour."""
 HORIZONS = 12
-"""Slots that are told: an hour."""
+"""Slots that are forecast: an hour."""
 DAY = 288
+"""Slots."""
 SLOTS = 1 << 20
-"""Of a key."""
+"""Slots per task in a packed key."""
 COLUMNS = {"cpu": "average_cpu", "memory": "average_memory"}
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class UsageSeries:
     """Means of slots, sorted by task and slot.
 
     Attributes
@@ -46,8 +49,10 @@ class Series:
     def at(self, key: Index) -> Numbers:
         """Return the values of some keys, of their shape; NaN where there is none."""
         place = np.searchsorted(self.key, key)
-        found = np.append(self.key, -1)[place] == key
-        return np.where(found, np.append(self.value, np.nan)[place], np.nan)
+        # One more entry, for keys above all others.
+        keys = np.append(self.key, -1)
+        values = np.append(self.value, np.nan)
+        return np.where(keys[place] == key, values[place], np.nan)
 
     @property
     def end(self) -> int:
@@ -61,7 +66,7 @@ class Series:
         resource: str,
         tasks: int,
         seed: int,
-    ) -> "Series":
+    ) -> UsageSeries:
         """Read a random sample of the tasks of a store.
 
         Parameters
@@ -75,20 +80,48 @@ class Series:
         seed
             Of the sample.
         """
-        n = len(store.offsets) - 1
-        chosen = np.sort(np.random.default_rng(seed).permutation(n)[:tasks])
-        first = store.offsets[chosen]
-        lengths = np.diff(store.offsets)[chosen]
-        rows = np.repeat(first - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
-        value = np.asarray(store.array(COLUMNS[resource])[rows], np.float64)
-        seconds = np.asarray(store.array("duration")[rows], np.float64)
-        end = np.asarray(store.array("start_time")[rows], np.float64) + seconds
+        n_tasks = len(store.offsets) - 1
+        sample = np.sort(np.random.default_rng(seed).permutation(n_tasks)[:tasks])
+        first_row = store.offsets[sample]
+        lengths = np.diff(store.offsets)[sample]
+        task = np.repeat(sample, lengths)
+        shifts = first_row - (np.cumsum(lengths) - lengths)
+        rows = np.repeat(shifts, lengths) + np.arange(lengths.sum())
+        return cls.from_windows(
+            task,
+            np.asarray(store.array("start_time")[rows], np.float64),
+            np.asarray(store.array("duration")[rows], np.float64),
+            np.asarray(store.array(COLUMNS[resource])[rows], np.float64),
+        )
+
+    @classmethod
+    def from_windows(
+        cls,
+        task: Index,
+        start: Numbers,
+        duration: Numbers,
+        value: Numbers,
+    ) -> UsageSeries:
+        """Put windows into slots; all arrays have shape (n,).
+
+        Parameters
+        ----------
+        task
+            Number of the task, from 0.
+        start, duration
+            Of the window, s.
+        value
+            Mean usage; NaN where it was not measured.
+        """
+        # A window belongs to the slot in which it ends.
+        end = start + duration
         slot = np.ceil((end * SECOND - TRACE_START) / WINDOW).astype(np.int64) - 1
-        kept = ~np.isnan(value) & (slot >= 0) & (slot < SLOTS) & (seconds > 0)
-        key, at = np.unique((np.repeat(chosen, lengths) * SLOTS + slot)[kept], return_inverse=True)
+        is_known = ~np.isnan(value) & (slot >= 0) & (slot < SLOTS) & (duration > 0)
+        key, place = np.unique((task * SLOTS + slot)[is_known], return_inverse=True)
         # Two windows that end in a slot count by their length.
-        weight = np.bincount(at, seconds[kept], len(key))
-        return cls(key, np.bincount(at, (seconds * value)[kept], len(key)) / weight)
+        weights = np.bincount(place, duration[is_known], len(key))
+        sums = np.bincount(place, (duration * value)[is_known], len(key))
+        return cls(key, sums / weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +131,7 @@ class Examples:
     Attributes
     ----------
     key
-        int64 (n,): task and slot, as in :class:`Series`.
+        int64 (n,): task and slot, as in :class:`UsageSeries`.
     past
         float64 (n, PAST): the last values, the newest last.
     before
@@ -126,15 +159,18 @@ class Examples:
         """Number of targets of the horizon that has the fewest."""
         return int((~np.isnan(self.target)).sum(axis=0).min())
 
-    def take(self, chosen: Index) -> "Examples":
+    def take(self, chosen: Index) -> Examples:
         """Return some of them."""
         return Examples(
-            self.key[chosen], self.past[chosen], self.before[chosen], self.target[chosen]
+            key=self.key[chosen],
+            past=self.past[chosen],
+            before=self.before[chosen],
+            target=self.target[chosen],
         )
 
 
 def examples(
-    series: Series,
+    series: UsageSeries,
     begin: int,
     end: int,
     limit: int,
@@ -153,14 +189,21 @@ def examples(
     seed
         Of the sample.
     """
+    # Positions of the newest value of each example: those before it must be of the same task, without a gap.
     newest = np.arange(PAST - 1, len(series.key))
     slot = series.slot[newest]
-    whole = series.key[newest] - series.key[newest - PAST + 1] == PAST - 1
-    newest = newest[whole & (slot >= begin) & (slot + HORIZONS < end)]
+    is_whole = series.key[newest] - series.key[newest - PAST + 1] == PAST - 1
+    is_inside = (slot >= begin) & (slot + HORIZONS < end)
+    newest = newest[is_whole & is_inside]
     newest = np.sort(np.random.default_rng(seed).permutation(newest)[:limit])
     key = series.key[newest]
     past = series.value[newest[:, None] + np.arange(1 - PAST, 1)]
-    ahead = key[:, None] + np.arange(1, HORIZONS + 1)
+    future_keys = key[:, None] + np.arange(1, HORIZONS + 1)
     # In the first day of a trace these keys lie at the far end of another task's, where no slot is.
-    before = series.at(ahead - DAY)
-    return Examples(key, past, np.where(np.isnan(before), past[:, -1:], before), series.at(ahead))
+    day_before = series.at(future_keys - DAY)
+    return Examples(
+        key=key,
+        past=past,
+        before=np.where(np.isnan(day_before), past[:, -1:], day_before),
+        target=series.at(future_keys),
+    )

@@ -7,13 +7,17 @@ Gaussian. A task needs an hour of known slots: short ones are not judged. Skill 
 0 the forecaster is beaten by saying that nothing changes.
 """
 
-from typing import Any
+from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.forecast.backtest import BacktestQuestion, Setting, backtests
-from borgtrace.kernels.arrays import Numbers
+from borgtrace.forecast.backtest import BacktestQuestion, ForecastOptions, backtests
+from borgtrace.forecast.forecasters import Forecaster
+from borgtrace.forecast.series import Examples
+from borgtrace.kernels.arrays import Flags, Numbers
 from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Row, charts
 from borgtrace.question.store_question import Report
 from borgtrace.schema.time import HOUR, WINDOW
@@ -50,13 +54,18 @@ ANSWER = Answer(
 )
 
 
-_REPORTED = (1, 3, 6, 12)
+REPORTED = (1, 3, 6, 12)
 """Slots ahead that have a row."""
-_Z = 1.6448536269514722
-"""Of an interval of 90 %."""
+QUANTILE_95 = 1.6448536269514722
+"""Of a normal distribution: bounds of an interval of 90 %, in standard deviations."""
 
 
-def compute(store: Store, tables: EngineTables, options: Setting, report: Report) -> list[Row]:
+def compute(
+    store: Store,
+    tables: EngineTables,
+    options: ForecastOptions,
+    report: Report,
+) -> list[Row]:
     """Back-test forecasters.
 
     Parameters
@@ -64,11 +73,11 @@ def compute(store: Store, tables: EngineTables, options: Setting, report: Report
     store
         An open store.
     tables
-        Not looked at.
+        Not used.
     options
         Forecasters, resources and cuts.
     report
-        Told how far it is.
+        Called with the progress.
 
     Raises
     ------
@@ -77,45 +86,92 @@ def compute(store: Store, tables: EngineTables, options: Setting, report: Report
     """
     rows = []
     for resource in options.resources:
-        sums: dict[str, Any] = {}
+        errors: dict[str, ForecastErrors] = {}
         for later, _, trained in backtests(store, resource, options, report):
             for name, forecaster in trained.items():
-                error = np.abs(later.target - forecaster.mean(later))
-                half = _Z * forecaster.deviation(later)
-                still = later.target - later.past[:, -1:]
-                parts = (~np.isnan(error), error, error**2, error <= half, 2 * half, still**2)
-                sums[name] = sums.get(name, 0.0) + np.stack(
-                    [np.where(np.isnan(error), 0.0, part).sum(axis=0) for part in parts]
-                )
-        rows += [row for name, found in sums.items() for row in _rows(found, name, resource)]
+                added = errors_of(forecaster, later)
+                errors[name] = errors[name].plus(added) if name in errors else added
+        for name, sums in errors.items():
+            rows += rows_of(sums, name, resource)
     NotApplicable.unless(
         rows, "too short: no hour of a task's usage before a cut, and an hour after it"
     )
     return rows
 
 
-def _rows(found: Numbers, name: str, resource: str) -> list[Row]:
+class ForecastErrors(NamedTuple):
+    """Sums over forecasts by horizon: float64 (HORIZONS,).
+
+    Attributes
+    ----------
+    n
+        Forecasts.
+    absolute, squared
+        Errors.
+    inside
+        How often the interval held what came.
+    width
+        Of the interval.
+    still
+        Squared errors of a forecast that nothing changes.
+    """
+
+    n: Numbers
+    absolute: Numbers
+    squared: Numbers
+    inside: Numbers
+    width: Numbers
+    still: Numbers
+
+    def plus(self, other: ForecastErrors) -> ForecastErrors:
+        """Return the sums of both."""
+        return ForecastErrors(*(own + more for own, more in zip(self, other, strict=True)))
+
+
+def errors_of(forecaster: Forecaster, later: Examples) -> ForecastErrors:
+    """Judge a forecaster; targets that are not known do not count."""
+    error = np.abs(later.target - forecaster.mean(later))
+    half_width = QUANTILE_95 * forecaster.deviation(later)
+    change = later.target - later.past[:, -1:]
+    is_known = ~np.isnan(error)
+
+    def total(values: Numbers | Flags) -> Numbers:
+        return np.where(is_known, values, 0.0).sum(axis=0)
+
+    return ForecastErrors(
+        n=total(is_known),
+        absolute=total(error),
+        squared=total(error**2),
+        inside=total(error <= half_width),
+        width=total(2 * half_width),
+        still=total(change**2),
+    )
+
+
+def rows_of(sums: ForecastErrors, name: str, resource: str) -> list[Row]:
+    """Return the rows of a forecaster, one for each reported horizon with a forecast."""
     rows = []
-    for h in (h - 1 for h in _REPORTED if found[0, h - 1] > 0):
-        n, error, square, inside, width, still = found[:, h]
-        rows.append(
-            {
-                "resource": resource,
-                "forecaster": name,
-                "horizon": (h + 1) * WINDOW / HOUR,
-                "forecasts": int(n),
-                "mean_error": error / n,
-                "rmse": np.sqrt(square / n),
-                "skill": 1 - np.sqrt(square / still) if still > 0 else None,
-                "coverage": inside / n,
-                "width": width / n,
-            }
-        )
+    for slots_ahead in REPORTED:
+        n, absolute, squared, inside, width, still = (values[slots_ahead - 1] for values in sums)
+        if n == 0:
+            continue
+        row: Row = {
+            "resource": resource,
+            "forecaster": name,
+            "horizon": slots_ahead * WINDOW / HOUR,
+            "forecasts": int(n),
+            "mean_error": absolute / n,
+            "rmse": np.sqrt(squared / n),
+            "skill": 1 - np.sqrt(squared / still) if still > 0 else None,
+            "coverage": inside / n,
+            "width": width / n,
+        }
+        rows.append(row)
     return rows
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: error of forecasters by horizon."""
+    """Draw the error of forecasters by horizon."""
     import altair as alt
 
     rows = answer.to_pylist()

@@ -1,25 +1,36 @@
-"""Forecasts along a trace, for those who predict at the end of every slot: each learns from what came before alone.
+"""Forecast along a trace, at the end of every slot: each forecast learns from what came before alone.
 
-A forecaster that learns quickly is trained on each machine for itself, and anew whenever the hours that are known have
-doubled: first at two hours, then at four and so on.  None sees what comes after it; a month costs nine trainings.
+A forecaster that learns quickly is trained on each machine by itself, and again whenever the known hours have doubled:
+first at two hours, then at four and so on.  None sees what comes after it; a month costs nine trainings.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
+from typing import NamedTuple
 
 import numpy as np
 
-from borgtrace.forecast.backtest import LEAST, load
+from borgtrace.forecast.backtest import MIN_TARGETS, SavedForecasters, load
 from borgtrace.forecast.forecasters import Autoregression, Forecaster, Persistence, Seasonal
-from borgtrace.forecast.series import HORIZONS, PAST, SLOTS, Series, examples
+from borgtrace.forecast.series import HORIZONS, PAST, SLOTS, UsageSeries, examples
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.store import Store
 
 QUICK = (Persistence, Seasonal, Autoregression)
 """Forecasters that are trained along the way; others come from a file."""
-_EXAMPLES = 5_000
+MAX_EXAMPLES = 5_000
 """At most so many are learned from."""
+
+
+class ForecastSpan(NamedTuple):
+    """A forecaster, the first slot that it may forecast, and the slot after the last one."""
+
+    begin: int
+    end: int
+    forecaster: Forecaster
 
 
 @dataclass(frozen=True)
@@ -31,7 +42,7 @@ class Walk:
     by
         A kind of forecaster, which is trained along the way, or one that was trained before.
     begin
-        Slot before which that one tells nothing, for it was trained on what was there.
+        Slot before which the latter forecasts nothing, for it was trained on what was there.
 
     Examples
     --------
@@ -50,42 +61,40 @@ class Walk:
         slot: Index,
         usage: Numbers,
     ) -> tuple[Numbers, Numbers]:
-        """Return means and deviations of the next slots after each sample: (n, HORIZONS), NaN where nothing is told.
+        """Return means and deviations of the next slots after each sample: (n, HORIZONS), NaN without a forecast.
 
         Parameters
         ----------
         task, slot, usage
             Samples, sorted by task and slot.
         """
-        series = Series(task * SLOTS + slot, usage)
-        every = examples(
-            series,
-            0,
-            series.end + HORIZONS,
-            len(task),
-            0,
-        )
-        place = np.searchsorted(series.key, every.key)
-        told = np.full((2, len(task), HORIZONS), np.nan)
-        for begin, end, forecaster in self._trained(series):
-            now = np.flatnonzero((every.slot >= begin - 1) & (every.slot < end - 1))
-            seen = every.take(now)
-            told[:, place[now]] = forecaster.mean(seen), forecaster.deviation(seen)
-        return told[0], told[1]
+        series = UsageSeries(task * SLOTS + slot, usage)
+        all_examples = examples(series, 0, series.end + HORIZONS, len(task), 0)
+        place = np.searchsorted(series.key, all_examples.key)
+        mean = np.full((len(task), HORIZONS), np.nan)
+        deviation = np.full((len(task), HORIZONS), np.nan)
+        for begin, end, forecaster in self.spans(series):
+            is_inside = (all_examples.slot >= begin - 1) & (all_examples.slot < end - 1)
+            inside = np.flatnonzero(is_inside)
+            seen = all_examples.take(inside)
+            mean[place[inside]] = forecaster.mean(seen)
+            deviation[place[inside]] = forecaster.deviation(seen)
+        return mean, deviation
 
-    def _trained(self, series: Series) -> Iterator[tuple[int, int, Forecaster]]:
-        """Yield from which slot on, and before which, a forecaster tells what comes, and that forecaster."""
+    def spans(self, series: UsageSeries) -> Iterator[ForecastSpan]:
+        """Yield forecasters, each with the slots that it forecasts."""
         if isinstance(self.by, Forecaster):
-            yield self.begin, series.end + 1, self.by
+            yield ForecastSpan(self.begin, series.end + 1, self.by)
             return
-        for cut in (2**k * (PAST + HORIZONS) for k in count()):
+        for doublings in count():
+            cut = 2**doublings * (PAST + HORIZONS)
             if cut > series.end:
                 return
-            known = examples(series, 0, cut, _EXAMPLES, 0)
-            if known.n_targets >= LEAST:
+            known = examples(series, 0, cut, MAX_EXAMPLES, 0)
+            if known.n_targets >= MIN_TARGETS:
                 forecaster = self.by()
                 forecaster.train(known, 0)
-                yield cut, 2 * cut, forecaster
+                yield ForecastSpan(cut, 2 * cut, forecaster)
 
 
 def walks(store: Store, resource: str, model: str) -> dict[str, Walk]:
@@ -98,8 +107,16 @@ def walks(store: Store, resource: str, model: str) -> dict[str, Walk]:
     resource
         ``"cpu"`` or ``"memory"``.
     model
-        File of trained forecasters, which stand for those of the same name; empty for none.
+        File of trained forecasters, which replace those of the same name; empty for none.
     """
-    begin, trained = load(model, store, resource) if model else (0, {})
-    quick = {kind.name: Walk(kind) for kind in QUICK}
-    return quick | {name: Walk(each, begin) for name, each in trained.items()}
+    if not model:
+        return walks_of(SavedForecasters(0, {}))
+    return walks_of(load(model, store.digest, resource))
+
+
+def walks_of(saved: SavedForecasters) -> dict[str, Walk]:
+    """Return the forecasters that are trained along the way, and saved ones, by name."""
+    followers = {kind.name: Walk(kind) for kind in QUICK}
+    for name, forecaster in saved.forecasters.items():
+        followers[name] = Walk(forecaster, saved.begin)
+    return followers
