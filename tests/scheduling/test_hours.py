@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from borgtrace.question.conforming import table_of
 
+from borgtrace.question.conforming import table_of
 from borgtrace.scheduling import SIMULATE_HOURS, hours, parse_policy, simulate
 from borgtrace.scheduling.replay import replayed
 from borgtrace.scheduling.state import ALIVE, DONE, PREEMPTED
