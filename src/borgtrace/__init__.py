@@ -12,7 +12,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from borgtrace._version import __version__
 from borgtrace.errors import (
     BorgtraceError,
     EngineError,
@@ -22,23 +21,11 @@ from borgtrace.errors import (
     StoreError,
     UsageError,
 )
+from borgtrace.version import __version__
 
 if TYPE_CHECKING:
     from borgtrace import colocation, datasets, ingest, overcommit, synth
     from borgtrace.interactive import Store, Trace, compare, open
-
-_LAZY = {
-    "Store": "borgtrace.interactive",
-    "Trace": "borgtrace.interactive",
-    "compare": "borgtrace.interactive",
-    "open": "borgtrace.interactive",
-    "ingest": "borgtrace.ingest",
-    "synth": "borgtrace.synth",
-    "datasets": "borgtrace.datasets",
-    "colocation": "borgtrace.colocation",
-    "overcommit": "borgtrace.overcommit",
-}
-_PACKAGES = frozenset({"ingest", "synth", "datasets", "colocation", "overcommit"})
 
 __all__ = [
     "BorgtraceError",
@@ -48,8 +35,6 @@ __all__ = [
     "SourceError",
     "Store",
     "StoreError",
-]
-__all__ += [
     "Trace",
     "UsageError",
     "__version__",
@@ -59,16 +44,22 @@ __all__ += [
     "ingest",
     "open",
     "overcommit",
+    "synth",
 ]
-__all__ += ["synth"]
+
+PACKAGES = ("colocation", "datasets", "ingest", "overcommit", "synth")
+NAMES_OF_INTERACTIVE = ("Store", "Trace", "compare", "open")
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on its first use."""
-    if name not in _LAZY:
-        raise AttributeError(f"module 'borgtrace' has no attribute {name!r}")
-    module = import_module(_LAZY[name])
-    return module if name in _PACKAGES else getattr(module, name)
+    if name in PACKAGES:
+        return import_module(f"borgtrace.{name}")
+    if name in NAMES_OF_INTERACTIVE:
+        from borgtrace import interactive
+
+        return getattr(interactive, name)
+    raise AttributeError(f"module 'borgtrace' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

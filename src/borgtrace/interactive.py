@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     from borgtrace.question.charts import Chart
     from borgtrace.report import Summary
 
-_SECONDS = ("start_time", "duration")
-_SHOWN = 10
+TIME_COLUMNS = ("start_time", "duration")
+"""Columns in seconds."""
+SHOWN_WINDOWS = 10
 """Windows that a notebook shows."""
+PLOTTED_COLUMNS = {"average_cpu": "mean of the window", "sampled_cpu": "one second of it"}
 
 
 # Not frozen: that would triple the time to make one, of which there are as many as tasks that are looked at.
@@ -76,20 +78,24 @@ class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
 
     def _repr_html_(self) -> str:
         """Show the first windows in a notebook."""
-        units = self.units
-        head = "".join(f"<th>{name} ({units[name]})</th>" for name in self)
-        first = zip(*(column[:_SHOWN].tolist() for column in self.columns.values()), strict=True)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{value:.6g}</td>" for value in row) + "</tr>" for row in first
-        )
-        return f"<table><caption>{escape(repr(self))}</caption><tr>{head}</tr>{body}</table>"
+        heading = "".join(f"<th>{name} ({unit})</th>" for name, unit in self.units.items())
+        first_values = [column[:SHOWN_WINDOWS].tolist() for column in self.columns.values()]
+        rows = []
+        for values in zip(*first_values, strict=True):
+            cells = "".join(f"<td>{value:.6g}</td>" for value in values)
+            rows.append(f"<tr>{cells}</tr>")
+        caption = f"<caption>{escape(repr(self))}</caption>"
+        return f"<table>{caption}<tr>{heading}</tr>{''.join(rows)}</table>"
 
     @property
     def units(self) -> dict[str, str]:
         """Unit of each column, as the schema declares it; times are seconds."""
-        usage = {column.name: column.unit for column in TABLES["instance_usage"].columns}
-        usage |= {name: usage[held_in] for name, (held_in, _) in PERCENTILES.items()}
-        return {name: "s" if name in _SECONDS else usage[name] for name in self.columns}
+        units = {column.name: column.unit for column in TABLES["instance_usage"].columns}
+        for name, (distribution, _) in PERCENTILES.items():
+            units[name] = units[distribution]
+        for name in TIME_COLUMNS:
+            units[name] = "s"
+        return {name: units[name] for name in self.columns}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the columns as a frame of pandas, one row per window."""
@@ -104,14 +110,10 @@ class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
         from borgtrace.question import charts
 
         rows = []
-        for column, series in (
-            ("average_cpu", "mean of the window"),
-            ("sampled_cpu", "one second of it"),
-        ):
+        for column, series in PLOTTED_COLUMNS.items():
             for start, cpu in zip(self["start_time"], self[column], strict=True):
-                rows.append(
-                    {"hour": float(start) * SECOND / HOUR, "cpu": float(cpu), "series": series}
-                )
+                hour = float(start) * SECOND / HOUR
+                rows.append({"hour": hour, "cpu": float(cpu), "series": series})
         title = f"Task {self.collection_id}-{self.instance_index}"
         return (
             charts.base(rows, title)
@@ -220,9 +222,8 @@ class Store(StoredTables):
         -----
         A binary search in the index and five slices: microseconds.
         """
-        return Trace(
-            collection_id, instance_index, super().trace(collection_id, instance_index, columns)
-        )
+        arrays = super().trace(collection_id, instance_index, columns)
+        return Trace(collection_id, instance_index, arrays)
 
 
 def open(path: str | Path, *, memory: str = "4GB") -> Store:
@@ -280,13 +281,12 @@ def compare(stores: Mapping[str, Store | str | Path], questions: Sequence[str]) 
         for question in questions:
             for finding in opened.analyze(question).findings:
                 claim = {
+                    "question": question,
                     "id": finding.id,
                     "statement": finding.statement,
                     "published": finding.published,
                 }
-                row = rows.setdefault(finding.id, {"question": question, **claim})
-                row[f"{label} measured"], row[f"{label} verdict"] = (
-                    finding.measured,
-                    finding.verdict,
-                )
+                row = rows.setdefault(finding.id, claim)
+                row[f"{label} measured"] = finding.measured
+                row[f"{label} verdict"] = finding.verdict
     return pa.Table.from_pylist(list(rows.values()))

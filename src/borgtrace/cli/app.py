@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from borgtrace._version import __version__
+from borgtrace.version import __version__
 
 COMMANDS = (
     # Get data.

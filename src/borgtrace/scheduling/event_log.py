@@ -7,7 +7,6 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from borgtrace._version import __version__
 from borgtrace.engine.embedded import select_sql
 from borgtrace.engine.identifiers import quoted
 from borgtrace.ingest.build.clustering import cluster
@@ -21,6 +20,7 @@ from borgtrace.schema import TABLES, TRACE_TABLES
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.store import Store
 from borgtrace.store.layout import Layout
+from borgtrace.version import __version__
 
 LEFT_OUT = ("instance_usage",)
 """Usage was measured beside other neighbors, on other machines, at other times."""

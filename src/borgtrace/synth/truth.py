@@ -15,11 +15,11 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from borgtrace._version import __version__
 from borgtrace.synth.measure.measurement import FAULTS
 from borgtrace.synth.measure.usage_blocks import TALLY, UsageBlocks
 from borgtrace.synth.options import SynthOptions
 from borgtrace.synth.simulate.event_log import TraceSegment
+from borgtrace.version import __version__
 
 # Sums go to this file part by part and are merged at the end, so that memory does not grow with the hours.
 _PARTS = "truth-parts.parquet"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from borgtrace._version import __version__
 from borgtrace.cli.command import command
 from borgtrace.cli.options import JsonOption
+from borgtrace.version import __version__
 
 LIBRARIES = ("duckdb", "pyarrow", "numpy", "numba", "ibis-framework", "altair")
 OPTIONAL_LIBRARIES = {

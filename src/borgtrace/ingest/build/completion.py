@@ -11,7 +11,6 @@ from typing import Any
 
 import duckdb
 
-from borgtrace._version import __version__
 from borgtrace.engine import SparkTasks
 from borgtrace.engine.processes import Run, map_threads
 from borgtrace.ingest.build.clustering import sorting_connection, writers
@@ -31,6 +30,7 @@ from borgtrace.store.content import digest_of_sums, store_digest
 from borgtrace.store.digest import file_digests
 from borgtrace.store.layout import FORMAT_VERSION, Layout
 from borgtrace.store.manifest import Manifest
+from borgtrace.version import __version__
 
 Facts = Mapping[str, Sequence[FileFacts]]
 """Facts of each file of each table, in their order."""
