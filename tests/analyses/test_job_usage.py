@@ -10,7 +10,7 @@ import pytest
 
 from borgtrace.analyses.jobs import jobs_per_owner, tails
 from borgtrace.analyses.usage import job_usage
-from borgtrace.analyses.usage.job_usage import rows_of
+from borgtrace.analyses.usage.job_usage import rows_of_resource
 from borgtrace.question import EngineTables
 from borgtrace.schema.time import HOUR, TRACE_START
 from tests.analyses.tiny import answer, arrow, at, tiny, window
@@ -33,7 +33,7 @@ def test_a_bounded_pareto_has_the_moments_and_shares_of_its_closed_form() -> Non
     u = (np.arange(N) + 0.5) / N
     bounded = 1 - (LOWEST / HIGHEST) ** ALPHA
     used = LOWEST * (1 - u * bounded) ** (-1 / ALPHA)
-    found = _by_top(rows_of("cpu", used))
+    found = _by_top(rows_of_resource("cpu", used))
     mean = _part_of_moment(1, LOWEST)
     variance = _part_of_moment(2, LOWEST) - mean**2
     assert found[0.0]["mean"] == pytest.approx(mean, rel=1e-3)
@@ -49,7 +49,7 @@ def test_the_tail_of_a_pareto_is_a_line_of_its_slope() -> None:
     # P(X ≥ x) of the i-th largest of n is i ÷ n: laid on the curve itself, so that line and R² are exact.
     n = 20_000
     used = 0.01 * (np.arange(1, n + 1) / n) ** (-1 / ALPHA)
-    one = rows_of("cpu", used)[0]
+    one = rows_of_resource("cpu", used)[0]
     assert (one["alpha"], one["r_squared"]) == (
         pytest.approx(ALPHA, abs=1e-9),
         pytest.approx(1.0, abs=1e-12),

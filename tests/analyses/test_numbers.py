@@ -203,7 +203,7 @@ def test_the_front_holds_what_nothing_else_beats() -> None:
     ):
         sums[place, [RESERVED, VIOLATED]] = reserved, violated
     sums[5, OVERLOAD] = 5
-    rows = reservation._rows(sums, np.array([np.nan, *[0.25] * (n - 1)]))
+    rows = reservation.rows_of_settings(sums, np.array([np.nan, *[0.25] * (n - 1)]))
     # The third is violated more often, the fourth reclaims less than the first two; these two are equal.
     assert [row["is_on_front"] for row in rows][:6] == [True, True, True, False, False, True]
     assert not any(row["is_on_front"] for row in rows[6:])
@@ -219,7 +219,7 @@ def test_the_front_holds_what_nothing_else_beats() -> None:
     }
     assert rows[0]["margin"] is None
     sums[:, USED] = 0
-    assert reservation._rows(sums, np.zeros(n))[5]["overload"] is None
+    assert reservation.rows_of_settings(sums, np.zeros(n))[5]["overload"] is None
 
 
 USAGE = [

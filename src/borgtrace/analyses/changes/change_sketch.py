@@ -1,6 +1,6 @@
 """How accurately does a sketch that each machine keeps measure changes in usage?
 
-The distribution of |change| from one 300 s slot to the next (as in *window_change*) is kept as
+The distribution of |change| from one 300 s slot to the next (as in *window_change*) is stored as
 counts in buckets that grow by two percent; sketches of machines, hours or files merge by adding
 their counts. Each quantile of the merged sketch is shown beside the exact one, which a second pass
 finds in the single bucket that holds it. The error is at most a share alpha of the exact value,
@@ -10,19 +10,20 @@ whatever the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, NamedTuple
 
 import ibis
+import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.analyses.changes.relative_change import GROWN, by_resource, slot_pairs
 from borgtrace.analyses.changes.task_changes import over_tasks
 from borgtrace.analyses.shared.windows import regular
+from borgtrace.kernels.arrays import Index
 from borgtrace.question import (
     Answer,
     Claim,
@@ -78,9 +79,85 @@ ANSWER = Answer(
 )
 
 
-# With α = 0.01 all of float64 lies within ± 37,300 buckets, so that these two are free.
-ZERO_BUCKET, INFINITE_BUCKET = -100_000, 100_000
-"""Buckets of 0 (exact) and of infinity; how many others there are does not depend on the number of values."""
+# With α = 0.01 all of float64 lies within ± 37,300 buckets, so these two are free.
+ZERO_BUCKET = -100_000
+"""The bucket of 0, which is exact."""
+INFINITE_BUCKET = 100_000
+"""The bucket of changes from zero to something."""
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+FROM_ZERO = 0.1 * GROWN
+"""Larger changes are those from zero to something."""
+SKETCH_KEY = ("level", "resource", "bucket")
+
+
+class Place(NamedTuple):
+    """Where a quantile lies: the bucket, and which of its sorted values it is, from 1."""
+
+    level: str
+    resource: str
+    bucket: int
+    rank_in_bucket: int
+
+
+class SketchedQuantile(NamedTuple):
+    """A quantile of a merged sketch."""
+
+    quantile: float
+    place: Place
+    n_changes: int
+    n_buckets: int
+
+
+def compute(tables: Tables, *, alpha: float = 0.01) -> list[Row]:
+    """Return quantiles of the change by sketch and exactly."""
+    sketches = fetch_sketches(tables, alpha)
+    quantiles = quantiles_of_sketches(sketches)
+    exact_values = fetch_exact_values(tables, alpha, [quantile.place for quantile in quantiles])
+    if not quantiles:
+        raise NotApplicable("no two consecutive windows")
+    return [compare_quantile(quantile, exact_values, alpha) for quantile in quantiles]
+
+
+def fetch_sketches(tables: Tables, alpha: float) -> pa.Table:
+    """Return the merged sketches: how many changes each bucket holds, by level and resource."""
+
+    def count_by_bucket(changes: ir.Table, level: str) -> ir.Table:
+        changes = with_buckets(changes, alpha)
+        return changes.group_by(["resource", "bucket"]).aggregate(n=changes.count())
+
+    counts = tables.fetch(query_levels(tables, count_by_bucket, "counts"), "sketch")
+    # Each block of tasks has counts of its own.
+    merged = counts.group_by(list(SKETCH_KEY)).aggregate([("n", "sum")])
+    merged = merged.rename_columns([*SKETCH_KEY, "n"])
+    return merged.sort_by([("level", "ascending"), ("resource", "ascending")])
+
+
+def query_levels(
+    tables: Tables, query: Callable[[ir.Table, str], ir.Table], stage: str
+) -> ir.Table:
+    """Return the rows of a query over changes (and the name of their level) at both levels, with their ``level``."""
+    machine_changes = by_resource(slot_pairs(regular(tables.instance_usage)).machines)
+    of_machines = query(machine_changes, "machine")
+    of_tasks = over_tasks(tables, lambda changes: query(changes, "task"), f"task_{stage}")
+    return ibis.union(
+        of_machines.mutate(level=ibis.literal("machine")),
+        of_tasks.mutate(level=ibis.literal("task")),
+    )
+
+
+def with_buckets(changes: ir.Table, alpha: float) -> ir.Table:
+    """Add the ``bucket`` of each change."""
+    # Without the 0: its logarithm is −∞ on DuckDB, NULL on Spark and an error on BigQuery, and an engine may compute
+    # it where another case applies.
+    logarithm = changes.change.nullif(0.0).ln()
+    bucket = (logarithm / math.log(growth(alpha))).ceil().cast("int64")
+    return changes.mutate(
+        bucket=ibis.cases(
+            (changes.change == 0.0, ibis.literal(ZERO_BUCKET, "int64")),
+            (changes.change > FROM_ZERO, ibis.literal(INFINITE_BUCKET, "int64")),
+            else_=bucket,
+        )
+    )
 
 
 def growth(alpha: float) -> float:
@@ -94,27 +171,48 @@ def growth(alpha: float) -> float:
     return (1.0 + alpha) / (1.0 - alpha)
 
 
-def middle(bucket: int, alpha: float) -> float:
-    """Return the value that stands for a bucket, at most a share `alpha` from all it may hold.
+def quantiles_of_sketches(sketches: pa.Table) -> list[SketchedQuantile]:
+    """Return where each quantile of each merged sketch lies."""
+    quantiles = []
+    rows = sketches.to_pylist()
+    for (level, resource), group in groupby(rows, itemgetter("level", "resource")):
+        sketch = list(group)
+        buckets = np.array([row["bucket"] for row in sketch], dtype=np.int64)
+        counts = np.array([row["n"] for row in sketch], dtype=np.int64)
+        for quantile in QUANTILES:
+            bucket, rank_in_bucket = locate(buckets, counts, quantile)
+            quantiles.append(
+                SketchedQuantile(
+                    quantile=quantile,
+                    place=Place(level, resource, bucket, rank_in_bucket),
+                    n_changes=int(counts.sum()),
+                    n_buckets=buckets.size,
+                )
+            )
+    return quantiles
+
+
+def locate(buckets: Index, counts: Index, quantile: float) -> tuple[int, int]:
+    """Return the bucket that holds a quantile, and which of its sorted values it is, from 1.
 
     Parameters
     ----------
-    bucket
-        Number of the bucket.
-    alpha
-        Relative error of the sketch, 0 < α < 1.
+    buckets, counts
+        Buckets in any order, each once, and how many values each holds.
+    quantile
+        Share of the values, 0 to 1.
 
     Examples
     --------
-    >>> middle(1, 0.5), middle(ZERO_BUCKET, 0.5)
-    (1.5, 0.0)
+    >>> locate(np.array([3, 7]), np.array([2, 2]), 0.75)
+    (7, 1)
     """
-    if bucket == ZERO_BUCKET:
-        return 0.0
-    if bucket == INFINITE_BUCKET:
-        return math.inf
-    ratio = growth(alpha)
-    return float(2.0 * ratio**bucket / (ratio + 1.0))
+    order = np.argsort(buckets)
+    n_so_far = np.cumsum(counts[order])
+    rank_of_quantile = rank(quantile, int(n_so_far[-1]))
+    position = int(np.searchsorted(n_so_far, rank_of_quantile))
+    n_before = int(n_so_far[position - 1]) if position else 0
+    return int(buckets[order[position]]), rank_of_quantile - n_before
 
 
 def rank(quantile: float, total: int) -> int:
@@ -136,133 +234,87 @@ def rank(quantile: float, total: int) -> int:
     return max(1, math.ceil(quantile * total - 1e-9))
 
 
-def locate(found: NDArray[np.int64], counts: NDArray[np.int64], quantile: float) -> tuple[int, int]:
-    """Return the bucket that holds a quantile, and which of its sorted values it is, from 1.
+def fetch_exact_values(tables: Tables, alpha: float, places: Sequence[Place]) -> dict[Place, float]:
+    """Return the exact values at some places, sorting only the buckets of these."""
+
+    def changes_near_quantiles(changes: ir.Table, level: str) -> ir.Table:
+        # Of each level and resource only its own buckets, for all these changes are in memory at once.
+        changes = with_buckets(changes, alpha).select("resource", "bucket", "change")
+        buckets_by_resource = buckets_to_sort(places, level)
+        conditions = [
+            (changes.resource == resource) & changes.bucket.isin(buckets)
+            for resource, buckets in buckets_by_resource.items()
+        ]
+        return changes.filter(ibis.or_(*conditions))
+
+    changes = query_levels(tables, changes_near_quantiles, "values")
+    # Equal changes are equal values: which of them comes first does not matter.
+    order = ibis.row_number().over(group_by=list(SKETCH_KEY), order_by="change")
+    ranked = changes.mutate(rank_in_bucket=order + 1)
+    ranks = sorted({place.rank_in_bucket for place in places}) or [1]
+    ranked = ranked.filter(ranked.rank_in_bucket.isin(ranks))
+    rows = tables.fetch(ranked.select(*Place._fields, "change"), "exact").to_pylist()
+    return {Place(*(row[name] for name in Place._fields)): row["change"] for row in rows}
+
+
+def buckets_to_sort(places: Sequence[Place], level: str) -> dict[str, list[int]]:
+    """Return the buckets of the quantiles of a level that hold different values, by resource."""
+    buckets_by_resource: dict[str, set[int]] = {}
+    for place in places:
+        # The buckets of 0 and of changes from zero hold one value each: there is nothing to sort.
+        is_sorted = place.bucket in (ZERO_BUCKET, INFINITE_BUCKET)
+        if place.level == level and not is_sorted:
+            buckets_by_resource.setdefault(place.resource, set()).add(place.bucket)
+    # A plan has no places, and still needs the query.
+    if not buckets_by_resource:
+        return {"": [0]}
+    return {resource: sorted(buckets) for resource, buckets in sorted(buckets_by_resource.items())}
+
+
+def compare_quantile(
+    quantile: SketchedQuantile, exact_values: dict[Place, float], alpha: float
+) -> Row:
+    """Return the row of a quantile; a change from zero has no values."""
+    bucket = quantile.place.bucket
+    sketched = exact = error = None
+    if bucket != INFINITE_BUCKET:
+        sketched = middle(bucket, alpha)
+        exact = 0.0 if bucket == ZERO_BUCKET else exact_values[quantile.place]
+        error = abs(sketched - exact) / exact if exact else 0.0
+    return {
+        "level": quantile.place.level,
+        "resource": quantile.place.resource,
+        "quantile": quantile.quantile,
+        "sketched": sketched,
+        "exact": exact,
+        "relative_error": error,
+        "bound": alpha,
+        "n_changes": quantile.n_changes,
+        "n_buckets": quantile.n_buckets,
+    }
+
+
+def middle(bucket: int, alpha: float) -> float:
+    """Return the value that stands for a bucket, at most a share `alpha` from all that it may hold.
 
     Parameters
     ----------
-    found, counts
-        Buckets in any order, each once, and how many values each holds.
+    bucket
+        Number of the bucket.
+    alpha
+        Relative error of the sketch, 0 < α < 1.
 
     Examples
     --------
-    >>> locate(np.array([3, 7]), np.array([2, 2]), 0.75)
-    (7, 1)
+    >>> middle(1, 0.5), middle(ZERO_BUCKET, 0.5)
+    (1.5, 0.0)
     """
-    order = np.argsort(found)
-    upto = np.cumsum(counts[order])
-    wanted = rank(quantile, int(upto[-1]))
-    place = int(np.searchsorted(upto, wanted))
-    before = int(upto[place - 1]) if place else 0
-    return int(found[order[place]]), wanted - before
-
-
-_PLACE = ("level", "resource", "bucket", "place")
-QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-_INFINITE = 0.1 * GROWN
-"""Larger changes are those from zero to something."""
-
-
-def compute(tables: Tables, *, alpha: float = 0.01) -> list[Row]:
-    """Return quantiles of the change by sketch and exactly."""
-    counted = tables.fetch(_of_levels(tables, partial(_counted, alpha=alpha), "counts"), "sketch")
-    # A block of tasks has counts of its own.
-    counted = (
-        counted.group_by(_PLACE[:3]).aggregate([("n", "sum")]).rename_columns([*_PLACE[:3], "n"])
-    )
-    found = _locate(counted.sort_by([("level", "ascending"), ("resource", "ascending")]))
-    # Asked before the test for emptiness, so that a plan without rows shows this stage as well.
-    exact = _exact(
-        tables, _of_levels(tables, partial(_chosen, alpha=alpha, found=found), "values"), found
-    )
-    if not found:
-        raise NotApplicable("no two consecutive windows")
-    return [_row(row, exact, alpha) for row in found]
-
-
-def _of_levels(tables: Tables, query: Callable[..., ibis.Table], stage: str) -> ibis.Table:
-    """Return the rows of a query over changes and the name of their level, at both levels, with their ``level``."""
-    _, machines = slot_pairs(regular(tables.instance_usage))
-    levels = {"machine": query(by_resource(machines), level="machine")}
-    levels["task"] = over_tasks(tables, partial(query, level="task"), f"task_{stage}")
-    return ibis.union(*(rows.mutate(level=ibis.literal(name)) for name, rows in levels.items()))
-
-
-def _counted(changes: ibis.Table, alpha: float, level: str) -> ibis.Table:
-    return _bucketed(changes, alpha).group_by(["resource", "bucket"]).aggregate(n=ibis._.count())
-
-
-def _chosen(changes: ibis.Table, alpha: float, level: str, found: list[Row]) -> ibis.Table:
-    """Keep what lies in the buckets of quantiles: of each level and resource its own, for all is in memory at once."""
-    rows = _bucketed(changes, alpha).select("resource", "bucket", "change")
-    places = {(row["resource"], row["bucket"]) for row in found if row["level"] == level}
-    # The two buckets of 0 and of infinity hold one value each: nothing in them is to be sorted.
-    inside = sorted(
-        place for place in places if place[1] not in (ZERO_BUCKET, INFINITE_BUCKET)
-    ) or [("", 0)]
-    wanted = {
-        name: [bucket for _, bucket in group]
-        for name, group in groupby(inside, lambda place: place[0])
-    }
-    return rows.filter(
-        ibis.or_(*((rows.resource == name) & rows.bucket.isin(of) for name, of in wanted.items()))
-    )
-
-
-def _bucketed(changes: ibis.Table, alpha: float) -> ibis.Table:
-    """Add the ``bucket`` of each change."""
-    # Without the 0: its logarithm is −∞ on DuckDB, NULL on Spark and an error on BigQuery, and an engine may compute
-    # it where another case applies.
-    logarithm = (changes.change.nullif(0.0).ln() / math.log(growth(alpha))).ceil().cast("int64")
-    return changes.mutate(
-        bucket=ibis.cases(
-            (changes.change == 0.0, ibis.literal(ZERO_BUCKET, "int64")),
-            (changes.change > _INFINITE, ibis.literal(INFINITE_BUCKET, "int64")),
-            else_=logarithm,
-        )
-    )
-
-
-def _locate(counted: pa.Table) -> list[Row]:
-    """Return the bucket and the place in it of every quantile of every merged sketch."""
-    rows = []
-    for (level, resource), group in groupby(
-        counted.to_pylist(), lambda row: (row["level"], row["resource"])
-    ):
-        found, counts = np.array([(row["bucket"], row["n"]) for row in group], dtype=np.int64).T
-        key = {
-            "level": level,
-            "resource": resource,
-            "n_changes": int(counts.sum()),
-            "n_buckets": found.size,
-        }
-        for quantile in QUANTILES:
-            bucket, place = locate(found, counts, quantile)
-            rows.append({**key, "quantile": quantile, "bucket": bucket, "place": place})
-    return rows
-
-
-def _exact(tables: Tables, inside: ibis.Table, found: list[Row]) -> dict[tuple[Any, ...], float]:
-    """Return the exact values at the wanted places of the wanted buckets, sorting only these."""
-    # Equal changes are equal values: which of them comes first does not matter.
-    placed = inside.mutate(place=ibis.row_number().over(group_by=_PLACE[:3], order_by="change") + 1)
-    places = sorted({row["place"] for row in found}) or [1]
-    rows = tables.fetch(placed.filter(placed.place.isin(places)).select(*_PLACE, "change"), "exact")
-    return {tuple(row[name] for name in _PLACE): row["change"] for row in rows.to_pylist()}
-
-
-def _row(found: Row, exact: dict[tuple[Any, ...], float], alpha: float) -> Row:
-    sketched = true = error = None
-    if found["bucket"] != INFINITE_BUCKET:
-        sketched = middle(found["bucket"], alpha)
-        true = (
-            0.0 if found["bucket"] == ZERO_BUCKET else exact[tuple(found[name] for name in _PLACE)]
-        )
-        error = abs(sketched - true) / true if true else 0.0
-    kept = {
-        name: found[name] for name in ("level", "resource", "quantile", "n_changes", "n_buckets")
-    }
-    return {**kept, "sketched": sketched, "exact": true, "relative_error": error, "bound": alpha}
+    if bucket == ZERO_BUCKET:
+        return 0.0
+    if bucket == INFINITE_BUCKET:
+        return math.inf
+    ratio = growth(alpha)
+    return float(2.0 * ratio**bucket / (ratio + 1.0))
 
 
 def chart(answer: pa.Table) -> alt.LayerChart:
@@ -288,7 +340,7 @@ def chart(answer: pa.Table) -> alt.LayerChart:
 
 
 CLAIMS = [
-    # The bound itself, computed, may end in another digit.
+    # The computed bound may differ in the last digit.
     Claim(
         "SKETCH-bound",
         statement="no quantile of the sketch is further off than its bound",

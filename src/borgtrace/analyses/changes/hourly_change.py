@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from borgtrace.analyses.changes.relative_change import curves, task_pairs
 from borgtrace.analyses.shared.attempts import TASK
+from borgtrace.analyses.shared.columns import CHANGE_CURVE_COLUMNS, CHANGE_CURVE_KEY
 from borgtrace.analyses.shared.joins import lookup
 from borgtrace.analyses.shared.windows import UNKNOWN, regular, task_tiers
 from borgtrace.question import Answer, Claim, Column, Question, Tables, charts, near, sql
@@ -25,36 +26,22 @@ ANSWER = Answer(
     grain="tier, resource and percent",
     key=[
         Column("tier", "string", "id", "Tier of the tasks."),
-        Column("resource", "string", "id", "Resource: cpu or memory."),
-        Column(
-            "percent",
-            "int64",
-            "%",
-            "Size of the change, rounded up; 0 is none, the last bin all above 200 %.",
-        ),
+        *CHANGE_CURVE_KEY,
     ],
-    columns=[
-        Column("n_pairs", "int64", "count", "Pairs of consecutive periods with this change."),
-        Column("seconds", "int64", "s", "Time these pairs last: both periods together."),
-        Column(
-            "share",
-            "float64",
-            "fraction",
-            "Share of that time in pairs that change at most this much.",
-        ),
-    ],
+    columns=CHANGE_CURVE_COLUMNS,
 )
 
 
 def compute(tables: Tables) -> ir.Table:
     """Return the distribution of the change between neighboring hours, per tier."""
-    rows = lookup(task_pairs(regular(tables.instance_usage), "hour"), task_tiers(tables), TASK)
-    # Usage of a task that no event names is kept, under a tier of its own.
-    return curves(rows.mutate(tier=rows.tier.fill_null(UNKNOWN)), ["tier"])
+    pairs = task_pairs(regular(tables.instance_usage), "hour")
+    pairs = lookup(pairs, task_tiers(tables), TASK)
+    # Usage of a task that no event names stays, under a tier of its own.
+    return curves(pairs.mutate(tier=pairs.tier.fill_null(UNKNOWN)), ["tier"])
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
-    """Draw: change between neighboring hours."""
+    """Draw the share of time in which usage changes at most so much, by tier."""
     import altair as alt
 
     rows = answer.to_pylist()

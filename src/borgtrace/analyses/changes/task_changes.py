@@ -1,9 +1,9 @@
 """Changes of each task's usage from slot to slot, by compiled code over sorted windows.
 
-What they are, `_relative_change.task_pairs` and `relative` say in SQL, for engines that are far from the rows.  There a
-mean per task and slot is a group of its own, nearly as many as there are windows, and its neighbor is found by sorting
-them: that took 1 µs a window, and the more the less fits into the processor's cache.  In the order of a store both are
-the rows before.
+`task_pairs` and `relative` of `relative_change` define them in SQL, for engines that are far from the rows.  There each
+mean of a task and slot is a group of its own, nearly as many as there are windows, and its neighbor is found by sorting
+them: that took 1 µs a window, and more where the groups do not fit into the processor's cache.  In the order of a store
+both are the rows before.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from borgtrace.question import Tables
 
 
 def over_tasks(tables: Tables, query: Callable[[ir.Table], ir.Table], stage: str) -> ir.Table:
-    """Return the rows of a query over changes: of all of them, or one block of tasks after the other.
+    """Return the rows of a query over changes: over all of them, or block by block of tasks.
 
     Parameters
     ----------
@@ -38,29 +38,26 @@ def over_tasks(tables: Tables, query: Callable[[ir.Table], ir.Table], stage: str
     if not tables.has_blocks:
         return query(by_resource(task_pairs(usage, "slot")))
     columns = (*blocks.ORDER, "seconds", "slot", *(f"average_{name}" for name in RESOURCES))
-    made = blocks.map_blocks(tables, of_jobs(usage).select(*columns), None, _changes, stage)
-    parts = (
-        query(ibis.memtable(part).mutate(resource=ibis.literal(name)))
-        for each in made
-        for name, part in each
-    )
-    return ibis.memtable(pa.concat_tables(tables.fetch(part, f"{stage}_rows") for part in parts))
+    windows = of_jobs(usage).select(*columns)
+    parts = []
+    for changes_by_resource in blocks.map_blocks(tables, windows, None, changes_of_block, stage):
+        for resource, changes in changes_by_resource.items():
+            rows = ibis.memtable(changes).mutate(resource=ibis.literal(resource))
+            parts.append(tables.fetch(query(rows), f"{stage}_rows"))
+    return ibis.memtable(pa.concat_tables(parts))
 
 
-def _changes(block: pa.Table) -> list[tuple[str, pa.Table]]:
-    of_window = (
-        blocks.task_numbers(block),
-        blocks.integers(block, "slot"),
-        blocks.integers(block, "seconds"),
-    )
-    found = (
-        (name, slot_changes(*of_window, blocks.column(block, f"average_{name}")))
-        for name in RESOURCES
-    )
-    return [
-        (name, pa.table(dict(zip(("change", "seconds"), arrays, strict=True))))
-        for name, arrays in found
-    ]
+def changes_of_block(block: pa.Table) -> dict[str, pa.Table]:
+    """Return the changes in a block of sorted windows (``change``, ``seconds``), by resource."""
+    tasks = blocks.task_numbers(block)
+    slots = blocks.integers(block, "slot")
+    seconds = blocks.integers(block, "seconds")
+    changes_by_resource = {}
+    for name in RESOURCES:
+        usage = blocks.column(block, f"average_{name}")
+        changes, seconds_of_both = slot_changes(tasks, slots, seconds, usage)
+        changes_by_resource[name] = pa.table({"change": changes, "seconds": seconds_of_both})
+    return changes_by_resource
 
 
 @compiled()
@@ -72,12 +69,12 @@ def slot_changes(task: Index, slot: Index, seconds: Index, usage: Numbers) -> tu
     task, slot
         Task number and 300 s slot of each window, both ascending; shape (n,).
     seconds, usage
-        Length and usage of each window, NaN where it is not known: it then has no weight in the mean of its slot.
+        Length and usage of each window; one whose usage is NaN has no weight in the mean of its slot.
 
     Returns
     -------
     tuple
-        Changes (0 from nothing to nothing, `GROWN` from nothing to something) and seconds, shape (k,).
+        Changes (0 from zero to zero, `GROWN` from zero to something) and seconds, shape (k,).
 
     Examples
     --------
@@ -86,29 +83,38 @@ def slot_changes(task: Index, slot: Index, seconds: Index, usage: Numbers) -> tu
     >>> changes.tolist(), both.tolist()
     ([0.5], [450])
     """
-    changes, both, found = np.empty(len(task)), np.empty(len(task), np.int64), 0
-    start, lasted, mean = 0, 0, np.nan
+    changes = np.empty(len(task))
+    seconds_of_both = np.empty(len(task), np.int64)
+    n_changes = 0
+    start = 0
+    seconds_in_slot = 0
+    mean = np.nan
     while start < len(task):
         # The slot before, if it is the neighbor; the first window of all has none.
-        follows = (
+        is_neighbor = (
             start > 0 and task[start] == task[start - 1] and slot[start] == slot[start - 1] + 1
         )
-        previous, previously = mean if follows else np.nan, lasted
-        end, total, weight, lasted = start, 0, 0, 0
+        previous_mean = mean if is_neighbor else np.nan
+        previous_seconds = seconds_in_slot
+        total = 0
+        weight = 0
+        seconds_in_slot = 0
+        end = start
         while end < len(task) and task[end] == task[start] and slot[end] == slot[start]:
-            lasted += seconds[end]
+            seconds_in_slot += seconds[end]
             if not np.isnan(usage[end]):
                 # As integers, like `task_means`: the same mean whatever the order of the windows.
                 total += int(np.floor(usage[end] * float(2**FINE_BITS) + 0.5)) * seconds[end]
                 weight += seconds[end]
             end += 1
         mean = float(total) / float(2**FINE_BITS) / float(weight) if weight else np.nan
-        if not (np.isnan(previous) or np.isnan(mean)):
-            difference = abs(mean - previous)
-            changes[found] = (
-                difference / previous if previous > 0.0 else (GROWN if difference else 0.0)
-            )
-            both[found] = lasted + previously
-            found += 1
+        if not (np.isnan(previous_mean) or np.isnan(mean)):
+            difference = abs(mean - previous_mean)
+            if previous_mean > 0.0:
+                changes[n_changes] = difference / previous_mean
+            else:
+                changes[n_changes] = GROWN if difference else 0.0
+            seconds_of_both[n_changes] = seconds_in_slot + previous_seconds
+            n_changes += 1
         start = end
-    return changes[:found], both[:found]
+    return changes[:n_changes], seconds_of_both[:n_changes]

@@ -11,12 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses.changes.relative_change import counted, curves, slot_pairs
+from borgtrace.analyses.changes.relative_change import count_changes, curves, slot_pairs
 from borgtrace.analyses.changes.task_changes import over_tasks
+from borgtrace.analyses.shared.columns import CHANGE_CURVE_COLUMNS, CHANGE_CURVE_KEY
 from borgtrace.analyses.shared.windows import regular
-from borgtrace.question import Answer, Claim, Column, Question, Tables, above, charts, sql
+from borgtrace.engine.identifiers import literal
+from borgtrace.question import Answer, Claim, Column, Measure, Question, Tables, above, charts, sql
 from borgtrace.question.scopes import LIKE_2011
 
 if TYPE_CHECKING:
@@ -26,43 +29,29 @@ ANSWER = Answer(
     grain="level, resource and percent",
     key=[
         Column("level", "string", "id", "Level at which usage is summed: cell, machine or task."),
-        Column("resource", "string", "id", "Resource: cpu or memory."),
-        Column(
-            "percent",
-            "int64",
-            "%",
-            "Size of the change, rounded up; 0 is none, the last bin all above 200 %.",
-        ),
+        *CHANGE_CURVE_KEY,
     ],
-    columns=[
-        Column("n_pairs", "int64", "count", "Pairs of consecutive periods with this change."),
-        Column("seconds", "int64", "s", "Time these pairs last: both periods together."),
-        Column(
-            "share",
-            "float64",
-            "fraction",
-            "Share of that time in pairs that change at most this much.",
-        ),
-    ],
+    columns=CHANGE_CURVE_COLUMNS,
 )
 
 
-def compute(tables: Tables) -> ibis.Table:
+def compute(tables: Tables) -> ir.Table:
     """Return the distribution of the change between neighboring slots at three levels."""
-    cell, machines = slot_pairs(regular(tables.instance_usage))
-    levels = {
-        # The published figure is the cell's sum; a margin per task (Measure 1) needs the change of each task.
-        "cell": cell,
-        "machine": machines,
-        "task": over_tasks(tables, counted, "task_changes"),
+    pairs = slot_pairs(regular(tables.instance_usage))
+    # The published figure is the cell's sum; a margin per task (Measure 1) needs the change of each task.
+    pairs_by_level = {
+        "cell": pairs.cell,
+        "machine": pairs.machines,
+        "task": over_tasks(tables, count_changes, "task_changes"),
     }
-    return ibis.union(
-        *(curves(rows).mutate(level=ibis.literal(name)) for name, rows in levels.items())
-    )
+    levels = [
+        curves(rows).mutate(level=ibis.literal(level)) for level, rows in pairs_by_level.items()
+    ]
+    return ibis.union(*levels)
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
-    """Draw: change between neighboring 300 s slots."""
+    """Draw the share of time in which usage changes at most so much, by level."""
     import altair as alt
 
     rows = answer.to_pylist()
@@ -84,20 +73,25 @@ def chart(answer: pa.Table) -> alt.FacetChart:
     )
 
 
+def share_under_20_percent(level: str, resource: str) -> Measure:
+    """Measure in which share of the time usage changes by 20 % or less."""
+    return sql(
+        f"""
+        select sum(if(percent <= 20, seconds, 0)) / nullif(sum(seconds), 0)
+        from answer
+        where level = {literal(level)} and resource = {literal(resource)}
+        """,
+        otherwise="no two consecutive periods",
+    )
+
+
 CLAIMS = [
     Claim(
         "S4-fig10-cpu",
         statement="the cell's CPU usage changes by less than 20 % in over 90 % of the time",
         source="Zhu et al., Fig. 10",
         scope=LIKE_2011,
-        measure=sql(
-            """
-            select sum(if(percent <= 20, seconds, 0)) / nullif(sum(seconds), 0)
-            from answer
-            where level = 'cell' and resource = 'cpu'
-            """,
-            otherwise="no two consecutive periods",
-        ),
+        measure=share_under_20_percent("cell", "cpu"),
         criterion=above(0.9),
     ),
     Claim(
@@ -105,14 +99,7 @@ CLAIMS = [
         statement="the cell's memory usage changes by less than 20 % in over 90 % of the time",
         source="Zhu et al., Fig. 10",
         scope=LIKE_2011,
-        measure=sql(
-            """
-            select sum(if(percent <= 20, seconds, 0)) / nullif(sum(seconds), 0)
-            from answer
-            where level = 'cell' and resource = 'memory'
-            """,
-            otherwise="no two consecutive periods",
-        ),
+        measure=share_under_20_percent("cell", "memory"),
         criterion=above(0.9),
     ),
     Claim(
@@ -121,14 +108,7 @@ CLAIMS = [
         source="Zhu et al., Measure 1",
         kind="derived",
         scope=LIKE_2011,
-        measure=sql(
-            """
-            select sum(if(percent <= 20, seconds, 0)) / nullif(sum(seconds), 0)
-            from answer
-            where level = 'task' and resource = 'cpu'
-            """,
-            otherwise="no two consecutive periods",
-        ),
+        measure=share_under_20_percent("task", "cpu"),
         criterion=above(0.9, published="implied by a margin of 20 % per task"),
     ),
 ]

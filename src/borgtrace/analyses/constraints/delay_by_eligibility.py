@@ -1,7 +1,7 @@
 """Do tasks wait longer if fewer machines can run them?
 
 Waits of attempts, exact to the microsecond, by the share of machines that meet their constraints at the
-instant of the submission, in bands; tasks without constraints are the last band. Observation 9 suspects
+time of the submission, in bands; tasks without constraints are the last band. Observation 9 suspects
 that this, and not the load, causes long waits.
 """
 
@@ -52,64 +52,64 @@ ANSWER = Answer(
 
 
 BANDS = (0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0)
-"""Upper ends of the bands of eligible share."""
-FREE = 2.0
+"""Upper ends of the bands of eligible share, which belong to them."""
+NO_CONSTRAINT = 2.0
 """Stands for "no constraint" in the column ``share_below``."""
-_PERCENTS = (50.0, 90.0, 99.0)
+WAIT_PERCENTS = (50.0, 90.0, 99.0)
 
 
 def compute(tables: Tables) -> list[Row]:
     """Return quantiles of the waits per band."""
     events, sets = fingerprints(tables)
-    tasks = of_jobs(tables.instance_attempts)
-    waited = tasks.filter(tasks.wait.notnull()).select(*TASK, "wait", time="submit_time")
+    attempts = of_jobs(tables.instance_attempts)
+    waits = attempts.filter(attempts.wait.notnull())
+    waits = waits.select(*TASK, "wait", time="submit_time")
     # Constraints come with the event that demands them: those of the SUBMIT rule the wait after it.
-    joined = waited.left_join(events, [*TASK, "time"]).select("time", "wait", "fingerprint")
-    constrained = tables.fetch(joined.filter(joined.fingerprint.notnull()), "constrained")
-    others = joined.filter(joined.fingerprint.isnull())
-    totals = tables.fetch(
-        others.aggregate(total=others.wait.sum().cast("int64"), n=others.count()), "totals"
-    )
-    free = fetch_refined(tables, others, others.wait, "free", _PERCENTS, width=HUNDREDTH)
-    if not (constrained.num_rows or len(free)):
+    waits = waits.left_join(events, [*TASK, "time"]).select("time", "wait", "fingerprint")
+    constrained = tables.fetch(waits.filter(waits.fingerprint.notnull()), "constrained")
+    free = waits.filter(waits.fingerprint.isnull())
+    free_totals = free.aggregate(total=free.wait.sum().cast("int64"), n=free.count())
+    totals = tables.fetch(free_totals, "totals").to_pylist()
+    free_waits = fetch_refined(tables, free, free.wait, "free", WAIT_PERCENTS, width=HUNDREDTH)
+    if not (constrained.num_rows or len(free_waits)):
         raise NotApplicable("no wait lies within the trace")
-    rows = [
-        _row(band, found, found.mean())
-        for band, found in _banded(tables, sets, constrained).items()
-    ]
-    (total,) = totals.to_pylist()
-    return rows + ([_row(FREE, free, total["total"] / total["n"])] if len(free) else [])
+    rows = []
+    for band, waits_of_band in waits_by_band(tables, sets, constrained).items():
+        rows.append(row_of_band(band, waits_of_band, waits_of_band.mean()))
+    if len(free_waits):
+        exact_mean = totals[0]["total"] / totals[0]["n"]
+        rows.append(row_of_band(NO_CONSTRAINT, free_waits, exact_mean))
+    return rows
 
 
-def _banded(tables: Tables, sets: Sets, demands: pa.Table) -> dict[float, Counts]:
-    """Return the waits (µs) of each band of eligible share, at the instant of the submission."""
+def waits_by_band(tables: Tables, sets: Sets, demands: pa.Table) -> dict[float, Counts]:
+    """Return the waits (µs) of each band of eligible share, at the time of the submission."""
     if not demands.num_rows:
         return {}
     shares = shares_of(Eligibility(tables), sets, demands)
-    # A band is named by its upper end, which belongs to it.
-    bands = np.searchsorted(BANDS, shares)
-    waits = demands["wait"].to_numpy()
     # A share that is not known sorts behind the last band.
-    found = {band: waits[bands == place] for place, band in enumerate(BANDS)}
-    return {
-        band: Counts(*np.unique(of_band, return_counts=True))
-        for band, of_band in found.items()
-        if of_band.size
-    }
+    band_numbers = np.searchsorted(BANDS, shares)
+    waits = demands["wait"].to_numpy()
+    counts = {}
+    for number, band in enumerate(BANDS):
+        waits_of_band = waits[band_numbers == number]
+        if waits_of_band.size:
+            counts[band] = Counts(*np.unique(waits_of_band, return_counts=True))
+    return counts
 
 
-def _row(band: float, waits: Counts, mean: float) -> Row:
-    found = waits.per(1e6)
+def row_of_band(band: float, waits: Counts, mean: float) -> Row:
+    """Return the row of a band; waits and their mean are in µs."""
     return {
         "share_below": band,
-        "n": len(found),
+        "n": len(waits),
         "mean": mean / 1e6,
-        **found.columns("wait_p", _PERCENTS),
+        **waits.per(1e6).columns("wait_p", WAIT_PERCENTS),
     }
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: waits by share of eligible machines."""
+    """Draw the 90th percentile of the wait by the share of eligible machines."""
     import altair as alt
 
     rows = query_answer(
@@ -131,7 +131,7 @@ def chart(answer: pa.Table) -> alt.Chart:
 
 
 CLAIMS = [
-    # Bands hold different numbers of attempts: a mean of their means would weigh them alike.
+    # Bands hold different numbers of attempts, by which their means are weighted.
     Claim(
         "S4-obs9-constraints",
         statement="long waits come from constraints",
@@ -142,7 +142,7 @@ CLAIMS = [
             select
                 sum(mean * n) filter (share_below <= 0.1)
                     / sum(n) filter (share_below <= 0.1)
-                        / nullif(any_value(mean) filter (share_below = 2), 0)
+                    / nullif(any_value(mean) filter (share_below = 2), 0)
             from answer
             """,
             otherwise="no task has such a constraint, or every task has one",

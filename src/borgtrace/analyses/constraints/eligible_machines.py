@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import ibis
 import ibis.expr.types as ir
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import TASK, of_jobs
 from borgtrace.analyses.shared.histograms import period
 from borgtrace.analyses.shared.quantiles import Counts
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.question import Answer, Column, NotApplicable, Question, Row, Tables, charts
 from borgtrace.question.constraints import fingerprints
 from borgtrace.question.eligibility import READS, Eligibility, shares_of
@@ -65,64 +65,65 @@ ANSWER = Answer(
 )
 
 
-_PERCENTS = (0.0, 10.0, 50.0, 90.0)
+SHARE_PERCENTS = (0.0, 10.0, 50.0, 90.0)
+SERIES = {
+    "share_p0": "lowest",
+    "share_p10": "10th percentile",
+    "share_p50": "50th percentile",
+    "share_p90": "90th percentile",
+}
 
 
 def compute(tables: Tables) -> list[Row]:
     """Return the share of eligible machines per day."""
     events, sets = fingerprints(tables)
-    tasks = of_jobs(tables.instance_attempts)
+    attempts = of_jobs(tables.instance_attempts)
     # Time 0 stays: what was submitted before the trace makes day −1.
-    tasks = tasks.filter(tasks.submit_time < AFTER_TRACE)
-    dated = tasks.select(*TASK, time="submit_time", day=day_of(tasks.submit_time))
-    demands = dated.left_join(events, [*TASK, "time"]).select("day", "time", "fingerprint")
-    per_day = demands.group_by("day").aggregate(
-        n_submitted=demands.count(), n_constrained=demands.fingerprint.count()
+    attempts = attempts.filter(attempts.submit_time < AFTER_TRACE)
+    submissions = attempts.select(*TASK, time="submit_time", day=day_of(attempts.submit_time))
+    submissions = submissions.left_join(events, [*TASK, "time"])
+    submissions = submissions.select("day", "time", "fingerprint")
+    by_day = submissions.group_by("day").aggregate(
+        n_submitted=submissions.count(), n_constrained=submissions.fingerprint.count()
     )
-    days = tables.fetch(per_day, "days").sort_by("day").to_pylist()
-    # Over constrained submissions alone: the others may use every machine.
-    constrained = demands.filter(demands.fingerprint.notnull())
-    found = tables.fetch(constrained, "demands")
+    days = tables.fetch(by_day, "days").sort_by("day").to_pylist()
+    # Only over constrained submissions: the others may use every machine.
+    constrained = submissions.filter(submissions.fingerprint.notnull())
+    demands = tables.fetch(constrained, "demands")
     if not days:
         raise NotApplicable("no task is submitted")
     cell = Eligibility(tables)
-    of_day, shares = found["day"].to_numpy(), shares_of(cell, sets, found)
-    return [
-        {
-            **row,
-            "n_machines": int(
-                cell.numbers((), np.array([(row["day"] + 1) * DAY + TRACE_START - 1]))[0]
-            ),
-            **_quantiles(shares[of_day == row["day"]]),
-        }
-        for row in days
-    ]
+    day_of_demand = demands["day"].to_numpy()
+    shares = shares_of(cell, sets, demands)
+    for row in days:
+        row["n_machines"] = machines_at_end(cell, row["day"])
+        row.update(quantiles_of_shares(shares[day_of_demand == row["day"]]))
+    return days
 
 
 def day_of(time: ir.IntegerColumn) -> ir.IntegerColumn:
     """Return the day of the trace, from 0; −1 is before it."""
-    return (time < TRACE_START).ifelse(ibis.literal(-1, "int64"), period(time, DAY, TRACE_START))
+    is_before = time < TRACE_START
+    return is_before.ifelse(ibis.literal(-1, "int64"), period(time, DAY, TRACE_START))
 
 
-def _quantiles(shares: npt.NDArray[np.float64]) -> dict[str, float | None]:
+def machines_at_end(cell: Eligibility, day: int) -> int:
+    """Return how many machines there are at the end of a day."""
+    last_microsecond = (day + 1) * DAY + TRACE_START - 1
+    return int(cell.numbers((), np.array([last_microsecond]))[0])
+
+
+def quantiles_of_shares(shares: Numbers) -> dict[str, float | None]:
+    """Return the columns of quantiles; shares that are not known (NaN) are left out."""
     values, n = np.unique(shares[~np.isnan(shares)], return_counts=True)
-    return Counts(values, n).columns("share_p", _PERCENTS)
+    return Counts(values, n).columns("share_p", SHARE_PERCENTS)
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: machines a constrained task may use."""
+    """Draw quantiles of the share of machines that a constrained task may use, over the days."""
     import altair as alt
 
-    rows = answer.to_pylist()
-    rows = charts.melted(
-        rows,
-        {
-            "share_p0": "lowest",
-            "share_p10": "10th percentile",
-            "share_p50": "50th percentile",
-            "share_p90": "90th percentile",
-        },
-    )
+    rows = charts.melted(answer.to_pylist(), SERIES)
     return (
         charts.base(rows, title="Machines a constrained task may use")
         .mark_line(point=True)
@@ -133,11 +134,7 @@ def chart(answer: pa.Table) -> alt.Chart:
                 axis=alt.Axis(labelExpr="datum.value < 0 ? 'before' : datum.label", labelAngle=0),
             ),
             y=alt.Y("value:Q", title="share of the machines"),
-            color=alt.Color(
-                "series:N",
-                title=None,
-                sort=["lowest", "10th percentile", "50th percentile", "90th percentile"],
-            ),
+            color=alt.Color("series:N", title=None, sort=list(SERIES.values())),
             tooltip=charts.tooltips(rows, "day", "value", "series"),
         )
     )

@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import TASK, is_known, of_jobs
 from borgtrace.analyses.shared.windows import tier
+from borgtrace.kernels.arrays import Flags
 from borgtrace.question import (
     Answer,
     Claim,
@@ -27,7 +29,7 @@ from borgtrace.question import (
     equals,
     sql,
 )
-from borgtrace.question.constraints import fingerprints
+from borgtrace.question.constraints import Sets, fingerprints
 from borgtrace.question.eligibility import READS, Eligibility
 from borgtrace.question.scopes import OF_BOTH
 
@@ -47,60 +49,80 @@ ANSWER = Answer(
 def compute(tables: Tables) -> list[Row]:
     """Return starts under constraints, and those that broke them."""
     events, sets = fingerprints(tables)
-    found = tables.fetch(_starts(tables, events), "starts")
-    if not found.num_rows:
+    starts = tables.fetch(starts_with_demands(tables, events), "starts")
+    if not starts.num_rows:
         raise NotApplicable("no task with constraints starts on a known machine")
     cell = Eligibility(tables)
-    # A machine that the cell does not know breaks nothing: what it is, is not known.
-    found = found.filter(cell.knows(found["machine_id"].to_numpy()))
-    is_broken = np.zeros(found.num_rows, bool)
-    codes, machines, times = (
-        found[name].to_numpy() for name in ("fingerprint", "machine_id", "schedule_time")
-    )
-    for code in np.unique(codes):
-        places = np.flatnonzero(codes == code)
-        is_broken[places] = ~cell.allows(sets[int(code)], machines[places], times[places])
-    tiers = np.array(found["tier"].to_pylist(), dtype=object)
-    starts = {name: is_broken[tiers == name] for name in sorted(set(tiers))}
-    return [
-        {"tier": name, "n_starts": len(of), "n_broken": int(of.sum())}
-        for name, of in starts.items()
-    ]
+    # A machine that the cell does not know breaks nothing: its attributes are unknown.
+    starts = starts.filter(cell.knows(starts["machine_id"].to_numpy()))
+    is_broken = breaks_constraints(cell, sets, starts)
+    tier_of_start = np.array(starts["tier"].to_pylist(), dtype=object)
+    rows = []
+    for tier_name in sorted(set(tier_of_start)):
+        is_broken_in_tier = is_broken[tier_of_start == tier_name]
+        rows.append(
+            {
+                "tier": tier_name,
+                "n_starts": len(is_broken_in_tier),
+                "n_broken": int(is_broken_in_tier.sum()),
+            }
+        )
+    return rows
 
 
-def _starts(tables: Tables, events: ibis.Table) -> ibis.Table:
+def starts_with_demands(tables: Tables, events: ir.Table) -> ir.Table:
     """Return starts with what they demand: ``tier``, ``machine_id``, ``schedule_time``, ``fingerprint``."""
-    a = of_jobs(tables.instance_attempts)
-    # Before the trace a start has no instant at which its machine could be looked at.
-    placed = a.filter(is_known(a.schedule_time) & a.machine_id.notnull())
-    placed = placed.semi_join(tables.instance_constraints, list(TASK))
+    attempts = of_jobs(tables.instance_attempts)
+    # A start before the trace has no time at which its machine could be looked up.
+    has_machine = is_known(attempts.schedule_time) & attempts.machine_id.notnull()
+    placed = attempts.filter(has_machine).semi_join(tables.instance_constraints, list(TASK))
     starts = placed.select(
         *TASK,
         "machine_id",
         "begin_time",
         time=placed.schedule_time,
         tier=tier(tables, placed.priority),
-        demanded=ibis.null("int64"),
+        demand_time=ibis.null("int64"),
         fingerprint=ibis.null("int64"),
         is_start=ibis.literal(1, "int8"),
     )
-    none = {name: ibis.null(starts[name].type()) for name in ("machine_id", "begin_time", "tier")}
-    demands = events.mutate(**none, demanded=events.time, is_start=ibis.literal(0, "int8"))
-    # One pass in order of time: a join would pair each start of a task with all that the task ever demanded.
-    both = starts.union(demands.select(starts.columns))
-    # What is demanded in the microsecond of a start is in force.
-    so_far = ibis.cumulative_window(group_by=list(TASK), order_by=["time", "is_start"])
-    numbered = both.mutate(number=both.demanded.count().over(so_far))
-    of_demand = ibis.window(group_by=[*TASK, "number"])
-    last = {name: numbered[name].max().over(of_demand) for name in ("demanded", "fingerprint")}
-    found = numbered.mutate(**last).filter(
-        ibis._.is_start == 1, ibis._.demanded >= ibis._.begin_time
+    demands = events.mutate(
+        machine_id=ibis.null(starts.machine_id.type()),
+        begin_time=ibis.null(starts.begin_time.type()),
+        tier=ibis.null(starts.tier.type()),
+        demand_time=events.time,
+        is_start=ibis.literal(0, "int8"),
     )
-    return found.select("tier", "machine_id", "fingerprint", schedule_time=found.time)
+    # One pass in order of time: a join would pair each start of a task with every demand of the task.
+    rows = starts.union(demands.select(starts.columns))
+    # A demand in the microsecond of a start is in force.
+    so_far = ibis.cumulative_window(group_by=list(TASK), order_by=["time", "is_start"])
+    rows = rows.mutate(demand_number=rows.demand_time.count().over(so_far))
+    since_demand = ibis.window(group_by=[*TASK, "demand_number"])
+    rows = rows.mutate(
+        demand_time=rows.demand_time.max().over(since_demand),
+        fingerprint=rows.fingerprint.max().over(since_demand),
+    )
+    rows = rows.filter((rows.is_start == 1) & (rows.demand_time >= rows.begin_time))
+    return rows.select("tier", "machine_id", "fingerprint", schedule_time=rows.time)
+
+
+def breaks_constraints(cell: Eligibility, sets: Sets, starts: pa.Table) -> Flags:
+    """Return which starts are on a machine that does not meet their constraints, shape (n,)."""
+    fingerprint = starts["fingerprint"].to_numpy()
+    machines = starts["machine_id"].to_numpy()
+    times = starts["schedule_time"].to_numpy()
+    is_broken = np.zeros(starts.num_rows, bool)
+    # Sets are few and starts are many: each set is looked up once, for all of its starts.
+    for code in np.unique(fingerprint):
+        chosen = np.flatnonzero(fingerprint == code)
+        is_allowed = cell.allows(sets[int(code)], machines[chosen], times[chosen])
+        is_broken[chosen] = ~is_allowed
+    return is_broken
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: starts under placement constraints."""
+    """Draw the number of starts under constraints, by tier."""
     import altair as alt
 
     rows = answer.to_pylist()

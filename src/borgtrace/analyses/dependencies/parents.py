@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses.shared.attempts import ENDS, collection_ends, is_known, of_jobs
+from borgtrace.analyses.shared.attempts import collection_ends, is_known, of_jobs
 from borgtrace.analyses.shared.joins import lookup
 from borgtrace.question import (
     Answer,
@@ -50,28 +50,28 @@ def compute(tables: Tables, *, delay: Seconds = 60) -> ir.Table:
     """Return how jobs ended, with and without a parent."""
     tables.require_published("parents", column="parent_collection_id")
     events = of_jobs(tables.collection_events)
-    # Every event repeats the parent, unless info is missing: max() passes NULLs over.
+    # Every event repeats the parent, unless info is missing: max() ignores NULLs.
     jobs = events.group_by("collection_id").aggregate(parent_id=events.parent_collection_id.max())
     ends = collection_ends(tables.collection_attempts)
     parents = ends.select(parent_id="collection_id", parent_end="end_time")
-    both = lookup(lookup(jobs, ends, ["collection_id"]), parents, ["parent_id"])
-    # Negative where the parent ended later: not after it. Sentinels are no times that could be compared.
-    after = both.end_time - both.parent_end
-    is_after = (
-        after.between(0, delay * SECOND) & is_known(both.end_time) & is_known(both.parent_end)
+    jobs = lookup(lookup(jobs, ends, ["collection_id"]), parents, ["parent_id"])
+    # Negative where the parent ended later.
+    delay_after_parent = jobs.end_time - jobs.parent_end
+    # Sentinels are no times that could be compared.
+    has_times = is_known(jobs.end_time) & is_known(jobs.parent_end)
+    is_after_parent = delay_after_parent.between(0, delay * SECOND) & has_times
+    jobs = jobs.select(
+        has_parent=jobs.parent_id.notnull(),
+        end_type=jobs.end_type.fill_null("NONE"),
+        is_after_parent=is_after_parent.fill_null(False),
     )
-    how = both.end_type.fill_null(ENDS[-1])
-    rows = both.select(
-        has_parent=both.parent_id.notnull(), end_type=how, after_parent=is_after.fill_null(False)
-    )
-    both_ways = rows.group_by(["has_parent", "end_type"])
-    return both_ways.aggregate(
-        n_jobs=rows.count(), n_after_parent=rows.count(where=rows.after_parent)
+    return jobs.group_by(["has_parent", "end_type"]).aggregate(
+        n_jobs=jobs.count(), n_after_parent=jobs.count(where=jobs.is_after_parent)
     )
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: how jobs end."""
+    """Draw how jobs end, with and without a parent."""
     import altair as alt
 
     rows = query_answer(
@@ -94,7 +94,7 @@ def chart(answer: pa.Table) -> alt.Chart:
 
 
 CLAIMS = [
-    # Of the jobs that ended: those alive at the end may still end in any way.
+    # Only of jobs that ended: those alive at the end may still end in any way.
     Claim(
         "TIR-killed-with-parent",
         statement="most jobs with a parent end by KILL",

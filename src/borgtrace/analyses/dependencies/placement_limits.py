@@ -18,7 +18,8 @@ import pyarrow as pa
 from borgtrace.analyses.shared.attempts import TASK
 from borgtrace.analyses.shared.joins import lookup
 from borgtrace.analyses.shared.windows import int_sum
-from borgtrace.question import Answer, Claim, Column, Question, Tables, charts, equals, sql
+from borgtrace.engine.identifiers import literal
+from borgtrace.question import Answer, Claim, Column, Measure, Question, Tables, charts, equals, sql
 from borgtrace.question.scopes import LIMITS_2011, LIMITS_2019, SWITCHES_2019
 
 if TYPE_CHECKING:
@@ -53,70 +54,86 @@ def compute(tables: Tables) -> ir.Table:
     attempts = tables.instance_attempts
     placed = attempts.filter(attempts.schedule_time.notnull() & attempts.machine_id.notnull())
     placed = placed.select(*TASK, "machine_id", "schedule_time", "left_time")
-    events, machines = tables.collection_events, tables.machine_events
-    # A limit is repeated by every event that has full info; max() passes the others over.
-    most = {name: events[f"max_per_{name}"].max() for name in ("machine", "switch")}
-    limits = events.group_by("collection_id").aggregate(**most)
-    limited = lookup(placed, limits, ["collection_id"])
+    with_limits = lookup(placed, limits_of_collections(tables), ["collection_id"])
     # 2011 publishes no switch: NULL, and no start is judged.
-    switches = machines.group_by("machine_id").aggregate(switch_id=machines.switch_id.max())
-    on_switch = lookup(limited, switches, ["machine_id"])
-    flagged = _different_machine(tables, placed)
-    judged = ibis.union(
-        _judge(limited, "max_per_machine", limited.machine_id.cast("string"), limited.machine),
-        _judge(on_switch, "max_per_switch", on_switch.switch_id, on_switch.switch),
-        _judge(flagged, "different_machine", flagged.machine_id.cast("string"), flagged.own_limit),
+    on_switch = lookup(with_limits, switches_of_machines(tables), ["machine_id"])
+    with_flags = with_different_machine(tables, placed)
+    machine = with_limits.machine_id.cast("string")
+    flagged_machine = with_flags.machine_id.cast("string")
+    starts = ibis.union(
+        judge_starts(with_limits, "max_per_machine", machine, with_limits.max_per_machine),
+        judge_starts(on_switch, "max_per_switch", on_switch.switch_id, on_switch.max_per_switch),
+        judge_starts(with_flags, "different_machine", flagged_machine, with_flags.own_limit),
     )
-    per_collection = judged.group_by(["kind", "collection_id"])
-    per_collection = per_collection.aggregate(
-        n_starts=judged.count(), n_broken=judged.count(where=judged.is_broken)
+    collections = starts.group_by(["kind", "collection_id"]).aggregate(
+        n_starts=starts.count(), n_broken=starts.count(where=starts.is_broken)
     )
-    return per_collection.group_by("kind").aggregate(
-        n_collections=per_collection.count(),
-        n_starts=int_sum(per_collection.n_starts),
-        n_broken=int_sum(per_collection.n_broken),
-        n_collections_broken=per_collection.count(where=per_collection.n_broken > 0),
+    return collections.group_by("kind").aggregate(
+        n_collections=collections.count(),
+        n_starts=int_sum(collections.n_starts),
+        n_broken=int_sum(collections.n_broken),
+        n_collections_broken=collections.count(where=collections.n_broken > 0),
     )
 
 
-def _different_machine(tables: Tables, placed: ir.Table) -> ir.Table:
+def limits_of_collections(tables: Tables) -> ir.Table:
+    """Return the two limits of each collection."""
+    events = tables.collection_events
+    # Every event with full info repeats a limit; max() ignores the others.
+    return events.group_by("collection_id").aggregate(
+        max_per_machine=events.max_per_machine.max(), max_per_switch=events.max_per_switch.max()
+    )
+
+
+def switches_of_machines(tables: Tables) -> ir.Table:
+    """Return the switch of each machine."""
+    events = tables.machine_events
+    return events.group_by("machine_id").aggregate(switch_id=events.switch_id.max())
+
+
+def with_different_machine(tables: Tables, placed: ir.Table) -> ir.Table:
     """Return the tasks of jobs with the flag, each with a limit of one where it carries the flag itself."""
     events = tables.instance_events
     flagged = events.filter(events.needs_different_machine.fill_null(False))
-    own = flagged.select(*TASK).distinct().mutate(own_limit=ibis.literal(1, "int32"))
-    return lookup(
-        placed.semi_join(flagged.select("collection_id").distinct(), "collection_id"), own, TASK
+    flagged_jobs = flagged.select("collection_id").distinct()
+    own_limits = flagged.select(*TASK).distinct().mutate(own_limit=ibis.literal(1, "int32"))
+    return lookup(placed.semi_join(flagged_jobs, "collection_id"), own_limits, TASK)
+
+
+def judge_starts(
+    attempts: ir.Table, kind: str, place: ir.StringColumn, limit: ir.IntegerColumn
+) -> ir.Table:
+    """Replay starts and ends at each place, and return for each start with a limit whether it breaks it."""
+    attempts = attempts.select(
+        *TASK, "schedule_time", "left_time", place=place, limit=limit.cast("int64")
     )
-
-
-def _judge(rows: ir.Table, kind: str, place: ir.StringColumn, limit: ir.IntegerColumn) -> ir.Table:
-    """Replay starts and ends at each place; return the judged starts."""
-    rows = rows.select(*TASK, "schedule_time", "left_time", place=place, most=limit.cast("int64"))
-    rows = rows.filter(rows.place.notnull())
-    starts = rows.select(*TASK, "place", "most", at="schedule_time", step=ibis.literal(1, "int64"))
-    ended = rows.filter(rows.left_time.notnull())
-    # What starts and ends at one instant would end before it starts; it ends one microsecond later.
+    attempts = attempts.filter(attempts.place.notnull())
+    starts = attempts.select(
+        *TASK, "place", "limit", time="schedule_time", step=ibis.literal(1, "int64")
+    )
+    ended = attempts.filter(attempts.left_time.notnull())
+    # What starts and ends at the same time would end before it starts: it ends one microsecond later.
     end = ibis.greatest(ended.left_time, ended.schedule_time + 1)
-    ends = ended.select(*TASK, "place", "most", at=end, step=ibis.literal(-1, "int64"))
-    # Starts without a limit of their own are replayed too: they take the place of others.
+    ends = ended.select(*TASK, "place", "limit", time=end, step=ibis.literal(-1, "int64"))
+    # Starts without a limit of their own are replayed too: they occupy the place for others.
     steps = starts.union(ends)
-    # By "step" after the time: −1 before +1, so that an end makes room for a start at the same instant.
-    running = ibis.cumulative_window(
-        group_by=["collection_id", "place"], order_by=["at", "step", "instance_index"]
+    # By "step" after the time: −1 before +1, so that an end makes room for a start at the same time.
+    so_far = ibis.cumulative_window(
+        group_by=["collection_id", "place"], order_by=["time", "step", "instance_index"]
     )
-    seen = steps.mutate(n_running=steps.step.sum().over(running))
-    judged = seen.filter((seen.step == 1) & seen.most.notnull() & (seen.most > 0))
+    steps = steps.mutate(n_running=steps.step.sum().over(so_far))
+    has_limit = steps["limit"].notnull() & (steps["limit"] > 0)
+    judged = steps.filter((steps.step == 1) & has_limit)
     return judged.select(
-        "collection_id", kind=ibis.literal(kind), is_broken=judged.n_running > judged.most
+        "collection_id", kind=ibis.literal(kind), is_broken=judged.n_running > judged["limit"]
     )
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
-    """Draw: starts under a placement limit."""
+    """Draw how many starts were judged and how many broke the limit, a panel for each limit."""
     import altair as alt
 
-    rows = answer.to_pylist()
-    rows = charts.melted(rows, {"n_starts": "judged", "n_broken": "broken"})
+    rows = charts.melted(answer.to_pylist(), {"n_starts": "judged", "n_broken": "broken"})
     return (
         charts.base(rows, height=60)
         .mark_bar()
@@ -131,20 +148,25 @@ def chart(answer: pa.Table) -> alt.FacetChart:
     )
 
 
+def share_broken(kind: str) -> Measure:
+    """Measure which share of the starts under a limit broke it."""
+    return sql(
+        f"""
+        select sum(n_broken) / nullif(sum(n_starts), 0)
+        from answer
+        where kind = {literal(kind)}
+        """,
+        otherwise="no start is subject to this limit",
+    )
+
+
 CLAIMS = [
     Claim(
         "LIMIT-max_per_machine",
         statement="max per machine is respected",
         source="2019 format document",
         scope=LIMITS_2019,
-        measure=sql(
-            """
-            select sum(n_broken) / nullif(sum(n_starts), 0)
-            from answer
-            where kind = 'max_per_machine'
-            """,
-            otherwise="no start is subject to this limit",
-        ),
+        measure=share_broken("max_per_machine"),
         criterion=equals(0.0, published="always"),
     ),
     Claim(
@@ -152,14 +174,7 @@ CLAIMS = [
         statement="max per switch is respected",
         source="2019 format document",
         scope=SWITCHES_2019,
-        measure=sql(
-            """
-            select sum(n_broken) / nullif(sum(n_starts), 0)
-            from answer
-            where kind = 'max_per_switch'
-            """,
-            otherwise="no start is subject to this limit",
-        ),
+        measure=share_broken("max_per_switch"),
         criterion=equals(0.0, published="always"),
     ),
     Claim(
@@ -167,14 +182,7 @@ CLAIMS = [
         statement="different machine is respected",
         source="2011 format document",
         scope=LIMITS_2011,
-        measure=sql(
-            """
-            select sum(n_broken) / nullif(sum(n_starts), 0)
-            from answer
-            where kind = 'different_machine'
-            """,
-            otherwise="no start is subject to this limit",
-        ),
+        measure=share_broken("different_machine"),
         criterion=equals(0.0, published="always"),
     ),
 ]
@@ -187,5 +195,5 @@ QUESTION = Question(
     chart=chart,
     claims=CLAIMS,
     reads=["instance_events", "collection_events"],
-    reference=("format documents (different-machine restriction; max_per_machine, max_per_switch)"),
+    reference="format documents (different-machine restriction; max_per_machine, max_per_switch)",
 )

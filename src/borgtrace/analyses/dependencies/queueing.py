@@ -49,28 +49,26 @@ def compute(tables: Tables) -> ir.Table:
     """Return the distribution of the delay from QUEUE to ENABLE."""
     tables.require_published("QUEUE and ENABLE", event="QUEUE")
     attempts = of_jobs(tables.collection_attempts)
-    # A delay that began before the trace is unknown; one whose ENABLE comes first has lost its own.
-    both = is_known(attempts.queue_time) & is_known(attempts.enable_time)
-    schedulers = last_known(tables.collection_events, "scheduler")
+    # A delay that began before the trace is unknown; where ENABLE comes first, the ENABLE of this QUEUE is lost.
+    has_times = is_known(attempts.queue_time) & is_known(attempts.enable_time)
+    attempts = attempts.filter(has_times & (attempts.enable_time >= attempts.queue_time))
     # A left join: a collection whose events name no scheduler stays, as unknown.
-    rows = lookup(
-        attempts.filter(both & (attempts.enable_time >= attempts.queue_time)),
-        schedulers,
-        ["collection_id"],
+    schedulers = last_known(tables.collection_events, "scheduler")
+    attempts = lookup(attempts, schedulers, ["collection_id"])
+    delays = attempts.select(
+        scheduler=attempts.scheduler.fill_null("unknown"),
+        tier=tier(tables, attempts.priority),
+        at_most=bin_up_to(attempts.enable_time - attempts.queue_time, EDGES, SECOND),
     )
-    rows = rows.select(
-        scheduler=rows.scheduler.fill_null("unknown"),
-        tier=tier(tables, rows.priority),
-        at_most=bin_up_to(rows.enable_time - rows.queue_time, EDGES, SECOND),
-    )
-    counts = rows.group_by(["scheduler", "tier", "at_most"]).aggregate(n_attempts=rows.count())
+    by_bin = delays.group_by(["scheduler", "tier", "at_most"])
+    counts = by_bin.aggregate(n_attempts=delays.count())
     return counts.mutate(
         share=cumulative_share(counts, "n_attempts", "at_most", ["scheduler", "tier"])
     )
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: delay from QUEUE to ENABLE."""
+    """Draw the distribution of the delay for each scheduler and tier."""
     import altair as alt
 
     rows = answer.to_pylist()

@@ -44,11 +44,13 @@ def compute(tables: Tables) -> ir.Table:
         is_queued=(events.type == "QUEUE").cast("int64").max(),
         is_finished=(events.type == "FINISH").cast("int64").max(),
     )
-    # Events may change both, and some leave them out.
+    # Events may change both columns, and some events leave them out.
     for column in ("scheduler", "priority"):
         collections = lookup(collections, last_known(events, column), ["collection_id"])
-    scheduler = collections.scheduler.fill_null("unknown")
-    collections = collections.mutate(scheduler=scheduler, tier=tier(tables, collections.priority))
+    collections = collections.mutate(
+        scheduler=collections.scheduler.fill_null("unknown"),
+        tier=tier(tables, collections.priority),
+    )
     return collections.group_by(["scheduler", "tier", "collection_type"]).aggregate(
         n_collections=collections.count(),
         n_queued=collections.is_queued.sum().cast("int64"),
@@ -57,7 +59,7 @@ def compute(tables: Tables) -> ir.Table:
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: collections by tier and scheduler."""
+    """Draw how many collections of each tier each scheduler handles."""
     import altair as alt
 
     rows = answer.to_pylist()

@@ -50,6 +50,62 @@ ANSWER = Answer(
 )
 
 
+ORDERS = ("kept", "unknown", "broken")
+"""From best to worst: one broken dependency breaks the order; else one unknown leaves it open."""
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return collections with dependencies by depth, and whether the order was kept."""
+    tables.require_published("what a collection starts after", column="start_after_collection_ids")
+    dependencies = tables.fetch(select_dependencies(tables), "edges")
+    if not dependencies.num_rows:
+        raise NotApplicable("no collection names another to start after")
+    worst_order: defaultdict[int, int] = defaultdict(int)
+    for row in dependencies.to_pylist():
+        order = ORDERS.index(order_of_times(row["started"], row["ended"]))
+        collection = row["collection_id"]
+        worst_order[collection] = max(order, worst_order[collection])
+    depth = depths(dependencies["collection_id"].to_numpy(), dependencies["named_id"].to_numpy())
+    orders_by_depth: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for collection, order in worst_order.items():
+        orders_by_depth[depth[collection]][ORDERS[order]] += 1
+    return [
+        {
+            "depth": level,
+            "n_collections": orders.total(),
+            "n_kept": orders["kept"],
+            "n_broken": orders["broken"],
+            "n_unknown": orders["unknown"],
+        }
+        for level, orders in orders_by_depth.items()
+    ]
+
+
+def select_dependencies(tables: Tables) -> ir.Table:
+    """Return which collection names which, with the times that must be in order."""
+    events = tables.collection_events
+    with_list = events.filter(events.start_after_collection_ids.length() > 0)
+    named_id = with_list.start_after_collection_ids.unnest()
+    # Every event of a collection repeats the list.
+    pairs = with_list.select("collection_id", named_id=named_id).distinct()
+    ends = collection_ends(tables.collection_attempts)
+    starts = ends.select("collection_id", started="schedule_time")
+    ends_of_named = ends.select(named_id="collection_id", ended="end_time")
+    return lookup(lookup(pairs, starts, ["collection_id"]), ends_of_named, ["named_id"])
+
+
+def order_of_times(started: int | None, ended: int | None) -> str:
+    """Return whether a collection was scheduled after the one it names had ended."""
+    # Never scheduled, alive at the end, or not in this store: nothing shows that the order was broken.
+    if started is None or ended is None:
+        return "unknown"
+    # Both lie before the trace, or both after it: equal sentinels are no equal times.
+    if started == ended and started in (BEFORE_TRACE, AFTER_TRACE):
+        return "unknown"
+    # Equal times are in order: the end of one may trigger the start of the other.
+    return "kept" if started >= ended else "broken"
+
+
 def depths(after: Index, before: Index) -> dict[int, int]:
     """Return the length of the longest chain that leads to each node.
 
@@ -73,84 +129,34 @@ def depths(after: Index, before: Index) -> dict[int, int]:
     >>> depths(np.array([2, 3, 3]), np.array([1, 2, 1]))
     {1: 0, 2: 1, 3: 2}
     """
-    waits: dict[int, int] = defaultdict(int)
-    behind: dict[int, list[int]] = defaultdict(list)
+    n_waits: dict[int, int] = defaultdict(int)
+    waiting_nodes: dict[int, list[int]] = defaultdict(list)
     for later, earlier in zip(after.tolist(), before.tolist(), strict=True):
-        waits[later] += 1
-        behind[earlier].append(later)
-    depth = dict.fromkeys(sorted({*waits, *behind}), 0)
-    ready = [node for node in depth if node not in waits]
-    # Two numbers per node: `longest` grows while it still waits, and only a node that becomes ready takes it over as
-    # its depth. What is in a circle never does.
+        n_waits[later] += 1
+        waiting_nodes[earlier].append(later)
+    depth = dict.fromkeys(sorted({*n_waits, *waiting_nodes}), 0)
+    ready = [node for node in depth if node not in n_waits]
+    # Two numbers per node: `longest` grows while the node still waits, and becomes its depth once it is ready.
+    # A node in a circle never is.
     longest = dict(depth)
     while ready:
         node = ready.pop()
         depth[node] = longest[node]
-        for later in behind[node]:
+        for later in waiting_nodes[node]:
             longest[later] = max(longest[later], longest[node] + 1)
-            waits[later] -= 1
-            if not waits[later]:
+            n_waits[later] -= 1
+            if not n_waits[later]:
                 ready.append(later)
     return depth
 
 
-ORDERS = ("kept", "unknown", "broken")
-"""One broken dependency breaks the order, whatever the others; else one unknown leaves it open."""
-
-
-def compute(tables: Tables) -> list[Row]:
-    """Return collections with dependencies by depth, and whether the order was kept."""
-    tables.require_published("what a collection starts after", column="start_after_collection_ids")
-    edges = tables.fetch(_edges(tables), "edges")
-    if not edges.num_rows:
-        raise NotApplicable("no collection names another to start after")
-    depth = depths(edges["collection_id"].to_numpy(), edges["named_id"].to_numpy())
-    worst: defaultdict[int, int] = defaultdict(int)
-    for row in edges.to_pylist():
-        place = ORDERS.index(_order(row["started"], row["ended"]))
-        worst[row["collection_id"]] = max(place, worst[row["collection_id"]])
-    found: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for one, place in worst.items():
-        found[depth[one]].update(("n_collections", f"n_{ORDERS[place]}"))
-    names = ("n_collections", *(f"n_{order}" for order in ORDERS))
-    return [
-        {"depth": level, **{name: numbers[name] for name in names}}
-        for level, numbers in found.items()
-    ]
-
-
-def _order(started: int | None, ended: int | None) -> str:
-    # Never scheduled, alive at the end, or not in this store: nothing shows that the order was broken.
-    # Nor where both lie before the trace, or both after it: equal sentinels are no equal times.
-    if (
-        started is None
-        or ended is None
-        or (started == ended and started in (BEFORE_TRACE, AFTER_TRACE))
-    ):
-        return "unknown"
-    # At the same instant too: the end of one may set off the start of the other.
-    return "kept" if started >= ended else "broken"
-
-
-def _edges(tables: Tables) -> ir.Table:
-    """Return which collection names which, with the times that must be in order."""
-    events = tables.collection_events
-    named = events.filter(events.start_after_collection_ids.length() > 0)
-    # Every event of a collection repeats the list.
-    pairs = named.select(
-        "collection_id", named_id=named.start_after_collection_ids.unnest()
-    ).distinct()
-    ends = collection_ends(tables.collection_attempts)
-    rows = lookup(pairs, ends.select("collection_id", started="schedule_time"), ["collection_id"])
-    return lookup(rows, ends.select(named_id="collection_id", ended="end_time"), ["named_id"])
-
-
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: dependency chains of collections."""
+    """Draw how many collections of each depth kept or broke the order."""
     import altair as alt
 
-    rows = answer.to_pylist()
-    rows = charts.melted(rows, {"n_kept": "kept", "n_broken": "broken", "n_unknown": "unknown"})
+    rows = charts.melted(
+        answer.to_pylist(), {"n_kept": "kept", "n_broken": "broken", "n_unknown": "unknown"}
+    )
     return (
         charts.base(rows, title="Dependency chains of collections")
         .mark_bar()

@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import TASK, of_jobs
 from borgtrace.analyses.shared.joins import lookup
-from borgtrace.analyses.shared.windows import RESOURCES, int_sum, peaks_of_request
+from borgtrace.analyses.shared.windows import int_sum, peaks_of_request
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.question import Answer, Claim, Column, Question, Tables, above, charts, sql
 from borgtrace.question.scopes import OF_2019
@@ -50,60 +51,63 @@ ANSWER = Answer(
 )
 
 
-def compute(tables: Tables) -> ibis.Table:
+def compute(tables: Tables) -> ir.Table:
     """Return jobs, changes of requests and slack per setting."""
     tables.require_published("vertical scaling", column="vertical_scaling")
-    jobs = of_jobs(tables.collection_events)
-    settings = jobs.group_by("collection_id").aggregate(
-        setting=jobs.vertical_scaling.max().fill_null("unknown")
+    events = of_jobs(tables.collection_events)
+    jobs = events.group_by("collection_id").aggregate(
+        setting=events.vertical_scaling.max().fill_null("unknown")
     )
-    counts = settings.group_by("setting").aggregate(n_jobs=settings.count())
-    rows = lookup(counts, _updates(tables, settings), ["setting"])
-    rows = lookup(rows, _slack(tables, settings), ["setting"])
+    rows = jobs.group_by("setting").aggregate(n_jobs=jobs.count())
+    rows = lookup(rows, count_updates(tables, jobs), ["setting"])
+    rows = lookup(rows, median_slack(tables, jobs), ["setting"])
     return rows.mutate(
-        **{n: rows[n].fill_null(0) for n in ("n_updates", "n_request_changes", "n_tasks")}
+        n_updates=rows.n_updates.fill_null(0),
+        n_request_changes=rows.n_request_changes.fill_null(0),
+        n_tasks=rows.n_tasks.fill_null(0),
     )
 
 
-def _updates(tables: Tables, settings: ibis.Table) -> ibis.Table:
+def count_updates(tables: Tables, jobs: ir.Table) -> ir.Table:
+    """Return per setting how many updates there are, and how many change a request."""
     events = tables.instance_events
-    life = ibis.window(group_by=list(TASK), order_by=list(SOURCE_ORDER))
-    # Over all events: the first update changes what SUBMIT or SCHEDULE asked for.
-    seen = events.mutate(
-        **{f"{name}_before": events[f"{name}_request"].lag().over(life) for name in RESOURCES}
+    history = ibis.window(group_by=list(TASK), order_by=list(SOURCE_ORDER))
+    # Over all events: the first update changes the request of SUBMIT or SCHEDULE.
+    events = events.mutate(
+        cpu_before=events.cpu_request.lag().over(history),
+        memory_before=events.memory_request.lag().over(history),
     )
-    updates = seen.filter(seen.type.isin(UPDATE_EVENTS)).inner_join(settings, "collection_id")
-    # A comparison with an unknown request is NULL: no change that anybody saw.
-    changed = (updates.cpu_request != updates.cpu_before) | (
-        updates.memory_request != updates.memory_before
-    )
-    changes = updates.count(where=changed)
+    updates = events.filter(events.type.isin(UPDATE_EVENTS)).inner_join(jobs, "collection_id")
+    # A comparison with an unknown request is NULL: no visible change.
+    changes_cpu = updates.cpu_request != updates.cpu_before
+    changes_memory = updates.memory_request != updates.memory_before
     return updates.group_by("setting").aggregate(
-        n_updates=updates.count(), n_request_changes=changes
+        n_updates=updates.count(),
+        n_request_changes=updates.count(where=changes_cpu | changes_memory),
     )
 
 
-def _slack(tables: Tables, settings: ibis.Table) -> ibis.Table:
+def median_slack(tables: Tables, jobs: ir.Table) -> ir.Table:
     """Return the number of tasks per setting, and the median of their slack in whole percent."""
     peaks = peaks_of_request(tables)
-    rows = peaks.filter(peaks.cpu.notnull()).inner_join(settings, "collection_id")
+    tasks = peaks.filter(peaks.cpu.notnull()).inner_join(jobs, "collection_id")
     # A peak above the request has no slack, not a negative one.
-    bins = rows.select(
-        "setting", percent=(ibis.greatest(1.0 - rows.cpu, 0.0) * 100.0).floor().cast("int64")
-    )
-    counts = bins.group_by(["setting", "percent"]).aggregate(n=bins.count())
-    upto = counts.n.sum().over(ibis.cumulative_window(group_by="setting", order_by="percent"))
+    slack = ibis.greatest(1.0 - tasks.cpu, 0.0)
+    tasks = tasks.select("setting", percent=(slack * 100.0).floor().cast("int64"))
+    counts = tasks.group_by(["setting", "percent"]).aggregate(n=tasks.count())
+    so_far = ibis.cumulative_window(group_by="setting", order_by="percent")
+    n_so_far = counts.n.sum().over(so_far)
+    total = counts.n.sum().over(group_by="setting")
     # The first percent that half of the tasks do not exceed, in integers: no engine rounds them.
-    halves = counts.mutate(is_half=2 * upto >= counts.n.sum().over(group_by="setting"))
-    slack = halves.percent.min(where=halves.is_half).cast("float64") / 100.0
-    return halves.group_by("setting").aggregate(n_tasks=int_sum(halves.n), median_slack=slack)
-
-
-_READS = ("collection_events", "instance_events", "instance_usage", "tasks")
+    counts = counts.mutate(is_half=2 * n_so_far >= total)
+    median_percent = counts.percent.min(where=counts.is_half)
+    return counts.group_by("setting").aggregate(
+        n_tasks=int_sum(counts.n), median_slack=median_percent.cast("float64") / 100.0
+    )
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: median slack of the CPU request at the peak."""
+    """Draw the median slack of each setting."""
     import altair as alt
 
     rows = answer.to_pylist()
@@ -154,6 +158,6 @@ QUESTION = Question(
     compute=compute,
     chart=chart,
     claims=CLAIMS,
-    reads=_READS,
+    reads=["collection_events", "instance_events", "instance_usage", "tasks"],
     reference="Tirmazi et al., EuroSys'20 (vertical scaling)",
 )

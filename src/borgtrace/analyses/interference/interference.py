@@ -9,8 +9,7 @@ A slope shows correlation in this trace, not causation: large machines hold more
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import ibis
 import ibis.expr.types as ir
@@ -31,6 +30,7 @@ from borgtrace.question import (
     Answer,
     Claim,
     Column,
+    Measure,
     NotApplicable,
     Question,
     Tables,
@@ -63,101 +63,89 @@ ANSWER = Answer(
 )
 
 
-METRICS = {"cpi": ("cycles_per_instruction", 14), "mai": ("memory_accesses_per_instruction", 24)}
-"""Name: column, binary digits of its sums."""
+class HardwareCounter(NamedTuple):
+    """A hardware counter."""
+
+    column: str
+    bits: int
+    """Binary digits of its sums."""
+
+
+METRICS = {
+    "cpi": HardwareCounter("cycles_per_instruction", 14),
+    "mai": HardwareCounter("memory_accesses_per_instruction", 24),
+}
+CONDITIONS = ("tasks", "cpu percent")
+HIGHEST_PERCENT = 150
 
 
 def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
     """Return mean and deviation of CPI and MAI per number of tasks and per CPU use of the machine."""
     usage = regular(tables.instance_usage)
     usage = usage.filter(usage.machine_id.notnull())
+    slots = machine_slots(tables, usage, most_tasks)
+    windows = of_jobs(usage).inner_join(slots, ["machine_id", "slot"])
+    curves = [curve(windows, metric, condition) for metric in METRICS for condition in CONDITIONS]
+    return ibis.union(*curves)
+
+
+def machine_slots(tables: Tables, usage: ir.Table, most_tasks: int) -> ir.Table:
+    """Return the conditions on each machine in each slot: number of tasks, and percent of its CPU in use."""
     # The machine's CPU counts an alloc set as a whole; the tasks on it are counted one by one, in alloc sets or not.
-    whole, is_task = usage.alloc_collection_id.isnull(), usage.collection_type == "JOB"
-    # Both in one pass: finding the slot of a machine among millions is what takes longest.
+    is_outermost = usage.alloc_collection_id.isnull()
+    is_task = usage.collection_type == "JOB"
+    # Both in one pass: finding the slot of a machine among millions takes longest.
     sums = usage.group_by(["machine_id", "slot"]).aggregate(
-        n=usage.count(where=whole),
-        cpu=int_sum(amount(usage.average_cpu, usage.seconds), where=whole),
+        n=usage.count(where=is_outermost),
+        cpu=int_sum(amount(usage.average_cpu, usage.seconds), where=is_outermost),
         # Time, not rows: two attempts of 100 s in a slot are not two neighbors.
         seconds=int_sum(usage.seconds, where=is_task),
     )
     slots = with_capacity(sums.filter(sums.n > 0), present_intervals(tables.machine_events))
-    used = level(slots.cpu, SLOT_SECONDS) / slots.cpu_capacity.cast("float64")
-    slots = slots.select(
-        "machine_id",
-        "slot",
-        held=_n_tasks(slots.seconds, most_tasks),
+    share_used = level(slots.cpu, SLOT_SECONDS) / slots.cpu_capacity.cast("float64")
+    percent_used = (share_used * 20.0).ceil().cast("int64") * 5
+    conditions = {
+        "tasks": number_of_tasks(slots.seconds, most_tasks),
         # Not least(): on DuckDB and Spark it turns a slot of unknown use (NULL) into one of 150 %.
-        used=((used * 20.0).ceil().cast("int64") * 5).clip(upper=150),
-    )
-    rows = of_jobs(usage).inner_join(slots, ["machine_id", "slot"])
-    return ibis.union(
-        *(_curve(rows, metric, condition) for metric in METRICS for condition in ("held", "used"))
-    )
+        "cpu percent": percent_used.clip(upper=HIGHEST_PERCENT),
+    }
+    return slots.select("machine_id", "slot", **conditions)
 
 
-def _n_tasks(seconds: ir.IntegerColumn, most: int) -> ir.IntegerColumn:
+def number_of_tasks(seconds: ir.IntegerColumn, most: int) -> ir.IntegerColumn:
     """Turn window time in a slot into a number of tasks: rounded, at least 1, at most `most`."""
     number = (seconds + SLOT_SECONDS // 2) // SLOT_SECONDS
     return ibis.greatest(ibis.least(number, most), 1)
 
 
-def _curve(rows: ir.Table, metric: str, condition: str) -> ir.Table:
-    name, bits = METRICS[metric]
-    possible = rows.filter(rows[name].between(*POSSIBLE[name]) & rows[condition].notnull())
-    value = possible[name].cast("float64")
-    sums = possible.group_by(bin=possible[condition].cast("int64")).aggregate(
-        seconds=int_sum(possible.seconds),
-        first=int_sum(amount(value, possible.seconds, bits)),
+def curve(windows: ir.Table, metric: str, condition: str) -> ir.Table:
+    """Return mean and deviation of a metric for each bin of a condition."""
+    counter = METRICS[metric]
+    is_possible = windows[counter.column].between(*POSSIBLE[counter.column])
+    windows = windows.filter(is_possible & windows[condition].notnull())
+    value = windows[counter.column].cast("float64")
+    sums = windows.group_by(bin=windows[condition].cast("int64")).aggregate(
+        seconds=int_sum(windows.seconds),
+        total=int_sum(amount(value, windows.seconds, counter.bits)),
         # Sums of squares give the deviation in one pass; CPI² reaches 2,500, hence the few binary digits.
-        second=int_sum(amount(value * value, possible.seconds, bits)),
+        total_of_squares=int_sum(amount(value * value, windows.seconds, counter.bits)),
     )
-    mean, square = level(sums["first"], sums.seconds, bits), level(sums.second, sums.seconds, bits)
+    mean = level(sums.total, sums.seconds, counter.bits)
+    mean_square = level(sums.total_of_squares, sums.seconds, counter.bits)
+    # The difference may fall below 0 by rounding.
+    variance = ibis.greatest(mean_square - mean * mean, 0.0)
     return sums.select(
         metric=ibis.literal(metric),
-        condition=ibis.literal("tasks" if condition == "held" else "cpu percent"),
+        condition=ibis.literal(condition),
         bin="bin",
         seconds="seconds",
         mean=mean,
-        # The difference may fall below 0 by rounding.
-        deviation=ibis.greatest(square - mean * mean, 0.0).sqrt(),
+        deviation=variance.sqrt(),
     )
-
-
-def slope(result: pa.Table, metric: str, condition: str) -> float:
-    """Return the weighted least-squares slope, relative to the mean, per unit of the condition.
-
-    Parameters
-    ----------
-    result
-        A result of this question.
-    metric, condition
-        Which of its curves.
-    """
-    rows = [
-        row
-        for row in result.to_pylist()
-        if (row["metric"], row["condition"]) == (metric, condition)
-    ]
-    if not any(row["seconds"] for row in rows):
-        raise NotApplicable(f"no window has a {metric}")
-    # Weighted by time: a bin of a few minutes must not steer the line.
-    weight, x, y = (
-        np.array([row[name] for row in rows], float) for name in ("seconds", "bin", "mean")
-    )
-    x, y_mean = x - np.average(x, weights=weight), np.average(y, weights=weight)
-    spread = float(weight @ x**2)
-    if not (spread and y_mean):
-        raise NotApplicable("every window was measured under the same condition")
-    return float(weight @ (x * (y - y_mean)) / spread / y_mean)
-
-
-def slope_per_tenth(result: pa.Table) -> float:
-    """Return by how much CPI grows with every 10 % of the machine's CPU, relative to its mean."""
-    return 10.0 * slope(result, "cpi", "cpu percent")
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
-    """Draw: instructions on crowded machines (band: one standard deviation)."""
+    """Draw the mean of each metric under each condition, within a band of one standard deviation."""
     import altair as alt
 
     rows = query_answer(
@@ -168,17 +156,17 @@ def chart(answer: pa.Table) -> alt.FacetChart:
         """,
     )
     base = charts.base(rows, width=315, height=170).encode(x=alt.X("bin:Q", title=None))
-    areas = base.mark_area(opacity=0.2).encode(
+    bands = base.mark_area(opacity=0.2).encode(
         y=alt.Y("low:Q", title=None),
         y2=alt.Y2("high:Q"),
         tooltip=charts.tooltips(rows),
     )
-    lines = base.mark_line(point=True).encode(
+    means = base.mark_line(point=True).encode(
         y="mean:Q",
         tooltip=charts.tooltips(rows, "bin", "mean", "metric", "condition", "seconds", "deviation"),
     )
     return (
-        alt.layer(areas, lines)
+        alt.layer(bands, means)
         .facet(
             row=charts.rows_of_panels("metric"),
             column=charts.columns_of_panels("condition"),
@@ -188,13 +176,47 @@ def chart(answer: pa.Table) -> alt.FacetChart:
     )
 
 
+def relative_slope(metric: str, condition: str, *, per: float = 1.0) -> Measure:
+    """Measure the weighted least-squares slope of a curve, relative to the mean.
+
+    Parameters
+    ----------
+    metric, condition
+        The curve.
+    per
+        Units of the condition that the slope is per.
+    """
+
+    def measure(answer: pa.Table) -> float:
+        rows = [
+            row
+            for row in answer.to_pylist()
+            if row["metric"] == metric and row["condition"] == condition
+        ]
+        if not any(row["seconds"] for row in rows):
+            raise NotApplicable(f"no window has a {metric}")
+        # Weighted by time: a bin of a few minutes must not steer the line.
+        weight = np.array([row["seconds"] for row in rows], float)
+        x = np.array([row["bin"] for row in rows], float)
+        y = np.array([row["mean"] for row in rows], float)
+        x_centered = x - np.average(x, weights=weight)
+        y_mean = np.average(y, weights=weight)
+        spread = float(weight @ x_centered**2)
+        if not (spread and y_mean):
+            raise NotApplicable("every window was measured under the same condition")
+        slope = float(weight @ (x_centered * (y - y_mean)) / spread / y_mean)
+        return per * slope
+
+    return measure
+
+
 CLAIMS = [
     Claim(
         "VERMA-cpi-task",
         statement="CPI grows by about 0.3 % with every task on the machine",
         source="Verma et al., EuroSys'15, §5.2",
         scope=LIKE_2014,
-        measure=partial(slope, metric="cpi", condition="tasks"),
+        measure=relative_slope("cpi", "tasks"),
         criterion=between(0.0015, 0.006, published=0.003),
     ),
     Claim(
@@ -202,7 +224,7 @@ CLAIMS = [
         statement="CPI grows by less than 2 % with every 10 % of the machine's CPU",
         source="Verma et al., EuroSys'15, §5.2",
         scope=LIKE_2014,
-        measure=slope_per_tenth,
+        measure=relative_slope("cpi", "cpu percent", per=10.0),
         criterion=between(0.0, 0.02, published="< 0.02"),
     ),
 ]

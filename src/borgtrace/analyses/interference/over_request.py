@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import TASK, of_jobs
@@ -58,29 +59,40 @@ ANSWER = Answer(
 )
 
 
-def compute(tables: Tables) -> ibis.Table:
+SERIES = {
+    "n_peak_over": "peak > 1 ×",
+    "n_over": "> 1 ×",
+    "n_over_150": "> 1.5 ×",
+    "n_over_200": "> 2 ×",
+}
+
+
+def compute(tables: Tables) -> ir.Table:
     """Return how many tasks, and how much time, exceed the request."""
     usage = of_jobs(regular(tables.instance_usage))
-    measured = [f"{kind}_{name}" for name in RESOURCES for kind in ("average", "maximum")]
+    windows = usage.select(
+        *TASK, "seconds", "average_cpu", "maximum_cpu", "average_memory", "maximum_memory"
+    )
     tasks = task_tiers(tables, "cpu_request", "memory_request")
     # An inner join: usage of a task that no event names has no request to exceed.
-    rows = usage.select(*TASK, "seconds", *measured).inner_join(tasks, list(TASK))
-    return ibis.union(*(_over(rows, resource) for resource in RESOURCES))
+    windows = windows.inner_join(tasks, list(TASK))
+    return ibis.union(*(count_over_request(windows, resource) for resource in RESOURCES))
 
 
-def _over(rows: ibis.Table, resource: str) -> ibis.Table:
-    measured = {"ratio": rows[f"average_{resource}"], "peak": rows[f"maximum_{resource}"]}
-    known = rows.mutate(
-        **{name: share_of_request(rows, used, resource) for name, used in measured.items()}
+def count_over_request(windows: ir.Table, resource: str) -> ir.Table:
+    """Return the rows of one resource."""
+    windows = windows.mutate(
+        ratio=share_of_request(windows, windows[f"average_{resource}"], resource),
+        peak=share_of_request(windows, windows[f"maximum_{resource}"], resource),
     )
-    # A task without a request has nothing to exceed; comparisons with NULL would count it as kept.
-    known = known.filter(known.ratio.notnull())
+    # A task without a request has nothing to exceed; comparisons with NULL would count it as within.
+    windows = windows.filter(windows.ratio.notnull())
     # Per task first: the counts are of tasks, and a task has many windows.
-    tasks = known.group_by([*TASK, "tier"]).aggregate(
-        seconds=int_sum(known.seconds),
-        seconds_over=int_sum(known.seconds, known.ratio > 1.0).fill_null(0),
-        largest=known.ratio.max(),
-        peak=known.peak.max(),
+    tasks = windows.group_by([*TASK, "tier"]).aggregate(
+        seconds=int_sum(windows.seconds),
+        seconds_over=int_sum(windows.seconds, windows.ratio > 1.0).fill_null(0),
+        largest=windows.ratio.max(),
+        peak=windows.peak.max(),
     )
     return tasks.group_by("tier").aggregate(
         resource=ibis.literal(resource),
@@ -96,7 +108,7 @@ def _over(rows: ibis.Table, resource: str) -> ibis.Table:
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
-    """Draw: tasks over their request."""
+    """Draw the share of tasks that exceed their request by so much, for each tier and resource."""
     import altair as alt
 
     rows = query_answer(
@@ -112,20 +124,12 @@ def chart(answer: pa.Table) -> alt.FacetChart:
         from answer
         """,
     )
-    rows = charts.melted(
-        rows,
-        {
-            "n_peak_over": "peak > 1 ×",
-            "n_over": "> 1 ×",
-            "n_over_150": "> 1.5 ×",
-            "n_over_200": "> 2 ×",
-        },
-    )
+    rows = charts.melted(rows, SERIES)
     return (
         charts.base(rows, width=140, height=90)
         .mark_bar()
         .encode(
-            y=alt.Y("series:N", title=None, sort=["peak > 1 ×", "> 1 ×", "> 1.5 ×", "> 2 ×"]),
+            y=alt.Y("series:N", title=None, sort=list(SERIES.values())),
             color=alt.Color("series:N", title="series", legend=None),
             x=alt.X("value:Q", title="share of tasks"),
             tooltip=charts.tooltips(rows),

@@ -54,16 +54,14 @@ ANSWER = Answer(
             "cpu_literal",
             "float64",
             "fraction",
-            ("CPU used as the notebook counts it, share of the capacity of the domain's machines."),
+            "CPU used as the notebook counts it, share of the capacity of the domain's machines.",
         ),
         Column(
             "cpu",
             "float64",
             "fraction",
-            (
-                "CPU used, windows by their length and tasks in their own tiers, of the time "
-                "that power tells of."
-            ),
+            "CPU used, windows by their length and tasks in their own tiers, of the time "
+            "with power measurements.",
         ),
         Column(
             "measured_literal",
@@ -97,67 +95,75 @@ ANSWER = Answer(
 )
 
 
-_AT = (*DOMAIN, "period")
-_KINDS = ("measured", "production")
+DOMAIN_AND_PERIOD = (*DOMAIN, "period")
 
 
 def compute(tables: Tables, *, length: Microseconds = HOUR) -> ir.Table:
     """Return CPU by tier and power of each domain and period."""
-    fed = tables.machine_power_domains.select("machine_id", *DOMAIN).distinct()
-    machines = largest_capacities(tables).inner_join(fed, "machine_id")
-    held = machines.group_by(list(DOMAIN)).aggregate(held=level(int_sum(fixed(machines.cpu)), 1))
-    used = _used(tables, length).inner_join(fed, "machine_id").group_by([*_AT, "tier"])
-    used = used.aggregate(
-        **{name: lambda rows, of=name: int_sum(rows[of]).fill_null(0) for name in ("theirs", "own")}
+    fed_machines = tables.machine_power_domains.select("machine_id", *DOMAIN).distinct()
+    used = cpu_of_domains(tables, fed_machines, length)
+    rows = used.inner_join(capacity_of_domains(tables, fed_machines), list(DOMAIN))
+    rows = rows.inner_join(power_of_domains(tables, length), list(DOMAIN_AND_PERIOD))
+    measured_seconds = rows.n * SLOT_SECONDS
+    rows = rows.mutate(
+        cpu_literal=level(rows.literal_amount, length / SECOND) / rows.capacity,
+        cpu=level(rows.amount, measured_seconds) / rows.capacity,
     )
-    rows = used.inner_join(held.filter(held.held > 0), list(DOMAIN)).inner_join(
-        _power(tables, length), list(_AT)
+    return rows.drop("n", "capacity", "literal_amount", "amount")
+
+
+def capacity_of_domains(tables: Tables, fed_machines: ir.Table) -> ir.Table:
+    """Return the CPU capacity of the machines of each domain, where it is above 0."""
+    machines = largest_capacities(tables).inner_join(fed_machines, "machine_id")
+    capacities = machines.group_by(list(DOMAIN)).aggregate(
+        capacity=level(int_sum(fixed(machines.cpu)), 1)
     )
-    seconds = {
-        "cpu_literal": (rows.theirs, length / SECOND),
-        "cpu": (rows.own, rows.n * SLOT_SECONDS),
-    }
-    cpu = {name: level(total, time) / rows.held for name, (total, time) in seconds.items()}
-    return rows.mutate(**cpu).drop("n", "held", "theirs", "own")
+    return capacities.filter(capacities.capacity > 0)
 
 
-def _used(tables: Tables, length: int) -> ir.Table:
-    """Return the CPU time of windows as the notebook counts it, and by what each window is."""
-    theirs, own = windows_with_tiers(tables), by_tier(tables, regular(tables.instance_usage))
-    none = ibis.literal(0, "int64")
-    counted = theirs.mutate(theirs=amount(theirs.average_cpu, ibis.literal(SLOT_SECONDS)), own=none)
-    measured = own.mutate(theirs=none, own=amount(own.average_cpu, own.seconds * own.sign))
-    periods = (rows.mutate(period=period(rows.start_time, length)) for rows in (counted, measured))
-    return ibis.union(
-        *(rows.select("machine_id", "tier", "period", "theirs", "own") for rows in periods)
+def cpu_of_domains(tables: Tables, fed_machines: ir.Table, length: int) -> ir.Table:
+    """Return the CPU time of each domain, period and tier, as the notebook counts it and by the length of windows."""
+    literal = windows_with_tiers(tables)
+    literal = literal.mutate(
+        literal_amount=amount(literal.average_cpu, ibis.literal(SLOT_SECONDS)),
+        amount=ibis.literal(0, "int64"),
+    )
+    own = by_tier(tables, regular(tables.instance_usage))
+    own = own.mutate(
+        literal_amount=ibis.literal(0, "int64"),
+        amount=amount(own.average_cpu, own.seconds * own.sign),
+    )
+    columns = ("machine_id", "tier", "start_time", "literal_amount", "amount")
+    windows = literal.select(columns).union(own.select(columns))
+    windows = windows.mutate(period=period(windows.start_time, length))
+    windows = windows.inner_join(fed_machines, "machine_id")
+    return windows.group_by([*DOMAIN_AND_PERIOD, "tier"]).aggregate(
+        literal_amount=int_sum(windows.literal_amount).fill_null(0),
+        amount=int_sum(windows.amount).fill_null(0),
     )
 
 
-def _power(tables: Tables, length: int) -> ir.Table:
-    """Return the power of each domain and period, good measurements alone and as the notebook has it."""
+def power_of_domains(tables: Tables, length: int) -> ir.Table:
+    """Return the power of each domain and period, only of good measurements and as the notebook has it."""
     rows = tables.power_measurements
-    power = {name: rows[f"{name}_power_util"] for name in _KINDS}
-    good = {name: mean(value, is_good(rows)) for name, value in power.items()}
-    here = rows.group_by(*DOMAIN, period=period(rows.time, length)).aggregate(
-        n=rows.count(), **good
+    measured = rows.measured_power_util
+    production = rows.production_power_util
+    by_period = rows.group_by(*DOMAIN, period=period(rows.time, length))
+    good = by_period.aggregate(
+        n=rows.count(),
+        measured=mean(measured, is_good(rows)),
+        production=mean(production, is_good(rows)),
     )
-    moved = period(rows.time, length, WINDOW if length == DAY else 0)
-    theirs = {f"{name}_literal": mean(value) for name, value in power.items()}
-    return lookup(here, rows.group_by(*DOMAIN, period=moved).aggregate(**theirs), list(_AT))
-
-
-_READS = (
-    "power_measurements",
-    "machine_power_domains",
-    "instance_usage",
-    "instance_events",
-    "machine_events",
-    "tasks",
-)
+    # Days of the notebook start a window later.
+    notebook_period = period(rows.time, length, WINDOW if length == DAY else 0)
+    literal = rows.group_by(*DOMAIN, period=notebook_period).aggregate(
+        measured_literal=mean(measured), production_literal=mean(production)
+    )
+    return lookup(good, literal, list(DOMAIN_AND_PERIOD))
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
-    """Draw: CPU by tier under the measured power."""
+    """Draw CPU by tier as areas under the measured power, a panel for each domain."""
     import altair as alt
 
     rows = answer.to_pylist()
@@ -175,10 +181,7 @@ def chart(answer: pa.Table) -> alt.FacetChart:
     )
     return (
         alt.layer(areas, lines)
-        .facet(
-            facet=charts.wrapped_panels("pdu"),
-            columns=4,
-        )
+        .facet(facet=charts.wrapped_panels("pdu"), columns=4)
         .properties(title="CPU by tier under the measured power")
     )
 
@@ -189,6 +192,13 @@ QUESTION = Question(
     answer=ANSWER,
     compute=compute,
     chart=chart,
-    reads=_READS,
+    reads=[
+        "power_measurements",
+        "machine_power_domains",
+        "instance_usage",
+        "instance_events",
+        "machine_events",
+        "tasks",
+    ],
     reference="power_trace_analysis_colab.ipynb, google/cluster-data",
 )

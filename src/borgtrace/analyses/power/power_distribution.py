@@ -36,34 +36,37 @@ ANSWER = Answer(
 )
 
 
-_BY = ["level", "quantity"]
+CURVE = ["level", "quantity"]
 
 
 def compute(tables: Tables) -> ir.Table:
     """Return the distribution over domains and over cells."""
     rows = tables.power_measurements
     rows = rows.filter(is_good(rows) & rows.cell.isin(tables.dialect.cells))
-    names = {"measured": "measured_power_util", "production": "production_power_util"}
-    every = ibis.union(
-        *(rows.select("cell", "time", quantity=ibis.literal(k), power=v) for k, v in names.items())
+    measured = rows.select(
+        "cell", "time", quantity=ibis.literal("measured"), power="measured_power_util"
     )
-    cells = every.group_by(["quantity", "cell", "time"]).aggregate(power=mean(every.power))
-    levels = {"domains": every, "cells": cells}
-    both = ibis.union(
-        *(found.select("quantity", "power", level=ibis.literal(k)) for k, found in levels.items())
+    production = rows.select(
+        "cell", "time", quantity=ibis.literal("production"), power="production_power_util"
     )
-    both = both.filter(both.power.notnull())
-    # As there: to ten thousandths first, and these to thousandths.
-    fine = (both.power * 10_000.0 + 0.5).floor().cast("int64")
-    bins = both.group_by(*_BY, permille=((fine + 5) // 10).cast("int64")).aggregate(n=both.count())
-    return bins.mutate(share=cumulative_share(bins, "n", "permille", _BY))
+    domains = measured.union(production)
+    cells = domains.group_by(["quantity", "cell", "time"]).aggregate(power=mean(domains.power))
+    powers = ibis.union(
+        domains.select("quantity", "power", level=ibis.literal("domains")),
+        cells.select("quantity", "power", level=ibis.literal("cells")),
+    )
+    powers = powers.filter(powers.power.notnull())
+    # As the notebook rounds: to ten-thousandths first, and these to thousandths.
+    ten_thousandths = (powers.power * 10_000.0 + 0.5).floor().cast("int64")
+    permille = ((ten_thousandths + 5) // 10).cast("int64")
+    bins = powers.group_by(*CURVE, permille=permille).aggregate(n=powers.count())
+    return bins.mutate(share=cumulative_share(bins, "n", "permille", CURVE))
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
-    """Draw: power drawn at most so often."""
+    """Draw the distribution from four to nine tenths of the supply, as the notebook does."""
     import altair as alt
 
-    # From four to nine tenths, as the notebook does.
     rows = answer.to_pylist()
     return (
         charts.base(rows)

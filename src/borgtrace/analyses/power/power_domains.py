@@ -8,6 +8,10 @@ false; the format document says that false means low confidence. The two reading
 counted; the names and the published rows, of which few carry the first flag, are with the notebook.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -18,6 +22,9 @@ from borgtrace.analyses.shared.histograms import period
 from borgtrace.question import Answer, Column, Question, Row, Tables, charts
 from borgtrace.schema.time import DAY, TRACE_START, Microseconds
 
+if TYPE_CHECKING:
+    import altair as alt
+
 ANSWER = Answer(
     grain="power domain and period",
     key=[
@@ -26,10 +33,7 @@ ANSWER = Answer(
             "period",
             "int64",
             "id",
-            (
-                "Period since the start of the trace, from 0: the whole of it where none is "
-                "asked for."
-            ),
+            "Period since the start of the trace, from 0: the whole of it where none is asked for.",
         ),
     ],
     columns=[
@@ -44,7 +48,7 @@ ANSWER = Answer(
             "n_good_document",
             "int64",
             "count",
-            ("Of these, good as the document says: both are set, for false means low confidence."),
+            "Of these, good as the document says: both are set, for false means low confidence.",
         ),
         Column(
             "n_bad_measurement", "int64", "count", "Of these, with the flag of the measured power."
@@ -112,13 +116,15 @@ def compute(tables: Tables, *, length: Microseconds = 31 * DAY) -> ir.Table:
     """Return counts and extremes of each domain and of each cell by period."""
     domains = tables.power_measurements
     rows = domains.union(domains.mutate(pdu=ibis.literal("all")))
-    good, power, production = is_good(rows), rows.measured_power_util, rows.production_power_util
-    return rows.group_by(*DOMAIN, period=period(rows.time, length, TRACE_START)).aggregate(
+    good = is_good(rows)
+    has_both_flags = rows.bad_measurement_data & rows.bad_production_power_data
+    power = rows.measured_power_util
+    production = rows.production_power_util
+    by_period = rows.group_by(*DOMAIN, period=period(rows.time, length, TRACE_START))
+    return by_period.aggregate(
         n=rows.count(),
         n_good_notebook=rows.count(where=good),
-        n_good_document=rows.count(
-            where=rows.bad_measurement_data & rows.bad_production_power_data
-        ),
+        n_good_document=rows.count(where=has_both_flags),
         n_bad_measurement=rows.count(where=rows.bad_measurement_data),
         n_bad_production=rows.count(where=rows.bad_production_power_data),
         measured_lowest=power.min(),
@@ -131,14 +137,14 @@ def compute(tables: Tables, *, length: Microseconds = 31 * DAY) -> ir.Table:
     )
 
 
-def chart(answer: pa.Table) -> charts.Chart:
+def chart(answer: pa.Table) -> alt.Chart | alt.FacetChart:
     """Draw the range of each domain, or both means where there are several periods."""
     rows = answer.to_pylist()
     has_periods = any(row["period"] for row in rows)
     return means_by_period(rows) if has_periods else range_of_each_domain(rows)
 
 
-def means_by_period(rows: list[Row]) -> charts.Chart:
+def means_by_period(rows: list[Row]) -> alt.FacetChart:
     """Draw mean measured power and that of production over periods, a panel for each domain."""
     import altair as alt
 
@@ -159,7 +165,7 @@ def means_by_period(rows: list[Row]) -> charts.Chart:
     )
 
 
-def range_of_each_domain(rows: list[Row]) -> charts.Chart:
+def range_of_each_domain(rows: list[Row]) -> alt.Chart:
     """Draw lowest and highest measured power of each domain."""
     import altair as alt
 

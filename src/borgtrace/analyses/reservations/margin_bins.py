@@ -1,4 +1,4 @@
-"""Margins over a past usage: their bins, and which margin how much of the time would have needed."""
+"""Margins over a past usage: their bins, and how much time would have needed which margin."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,10 +7,12 @@ from borgtrace.kernels.compiled import compiled
 
 FINE = 128
 """Margins up to 128 % have bins of one percent; beyond, 64 bins per doubling (under 1.6 % wide)."""
-_PER_OCTAVE = 64
-_OCTAVES = 9
-N_BINS = FINE + _PER_OCTAVE * _OCTAVES + 2
+BINS_PER_OCTAVE = 64
+OCTAVES = 9
+N_BINS = FINE + BINS_PER_OCTAVE * OCTAVES + 2
 """Bin 0: no margin needed; the last: none below 655 times the usage suffices."""
+NO_PERIOD = -10
+"""No period has a number near this one: the first period of a task follows none."""
 
 
 def upper_edges() -> NDArray[np.float64]:
@@ -23,10 +25,11 @@ def upper_edges() -> NDArray[np.float64]:
     """
     edges = np.empty(N_BINS)
     edges[: FINE + 1] = np.arange(FINE + 1)
-    for octave in range(_OCTAVES):
+    steps = np.arange(1, BINS_PER_OCTAVE + 1)
+    for octave in range(OCTAVES):
         low = FINE * 2.0**octave
-        first = FINE + 1 + _PER_OCTAVE * octave
-        edges[first : first + _PER_OCTAVE] = low + low / _PER_OCTAVE * np.arange(1, _PER_OCTAVE + 1)
+        first = FINE + 1 + BINS_PER_OCTAVE * octave
+        edges[first : first + BINS_PER_OCTAVE] = low + low / BINS_PER_OCTAVE * steps
     edges[-1] = np.inf
     return edges / 100.0
 
@@ -38,9 +41,9 @@ def margin_bin(usage: float, base: float) -> int:
     Parameters
     ----------
     usage
-        What is used.
+        The usage.
     base
-        What was used before, in the same unit.
+        The usage before, in the same unit.
 
     Examples
     --------
@@ -57,9 +60,10 @@ def margin_bin(usage: float, base: float) -> int:
         # Upper edges belong to their bins, as in `upper_edges`.
         return int(np.ceil(percent))
     low = float(FINE)
-    for octave in range(_OCTAVES):
+    for octave in range(OCTAVES):
         if percent <= 2.0 * low:
-            return FINE + _PER_OCTAVE * octave + int(np.ceil((percent - low) * _PER_OCTAVE / low))
+            bin_in_octave = int(np.ceil((percent - low) * BINS_PER_OCTAVE / low))
+            return FINE + BINS_PER_OCTAVE * octave + bin_in_octave
         low *= 2.0
     return N_BINS - 1
 
@@ -90,7 +94,7 @@ def needed_margins(
         Usage of single seconds inside each window, shape (n, q), NaN where unknown, and the weight of
         each of the q, which add up to 100.
     group, n_groups
-        What each window counts for.
+        The group in which each window counts, shape (n,), and how many groups there are.
     periods
         Sampling periods in slots.
 
@@ -100,38 +104,55 @@ def needed_margins(
         Hundredths of a second.  First axis: demand of whole windows, of single seconds.  Second: each
         period, then "as if the mean of the running window were known" (only for single seconds).
     """
-    n, q = fine.shape
     counts = np.zeros((2, periods.size + 1, n_groups, N_BINS), dtype=np.int64)
     for k in range(periods.size):
-        period, start = periods[k], 0
-        # No period has a number near −10: the first period of a task follows none.
-        previous, previous_number = np.nan, -10
-        while start < n:
-            end, number = start, slot[start] // period
-            total, weight = 0.0, 0
-            while end < n and task[end] == task[start] and slot[end] // period == number:
+        period = periods[k]
+        previous_mean = np.nan
+        previous_number = NO_PERIOD
+        start = 0
+        while start < task.size:
+            number = slot[start] // period
+            total = 0.0
+            weight = 0
+            end = start
+            while end < task.size and task[end] == task[start] and slot[end] // period == number:
                 if not np.isnan(average[end]):
                     total += average[end] * seconds[end]
                     weight += seconds[end]
                 end += 1
             # Only the very next period has a reservation: after a gap there is no usage to start from.
-            if previous_number == number - 1 and not np.isnan(previous):
-                _count(counts[:, k], start, end, previous, seconds, average, fine, weights, group)
-            previous = total / weight if weight > 0 else np.nan
+            if previous_number == number - 1 and not np.isnan(previous_mean):
+                count_margins(
+                    counts[:, k], start, end, previous_mean, seconds, average, fine, weights, group
+                )
+            previous_mean = total / weight if weight > 0 else np.nan
             # The history ends with the task: the next one starts without.
-            previous_number = number if end < n and task[end] == task[start] else -10
+            is_same_task = end < task.size and task[end] == task[start]
+            previous_number = number if is_same_task else NO_PERIOD
             start = end
-    # As if the mean of the running window were known: what is left is variation within it.
-    known = counts[1, periods.size]
-    for i in range(n):
-        for j in range(q):
-            if not np.isnan(fine[i, j]) and not np.isnan(average[i]):
-                known[group[i], margin_bin(fine[i, j], average[i])] += seconds[i] * weights[j]
+    count_margins_within_windows(counts[1, periods.size], seconds, average, fine, weights, group)
     return counts
 
 
 @compiled()
-def _count(
+def count_margins_within_windows(
+    counts: NDArray[np.int64],
+    seconds: NDArray[np.int64],
+    average: NDArray[np.float64],
+    fine: NDArray[np.float64],
+    weights: NDArray[np.int64],
+    group: NDArray[np.int64],
+) -> None:
+    """Add all windows as if the mean of the running window were known: what is left is variation within it."""
+    for i in range(fine.shape[0]):
+        for j in range(fine.shape[1]):
+            if not np.isnan(fine[i, j]) and not np.isnan(average[i]):
+                margin = margin_bin(fine[i, j], average[i])
+                counts[group[i], margin] += seconds[i] * weights[j]
+
+
+@compiled()
+def count_margins(
     counts: NDArray[np.int64],
     start: int,
     end: int,
@@ -142,7 +163,7 @@ def _count(
     weights: NDArray[np.int64],
     group: NDArray[np.int64],
 ) -> None:
-    """Add the windows `start` … `end` − 1, reserved for by `base`, to both demands."""
+    """Add the windows `start` … `end` − 1, whose reservation is based on `base`, to both demands."""
     for i in range(start, end):
         if not np.isnan(average[i]):
             # In hundredths of a second, for the weights of single seconds add up to 100.

@@ -13,14 +13,12 @@ violates less.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.analyses.reservations import reservation_policies as kernel
 from borgtrace.analyses.shared import window_blocks as blocks
@@ -80,175 +78,235 @@ ANSWER = Answer(
 
 MARGINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
+
+
+class PolicySetting(NamedTuple):
+    """A reservation policy with its margin, or the quantile that the margin comes from."""
+
+    policy: str
+    value: float
+
+
 SETTINGS = (
-    ("limit", 0.0),
-    *((policy, margin) for policy in ("previous", "borg") for margin in MARGINS),
-    *(("quantile", quantile) for quantile in QUANTILES),
+    PolicySetting("limit", 0.0),
+    *(PolicySetting("previous", margin) for margin in MARGINS),
+    *(PolicySetting("borg", margin) for margin in MARGINS),
+    *(PolicySetting("quantile", quantile) for quantile in QUANTILES),
 )
 """Policies and their settings, in the order of the kernel's sums."""
-_CODES = {
+CODES = {
     "limit": kernel.LIMIT,
     "previous": kernel.PREVIOUS,
     "quantile": kernel.PREVIOUS,
     "borg": kernel.BORG,
 }
-_POLICIES = np.array([_CODES[policy] for policy, _ in SETTINGS])
-_HIGHEST = 1000
-"""Largest increase that is told apart, %."""
-_GAP = 300
+POLICY_CODES = np.array([CODES[setting.policy] for setting in SETTINGS])
+HIGHEST_INCREASE = 1000
+"""Larger increases count as this one, %."""
+N_INCREASES = HIGHEST_INCREASE + 1
+GAP = 300
 """Seconds without a window after which a task starts over: its history is lost."""
-_Series = tuple[Flags, Index, Index, Numbers, Numbers, Index]
-"""Whether each window follows the one before, start, seconds, usage, request, tier."""
-_NO_MACHINE = -1
-"""NULL equals nothing, not even NULL: a task on a dedicated machine would start over at every window."""
+NO_MACHINE = -1
+"""Stands for NULL, which equals nothing: a task on a dedicated machine would start over at every window."""
+
+
+class TaskWindows(NamedTuple):
+    """Windows with usage and request of one resource, sorted by task and time; shape (n,) each."""
+
+    follows: Flags
+    """Whether each window follows the one before in the same run of the same task."""
+    start: Index
+    seconds: Index
+    usage: Numbers
+    request: Numbers
+    tier: Index
 
 
 def compute(tables: Tables, *, half_life: Seconds = 3600.0) -> list[Row]:
     """Return reclaimed resources and violations per policy, tier and resource."""
-    names, windows = blocks.tier_names(tables), _windows(tables)
-    # Learned and judged on the same trace: the margin is the best that such a policy could have known.
-    counts = blocks.sum_blocks(
-        tables, *windows, partial(_increases, n_tiers=len(names)), "increases"
+    tiers = blocks.tier_names(tables)
+    windows, tasks = blocks.task_windows(
+        tables,
+        "machine_id",
+        "average_cpu",
+        "average_memory",
+        cpu_request=tables.tasks.cpu_request,
+        memory_request=tables.tasks.memory_request,
     )
-    margins = np.stack([_margins(each) for each in counts])
-    sums = blocks.sum_blocks(
-        tables, *windows, partial(_replay, margins=margins, half_life=half_life), "windows"
-    )
-    rows = [
-        row for each in zip(RESOURCES, sums, margins, strict=True) for row in _judged(*each, names)
-    ]
+
+    # Learned and judged on the same trace: the best margin that such a policy could have known.
+    count = partial(count_increases, n_tiers=len(tiers))
+    increases = blocks.sum_blocks(tables, windows, tasks, count, "increases")
+    margins = np.stack([margins_of_settings(of_resource) for of_resource in increases])
+
+    replay = partial(replay_policies, margins=margins, half_life=half_life)
+    totals = blocks.sum_blocks(tables, windows, tasks, replay, "windows")
+
+    rows: list[Row] = []
+    for resource, resource_totals, resource_margins in zip(RESOURCES, totals, margins, strict=True):
+        rows += judge_policies(resource, tiers, resource_totals, resource_margins)
     if not rows:
         raise NotApplicable("no task has both usage and a request")
     return rows
 
 
-def _windows(tables: Tables) -> tuple[ir.Table, ir.Table]:
-    """Return the windows with both resources, so that each is read once."""
-    requests = {
-        name: tables.tasks[name] for name in (f"{resource}_request" for resource in RESOURCES)
-    }
-    return blocks.task_windows(
-        tables, "machine_id", *(f"average_{name}" for name in RESOURCES), **requests
-    )
-
-
-def _series(block: pa.Table, n_tiers: int) -> Iterator[_Series]:
-    """Yield of each resource the windows with usage and request: what `kernel.replay` takes first."""
-    start, seconds = blocks.seconds_since_start(block), blocks.integers(block, "seconds")
-    task, machine = blocks.task_numbers(block), blocks.integers(block, "machine_id", _NO_MACHINE)
-    tier = blocks.integers(block, "tier", n_tiers - 1)
-    for name in RESOURCES:
-        usage, request = (
-            blocks.column(block, f"average_{name}"),
-            blocks.column(block, f"{name}_request"),
-        )
-        # A request of nothing, or so small that the sums round it to nothing, has no part that could be reclaimed.
-        kept = np.flatnonzero(~np.isnan(usage) & (request >= kernel.LEAST))
-        begin, length = start[kept], seconds[kept]
-        follows = _follows(task[kept], machine[kept], begin, begin + length)
-        yield follows, begin, length, usage[kept], request[kept], tier[kept]
-
-
-def _follows(task: Index, machine: Index, start: Index, end: Index) -> Flags:
-    """Tell which windows follow the one before in the same run of the same task."""
-    # A gap means that the task was away, or that its records are missing: either way the past is no guide.
-    near = start[1:] - end[:-1] < _GAP
-    follows = np.zeros(len(task), dtype=np.bool_)
-    follows[1:] = (task[1:] == task[:-1]) & (machine[1:] == machine[:-1]) & near
-    return follows
-
-
-def _margins(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the margin of each setting for each tier: shape (settings, tiers)."""
-    learned = dict(zip(QUANTILES, _quantiles(counts).T, strict=True))
-    return np.array(
-        [learned[x] if name == "quantile" else np.full(len(counts), x) for name, x in SETTINGS]
-    )
-
-
-def _judged(resource: str, sums: Index, margins: Numbers, names: Sequence[str]) -> Iterator[Row]:
-    """Yield the rows of each tier, and of all together."""
-    shown = [(name, sums[:, code], margins[:, code]) for code, name in enumerate(names)]
-    # Where tiers have margins of their own, all of them together have none; a limit has no margin.
-    common = np.where((margins == margins[:, :1]).all(axis=1), margins[:, 0], np.nan)
-    shown.append(("all", sums.sum(axis=1), np.where(_POLICIES == kernel.LIMIT, 0.0, common)))
-    for tier, of_tier, margin in shown:
-        if of_tier[0, kernel.SECONDS] > 0:
-            yield from (
-                {"resource": resource, "tier": tier, **row} for row in _rows(of_tier, margin)
-            )
-
-
-def _replay(block: pa.Table, margins: NDArray[np.float64], half_life: float) -> NDArray[np.int64]:
-    """Replay both resources, with margins of shape (resources, settings, tiers): then by what is summed."""
-    n_tiers = margins.shape[2]
-    each = zip(_series(block, n_tiers), margins, strict=True)
-    return np.stack(
-        [kernel.replay(*series, n_tiers, _POLICIES, margin, half_life) for series, margin in each]
-    )
-
-
-def _increases(block: pa.Table, n_tiers: int) -> NDArray[np.int64]:
-    """Add up the seconds of windows by resource, tier and increase, in whole percent; above 1000 % counts as that.
+def count_increases(block: pa.Table, n_tiers: int) -> Index:
+    """Add up the seconds of windows by resource, tier and increase over the window before, in whole percent.
 
     Margins are learned only where the replay uses them.
     """
-    return np.stack([_increased(series, n_tiers) for series in _series(block, n_tiers)])
+    return np.stack(
+        [
+            count_increases_of_resource(windows_of_resource(block, resource, n_tiers), n_tiers)
+            for resource in RESOURCES
+        ]
+    )
 
 
-def _increased(series: _Series, n_tiers: int) -> NDArray[np.int64]:
-    follows, _, seconds, usage, _, tier = series
-    later = np.flatnonzero(follows)
-    before, now = usage[later - 1], usage[later]
+def windows_of_resource(block: pa.Table, resource: str, n_tiers: int) -> TaskWindows:
+    """Return the windows of a block that have usage and a request of a resource."""
+    usage = blocks.column(block, f"average_{resource}")
+    request = blocks.column(block, f"{resource}_request")
+    # A request of nothing, or so small that the sums round it to nothing, has no part that could be reclaimed.
+    chosen = np.flatnonzero(~np.isnan(usage) & (request >= kernel.LEAST))
+    task = blocks.task_numbers(block)[chosen]
+    machine = blocks.integers(block, "machine_id", NO_MACHINE)[chosen]
+    start = blocks.seconds_since_start(block)[chosen]
+    seconds = blocks.integers(block, "seconds")[chosen]
+    return TaskWindows(
+        follows=follow_in_run(task, machine, start, start + seconds),
+        start=start,
+        seconds=seconds,
+        usage=usage[chosen],
+        request=request[chosen],
+        tier=blocks.integers(block, "tier", n_tiers - 1)[chosen],
+    )
+
+
+def follow_in_run(task: Index, machine: Index, start: Index, end: Index) -> Flags:
+    """Return which windows follow the one before in the same run of the same task."""
+    is_same_task = task[1:] == task[:-1]
+    is_same_machine = machine[1:] == machine[:-1]
+    # A gap means that the task was away, or that its records are missing: either way the past is no guide.
+    has_no_gap = start[1:] - end[:-1] < GAP
+    follows = np.zeros(len(task), dtype=np.bool_)
+    follows[1:] = is_same_task & is_same_machine & has_no_gap
+    return follows
+
+
+def count_increases_of_resource(windows: TaskWindows, n_tiers: int) -> Index:
+    """Add up the seconds of windows by tier and increase, shape (tiers, increases)."""
+    later = np.flatnonzero(windows.follows)
+    usage_before = windows.usage[later - 1]
+    usage = windows.usage[later]
     # From 0 to something no finite margin is enough; from 0 to 0 none is needed.
-    grown = np.where(now > 0.0, float(_HIGHEST), 0.0)
-    percent = np.divide((now - before) * 100.0, before, out=grown, where=before != 0.0)
-    place = tier[later] * (_HIGHEST + 1) + np.ceil(np.clip(percent, 0.0, _HIGHEST)).astype(np.int64)
+    increase_from_zero = np.where(usage > 0.0, float(HIGHEST_INCREASE), 0.0)
+    percent = np.divide(
+        (usage - usage_before) * 100.0,
+        usage_before,
+        out=increase_from_zero,
+        where=usage_before != 0.0,
+    )
+    whole_percent = np.ceil(np.clip(percent, 0.0, HIGHEST_INCREASE)).astype(np.int64)
+    cell = windows.tier[later] * N_INCREASES + whole_percent
     # Sums of whole seconds are exact in the 53 bits of its floats.
-    counts = np.bincount(place, seconds[later], n_tiers * (_HIGHEST + 1))
+    counts = np.bincount(cell, windows.seconds[later], n_tiers * N_INCREASES)
     return counts.astype(np.int64).reshape(n_tiers, -1)
 
 
-def _quantiles(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the quantiles of the increase between consecutive windows: shape (tiers, quantiles)."""
-    totals = counts.sum(axis=1, keepdims=True)
-    upto = np.cumsum(counts, axis=1)[:, :, None]
+def margins_of_settings(increases: Index) -> Numbers:
+    """Return the margin of each setting for each tier, shape (settings, tiers)."""
+    n_tiers = len(increases)
+    learned = dict(zip(QUANTILES, quantiles_of_increases(increases).T, strict=True))
+    return np.array(
+        [
+            learned[value] if policy == "quantile" else np.full(n_tiers, value)
+            for policy, value in SETTINGS
+        ]
+    )
+
+
+def quantiles_of_increases(increases: Index) -> Numbers:
+    """Return the quantiles of the increase between consecutive windows, shape (tiers, quantiles)."""
+    totals = increases.sum(axis=1, keepdims=True)
+    seconds_so_far = np.cumsum(increases, axis=1)[:, :, None]
     # argmax finds the first bin that reaches the quantile; a tier without windows gets 0.
-    reached = np.asarray(upto >= totals[:, :, None] * np.array(QUANTILES))
-    return reached.argmax(axis=1) / 100.0
+    is_reached = np.asarray(seconds_so_far >= totals[:, :, None] * np.array(QUANTILES))
+    return np.asarray(is_reached.argmax(axis=1) / 100.0)
 
 
-def _rows(sums: NDArray[np.int64], margin: NDArray[np.float64]) -> list[Row]:
-    """Turn the sums of one tier into rows, and mark the front."""
-    # Only windows with a request are replayed and tiers without time left out: there is something to divide by.
-    reclaimed = 1.0 - sums[:, kernel.RESERVED] / sums[:, kernel.LIMITED]
-    violated = sums[:, kernel.VIOLATED] / sums[:, kernel.SECONDS]
-    # Usage is the same under every policy: that of the first stands for all.
-    used = sums[0, kernel.USED]
-    better = (reclaimed[None] >= reclaimed[:, None]) & (violated[None] <= violated[:, None])
-    # Equal policies do not push each other off the front.
-    strictly = (reclaimed[None] > reclaimed[:, None]) | (violated[None] < violated[:, None])
-    dominated = np.asarray((better & strictly).any(axis=1))
+def replay_policies(block: pa.Table, margins: Numbers, half_life: float) -> Index:
+    """Replay all settings for both resources, with margins of shape (resources, settings, tiers)."""
+    n_tiers = margins.shape[2]
+    totals = []
+    for resource, resource_margins in zip(RESOURCES, margins, strict=True):
+        windows = windows_of_resource(block, resource, n_tiers)
+        totals.append(kernel.replay(*windows, n_tiers, POLICY_CODES, resource_margins, half_life))
+    return np.stack(totals)
+
+
+def judge_policies(
+    resource: str, tiers: Sequence[str], totals: Index, margins: Numbers
+) -> list[Row]:
+    """Return the rows of each tier, and of all together; totals have shape (settings, tiers, sums)."""
+    rows = []
+    for position, tier in enumerate(tiers):
+        rows += rows_of_tier(resource, tier, totals[:, position], margins[:, position])
+    # Where tiers have margins of their own, all of them together have none; a limit has no margin.
+    is_common = (margins == margins[:, :1]).all(axis=1)
+    common_margins = np.where(is_common, margins[:, 0], np.nan)
+    common_margins = np.where(POLICY_CODES == kernel.LIMIT, 0.0, common_margins)
+    return rows + rows_of_tier(resource, "all", totals.sum(axis=1), common_margins)
+
+
+def rows_of_tier(resource: str, tier: str, totals: Index, margins: Numbers) -> list[Row]:
+    """Return the rows of a tier; none where no time was replayed."""
+    if totals[0, kernel.SECONDS] == 0:
+        return []
     return [
-        {
-            "policy": name,
-            "setting": setting,
-            "margin": None if np.isnan(margin[k]) else float(margin[k]),
-            "reclaimed": float(reclaimed[k]),
-            "violated": float(violated[k]),
-            "overload": float(sums[k, kernel.OVERLOAD] / used) if used else None,
-            "seconds": int(sums[k, kernel.SECONDS]),
-            "is_on_front": not bool(dominated[k]),
-        }
-        for k, (name, setting) in enumerate(SETTINGS)
+        {"resource": resource, "tier": tier, **row} for row in rows_of_settings(totals, margins)
     ]
 
 
+def rows_of_settings(totals: Index, margins: Numbers) -> list[Row]:
+    """Turn the totals of one tier, shape (settings, sums), into rows, and mark the Pareto front."""
+    # Only windows with a request are replayed, and tiers without time left out: no total is 0.
+    reclaimed = 1.0 - totals[:, kernel.RESERVED] / totals[:, kernel.LIMITED]
+    violated = totals[:, kernel.VIOLATED] / totals[:, kernel.SECONDS]
+    # Usage is the same under every policy: that of the first stands for all.
+    used = totals[0, kernel.USED]
+    is_dominated = dominated(reclaimed, violated)
+    rows = []
+    for k, (policy, value) in enumerate(SETTINGS):
+        rows.append(
+            {
+                "policy": policy,
+                "setting": value,
+                "margin": None if np.isnan(margins[k]) else float(margins[k]),
+                "reclaimed": float(reclaimed[k]),
+                "violated": float(violated[k]),
+                "overload": float(totals[k, kernel.OVERLOAD] / used) if used else None,
+                "seconds": int(totals[k, kernel.SECONDS]),
+                "is_on_front": not bool(is_dominated[k]),
+            }
+        )
+    return rows
+
+
+def dominated(reclaimed: Numbers, violated: Numbers) -> Flags:
+    """Return which settings another one beats: no worse in both numbers, and better in one."""
+    reclaims_no_less = reclaimed[None] >= reclaimed[:, None]
+    violates_no_more = violated[None] <= violated[:, None]
+    # Equal policies do not push each other off the front.
+    is_better_in_one = (reclaimed[None] > reclaimed[:, None]) | (violated[None] < violated[:, None])
+    beats = reclaims_no_less & violates_no_more & is_better_in_one
+    return np.asarray(beats.any(axis=1))
+
+
 def chart(answer: pa.Table) -> alt.FacetChart:
-    """Draw: reclaimed resources against violations (filled: Pareto front)."""
+    """Draw each policy by what it reclaims and how often it is violated; the Pareto front is filled."""
     import altair as alt
 
-    # The Pareto front is filled.
     rows = answer.to_pylist()
     return (
         charts.base(rows, width=210, height=160)

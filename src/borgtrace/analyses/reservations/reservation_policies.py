@@ -1,20 +1,25 @@
-"""Replays of reservation policies over the usage of tasks."""
+"""Replay reservation policies over the usage of tasks, in compiled code."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
 
-LIMIT, PREVIOUS, BORG = 0, 1, 2
-"""Policies: the whole limit; previous usage plus a margin; the limit that decays toward that."""
+LIMIT = 0
+"""The policy that reserves the whole limit."""
+PREVIOUS = 1
+"""The policy that reserves the previous usage plus a margin."""
+BORG = 2
+"""The policy whose reservation decays from the limit toward previous usage plus a margin."""
 N_SUMS = 6
 RESERVED, LIMITED, USED, OVERLOAD, SECONDS, VIOLATED = range(N_SUMS)
-"""What is summed: reservation, limit, usage and usage over the reservation (2⁻²⁰ s each), time and time in
+"""Columns of the sums: reservation, limit, usage and usage over the reservation (2⁻²⁰ s each), time and time in
 violation (s)."""
-_ONE = float(2**20)
-LEAST = 0.5 / _ONE
+ONE = float(2**20)
+LEAST = 0.5 / ONE
 """Smaller requests are rounded to nothing."""
-_WARM_UP = 300
+WARM_UP = 300
+"""Seconds for which Borg leaves a task its limit (Verma et al., §5.5)."""
 
 
 @compiled()
@@ -39,9 +44,9 @@ def replay(
     start, seconds
         Start and length of the windows, s.
     usage, limit
-        What the task used and asked for, without NaN.
+        Usage and limit of the task, without NaN.
     group, n_groups
-        What each window counts for.
+        The group in which each window counts, shape (n,), and how many groups there are.
     policy, margin
         Policies (`LIMIT`, `PREVIOUS`, `BORG`) of shape (p,), and their margins of shape (p, n_groups).
     half_life
@@ -53,53 +58,58 @@ def replay(
         Sums of integers, the same whatever the order of blocks.
     """
     sums = np.zeros((n_groups, policy.size, N_SUMS), dtype=np.int64)
-    # What is the same under every policy is added up once.
-    common, factor = (
-        np.zeros((n_groups, N_SUMS), dtype=np.int64),
-        np.ascontiguousarray(1.0 + margin.T),
-    )
-    # What each policy reserves depends on what it reserved before.
-    reserved, began = np.zeros(policy.size), 0
+    # These are the same under every policy: added up once.
+    common = np.zeros((n_groups, N_SUMS), dtype=np.int64)
+    factor = np.ascontiguousarray(1.0 + margin.T)
+    # The reservation of each policy depends on the one before.
+    reserved = np.zeros(policy.size)
+    start_of_run = 0
     for i in range(usage.size):
-        of, is_first, is_warm, before, fading = group[i], not continues[i], False, 0.0, 1.0
+        g = group[i]
+        is_first = not continues[i]
+        is_warm = False
+        previous_usage = 0.0
+        fading = 1.0
         if is_first:
-            began = start[i]
+            start_of_run = start[i]
         else:
-            # The first window of all continues nothing (`continues[0]` is false), so that `i - 1` is never −1.
-            before = usage[i - 1]
-            # Borg leaves a task its limit for the first 300 s (Verma et al., §5.5).
-            is_warm = start[i] - began >= _WARM_UP
+            # The first window of all continues nothing (`continues[0]` is false), so `i - 1` is never −1.
+            previous_usage = usage[i - 1]
+            is_warm = start[i] - start_of_run >= WARM_UP
             # Once for all policies: a power takes longer than all the rest of one.
             fading = 0.5 ** (float(start[i] - start[i - 1]) / half_life) if is_warm else 1.0
         # Integers, so that blocks add up to the same sum in any order.
-        common[of, LIMITED] += _scaled(limit[i]) * seconds[i]
-        common[of, USED] += _scaled(usage[i]) * seconds[i]
-        common[of, SECONDS] += seconds[i]
+        common[g, LIMITED] += scaled(limit[i]) * seconds[i]
+        common[g, USED] += scaled(usage[i]) * seconds[i]
+        common[g, SECONDS] += seconds[i]
         for k in range(policy.size):
-            kind = LIMIT if is_first or (policy[k] == BORG and not is_warm) else policy[k]
-            reserved[k] = _reserved(kind, limit[i], before * factor[of, k], reserved[k], fading)
+            reserves_limit = is_first or (policy[k] == BORG and not is_warm)
+            kind = LIMIT if reserves_limit else policy[k]
+            target = previous_usage * factor[g, k]
+            reserved[k] = reservation(kind, limit[i], target, reserved[k], fading)
             # Indexed one by one: a view of the six sums would take as long as all the rest.
-            sums[of, k, RESERVED] += _scaled(reserved[k]) * seconds[i]
+            sums[g, k, RESERVED] += scaled(reserved[k]) * seconds[i]
             if usage[i] > reserved[k]:
-                sums[of, k, VIOLATED] += seconds[i]
-                sums[of, k, OVERLOAD] += _scaled(usage[i] - reserved[k]) * seconds[i]
+                sums[g, k, VIOLATED] += seconds[i]
+                sums[g, k, OVERLOAD] += scaled(usage[i] - reserved[k]) * seconds[i]
     for k in range(policy.size):
         sums[:, k] += common
     return sums.transpose(1, 0, 2)
 
 
 @compiled(inline=True)
-def _reserved(policy: int, limit: float, target: float, reserved: float, fading: float) -> float:
-    """Return what a policy reserves after it has `reserved`."""
+def reservation(policy: int, limit: float, target: float, reserved: float, fading: float) -> float:
+    """Return what a policy reserves next, after it has `reserved`."""
     if policy == LIMIT:
         return limit
-    # Rise to the target at once, sink toward it by half in every half-life.
+    # Rise to the target at once, but sink toward it by half in every half-life.
     if policy == BORG and target < reserved:
         target += (reserved - target) * fading
     return min(limit, target)
 
 
 @compiled(inline=True)
-def _scaled(value: float) -> int:
-    # Half upwards, as in `_windows.fixed`: Python rounds halves to even.
-    return int(np.floor(value * _ONE + 0.5))
+def scaled(value: float) -> int:
+    """Round a resource to a whole number of 2⁻²⁰."""
+    # Half upwards, as in `windows.fixed`: Python rounds halves to even.
+    return int(np.floor(value * ONE + 0.5))

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.analyses.reservations.margin_bins import margin_for, needed_margins
 from borgtrace.analyses.shared import window_blocks as blocks
 from borgtrace.analyses.shared.windows import SLOT_SECONDS
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.question import (
     Answer,
     Claim,
@@ -70,121 +70,148 @@ DURATIONS = (("under 30 min", 1800.0), ("30 min to 2 h", 7200.0), ("over 2 h", f
 """Classes of tasks by the summed length of their windows, with their upper bound in s."""
 VIOLATIONS = (0.1, 0.05, 0.01, 0.001)
 DEMANDS = ("window", "second")
-_LISTS = ("cpu_usage_distribution", "tail_cpu_usage_distribution")
-_PERCENTILES = np.array([10] * 9 + [1] * 10)
-"""Weight of percentiles 10 … 90, 91 … 99 and 100: each stands for what lies below it."""
-_SAMPLE = np.array([100])
+DISTRIBUTION = "cpu_usage_distribution"
+"""Percentiles 0, 10 … 100 of a window."""
+TAIL_DISTRIBUTION = "tail_cpu_usage_distribution"
+"""Percentiles 91 … 99 of a window."""
+PERCENTILE_WEIGHTS = np.array([10] * 9 + [1] * 10)
+"""Weights of percentiles 10 … 90, 91 … 99 and 100: each stands for what lies below it."""
+SAMPLE_WEIGHTS = np.array([100])
 """Weight of the sampled second, the only one there is."""
+NO_MARGIN = "no task was measured in this way, or no finite margin suffices"
 
 
 def compute(tables: Tables, *, periods: tuple[int, ...] = (1, 2, 3, 6, 12)) -> list[Row]:
     """Return the margin each sampling period (in slots of 300 s) needs."""
-    names = blocks.tier_names(tables)
-    has_percentiles = tables.dialect.publishes(_LISTS[0])
-    slots = np.array(periods, dtype=np.int64)
-    count = partial(_count, n_tiers=len(names), periods=slots, has_percentiles=has_percentiles)
-    counts = blocks.sum_blocks(tables, *_windows(tables, has_percentiles), count, "windows")
-    rows = _rows(counts.reshape(*counts.shape[:2], len(names), len(DURATIONS), -1), names, periods)
+    tiers = blocks.tier_names(tables)
+    has_percentiles = tables.dialect.publishes(DISTRIBUTION)
+    windows, tasks = select_windows(tables, has_percentiles)
+    count = partial(
+        count_needed_margins,
+        n_tiers=len(tiers),
+        periods=np.array(periods, dtype=np.int64),
+        has_percentiles=has_percentiles,
+    )
+    counts = blocks.sum_blocks(tables, windows, tasks, count, "windows")
+    n_demands, n_periods, *_ = counts.shape
+    counts = counts.reshape(n_demands, n_periods, len(tiers), len(DURATIONS), -1)
+    rows = rows_of_counts(counts, tiers, periods)
     if not rows:
         raise NotApplicable("no task was measured in two neighboring periods")
     return rows
 
 
-def _count(
-    block: pa.Table, n_tiers: int, periods: NDArray[np.int64], has_percentiles: bool
-) -> NDArray[np.int64]:
-    return needed_margins(
-        blocks.task_numbers(block),
-        blocks.integers(block, "slot"),
-        blocks.integers(block, "seconds"),
-        blocks.column(block, "average_cpu"),
-        _percentiles(block) if has_percentiles else blocks.column(block, "sampled_cpu")[:, None],
-        _PERCENTILES if has_percentiles else _SAMPLE,
-        blocks.integers(block, "tier", n_tiers - 1) * len(DURATIONS)
-        + blocks.integers(block, "duration"),
-        n_tiers * len(DURATIONS),
-        periods,
-    )
-
-
-def _windows(tables: Tables, has_percentiles: bool) -> tuple[ir.Table, ir.Table]:
+def select_windows(tables: Tables, has_percentiles: bool) -> tuple[ir.Table, ir.Table]:
+    """Return the windows with a mean, and their tasks with ``duration``, a position in `DURATIONS`."""
     seconds = tables.tasks.seconds
-    duration = (seconds >= DURATIONS[0][1]).cast("int64") + (seconds >= DURATIONS[1][1]).cast(
-        "int64"
-    )
-    fine = _LISTS if has_percentiles else ("sampled_cpu",)
+    duration = sum((seconds >= bound).cast("int64") for _, bound in DURATIONS[:-1])
+    fine = (DISTRIBUTION, TAIL_DISTRIBUTION) if has_percentiles else ("sampled_cpu",)
     usage, tasks = blocks.task_windows(tables, "average_cpu", *fine, duration=duration)
     # Both demands are compared with the mean of the period before.
     return usage.filter(usage.average_cpu.notnull()), tasks
 
 
-def _percentiles(block: pa.Table) -> NDArray[np.float64]:
-    """Return percentiles 10 … 90, 91 … 99, 100 of each window, NaN where a list is not complete."""
-    values = np.full((block.num_rows, _PERCENTILES.size), np.nan)
-    for name, length, kept, places in (
-        # The list has 0, 10, … 100 %: nothing lies below percentile 0, and 100 comes after the tail's 91 … 99.
-        (_LISTS[0], 11, slice(1, 10), slice(0, 9)),
-        (_LISTS[1], 9, slice(0, 9), slice(9, 18)),
-        (_LISTS[0], 11, slice(10, 11), slice(18, 19)),
-    ):
-        lists = block[name].combine_chunks()
-        # Lists may be NULL or empty: ingest counts such rows and stores them.
-        full = np.asarray(lists.value_lengths().fill_null(0)) == length
-        flat = (
-            lists.filter(pa.array(full)).flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
+def count_needed_margins(
+    block: pa.Table, n_tiers: int, periods: Index, has_percentiles: bool
+) -> Index:
+    """Count how much time of a block would have needed which margin."""
+    if has_percentiles:
+        fine = percentiles_of_windows(block)
+        weights = PERCENTILE_WEIGHTS
+    else:
+        fine = blocks.column(block, "sampled_cpu")[:, None]
+        weights = SAMPLE_WEIGHTS
+    tier = blocks.integers(block, "tier", n_tiers - 1)
+    duration = blocks.integers(block, "duration")
+    return np.asarray(
+        needed_margins(
+            blocks.task_numbers(block),
+            blocks.integers(block, "slot"),
+            blocks.integers(block, "seconds"),
+            blocks.column(block, "average_cpu"),
+            fine,
+            weights,
+            tier * len(DURATIONS) + duration,
+            n_tiers * len(DURATIONS),
+            periods,
         )
-        values[full, places] = flat.reshape(-1, length)[:, kept]
+    )
+
+
+def percentiles_of_windows(block: pa.Table) -> Numbers:
+    """Return percentiles 10 … 90, 91 … 99, 100 of each window, shape (n, 19), NaN where a list is not complete."""
+    distribution = lists_of_length(block, DISTRIBUTION, 11)
+    tail = lists_of_length(block, TAIL_DISTRIBUTION, 9)
+    # Nothing lies below percentile 0, and 100 comes after the tail's 91 … 99.
+    values = np.concatenate([distribution[:, 1:10], tail, distribution[:, 10:]], axis=1)
+    is_incomplete = np.isnan(values).any(axis=1, keepdims=True)
     # All or none: the weights of half a distribution would not add up to 100.
-    return np.where(np.isnan(values).any(axis=1, keepdims=True), np.nan, values)
+    return np.where(is_incomplete, np.nan, values)
 
 
-def _rows(counts: NDArray[np.int64], names: tuple[str, ...], periods: tuple[int, ...]) -> list[Row]:
+def lists_of_length(block: pa.Table, name: str, length: int) -> Numbers:
+    """Return a column of lists, shape (n, length); NaN for a list of another length."""
+    lists = block[name].combine_chunks()
+    # Lists may be NULL or empty: ingest counts such rows and stores them.
+    is_full = np.asarray(lists.value_lengths().fill_null(0)) == length
+    full_lists = lists.filter(pa.array(is_full))
+    flat = full_lists.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
+    values = np.full((block.num_rows, length), np.nan)
+    values[is_full] = flat.reshape(-1, length)
+    return values
+
+
+def rows_of_counts(counts: Index, tiers: tuple[str, ...], periods: tuple[int, ...]) -> list[Row]:
     """Turn counts of shape (demands, periods + 1, tiers, durations, bins) into rows."""
-    labels = tuple(label for label, _ in DURATIONS)
-    return [
-        {
-            "tier": tier,
-            "duration": duration,
-            "demand": demand,
-            "period": slots * SLOT_SECONDS,
-            **row,
-        }
-        for tier, of_tier in _with_all(names, counts, 2).items()
-        for duration, of_class in _with_all(labels, of_tier, 2).items()
-        for d, demand in enumerate(DEMANDS)
-        # The kernel's last plane is "the running window is known": period 0.
-        for p, slots in enumerate((*periods, 0))
-        for row in _margins(of_class[d, p])
-    ]
+    durations = tuple(label for label, _ in DURATIONS)
+    # The kernel's last plane is "the running window is known": period 0.
+    reported_periods = (*periods, 0)
+    rows = []
+    for tier, counts_of_tier in slices_and_sum(tiers, counts, axis=2).items():
+        slices = slices_and_sum(durations, counts_of_tier, axis=2)
+        for duration, counts_of_duration in slices.items():
+            for demand, counts_of_demand in zip(DEMANDS, counts_of_duration, strict=True):
+                for slots, bins in zip(reported_periods, counts_of_demand, strict=True):
+                    for row in margins_of_bins(bins):
+                        row |= {
+                            "tier": tier,
+                            "duration": duration,
+                            "demand": demand,
+                            "period": slots * SLOT_SECONDS,
+                        }
+                        rows.append(row)
+    return rows
 
 
-def _with_all(
-    names: tuple[str, ...], counts: NDArray[np.int64], axis: int
-) -> dict[str, NDArray[np.int64]]:
-    """Name the slices along an axis, and add their sum as ``all``."""
-    return {name: counts.take(place, axis) for place, name in enumerate(names)} | {
-        "all": counts.sum(axis=axis)
-    }
+def slices_and_sum(names: tuple[str, ...], counts: Index, axis: int) -> dict[str, Index]:
+    """Return the slices along an axis by name, and their sum as ``all``."""
+    slices = {name: counts.take(position, axis) for position, name in enumerate(names)}
+    return {**slices, "all": counts.sum(axis=axis)}
 
 
-def _margins(counts: NDArray[np.int64]) -> list[Row]:
-    if not counts.any():
+def margins_of_bins(bins: Index) -> list[Row]:
+    """Return the margin that each violation rate needs; no rows where nothing was counted."""
+    if not bins.any():
         return []
-    seconds = float(counts.sum()) / 100.0  # the kernel counts hundredths of a second
-    margins = {violation: margin_for(counts, violation) for violation in VIOLATIONS}
-    finite = {
-        violation: margin if np.isfinite(margin) else None for violation, margin in margins.items()
-    }
-    return [
-        {"violation": rate, "margin": margin, "seconds": seconds} for rate, margin in finite.items()
-    ]
+    # The kernel counts hundredths of a second.
+    seconds = float(bins.sum()) / 100.0
+    rows = []
+    for violation in VIOLATIONS:
+        margin = margin_for(bins, violation)
+        rows.append(
+            {
+                "violation": violation,
+                "margin": margin if np.isfinite(margin) else None,
+                "seconds": seconds,
+            }
+        )
+    return rows
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
-    """Draw: margin over the previous sample that a violation rate needs (0 min: window known)."""
+    """Draw the margin over the sampling period, one line per violation rate, for all tasks of each tier."""
     import altair as alt
 
-    # One line per violation rate, for all tasks of a tier.
     rows = query_answer(
         answer,
         """
@@ -231,7 +258,7 @@ CLAIMS = [
             from answer
             where tier = 'all' and duration = 'all' and demand = 'window' and violation = 0.1
             """,
-            otherwise="no task was measured in this way, or no finite margin suffices",
+            otherwise=NO_MARGIN,
         ),
         criterion=above(0),
     ),
@@ -250,7 +277,7 @@ CLAIMS = [
                 and period = 300
                 and violation = 0.1
             """,
-            otherwise="no task was measured in this way, or no finite margin suffices",
+            otherwise=NO_MARGIN,
         ),
         criterion=at_most(0.2),
     ),
@@ -273,7 +300,7 @@ CLAIMS = [
                 and period = 0
                 and violation = 0.1
             """,
-            otherwise="no task was measured in this way, or no finite margin suffices",
+            otherwise=NO_MARGIN,
         ),
         criterion=above(0),
     ),

@@ -6,7 +6,7 @@ GROUPING = (
     Column("grouping", "string", "id", "What the rows are grouped by: all, tier or class."),
     Column("group", "string", "id", "Name of the tier, number of the class, or all."),
 )
-CHANGE_CURVE = (
+CHANGE_CURVE_KEY = (
     Column("resource", "string", "id", "Resource: cpu or memory."),
     Column(
         "percent",
@@ -14,6 +14,8 @@ CHANGE_CURVE = (
         "%",
         "Size of the change, rounded up; 0 is none, the last bin all above 200 %.",
     ),
+)
+CHANGE_CURVE_COLUMNS = (
     Column("n_pairs", "int64", "count", "Pairs of consecutive periods with this change."),
     Column("seconds", "int64", "s", "Time these pairs last: both periods together."),
     Column(

@@ -46,25 +46,28 @@ ANSWER = Answer(
 
 EDGES = tuple(60 * 2**k for k in range(16))
 """Upper edges of the bins, s: 1 min, 2 min, … 22.8 d; what is longer falls into the last bin."""
-_BITS = 20
+BITS = 20
+"""Binary digits behind the point of CPU times while they are added up."""
 
 
 def compute(tables: Tables) -> ir.Table:
     """Return tasks and CPU time by duration and tier."""
     tasks = of_jobs(tables.tasks)
     tasks = tasks.filter(tasks.n_windows > 0)
+    cpu_time = tasks.weighted_mean_average_cpu.fill_null(0.0) * tasks.seconds
     rows = tasks.select(
         tier=tier(tables, tasks.priority),
         at_most=bin_up_to(tasks.seconds, EDGES, 1.0),
         # Integers add up to the same CPU time on every engine.
-        used=fixed(tasks.weighted_mean_average_cpu.fill_null(0.0) * tasks.seconds, _BITS),
+        cpu_time=fixed(cpu_time, BITS),
     )
-    used = level(int_sum(rows.used), 1, _BITS)
-    return rows.group_by(["tier", "at_most"]).aggregate(n_tasks=rows.count(), cpu_seconds=used)
+    return rows.group_by(["tier", "at_most"]).aggregate(
+        n_tasks=rows.count(), cpu_seconds=level(int_sum(rows.cpu_time), 1, BITS)
+    )
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: share of tasks and of CPU time up to a duration."""
+    """Draw the shares of the tasks and of the CPU time up to each duration."""
     import altair as alt
 
     rows = query_answer(
@@ -122,7 +125,6 @@ CLAIMS = [
         "REISS-short",
         statement="tasks of up to 2 hours use less than a tenth of the CPU",
         source="Reiss et al., SoCC'12",
-        kind="published",
         scope=LIKE_2011,
         measure=sql(
             """

@@ -30,19 +30,19 @@ ANSWER = Answer(
 
 def compute(tables: Tables) -> list[Row]:
     """Return the median memory-hours of the jobs of each bucket of CPU-hours."""
-    used = usage_of_jobs(tables)
-    bucket = np.floor(used["cpu"]).astype(np.int64)
-    order = np.argsort(bucket, kind="stable")
-    buckets, starts = np.unique(bucket[order], return_index=True)
-    memory = np.split(used["memory"][order], starts[1:])
+    usage = usage_of_jobs(tables)
+    bucket_of_job = np.floor(usage["cpu"]).astype(np.int64)
+    order = np.argsort(bucket_of_job, kind="stable")
+    buckets, starts = np.unique(bucket_of_job[order], return_index=True)
+    memory_by_bucket = np.split(usage["memory"][order], starts[1:])
     return [
-        {"bucket": int(one), "n_jobs": len(jobs), "memory": float(np.median(jobs))}
-        for one, jobs in zip(buckets, memory, strict=True)
+        {"bucket": int(bucket), "n_jobs": len(memory), "memory": float(np.median(memory))}
+        for bucket, memory in zip(buckets, memory_by_bucket, strict=True)
     ]
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: memory-hours of jobs by CPU-hours."""
+    """Draw the median memory-hours of jobs over their CPU-hours."""
     import altair as alt
 
     rows = answer.to_pylist()

@@ -13,16 +13,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import of_jobs
 from borgtrace.analyses.shared.power_law import continuous_exponent, regression_exponent
 from borgtrace.analyses.shared.windows import HOUR_SECONDS, RESOURCES, amount, int_sum, regular
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.question import (
     Answer,
     Claim,
     Column,
+    Measure,
     NotApplicable,
     Question,
     Row,
@@ -32,7 +33,6 @@ from borgtrace.question import (
     charts,
     near,
     query_answer,
-    sql,
 )
 from borgtrace.question.scopes import LIKE_MONTH_2019, MONTH_2011
 
@@ -68,14 +68,14 @@ ANSWER = Answer(
             "wait",
             "float64",
             "1",
-            ("Mean wait of the other jobs in an M/G/1 queue, in mean services, per ρ ÷ (1 − ρ)."),
+            "Mean wait of the other jobs in an M/G/1 queue, in mean services, per ρ ÷ (1 − ρ).",
             nullable=True,
         ),
         Column(
             "mean",
             "float64",
             "h",
-            ("Mean usage of a job, the same in every row of the resource, as all that follows."),
+            "Mean usage of a job, the same in every row of the resource, as all that follows.",
         ),
         Column("median", "float64", "h", "Median usage of a job."),
         Column("variance", "float64", "h²", "Variance of the usage of jobs (ddof 0)."),
@@ -100,18 +100,27 @@ ANSWER = Answer(
 )
 
 
-Usage = npt.NDArray[np.float64]
 BITS = 24
 """Digits behind the point of a job's sum: a month of 10,000 largest machines takes 59 bits."""
 TOPS = tuple(base * 10**power for power in range(5) for base in (1, 2, 5))
-"""The largest job of every so many: 100 is the top 1 %."""
+"""One in so many jobs is among the largest: 100 is the top 1 %."""
 TAIL = 1.0
 """Where the tail begins, h."""
-_LAST = 99.99
+LAST_PERCENT = 99.99
+"""The line is fitted to jobs up to this percentile."""
 
 
-def usage_of_jobs(tables: Tables) -> dict[str, Usage]:
-    """Return the resource-hours of each job with windows, by resource; the same job at the same place.
+def compute(tables: Tables) -> list[Row]:
+    """Return the shares of the largest jobs, the tail and its cost, by resource."""
+    rows = []
+    for resource, usage in usage_of_jobs(tables).items():
+        if usage.any():
+            rows += rows_of_resource(resource, usage)
+    return rows
+
+
+def usage_of_jobs(tables: Tables) -> dict[str, Numbers]:
+    """Return the resource-hours of each job with windows, by resource; both arrays are in the order of the jobs.
 
     Raises
     ------
@@ -120,77 +129,78 @@ def usage_of_jobs(tables: Tables) -> dict[str, Usage]:
     """
     if tables.coverage.is_sample:
         raise NotApplicable("needs all jobs: a sample of them has other shares")
-    usage = of_jobs(regular(tables.instance_usage))
-    sums = {
-        name: int_sum(amount(usage[f"average_{name}"], usage.seconds, BITS)).fill_null(0)
-        for name in RESOURCES
-    }
-    jobs = tables.fetch(usage.group_by("collection_id").aggregate(**sums), "jobs").sort_by(
-        "collection_id"
-    )
-    found = {name: jobs[name].to_numpy() / float(2**BITS) / HOUR_SECONDS for name in RESOURCES}
-    if not any(used.any() for used in found.values()):
+    windows = of_jobs(regular(tables.instance_usage))
+    sums = {}
+    for name in RESOURCES:
+        used = amount(windows[f"average_{name}"], windows.seconds, BITS)
+        sums[name] = int_sum(used).fill_null(0)
+    by_job = windows.group_by("collection_id").aggregate(**sums)
+    jobs = tables.fetch(by_job, "jobs").sort_by("collection_id")
+    usage = {name: jobs[name].to_numpy() / float(2**BITS) / HOUR_SECONDS for name in RESOURCES}
+    if not any(hours.any() for hours in usage.values()):
         raise NotApplicable("no job used anything")
-    return found
+    return usage
 
 
-def compute(tables: Tables) -> list[Row]:
-    """Return the shares of the largest jobs, the tail and what it costs, by resource."""
-    return [
-        row
-        for name, used in usage_of_jobs(tables).items()
-        if used.any()
-        for row in rows_of(name, used)
-    ]
-
-
-def rows_of(resource: str, used: Usage) -> list[Row]:
+def rows_of_resource(resource: str, usage: Numbers) -> list[Row]:
     """Return the rows of one resource.
 
     Parameters
     ----------
     resource
         Its name.
-    used
+    usage
         Resource-hours of each job, in any order, shape (n,).
     """
-    used = np.sort(used)[::-1]
-    tail = used[used > TAIL]
-    body = tail[tail <= np.percentile(used, _LAST)]
-    alpha, r_squared = regression_exponent(used, body)
-    same = {
-        "mean": float(used.mean()),
-        "median": float(np.median(used)),
-        "variance": float(used.var()),
-        "n": len(used),
+    descending = np.sort(usage)[::-1]
+    of_all_jobs = statistics_of_jobs(descending)
+    n_jobs_by_top = {0.0: 0}
+    for one_in in TOPS:
+        if len(descending) >= one_in:
+            n_jobs_by_top[1 / one_in] = len(descending) // one_in
+    rows = []
+    for top, n_jobs in n_jobs_by_top.items():
+        of_largest_jobs = statistics_of_largest(descending, n_jobs)
+        rows.append({"resource": resource, "top": top, **of_largest_jobs, **of_all_jobs})
+    return rows
+
+
+def statistics_of_jobs(usage: Numbers) -> Row:
+    """Return the columns that are the same in every row of a resource; usage is descending."""
+    tail = usage[usage > TAIL]
+    fitted = tail[tail <= np.percentile(usage, LAST_PERCENT)]
+    alpha, r_squared = regression_exponent(usage, fitted)
+    alpha_hill = None
+    if len(tail):
+        alpha_hill = continuous_exponent(tail, np.ones(len(tail), np.int64), TAIL)
+    return {
+        "mean": float(usage.mean()),
+        "median": float(np.median(usage)),
+        "variance": float(usage.var()),
+        "n": len(usage),
         "n_tail": len(tail),
         "alpha": alpha,
         "r_squared": r_squared,
-        "alpha_hill": continuous_exponent(tail, np.ones(len(tail), np.int64), TAIL)
-        if len(tail)
-        else None,
+        "alpha_hill": alpha_hill,
     }
-    sizes = {0.0: 0} | {1 / top: len(used) // top for top in TOPS if len(used) >= top}
-    return [
-        {"resource": resource, "top": top, **_of_top(used, n), **same} for top, n in sizes.items()
-    ]
 
 
-def _of_top(used: Usage, n: int) -> Row:
-    rest = used[n:]
-    mean = rest.mean() if len(rest) else 0.0
-    squared_cv = float(rest.var() / mean**2) if mean > 0 else None
+def statistics_of_largest(usage: Numbers, n_jobs: int) -> Row:
+    """Return the columns about the `n_jobs` largest jobs, and about all others; usage is descending."""
+    others = usage[n_jobs:]
+    mean = others.mean() if len(others) else 0.0
+    squared_cv = float(others.var() / mean**2) if mean > 0 else None
     return {
-        "n_jobs": n,
-        "least": float(used[n - 1]) if n else None,
-        "share": float(used[:n].sum() / used.sum()),
+        "n_jobs": n_jobs,
+        "least": float(usage[n_jobs - 1]) if n_jobs else None,
+        "share": float(usage[:n_jobs].sum() / usage.sum()),
         "squared_cv": squared_cv,
         "wait": None if squared_cv is None else (squared_cv + 1) / 2,
     }
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: share of jobs that use so much or more."""
+    """Draw the share of jobs that use so much or more, on logarithmic axes."""
     import altair as alt
 
     rows = query_answer(answer, "select * from answer where least > 0")
@@ -210,20 +220,26 @@ def chart(answer: pa.Table) -> alt.Chart:
     )
 
 
+def column_of(column: str, resource: str, *, top: float) -> Measure:
+    """Measure a column of the row of a resource and of a share of the largest jobs."""
+
+    def measure(answer: pa.Table) -> float:
+        for row in answer.to_pylist():
+            is_row = row["resource"] == resource and row["top"] == top
+            if is_row and row[column] is not None:
+                return float(row[column])
+        raise NotApplicable("the store has too few jobs")
+
+    return measure
+
+
 CLAIMS = [
     Claim(
         "TIR-cpu-squared_cv-0",
         statement="C² of the usage of jobs (cpu)",
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
-        measure=sql(
-            """
-            select squared_cv
-            from answer
-            where resource = 'cpu' and top = 0
-            """,
-            otherwise="the store has too few jobs",
-        ),
+        measure=column_of("squared_cv", "cpu", top=0),
         criterion=near(8375, relative=0.02),
     ),
     Claim(
@@ -231,14 +247,7 @@ CLAIMS = [
         statement="load of the top 1 % of jobs (cpu)",
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
-        measure=sql(
-            """
-            select share
-            from answer
-            where resource = 'cpu' and top = 0.01
-            """,
-            otherwise="the store has too few jobs",
-        ),
+        measure=column_of("share", "cpu", top=0.01),
         criterion=near(0.973, relative=0.01),
     ),
     Claim(
@@ -246,14 +255,7 @@ CLAIMS = [
         statement="load of the top 0.1 % of jobs (cpu)",
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
-        measure=sql(
-            """
-            select share
-            from answer
-            where resource = 'cpu' and top = 0.001
-            """,
-            otherwise="the store has too few jobs",
-        ),
+        measure=column_of("share", "cpu", top=0.001),
         criterion=near(0.83, relative=0.01),
     ),
     Claim(
@@ -261,14 +263,7 @@ CLAIMS = [
         statement="exponent of the Pareto tail, by the line (cpu)",
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
-        measure=sql(
-            """
-            select alpha
-            from answer
-            where resource = 'cpu' and top = 0
-            """,
-            otherwise="the store has too few jobs",
-        ),
+        measure=column_of("alpha", "cpu", top=0),
         criterion=near(0.77, relative=0.05),
     ),
     Claim(
@@ -276,14 +271,7 @@ CLAIMS = [
         statement="C² of the usage of jobs (memory)",
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
-        measure=sql(
-            """
-            select squared_cv
-            from answer
-            where resource = 'memory' and top = 0
-            """,
-            otherwise="the store has too few jobs",
-        ),
+        measure=column_of("squared_cv", "memory", top=0),
         criterion=near(11_001, relative=0.02),
     ),
     Claim(
@@ -291,14 +279,7 @@ CLAIMS = [
         statement="load of the top 1 % of jobs (memory)",
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
-        measure=sql(
-            """
-            select share
-            from answer
-            where resource = 'memory' and top = 0.01
-            """,
-            otherwise="the store has too few jobs",
-        ),
+        measure=column_of("share", "memory", top=0.01),
         criterion=near(0.986, relative=0.01),
     ),
     Claim(
@@ -306,14 +287,7 @@ CLAIMS = [
         statement="load of the top 0.1 % of jobs (memory)",
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
-        measure=sql(
-            """
-            select share
-            from answer
-            where resource = 'memory' and top = 0.001
-            """,
-            otherwise="the store has too few jobs",
-        ),
+        measure=column_of("share", "memory", top=0.001),
         criterion=near(0.893, relative=0.01),
     ),
     Claim(
@@ -321,14 +295,7 @@ CLAIMS = [
         statement="exponent of the Pareto tail, by the line (memory)",
         source="Tirmazi et al., EuroSys'20, Table 2",
         scope=MONTH_2011,
-        measure=sql(
-            """
-            select alpha
-            from answer
-            where resource = 'memory' and top = 0
-            """,
-            otherwise="the store has too few jobs",
-        ),
+        measure=column_of("alpha", "memory", top=0),
         criterion=near(0.72, relative=0.05),
     ),
     Claim(
@@ -337,14 +304,7 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20, Table 2",
         kind="criterion",
         scope=LIKE_MONTH_2019,
-        measure=sql(
-            """
-            select share
-            from answer
-            where resource = 'cpu' and top = 0.01
-            """,
-            otherwise="the store has too few jobs",
-        ),
+        measure=column_of("share", "cpu", top=0.01),
         criterion=above(0.97, published=0.992),
     ),
     Claim(
@@ -353,14 +313,7 @@ CLAIMS = [
         source="Tirmazi et al., EuroSys'20, Table 2",
         kind="criterion",
         scope=LIKE_MONTH_2019,
-        measure=sql(
-            """
-            select r_squared
-            from answer
-            where resource = 'cpu' and top = 0
-            """,
-            otherwise="the store has too few jobs",
-        ),
+        measure=column_of("r_squared", "cpu", top=0),
         criterion=at_least(0.99, published=0.996),
     ),
 ]

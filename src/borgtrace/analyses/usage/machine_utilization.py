@@ -57,15 +57,53 @@ def compute(tables: Tables, *, highest: int = 150) -> pa.Table:
     """Return the distribution of machine utilization, in percent up to `highest`."""
     usage = regular(outermost(tables.instance_usage))
     present = present_intervals(tables.machine_events)
-    held = machine_slots(usage, present)
+    slots = machine_slots(usage, present)
     # Up to the last window: after it nothing was measured, which is not the same as idle.
-    n_present = _n_slots(present, span(usage.select(time="end_time")))
-    answer = tables.fetch(
-        ibis.union(*(_curve(held, n_present, name, highest) for name in RESOURCES))
-    )
+    n_present = count_slots(present, span(usage.select(time="end_time")))
+    curves = [cumulative_curve(slots, n_present, name, highest) for name in RESOURCES]
+    answer = tables.fetch(ibis.union(*curves))
     if not answer.num_rows:
         raise NotApplicable("no usage inside the trace, or no machine of known capacity")
     return answer
+
+
+def count_slots(present: ir.Table, last: ir.Table) -> ir.Table:
+    """Count the slots that start while a machine is present, up to the last window."""
+    # Without a last window nothing was measured: least() below would ignore its NULL.
+    intervals = present.cross_join(last.filter(last.last.notnull()))
+    # What is there before the trace is there from its first slot on.
+    start = ibis.greatest(intervals.start, TRACE_START)
+    end = ibis.least(intervals.end, intervals.last)
+    # A slot counts where it starts, hence rounding up at both ends: intervals that meet share no slot.
+    first_slot = (start - TRACE_START + WINDOW - 1) // WINDOW
+    end_slot = (end - TRACE_START + WINDOW - 1) // WINDOW
+    n_slots = ibis.greatest(end_slot - first_slot, 0)
+    return intervals.aggregate(n_present=n_slots.sum().cast("int64"))
+
+
+def cumulative_curve(slots: ir.Table, n_present: ir.Table, resource: str, highest: int) -> ir.Table:
+    """Return how many machine-slots are how full, idle ones included, and their cumulative shares."""
+    percent = (share_of_capacity(slots, resource) * 100.0).ceil().cast("int64")
+    busy = slots.select(percent=ibis.least(percent, highest + 1))
+    counts = busy.group_by("percent").aggregate(n=busy.count())
+    totals = n_present.cross_join(counts.aggregate(n_busy=counts.n.sum().cast("int64")))
+    # In slots without a row of usage nothing ran: they must count, or the machines look fuller.
+    n_idle = ibis.greatest(totals.n_present.fill_null(0) - totals.n_busy.fill_null(0), 0)
+    counts = counts.union(totals.select(percent=ibis.literal(0, "int64"), n=n_idle))
+    counts = counts.group_by("percent").aggregate(n_slots=counts.n.sum().cast("int64"))
+    counts = counts.filter(counts.n_slots > 0)
+    return counts.select(
+        "percent",
+        "n_slots",
+        resource=ibis.literal(resource),
+        share=cumulative_share(counts, "n_slots", "percent"),
+    )
+
+
+def share_of_capacity(slots: ir.Table, resource: str) -> ir.FloatingColumn:
+    """Return what was used in each machine-slot as a share of the machine's capacity."""
+    used = level(slots[resource].fill_null(0), SLOT_SECONDS)
+    return used / slots[f"{resource}_capacity"].cast("float64")
 
 
 def shares(tables: Tables) -> ir.Table:
@@ -74,14 +112,18 @@ def shares(tables: Tables) -> ir.Table:
     Columns: ``machine_id``, ``slot`` (from the start of the trace), ``cpu`` and ``memory`` as shares of the machine's
     capacity.
     """
-    held = machine_slots(
-        regular(outermost(tables.instance_usage)), present_intervals(tables.machine_events)
+    usage = regular(outermost(tables.instance_usage))
+    slots = machine_slots(usage, present_intervals(tables.machine_events))
+    return slots.select(
+        "machine_id",
+        "slot",
+        cpu=share_of_capacity(slots, "cpu"),
+        memory=share_of_capacity(slots, "memory"),
     )
-    return held.select("machine_id", "slot", **{name: _share(held, name) for name in RESOURCES})
 
 
 def measured_slots(tables: Tables) -> int:
-    """Count the 300 s slots from the start of the trace up to the last in which anything was measured."""
+    """Count the 300 s slots from the start of the trace to the last in which anything was measured."""
     usage = regular(tables.instance_usage)
     [last] = tables.fetch(usage.aggregate(last=usage.slot.max()))["last"].to_pylist()
     return 0 if last is None else int(last) + 1
@@ -92,40 +134,8 @@ def presence(tables: Tables) -> ir.Table:
     return present_intervals(tables.machine_events).select("machine_id", "start", "end")
 
 
-def _share(held: ir.Table, resource: str) -> ir.FloatingColumn:
-    used = level(held[resource].fill_null(0), SLOT_SECONDS)
-    return used / held[f"{resource}_capacity"].cast("float64")
-
-
-def _n_slots(present: ir.Table, last: ir.Table) -> ir.Table:
-    """Count the slots that start while a machine is present, up to the last window."""
-    # Without a last window nothing was measured: least() below would take the end of time for it.
-    rows = present.cross_join(last.filter(last.last.notnull()))
-    # What is there before the trace is there from its first slot on.
-    start = ibis.greatest(rows.start, TRACE_START)
-    end = ibis.least(rows.end, rows.last)
-    # A slot counts where it starts, hence rounding up at both ends: intervals that meet share no slot.
-    slots = (end - TRACE_START + WINDOW - 1) // WINDOW - (
-        start - TRACE_START + WINDOW - 1
-    ) // WINDOW
-    return rows.aggregate(n_present=ibis.greatest(slots, 0).sum().cast("int64"))
-
-
-def _curve(held: ir.Table, n_present: ir.Table, resource: str, highest: int) -> ir.Table:
-    percent = ibis.least((_share(held, resource) * 100.0).ceil().cast("int64"), highest + 1)
-    counts = held.select(percent=percent).group_by("percent").aggregate(n=lambda t: t.count())
-    idle = n_present.cross_join(counts.aggregate(n_busy=counts.n.sum().cast("int64")))
-    # Slots without a row of usage are those where nothing ran: they must count, or the machines look fuller.
-    n_idle = ibis.greatest(idle.n_present.fill_null(0) - idle.n_busy.fill_null(0), 0)
-    counts = counts.union(idle.select(percent=ibis.literal(0, "int64"), n=n_idle))
-    counts = counts.group_by("percent").aggregate(n_slots=counts.n.sum().cast("int64"))
-    counts = counts.filter(counts.n_slots > 0)
-    shares = cumulative_share(counts, "n_slots", "percent")
-    return counts.select("percent", "n_slots", resource=ibis.literal(resource), share=shares)
-
-
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: utilization of machines, 300 s at a time."""
+    """Draw the share of machine-slots that are at most so full, for CPU and memory."""
     import altair as alt
 
     rows = answer.to_pylist()

@@ -1,9 +1,9 @@
 """What does Google's notebook of 2019 say that the cell uses, and what is left of it once corrected?
 
 *Literal* is its query of usage by tier and hour of the trace's clock: windows of 300 s or more, each counted as 300 s,
-that name a task and machine of which there is an event; the tier by the highest priority there, production for whatever
-is in no tier below; divided by the capacity of all machines that ever were. The corrections, one after the other, of
-which each column says what it adds: windows of any length inside the trace, by their length; tasks without an event on
+that name a task and machine for which there is an event; the tier by the highest priority there, production for what
+is in no lower tier; divided by the capacity of all machines that ever were. Each further column says what one
+correction adds, one after the other: windows of any length inside the trace, by their length; tasks without an event on
 that machine; the tasks' own tiers, monitoring apart and what runs inside an alloc set in its own; machines while they
 are present, and the part of the hour that lies inside the trace. *Corrected* is the sum of all, as in `utilization`.
 """
@@ -11,7 +11,7 @@ are present, and the part of the hour that lies inside the trace. *Corrected* is
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import ibis
 import ibis.expr.types as ir
@@ -66,10 +66,8 @@ ANSWER = Answer(
             "cpu_literal",
             "float64",
             "fraction",
-            (
-                "CPU used as the notebook counts it, share of the capacity of all machines that"
-                " ever were."
-            ),
+            "CPU used as the notebook counts it, share of the capacity of all machines that"
+            " ever were.",
         ),
         Column(
             "cpu_windows",
@@ -107,10 +105,8 @@ ANSWER = Answer(
             "memory_literal",
             "float64",
             "fraction",
-            (
-                "Memory used as the notebook counts it, share of the capacity of all machines "
-                "that ever were."
-            ),
+            "Memory used as the notebook counts it, share of the capacity of all machines "
+            "that ever were.",
         ),
         Column(
             "memory_windows",
@@ -148,96 +144,129 @@ ANSWER = Answer(
 )
 
 
-_STEP = HOUR // 6
-"""The trace starts ten minutes after an hour of its clock: capacities are averaged over pieces that make both."""
-Found = dict[tuple[str, int], Row]
-"""Amounts by tier and hour."""
+STEP = HOUR // 6
+"""The trace starts ten minutes after an hour of its clock: capacities are averaged over steps that fit both."""
+TierAndHour = tuple[str, int]
+Amounts = dict[TierAndHour, Row]
+"""Amounts of CPU and memory by tier and hour."""
+
+
+class Readings(NamedTuple):
+    """The amounts as the notebook counts them, and after each correction but the last."""
+
+    literal: Amounts
+    windows: Amounts
+    unmatched: Amounts
+    tiers: Amounts
 
 
 def compute(tables: Tables) -> list[Row]:
     """Return what is used by tier and hour, as the notebook counts it and corrected."""
     tables.require_published("alloc sets", column="alloc_collection_id")
-    capacity, readings, present = _largest(tables), _readings(tables), _present(tables)
-    # Not before: a plan has no rows, and its stages come first.
-    if not all(capacity.values()):
+    largest = fetch_largest_capacity(tables)
+    readings = fetch_readings(tables)
+    present = fetch_present_capacity(tables)
+    if not all(largest.values()):
         raise NotApplicable("no machine of known capacity")
     rows = []
-    for key in sorted(set().union(*readings.values())):
-        row: Row = {"tier": key[0], "hour": key[1]}
-        for name in RESOURCES:
-            literal, windows, unmatched, own = (
-                found.get(key, {}).get(name, 0) / 2.0**BITS / HOUR_SECONDS / capacity[name]
-                for found in readings.values()
-            )
-            there = present[key[1]][name]
-            corrected = own * capacity[name] * HOUR_SECONDS / there if there else None
-            row |= {
-                f"{name}_literal": literal,
-                f"{name}_windows": windows - literal,
-                f"{name}_unmatched": unmatched - windows,
-                f"{name}_tiers": own - unmatched,
-                f"{name}_capacity": None if corrected is None else corrected - own,
-                f"{name}_corrected": corrected,
-            }
+    for tier_and_hour in sorted(set().union(*readings)):
+        tier, hour = tier_and_hour
+        row: Row = {"tier": tier, "hour": hour}
+        for resource in RESOURCES:
+            used = [amounts.get(tier_and_hour, {}).get(resource, 0) for amounts in readings]
+            row |= corrections(resource, used, largest[resource], present[hour][resource])
         rows.append(row)
     if not rows:
         raise NotApplicable("no usage inside the trace")
     return rows
 
 
-def _largest(tables: Tables) -> Row:
+def corrections(
+    resource: str, amounts: list[int], largest_capacity: float, present_capacity: float
+) -> Row:
+    """Return the columns of a resource: the share of the notebook, what each correction adds, and the result.
+
+    Parameters
+    ----------
+    resource
+        Its name.
+    amounts
+        One per reading, in the order of `Readings`.
+    largest_capacity
+        The capacity of all machines that ever were.
+    present_capacity
+        Capacity × time of the machines present in the hour, s.
+    """
+    literal, windows, unmatched, tiers = (
+        amount / 2.0**BITS / HOUR_SECONDS / largest_capacity for amount in amounts
+    )
+    corrected = None
+    if present_capacity:
+        corrected = tiers * largest_capacity * HOUR_SECONDS / present_capacity
+    return {
+        f"{resource}_literal": literal,
+        f"{resource}_windows": windows - literal,
+        f"{resource}_unmatched": unmatched - windows,
+        f"{resource}_tiers": tiers - unmatched,
+        f"{resource}_capacity": None if corrected is None else corrected - tiers,
+        f"{resource}_corrected": corrected,
+    }
+
+
+def fetch_largest_capacity(tables: Tables) -> Row:
     """Return the capacity that the notebook divides by."""
     machines = largest_capacities(tables)
-    found = tables.fetch(
-        machines.aggregate(**{name: machines[name].sum() for name in RESOURCES}), "capacity"
-    )
-    return next(iter(found.to_pylist()), dict.fromkeys(RESOURCES))
+    totals = machines.aggregate(cpu=machines.cpu.sum(), memory=machines.memory.sum())
+    rows = tables.fetch(totals, "capacity").to_pylist()
+    return rows[0] if rows else dict.fromkeys(RESOURCES)
 
 
-def _readings(tables: Tables) -> dict[str, Found]:
+def fetch_readings(tables: Tables) -> Readings:
     """Return the amounts by tier and hour after each correction but the last."""
-    # A priority of its own for what no event matches, by the same rule.
-    own = tables.tasks.select(*TASK, own="priority")
+    literal = windows_with_tiers(tables)
     inside = regular(outermost(tables.instance_usage))
-    every = lookup(lookup(inside, priorities_by_machine(tables), ON_MACHINE), own, TASK)
-    every = every.mutate(priority=every.is_known.fill_null(False).ifelse(every.priority, every.own))
+    windows = lookup(inside, priorities_by_machine(tables), ON_MACHINE)
+    # Windows that no event matches have the priority of their task, by the same rule.
+    windows = lookup(windows, tables.tasks.select(*TASK, own_priority="priority"), TASK)
+    is_matched = windows.is_known.fill_null(False)
+    priority = is_matched.ifelse(windows.priority, windows.own_priority)
+    windows = windows.mutate(priority=priority)
+    matched = with_notebook_tiers(tables, windows.filter(windows.is_known))
+    everything = with_notebook_tiers(tables, windows)
     signed = by_tier(tables, regular(tables.instance_usage))
-    asked = {
-        "literal": (windows_with_tiers(tables), SLOT_SECONDS),
-        "windows": (with_notebook_tiers(tables, every.filter(every.is_known)), every.seconds),
-        "unmatched": (with_notebook_tiers(tables, every), every.seconds),
-        "tiers": (signed, signed.seconds * signed.sign),
-    }
-    return {name: _by_hour(tables, name, rows, weight) for name, (rows, weight) in asked.items()}
+    return Readings(
+        literal=fetch_amounts(tables, "literal", literal, SLOT_SECONDS),
+        windows=fetch_amounts(tables, "windows", matched, matched.seconds),
+        unmatched=fetch_amounts(tables, "unmatched", everything, everything.seconds),
+        tiers=fetch_amounts(tables, "tiers", signed, signed.seconds * signed.sign),
+    )
 
 
-def _by_hour(tables: Tables, name: str, rows: ir.Table, weight: ir.IntegerColumn | int) -> Found:
+def fetch_amounts(
+    tables: Tables, stage: str, rows: ir.Table, weight: ir.IntegerColumn | int
+) -> Amounts:
+    """Add up windows by tier and by hour of the trace's clock."""
     rows = rows.mutate(hour=period(rows.start_time, HOUR), weight=weight)
-    found = tables.fetch(sum_usage(rows, "tier", "hour", weight=rows.weight), name)
-    return {(row["tier"], row["hour"]): row for row in found.to_pylist()}
+    amounts = tables.fetch(sum_usage(rows, "tier", "hour", weight=rows.weight), stage)
+    return {(row["tier"], row["hour"]): row for row in amounts.to_pylist()}
 
 
-def _present(tables: Tables) -> defaultdict[int, Counter[str]]:
+def fetch_present_capacity(tables: Tables) -> defaultdict[int, Counter[str]]:
     """Return capacity × time of the machines present, s, by hour of the trace's clock."""
-    spine = hours(span(tables.instance_usage.select(time="end_time")), _STEP)
+    spine = hours(span(tables.instance_usage.select(time="end_time")), STEP)
     changes = capacity_changes(tables.machine_events).mutate(cell=ibis.literal("cell"))
-    found: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for row in tables.fetch(
-        hourly(changes, spine, "cell", RESOURCES, _STEP), "present"
-    ).to_pylist():
-        hour = (TRACE_START + row["hour"] * _STEP) // HOUR
-        found[hour].update({name: row[name] * row["hour_seconds"] for name in RESOURCES})
-    return found
-
-
-_READS = ("instance_usage", "instance_events", "machine_events", "tasks")
+    means = tables.fetch(hourly(changes, spine, "cell", RESOURCES, STEP), "present")
+    present: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for row in means.to_pylist():
+        hour = (TRACE_START + row["hour"] * STEP) // HOUR
+        present[hour].update({name: row[name] * row["hour_seconds"] for name in RESOURCES})
+    return present
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: what is used, as Google's notebook counts and corrected."""
+    """Draw the CPU of all tiers together over time, in both readings."""
     import altair as alt
 
-    # The CPU of all tiers in both readings.
     rows = query_answer(
         answer,
         """
@@ -269,6 +298,6 @@ QUESTION = Question(
     answer=ANSWER,
     compute=compute,
     chart=chart,
-    reads=_READS,
+    reads=["instance_usage", "instance_events", "machine_events", "tasks"],
     reference="clusterdata_analysis_colab.ipynb, google/cluster-data",
 )

@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.histograms import period
@@ -60,72 +61,76 @@ ANSWER = Answer(
 def compute(tables: Tables) -> list[Row]:
     """Return the share of machine-slots up to each percent in both readings."""
     tables.require_published("alloc sets", column="alloc_collection_id")
-    usage = long_windows(tables)
-    used = sum_usage(
-        usage.mutate(slot=period(usage.start_time, WINDOW)), "machine_id", "slot", weight=1
-    )
-    machines = largest_capacities(tables)
-    held = used.inner_join(
-        machines.rename("{name}_capacity").rename(machine_id="machine_id_capacity"), "machine_id"
-    )
-    literal = _counts(
-        tables.fetch(ibis.union(*(_by_percent(held, name) for name in RESOURCES)), "literal")
-    )
-    corrected = _counts(
-        machine_utilization.compute(tables).select(["resource", "percent", "n_slots"])
-    )
+    literal_counts = tables.fetch(count_slots_as_notebook(tables), "literal")
+    corrected_counts = machine_utilization.compute(tables)
+    literal = slots_by_percent(literal_counts)
+    corrected = slots_by_percent(corrected_counts)
     if not literal:
         raise NotApplicable("no window of 300 s on a machine of known capacity")
     rows = []
-    for name in RESOURCES:
-        curves = [_shares(found.get(name, {})) for found in (literal, corrected)]
-        for percent, (there, here) in enumerate(zip(*curves, strict=True)):
-            difference = None if there is None or here is None else here - there
+    for resource in RESOURCES:
+        literal_shares = shares_up_to(literal.get(resource, {}))
+        corrected_shares = shares_up_to(corrected.get(resource, {}))
+        pairs = zip(literal_shares, corrected_shares, strict=True)
+        for percent, (literal_share, corrected_share) in enumerate(pairs):
+            difference = None
+            if literal_share is not None and corrected_share is not None:
+                difference = corrected_share - literal_share
             rows.append(
                 {
-                    "resource": name,
+                    "resource": resource,
                     "percent": percent,
-                    "literal": there,
-                    "corrected": here,
+                    "literal": literal_share,
+                    "corrected": corrected_share,
                     "difference": difference,
                 }
             )
     return rows
 
 
-def _by_percent(held: ibis.Table, name: str) -> ibis.Table:
-    held = held.filter(held[f"{name}_capacity"] > 0)
-    share = held[name].cast("float64") / 2.0**BITS / held[f"{name}_capacity"].cast("float64")
-    rows = held.select(
-        resource=ibis.literal(name), percent=ibis.least((share * 100.0).ceil().cast("int64"), 100)
+def count_slots_as_notebook(tables: Tables) -> ir.Table:
+    """Count machine-slots by percent as the notebook does: each window counts as its whole slot."""
+    usage = long_windows(tables)
+    usage = usage.mutate(slot=period(usage.start_time, WINDOW))
+    used = sum_usage(usage, "machine_id", "slot", weight=1)
+    capacities = largest_capacities(tables)
+    capacities = capacities.select("machine_id", cpu_capacity="cpu", memory_capacity="memory")
+    slots = used.inner_join(capacities, "machine_id")
+    return ibis.union(*(count_by_percent(slots, resource) for resource in RESOURCES))
+
+
+def count_by_percent(slots: ir.Table, resource: str) -> ir.Table:
+    """Count the machine-slots of one resource by percent, rounded up, at most 100."""
+    slots = slots.filter(slots[f"{resource}_capacity"] > 0)
+    capacity = slots[f"{resource}_capacity"].cast("float64")
+    share = slots[resource].cast("float64") / 2.0**BITS / capacity
+    rows = slots.select(
+        resource=ibis.literal(resource),
+        percent=ibis.least((share * 100.0).ceil().cast("int64"), 100),
     )
-    return rows.group_by(["resource", "percent"]).aggregate(n_slots=lambda table: table.count())
+    return rows.group_by(["resource", "percent"]).aggregate(n_slots=rows.count())
 
 
-def _counts(found: pa.Table) -> dict[str, dict[int, int]]:
+def slots_by_percent(counts: pa.Table) -> dict[str, dict[int, int]]:
     """Return the number of machine-slots by resource and percent."""
-    counts: dict[str, dict[int, int]] = {}
-    for row in found.to_pylist():
-        counts.setdefault(row["resource"], {})[row["percent"]] = row["n_slots"]
-    return counts
+    n_slots: dict[str, dict[int, int]] = {}
+    for row in counts.to_pylist():
+        n_slots.setdefault(row["resource"], {})[row["percent"]] = row["n_slots"]
+    return n_slots
 
 
-def _shares(counts: dict[int, int]) -> list[float | None]:
+def shares_up_to(n_slots: dict[int, int]) -> list[float | None]:
     """Return the share of machine-slots that are at most 0, 1 … 100 percent full."""
-    every = sum(counts.values())
-    upto = accumulate(counts.get(percent, 0) for percent in range(101))
-    return [n / every if every else None for n in upto]
-
-
-_READS = ("instance_usage", "machine_events")
+    total = sum(n_slots.values())
+    n_so_far = accumulate(n_slots.get(percent, 0) for percent in range(101))
+    return [n / total if total else None for n in n_so_far]
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
-    """Draw: machines at most so full, as Google's notebook counts and corrected."""
+    """Draw the share of machine-slots that are at most so full in both readings, for CPU and memory."""
     import altair as alt
 
-    rows = answer.to_pylist()
-    rows = charts.melted(rows, {"literal": "notebook", "corrected": "corrected"})
+    rows = charts.melted(answer.to_pylist(), {"literal": "notebook", "corrected": "corrected"})
     return (
         charts.base(rows)
         .mark_line(interpolate="step-after")
@@ -146,6 +151,6 @@ QUESTION = Question(
     answer=ANSWER,
     compute=compute,
     chart=chart,
-    reads=_READS,
+    reads=["instance_usage", "machine_events"],
     reference="clusterdata_analysis_colab.ipynb, google/cluster-data",
 )

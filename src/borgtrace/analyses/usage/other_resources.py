@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.attempts import TASK
@@ -49,67 +50,74 @@ ANSWER = Answer(
 )
 
 
-QUANTITIES = {
+COMPARED_COLUMNS = {
     "assigned_memory": "average_memory",
     "page_cache_memory": "average_memory",
     "unmapped_page_cache_memory": "average_memory",
     "mean_disk_space": "disk_request",
     "mean_disk_io_time": None,
 }
-"""Columns of windows, and what each is compared with."""
-_BITS = 20
+"""The column with which each quantity is compared."""
+BITS = 20
 """Binary digits of amounts: 2⁻²⁰ is the smallest step of the traces, and a month of a cell fits into 63 bits."""
 
 
-def compute(tables: Tables) -> ibis.Table:
+def compute(tables: Tables) -> ir.Table:
     """Return means, largest values and missing shares."""
-    rows = outermost(regular(tables.instance_usage))
-    tasks, events = (
-        task_tiers(tables).mutate(disk_request=ibis.null("float64")),
-        tables.instance_events,
-    )
-    if tables.dialect.publishes("disk_request"):
-        requests = events.group_by(list(TASK)).aggregate(
-            disk_request=events.disk_request.max().cast("float64")
-        )
-        tasks = lookup(task_tiers(tables), requests, TASK)
-    known = lookup(rows, tasks, TASK)
-    known = known.mutate(tier=known.tier.fill_null(UNKNOWN))
+    windows = outermost(regular(tables.instance_usage))
+    windows = lookup(windows, tiers_and_disk_requests(tables), TASK)
+    windows = windows.mutate(tier=windows.tier.fill_null(UNKNOWN))
     # A quantity that a trace does not publish is left out: it is not missing.
-    published = [name for name in QUANTITIES if tables.dialect.publishes(name)]
+    published = [name for name in COMPARED_COLUMNS if tables.dialect.publishes(name)]
     if not published:
         raise NotApplicable(f"{tables.dialect.trace} publishes none of these quantities")
-    return ibis.union(*(_of(known, name) for name in published))
+    return ibis.union(*(summarize_quantity(windows, name) for name in published))
 
 
-def _of(rows: ibis.Table, name: str) -> ibis.Table:
-    value, beside = rows[name], QUANTITIES[name]
-    base = rows[beside] if beside else ibis.null("float64")
-    both = value.notnull() & base.notnull()
-    found = rows.group_by("tier").aggregate(
-        n_windows=rows.count(),
-        n_known=value.count(),
-        seconds=rows.seconds.sum(where=value.notnull()),
-        total=amount(value, rows.seconds, _BITS).sum(where=value.notnull()),
-        largest=value.max().cast("float64"),
-        over=amount(value, rows.seconds, _BITS).sum(where=both),
-        under=amount(base, rows.seconds, _BITS).sum(where=both),
+def tiers_and_disk_requests(tables: Tables) -> ir.Table:
+    """Return the tier and the largest disk request of each task; NULL where the trace publishes none."""
+    if not tables.dialect.publishes("disk_request"):
+        return task_tiers(tables).mutate(disk_request=ibis.null("float64"))
+    events = tables.instance_events
+    requests = events.group_by(list(TASK)).aggregate(
+        disk_request=events.disk_request.max().cast("float64")
     )
-    return found.select(
+    return lookup(task_tiers(tables), requests, TASK)
+
+
+def summarize_quantity(windows: ir.Table, quantity: str) -> ir.Table:
+    """Return the rows of one quantity, one per tier."""
+    value = windows[quantity]
+    compared_column = COMPARED_COLUMNS[quantity]
+    compared = windows[compared_column] if compared_column else ibis.null("float64")
+    has_both = value.notnull() & compared.notnull()
+    value_amount = amount(value, windows.seconds, BITS)
+    compared_amount = amount(compared, windows.seconds, BITS)
+    tiers = windows.group_by("tier").aggregate(
+        n_windows=windows.count(),
+        n_known=value.count(),
+        seconds=windows.seconds.sum(where=value.notnull()),
+        total=value_amount.sum(where=value.notnull()),
+        largest=value.max().cast("float64"),
+        value_of_both=value_amount.sum(where=has_both),
+        compared_of_both=compared_amount.sum(where=has_both),
+    )
+    share_known = tiers.n_known.cast("float64") / tiers.n_windows.cast("float64")
+    total = tiers.total.cast("float64") / float(2**BITS)
+    compared_total = tiers.compared_of_both.cast("float64")
+    return tiers.select(
         "tier",
         "n_windows",
         "largest",
-        quantity=ibis.literal(name),
-        missing=1.0 - found.n_known.cast("float64") / found.n_windows.cast("float64"),
-        mean=found.total.cast("float64")
-        / float(2**_BITS)
-        / found.seconds.cast("float64").nullif(0.0),
-        relative=found.over.cast("float64") / found.under.cast("float64").nullif(0.0),
+        quantity=ibis.literal(quantity),
+        missing=1.0 - share_known,
+        mean=total / tiers.seconds.cast("float64").nullif(0.0),
+        relative=tiers.value_of_both.cast("float64") / compared_total.nullif(0.0),
     )
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: disk, page cache and assigned memory."""
+    """Draw the mean of each quantity by tier."""
     import altair as alt
 
     rows = query_answer(answer, "select * from answer where mean is not null")
@@ -122,17 +130,7 @@ def chart(answer: pa.Table) -> alt.Chart:
                 title="mean (of the largest machine; s/s)",
                 scale=alt.Scale(type="symlog", constant=1e-05),
             ),
-            y=alt.Y(
-                "quantity:N",
-                title=None,
-                sort=[
-                    "assigned_memory",
-                    "page_cache_memory",
-                    "unmapped_page_cache_memory",
-                    "mean_disk_space",
-                    "mean_disk_io_time",
-                ],
-            ),
+            y=alt.Y("quantity:N", title=None, sort=list(COMPARED_COLUMNS)),
             yOffset="tier:N",
             color=charts.tier_color(rows),
             tooltip=charts.tooltips(

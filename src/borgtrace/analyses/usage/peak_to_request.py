@@ -11,13 +11,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses.shared.windows import RESOURCES, peaks_of_request
+from borgtrace.engine.identifiers import literal
 from borgtrace.question import (
     Answer,
     Claim,
     Column,
+    Measure,
     Question,
     Tables,
     charts,
@@ -50,26 +53,29 @@ ANSWER = Answer(
 )
 
 
-def compute(tables: Tables, *, n_bins: int = 40) -> ibis.Table:
+def compute(tables: Tables, *, n_bins: int = 40) -> ir.Table:
     """Return the histogram of peak ÷ request in steps of 5 %; the last of `n_bins` + 1 holds the rest."""
-    rows = peaks_of_request(tables)
+    peaks = peaks_of_request(tables)
+    is_within = (peaks.cpu <= 1.0) & (peaks.memory <= 1.0)
     # A task that lacks one of the two requests cannot be said to stay within both.
-    rows = rows.mutate(is_within=((rows.cpu <= 1.0) & (rows.memory <= 1.0)).fill_null(False))
-    return ibis.union(*(_histogram(rows, name, n_bins) for name in RESOURCES))
+    peaks = peaks.mutate(is_within=is_within.fill_null(False))
+    return ibis.union(*(histogram(peaks, resource, n_bins) for resource in RESOURCES))
 
 
-def _histogram(rows: ibis.Table, resource: str, n_bins: int) -> ibis.Table:
-    known = rows.filter(rows[resource].notnull())
+def histogram(peaks: ir.Table, resource: str, n_bins: int) -> ir.Table:
+    """Count the tasks of each bin of one resource."""
+    known = peaks.filter(peaks[resource].notnull())
+    bin_number = (known[resource] * 20.0).floor().cast("int64")
     # A peak of exactly the request belongs to the last bin below it, like the published 95-100 % bin.
-    number = (known[resource] * 20.0).floor().cast("int64")
-    number = (known[resource] == 1.0).ifelse(ibis.literal(19, "int64"), number)
-    known = known.mutate(bin=ibis.least(number, n_bins), resource=ibis.literal(resource))
-    within = known.count(where=known.is_within)
-    return known.group_by(["resource", "bin"]).aggregate(n_tasks=known.count(), n_within=within)
+    bin_number = (known[resource] == 1.0).ifelse(ibis.literal(19, "int64"), bin_number)
+    known = known.mutate(bin=ibis.least(bin_number, n_bins), resource=ibis.literal(resource))
+    return known.group_by(["resource", "bin"]).aggregate(
+        n_tasks=known.count(), n_within=known.count(where=known.is_within)
+    )
 
 
 def chart(answer: pa.Table) -> alt.FacetChart:
-    """Draw: peak usage as a share of the request."""
+    """Draw how many tasks peak at which share of their request, for CPU and memory."""
     import altair as alt
 
     rows = query_answer(answer, "select *, 5 * bin as low, 5 * bin + 5 as high from answer")
@@ -91,20 +97,37 @@ def chart(answer: pa.Table) -> alt.FacetChart:
     )
 
 
+def share_in_first_bin(resource: str) -> Measure:
+    """Measure which share of the tasks peaks at 5 % of its request or less."""
+    return sql(
+        f"""
+        select sum(if(bin = 0, n_within, 0)) / nullif(sum(n_within), 0)
+        from answer
+        where resource = {literal(resource)}
+        """,
+        otherwise=f"no task has a {resource} peak within its request",
+    )
+
+
+def mean_peak(resource: str) -> Measure:
+    """Measure the mean peak as a share of the request, with the midpoints of the bins."""
+    return sql(
+        f"""
+        select sum((bin + 5e-1) * n_within) / nullif(sum(n_within), 0) * 5e-2
+        from answer
+        where resource = {literal(resource)}
+        """,
+        otherwise=f"no task has a {resource} peak within its request",
+    )
+
+
 CLAIMS = [
     Claim(
         "KOR-first-bin-cpu",
         statement="more than half of the tasks peak at 5 % of their CPU request or less",
         source="full-trace Spark run over 2011",
         scope=OF_2011,
-        measure=sql(
-            """
-            select sum(if(bin = 0, n_within, 0)) / nullif(sum(n_within), 0)
-            from answer
-            where resource = 'cpu'
-            """,
-            otherwise="no task has a cpu peak within its request",
-        ),
+        measure=share_in_first_bin("cpu"),
         criterion=near(0.587, within=0.05),
     ),
     Claim(
@@ -112,30 +135,16 @@ CLAIMS = [
         statement="nearly half of the tasks peak at 5 % of their memory request or less",
         source="full-trace Spark run over 2011",
         scope=OF_2011,
-        measure=sql(
-            """
-            select sum(if(bin = 0, n_within, 0)) / nullif(sum(n_within), 0)
-            from answer
-            where resource = 'memory'
-            """,
-            otherwise="no task has a memory peak within its request",
-        ),
+        measure=share_in_first_bin("memory"),
         criterion=near(0.466, within=0.05),
     ),
-    # Midpoints of the bins: so the published means were computed.
+    # With midpoints of the bins, as the published means were computed.
     Claim(
         "KOR-mean-cpu",
         statement="the mean CPU peak is below a tenth of the request",
         source="full-trace Spark run over 2011",
         scope=OF_2011,
-        measure=sql(
-            """
-            select sum((bin + 5e-1) * n_within) / nullif(sum(n_within), 0) * 5e-2
-            from answer
-            where resource = 'cpu'
-            """,
-            otherwise="no task has a cpu peak within its request",
-        ),
+        measure=mean_peak("cpu"),
         criterion=near(0.086, within=0.01),
     ),
     Claim(
@@ -143,14 +152,7 @@ CLAIMS = [
         statement="the mean memory peak is about a third of the request",
         source="full-trace Spark run over 2011",
         scope=OF_2011,
-        measure=sql(
-            """
-            select sum((bin + 5e-1) * n_within) / nullif(sum(n_within), 0) * 5e-2
-            from answer
-            where resource = 'memory'
-            """,
-            otherwise="no task has a memory peak within its request",
-        ),
+        measure=mean_peak("memory"),
         criterion=near(0.324, within=0.05),
     ),
 ]

@@ -1,4 +1,4 @@
-"""On which platforms do hardware counters (CPI, MAI) lack?
+"""Which platforms have no hardware counters (CPI, MAI)?
 
 Windows by the platform of their machine: how many there are, and the shares without cycles and without
 memory accesses per instruction. The platform is the last that the machine's events name; windows of a
@@ -40,32 +40,35 @@ ANSWER = Answer(
 
 def compute(tables: Tables) -> ir.Table:
     """Return windows and shares without counters per platform."""
-    machines = tables.machine_events
-    platforms = last_of(machines.filter(machines.platform_id.notnull()), ["machine_id"])
-    usage = tables.instance_usage
-    columns = ("machine_id", "cycles_per_instruction", "memory_accesses_per_instruction")
-    rows = lookup(
-        usage.select(columns),
-        platforms.select("machine_id", platform="platform_id"),
-        ["machine_id"],
+    events = tables.machine_events
+    platforms = last_of(events.filter(events.platform_id.notnull()), ["machine_id"])
+    platforms = platforms.select("machine_id", platform="platform_id")
+    windows = tables.instance_usage.select(
+        "machine_id", "cycles_per_instruction", "memory_accesses_per_instruction"
     )
-    rows = rows.mutate(platform=rows.platform.fill_null(UNKNOWN))
-    found = rows.group_by("platform").aggregate(
-        n_machines=rows.machine_id.nunique(),
-        n_windows=rows.count(),
-        cpi=rows.cycles_per_instruction.count(),
-        mai=rows.memory_accesses_per_instruction.count(),
+    windows = lookup(windows, platforms, ["machine_id"])
+    windows = windows.mutate(platform=windows.platform.fill_null(UNKNOWN))
+    counts = windows.group_by("platform").aggregate(
+        n_machines=windows.machine_id.nunique(),
+        n_windows=windows.count(),
+        n_cpi=windows.cycles_per_instruction.count(),
+        n_mai=windows.memory_accesses_per_instruction.count(),
     )
-    n = found.n_windows.cast("float64")
-    missing = {f"{name}_missing": 1.0 - found[name].cast("float64") / n for name in ("cpi", "mai")}
-    return found.select("platform", "n_machines", "n_windows", **missing)
+    n_windows = counts.n_windows.cast("float64")
+    return counts.select(
+        "platform",
+        "n_machines",
+        "n_windows",
+        cpi_missing=1.0 - counts.n_cpi.cast("float64") / n_windows,
+        mai_missing=1.0 - counts.n_mai.cast("float64") / n_windows,
+    )
 
 
 def chart(answer: pa.Table) -> alt.Chart:
-    """Draw: windows without counters."""
+    """Draw the share of windows without cycles per instruction, by platform."""
     import altair as alt
 
-    # The first letters tell platforms apart: the names are hashes.
+    # The first letters are enough: the names are hashes.
     rows = query_answer(answer, "select * replace (platform[:8] as platform) from answer")
     return (
         charts.base(rows, title="Windows without counters", height=130)

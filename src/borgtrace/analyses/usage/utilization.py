@@ -35,12 +35,14 @@ from borgtrace.analyses.shared.windows import (
     regular,
     tier,
 )
+from borgtrace.engine.identifiers import quoted
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.question import (
     Answer,
     Claim,
     Column,
     Question,
+    Row,
     Tables,
     above,
     between,
@@ -103,62 +105,9 @@ ANSWER = Answer(
 )
 
 
-def allocation_changes(tables: Tables) -> ir.Table:
-    """Return ``time``, ``tier`` and the change of the allocated ``cpu`` and ``memory`` in 2⁻²⁴.
-
-    An attempt holds the request of its SCHEDULE, then that of each UPDATE_RUNNING, until it leaves.
-    Alloc instances hold theirs, and what runs inside them counts as
-    :func:`borgtrace.analyses.shared.windows.credited` says.
-    """
-    attempts = tables.instance_attempts
-    ran = attempts.filter(attempts.schedule_time.notnull())
-    ran = ran.select(
-        *TASK,
-        "attempt",
-        "alloc_collection_id",
-        "schedule_time",
-        "left_time",
-        tier=tier(tables, ran.priority),
-        **{name: _scaled(ran[f"{name}_request"]) for name in RESOURCES},
-    )
-    # left_time, not end_time: an attempt whose end is lost lets go when the next one begins, not never.
-    held = ran.select("alloc_collection_id", "tier", *RESOURCES, "left_time", time="schedule_time")
-    rows = credited(tables, held.union(_updates(tables, ran)))
-    rows = rows.mutate(**{name: rows[name] * rows.sign for name in RESOURCES})
-    begun = rows.select("tier", *RESOURCES, "time")
-    # What is alive at the end of the trace holds its request until then: it never lets go.
-    ended = rows.filter(rows.left_time.notnull())
-    left = ended.select("tier", **{name: -ended[name] for name in RESOURCES}, time="left_time")
-    return begun.union(left)
-
-
-def _scaled(request: ir.FloatingColumn) -> ir.IntegerColumn:
-    return fixed(request, LEVEL_BITS).fill_null(0)
-
-
-def _updates(tables: Tables, ran: ir.Table) -> ir.Table:
-    """Return by how much each UPDATE_RUNNING changes what its attempt holds until it leaves."""
-    events = tables.instance_events
-    # An update with missing info names no request: what was promised before still holds.
-    requested = events.cpu_request.notnull() & events.memory_request.notnull()
-    updates = events.filter((events.type == "UPDATE_RUNNING") & requested)
-    new = {f"new_{name}": _scaled(updates[f"{name}_request"]) for name in RESOURCES}
-    updates = updates.select(*TASK, *SOURCE_ORDER, **new)
-    # Events name no attempt: an update belongs to the one in whose span it falls.
-    inside = ran.inner_join(updates, list(TASK))
-    # An update at the instant of the SCHEDULE already holds; one at the instant of leaving does not.
-    until = inside.left_time.fill_null(AFTER_TRACE)
-    inside = inside.filter((inside.schedule_time <= inside.time) & (inside.time < until))
-    life = ibis.window(group_by=[*TASK, "attempt"], order_by=list(SOURCE_ORDER))
-    before = {name: inside[f"new_{name}"].lag().over(life) for name in RESOURCES}
-    # The first update changes what the SCHEDULE asked for, each later one what the update before asked for.
-    changes = {
-        name: inside[f"new_{name}"] - ibis.coalesce(before[name], inside[name])
-        for name in RESOURCES
-    }
-    return inside.select(
-        "alloc_collection_id", "tier", **changes, left_time="left_time", time="time"
-    )
+ORANGE = "#e07a1f"
+BLUE = "#1f77b4"
+DASHED = [5, 3]
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -167,7 +116,7 @@ def compute(tables: Tables) -> ir.Table:
 
 
 def levels(tables: Tables, length: int = HOUR) -> ir.Table:
-    """Return the columns of `RESULT` for periods of another length; ``hour`` is their number.
+    """Return the same columns for periods of another length; ``hour`` is their number.
 
     Parameters
     ----------
@@ -178,23 +127,20 @@ def levels(tables: Tables, length: int = HOUR) -> ir.Table:
     """
     usage = regular(tables.instance_usage)
     usage = usage.mutate(hour=period(usage.start_time, length, TRACE_START))
-    # Whichever lasts longer: a store need not hold all parts of both tables.
-    spine = hours(
-        span(usage.select(time="end_time"), tables.instance_events.select("time")), length
-    )
+    # The longer of the two counts: a store need not hold all parts of both tables.
+    last = span(usage.select(time="end_time"), tables.instance_events.select("time"))
+    spine = hours(last, length)
+    used = used_by_tier(tables, usage)
     allocated = hourly(allocation_changes(tables), spine, "tier", RESOURCES, length)
     # Capacity belongs to no tier; one constant name lets it be averaged like what does.
     changes = capacity_changes(tables.machine_events).mutate(tier=ibis.literal("all"))
     capacity = hourly(changes, spine, "tier", RESOURCES, length)
-    used = _used(tables, usage)
+    capacity = capacity.select("hour", cpu_capacity="cpu", memory_capacity="memory")
     # Hours in which a tier neither uses nor holds anything are rows of 0, which the stacked areas need.
-    grid = allocated.select("tier").union(used.select("tier"), distinct=True).cross_join(spine)
-    rows = lookup(
-        lookup(grid, used, ["tier", "hour"]), allocated.drop("hour_seconds"), ["tier", "hour"]
-    )
-    rows = lookup(
-        rows, capacity.select("hour", cpu_capacity="cpu", memory_capacity="memory"), ["hour"]
-    )
+    tiers = allocated.select("tier").union(used.select("tier"), distinct=True)
+    rows = lookup(tiers.cross_join(spine), used, ["tier", "hour"])
+    rows = lookup(rows, allocated.drop("hour_seconds"), ["tier", "hour"])
+    rows = lookup(rows, capacity, ["hour"])
     columns = {}
     for name in RESOURCES:
         columns[f"{name}_used"] = level(rows[f"{name}_amount"].fill_null(0), rows.hour_seconds)
@@ -204,116 +150,93 @@ def levels(tables: Tables, length: int = HOUR) -> ir.Table:
     return rows.select("tier", "hour", **columns)
 
 
-def _used(tables: Tables, usage: ir.Table) -> ir.Table:
-    averages = [f"average_{name}" for name in RESOURCES]
-    rows = by_tier(tables, usage.select(*TASK, "alloc_collection_id", "hour", "seconds", *averages))
-    sums = {
-        f"{n}_amount": int_sum(amount(rows[f"average_{n}"], rows.seconds) * rows.sign)
-        for n in RESOURCES
-    }
-    return rows.group_by(["tier", "hour"]).aggregate(**sums)
+def used_by_tier(tables: Tables, usage: ir.Table) -> ir.Table:
+    """Return the amounts of CPU and memory that each tier uses in each hour."""
+    rows = usage.select(
+        *TASK, "alloc_collection_id", "hour", "seconds", "average_cpu", "average_memory"
+    )
+    rows = by_tier(tables, rows)
+    return rows.group_by(["tier", "hour"]).aggregate(
+        cpu_amount=int_sum(amount(rows.average_cpu, rows.seconds) * rows.sign),
+        memory_amount=int_sum(amount(rows.average_memory, rows.seconds) * rows.sign),
+    )
 
 
-_READS = ("instance_usage", "instance_events", "machine_events", "tasks")
+def allocation_changes(tables: Tables) -> ir.Table:
+    """Return ``time``, ``tier`` and the change of the allocated ``cpu`` and ``memory`` in 2⁻²⁴.
+
+    An attempt holds the request of its SCHEDULE, then that of each UPDATE_RUNNING, until it leaves.
+    Alloc instances hold theirs, and what runs inside them counts as
+    :func:`borgtrace.analyses.shared.windows.credited` says.
+    """
+    attempts = tables.instance_attempts
+    started = attempts.filter(attempts.schedule_time.notnull())
+    started = started.select(
+        *TASK,
+        "attempt",
+        "alloc_collection_id",
+        "schedule_time",
+        "left_time",
+        tier=tier(tables, started.priority),
+        cpu=scaled(started.cpu_request),
+        memory=scaled(started.memory_request),
+    )
+    # left_time, not end_time: an attempt whose end is lost lets go when the next one begins, not never.
+    at_start = started.select(
+        "alloc_collection_id", "tier", *RESOURCES, "left_time", time="schedule_time"
+    )
+    rows = credited(tables, at_start.union(changes_by_updates(tables, started)))
+    rows = rows.mutate(cpu=rows.cpu * rows.sign, memory=rows.memory * rows.sign)
+    begins = rows.select("tier", "cpu", "memory", "time")
+    # What is alive at the end of the trace holds its request until then: it never lets go.
+    left = rows.filter(rows.left_time.notnull())
+    ends = left.select("tier", cpu=-left.cpu, memory=-left.memory, time="left_time")
+    return begins.union(ends)
+
+
+def scaled(request: ir.FloatingColumn) -> ir.IntegerColumn:
+    """Return a request in 2⁻²⁴; 0 where it is NULL."""
+    return fixed(request, LEVEL_BITS).fill_null(0)
+
+
+def changes_by_updates(tables: Tables, started: ir.Table) -> ir.Table:
+    """Return by how much each UPDATE_RUNNING changes what its attempt holds until it leaves."""
+    events = tables.instance_events
+    # An update with missing info names no request: the one before still holds.
+    has_requests = events.cpu_request.notnull() & events.memory_request.notnull()
+    updates = events.filter((events.type == "UPDATE_RUNNING") & has_requests)
+    updates = updates.select(
+        *TASK,
+        *SOURCE_ORDER,
+        new_cpu=scaled(updates.cpu_request),
+        new_memory=scaled(updates.memory_request),
+    )
+    # Events name no attempt: an update belongs to the one in whose span it falls.
+    pairs = started.inner_join(updates, list(TASK))
+    # An update at the time of the SCHEDULE already holds; one at the time of leaving does not.
+    end = pairs.left_time.fill_null(AFTER_TRACE)
+    pairs = pairs.filter((pairs.schedule_time <= pairs.time) & (pairs.time < end))
+    history = ibis.window(group_by=[*TASK, "attempt"], order_by=list(SOURCE_ORDER))
+    changes = {}
+    for name in RESOURCES:
+        new_request = pairs[f"new_{name}"]
+        # The first update changes the request of the SCHEDULE, each later one that of the update before.
+        old_request = ibis.coalesce(new_request.lag().over(history), pairs[name])
+        changes[name] = new_request - old_request
+    return pairs.select(
+        "alloc_collection_id", "tier", **changes, left_time="left_time", time="time"
+    )
 
 
 def chart(answer: pa.Table) -> alt.HConcatChart:
-    """Draw: used (areas), allocated (dashed) and available (line)."""
+    """Draw CPU and memory of the cell over time, and beside them those of production."""
     import altair as alt
 
-    # What the tiers use, with lines for what is allocated and what there is.
-    panels = []
-    rows = answer.to_pylist()
-    if rows:
-        rows_1 = query_answer(
-            answer,
-            """
-            select hour, sum(cpu_allocated) as cpu_allocated
-            from answer
-            group by hour
-            order by hour
-            """,
-        )
-        rows_2 = query_answer(
-            answer,
-            """
-            select hour, coalesce(last(cpu_capacity), 0) as cpu_capacity
-            from answer
-            group by hour
-            order by hour
-            """,
-        )
-        base = charts.base(rows).encode(x=charts.hour_axis(rows))
-        areas = base.mark_area(opacity=0.75).encode(
-            y=alt.Y("cpu_used:Q", title="CPU (largest machines)"),
-            color=charts.tier_color(rows),
-            tooltip=charts.tooltips(rows, "hour", "cpu_used", "tier", "cpu_allocated"),
-        )
-        lines = (
-            charts.base(rows_1)
-            .encode(x=charts.hour_axis(rows_1))
-            .mark_line(color="black", strokeDash=[5, 3])
-            .encode(
-                y="cpu_allocated:Q",
-                tooltip=charts.tooltips(rows_1),
-            )
-        )
-        lines_2 = (
-            charts.base(rows_2)
-            .encode(x=charts.hour_axis(rows_2))
-            .mark_line(color="black")
-            .encode(
-                y="cpu_capacity:Q",
-                tooltip=charts.tooltips(rows_2),
-            )
-        )
-        panels.append(alt.layer(areas, lines, lines_2))
-    rows = answer.to_pylist()
-    if rows:
-        rows_1 = query_answer(
-            answer,
-            """
-            select hour, sum(memory_allocated) as memory_allocated
-            from answer
-            group by hour
-            order by hour
-            """,
-        )
-        rows_2 = query_answer(
-            answer,
-            """
-            select hour, coalesce(last(memory_capacity), 0) as memory_capacity
-            from answer
-            group by hour
-            order by hour
-            """,
-        )
-        base = charts.base(rows).encode(x=charts.hour_axis(rows))
-        areas = base.mark_area(opacity=0.75).encode(
-            y=alt.Y("memory_used:Q", title="memory (largest machines)"),
-            color=charts.tier_color(rows),
-            tooltip=charts.tooltips(rows, "hour", "memory_used", "tier", "memory_allocated"),
-        )
-        lines = (
-            charts.base(rows_1)
-            .encode(x=charts.hour_axis(rows_1))
-            .mark_line(color="black", strokeDash=[5, 3])
-            .encode(
-                y="memory_allocated:Q",
-                tooltip=charts.tooltips(rows_1),
-            )
-        )
-        lines_2 = (
-            charts.base(rows_2)
-            .encode(x=charts.hour_axis(rows_2))
-            .mark_line(color="black")
-            .encode(
-                y="memory_capacity:Q",
-                tooltip=charts.tooltips(rows_2),
-            )
-        )
-        panels.append(alt.layer(areas, lines, lines_2))
-    rows = query_answer(
+    panels = [
+        usage_by_tier(answer, "cpu", title="CPU (largest machines)"),
+        usage_by_tier(answer, "memory", title="memory (largest machines)"),
+    ]
+    production = query_answer(
         answer,
         """
         select
@@ -328,28 +251,88 @@ def chart(answer: pa.Table) -> alt.HConcatChart:
         order by hour
         """,
     )
-    if rows:
-        base = charts.base(rows).encode(x=charts.hour_axis(rows))
-        lines = base.mark_line(color="#e07a1f").encode(
-            y=alt.Y("cpu_used:Q", title="of production: CPU (orange), memory (blue)"),
-            tooltip=charts.tooltips(rows, "hour", "cpu_used"),
-        )
-        lines_1 = base.mark_line(color="#e07a1f", strokeDash=[5, 3]).encode(
-            y="cpu_allocated:Q",
-            tooltip=charts.tooltips(rows, "hour", "cpu_allocated"),
-        )
-        lines_2 = base.mark_line(color="#1f77b4").encode(
-            y=alt.Y("memory_used:Q", title="of production: CPU (orange), memory (blue)"),
-            tooltip=charts.tooltips(rows, "hour", "memory_used"),
-        )
-        lines_3 = base.mark_line(color="#1f77b4", strokeDash=[5, 3]).encode(
-            y="memory_allocated:Q",
-            tooltip=charts.tooltips(rows, "hour", "memory_allocated"),
-        )
-        panels.append(alt.layer(lines, lines_1, lines_2, lines_3))
+    if production:
+        panels.append(usage_of_production(production))
     return alt.hconcat(*panels).properties(
         title="Used (areas), allocated (dashed) and available (line)"
     )
+
+
+def usage_by_tier(answer: pa.Table, resource: str, *, title: str) -> alt.LayerChart:
+    """Draw what the tiers use as areas, and lines for what is allocated and available in the whole cell."""
+    import altair as alt
+
+    used = f"{resource}_used"
+    allocated = f"{resource}_allocated"
+    capacity = f"{resource}_capacity"
+    rows = answer.to_pylist()
+    areas = (
+        charts.base(rows)
+        .mark_area(opacity=0.75)
+        .encode(
+            x=charts.hour_axis(rows),
+            y=alt.Y(f"{used}:Q", title=title),
+            color=charts.tier_color(rows),
+            tooltip=charts.tooltips(rows, "hour", used, "tier", allocated),
+        )
+    )
+    allocated_in_cell = query_answer(
+        answer,
+        f"""
+        select hour, sum({quoted(allocated)}) as {quoted(allocated)}
+        from answer
+        group by hour
+        order by hour
+        """,
+    )
+    capacity_of_cell = query_answer(
+        answer,
+        f"""
+        select hour, coalesce(last({quoted(capacity)}), 0) as {quoted(capacity)}
+        from answer
+        group by hour
+        order by hour
+        """,
+    )
+    return alt.layer(
+        areas,
+        line_over_time(allocated_in_cell, allocated).mark_line(color="black", strokeDash=DASHED),
+        line_over_time(capacity_of_cell, capacity).mark_line(color="black"),
+    )
+
+
+def line_over_time(rows: list[Row], column: str) -> alt.Chart:
+    """Encode one column over the hours, to be given a mark."""
+    return charts.base(rows).encode(
+        x=charts.hour_axis(rows),
+        y=f"{column}:Q",
+        tooltip=charts.tooltips(rows, "hour", column),
+    )
+
+
+def usage_of_production(rows: list[Row]) -> alt.LayerChart:
+    """Draw what production uses, and dashed what it is allocated."""
+    import altair as alt
+
+    title = "of production: CPU (orange), memory (blue)"
+    base = charts.base(rows).encode(x=charts.hour_axis(rows))
+    cpu_used = base.mark_line(color=ORANGE).encode(
+        y=alt.Y("cpu_used:Q", title=title),
+        tooltip=charts.tooltips(rows, "hour", "cpu_used"),
+    )
+    cpu_allocated = base.mark_line(color=ORANGE, strokeDash=DASHED).encode(
+        y="cpu_allocated:Q",
+        tooltip=charts.tooltips(rows, "hour", "cpu_allocated"),
+    )
+    memory_used = base.mark_line(color=BLUE).encode(
+        y=alt.Y("memory_used:Q", title=title),
+        tooltip=charts.tooltips(rows, "hour", "memory_used"),
+    )
+    memory_allocated = base.mark_line(color=BLUE, strokeDash=DASHED).encode(
+        y="memory_allocated:Q",
+        tooltip=charts.tooltips(rows, "hour", "memory_allocated"),
+    )
+    return alt.layer(cpu_used, cpu_allocated, memory_used, memory_allocated)
 
 
 CLAIMS = [
@@ -419,7 +402,7 @@ CLAIMS = [
         ),
         criterion=above(1),
     ),
-    # Memory was over-committed in 2019 alone.
+    # Memory was over-committed only in 2019.
     Claim(
         "TIR-memory-overcommit",
         statement="allocated memory exceeds the capacity",
@@ -450,6 +433,6 @@ QUESTION = Question(
     compute=compute,
     chart=chart,
     claims=CLAIMS,
-    reads=_READS,
+    reads=["instance_usage", "instance_events", "machine_events", "tasks"],
     reference="Zhu et al., Fig. 9; Google's analysis notebook of the 2019 traces",
 )
