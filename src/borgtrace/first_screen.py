@@ -57,7 +57,11 @@ class Amount:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class ScreenLine:
     """A line of the first screen: the question, the table that it needs most, and how the answer is read."""
 
@@ -101,7 +105,10 @@ def requested(answer: pa.Table, manifest: Manifest) -> Iterator[Amount]:
 
 
 def levels(
-    answer: pa.Table, manifest: Manifest, measure: str, cell_hours: list[Row]
+    answer: pa.Table,
+    manifest: Manifest,
+    measure: str,
+    cell_hours: list[Row],
 ) -> Iterator[Amount]:
     """Read mean and peak of what is used or allocated: of the cell, then by tier."""
     cell = {row["hour"]: row for row in cell_hours}
@@ -123,7 +130,10 @@ def tiers_from_the_highest(manifest: Manifest, tiers: Iterable[str]) -> list[str
 
 
 def mean_and_peak(
-    rows: Iterable[Row], cell: Mapping[int, Row], measure: str, suffix: str
+    rows: Iterable[Row],
+    cell: Mapping[int, Row],
+    measure: str,
+    suffix: str,
 ) -> Iterator[Amount]:
     """Read mean and peak of some rows, one of each hour, as shares of the cell's capacity."""
     rows = list(rows)
@@ -187,7 +197,13 @@ def overcommit(answer: pa.Table, manifest: Manifest) -> Iterator[Amount]:
     for row in rows:
         if row["is_advised"]:
             text = f"{row['estimator']} {row['parameter']:.3g}"
-            yield Amount("packing", row["estimator"], "text", "packs best", text)
+            yield Amount(
+                "packing",
+                row["estimator"],
+                "text",
+                "packs best",
+                text,
+            )
 
 
 LINES = (

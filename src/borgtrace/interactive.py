@@ -113,7 +113,13 @@ class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
         for column, series in PLOTTED_COLUMNS.items():
             for start, cpu in zip(self["start_time"], self[column], strict=True):
                 hour = float(start) * SECOND / HOUR
-                rows.append({"hour": hour, "cpu": float(cpu), "series": series})
+                rows.append(
+                    {
+                        "hour": hour,
+                        "cpu": float(cpu),
+                        "series": series,
+                    }
+                )
         title = f"Task {self.collection_id}-{self.instance_index}"
         return (
             charts.base(rows, title)
@@ -156,7 +162,12 @@ class Store(StoredTables):
         return getattr(self.tables, name)
 
     def analyze(
-        self, question: str, *, where: str = "", engine: str = "duckdb", **parameters: Any
+        self,
+        question: str,
+        *,
+        where: str = "",
+        engine: str = "duckdb",
+        **parameters: Any,
     ) -> Result:
         """Answer a question: a table, a chart, and claims with their verdicts.
 

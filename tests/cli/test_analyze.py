@@ -20,7 +20,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from borgtrace.synth import generate
 
     folder = tmp_path_factory.mktemp("analyze")
-    generate(folder / "raw", "2011", 4, 2.0, 1)
+    generate(
+        folder / "raw",
+        "2011",
+        4,
+        2.0,
+        1,
+    )
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
     return folder / "store"
 
@@ -50,7 +56,15 @@ def test_files_appear_whole_beside_the_claims(
     store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert (
-        run(store, "transitions", "machine_downtime", "--out", tmp_path / "answers", "--png") == 0
+        run(
+            store,
+            "transitions",
+            "machine_downtime",
+            "--out",
+            tmp_path / "answers",
+            "--png",
+        )
+        == 0
     )
     names = {path.name for path in (tmp_path / "answers").iterdir()}
     assert names == {
@@ -79,7 +93,16 @@ def test_files_appear_whole_beside_the_claims(
 
 def test_files_are_the_same_every_time(store: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
-        assert run(store, "queue_length", "run_times", "--out", tmp_path / name) == 0
+        assert (
+            run(
+                store,
+                "queue_length",
+                "run_times",
+                "--out",
+                tmp_path / name,
+            )
+            == 0
+        )
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
 
@@ -97,7 +120,15 @@ def test_json_is_one_object_a_question(store: Path, capsys: pytest.CaptureFixtur
 
 def test_parameters_and_a_predicate(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        run(store, "queue_length", "--set", "step=3600000000", "--where", "priority >= 9", "--json")
+        run(
+            store,
+            "queue_length",
+            "--set",
+            "step=3600000000",
+            "--where",
+            "priority >= 9",
+            "--json",
+        )
         == 0
     )
     found = json.loads(capsys.readouterr().out)
@@ -107,7 +138,16 @@ def test_parameters_and_a_predicate(store: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_sql_for_bigquery_runs_nothing(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(store, "queue_length", "submissions", "--show-sql", "bigquery") == 0
+    assert (
+        run(
+            store,
+            "queue_length",
+            "submissions",
+            "--show-sql",
+            "bigquery",
+        )
+        == 0
+    )
     out = capsys.readouterr().out
     assert out.count("CREATE TEMP TABLE instance_attempts AS") == 1
     assert "-- queue_length: flows" in out
@@ -118,7 +158,16 @@ def test_the_list_says_what_is_asked(store: Path, capsys: pytest.CaptureFixture[
     assert run(store, "--list") == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("queue_length ") and line.endswith("surge?") for line in lines)
-    assert run(store, "queue_length", "--list", "--set", "none=1") == 0
+    assert (
+        run(
+            store,
+            "queue_length",
+            "--list",
+            "--set",
+            "none=1",
+        )
+        == 0
+    )
     assert capsys.readouterr().out == (
         "queue_length  Does the queue grow, and does the number of running tasks surge?\n              --set step=5m\n"
     )
@@ -230,7 +279,11 @@ def test_a_terminal_gets_tables_and_a_pipe_gets_csv(
     ],
 )
 def test_what_it_refuses(
-    store: Path, arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+    store: Path,
+    arguments: list[str],
+    code: int,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(store, *arguments) == code
     out, err = capsys.readouterr()

@@ -29,9 +29,32 @@ from borgtrace.question import (
 from borgtrace.question.criteria import near
 
 Capture = pytest.CaptureFixture[str]
-JUDGED = Finding("A-1", "many", "> 1", "2", "holds")
-NOT_JUDGED = Finding("A-2", "few", "< 1", "", "not applicable", reason="needs all parts")
-PROVENANCE = Provenance("store", "ab" * 32, "2011", "", False, "", "duckdb", "0.1.0", seconds=1.5)
+JUDGED = Finding(
+    "A-1",
+    "many",
+    "> 1",
+    "2",
+    "holds",
+)
+NOT_JUDGED = Finding(
+    "A-2",
+    "few",
+    "< 1",
+    "",
+    "not applicable",
+    reason="needs all parts",
+)
+PROVENANCE = Provenance(
+    "store",
+    "ab" * 32,
+    "2011",
+    "",
+    False,
+    "",
+    "duckdb",
+    "0.1.0",
+    seconds=1.5,
+)
 ANSWER = Answer(
     grain="number",
     key=[Column("n", "int64", "count", "A number.")],
@@ -48,24 +71,46 @@ def compute(tables: Tables) -> pa.Table:
 def chart(answer: pa.Table) -> alt.Chart:
     """Draw a rectangle of 40 by 30 pixels."""
     return (
-        alt.Chart(alt.InlineData([{}]), width=40, height=30, padding=0)
+        alt.Chart(
+            alt.InlineData([{}]),
+            width=40,
+            height=30,
+            padding=0,
+        )
         .mark_rect()
         .configure_view(stroke=None)
     )
 
 
 def question(name: str) -> Question:
-    return Question(name=name, doc="How many?", answer=ANSWER, compute=compute, chart=chart)
+    return Question(
+        name=name,
+        doc="How many?",
+        answer=ANSWER,
+        compute=compute,
+        chart=chart,
+    )
 
 
 def result(name: str = "counted", *findings: Finding, reason: str | None = None) -> Result:
     """An answer of two rows."""
     table = pa.table({"n": [3, 1]})
-    return Result(question(name), table, PROVENANCE, findings, not_applicable=reason)
+    return Result(
+        question(name),
+        table,
+        PROVENANCE,
+        findings,
+        not_applicable=reason,
+    )
 
 
 def test_one_answer_is_its_table_and_the_claims_that_are_judged(capfd: Capture) -> None:
-    publish([result("counted", JUDGED, NOT_JUDGED)], out=None, png=False, as_json=False)
+    publish(
+        [result("counted", JUDGED, NOT_JUDGED)],
+        out=None,
+        png=False,
+        as_json=False,
+    )
     out, err = capfd.readouterr()
     assert out == '"n"\n3\n1\n'
     lines = err.splitlines()
@@ -77,14 +122,24 @@ def test_one_answer_is_its_table_and_the_claims_that_are_judged(capfd: Capture) 
 
 def test_several_answers_are_their_claims(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     results = [result("one", JUDGED), result("two", NOT_JUDGED)]
-    publish(results, out=None, png=False, as_json=False)
+    publish(
+        results,
+        out=None,
+        png=False,
+        as_json=False,
+    )
     lines = capfd.readouterr().out.splitlines()
     assert lines[0].startswith("recipe,id,kind,statement")
     assert [line.split(",")[:2] for line in lines[1:]] == [["one", "A-1"], ["two", "A-2"]]
     # On a terminal they are a table of those that are judged.
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    publish(results, out=None, png=False, as_json=False)
+    publish(
+        results,
+        out=None,
+        png=False,
+        as_json=False,
+    )
     heading, *rows = capfd.readouterr().out.splitlines()
     assert heading.split() == ["recipe", "id", "published", "tolerance", "measured", "verdict"]
     assert [row.split()[:2] for row in rows] == [["one", "A-1"]]
@@ -124,7 +179,12 @@ def test_a_table_comes_after_what_was_printed_before_it(monkeypatch: pytest.Monk
     stream = io.TextIOWrapper(buffer, encoding="utf-8")
     monkeypatch.setattr(sys, "stdout", stream)
     print("before")
-    publish([result()], out=None, png=False, as_json=False)
+    publish(
+        [result()],
+        out=None,
+        png=False,
+        as_json=False,
+    )
     stream.flush()
     assert buffer.getvalue() == b'before\n"n"\n3\n1\n'
 

@@ -23,7 +23,16 @@ def run(*arguments: str) -> int:
 
 
 def test_one_experiment_prints_its_table(capsys):
-    assert run("--synthetic", "80", "--experiment", "packing_rebalancing", *FAST) == 0
+    assert (
+        run(
+            "--synthetic",
+            "80",
+            "--experiment",
+            "packing_rebalancing",
+            *FAST,
+        )
+        == 0
+    )
     out, err = capsys.readouterr()
     rows = list(csv.DictReader(out.splitlines()))
     assert len(rows) == 16 * 2 * 2 * 2
@@ -62,7 +71,17 @@ def test_several_write_their_files_and_end_in_advice(tmp_path: Path, capsys):
 
 def test_a_pool_goes_to_a_file_and_comes_back_the_same(tmp_path: Path, capsys):
     file = tmp_path / "pool.parquet"
-    assert run("--synthetic", "50", "--seed", "3", "--export-pool", str(file)) == 0
+    assert (
+        run(
+            "--synthetic",
+            "50",
+            "--seed",
+            "3",
+            "--export-pool",
+            str(file),
+        )
+        == 0
+    )
     assert "50 tasks" in capsys.readouterr().err
     assert (read_pool(file).inst == synthetic_pool(50, 3).inst).all()
     arguments = ("--experiment", "packing_rebalancing", "--seed", "3", *FAST)
@@ -73,7 +92,17 @@ def test_a_pool_goes_to_a_file_and_comes_back_the_same(tmp_path: Path, capsys):
 
 
 def test_json(capsys):
-    assert run("--synthetic", "40", "--experiment", "packing_clairvoyance", "--json", *FAST) == 0
+    assert (
+        run(
+            "--synthetic",
+            "40",
+            "--experiment",
+            "packing_clairvoyance",
+            "--json",
+            *FAST,
+        )
+        == 0
+    )
     (line,) = capsys.readouterr().out.splitlines()
     facts = json.loads(line)
     assert facts["provenance"]["is_synthetic"] is True
@@ -84,7 +113,16 @@ def test_the_papers_scale_is_one_option_and_what_was_set_stays(capsys):
     sizes = ("--realizations", "100", "--size", "5")
     for name in ("packing_rebalancing", "sum_normality"):
         assert (
-            run("--synthetic", "10", "--experiment", name, "--paper-scale", "--json", *sizes) == 0
+            run(
+                "--synthetic",
+                "10",
+                "--experiment",
+                name,
+                "--paper-scale",
+                "--json",
+                *sizes,
+            )
+            == 0
         )
     lines = [
         json.loads(line)["provenance"]["parameters"]
@@ -121,7 +159,17 @@ def test_lists(capsys):
 
 
 def test_json_says_the_advice_too(capsys):
-    assert run("--synthetic", "80", "--experiment", "packing_advice", "--json", *FAST) == 0
+    assert (
+        run(
+            "--synthetic",
+            "80",
+            "--experiment",
+            "packing_advice",
+            "--json",
+            *FAST,
+        )
+        == 0
+    )
     out, err = capsys.readouterr()
     facts = json.loads(out)
     assert " (target q ≤ 0.001; chosen on hours 0–" in facts["sentence"]
@@ -174,10 +222,37 @@ def test_an_unknown_experiment_lists_the_known(capsys):
 
 def test_one_is_a_number_of_tasks_and_none_is_not(capsys):
     assert (
-        run("--synthetic", "20", "--tasks", "1", "--experiment", "packing_rebalancing", *FAST) == 0
+        run(
+            "--synthetic",
+            "20",
+            "--tasks",
+            "1",
+            "--experiment",
+            "packing_rebalancing",
+            *FAST,
+        )
+        == 0
     )
     assert (
-        run("--synthetic", "20", "--tasks", "0", "--experiment", "packing_rebalancing", *FAST) == 2
+        run(
+            "--synthetic",
+            "20",
+            "--tasks",
+            "0",
+            "--experiment",
+            "packing_rebalancing",
+            *FAST,
+        )
+        == 2
     )
     assert "--tasks: " in capsys.readouterr().err
-    assert run("--synthetic", "1", "--experiment", "packing_rebalancing", *FAST) == 0
+    assert (
+        run(
+            "--synthetic",
+            "1",
+            "--experiment",
+            "packing_rebalancing",
+            *FAST,
+        )
+        == 0
+    )

@@ -24,7 +24,13 @@ def test_moments_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     (tmp_path / "tasks.csv").write_text(
         "task,mean,std,maximum,request\na,0.25,0,0.375,0.5\nb,0.25,0,0.375,0.5\nc,0.5,0,0.75,0.5\n"
     )
-    out, err = run(capsys, "--moments", tmp_path / "tasks.csv", "--slo", "0.99")
+    out, err = run(
+        capsys,
+        "--moments",
+        tmp_path / "tasks.csv",
+        "--slo",
+        "0.99",
+    )
     assert out.splitlines() == [
         "estimator,machines,unplaceable,mean_load,mean_overflow,largest_overflow",
         "gpa 0.01,1,0,1.0,0.0,0.0",
@@ -48,10 +54,24 @@ def test_own_usage_with_a_machine_of_each_task_by_its_name(
         for k in range(25)
         for name, cores in (("web", 2), ("db", 4), ("ml", 3))
     ]
-    (tmp_path / "own.csv").write_text("\n".join(["task,time,cpu", *rows, ""]))
+    (tmp_path / "own.csv").write_text(
+        "\n".join(
+            [
+                "task,time,cpu",
+                *rows,
+                "",
+            ]
+        )
+    )
     own = ("--usage", tmp_path / "own.csv", "--capacity", "8cores")
     out, err = run(
-        capsys, *own, "--placement", tmp_path / "placed.csv", "--estimator", "average:1", "--json"
+        capsys,
+        *own,
+        "--placement",
+        tmp_path / "placed.csv",
+        "--estimator",
+        "average:1",
+        "--json",
     )
     # A quarter, half and three eighths of a machine.
     first = json.loads(out)[0]

@@ -22,7 +22,13 @@ def run(*arguments: object) -> int:
 @pytest.fixture(scope="module", params=["2011", "2019"])
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(f"cell{request.param}")
-    generate(folder / "raw", generation=request.param, machines=12, hours=4, seed=5)
+    generate(
+        folder / "raw",
+        generation=request.param,
+        machines=12,
+        hours=4,
+        seed=5,
+    )
     ingest([folder / "raw"], folder / f"store{request.param}", IngestOptions(jobs=1))
     return folder / f"store{request.param}"
 
@@ -50,7 +56,16 @@ def test_short_and_failing_tasks_are_in_the_file_where_they_are_included(
 ) -> None:
     sizes = {}
     for words in ("", "short", "short,failing"):
-        assert run(store, "--include", words, "--export-pool", tmp_path / "pool") == 0
+        assert (
+            run(
+                store,
+                "--include",
+                words,
+                "--export-pool",
+                tmp_path / "pool",
+            )
+            == 0
+        )
         pool = read_pool(tmp_path / "pool")
         sizes[words] = len(pool)
         assert (pool.retried is None) == ("failing" not in words)
@@ -74,7 +89,13 @@ def test_no_samples(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of one hour: no task can run for two."""
     folder = tmp_path_factory.mktemp("short")
-    generate(folder / "raw", generation="2011", machines=4, hours=1, seed=2)
+    generate(
+        folder / "raw",
+        generation="2011",
+        machines=4,
+        hours=1,
+        seed=2,
+    )
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
     return folder / "store"
 

@@ -57,7 +57,10 @@ def test_only_unexplained_failures_are_looked_into(store: Path, tmp_path: Path) 
     ],
 )
 def test_an_error_of_an_engine_may_come_from_a_damaged_file(
-    store: Path, tmp_path: Path, cause: Exception, is_damage: bool
+    store: Path,
+    tmp_path: Path,
+    cause: Exception,
+    is_damage: bool,
 ) -> None:
     """Unless it is about the query."""
     copy = shutil.copytree(store, tmp_path / "copy")
@@ -79,7 +82,14 @@ def test_a_store_that_cannot_even_be_verified_is_damaged(
     assert damage_behind(ValueError("of a library"), store) is damaged
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
+@pytest.mark.parametrize(
+    "number",
+    [
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+    ],
+)
 def test_a_place_that_cannot_be_written_to_is_named(number: int) -> None:
     refusal = refusal_to_write(OSError(number, "Permission denied", "/etc/x"))
     assert str(refusal) == "/etc/x: permission denied; choose another place, or open this one"

@@ -21,7 +21,12 @@ from tests.ingest.raw import write_part
 MACHINES = [f"0,{machine},0,PLATFORM,1,1" for machine in (1, 2, 3, 4)]
 
 
-def task(job: int, priority: int, machine: int, size: str = "0.5") -> list[str]:
+def task(
+    job: int,
+    priority: int,
+    machine: int,
+    size: str = "0.5",
+) -> list[str]:
     """A task that runs from before the trace on."""
     events = ((0, ""), (1, machine))
     return [
@@ -73,13 +78,27 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_ifs_by_hand(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, cell, "--at", "600s", "--margin", "0", "--json")
+    code, out, err = run(
+        capsys,
+        cell,
+        "--at",
+        "600s",
+        "--margin",
+        "0",
+        "--json",
+    )
     assert code == 0, err
     rows = {row["what_if"]: row for row in json.loads(out)["rows"]}
     expected = {
         # Jobs of one task each are whole anyway.
         "whole-jobs": 4,
-        **{"limits": 4, "no-constraints": 4, "segregated": 4, "cells-2": 4, "trust-0": 4},
+        **{
+            "limits": 4,
+            "no-constraints": 4,
+            "segregated": 4,
+            "cells-2": 4,
+            "trust-0": 4,
+        },
         # Eight halves in five cells: three cells of two tasks and two of one.  Eight cells of one: eight machines.
         **{"cells-5": 5, "cells-10": 8},
         # Four quarters and four halves.
@@ -115,7 +134,14 @@ def test_requests_become_powers_of_two(cell: Path, capsys: pytest.CaptureFixture
         "--what-if",
         "users-10tib",
     )
-    _, out, _ = run(capsys, cell, "--at", "600s", *units, "--json")
+    _, out, _ = run(
+        capsys,
+        cell,
+        "--at",
+        "600s",
+        *units,
+        "--json",
+    )
     rows = json.loads(out)["rows"]
     assert [(row["what_if"], row["machines"]) for row in rows] == [
         ("powers-of-two", 6),
@@ -140,10 +166,23 @@ def test_requests_become_powers_of_two(cell: Path, capsys: pytest.CaptureFixture
     ],
 )
 def test_a_plan_by_hand(
-    cell: Path, capsys: pytest.CaptureFixture[str], plan: str, machines: int
+    cell: Path,
+    capsys: pytest.CaptureFixture[str],
+    plan: str,
+    machines: int,
 ) -> None:
     code, out, err = run(
-        capsys, cell, "--at", "600s", "--what-if", "planned", "--plan", plan, "--seeds", 2, "--json"
+        capsys,
+        cell,
+        "--at",
+        "600s",
+        "--what-if",
+        "planned",
+        "--plan",
+        plan,
+        "--seeds",
+        2,
+        "--json",
     )
     assert code == 0, err
     assert [row["machines"] for row in json.loads(out)["rows"]] == [machines]
@@ -189,10 +228,30 @@ def test_what_estimators_make_of_windows(tmp_path: Path) -> None:
 
 def test_the_claim_reads_the_change_of_its_row_where_it_has_one() -> None:
     (claim,) = COMPACT.claims
-    rows = [{"what_if": "limits", "machines": 9.0, "change": 0.0}]
-    row = {"what_if": "reclaimed-segregated", "machines": 12.0, "change": 0.25}
+    rows = [
+        {
+            "what_if": "limits",
+            "machines": 9.0,
+            "change": 0.0,
+        }
+    ]
+    row = {
+        "what_if": "reclaimed-segregated",
+        "machines": 12.0,
+        "change": 0.25,
+    }
     assert claim.measure(pa.Table.from_pylist([*rows, row])) == 0.25
-    for without in (rows, [*rows, {**row, "machines": None, "change": None}]):
+    for without in (
+        rows,
+        [
+            *rows,
+            {
+                **row,
+                "machines": None,
+                "change": None,
+            },
+        ],
+    ):
         with pytest.raises(NotApplicable) as caught:
             claim.measure(pa.Table.from_pylist(without))
         assert (
@@ -204,7 +263,15 @@ def test_the_claim_reads_the_change_of_its_row_where_it_has_one() -> None:
 def test_usage_of_too_few_tasks_is_not_applicable(
     cell: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, out, _ = run(capsys, cell, "--at", "0", "--what-if", "trust-50", "--json")
+    _, out, _ = run(
+        capsys,
+        cell,
+        "--at",
+        "0",
+        "--what-if",
+        "trust-50",
+        "--json",
+    )
     (row,) = json.loads(out)["rows"]
     assert row["note"] == "not applicable: needs usage at that time of nine tasks in ten"
 
@@ -222,7 +289,10 @@ def test_usage_of_too_few_tasks_is_not_applicable(
     ],
 )
 def test_wrong_options_are_refused(
-    cell: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+    cell: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    message: str,
 ) -> None:
     assert run(capsys, cell, *arguments) == (2, "", f"borgtrace: {message}\n")
 
@@ -244,12 +314,27 @@ def test_no_machines_and_no_tasks_are_said(
 
 def test_files_and_lists(cell: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(
-        capsys, cell, "--at", "0", "--what-if", "limits", "--seeds", 2, "--out", tmp_path / "out"
+        capsys,
+        cell,
+        "--at",
+        "0",
+        "--what-if",
+        "limits",
+        "--seeds",
+        2,
+        "--out",
+        tmp_path / "out",
     )
     assert code == 0, err
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {f"compaction.{kind}" for kind in ("parquet", "csv", "svg", "vl.json")} | {
         "claims.csv"
     }
-    _, out, _ = run(capsys, cell, "--at", "0", "--list")
+    _, out, _ = run(
+        capsys,
+        cell,
+        "--at",
+        "0",
+        "--list",
+    )
     assert out.splitlines()[0] == "limits"

@@ -31,7 +31,19 @@ def built(folder: Path) -> BuildResult:
         windows=30_000,
         removed={"all": (4_000, 50_000), "--tier": (2_498, 20_000)},
         leakage=("x is in both",),
-        scalings=(Scaling("average_cpu", "standard", 0.5, 0.25, 1_000, 0.5, 0.25, 0.0, 1.0),),
+        scalings=(
+            Scaling(
+                "average_cpu",
+                "standard",
+                0.5,
+                0.25,
+                1_000,
+                0.5,
+                0.25,
+                0.0,
+                1.0,
+            ),
+        ),
     )
 
 
@@ -55,7 +67,10 @@ def test_a_dataset_in_json(capsys: Capture, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["--min-length", "--max-length", "slots of the grid"])
 def test_lengths_are_drawn_where_bounds_of_them_leave_traces_out(
-    option: str, capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    option: str,
+    capsys: Capture,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     calls: list[tuple[object, ...]] = []
 

@@ -48,7 +48,18 @@ def test_lines_are_to_be_copied_whatever_the_folder_is_called(
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("NO_COLOR", raising=False)
     folder = tmp_path / "[bold]"
-    assert run(folder, "--machines", 10, "--hours", 1, "--seed", 7) == 0
+    assert (
+        run(
+            folder,
+            "--machines",
+            10,
+            "--hours",
+            1,
+            "--seed",
+            7,
+        )
+        == 0
+    )
     lines = capsys.readouterr().out.splitlines()
     assert lines[:5] == [
         "1/6 Generate a synthetic trace in Google's raw format: 10 machines, 1 h, known answers",
@@ -64,7 +75,17 @@ def test_lines_are_to_be_copied_whatever_the_folder_is_called(
 
 
 def test_json_alone(tmp_path: Path, logs: list[Path], capsys: Capture) -> None:
-    assert run(tmp_path / "d", "--machines", 10, "--hours", 1, "--json") == 0
+    assert (
+        run(
+            tmp_path / "d",
+            "--machines",
+            10,
+            "--hours",
+            1,
+            "--json",
+        )
+        == 0
+    )
     out = capsys.readouterr().out
     facts = json.loads(out)
     assert out == json.dumps(facts, indent=1) + "\n"
@@ -117,7 +138,11 @@ def test_steps_of_a_demo_are_commands_on_its_folder(tmp_path: Path) -> None:
 
 
 def step(command: str) -> DemoStep:
-    return DemoStep(title="x", command=command, next="y")
+    return DemoStep(
+        title="x",
+        command=command,
+        next="y",
+    )
 
 
 def test_a_step_that_fails_ends_the_demo_with_its_last_line(tmp_path: Path) -> None:

@@ -18,13 +18,26 @@ Capture = pytest.CaptureFixture[str]
 def remote_file(part: int, size: int | None) -> RemoteFile:
     """A part of the events of jobs."""
     path = f"job_events/part-{part:05d}-of-00500.csv.gz"
-    return RemoteFile("job_events", part, path, f"http://x/{path}", Version(size))
+    return RemoteFile(
+        "job_events",
+        part,
+        path,
+        f"http://x/{path}",
+        Version(size),
+    )
 
 
 def plan_of(folder: Path, n_to_fetch: int) -> FetchPlan:
     """A plan of three files, of which the first are to be fetched, and one that the server lacks."""
     files = (remote_file(0, 1_000), remote_file(1, None), remote_file(2, 500))
-    return FetchPlan(bucket("2011"), folder, files, files[:n_to_fetch], ("gone.gz",), 750)
+    return FetchPlan(
+        bucket("2011"),
+        folder,
+        files,
+        files[:n_to_fetch],
+        ("gone.gz",),
+        750,
+    )
 
 
 def test_a_plan_of_a_fetch(capsys: Capture, tmp_path: Path) -> None:
@@ -70,13 +83,26 @@ def test_a_disk_that_is_too_small_is_refused(tmp_path: Path) -> None:
 
 def test_a_fetch_that_failed_names_files_and_at_most_five(capsys: Capture, tmp_path: Path) -> None:
     files = tuple(remote_file(part, 10) for part in range(7))
-    plan = FetchPlan(bucket("2011"), tmp_path, files, files, ("gone.gz",), 70)
+    plan = FetchPlan(
+        bucket("2011"),
+        tmp_path,
+        files,
+        files,
+        ("gone.gz",),
+        70,
+    )
     outcomes = []
     for file in files:
         error = SourceError(f"part {file.part}", "broken") if file.part < 6 else None
         outcomes.append(FetchOutcome(file, tmp_path / file.path, error))
     with Session(1) as session:
-        download = Download(session, plan, jobs=1, store=None, delete_raw=False)
+        download = Download(
+            session,
+            plan,
+            jobs=1,
+            store=None,
+            delete_raw=False,
+        )
         with pytest.raises(SourceError) as caught:
             download.finish(outcomes, as_json=True)
     message = str(caught.value)
@@ -95,7 +121,13 @@ def test_files_here_are_those_on_the_disk(tmp_path: Path) -> None:
     (tmp_path / "job_events").mkdir()
     (tmp_path / plan.files[1].path).touch()
     with Session(1) as session, Ledger.open(tmp_path) as ledger:
-        download = Download(session, plan, jobs=1, store=None, delete_raw=False)
+        download = Download(
+            session,
+            plan,
+            jobs=1,
+            store=None,
+            delete_raw=False,
+        )
         outcomes = download.files_here()
         assert [outcome.file.part for outcome in outcomes] == [1]
         # Without a store they stay as they are.

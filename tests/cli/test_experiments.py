@@ -52,7 +52,13 @@ def test_what_is_no_service_level_is_refused(slo: str) -> None:
 def test_tasks_by_their_moments_come_from_their_file(tmp_path: Path) -> None:
     (tmp_path / "tasks.csv").write_text("task,mean,std\na,0.5,0.25\n")
     source = TaskSource(moments=tmp_path / "tasks.csv")
-    moments = moments_of(source, "", "1", tasks=1, seed=1)
+    moments = moments_of(
+        source,
+        "",
+        "1",
+        tasks=1,
+        seed=1,
+    )
     assert moments.task == ["a"]
     assert moments.mean.tolist() == [0.5]
     assert moments.std.tolist() == [0.25]
@@ -65,10 +71,18 @@ def test_only_tables_of_own_usage_name_their_collections() -> None:
 
 @pytest.mark.parametrize(
     ("capacity", "size"),
-    [("8", "8cores"), ("1.5", "1.5cores"), ("8cores", "8cores"), ("1.2.3", "1.2.3")],
+    [
+        ("8", "8cores"),
+        ("1.5", "1.5cores"),
+        ("8cores", "8cores"),
+        ("1.2.3", "1.2.3"),
+    ],
 )
 def test_a_capacity_of_a_number_alone_is_one_of_cores(
-    capacity: str, size: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capacity: str,
+    size: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     sizes: list[str] = []
 

@@ -36,10 +36,29 @@ def test_durations_have_the_unit_that_people_would_use(seconds: float, text: str
 def planned(**changes: Any) -> IngestPlan:
     """A plan of two tables."""
     tables = (
-        TablePlan("task_events", 2, 1_500, "0–1 of 500", ("time", "type")),
-        TablePlan("other", 1, 500, "0", ()),
+        TablePlan(
+            "task_events",
+            2,
+            1_500,
+            "0–1 of 500",
+            ("time", "type"),
+        ),
+        TablePlan(
+            "other",
+            1,
+            500,
+            "0",
+            (),
+        ),
     )
-    plan = IngestPlan("2011", "", tables, 3_000, 10_000, 59.0)
+    plan = IngestPlan(
+        "2011",
+        "",
+        tables,
+        3_000,
+        10_000,
+        59.0,
+    )
     return replace(plan, **changes)
 
 
@@ -107,10 +126,17 @@ def test_an_account_in_json(result: IngestResult, capsys: Capture) -> None:
 
 @pytest.mark.parametrize(
     ("skipped", "merged", "set_aside"),
-    [(0, 0, ""), (3, 0, " + 3 set aside"), (0, 2, " + 2 set aside")],
+    [
+        (0, 0, ""),
+        (3, 0, " + 3 set aside"),
+        (0, 2, " + 2 set aside"),
+    ],
 )
 def test_rows_that_are_neither_stored_nor_rejected_are_told(
-    skipped: int, merged: int, set_aside: str, capsys: Capture
+    skipped: int,
+    merged: int,
+    set_aside: str,
+    capsys: Capture,
 ) -> None:
     source = replace(
         manifest().sources[0],

@@ -53,7 +53,13 @@ def test_the_load_by_hour(store: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_tasks_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, names, row, use = shown(capsys, store, 5, "--at", "650s")
+    _, names, row, use = shown(
+        capsys,
+        store,
+        5,
+        "--at",
+        "650s",
+    )
     assert dict(zip(names.split(), row.split(), strict=True)) == {
         "collection_id": "10",
         "instance_index": "0",
@@ -89,7 +95,10 @@ def test_a_share_of_an_unknown_capacity_is_none(
     ],
 )
 def test_a_machine_without_tasks(
-    store: Path, words: tuple[object, ...], state: str, capsys: pytest.CaptureFixture[str]
+    store: Path,
+    words: tuple[object, ...],
+    state: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     first, _, last = shown(capsys, store, *words)
     assert first.startswith(f"machine {state}, CPU 0.5, memory 0.5, platform ")

@@ -60,15 +60,35 @@ def test_machines_that_tasks_need_by_their_moments(tmp_path: Path, capsys: Captu
 
 def test_moments_without_maximum_and_request(capsys: Capture) -> None:
     bare = Moments(["a"], np.array([0.25]), np.array([0.01]))
-    place(bare, capacity=0.5, estimator="average:2", as_json=False)
+    place(
+        bare,
+        capacity=0.5,
+        estimator="average:2",
+        as_json=False,
+    )
     out, err = capsys.readouterr()
     heading, *lines = [line.split(",")[:4] for line in out.splitlines()]
     assert heading == ["estimator", "machines", "unplaceable", "mean_load"]
     # The estimator that is named comes first.
     assert lines == [
-        [Average(2.0).label, "1", "0", "0.5"],
-        [Gpa(0.001).label, "1", "0", "0.5"],
-        [Average(1.0).label, "1", "0", "0.5"],
+        [
+            Average(2.0).label,
+            "1",
+            "0",
+            "0.5",
+        ],
+        [
+            Gpa(0.001).label,
+            "1",
+            "0",
+            "0.5",
+        ],
+        [
+            Average(1.0).label,
+            "1",
+            "0",
+            "0.5",
+        ],
     ]
     assert err.startswith(
         f"By {Average(2.0).label}, 1 task need 1 machine of capacity 0.5. {ALONE}"

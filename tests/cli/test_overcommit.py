@@ -32,7 +32,15 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
 
 def test_the_table_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policies = ("--policy", "borg:phi=0.4", "--policy", "limit", "--resource", "cpu")
-    code, out, err = run(capsys, store, "--horizon", "5m", *policies, "--json", "--shapes")
+    code, out, err = run(
+        capsys,
+        store,
+        "--horizon",
+        "5m",
+        *policies,
+        "--json",
+        "--shapes",
+    )
     assert code == 0, err
     rows = {(row["policy"], row["shape"]): row for row in json.loads(out)["rows"]}
     assert set(rows) == {
@@ -87,7 +95,13 @@ def test_memory_kills_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
 def test_terms_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chosen = ("--resource", "cpu", "--horizon", "5m", "--explain", 7, "--at", "700s", "--json")
     code, out, err = run(
-        capsys, store, "--policy", "koordinator-batch", "--policy", "limit", *chosen
+        capsys,
+        store,
+        "--policy",
+        "koordinator-batch",
+        "--policy",
+        "limit",
+        *chosen,
     )
     assert code == 0, err
     terms = {(row["policy"], row["term"]): row["value"] for row in json.loads(out)}
@@ -113,7 +127,13 @@ def test_what_comes_after_the_trace_is_not_known(
     chosen = ("--policy", "limit", "--resource", "cpu", "--horizon", "5m", "--explain", 7, "--json")
     came = {}
     for at in ("1500s", "1800s"):
-        _, out, _ = run(capsys, store, *chosen, "--at", at)
+        _, out, _ = run(
+            capsys,
+            store,
+            *chosen,
+            "--at",
+            at,
+        )
         came[at] = {row["term"]: row["value"] for row in json.loads(out)}["peak that came"]
     # The fifth slot is the last one; in it task 100 was not measured, and task 200 had just come.
     assert came == {"1500s": 0.0, "1800s": None}
@@ -145,7 +165,16 @@ def test_without_a_whole_horizon_there_is_no_table(
 
 
 def test_an_advice_needs_days(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, err = run(capsys, store, "--policy", "limit", "--target", "0.01", "--horizon", "5m")
+    _, _, err = run(
+        capsys,
+        store,
+        "--policy",
+        "limit",
+        "--target",
+        "0.01",
+        "--horizon",
+        "5m",
+    )
     reason = "no day has a day before it whose horizon has ended: a longer trace is needed, or a shorter --horizon"
     assert f"overcommit_advice: not applicable: {reason}" in err
 
@@ -214,9 +243,18 @@ def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
     ],
 )
 def test_what_is_refused(
-    store: Path, arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+    store: Path,
+    arguments: tuple[str, ...],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    code, out, err = run(capsys, store, "--policy", "limit", *arguments)
+    code, out, err = run(
+        capsys,
+        store,
+        "--policy",
+        "limit",
+        *arguments,
+    )
     assert (code, out) == (2, "")
     assert err.splitlines()[-1] == f"borgtrace: {message}"
 

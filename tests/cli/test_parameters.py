@@ -42,14 +42,25 @@ def test_settings_follow_the_grammar_of_options(
     ],
 )
 def test_values_take_the_type_of_their_default(
-    text: str, default: object, unit: int | None, value: object
+    text: str,
+    default: object,
+    unit: int | None,
+    value: object,
 ) -> None:
     parsed = parse_value("--set x", text, default, unit)
     assert (parsed, type(parsed)) == (value, type(value))
 
 
 @pytest.mark.parametrize(
-    ("text", "default"), [("1.5", 1), ("true", 1), ("1", True), ("x", 1), ("null", 0.5), ("", 1)]
+    ("text", "default"),
+    [
+        ("1.5", 1),
+        ("true", 1),
+        ("1", True),
+        ("x", 1),
+        ("null", 0.5),
+        ("", 1),
+    ],
 )
 def test_values_of_another_type_are_refused(text: str, default: object) -> None:
     with pytest.raises(UsageError, match="wrong kind of value: expected like"):

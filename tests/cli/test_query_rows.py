@@ -35,7 +35,17 @@ def test_rows_that_csv_and_json_cannot_hold_as_they_are(format: str, expected: s
 
 
 def test_a_table_says_that_there_are_more_rows(capsys: pytest.CaptureFixture[str]) -> None:
-    table = pa.table({"n": [1, 2, 3], "name": ["a", None, "c"], "x": [1 / 3, 2.0, 3.0]})
+    table = pa.table(
+        {
+            "n": [1, 2, 3],
+            "name": ["a", None, "c"],
+            "x": [
+                1 / 3,
+                2.0,
+                3.0,
+            ],
+        }
+    )
     print_table(table.to_reader(max_chunksize=2), 2)
     out, err = capsys.readouterr()
     assert [line.rstrip() for line in out.splitlines()] == [

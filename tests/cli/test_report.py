@@ -15,7 +15,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from borgtrace.synth import generate
 
     folder = tmp_path_factory.mktemp("report")
-    generate(folder / "raw", "2011", 4, 2.0, 1)
+    generate(
+        folder / "raw",
+        "2011",
+        4,
+        2.0,
+        1,
+    )
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
     return folder / "store"
 
@@ -30,7 +36,17 @@ def test_report_of_some_questions(
     store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "r.html"
-    assert run("report", store, page, "machine_shapes", "transitions", "utilization") == 0
+    assert (
+        run(
+            "report",
+            store,
+            page,
+            "machine_shapes",
+            "transitions",
+            "utilization",
+        )
+        == 0
+    )
     out, err = capfd.readouterr()
     assert out == f"{page}\n"
     assert err == f"3 questions, 3 charts, {page.stat().st_size / 1e6:.1f} MB\n"
@@ -56,7 +72,14 @@ def test_life_of_a_task(store: Path, tmp_path: Path, capfd: pytest.CaptureFixtur
     (task,) = borgtrace.open(store).sql(query).to_pylist()
     page = tmp_path / "life.html"
     assert (
-        run("trace", store, str(task["collection_id"]), str(task["instance_index"]), "--plot", page)
+        run(
+            "trace",
+            store,
+            str(task["collection_id"]),
+            str(task["instance_index"]),
+            "--plot",
+            page,
+        )
         == 0
     )
     assert capfd.readouterr().out == f"{page}\n"

@@ -22,7 +22,13 @@ SECOND = 10**6
 FREE, OTHER, PRODUCTION = 0, 4, 9
 
 
-def life(job: int, priority: int, begin: int, length: int, size: str = "0.6") -> list[str]:
+def life(
+    job: int,
+    priority: int,
+    begin: int,
+    length: int,
+    size: str = "0.6",
+) -> list[str]:
     """A task that is submitted and starts at once, on machine 1, and finishes; times in seconds."""
     events = ((begin, 0, ""), (begin, 1, 1), (begin + length, 4, 1))
     return [
@@ -31,7 +37,13 @@ def life(job: int, priority: int, begin: int, length: int, size: str = "0.6") ->
     ]
 
 
-LATE = life(99, FREE, 2000, 1, "0.1")
+LATE = life(
+    99,
+    FREE,
+    2000,
+    1,
+    "0.1",
+)
 """Until when the trace lasts."""
 
 
@@ -39,7 +51,14 @@ def simulate(
     capsys: pytest.CaptureFixture[str], path: Path, *arguments: object
 ) -> tuple[dict[tuple[str, str], dict[str, Any]], str]:
     with pytest.raises(SystemExit) as caught:
-        main(["simulate", str(path), *map(str, arguments), "--json"])
+        main(
+            [
+                "simulate",
+                str(path),
+                *map(str, arguments),
+                "--json",
+            ]
+        )
     printed = capsys.readouterr()
     assert not caught.value.code, printed.err
     return {
@@ -51,7 +70,12 @@ def ones(*machines: int) -> list[str]:
     return [f"0,{machine},0,PLATFORM,1,1" for machine in machines]
 
 
-QUEUE = [*life(1, FREE, 700, 100), *life(2, FREE, 710, 100), *life(3, FREE, 720, 100), *LATE]
+QUEUE = [
+    *life(1, FREE, 700, 100),
+    *life(2, FREE, 710, 100),
+    *life(3, FREE, 720, 100),
+    *LATE,
+]
 
 
 def test_without_contention_nobody_waits_and_nobody_is_evicted(
@@ -80,7 +104,14 @@ def test_with_a_machine_too_few_the_queue_is_that_by_hand(
 ) -> None:
     # One machine, one task at a time: starts at 700, 800 and 900 s, waits of 0, 90 and 180 s, and 0 of the late one.
     cell = store(tmp_path, machine_events=ones(1), task_events=QUEUE)
-    rows, _ = simulate(capsys, cell, "--policy", "first-fit", "--factor", 1)
+    rows, _ = simulate(
+        capsys,
+        cell,
+        "--policy",
+        "first-fit",
+        "--factor",
+        1,
+    )
     row = rows["first-fit", "free"]
     assert (row["starts"], row["wait_p50"], row["wait_mean"], row["pending_end"]) == (
         4,
@@ -89,7 +120,14 @@ def test_with_a_machine_too_few_the_queue_is_that_by_hand(
         0,
     )
     # By half of their requests all three fit.
-    rows, _ = simulate(capsys, cell, "--policy", "first-fit", "--factor", 0.5)
+    rows, _ = simulate(
+        capsys,
+        cell,
+        "--policy",
+        "first-fit",
+        "--factor",
+        0.5,
+    )
     assert rows["first-fit", "free"]["wait_mean"] == 0.0
 
 
@@ -104,24 +142,52 @@ def test_an_eviction_chain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     ]
     cell = store(tmp_path, machine_events=ones(1), task_events=events)
     rows, _ = simulate(
-        capsys, cell, "--policy", "best-fit", "--policy", "best-fit+preempt", "--factor", 1
+        capsys,
+        cell,
+        "--policy",
+        "best-fit",
+        "--policy",
+        "best-fit+preempt",
+        "--factor",
+        1,
     )
     name = "best-fit+preempt"
     assert {tier: rows[name, tier]["evicted"] for tier in ("free", "other", "production")} == {
-        **{"free": 1, "other": 1, "production": 0}
+        **{
+            "free": 1,
+            "other": 1,
+            "production": 0,
+        }
     }
     waits = {tier: rows[name, tier]["wait_mean"] for tier in ("free", "other", "production")}
     # Each is submitted again 7 µs after its eviction: (0 + 210 + 0) / 3, (0 + 100) / 2.
-    assert waits == pytest.approx({"free": 70.0, "other": 50.0, "production": 0.0}, abs=1e-5)
+    assert waits == pytest.approx(
+        {
+            "free": 70.0,
+            "other": 50.0,
+            "production": 0.0,
+        },
+        abs=1e-5,
+    )
     # Without preemption production waits for the free task, and goes before the other.
     plain = {tier: rows["best-fit", tier]["wait_mean"] for tier in ("free", "other", "production")}
-    assert plain == pytest.approx({"free": 0.0, "other": 190.0, "production": 80.0})
+    assert plain == pytest.approx(
+        {
+            "free": 0.0,
+            "other": 190.0,
+            "production": 80.0,
+        }
+    )
 
 
 def test_production_never_evicts_production(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    events = [*life(1, 9, 700, 100), *life(2, 11, 710, 100), *LATE]
+    events = [
+        *life(1, 9, 700, 100),
+        *life(2, 11, 710, 100),
+        *LATE,
+    ]
     cell = store(tmp_path, machine_events=ones(1), task_events=events)
     rows, _ = simulate(capsys, cell, "--policy", "best-fit+preempt")
     row = rows["best-fit+preempt", "production"]
@@ -132,9 +198,20 @@ def test_a_machine_that_goes_takes_its_tasks_along(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Away from 750 to 760 s: the task of 700 s runs again from 760 s on.
-    machines = [*ones(1), f"{750 * SECOND},1,1,PLATFORM,,", f"{760 * SECOND},1,0,PLATFORM,1,1"]
+    machines = [
+        *ones(1),
+        f"{750 * SECOND},1,1,PLATFORM,,",
+        f"{760 * SECOND},1,0,PLATFORM,1,1",
+    ]
     cell = store(tmp_path, machine_events=machines, task_events=[*life(1, FREE, 700, 100), *LATE])
-    rows, _ = simulate(capsys, cell, "--policy", "recorded", "--policy", "best-fit")
+    rows, _ = simulate(
+        capsys,
+        cell,
+        "--policy",
+        "recorded",
+        "--policy",
+        "best-fit",
+    )
     row = rows["best-fit", "free"]
     assert (row["submissions"], row["removed"], row["pending_end"]) == (3, 1, 0)
     assert row["wait_mean"] == pytest.approx(10 / 3, abs=1e-5)
@@ -146,9 +223,37 @@ def test_an_impossible_task_waits_for_ever_and_is_named(
 ) -> None:
     demands = [f"{700 * SECOND},5,0,0,70s3v5qRyCO/1PCdI6fVXnrW8FU/w+5CKRSa72xgcIo=,7"]
     large = [f"0,{machine},0,PLATFORM,0.5,0.5" for machine in (1, 2)]
-    events = [*life(5, FREE, 700, 100, "0.1"), *life(6, FREE, 700, 100, "0.6"), *LATE]
-    cell = store(tmp_path, machine_events=large, task_events=events, task_constraints=demands)
-    rows, err = simulate(capsys, cell, "--policy", "least-stranded", "--factor", 1)
+    events = [
+        *life(
+            5,
+            FREE,
+            700,
+            100,
+            "0.1",
+        ),
+        *life(
+            6,
+            FREE,
+            700,
+            100,
+            "0.6",
+        ),
+        *LATE,
+    ]
+    cell = store(
+        tmp_path,
+        machine_events=large,
+        task_events=events,
+        task_constraints=demands,
+    )
+    rows, err = simulate(
+        capsys,
+        cell,
+        "--policy",
+        "least-stranded",
+        "--factor",
+        1,
+    )
     row = rows["least-stranded", "free"]
     assert (row["starts"], row["pending_end"], row["impossible"]) == (1, 2, 2)
     assert "2 that fit no machine (5/0, 6/0 …); 2 machines, 0 others without a capacity" in err
@@ -167,12 +272,25 @@ def test_machines_and_attributes_that_come_later_meet_constraints(
         f"{900 * SECOND},1,{DEMANDED},8,0",
     ]
     attributes.append(f"{800 * SECOND},2,{DEMANDED},7,0")
-    wanted = {5: (700, 7), 6: (710, 8), 7: (740, 6), 8: (760, 6)}
+    wanted = {
+        5: (700, 7),
+        6: (710, 8),
+        7: (740, 6),
+        8: (760, 6),
+    }
     demands = [
         f"{begin * SECOND},{job},0,0,{DEMANDED},{value}" for job, (begin, value) in wanted.items()
     ]
     events = [
-        line for job, (begin, _) in wanted.items() for line in life(job, FREE, begin, 50, "0.1")
+        line
+        for job, (begin, _) in wanted.items()
+        for line in life(
+            job,
+            FREE,
+            begin,
+            50,
+            "0.1",
+        )
     ]
     machines = [*ones(1), f"{800 * SECOND},2,0,PLATFORM,1,1"]
     tables = {
@@ -182,7 +300,14 @@ def test_machines_and_attributes_that_come_later_meet_constraints(
     }
     cell = store(tmp_path, **tables, task_events=[*events, *LATE])
     rows, err = simulate(
-        capsys, cell, "--policy", "best-fit", "--factor", 1, "--event-log", tmp_path / "log"
+        capsys,
+        cell,
+        "--policy",
+        "best-fit",
+        "--factor",
+        1,
+        "--event-log",
+        tmp_path / "log",
     )
     started = (
         "select collection_id, time // 1000000, machine_id from instance_events "
@@ -191,7 +316,12 @@ def test_machines_and_attributes_that_come_later_meet_constraints(
     found = [
         tuple(row.values()) for row in borgtrace.open(tmp_path / "log").sql(started).to_pylist()
     ]
-    assert found == [(5, 800, 2), (6, 900, 1), (7, 740, 1), (99, 2000, 1)]
+    assert found == [
+        (5, 800, 2),
+        (6, 900, 1),
+        (7, 740, 1),
+        (99, 2000, 1),
+    ]
     row = rows["best-fit", "free"]
     # Nothing has 6 when the last one comes; some machine had it, so that it is not impossible.
     assert (row["pending_end"], row["impossible"], row["waiting_hours"] * 3600) == (
@@ -207,15 +337,49 @@ def test_what_constraints_cost_is_said_and_counted(
 ) -> None:
     # Both wait from 700 s to the end of 2001 s: one for the attribute, one for a machine that is large enough.
     demands = [f"{700 * SECOND},5,0,0,{DEMANDED},7"]
-    events = [*life(5, FREE, 700, 100, "0.1"), *life(6, FREE, 700, 100, "0.6"), *LATE]
+    events = [
+        *life(
+            5,
+            FREE,
+            700,
+            100,
+            "0.1",
+        ),
+        *life(
+            6,
+            FREE,
+            700,
+            100,
+            "0.6",
+        ),
+        *LATE,
+    ]
     machines = ["0,1,0,PLATFORM,0.5,0.5"]
-    cell = store(tmp_path, machine_events=machines, task_events=events, task_constraints=demands)
+    cell = store(
+        tmp_path,
+        machine_events=machines,
+        task_events=events,
+        task_constraints=demands,
+    )
     given = ("--policy", "recorded", "--policy", "best-fit", "--factor", 1, "--each-constraint")
-    rows, err = simulate(capsys, cell, *given, "--add-machines", "1:1:0.75")
+    rows, err = simulate(
+        capsys,
+        cell,
+        *given,
+        "--add-machines",
+        "1:1:0.75",
+    )
     names = ("recorded", "best-fit", f"best-fit without {DEMANDED}", "best-fit + 1:1:0.75")
     assert [policy for policy, _ in rows] == sorted(names)
     hours = {name: rows[name, "free"]["waiting_hours"] * 3600 for name in names[1:]}
-    assert hours == pytest.approx({names[1]: 2602, names[2]: 1301, names[3]: 0}, abs=1e-6)
+    assert hours == pytest.approx(
+        {
+            names[1]: 2602,
+            names[2]: 1301,
+            names[3]: 0,
+        },
+        abs=1e-6,
+    )
     assert [rows[name, "free"]["impossible"] for name in names[1:]] == [2, 1, 0]
     said = f"constraints on {DEMANDED} cost the most waiting, 0.36 of 0.72 task-hours"
     assert f"best-fit (simulated): of 1 attributes, {said}" in " ".join(err.split())
@@ -252,10 +416,19 @@ def test_other_machines_and_usage_instead_of_requests(
 ) -> None:
     usage = [used(job, 1, 0.3) for job in (1, 2, 3)]
     cell = store(
-        tmp_path, machine_events=["0,7,0,PLATFORM,0.5,1"], task_events=QUEUE, task_usage=usage
+        tmp_path,
+        machine_events=["0,7,0,PLATFORM,0.5,1"],
+        task_events=QUEUE,
+        task_usage=usage,
     )
     given = ("--policy", "recorded", "--policy", "first-fit", "--upgrade-machines", "0.5:1=1:1")
-    rows, _ = simulate(capsys, cell, *given, "--factor", 1)
+    rows, _ = simulate(
+        capsys,
+        cell,
+        *given,
+        "--factor",
+        1,
+    )
     # None of .6 fits a half; on a whole machine the queue is the known one.
     names = [("first-fit", "free"), ("first-fit upgraded 0.5:1=1:1", "free")]
     assert [(rows[name]["starts"], rows[name]["impossible"]) for name in names] == [(1, 3), (4, 0)]
@@ -269,7 +442,13 @@ def test_other_machines_and_usage_instead_of_requests(
         90.0,
     )
     # By usage one fits a half at a time, and all three a whole one; the late task of .1 has no usage.
-    rows, err = simulate(capsys, cell, *given, "--plan", "average:1")
+    rows, err = simulate(
+        capsys,
+        cell,
+        *given,
+        "--plan",
+        "average:1",
+    )
     assert [rows[name]["wait_mean"] for name in names] == [67.5, 0.0]
     assert [rows[name]["factor"] for name in names] == pytest.approx([1.0 / 1.9] * 2, rel=1e-5)
     assert "average 1: 1 attempts without usage take what they ask for" in " ".join(err.split())
@@ -332,7 +511,14 @@ def test_tasks_without_half_of_their_events_are_counted(
         *LATE,
     ]
     cell = store(tmp_path, machine_events=[*ones(1), "0,2,0,PLATFORM,,"], task_events=events)
-    rows, err = simulate(capsys, cell, "--policy", "first-fit", "--factor", 1)
+    rows, err = simulate(
+        capsys,
+        cell,
+        "--policy",
+        "first-fit",
+        "--factor",
+        1,
+    )
     assert rows["first-fit", "free"]["wait_mean"] == 67.5
     assert " ".join(err.split()).startswith(
         "4 attempts: 2 without SUBMIT, 0 without request, 0 on machines that are not known, 0 that fit no machine; "
@@ -342,10 +528,26 @@ def test_tasks_without_half_of_their_events_are_counted(
 
 def test_recorded_is_the_trace(tmp_path: Path) -> None:
     # One is killed while it waits, one has no SUBMIT and an unknown machine, one is evicted and returns.
-    def event(time: int, job: int, type_: int, machine: object = "", priority: int = FREE) -> str:
+    def event(
+        time: int,
+        job: int,
+        type_: int,
+        machine: object = "",
+        priority: int = FREE,
+    ) -> str:
         return f"{time * SECOND},,{job},0,{machine},{type_},u,1,{priority},0.1,0.1,0,0"
 
-    more = [event(800, 10, 0), event(900, 10, 5), event(800, 11, 1, 77, PRODUCTION)]
+    more = [
+        event(800, 10, 0),
+        event(900, 10, 5),
+        event(
+            800,
+            11,
+            1,
+            77,
+            PRODUCTION,
+        ),
+    ]
     again = [
         event(700, 12, 0),
         event(701, 12, 1, 1),
@@ -353,7 +555,15 @@ def test_recorded_is_the_trace(tmp_path: Path) -> None:
         event(751, 12, 0),
         event(760, 12, 1, 1),
     ]
-    cell = store(tmp_path, machine_events=ones(1), task_events=[*QUEUE, *more, *again])
+    cell = store(
+        tmp_path,
+        machine_events=ones(1),
+        task_events=[
+            *QUEUE,
+            *more,
+            *again,
+        ],
+    )
     opened = borgtrace.open(cell)
     tables = EngineTables.of(opened)
     trace = ReplayInput.of(tables, opened.manifest.time_range["instance_events"][1])
@@ -394,11 +604,34 @@ def test_an_event_log_is_a_store_that_tells_the_schedule(
         f"{time * SECOND},,8,{type_},u,1,job,logical"
         for time, type_ in ((705, 0), (705, 1), (715, 4))
     ]
-    events = [*QUEUE, *life(8, PRODUCTION, 705, 10, "0.9")]
+    events = [
+        *QUEUE,
+        *life(
+            8,
+            PRODUCTION,
+            705,
+            10,
+            "0.9",
+        ),
+    ]
     machines = ["0,7,0,PLATFORM,0.75,0.75"]
-    cell = store(tmp_path, machine_events=machines, task_events=events, job_events=jobs)
+    cell = store(
+        tmp_path,
+        machine_events=machines,
+        task_events=events,
+        job_events=jobs,
+    )
     out = tmp_path / "simulated"
-    simulate(capsys, cell, "--policy", "first-fit", "--factor", 1, "--event-log", out)
+    simulate(
+        capsys,
+        cell,
+        "--policy",
+        "first-fit",
+        "--factor",
+        1,
+        "--event-log",
+        out,
+    )
     opened = borgtrace.open(out)
     columns = f"collection_id, time // {SECOND}, type"
     found = opened.sql(
@@ -444,10 +677,23 @@ def test_an_event_log_is_a_store_that_tells_the_schedule(
 def test_evictions_are_events_of_the_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    events = [*life(1, FREE, 700, 100), *life(3, PRODUCTION, 720, 100), *LATE]
+    events = [
+        *life(1, FREE, 700, 100),
+        *life(3, PRODUCTION, 720, 100),
+        *LATE,
+    ]
     cell = store(tmp_path, machine_events=ones(1), task_events=events)
     out = tmp_path / "simulated"
-    simulate(capsys, cell, "--policy", "best-fit+preempt", "--factor", 1, "--event-log", out)
+    simulate(
+        capsys,
+        cell,
+        "--policy",
+        "best-fit+preempt",
+        "--factor",
+        1,
+        "--event-log",
+        out,
+    )
     found = borgtrace.open(out).sql(
         "select time, type, cpu_request from instance_events where collection_id = 1"
     )
@@ -489,5 +735,11 @@ def test_no_machines_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str
         in simulate(capsys, bare)[1]
     )
     with pytest.raises(SystemExit):
-        main(["simulate", str(cell), "--list"])
+        main(
+            [
+                "simulate",
+                str(cell),
+                "--list",
+            ]
+        )
     assert capsys.readouterr().out.startswith("least-stranded")

@@ -75,16 +75,36 @@ def test_the_explorer_prints_its_address_and_says_that_it_stopped(
 ) -> None:
     options: dict[str, Any] = {}
 
-    def serve(trace: object, port: int, *, ready: Callable[[str], None], **more: object) -> None:
+    def serve(
+        trace: object,
+        port: int,
+        *,
+        ready: Callable[[str], None],
+        **more: object,
+    ) -> None:
         options.update(port=port, **more)
         ready("http://x/")
         raise KeyboardInterrupt
 
     monkeypatch.setattr("borgtrace.explore.server.serve", serve)
-    assert run("explore", store, "--port", 8321, "--no-browser", *words) == 0
+    assert (
+        run(
+            "explore",
+            store,
+            "--port",
+            8321,
+            "--no-browser",
+            *words,
+        )
+        == 0
+    )
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == (out, "Press Ctrl-C to stop.\nStopped.\n")
-    assert options == {"port": 8321, "browser": False, "at": "/"}
+    assert options == {
+        "port": 8321,
+        "browser": False,
+        "at": "/",
+    }
 
 
 Asked = list[tuple[object, dict[str, object]]]
@@ -95,7 +115,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """The questions that commands ask, with their parameters; they are not answered."""
     questions: Asked = []
 
-    def ask(question: object, store: object, parameters: dict[str, object], **_: object) -> None:
+    def ask(
+        question: object,
+        store: object,
+        parameters: dict[str, object],
+        **_: object,
+    ) -> None:
         questions.append((question, parameters))
 
     monkeypatch.setattr("borgtrace.cli.answers.ask", ask)
@@ -149,13 +174,25 @@ def test_a_forecast_is_asked_with_what_the_options_say(
 
 
 def test_an_export_to_a_full_folder_is_refused_before_anything_is_copied(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    store: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capture,
 ) -> None:
     calls: list[object] = []
     monkeypatch.setattr("borgtrace.ingest.subset.subset", lambda *given: calls.append(given))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "file").touch()
-    assert run("export", store, tmp_path / "out", "--tier", "free") == 2
+    assert (
+        run(
+            "export",
+            store,
+            tmp_path / "out",
+            "--tier",
+            "free",
+        )
+        == 2
+    )
     assert capsys.readouterr().err == (
         f"borgtrace: {tmp_path / 'out'}: holds something else: expected a new folder, got 1 entries; "
         "name another folder, or remove this one\n"
@@ -172,7 +209,11 @@ def test_simulate_draws_no_images_without_a_folder(tmp_path: Path, capsys: Captu
 
 @pytest.mark.parametrize(
     "words",
-    [("verify", "{store}"), ("doctor",), ("ingest", "{raw}", "--store", "{store}")],
+    [
+        ("verify", "{store}"),
+        ("doctor",),
+        ("ingest", "{raw}", "--store", "{store}"),
+    ],
 )
 def test_json_for_people_is_indented_by_a_blank(
     store: Path, words: tuple[str, ...], capsys: Capture
@@ -195,13 +236,32 @@ def test_stores_beside_each_other_in_words(store: Path, tmp_path: Path, capsys: 
 
 
 def test_a_part_of_a_store_in_json(store: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert run("subset", store, tmp_path / "part", "--time", "0s..1h", "--json") == 0
+    assert (
+        run(
+            "subset",
+            store,
+            tmp_path / "part",
+            "--time",
+            "0s..1h",
+            "--json",
+        )
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["tables"]["machine_events"] == 1
 
 
 def test_a_machine_is_told_by_its_shares(store: Path, capsys: Capture) -> None:
     """A task uses .0015 of .5 CPU and .067 of .2493 memory, and requests .125 and .07446 of them."""
-    assert run("machine", store, 5, "--at", "650s") == 0
+    assert (
+        run(
+            "machine",
+            store,
+            5,
+            "--at",
+            "650s",
+        )
+        == 0
+    )
     last_line = capsys.readouterr().out.splitlines()[-1]
     assert last_line == "CPU 0.3% used, 25.0% requested; memory 26.9% used, 29.9% requested"
 
@@ -225,7 +285,13 @@ def test_a_question_that_was_refused_is_named(
     store: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = {"queue_length": EngineError("query", "memory exhausted")}
-    summary = Summary(store, n_questions=2, n_charts=1, size=10**6, refused=refused)
+    summary = Summary(
+        store,
+        n_questions=2,
+        n_charts=1,
+        size=10**6,
+        refused=refused,
+    )
     monkeypatch.setattr("borgtrace.report.write", lambda *_, **__: summary)
     assert run("report", store, store / "page.html") == EngineError.exit_code
     assert capsys.readouterr().err.splitlines() == [

@@ -127,7 +127,11 @@ def test_empty_answers(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_refusals(
-    store: Path, capfd: pytest.CaptureFixture[str], query: str, code: int, message: str
+    store: Path,
+    capfd: pytest.CaptureFixture[str],
+    query: str,
+    code: int,
+    message: str,
 ) -> None:
     assert run(store, query) == code
     out, err = capfd.readouterr()
@@ -144,7 +148,16 @@ def test_parameters_are_values_and_never_sql(
 ) -> None:
     query = "select machine_id, $word as word from machine_events where machine_id = $id and cpu_capacity > $low"
     arguments = ("--param", "id=5", "--param", "low=.4", "--param", "word=x'; drop table tasks; --")
-    assert run(store, query, "--format", "csv", *arguments) == 0
+    assert (
+        run(
+            store,
+            query,
+            "--format",
+            "csv",
+            *arguments,
+        )
+        == 0
+    )
     assert capfd.readouterr().out == '"machine_id","word"\n5,"x\'; drop table tasks; --"\n'
 
 
@@ -166,7 +179,10 @@ def test_parameters_are_values_and_never_sql(
     ],
 )
 def test_parameters_that_are_wrong(
-    store: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+    store: Path,
+    capfd: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    message: str,
 ) -> None:
     assert run(store, "select $low", *arguments) == 2
     assert capfd.readouterr().err == f"borgtrace: {message}"
@@ -245,7 +261,10 @@ THIRTY = "select 3418309 as collection_id, i as instance_index, " + ", ".join(
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_thirty_columns_are_readable_at_every_width(
-    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+    store: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
 ) -> None:
     """The snapshots were read by people: whole numbers, names cut at their ends, "…" for the columns in the middle."""
     monkeypatch.setenv("COLUMNS", str(width))

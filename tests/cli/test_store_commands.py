@@ -39,7 +39,14 @@ def store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("commands")
     write_cell(folder / "raw")
     write_part(folder / "raw", "task_usage", [USAGE[0], "garbage"])
-    done = borgtrace("ingest", folder / "raw", "--store", folder / "store", "--jobs", 1)
+    done = borgtrace(
+        "ingest",
+        folder / "raw",
+        "--store",
+        folder / "store",
+        "--jobs",
+        1,
+    )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[:3] == [
@@ -72,11 +79,27 @@ def test_info(store):
 
 
 def test_trace(store):
-    assert borgtrace("trace", store, 10, 0, "--format", "csv").stdout == (
+    assert borgtrace(
+        "trace",
+        store,
+        10,
+        0,
+        "--format",
+        "csv",
+    ).stdout == (
         "start_time,duration,average_cpu,sampled_cpu,average_memory\n600,300,0.0015,0,0.067\n"
     )
     assert json.loads(
-        borgtrace("trace", store, 10, 0, "--format", "json", "--columns", "maximum_cpu").stdout
+        borgtrace(
+            "trace",
+            store,
+            10,
+            0,
+            "--format",
+            "json",
+            "--columns",
+            "maximum_cpu",
+        ).stdout
     ) == {
         "start_time": [600],
         "duration": [300.0],
@@ -85,7 +108,13 @@ def test_trace(store):
 
 
 def test_sql_answers_and_cannot_write(store):
-    done = borgtrace("sql", store, "select count(*) as n from instance_usage", "--format", "csv")
+    done = borgtrace(
+        "sql",
+        store,
+        "select count(*) as n from instance_usage",
+        "--format",
+        "csv",
+    )
     assert done.stdout == '"n"\n1\n'
     refused = borgtrace("sql", store, "copy tasks to 'x.csv'")
     assert refused.returncode == 2
@@ -98,20 +127,37 @@ def test_verify_and_machine(store):
     lines = done.stdout.splitlines()
     assert all(line.startswith("ok  ") for line in lines)
     assert {"files", "arrays"} <= {line.split()[1].removesuffix(":") for line in lines}
-    shown = borgtrace("machine", store, 5, "--at", "650s").stdout
+    shown = borgtrace(
+        "machine",
+        store,
+        5,
+        "--at",
+        "650s",
+    ).stdout
     assert shown.splitlines()[0] == "machine 5: up, CPU 0.5, memory 0.2493, platform HofLGzk"
     assert json.loads(borgtrace("machine", store, 5, "--json").stdout)["rows"][0]["n_tasks"] == 1
 
 
 def test_a_dry_run_writes_nothing(store, tmp_path):
-    done = borgtrace("ingest", store.parent / "raw", "--store", tmp_path / "none", "--dry-run")
+    done = borgtrace(
+        "ingest",
+        store.parent / "raw",
+        "--store",
+        tmp_path / "none",
+        "--dry-run",
+    )
     assert done.returncode == 0
     assert "task_usage: 1 file," in done.stdout
     assert "columns: start_time, end_time, collection_id" in done.stdout
     assert not (tmp_path / "none").exists()
     planned = json.loads(
         borgtrace(
-            "ingest", store.parent / "raw", "--store", tmp_path / "none", "--dry-run", "--json"
+            "ingest",
+            store.parent / "raw",
+            "--store",
+            tmp_path / "none",
+            "--dry-run",
+            "--json",
         ).stdout
     )
     assert planned["generation"] == "2011"
@@ -154,7 +200,11 @@ def test_a_dry_run_writes_nothing(store, tmp_path):
     ],
 )
 def test_what_goes_wrong_is_one_line_with_the_exit_code_of_its_kind(
-    arguments, code, message, tmp_path, monkeypatch
+    arguments,
+    code,
+    message,
+    tmp_path,
+    monkeypatch,
 ):
     monkeypatch.chdir(tmp_path)
     done = borgtrace(*arguments)
@@ -162,9 +212,19 @@ def test_what_goes_wrong_is_one_line_with_the_exit_code_of_its_kind(
 
 
 def test_version_and_unknown_command():
-    command = [sys.executable, "-m", "borgtrace", "--version"]
+    command = [
+        sys.executable,
+        "-m",
+        "borgtrace",
+        "--version",
+    ]
     assert (
-        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         == "borgtrace 0.1.0\n"
     )
     unknown = borgtrace("analyse")
@@ -185,7 +245,14 @@ def test_verify_ends_with_one_line_and_5_for_a_damaged_store(store, tmp_path):
 
 def test_compare_writes_one_page(store, tmp_path):
     done = borgtrace(
-        "compare", store, store, "--questions", "transitions", "--out", tmp_path / "out", "--json"
+        "compare",
+        store,
+        store,
+        "--questions",
+        "transitions",
+        "--out",
+        tmp_path / "out",
+        "--json",
     )
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
@@ -201,6 +268,10 @@ def test_compare_writes_one_page(store, tmp_path):
     assert borgtrace("compare", store).stderr == (
         "borgtrace: STORE…: nothing to compare: expected two stores or more, got 1\n"
     )
-    assert borgtrace("compare", store, store, "--questions", "transitions").stderr == (
-        "borgtrace: --questions: no folder for the answers; name one: --out DIR\n"
-    )
+    assert borgtrace(
+        "compare",
+        store,
+        store,
+        "--questions",
+        "transitions",
+    ).stderr == ("borgtrace: --questions: no folder for the answers; name one: --out DIR\n")

@@ -33,7 +33,16 @@ def test_a_generation_is_refused_before_a_store_is_fitted(
     monkeypatch.setattr(
         "borgtrace.analyses.fidelity.likeness.fit", lambda *given: calls.append(given)
     )
-    assert run(tmp_path / "twin", "--like", store, "--generation", "2012") == 2
+    assert (
+        run(
+            tmp_path / "twin",
+            "--like",
+            store,
+            "--generation",
+            "2012",
+        )
+        == 2
+    )
     assert (
         capsys.readouterr().err
         == "borgtrace: --generation: unknown value: expected one of 2011, 2019, got '2012'\n"
@@ -43,7 +52,18 @@ def test_a_generation_is_refused_before_a_store_is_fitted(
 
 def test_it_tells_the_rows_of_each_table(tmp_path: Path, capsys: Capture) -> None:
     out = tmp_path / "out"
-    assert run(out, "--machines", 2, "--hours", 0.5, "--tables", "machine_events") == 0
+    assert (
+        run(
+            out,
+            "--machines",
+            2,
+            "--hours",
+            0.5,
+            "--tables",
+            "machine_events",
+        )
+        == 0
+    )
     # Two machines and an event of each at least.
     (part,) = (out / "machine_events").iterdir()
     rows = len(gzip.decompress(part.read_bytes()).splitlines())
@@ -52,7 +72,18 @@ def test_it_tells_the_rows_of_each_table(tmp_path: Path, capsys: Capture) -> Non
 
 
 def test_a_trace_that_was_made_says_where_its_answers_are(tmp_path: Path, capsys: Capture) -> None:
-    assert run(tmp_path / "made", "--machines", 1, "--hours", 1, "--seed", 3) == 0
+    assert (
+        run(
+            tmp_path / "made",
+            "--machines",
+            1,
+            "--hours",
+            1,
+            "--seed",
+            3,
+        )
+        == 0
+    )
     lines = capsys.readouterr().err.splitlines()
     assert f"Synthetic trace, seed 3. Known answers: {tmp_path / 'made' / 'truth.json'}" in lines
 
@@ -98,8 +129,20 @@ def target(**changes: Any) -> dict[str, Any]:
 
 
 def test_targets_of_a_synthetic_trace(capsys: Capture) -> None:
-    reported = target(deviation=None, low=None, high=None, verdict="reported", measured=None)
-    print_targets([target(), reported, target(verdict="does not fit")])
+    reported = target(
+        deviation=None,
+        low=None,
+        high=None,
+        verdict="reported",
+        measured=None,
+    )
+    print_targets(
+        [
+            target(),
+            reported,
+            target(verdict="does not fit"),
+        ]
+    )
     _, first, second, _, total = capsys.readouterr().out.splitlines()
     assert first.split() == [
         "mean_cpu,",

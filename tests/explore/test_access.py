@@ -133,7 +133,12 @@ def test_a_link_on_another_page_does_not_spend_the_token(stranger: TestClient) -
 
 
 @pytest.mark.parametrize(
-    "headers", [{"origin": BASE}, {"sec-fetch-site": "same-origin"}, {"sec-fetch-site": "none"}]
+    "headers",
+    [
+        {"origin": BASE},
+        {"sec-fetch-site": "same-origin"},
+        {"sec-fetch-site": "none"},
+    ],
 )
 def test_its_own_pages_are_accepted(cell: TestClient, headers: dict[str, str]) -> None:
     assert cell.get("/data/cell/cpu.json", headers=headers).status_code == 200
@@ -146,7 +151,14 @@ def test_nothing_can_be_sent(cell: TestClient, method: str) -> None:
     assert "The explorer only reads." in answer.text
 
 
-@pytest.mark.parametrize("path", [*PATHS, "/machine/9", "/data/cell/none.json"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *PATHS,
+        "/machine/9",
+        "/data/cell/none.json",
+    ],
+)
 def test_every_answer_has_the_headers(cell: TestClient, path: str) -> None:
     headers = cell.get(path).headers
     policy = headers["content-security-policy"]

@@ -37,7 +37,10 @@ def hostile_base(hostile_store: Path, driver: Any, command: Words) -> Iterator[s
 
 def serving(words: list[str], driver: Any) -> Iterator[str]:
     with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
@@ -59,7 +62,13 @@ def drawn(driver: Any) -> None:
     wait_for(lambda: (states := driver.execute_script(FIGURES)) and set(states) == {"drawn"})
 
 
-def show(driver: Any, address: str, width: int = 1280, *, dark: bool = False) -> None:
+def show(
+    driver: Any,
+    address: str,
+    width: int = 1280,
+    *,
+    dark: bool = False,
+) -> None:
     shape(driver, width, dark=dark)
     driver.get(address)
     driver.get_log("browser")
@@ -226,7 +235,11 @@ def test_sql_completes_and_answers(driver: Any, base: str) -> None:
     ],
 )
 def test_no_view_scrolls_sideways_or_complains(
-    driver: Any, base: str, view: str, width: int, dark: bool
+    driver: Any,
+    base: str,
+    view: str,
+    width: int,
+    dark: bool,
 ) -> None:
     show(driver, base + view, width, dark=dark)
     if driver.execute_script(FIGURES):
@@ -273,7 +286,11 @@ def test_hostile_names_run_nothing(driver: Any, hostile_base: str, view: str) ->
     ],
 )
 def test_axe_finds_nothing_serious(
-    driver: Any, base: str, view: str, width: int, dark: bool
+    driver: Any,
+    base: str,
+    view: str,
+    width: int,
+    dark: bool,
 ) -> None:
     axe = pytest.importorskip("axe_core_python", reason="axe-core is not installed (extra `test`)")
     show(driver, base + view, width, dark=dark)
@@ -284,7 +301,12 @@ def test_axe_finds_nothing_serious(
     told = "found.violations.map(v => [v.impact, v.id, v.nodes.map(n => n.html.slice(0, 120))])"
     run = f"{script}; axe.run().then(found => {told})"
     answer = driver.execute_cdp_cmd(
-        "Runtime.evaluate", {"expression": run, "awaitPromise": True, "returnByValue": True}
+        "Runtime.evaluate",
+        {
+            "expression": run,
+            "awaitPromise": True,
+            "returnByValue": True,
+        },
     )
     serious = [found for found in answer["result"]["value"] if found[0] in ("serious", "critical")]
     assert serious == []

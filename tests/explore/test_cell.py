@@ -28,7 +28,10 @@ def span(n_slots: int, first: int = 0) -> TimeSpan:
 
 
 def levels(
-    tier: str, slots: list[int], used: list[float], allocated: list[float | None]
+    tier: str,
+    slots: list[int],
+    used: list[float],
+    allocated: list[float | None],
 ) -> pa.Table:
     """Rows of a tier; the capacity is 10."""
     n = len(slots)
@@ -100,7 +103,13 @@ def pyramid_of_queue(folder: Path, table: pa.Table) -> Pyramid:
 def test_a_queue_is_told_at_the_end_of_each_step_with_its_extremes(tmp_path: Path) -> None:
     # Rows are steps of 300 s from time zero: two lie before the trace, and the store ends with slot 600.
     n = np.arange(603)
-    table = pa.table({"pending": n, "pending_min": n - 1, "pending_max": n + 10})
+    table = pa.table(
+        {
+            "pending": n,
+            "pending_min": n - 1,
+            "pending_max": n + 10,
+        }
+    )
     chart = cell.queue(pyramid_of_queue(tmp_path, table), "pending", span(602))
     drawn = columns(chart)
     assert chart.step == 2 * WINDOW
@@ -120,7 +129,13 @@ def test_a_queue_is_told_at_the_end_of_each_step_with_its_extremes(tmp_path: Pat
 
 def test_the_running_tasks_have_a_color_of_their_own(tmp_path: Path) -> None:
     n = np.arange(603)
-    table = pa.table({"running": n, "running_min": n, "running_max": n})
+    table = pa.table(
+        {
+            "running": n,
+            "running_min": n,
+            "running_max": n,
+        }
+    )
     chart = cell.queue(pyramid_of_queue(tmp_path, table), "running", span(601))
     assert chart.series[0].color == "c1"
     # 601 slots are 301 points, of which the last is one slot.
@@ -128,7 +143,10 @@ def test_the_running_tasks_have_a_color_of_their_own(tmp_path: Path) -> None:
 
 
 def pyramid_of_machines(
-    folder: Path, machines: list[int], by_slot: ByteGrid, by_hour: ByteGrid
+    folder: Path,
+    machines: list[int],
+    by_slot: ByteGrid,
+    by_hour: ByteGrid,
 ) -> Pyramid:
     """Write what a heat map of memory reads; of CPU nothing."""
     np.save(folder / MACHINES_FILE, np.array(machines, np.int64))
@@ -154,12 +172,22 @@ def heat(
         by_slot=np.repeat(steps, n_slots, axis=1),
         by_hour=np.repeat(steps, -(-n_slots // PER_HOUR), axis=1),
     )
-    return cell.heat(pyramid, "memory", chosen, first, last)
+    return cell.heat(
+        pyramid,
+        "memory",
+        chosen,
+        first,
+        last,
+    )
 
 
 def test_a_heat_map_has_the_fullest_machines_first(tmp_path: Path) -> None:
     shown = heat(tmp_path, 3, span(4, first=2))
-    assert shown["cells"].tolist() == [[2] * 4, [1] * 4, [0] * 4]
+    assert shown["cells"].tolist() == [
+        [2] * 4,
+        [1] * 4,
+        [0] * 4,
+    ]
     assert shown["machines"] == ["1002", "1001", "1000"]
     assert shown["times"] == [TRACE_START + slot * WINDOW for slot in (2, 3, 4, 5)]
     assert shown["step"] == WINDOW
@@ -171,25 +199,53 @@ def test_a_heat_map_has_the_fullest_machines_first(tmp_path: Path) -> None:
 
 
 def test_a_heat_map_of_some_ranks(tmp_path: Path) -> None:
-    shown = heat(tmp_path, 3, span(4), first=1, last=2)
+    shown = heat(
+        tmp_path,
+        3,
+        span(4),
+        first=1,
+        last=2,
+    )
     assert shown["machines"] == ["1001"]
     assert shown["first"] == 1
     assert shown["cells"].tolist() == [[1] * 4]
 
 
 def test_machines_that_never_were_there_come_last(tmp_path: Path) -> None:
-    grid = np.array([[ABSENT], [4], [6], [4]], np.uint8)
+    grid = np.array(
+        [
+            [ABSENT],
+            [4],
+            [6],
+            [4],
+        ],
+        np.uint8,
+    )
     pyramid = pyramid_of_machines(tmp_path, [1, 2, 3, 4], grid, grid)
     # Equal ones keep the order of their ids.
-    shown = cell.heat(pyramid, "memory", span(1), 0, 9)
+    shown = cell.heat(
+        pyramid,
+        "memory",
+        span(1),
+        0,
+        9,
+    )
     assert shown["machines"] == ["3", "2", "4", "1"]
 
 
 @pytest.mark.parametrize(
-    ("n_machines", "per_row", "rows"), [(160, 1, 160), (161, 2, 81), (0, 1, 0)]
+    ("n_machines", "per_row", "rows"),
+    [
+        (160, 1, 160),
+        (161, 2, 81),
+        (0, 1, 0),
+    ],
 )
 def test_a_heat_map_has_at_most_160_rows(
-    tmp_path: Path, n_machines: int, per_row: int, rows: int
+    tmp_path: Path,
+    n_machines: int,
+    per_row: int,
+    rows: int,
 ) -> None:
     shown = heat(tmp_path, n_machines, span(1))
     assert shown["per_row"] == per_row
@@ -216,7 +272,11 @@ def test_the_emptiest_machine_may_have_a_row_alone(tmp_path: Path) -> None:
     ],
 )
 def test_a_column_stands_for_slots_or_hours(
-    tmp_path: Path, chosen: TimeSpan, step: int, n_columns: int, first: int
+    tmp_path: Path,
+    chosen: TimeSpan,
+    step: int,
+    n_columns: int,
+    first: int,
 ) -> None:
     shown = heat(tmp_path, 1, chosen)
     start = TRACE_START + first * HOUR

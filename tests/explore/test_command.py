@@ -24,7 +24,10 @@ def explore(command: Words, cell_store: Path) -> Words:
 @pytest.fixture
 def running(explore: Words) -> Iterator[Any]:
     with subprocess.Popen(
-        explore(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        explore(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         yield process
         process.send_signal(signal.SIGINT)
@@ -54,7 +57,12 @@ def test_a_port_that_is_taken_is_named(explore: Words) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        done = subprocess.run(explore("--port", port), capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            explore("--port", port),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 2
     told = f"got {port}: address already in use; choose another, or 0 for a free one"
     assert done.stderr == f"borgtrace: --port: cannot be opened: {told}\n"
@@ -62,7 +70,12 @@ def test_a_port_that_is_taken_is_named(explore: Words) -> None:
 
 @pytest.mark.parametrize("page", ["machine/7", "//evil.example/"])
 def test_a_page_that_is_none_is_refused(explore: Words, page: str) -> None:
-    done = subprocess.run(explore("--at", page), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        explore("--at", page),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 2
     told = f"expected an address as the explorer shows it, /machine/7, got {page!r}"
     assert done.stderr.endswith(f"borgtrace: --at: not a page: {told}\n")
@@ -71,7 +84,10 @@ def test_a_page_that_is_none_is_refused(explore: Words, page: str) -> None:
 def test_it_begins_with_a_page(explore: Words) -> None:
     words = explore("--at", "/job/100?to=1h")
     with subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as process:
         assert process.stdout is not None
         answer = httpx.get(process.stdout.readline().strip(), follow_redirects=True, timeout=60)

@@ -29,12 +29,22 @@ def explore(store: Path) -> ExploredStore:
     return ExploredStore(opened, pyramid(opened))
 
 
-def event(seconds: int, ids: str, kind: int, on: str = "") -> str:
+def event(
+    seconds: int,
+    ids: str,
+    kind: int,
+    on: str = "",
+) -> str:
     """A raw event of a free task."""
     return f"{seconds}000000,,{ids},{on},{kind},{HASH},0,0,0.125,0.0625,0.001,0"
 
 
-def usage(start: int, end: int, ids: str, on: str) -> str:
+def usage(
+    start: int,
+    end: int,
+    ids: str,
+    on: str,
+) -> str:
     """A raw usage window."""
     return f"{start}000000,{end}000000,{ids},{on},0.1,0.1,0.1,,,0.1,,,0.1,,2.5,0.01,1,0,0.1"
 
@@ -86,14 +96,26 @@ def test_lanes_of_a_machine_begin_in_order_and_then_by_their_ids(tmp_path: Path)
     lanes = machine.bars(explore(store), 7)
     assert lanes["collection_id"] == [5, 5, 4]
     assert lanes["instance_index"] == [0, 1, 0]
-    assert lanes["start"] == [600 * S, 600 * S, 700 * S]
+    assert lanes["start"] == [
+        600 * S,
+        600 * S,
+        700 * S,
+    ]
 
 
 def test_what_was_used_is_weighted_by_the_length_of_its_window() -> None:
     # A second counts; no length, one that is not known, and what begins before the trace do not.
     windows = TaskWindows(
         start=np.array([600, 700, 800, 900, 599]),
-        seconds=np.array([1, 0, 2**31 - 1, 150, 300]),
+        seconds=np.array(
+            [
+                1,
+                0,
+                2**31 - 1,
+                150,
+                300,
+            ]
+        ),
         value=np.array([0.5, 0.25, 0.25, 0.125, 0.25]),
         tier=np.zeros(5, np.int64),
         is_of_job=np.ones(5, np.bool_),
@@ -115,9 +137,20 @@ def pyramid_of_means(folder: Path, steps: list[list[int]]) -> Pyramid:
 def test_the_fullest_machines_come_first(tmp_path: Path) -> None:
     half = [100] * 3
     # 98.8333 % on the mean.
-    steps = [half, [ABSENT] * 3, [197, 198, 198], half, *[[20] * 3] * 20]
+    steps = [
+        half,
+        [ABSENT] * 3,
+        [197, 198, 198],
+        half,
+        *[[20] * 3] * 20,
+    ]
     fullest = machine.fullest(pyramid_of_means(tmp_path, steps), "cpu")
-    assert fullest["machine_id"].to_pylist() == [2, 0, 3, *range(4, 13)]
+    assert fullest["machine_id"].to_pylist() == [
+        2,
+        0,
+        3,
+        *range(4, 13),
+    ]
     assert fullest["percent_used"].to_pylist()[:3] == [98.8, 50.0, 50.0]
 
 
@@ -139,8 +172,21 @@ def submit(id_: int, index: int, user: str) -> str:
 @pytest.fixture(scope="module")
 def six_tasks(tmp_path_factory: pytest.TempPathFactory) -> ExploredStore:
     """Jobs 10, 20, 35 and 36 have a name, and 99 has another; 36 has another user."""
-    jobs = {10: ("u", "n"), 20: ("u", "n"), 35: ("u", "n"), 36: ("v", "n"), 99: ("u", "other")}
-    tasks = [(10, 0), (20, 0), (20, 1), (35, 0), (36, 0), (99, 0)]
+    jobs = {
+        10: ("u", "n"),
+        20: ("u", "n"),
+        35: ("u", "n"),
+        36: ("v", "n"),
+        99: ("u", "other"),
+    }
+    tasks = [
+        (10, 0),
+        (20, 0),
+        (20, 1),
+        (35, 0),
+        (36, 0),
+        (99, 0),
+    ]
     store = write_store(
         tmp_path_factory.mktemp("siblings"),
         {
@@ -169,7 +215,10 @@ def six_tasks(tmp_path_factory: pytest.TempPathFactory) -> ExploredStore:
     ],
 )
 def test_siblings_have_the_name_or_else_the_user(
-    six_tasks: ExploredStore, facts: dict[str, Any], limit: int, ids: list[int]
+    six_tasks: ExploredStore,
+    facts: dict[str, Any],
+    limit: int,
+    ids: list[int],
 ) -> None:
     siblings = job.siblings(six_tasks, 20, facts, limit)
     assert siblings["collection_id"].to_pylist() == ids

@@ -14,7 +14,12 @@ from starlette.testclient import TestClient
 from tests.ingest.raw import HASH
 
 S = 1_000_000
-TIMES = [600 * S, 900 * S, 1200 * S, 1500 * S]
+TIMES = [
+    600 * S,
+    900 * S,
+    1200 * S,
+    1500 * S,
+]
 
 
 def columns(client: TestClient, path: str) -> dict[str, list[Any]]:
@@ -27,9 +32,19 @@ def test_what_the_cell_used_and_held(cell: TestClient) -> None:
     cpu = columns(cell, "/data/cell/cpu.json")
     assert cpu["time"] == TIMES
     assert cpu["production"] == [0.125, 0.25, 0, 0]
-    assert cpu["free"] == [0.5, 0.25 * 150 / 300, 0, 0.0625]
+    assert cpu["free"] == [
+        0.5,
+        0.25 * 150 / 300,
+        0,
+        0.0625,
+    ]
     # Requests of running tasks: 0.25 from 650 s on; 0.125 from 620 to 1200 s and from 1260 s on.
-    slots = [(0.25 * 250 + 0.125 * 280) / 300, 0.375, 0.25 + 0.125 * 240 / 300, 0.375]
+    slots = [
+        (0.25 * 250 + 0.125 * 280) / 300,
+        0.375,
+        0.25 + 0.125 * 240 / 300,
+        0.375,
+    ]
     assert cpu["allocated"] == pytest.approx(slots, abs=1e-7)
     assert cpu["capacity"] == [1.5, 1.5, 1.5, 0.5]
     memory = columns(cell, "/data/cell/memory.json")
@@ -117,8 +132,16 @@ def test_a_job(cell: TestClient) -> None:
 
 def test_a_task(cell: TestClient) -> None:
     cpu = columns(cell, "/data/task/200/0/cpu.json")
-    assert cpu["time"] == [600 * S, 900 * S, 1500 * S]
-    assert cpu["end"] == [900 * S, 1050 * S, 1800 * S]
+    assert cpu["time"] == [
+        600 * S,
+        900 * S,
+        1500 * S,
+    ]
+    assert cpu["end"] == [
+        900 * S,
+        1050 * S,
+        1800 * S,
+    ]
     assert cpu["average_cpu"] == [0.5, 0.25, 0.0625]
     assert cpu["maximum_cpu"] == pytest.approx([0.6, 0.5, 0.1])
     assert cpu["request"] == [0.125] * 3

@@ -34,7 +34,16 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> ExploredStore:
     return explored(tmp_path_factory.mktemp("three"), [7, 50, 100], [7, 50, 100])
 
 
-@pytest.mark.parametrize(("wanted", "nearest"), [(1, 7), (9, 7), (51, 50), (90, 100), (999, 100)])
+@pytest.mark.parametrize(
+    ("wanted", "nearest"),
+    [
+        (1, 7),
+        (9, 7),
+        (51, 50),
+        (90, 100),
+        (999, 100),
+    ],
+)
 def test_who_is_not_there_has_a_nearest(three: ExploredStore, wanted: int, nearest: int) -> None:
     got = f"got {wanted}; the nearest is {nearest}"
     with pytest.raises(UsageError) as caught:

@@ -82,9 +82,20 @@ def test_a_read_only_store_keeps_it_in_the_users_cache(store: Path, tmp_path: Pa
     imports = "import borgtrace; from borgtrace.explore.pyramid import pyramid"
     script = f"{imports}; print(pyramid(borgtrace.open({str(store)!r})).folder)"
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "mine")}
-    command = [*AS_OTHERS, sys.executable, "-c", script]
+    command = [
+        *AS_OTHERS,
+        sys.executable,
+        "-c",
+        script,
+    ]
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
     finally:
         for path in [store, *store.rglob("*")]:
             path.chmod(0o755 if path.is_dir() else 0o644)
@@ -128,7 +139,21 @@ def test_a_store_of_usage_alone(tmp_path: Path) -> None:
 
 
 def test_means_of_blocks_leave_out_what_is_absent() -> None:
-    cells = np.array([[0, 100, grid.ABSENT], [200, grid.ABSENT, grid.ABSENT]], np.uint8)
+    cells = np.array(
+        [
+            [
+                0,
+                100,
+                grid.ABSENT,
+            ],
+            [
+                200,
+                grid.ABSENT,
+                grid.ABSENT,
+            ],
+        ],
+        np.uint8,
+    )
     assert grid.coarser(cells, 2, 2).tolist() == [[100, grid.ABSENT]]
     assert grid.coarser(cells, 1, 3).tolist() == [[50], [200]]
     assert grid.mean_rows(cells).tolist() == [0.25, 1.0]

@@ -34,7 +34,12 @@ def test_runs_end_with_the_task_or_the_machine(tmp_path: Path, batch_size: int) 
     assert machines.tolist() == [5, 7, 8, 9]
     windows = MachineWindows(tmp_path)
     rows = [windows.of(place).tolist() for place in range(4)]
-    assert rows == [[], [0, 1, 4, 5], [6, 7], [2]]
+    assert rows == [
+        [],
+        [0, 1, 4, 5],
+        [6, 7],
+        [2],
+    ]
     written = pq.read_table(tmp_path / "windows.parquet")
     # In the order of machines, then of rows.
     assert written.to_pydict() == {"first_row": [0, 4, 5, 6, 7, 2], "n": [2, 1, 1, 1, 1, 1]}
@@ -46,7 +51,17 @@ def test_rows_beyond_32_bits_are_counted_by_64(
     tmp_path: Path, n_rows: int, kind: pa.DataType
 ) -> None:
     # Two runs of some thousand million rows, and one of two rows at the end.
-    runs = MachineRuns(np.array([0, 2**31, n_rows - 2]), np.array([7, 8, 9]), n_rows)
+    runs = MachineRuns(
+        np.array(
+            [
+                0,
+                2**31,
+                n_rows - 2,
+            ]
+        ),
+        np.array([7, 8, 9]),
+        n_rows,
+    )
     write_windows(runs, tmp_path, np.array([], np.int64))
     assert MachineWindows(tmp_path).of(2).tolist() == [n_rows - 2, n_rows - 1]
     assert pq.read_schema(tmp_path / "windows.parquet").field("first_row").type == kind
@@ -113,7 +128,11 @@ def test_lives_of_tasks_are_sorted_by_their_begin(lives: Lives) -> None:
     # The last task is excluded.
     two = lives.of_tasks(2, 4)
     assert two.task.tolist() == [2, 3, 2]
-    assert two.machine.tolist() == [0, 1, -1]
+    assert two.machine.tolist() == [
+        0,
+        1,
+        -1,
+    ]
     assert two.end == ["EVICT", "FINISH", "KILL"]
     elsewhere = lives.of_tasks(4, 6)
     assert elsewhere.task.tolist() == [4, 5]
@@ -138,8 +157,16 @@ def test_grids_by_slot_and_by_hour(tmp_path: Path) -> None:
         {
             "machine_id": [7, 7, 8],
             # Machine 7 is there from before the trace until slot 12 begins, and again from within slot 13 on.
-            "start": [0, TRACE_START + 13 * WINDOW + 1, TRACE_START],
-            "end": [TRACE_START + 12 * WINDOW, AFTER_TRACE, TRACE_START + 12 * WINDOW + 1],
+            "start": [
+                0,
+                TRACE_START + 13 * WINDOW + 1,
+                TRACE_START,
+            ],
+            "end": [
+                TRACE_START + 12 * WINDOW,
+                AFTER_TRACE,
+                TRACE_START + 12 * WINDOW + 1,
+            ],
         }
     )
     shares = pa.RecordBatch.from_pydict(
@@ -150,11 +177,30 @@ def test_grids_by_slot_and_by_hour(tmp_path: Path) -> None:
             "memory": [0.3, 1.0, 0.0024],
         }
     )
-    write_grids(tmp_path, np.array([7, 8]), 25, present, [shares], machines_at_once=1)
+    write_grids(
+        tmp_path,
+        np.array([7, 8]),
+        25,
+        present,
+        [shares],
+        machines_at_once=1,
+    )
     slots = np.load(tmp_path / file_name("cpu", by_hour=False))
     hours = np.load(tmp_path / file_name("cpu", by_hour=True))
-    seven = [120, *[0] * 11, 255, 255, *[0] * 10, 1]
-    eight = [0, 254, *[0] * 11, *[255] * 12]
+    seven = [
+        120,
+        *[0] * 11,
+        255,
+        255,
+        *[0] * 10,
+        1,
+    ]
+    eight = [
+        0,
+        254,
+        *[0] * 11,
+        *[255] * 12,
+    ]
     assert slots.tolist() == [seven, eight]
     # The mean of the slots in which it was there: 120 ÷ 12, 0, 1; 254 ÷ 12 is 21.2.
     assert hours.tolist() == [[10, 0, 1], [21, 0, 255]]
@@ -168,8 +214,20 @@ def test_grids_are_on_disk_when_they_are_written(
 ) -> None:
     flushed: list[str] = []
     monkeypatch.setattr(np.memmap, "flush", lambda self: flushed.append(Path(self.filename).name))
-    present = pa.table({"machine_id": [7], "start": [0], "end": [AFTER_TRACE]})
-    write_grids(tmp_path, np.array([7]), 1, present, [])
+    present = pa.table(
+        {
+            "machine_id": [7],
+            "start": [0],
+            "end": [AFTER_TRACE],
+        }
+    )
+    write_grids(
+        tmp_path,
+        np.array([7]),
+        1,
+        present,
+        [],
+    )
     assert sorted(flushed) == [
         "cpu_by_hour.npy",
         "cpu_by_slot.npy",

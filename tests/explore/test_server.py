@@ -39,7 +39,13 @@ def test_it_listens_on_this_machine_before_it_is_announced(
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        serve(explored, 0, browser=browser, ready=ready, at="/job/1?to=1h")
+        serve(
+            explored,
+            0,
+            browser=browser,
+            ready=ready,
+            at="/job/1?to=1h",
+        )
     assert len(announced) == 1
     assert opened == (announced if browser else [])
 
@@ -58,4 +64,10 @@ def test_a_page_that_is_none_is_refused_before_anything_is_opened(
     explored: ExploredStore, page: str
 ) -> None:
     with pytest.raises(UsageError, match="--at: not a page"):
-        serve(explored, -1, browser=False, ready=print, at=page)
+        serve(
+            explored,
+            -1,
+            browser=False,
+            ready=print,
+            at=page,
+        )

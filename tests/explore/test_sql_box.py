@@ -22,7 +22,10 @@ SCHEMA = pa.schema({"n": pa.int64()})
     ],
 )
 def test_of_an_answer_so_much_is_computed_as_is_shown(
-    sizes: list[int], rows: int, is_cut: bool, n_read: int
+    sizes: list[int],
+    rows: int,
+    is_cut: bool,
+    n_read: int,
 ) -> None:
     read: list[int] = []
 

@@ -73,7 +73,12 @@ def test_json_for_a_browser_loses_nothing() -> None:
         "infinite": float("inf"),
         "float": 0.1234567891,
         "yes": True,
-        "list": [None, "a", 1.5, 2**60],
+        "list": [
+            None,
+            "a",
+            1.5,
+            2**60,
+        ],
         "array": np.array([1, 2]),
     }
     assert to_json(value) == (

@@ -172,7 +172,19 @@ def test_a_search_with_one_meaning_leads_there(cell: TestClient, words: str, tar
     assert (answer.status_code, answer.headers["location"]) == (303, target)
 
 
-@pytest.mark.parametrize("words", ["", "999", "100:7", "nobody", "9" * 30, "%", "_", "'"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "999",
+        "100:7",
+        "nobody",
+        "9" * 30,
+        "%",
+        "_",
+        "'",
+    ],
+)
 def test_a_search_for_what_is_not_there_says_so(cell: TestClient, words: str) -> None:
     answer = cell.get("/search", params={"q": words})
     assert answer.status_code == 200
@@ -194,7 +206,10 @@ def test_a_search_for_what_is_not_there_says_so(cell: TestClient, words: str) ->
     ],
 )
 def test_a_wrong_address_gets_a_page_that_helps(
-    cell: TestClient, path: str, status: int, message: str
+    cell: TestClient,
+    path: str,
+    status: int,
+    message: str,
 ) -> None:
     answer = cell.get(path)
     page = Reader(answer.text)

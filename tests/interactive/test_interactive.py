@@ -112,7 +112,14 @@ def test_a_task_is_drawn_and_shown(store: borgtrace.Store) -> None:
     assert chart is not None
     rows = chart.to_dict()["data"]["values"]
     drawn = [(round(row["hour"] * 3600), round(row["cpu"], 4)) for row in rows]
-    assert drawn == [(600, 0.1), (900, 0.2), (1200, 0.3), (600, 0.11), (900, 0.22), (1200, 0.33)]
+    assert drawn == [
+        (600, 0.1),
+        (900, 0.2),
+        (1200, 0.3),
+        (600, 0.11),
+        (900, 0.22),
+        (1200, 0.33),
+    ]
 
 
 def test_the_page_is_written(store: borgtrace.Store, tmp_path: Path) -> None:

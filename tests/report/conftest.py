@@ -68,7 +68,11 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     with chromium(tmp_path_factory.mktemp("chromium")) as driver:
 
         def open_page(
-            path: Path, width: int = 1280, *, dark: bool = False, paper: bool = False
+            path: Path,
+            width: int = 1280,
+            *,
+            dark: bool = False,
+            paper: bool = False,
         ) -> Any:
             shape(driver, width, dark=dark, paper=paper)
             driver.get(path.as_uri())

@@ -29,8 +29,20 @@ ANSWER = Answer(
         Column("hour", "float64", "h", "Hours since the trace began."),
     ],
     columns=[
-        Column("n", "int64", "count", "Number of tasks.", nullable=True),
-        Column("cpu", "float64", "fraction", "CPU used.", nullable=True),
+        Column(
+            "n",
+            "int64",
+            "count",
+            "Number of tasks.",
+            nullable=True,
+        ),
+        Column(
+            "cpu",
+            "float64",
+            "fraction",
+            "CPU used.",
+            nullable=True,
+        ),
     ],
 )
 
@@ -100,7 +112,12 @@ def interactive(result: pa.Table) -> Any:
     return (
         alt.Chart(result)
         .mark_point(size=20)
-        .encode(x=alt.X("hour:Q"), y="n:Q", color=alt.value("#222"), column="series:N")
+        .encode(
+            x=alt.X("hour:Q"),
+            y="n:Q",
+            color=alt.value("#222"),
+            column="series:N",
+        )
         .interactive()
     )
 
@@ -140,7 +157,12 @@ CLAIMS = (
 )
 
 
-def question(name: str, compute: Any, chart: Any, claims: tuple[Claim, ...] = ()) -> Question:
+def question(
+    name: str,
+    compute: Any,
+    chart: Any,
+    claims: tuple[Claim, ...] = (),
+) -> Question:
     return Question(
         name=name,
         doc=__doc__,

@@ -59,7 +59,10 @@ def errors(driver: Any) -> list[Any]:
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_chart_is_drawn_without_an_error(
-    browser: Browser, page: Path, width: int, dark: bool
+    browser: Browser,
+    page: Path,
+    width: int,
+    dark: bool,
 ) -> None:
     driver = browser(page, width, dark=dark)
     assert drawn(driver) == ["drawn"] * N_CHARTS
@@ -160,7 +163,12 @@ def test_charts_follow_the_window(browser: Browser, page: Path) -> None:
     drawn(driver)
     driver.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
-        {"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+        {
+            "width": 700,
+            "height": 900,
+            "deviceScaleFactor": 1,
+            "mobile": False,
+        },
     )
     wait_for(
         lambda: driver.execute_script(
@@ -194,8 +202,20 @@ return found;
 """Texts of charts that are smaller than 10 pixels, and pairs that lie on each other."""
 
 
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
-def test_texts_of_charts_are_readable(browser: Browser, page: Path, width: int, dark: bool) -> None:
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [
+        (1280, False),
+        (1280, True),
+        (390, False),
+    ],
+)
+def test_texts_of_charts_are_readable(
+    browser: Browser,
+    page: Path,
+    width: int,
+    dark: bool,
+) -> None:
     driver = browser(page, width, dark=dark)
     drawn(driver)
     assert driver.execute_script(BOXES) == []
@@ -238,7 +258,15 @@ def test_the_filter_finds_questions_by_verdict_and_text(browser: Browser, page: 
               field.value = value;
               field.dispatchEvent(new Event("input", { bubbles: true }));
             }"""
-        driver.execute_script(script, {"topic": "", "verdict": "", "text": "", **values})
+        driver.execute_script(
+            script,
+            {
+                "topic": "",
+                "verdict": "",
+                "text": "",
+                **values,
+            },
+        )
         return list(driver.execute_script(FILTERED))
 
     # The queue has a peak (holds) and a mean above a half (does not hold); the second has the latter alone.

@@ -61,7 +61,11 @@ def test_lines_and_areas_show_values_everywhere() -> None:
 def test_one_zoom_per_view_on_continuous_axes_only() -> None:
     views = list(unit_views(spec_of(questions.side_by_side(questions.rows(10)))))
     encodings = [[p["select"]["encodings"] for p in view.spec.get("params", [])] for view in views]
-    assert encodings == [[["x", "y"]], [], [["x"]]]
+    assert encodings == [
+        [["x", "y"]],
+        [],
+        [["x"]],
+    ]
     assert not any(
         "params" in view.spec for view in unit_views(spec_of(questions.facets(questions.rows(10))))
     )
@@ -97,7 +101,16 @@ def test_data_is_never_recoloured_and_own_configuration_wins() -> None:
 
 
 def test_numbers_are_short_and_finite() -> None:
-    table = pa.table({"x": [1.23456789012345, float("nan"), float("inf")], "y": [1, 2, 3]})
+    table = pa.table(
+        {
+            "x": [
+                1.23456789012345,
+                float("nan"),
+                float("inf"),
+            ],
+            "y": [1, 2, 3],
+        }
+    )
     spec = spec_of(
         alt.Chart(alt.Data(values=table.to_pylist())).mark_point().encode(x="x:Q", y="y:Q")
     )
@@ -127,7 +140,11 @@ def test_points_on_the_edge_of_a_plot_are_whole_and_tooltips_speak_words() -> No
     )
     encoding = json.loads(figure(chart, "Which?").spec)["encoding"]
     assert encoding["x"]["scale"] == {"padding": 8, "nice": False}
-    assert encoding["y"]["scale"] == {"padding": 8, "nice": False, "domain": [0, 1]}
+    assert encoding["y"]["scale"] == {
+        "padding": 8,
+        "nice": False,
+        "domain": [0, 1],
+    }
     assert encoding["tooltip"][0]["title"] == encoding["color"]["title"] == "jobs"
     assert "title" not in encoding["x"]
 
@@ -156,7 +173,14 @@ def test_a_line_has_no_room_at_the_ends_of_its_axes() -> None:
 
 
 def test_panels_of_the_same_rows_are_reduced_by_what_both_draw() -> None:
-    rows = [{"t": i, "low": -(i == 1_333), "high": int(i == 3_666)} for i in range(4_500)]
+    rows = [
+        {
+            "t": i,
+            "low": -(i == 1_333),
+            "high": int(i == 3_666),
+        }
+        for i in range(4_500)
+    ]
     base = alt.Chart(alt.Data(values=rows)).mark_line().encode(x="t:Q")
     made = figure(base.encode(y="low:Q") | base.encode(y="high:Q"), "Why?")
     drawn = [view.rows for view in unit_views(json.loads(made.spec))]
@@ -176,7 +200,15 @@ def test_a_chart_is_not_validated_row_by_row() -> None:
 
 
 def test_fields_that_nothing_names_are_left_out() -> None:
-    rows = [{"x": 1, "y": 2, "told": 3, "tested": 4, "unseen": 5}]
+    rows = [
+        {
+            "x": 1,
+            "y": 2,
+            "told": 3,
+            "tested": 4,
+            "unseen": 5,
+        }
+    ]
     chart = (
         alt.Chart(alt.Data(values=rows))
         .mark_point()
@@ -188,7 +220,14 @@ def test_fields_that_nothing_names_are_left_out() -> None:
         )
     )
     spec = json.loads(figure(chart, "Why?").spec)
-    assert spec["data"]["values"] == [{"x": 1, "y": 2, "told": 3, "tested": 4}]
+    assert spec["data"]["values"] == [
+        {
+            "x": 1,
+            "y": 2,
+            "told": 3,
+            "tested": 4,
+        }
+    ]
 
 
 @pytest.mark.parametrize(

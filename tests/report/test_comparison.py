@@ -39,12 +39,23 @@ def page(*numbers: int, name: str = "queue_steps", **changes: Any) -> str:
 
 def test_units_are_shared_by_stores_of_one_trace() -> None:
     assert "fractions of the same machine" in page(1, 1, name="no_answer")
-    other = page(1, 1, name="no_answer", generation="2019", cell="a")
+    other = page(
+        1,
+        1,
+        name="no_answer",
+        generation="2019",
+        cell="a",
+    )
     assert "fractions of different machines" in other
     assert "<li><b>q</b>: Google cluster trace 2019, cell a, digest abababababab</li>" in other
     # One of two others is enough.
     assert "fractions of different machines" in page(
-        1, 1, 1, name="no_answer", generation="2019", cell="a"
+        1,
+        1,
+        1,
+        name="no_answer",
+        generation="2019",
+        cell="a",
     )
 
 

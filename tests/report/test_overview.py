@@ -25,7 +25,13 @@ from borgtrace.store.coverage import DERIVED_EVENTS
 from .conftest import HOUR, manifest
 
 START = 600_000_000
-WHOLE = replace(manifest().sources[0], name="own", file="own", part=0, parts=1)
+WHOLE = replace(
+    manifest().sources[0],
+    name="own",
+    file="own",
+    part=0,
+    parts=1,
+)
 EVENTS, USAGE = (
     replace(WHOLE, table=table, raw_table=raw)
     for table, raw in (("instance_events", "task_events"), ("instance_usage", "task_usage"))
@@ -62,7 +68,11 @@ def exact(fact: Fact) -> Mapping[str, Any]:
 
 
 def hour(
-    tier: str, number: int, used: float, allocated: float, capacity: float | None = 10.0
+    tier: str,
+    number: int,
+    used: float,
+    allocated: float,
+    capacity: float | None = 10.0,
 ) -> dict[str, Any]:
     """A row of *utilization*; memory is half of the CPU, of the same capacity."""
     columns = {
@@ -75,7 +85,11 @@ def hour(
         for what, pair in columns.items()
         for i, name in enumerate(("cpu", "memory"))
     }
-    return {"tier": tier, "hour": number, **cells}
+    return {
+        "tier": tier,
+        "hour": number,
+        **cells,
+    }
 
 
 UTILIZATION = answered(
@@ -138,7 +152,16 @@ def test_the_table_of_the_first_screen_has_the_highest_tier_first() -> None:
 
 def test_the_table_leaves_out_what_is_unknown() -> None:
     found = levels(
-        facts(manifest(**{**HELD, **usage_of(), "notes": ("subset of x",)}), [UTILIZATION])
+        facts(
+            manifest(
+                **{
+                    **HELD,
+                    **usage_of(),
+                    "notes": ("subset of x",),
+                }
+            ),
+            [UTILIZATION],
+        )
     )
     assert found == []
     some = {
@@ -178,7 +201,16 @@ def test_hours_that_a_part_covers_partly_do_not_count() -> None:
 
 
 def test_hours_without_machines_do_not_count() -> None:
-    rows = [hour("free", 0, 1.0, 2.0), hour("free", 1, 9.0, 9.0, None)]
+    rows = [
+        hour("free", 0, 1.0, 2.0),
+        hour(
+            "free",
+            1,
+            9.0,
+            9.0,
+            None,
+        ),
+    ]
     for name in ("cpu_capacity", "memory_capacity"):
         lacking = [rows[0], {**hour("free", 1, 9.0, 9.0), name: 0.0}]
         for known in (rows, lacking):
@@ -214,7 +246,11 @@ def usage_of(**changes: Any) -> dict[str, Any]:
             "parts of the usage are missing before the last one",
         ),
         (
-            {**usage_of(), "generation": "2019", "cell": "a"},
+            {
+                **usage_of(),
+                "generation": "2019",
+                "cell": "a",
+            },
             "each part is a sample of all usage: all are needed",
         ),
         ({**usage_of(), "notes": ("subset of x",)}, "the store is a subset of another"),
@@ -232,7 +268,16 @@ def test_what_runs_is_known_from_the_first_part_of_the_events_on() -> None:
         "sources": (replace(EVENTS, part=1), USAGE),
         "synthetic": {"parts": {"task_events": 5, "task_usage": 1}},
     }
-    steps = answered("queue_length", [{"time": 3 * 300_000_000, "pending": 1, "pending_max": 2}])
+    steps = answered(
+        "queue_length",
+        [
+            {
+                "time": 3 * 300_000_000,
+                "pending": 1,
+                "pending_max": 2,
+            }
+        ],
+    )
     for name in ("requested", "tiers", "queue"):
         fact = line(name, [UTILIZATION, steps], **late)
         assert fact.unknown == "unknown: needs task events"
@@ -240,8 +285,21 @@ def test_what_runs_is_known_from_the_first_part_of_the_events_on() -> None:
 
 
 def test_the_queue_leaves_out_what_was_there_before_the_trace() -> None:
-    steps = [(1, 900, 900), (2, 900, 900), (3, 4, 8), (4, 7, 9), (5, 5, 30)]
-    rows = [{"time": k * 300_000_000, "pending": n, "pending_max": most} for k, n, most in steps]
+    steps = [
+        (1, 900, 900),
+        (2, 900, 900),
+        (3, 4, 8),
+        (4, 7, 9),
+        (5, 5, 30),
+    ]
+    rows = [
+        {
+            "time": k * 300_000_000,
+            "pending": n,
+            "pending_max": most,
+        }
+        for k, n, most in steps
+    ]
     assert exact(line("queue", [answered("queue_length", rows)])) == {
         "pending-median": 5,
         "pending-peak": 30,
@@ -254,7 +312,11 @@ def test_the_queue_leaves_out_what_was_there_before_the_trace() -> None:
 
 def test_the_advice_names_the_factor_and_the_way_of_packing() -> None:
     def way(
-        estimator: str, parameter: float, *, factor: bool = False, advised: bool = False
+        estimator: str,
+        parameter: float,
+        *,
+        factor: bool = False,
+        advised: bool = False,
     ) -> dict[str, Any]:
         return {
             "estimator": estimator,
@@ -263,7 +325,11 @@ def test_the_advice_names_the_factor_and_the_way_of_packing() -> None:
             "is_advised": advised,
         }
 
-    rows = [way("request", 1.0), way("request", 1.35, factor=True), way("gpa", 0.001, advised=True)]
+    rows = [
+        way("request", 1.0),
+        way("request", 1.35, factor=True),
+        way("gpa", 0.001, advised=True),
+    ]
     texts = [
         f"{value.text} {value.of}"
         for value in line("advice", [answered("packing_advice", rows)]).values
@@ -306,8 +372,21 @@ def test_what_is_missing_is_said_in_parts() -> None:
 
 
 def test_published_claims_that_fail_here_come_first() -> None:
-    def finding(id_: str, kind: Any, verdict: Any = "does not hold", note: str = "") -> Finding:
-        return Finding(id_, id_, "1", "2", verdict, kind=kind, note=note)
+    def finding(
+        id_: str,
+        kind: Any,
+        verdict: Any = "does not hold",
+        note: str = "",
+    ) -> Finding:
+        return Finding(
+            id_,
+            id_,
+            "1",
+            "2",
+            verdict,
+            kind=kind,
+            note=note,
+        )
 
     first = (
         finding("criterion", "criterion"),
@@ -324,7 +403,16 @@ def test_published_claims_that_fail_here_come_first() -> None:
 
 
 def test_no_more_than_three_surprises() -> None:
-    failed = tuple(Finding(str(i), str(i), "1", "2", "does not hold") for i in range(4))
+    failed = tuple(
+        Finding(
+            str(i),
+            str(i),
+            "1",
+            "2",
+            "does not hold",
+        )
+        for i in range(4)
+    )
     found = surprises([answered("task_totals", [], failed)])
     assert [finding.id for _, finding in found] == ["0", "1", "2"]
 
@@ -343,10 +431,22 @@ def test_the_capacity_is_the_mean_over_time_and_machines_are_those_of_the_end() 
 
 @pytest.mark.parametrize(
     ("pending", "text"),
-    [(3.0, "3"), (12.345, "12.3"), (99.6, "99.6"), (100.4, "100"), (12_345.6, "12\u202f346")],
+    [
+        (3.0, "3"),
+        (12.345, "12.3"),
+        (99.6, "99.6"),
+        (100.4, "100"),
+        (12_345.6, "12\u202f346"),
+    ],
 )
 def test_a_median_has_three_digits(pending: float, text: str) -> None:
-    rows = [{"time": 3 * 300_000_000, "pending": pending, "pending_max": 1}]
+    rows = [
+        {
+            "time": 3 * 300_000_000,
+            "pending": pending,
+            "pending_max": 1,
+        }
+    ]
     assert line("queue", [answered("queue_length", rows)]).values[0].text == text
 
 

@@ -103,7 +103,15 @@ def test_refused_question_says_why() -> None:
 
 
 def test_empty_store_makes_a_page() -> None:
-    html = report_html(manifest(tables={}, sources=(), time_range={}), "store", [])
+    html = report_html(
+        manifest(
+            tables={},
+            sources=(),
+            time_range={},
+        ),
+        "store",
+        [],
+    )
     assert "All tables are empty." in html
     assert "No problem was found in any row." in html
 
@@ -150,7 +158,11 @@ def test_conservation() -> None:
 )
 def test_trace_name(generation: str, cell: str, name: str) -> None:
     assert trace_name(manifest(generation=generation, cell=cell)) == name
-    synthetic = manifest(generation=generation, cell=cell, synthetic={"seed": 1})
+    synthetic = manifest(
+        generation=generation,
+        cell=cell,
+        synthetic={"seed": 1},
+    )
     assert trace_name(synthetic) == f"Synthetic cell in the format of {name}"
 
 
@@ -244,7 +256,13 @@ def test_groups_have_a_summary_and_what_does_not_apply_stands_once_by_reason(htm
 
 
 def test_a_page_for_paper_is_light_everywhere_and_its_charts_have_a_width() -> None:
-    html = report_html(manifest(), "store", [], theme="paper", width=500)
+    html = report_html(
+        manifest(),
+        "store",
+        [],
+        theme="paper",
+        width=500,
+    )
     assert '<html lang="en" data-theme="paper" data-width="500">' in html
     assert '<meta name="color-scheme" content="light">' in html
     assert '<html lang="en">' in report_html(manifest(), "store", [])

@@ -31,7 +31,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     from borgtrace.synth import generate
 
     folder = tmp_path_factory.mktemp("real-charts")
-    generate(folder / "raw", "2011", 8, 3.0, 1)
+    generate(
+        folder / "raw",
+        "2011",
+        8,
+        3.0,
+        1,
+    )
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
     return borgtrace.open(folder / "store")
 
@@ -83,7 +89,14 @@ def test_the_first_screen_says_what_json_says(
     answers = {}
     for name in names:
         with pytest.raises(SystemExit):
-            main(["analyze", str(store.path), name, "--json"])
+            main(
+                [
+                    "analyze",
+                    str(store.path),
+                    name,
+                    "--json",
+                ]
+            )
         answers[name] = json.loads(capfd.readouterr().out)["rows"]
     assert int(shown["machines"]) == sum(row["n_last"] for row in answers["machine_shapes"])
     hours: defaultdict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))

@@ -31,7 +31,13 @@ def _lines(rows: list[Any], column: str) -> dict[str, list[float]]:
 
 @given(POINTS)
 def test_extremes_and_ends_of_each_line_stay(rows: list[dict[str, Any]]) -> None:
-    kept = reduce_rows(rows, "t", ["n"], ["line"], budget=10)
+    kept = reduce_rows(
+        rows,
+        "t",
+        ["n"],
+        ["line"],
+        budget=10,
+    )
     for column in ("n", "t"):
         for line, values in _lines(rows, column).items():
             left = _lines(kept, column)[line]
@@ -43,7 +49,13 @@ def test_what_stays_is_a_subsequence(rows: list[dict[str, Any]]) -> None:
     remaining = iter(rows)
     assert all(
         any(row is other for other in remaining)
-        for row in reduce_rows(rows, "t", ["n"], ["line"], budget=10)
+        for row in reduce_rows(
+            rows,
+            "t",
+            ["n"],
+            ["line"],
+            budget=10,
+        )
     )
 
 
@@ -76,7 +88,14 @@ def test_every_pixel_column_keeps_its_extremes() -> None:
 
 def test_each_further_column_has_a_share_of_the_budget() -> None:
     generator = random.Random(0)
-    rows = [{"t": i, "n": generator.random(), "m": generator.random()} for i in range(6_000)]
+    rows = [
+        {
+            "t": i,
+            "n": generator.random(),
+            "m": generator.random(),
+        }
+        for i in range(6_000)
+    ]
     # A bucket keeps its two ends, and two extremes of each column: 240 ÷ (2 + 2 · 2) = 40 buckets of 150 rows.
     kept = reduce_rows(rows, "t", ["n", "m"], budget=240)
     assert 220 < len(kept) <= 240

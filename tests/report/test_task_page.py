@@ -53,7 +53,11 @@ def figure_of(life: Life) -> dict[str, Any]:
 def test_events_and_windows_are_those_of_the_task(tiny_store: Store) -> None:
     life = read_life(tiny_store, 100, 0)
     assert life.events["type"].to_pylist() == ["SUBMIT", "SCHEDULE", "EVICT"]
-    assert life.events["time"].to_pylist() == [0, HOUR, 2 * HOUR]
+    assert life.events["time"].to_pylist() == [
+        0,
+        HOUR,
+        2 * HOUR,
+    ]
     assert life.usage["average_cpu"].to_pylist() == pytest.approx([0.1, 0.2, 0.4])
     # A trace of 2011 has no percentiles.
     assert life.percentiles == {}
@@ -182,7 +186,11 @@ def test_page_says_what_it_shows(tiny_store: Store, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_page_in_a_browser(
-    browser: Browser, tiny_store: Store, tmp_path: Path, width: int, dark: bool
+    browser: Browser,
+    tiny_store: Store,
+    tmp_path: Path,
+    width: int,
+    dark: bool,
 ) -> None:
     driver = browser(task_page.write(tiny_store, 100, 0, tmp_path / "life.html"), width, dark=dark)
     assert drawn(driver) == ["drawn"]
@@ -210,13 +218,22 @@ def test_percentiles_are_a_fan_behind_the_lines_with_a_legend() -> None:
     assert lines["mark"]["type"] == "line"
     fan = ["p0–p100", "p10–p90", "p20–p80", "p30–p70", "p40–p60"]
     color = bands["encoding"]["color"]
-    assert color["sort"] == [*fan, "mean", "maximum", "one random second"]
+    assert color["sort"] == [
+        *fan,
+        "mean",
+        "maximum",
+        "one random second",
+    ]
     assert color["scale"]["domain"] == color["sort"]
     assert color.get("legend", "by default") is not None
     rows = bands["data"]["values"]
     # Percentiles 0, 10 … 100 are 0, 0.05 … 0.5 here: the band from p10 to p90 lies between 0.05 and 0.45.
     edges = [(row["value"], row["high"]) for row in rows if row["series"] == "p10–p90"]
-    assert edges == [(0.05, 0.45), (0.05, 0.45), (None, None)]
+    assert edges == [
+        (0.05, 0.45),
+        (0.05, 0.45),
+        (None, None),
+    ]
     assert [row["series"] for row in rows[::3]] == fan
 
 

@@ -63,7 +63,12 @@ def test_numbers_and_their_units_in_headings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "shown", "is_cut"), [(39, 39, False), (40, 40, False), (41, 40, True)]
+    ("rows", "shown", "is_cut"),
+    [
+        (39, 39, False),
+        (40, 40, False),
+        (41, 40, True),
+    ],
 )
 def test_forty_rows_are_shown(rows: int, shown: int, is_cut: bool) -> None:
     found = shown_table(pa.table({"n": range(rows)}), Table("t", "row", (), (N,)))
@@ -84,16 +89,32 @@ def test_sentinels_of_time_are_words() -> None:
     ]
 
 
-@pytest.mark.parametrize(("share", "text"), [(0.0994, "9.9"), (0.0995, "10"), (0.0, "0.0")])
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0994, "9.9"),
+        (0.0995, "10"),
+        (0.0, "0.0"),
+    ],
+)
 def test_shares_from_ten_percent_on_have_no_decimal(share: float, text: str) -> None:
     assert short_percent(share) == text
     assert percent(0.0123456) == "1.23 %"
 
 
 def entry(
-    part: int | None, parts: int | None, table: str = "instance_events", **more: Any
+    part: int | None,
+    parts: int | None,
+    table: str = "instance_events",
+    **more: Any,
 ) -> SourceEntry:
-    return replace(manifest().sources[0], part=part, parts=parts, table=table, **more)
+    return replace(
+        manifest().sources[0],
+        part=part,
+        parts=parts,
+        table=table,
+        **more,
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,7 +159,11 @@ def test_counters_come_by_severity_then_table_then_number_then_code() -> None:
             "cpu_above_1": 9,
             "after_trace_time": 7,
         },
-        "instance_usage": {"unknown_machine": 1, "negative_resource": 2, "exact_duplicate": 0},
+        "instance_usage": {
+            "unknown_machine": 1,
+            "negative_resource": 2,
+            "exact_duplicate": 0,
+        },
     }
     found = counters(manifest(sources=(), quality=quality))
     assert [(table, reason.code, n) for table, reason, n in found] == [

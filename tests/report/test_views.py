@@ -112,11 +112,22 @@ K, COUNT = {"field": "k"}, {"aggregate": "count"}
     ],
 )
 def test_a_chart_in_words(
-    mark: str, rows: list[Any], encoding: dict[str, Any], expected: str
+    mark: str,
+    rows: list[Any],
+    encoding: dict[str, Any],
+    expected: str,
 ) -> None:
     values = [{"k": row} for row in rows]
     assert (
-        describe({"mark": mark, "data": {"values": values}, "encoding": encoding}, "Q?") == expected
+        describe(
+            {
+                "mark": mark,
+                "data": {"values": values},
+                "encoding": encoding,
+            },
+            "Q?",
+        )
+        == expected
     )
 
 

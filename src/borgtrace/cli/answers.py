@@ -66,7 +66,12 @@ def ask(
     with steps(question.unit) as report:
         result = replace(question, report=report).run(store, **parameters)
     say(result)
-    publish([result], out=out, png=png, as_json=as_json)
+    publish(
+        [result],
+        out=out,
+        png=png,
+        as_json=as_json,
+    )
 
 
 def say(result: Result) -> None:
@@ -78,7 +83,11 @@ def say(result: Result) -> None:
 
 
 def publish(
-    answers: Iterable[Result], *, out: Path | None, png: bool, as_json: bool
+    answers: Iterable[Result],
+    *,
+    out: Path | None,
+    png: bool,
+    as_json: bool,
 ) -> list[Result]:
     """Write files into `out`; print tables or claims; return the results.
 

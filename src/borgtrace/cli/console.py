@@ -17,7 +17,12 @@ from rich.progress import (
 from rich.text import Text
 
 # Not wrapped and not marked up: messages hold paths and commands that people copy, and names hold square brackets.
-talk = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+talk = Console(
+    stderr=True,
+    highlight=False,
+    markup=False,
+    soft_wrap=True,
+)
 """The console for messages."""
 
 Report = Callable[[str, int, int], None]
@@ -58,7 +63,12 @@ def progress(*columns: ProgressColumn) -> Iterator[Progress]:
     """
     around = (TextColumn("{task.description}"), BarColumn(), *columns, TimeRemainingColumn())
     # Transient: when the work is done the screen holds what was said, not the bars.
-    with Progress(*around, console=talk, transient=True, disable=not talk.is_terminal) as bars:
+    with Progress(
+        *around,
+        console=talk,
+        transient=True,
+        disable=not talk.is_terminal,
+    ) as bars:
         yield bars
 
 
@@ -72,6 +82,11 @@ def steps(unit: str = "") -> Iterator[Report]:
         def report(name: str, done: int, total: int) -> None:
             if not done:
                 bars.reset(bar)
-            bars.update(bar, description=name, completed=done, total=total)
+            bars.update(
+                bar,
+                description=name,
+                completed=done,
+                total=total,
+            )
 
         yield report

@@ -37,7 +37,13 @@ def lines_of_lengths(store: Store, selection: Selection) -> list[str]:
     return list(drawn(lengths(store, selection)))
 
 
-def print_built(built: BuildResult, store: Store, selection: Selection, *, as_json: bool) -> None:
+def print_built(
+    built: BuildResult,
+    store: Store,
+    selection: Selection,
+    *,
+    as_json: bool,
+) -> None:
     """Print what was built, what was left out, how it was scaled, and what its sets have in common.
 
     Parameters

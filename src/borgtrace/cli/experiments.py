@@ -143,7 +143,12 @@ def open_study(
             yield Study(tables, workers)
 
 
-def ingest_own_usage(usage: Path, store: Path, dialect: str, capacity: str) -> None:
+def ingest_own_usage(
+    usage: Path,
+    store: Path,
+    dialect: str,
+    capacity: str,
+) -> None:
     """Make a store of own usage for the time of a command, and say what was guessed."""
     # A number alone is one of cores: usage has no other unit of a machine.
     is_number = capacity.replace(".", "", 1).isdecimal()
@@ -201,7 +206,12 @@ def parse_target(slo: str) -> float:
 
 
 def moments_of(
-    source: TaskSource, dialect: str, capacity: str, *, tasks: int, seed: int
+    source: TaskSource,
+    dialect: str,
+    capacity: str,
+    *,
+    tasks: int,
+    seed: int,
 ) -> Moments:
     """Return the moments of the tasks of a source.
 
@@ -212,7 +222,13 @@ def moments_of(
     """
     if source.moments is not None:
         return read_moments(source.moments)
-    with open_study(source, dialect, capacity, tasks=tasks, seed=seed) as study:
+    with open_study(
+        source,
+        dialect,
+        capacity,
+        tasks=tasks,
+        seed=seed,
+    ) as study:
         pool = study.pool(Options(tasks=tasks, seed=seed))
         return Moments.of(pool, names_of_collections(study))
 
@@ -281,7 +297,12 @@ def run_experiments(
     with_cells = [question for question in chosen if isinstance(question, Experiment)]
     run_cells(study, with_cells, parameters)
     answers = run(chosen, study, parameters)
-    for result in publish(answers, out=out, png=png, as_json=as_json):
+    for result in publish(
+        answers,
+        out=out,
+        png=png,
+        as_json=as_json,
+    ):
         advice = sentence(result)
         if advice:
             print(advice, file=sys.stderr)

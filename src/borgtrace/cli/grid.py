@@ -76,7 +76,11 @@ def print_grid(columns: Sequence[TextColumn]) -> int:
     for row in range(n_rows):
         grid.add_row(*(cells[row] for cells in texts))
     total = sum(column.width + GAP for column in shown)
-    Console(highlight=False, markup=False, width=max(total, 1)).print(grid)
+    Console(
+        highlight=False,
+        markup=False,
+        width=max(total, 1),
+    ).print(grid)
     return sum(column.position is not None for column in shown)
 
 

@@ -33,7 +33,10 @@ class IngestBars(IngestProgress):
         """Draw one more bar."""
         # A step with nothing to do is shown as done: a total of 0 would be drawn as unknown.
         self._tasks[label] = self.bars.add_task(
-            label, total=total or 1, completed=not total, unit=unit
+            label,
+            total=total or 1,
+            completed=not total,
+            unit=unit,
         )
 
     def advance(self, label: str, amount: int) -> None:

@@ -79,7 +79,10 @@ def estimators_to_compare(tasks: Moments, chosen: Estimator, target: float) -> l
 
 
 def describe_packing(
-    tasks: Moments, label: str, packing: Packing, capacity: float
+    tasks: Moments,
+    label: str,
+    packing: Packing,
+    capacity: float,
 ) -> dict[str, object]:
     """Return how many machines a packing needs, how full they are, and how often they overflow."""
     overflow = tasks.overflow(packing, capacity)
@@ -117,7 +120,12 @@ def csv_text(rows: list[list[object]]) -> str:
     return text.getvalue()
 
 
-def advice(tasks: Moments, packing: Packing, estimator: Estimator, capacity: float) -> str:
+def advice(
+    tasks: Moments,
+    packing: Packing,
+    estimator: Estimator,
+    capacity: float,
+) -> str:
     """Say how many machines the tasks need, which overcommit that is, and what was assumed."""
     is_placed = packing.bins >= 0
     n_tasks = counted(int(is_placed.sum()), "task")

@@ -44,7 +44,12 @@ def known_parameters(names: Sequence[str]) -> str:
     return f"one of {', '.join(names)}" if names else "none: no question here has one"
 
 
-def parse_value(where: str, text: str, default: Any, time_unit: int | None) -> Any:
+def parse_value(
+    where: str,
+    text: str,
+    default: Any,
+    time_unit: int | None,
+) -> Any:
     """Read a value of the type of a default.
 
     Parameters

@@ -143,7 +143,13 @@ class DataViews:
         if name == "machines":
             first = number_of(request.query_params.get("first") or "0", "first")
             last = number_of(request.query_params.get("last") or str(LARGEST_ID), "last")
-            return cell.heat(pyramid, resource_of(request), self.span(request), first, last)
+            return cell.heat(
+                pyramid,
+                resource_of(request),
+                self.span(request),
+                first,
+                last,
+            )
         if name in ("pending", "running"):
             return cell.queue(pyramid, name, self.span(request))
         return cell.load(pyramid, self.explored.dialect, name, self.span(request))

@@ -23,7 +23,12 @@ COLUMNS = 360
 RESOURCE_NAMES = {"cpu": "CPU", "memory": "Memory"}
 
 
-def load(pyramid: Pyramid, dialect: Dialect, resource: str, span: TimeSpan) -> TimeChart:
+def load(
+    pyramid: Pyramid,
+    dialect: Dialect,
+    resource: str,
+    span: TimeSpan,
+) -> TimeChart:
     """Return what each tier used, what all were allocated, and the capacity, in largest machines.
 
     Parameters
@@ -65,7 +70,12 @@ def load(pyramid: Pyramid, dialect: Dialect, resource: str, span: TimeSpan) -> T
     return TimeChart(pa.table(columns), series, title, block * WINDOW)
 
 
-def levels_of_tier(cell: pa.Table, tier: str, column: str, span: TimeSpan) -> Numbers:
+def levels_of_tier(
+    cell: pa.Table,
+    tier: str,
+    column: str,
+    span: TimeSpan,
+) -> Numbers:
     """Return a column of a tier at each slot of a span, NaN where the store ends before."""
     first, last = span.slots
     rows = cell.filter(pc.equal(cell["tier"], tier))
@@ -115,7 +125,13 @@ def queue(pyramid: Pyramid, state: str, span: TimeSpan) -> TimeChart:
     }
     color = "c2" if state == "pending" else "c1"
     series = [
-        DrawnSeries(fewest, "fewest and most within a step", "band", color, to=most),
+        DrawnSeries(
+            fewest,
+            "fewest and most within a step",
+            "band",
+            color,
+            to=most,
+        ),
         DrawnSeries(state, f"{state} at the end of the step", "line", color),
     ]
     return TimeChart(pa.table(columns), series, f"Tasks {state}", block * WINDOW)
@@ -129,7 +145,13 @@ def values_at(table: pa.Table, column: str, rows: Index) -> Numbers:
     return values
 
 
-def heat(pyramid: Pyramid, resource: str, span: TimeSpan, first: int, last: int) -> dict[str, Any]:
+def heat(
+    pyramid: Pyramid,
+    resource: str,
+    span: TimeSpan,
+    first: int,
+    last: int,
+) -> dict[str, Any]:
     """Return how full the machines were: rows are machines from the fullest, or groups of them.
 
     Parameters

@@ -33,11 +33,20 @@ def file_name(resource: str, *, by_hour: bool) -> str:
 
 
 def create_grid(
-    folder: Path, resource: str, shape: tuple[int, int], *, by_hour: bool
+    folder: Path,
+    resource: str,
+    shape: tuple[int, int],
+    *,
+    by_hour: bool,
 ) -> np.memmap[Any, np.dtype[np.uint8]]:
     """Create the file of a grid, memory-mapped."""
     path = folder / file_name(resource, by_hour=by_hour)
-    return np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=shape)
+    return np.lib.format.open_memmap(
+        path,
+        mode="w+",
+        dtype=np.uint8,
+        shape=shape,
+    )
 
 
 def write_grids(

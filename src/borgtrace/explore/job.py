@@ -65,7 +65,12 @@ TIMES = """
 """
 
 
-def load(explored: ExploredStore, collection_id: int, resource: str, span: TimeSpan) -> TimeChart:
+def load(
+    explored: ExploredStore,
+    collection_id: int,
+    resource: str,
+    span: TimeSpan,
+) -> TimeChart:
     """Return what the instances of a job used together, and what those that ran had requested.
 
     Parameters
@@ -126,7 +131,10 @@ def facts(explored: ExploredStore, collection_id: int) -> dict[str, Any]:
 
 
 def siblings(
-    explored: ExploredStore, collection_id: int, job_facts: Mapping[str, Any], limit: int = 12
+    explored: ExploredStore,
+    collection_id: int,
+    job_facts: Mapping[str, Any],
+    limit: int = 12,
 ) -> pa.Table:
     """Return other jobs of the same logical name, or of the same user where it has none.
 
@@ -155,5 +163,9 @@ def siblings(
         LIMIT $limit
     """
     # NULL where it has neither name nor user: it equals nothing.
-    parameters = {"value": job_facts.get(shared), "job": collection_id, "limit": limit}
+    parameters = {
+        "value": job_facts.get(shared),
+        "job": collection_id,
+        "limit": limit,
+    }
     return explored.store.sql(query, parameters)

@@ -96,7 +96,10 @@ class Lives:
 
 
 def write_lives(
-    attempts: Iterable[pa.RecordBatch], folder: Path, machines: Index, task_rows: TaskRows
+    attempts: Iterable[pa.RecordBatch],
+    folder: Path,
+    machines: Index,
+    task_rows: TaskRows,
 ) -> None:
     """Write all attempts.
 

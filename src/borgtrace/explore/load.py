@@ -39,7 +39,12 @@ class UsedLoad(NamedTuple):
         return np.where(self.n_windows, self.by_tier.sum(axis=0), np.nan)
 
 
-def used(explored: ExploredStore, rows: Index, resource: str, span: TimeSpan) -> UsedLoad:
+def used(
+    explored: ExploredStore,
+    rows: Index,
+    resource: str,
+    span: TimeSpan,
+) -> UsedLoad:
     """Return what was used per tier and slot, and how many windows each slot has.
 
     Parameters
@@ -89,7 +94,10 @@ def add_windows(windows: TaskWindows, n_tiers: int, span: TimeSpan) -> UsedLoad:
 
 
 def requested(
-    explored: ExploredStore, attempts: Attempts, resource: str, span: TimeSpan
+    explored: ExploredStore,
+    attempts: Attempts,
+    resource: str,
+    span: TimeSpan,
 ) -> Numbers:
     """Return the sum of the requests of what runs at the start of each slot; shape (slots,).
 

@@ -18,7 +18,12 @@ from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.schema.time import WINDOW
 
 
-def load(explored: ExploredStore, machine_id: int, resource: str, span: TimeSpan) -> TimeChart:
+def load(
+    explored: ExploredStore,
+    machine_id: int,
+    resource: str,
+    span: TimeSpan,
+) -> TimeChart:
     """Return what the tasks on a machine used by tier, what they requested, and the capacity.
 
     Parameters
@@ -51,7 +56,12 @@ def load(explored: ExploredStore, machine_id: int, resource: str, span: TimeSpan
     return TimeChart(pa.table(columns), series, title, WINDOW)
 
 
-def capacity(explored: ExploredStore, machine_id: int, resource: str, span: TimeSpan) -> Numbers:
+def capacity(
+    explored: ExploredStore,
+    machine_id: int,
+    resource: str,
+    span: TimeSpan,
+) -> Numbers:
     """Return the capacity at the start of each slot: 0 while the machine is away, NaN where none is published."""
     query = f"""
         SELECT time, type, {quoted(f"{resource}_capacity")} AS capacity

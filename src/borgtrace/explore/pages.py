@@ -24,7 +24,11 @@ from borgtrace.schema import TABLES
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.store.machine import capacity_at
 
-VIEWS = {"/": "Cell", "/facets": "Users, priorities, constraints", "/sql": "SQL"}
+VIEWS = {
+    "/": "Cell",
+    "/facets": "Users, priorities, constraints",
+    "/sql": "SQL",
+}
 KNOWN_PATHS = ("/machine/", "/job/", "/task/", "/jobs", "/search", *VIEWS)
 
 
@@ -181,7 +185,13 @@ class Pages:
 
     def search(self, words: str, matches: Sequence[Match]) -> str:
         """Return what a search may mean."""
-        return self.render("search", title="Search", here="", q=words, found=matches)
+        return self.render(
+            "search",
+            title="Search",
+            here="",
+            q=words,
+            found=matches,
+        )
 
     def sql(self, query: str) -> str:
         """Return the SQL box, with the answer to a query where there is one."""
@@ -208,7 +218,13 @@ class Pages:
             names=to_json(sql_box.WORDS).decode(),
         )
 
-    def refusal(self, status: int, what: str, way_out: str, path: str = "") -> str:
+    def refusal(
+        self,
+        status: int,
+        what: str,
+        way_out: str,
+        path: str = "",
+    ) -> str:
         """Return a page that says what is wrong and where to go instead."""
         return self.render(
             "refusal",

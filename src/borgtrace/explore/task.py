@@ -11,7 +11,12 @@ from borgtrace.report.task_life import BANDS, USAGE_SERIES, Life
 
 BANDS_LABEL = "percentiles of each window: 0 to 100, 10 to 90 … 40 to 60"
 """Label of the widest band; it stands for all."""
-COLORS = {"average": "c1", "maximum": "c2", "sampled": "c7", "assigned": "c4"}
+COLORS = {
+    "average": "c1",
+    "maximum": "c2",
+    "sampled": "c7",
+    "assigned": "c4",
+}
 
 WINDOW = """
     SELECT *
@@ -57,7 +62,15 @@ def series_of_bands() -> list[DrawnSeries]:
     series: list[DrawnSeries] = []
     for low, high in BANDS:
         label = "" if series else BANDS_LABEL
-        series.append(DrawnSeries(low, label, "band", "c1", to=high))
+        series.append(
+            DrawnSeries(
+                low,
+                label,
+                "band",
+                "c1",
+                to=high,
+            )
+        )
     # The tail bends where the bands do not look: between their two widest edges.
     series.append(DrawnSeries("p99", "99th percentile", "line", "c4"))
     return series

@@ -82,7 +82,13 @@ def write(
     tables = EngineTables.of(store, engine, memory=memory)
     # All answers before the page: contents, counts of verdicts and cited papers stand at its head.
     sections = list(sections_of(chosen, tables, progress))
-    html = report_html(store.manifest, store.path.name, sections, theme=theme, width=width)
+    html = report_html(
+        store.manifest,
+        store.path.name,
+        sections,
+        theme=theme,
+        width=width,
+    )
     page = html.encode()
     path = as_path(path)
     write_file(path, page)

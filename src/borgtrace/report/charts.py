@@ -25,7 +25,11 @@ MAXIMUM_ROWS = 20_000
 # Vega's event selectors: the first part says which event, what is in brackets says when it counts.
 ZOOM_EVENT = "wheel![event.ctrlKey || event.metaKey]"
 PAN_EVENT = "[pointerdown[event.pointerType !== 'touch'], window:pointerup] > window:pointermove!"
-POINTS_UNDER_POINTER = {"opacity": 0, "size": 90, "tooltip": True}
+POINTS_UNDER_POINTER = {
+    "opacity": 0,
+    "size": 90,
+    "tooltip": True,
+}
 """Points on lines that are not seen but felt."""
 MARK_DEFAULTS: dict[str, Any] = {
     "line": {"point": POINTS_UNDER_POINTER},
@@ -131,7 +135,13 @@ def reduced_rows(rows: list[dict[str, Any]], users: list[View]) -> list[dict[str
     if any(view.is_derived for view in users) or len(x) != 1:
         return rows
     groups = sorted({name for view in users for name in view.groups()})
-    return reduce_rows(rows, x[0], fields_of(users, "y", "y2"), groups, budget=ROWS)
+    return reduce_rows(
+        rows,
+        x[0],
+        fields_of(users, "y", "y2"),
+        groups,
+        budget=ROWS,
+    )
 
 
 def fields_of(views: list[View], *channels: str) -> list[str]:
@@ -172,7 +182,11 @@ def show_values(view: View) -> None:
     mark = view.spec["mark"]
     defaults = copy.deepcopy(MARK_DEFAULTS.get(view.mark, {}))
     own = mark if isinstance(mark, dict) else {"type": mark}
-    view.spec["mark"] = {**defaults, "tooltip": True, **own}
+    view.spec["mark"] = {
+        **defaults,
+        "tooltip": True,
+        **own,
+    }
 
 
 def title_channels(encoding: dict[str, Any]) -> None:
@@ -196,7 +210,11 @@ def keep_points_whole(view: View) -> None:
     for channel in continuous_axes(view):
         scale = channel.get("scale", {})
         if scale is not None:
-            channel["scale"] = {"padding": POINT_PADDING, "nice": False, **scale}
+            channel["scale"] = {
+                "padding": POINT_PADDING,
+                "nice": False,
+                **scale,
+            }
 
 
 def widen_single_values(view: View) -> None:

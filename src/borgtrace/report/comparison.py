@@ -77,7 +77,11 @@ def charts_side_by_side(results: Mapping[str, Result]) -> Markup | None:
     row = alt.hconcat(*charts)
     # Panels of one chart have scales of their own, which must not be mixed.
     if not any(has_panels(chart) for chart in charts):
-        row = row.resolve_scale(x="shared", y="shared", color="shared")
+        row = row.resolve_scale(
+            x="shared",
+            y="shared",
+            color="shared",
+        )
     return Markup(vl_convert.vegalite_to_svg(specification(row)))
 
 

@@ -30,7 +30,11 @@ class Value:
     of: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 class Fact:
     """A line of the first screen; ``unknown`` and ``reason`` stand where there are no values.
 
@@ -59,10 +63,22 @@ def facts(manifest: Manifest, sections: Iterable[Section]) -> list[Fact]:
     lines = []
     for line in LINES:
         lines.append(fact_of(line, manifest, sections_by_question.get(line.question)))
-    lines.append(Fact(name="span", title="Span", values=tuple(spans(manifest))))
+    lines.append(
+        Fact(
+            name="span",
+            title="Span",
+            values=tuple(spans(manifest)),
+        )
+    )
     missing = "; ".join(missing_tables(manifest)) or "nothing"
     value = Value("missing-parts", missing, missing)
-    lines.append(Fact(name="missing", title="Missing", values=(value,)))
+    lines.append(
+        Fact(
+            name="missing",
+            title="Missing",
+            values=(value,),
+        )
+    )
     return lines
 
 
@@ -86,7 +102,12 @@ def fact_of(line: ScreenLine, manifest: Manifest, section: Section | None) -> Fa
             reason=str(reason),
         )
     values = tuple(written(amount, manifest) for amount in amounts)
-    return Fact(name=line.name, title=line.title, anchor=section.anchor, values=values)
+    return Fact(
+        name=line.name,
+        title=line.title,
+        anchor=section.anchor,
+        values=values,
+    )
 
 
 def answer_of(section: Section) -> pa.Table:

@@ -69,7 +69,10 @@ def reduce_rows(
 
 
 def kept_positions(
-    rows: Sequence[Mapping[str, Any]], x: str, ys: Sequence[str], n_buckets: int
+    rows: Sequence[Mapping[str, Any]],
+    x: str,
+    ys: Sequence[str],
+    n_buckets: int,
 ) -> set[int]:
     """Return the positions of the rows of one line that stay."""
     places = numbers_of(rows, x)

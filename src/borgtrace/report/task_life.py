@@ -214,15 +214,30 @@ def event_panel(life: Life) -> charts.Chart | None:
         row["machine_id"] = None if row["machine_id"] is None else str(row["machine_id"])
     types = list(dict.fromkeys(row["type"] for row in rows))
     tooltip = charts.tooltips(
-        rows, "hour", "type", "machine_id", "priority", "cpu_request", "memory_request"
+        rows,
+        "hour",
+        "type",
+        "machine_id",
+        "priority",
+        "cpu_request",
+        "memory_request",
     )
     return (
         charts.base(rows, title="Events", height=22 * len(types))
-        .mark_point(filled=True, size=90, opacity=0.9)
+        .mark_point(
+            filled=True,
+            size=90,
+            opacity=0.9,
+        )
         .encode(
             x=hour_axis(life),
             y=alt.Y("type:N", title=None, sort=types),
-            color=alt.Color("type:N", title="type", sort=types, legend=None),
+            color=alt.Color(
+                "type:N",
+                title="type",
+                sort=types,
+                legend=None,
+            ),
             tooltip=tooltip,
         )
     )
@@ -257,7 +272,14 @@ def usage_panel(life: Life, resource: str) -> charts.Chart | None:
             .encode(
                 **encoding,
                 y2="high:Q",
-                tooltip=charts.tooltips(bands, "hour", "value", "series", "high", "end"),
+                tooltip=charts.tooltips(
+                    bands,
+                    "hour",
+                    "value",
+                    "series",
+                    "high",
+                    "end",
+                ),
             )
         )
     layers.append(
@@ -265,7 +287,14 @@ def usage_panel(life: Life, resource: str) -> charts.Chart | None:
         .mark_line(interpolate="step-after")
         .encode(
             **encoding,
-            tooltip=charts.tooltips(rows, "hour", "value", "series", "end", "machine"),
+            tooltip=charts.tooltips(
+                rows,
+                "hour",
+                "value",
+                "series",
+                "end",
+                "machine",
+            ),
         )
     )
     request = life.task[f"{resource}_request"]
@@ -295,11 +324,23 @@ def band_rows(life: Life) -> Rows:
             window[name] = value
     rows: Rows = []
     for low, high in BANDS:
-        rows += steps(life, windows, low, f"{low}–{high}", high)
+        rows += steps(
+            life,
+            windows,
+            low,
+            f"{low}–{high}",
+            high,
+        )
     return reduce_rows(rows, "hour", ["value", "high"], ["series"])
 
 
-def steps(life: Life, windows: Rows, column: str, label: str, high: str | None = None) -> Rows:
+def steps(
+    life: Life,
+    windows: Rows,
+    column: str,
+    label: str,
+    high: str | None = None,
+) -> Rows:
     """Write one column of the windows as steps; where no window follows at once, the line is broken.
 
     Parameters

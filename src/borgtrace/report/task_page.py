@@ -47,7 +47,12 @@ SECONDS = "%-d %b %Y %H:%M:%S %Z"
 """An instant as the user's clock shows it, to the second."""
 
 
-def write(store: Store, collection_id: int, instance_index: int, path: str | Path) -> Path:
+def write(
+    store: Store,
+    collection_id: int,
+    instance_index: int,
+    path: str | Path,
+) -> Path:
     """Draw the life of one task: events as marks, usage as lines, both as tables.
 
     Parameters

@@ -53,7 +53,11 @@ class ShownTable:
 
 
 def shown_table(
-    table: pa.Table, declared: Table, limit: int = SHOWN_ROWS, *, has_codes: bool = False
+    table: pa.Table,
+    declared: Table,
+    limit: int = SHOWN_ROWS,
+    *,
+    has_codes: bool = False,
 ) -> ShownTable:
     """Write the first `limit` rows of a table.
 
@@ -182,6 +186,10 @@ def environment(package: str) -> Any:
         undefined=jinja2.StrictUndefined,
         autoescape=True,
     )
-    filling.filters.update(integer=integer, words=words, unit=unit)
+    filling.filters.update(
+        integer=integer,
+        words=words,
+        unit=unit,
+    )
     filling.tests.update(numeric=is_number)
     return filling

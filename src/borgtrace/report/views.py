@@ -67,7 +67,12 @@ def unit_views(spec: dict[str, Any]) -> Iterator[View]:
     >>> [(view.mark, view.fields("x")) for view in unit_views(layered)]
     [('line', ['t']), ('point', ['t'])]
     """
-    outermost = View(spec={}, rows=[], encoding={}, is_derived=False)
+    outermost = View(
+        spec={},
+        rows=[],
+        encoding={},
+        is_derived=False,
+    )
     yield from views_within(spec, outermost, spec.get("datasets", {}))
 
 

@@ -102,5 +102,11 @@ def analyze(
         tables = EngineTables.of(store, engine, where=where, memory=memory)
         # Lazy: each answer is computed when it is asked for.
         results = run(chosen, tables, parameters)
-        publish_all = partial(publish, results, out=out, png=png, as_json=as_json)
+        publish_all = partial(
+            publish,
+            results,
+            out=out,
+            png=png,
+            as_json=as_json,
+        )
         within(seconds, publish_all, tables.interrupt)

@@ -194,7 +194,13 @@ def colocate(
         from borgtrace.cli.moments import place_by_moments
 
         place_by_moments(
-            experiments.moments_of(source, dialect, capacity, tasks=tasks, seed=seed),
+            experiments.moments_of(
+                source,
+                dialect,
+                capacity,
+                tasks=tasks,
+                seed=seed,
+            ),
             capacity=machine_capacity,
             target=experiments.parse_target(slo),
             estimator=estimator,
@@ -213,7 +219,13 @@ def colocate(
     ) as study:
         # Before anything is computed: the option says "and stop".
         if export_pool is not None:
-            experiments.export_pool(study, export_pool, include=include, tasks=tasks, seed=seed)
+            experiments.export_pool(
+                study,
+                export_pool,
+                include=include,
+                tasks=tasks,
+                seed=seed,
+            )
             return
         options = {
             "tasks": tasks,

@@ -51,10 +51,23 @@ def compact(
     ] = 0.0,
     seeds: Annotated[
         int,
-        Option("--seeds", metavar="N", help="Orders of machines and jobs that are tried.", min=1),
+        Option(
+            "--seeds",
+            metavar="N",
+            help="Orders of machines and jobs that are tried.",
+            min=1,
+        ),
     ] = 11,
     seed: SeedOption = 0,
-    jobs: Annotated[int, Option("--jobs", metavar="N", help="Processes.", min=1)] = 1,
+    jobs: Annotated[
+        int,
+        Option(
+            "--jobs",
+            metavar="N",
+            help="Processes.",
+            min=1,
+        ),
+    ] = 1,
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
@@ -91,7 +104,14 @@ def compact(
     if what_if:
         options["what_ifs"] = tuple(what_if)
     opened = borgtrace.open(store, memory=memory)
-    ask(COMPACT, opened, options, out=out, png=png, as_json=as_json)
+    ask(
+        COMPACT,
+        opened,
+        options,
+        out=out,
+        png=png,
+        as_json=as_json,
+    )
 
 
 def print_what_ifs() -> None:

@@ -110,7 +110,13 @@ def dataset(
         ),
     ] = None,
     threads: Annotated[
-        int | None, Option("--threads", metavar="N", help="Threads; all cores by default.", min=1)
+        int | None,
+        Option(
+            "--threads",
+            metavar="N",
+            help="Threads; all cores by default.",
+            min=1,
+        ),
     ] = None,
     engine: EngineOption = "duckdb",
     memory: MemoryOption = "4GB",
@@ -146,7 +152,12 @@ def dataset(
     from borgtrace.schema.ranges import parse_words
 
     # Free text here; Split, Selection and DatasetOptions refuse unknown names, with the option in the message.
-    free: Any = {"split_by": split_by or None, "gaps": gaps, "scale": scale, "compat": compat}
+    free: Any = {
+        "split_by": split_by or None,
+        "gaps": gaps,
+        "scale": scale,
+        "compat": compat,
+    }
     criteria = parse_criteria(
         jobs=jobs,
         machines=machines,
@@ -190,5 +201,12 @@ def dataset(
     if out is not None:
         with steps() as report:
             workers = tasks_on(engine, memory) or threads
-            built = build(opened, out, options, replace=replace, threads=workers, progress=report)
+            built = build(
+                opened,
+                out,
+                options,
+                replace=replace,
+                threads=workers,
+                progress=report,
+            )
         print_built(built, opened, selection, as_json=as_json)

@@ -26,10 +26,22 @@ def demo(
         Path, Argument(metavar="[DIR]", help="Folder for everything the demo makes.")
     ] = Path("borgtrace-demo"),
     machines: Annotated[
-        int, Option("--machines", metavar="N", help="Machines of the synthetic cell.", min=10)
+        int,
+        Option(
+            "--machines",
+            metavar="N",
+            help="Machines of the synthetic cell.",
+            min=10,
+        ),
     ] = 100,
     hours: Annotated[
-        int, Option("--hours", metavar="H", help="Length of the synthetic trace in hours.", min=1)
+        int,
+        Option(
+            "--hours",
+            metavar="H",
+            help="Length of the synthetic trace in hours.",
+            min=1,
+        ),
     ] = 24,
     seed: SeedOption = 1,
     as_json: JsonOption = False,
@@ -45,7 +57,12 @@ def demo(
 
     claim_folder(folder)
     steps = steps_of_demo(folder, machines, hours, seed)
-    say = Console(quiet=as_json, highlight=False, markup=False, soft_wrap=True).print
+    say = Console(
+        quiet=as_json,
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    ).print
     finished = []
     for number, step in enumerate(steps, 1):
         # Shown before it runs: a step takes up to minutes.
@@ -79,7 +96,12 @@ class DemoStep:
         return self.command.split()[0]
 
 
-def steps_of_demo(folder: Path, machines: int, hours: int, seed: int) -> list[DemoStep]:
+def steps_of_demo(
+    folder: Path,
+    machines: int,
+    hours: int,
+    seed: int,
+) -> list[DemoStep]:
     """Return the steps of a demo in `folder`."""
 
     def within(name: str) -> str:
@@ -161,9 +183,19 @@ def run_step(step: DemoStep, log: Path) -> float:
     """
     before = time.perf_counter()
     # A process each, with this Python: exactly what a person who copies the line would run.
-    command = [sys.executable, "-m", "borgtrace", *shlex.split(step.command)]
+    command = [
+        sys.executable,
+        "-m",
+        "borgtrace",
+        *shlex.split(step.command),
+    ]
     with log.open("w") as output:
-        ended = subprocess.run(command, stdout=output, stderr=output, check=False)
+        ended = subprocess.run(
+            command,
+            stdout=output,
+            stderr=output,
+            check=False,
+        )
     if ended.returncode:
         # The last line is the error: commands print it in one.
         lines = log.read_text().strip().splitlines()

@@ -103,7 +103,11 @@ def java() -> str | None:
         return None
     try:
         ended = subprocess.run(
-            [program, "-version"], capture_output=True, text=True, timeout=10, check=True
+            [program, "-version"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
         )
     # A stub that only says how to install Java.
     except (OSError, subprocess.SubprocessError):

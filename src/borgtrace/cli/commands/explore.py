@@ -61,7 +61,13 @@ def explore(
         talk.print("Press Ctrl-C to stop.")
 
     try:
-        serve(ExploredStore(opened, aggregates), port, browser=browser, ready=announce, at=at)
+        serve(
+            ExploredStore(opened, aggregates),
+            port,
+            browser=browser,
+            ready=announce,
+            at=at,
+        )
     except KeyboardInterrupt:
         # How it is meant to end: nothing is lost, and nothing is left to continue.
         talk.print("Stopped.")

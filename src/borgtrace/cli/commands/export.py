@@ -69,7 +69,12 @@ def export(
     ] = "",
     workers: Annotated[
         int | None,
-        Option("--workers", metavar="N", help="Parallel workers; one per core by default.", min=1),
+        Option(
+            "--workers",
+            metavar="N",
+            help="Parallel workers; one per core by default.",
+            min=1,
+        ),
     ] = None,
     as_json: JsonOption = False,
     jobs: JobsOption = "",

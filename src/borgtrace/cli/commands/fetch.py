@@ -46,7 +46,14 @@ def fetch(
         ),
     ] = None,
     jobs: Annotated[
-        int, Option("--jobs", metavar="N", help="Parallel downloads.", min=1, max=64)
+        int,
+        Option(
+            "--jobs",
+            metavar="N",
+            help="Parallel downloads.",
+            min=1,
+            max=64,
+        ),
     ] = 4,
     store: Annotated[
         Path | None,
@@ -118,5 +125,11 @@ def fetch(
         if dry_run:
             print_plan(plan, chosen, as_json=as_json)
         else:
-            download = Download(session, plan, jobs=jobs, store=store, delete_raw=delete_raw)
+            download = Download(
+                session,
+                plan,
+                jobs=jobs,
+                store=store,
+                delete_raw=delete_raw,
+            )
             download.finish(download.run(), as_json=as_json)

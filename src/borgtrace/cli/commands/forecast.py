@@ -100,7 +100,14 @@ def forecast(
         options["resources"] = tuple(resource)
     question = PACKED if pack else FORECAST
     opened = borgtrace.open(store, memory=memory)
-    ask(question, opened, options, out=out, png=png, as_json=as_json)
+    ask(
+        question,
+        opened,
+        options,
+        out=out,
+        png=png,
+        as_json=as_json,
+    )
 
 
 def print_forecasters() -> None:

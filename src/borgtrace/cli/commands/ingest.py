@@ -32,7 +32,12 @@ def ingest(
     ],
     jobs: Annotated[
         int | None,
-        Option("--jobs", metavar="N", help="Parallel workers; one per core by default.", min=1),
+        Option(
+            "--jobs",
+            metavar="N",
+            help="Parallel workers; one per core by default.",
+            min=1,
+        ),
     ] = None,
     memory: MemoryOption = "4GB",
     cell: Annotated[

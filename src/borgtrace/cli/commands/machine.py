@@ -47,7 +47,13 @@ def machine(
     table = load_of(opened, machine_id, time)
     rows = table.to_pylist()
     if as_json:
-        print_json({"machine": machine_id, "capacity": asdict(capacity), "rows": rows})
+        print_json(
+            {
+                "machine": machine_id,
+                "capacity": asdict(capacity),
+                "rows": rows,
+            }
+        )
         return
 
     def text(value: object) -> str:

@@ -137,7 +137,15 @@ def overcommit(
         str, Option("--at", metavar="TIME", help="With --explain: a time, such as 12h or 2d3h.")
     ] = "",
     seed: SeedOption = 0,
-    jobs: Annotated[int, Option("--jobs", metavar="N", help="Processes.", min=1)] = 1,
+    jobs: Annotated[
+        int,
+        Option(
+            "--jobs",
+            metavar="N",
+            help="Processes.",
+            min=1,
+        ),
+    ] = 1,
     memory: MemoryOption = "4GB",
     out: OutOption = None,
     png: PngOption = False,
@@ -173,8 +181,19 @@ def overcommit(
     resources = {"resources": tuple(resource)} if resource else {}
     if recommend:
         names = {"recommenders": tuple(recommender)} if recommender else {}
-        back_test = {**names, **resources, **units}
-        ask(RECOMMENDERS, opened, back_test, out=out, png=png, as_json=as_json)
+        back_test = {
+            **names,
+            **resources,
+            **units,
+        }
+        ask(
+            RECOMMENDERS,
+            opened,
+            back_test,
+            out=out,
+            png=png,
+            as_json=as_json,
+        )
         return
     megabytes = expected_size(opened) / 1e6
     talk.print(
@@ -203,7 +222,14 @@ def overcommit(
         setting = Setting(**options)
         time = parse_time(at, "--at")
         with steps() as report:
-            terms = explained(opened, setting, explain, time, report, walks)
+            terms = explained(
+                opened,
+                setting,
+                explain,
+                time,
+                report,
+                walks,
+            )
         print_terms(terms, as_json=as_json)
         return
     if target is not None:
@@ -217,7 +243,12 @@ def overcommit(
     say(result)
     if plain is not None:
         print_difference(result, plain)
-    publish([result], out=out, png=png, as_json=as_json)
+    publish(
+        [result],
+        out=out,
+        png=png,
+        as_json=as_json,
+    )
 
 
 def question_of(*, reclaim: bool, has_target: bool) -> ReplayQuestion:

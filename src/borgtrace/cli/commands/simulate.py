@@ -86,7 +86,12 @@ def simulate(
     seed: SeedOption = 0,
     jobs: Annotated[
         int,
-        Option("--jobs", metavar="N", help="Processes: each replays one policy at a time.", min=1),
+        Option(
+            "--jobs",
+            metavar="N",
+            help="Processes: each replays one policy at a time.",
+            min=1,
+        ),
     ] = 1,
     memory: MemoryOption = "4GB",
     out: OutOption = None,
@@ -126,4 +131,11 @@ def simulate(
         options["policies"] = tuple(policy)
     question = replace(SIMULATE_HOURS if by_hour else SIMULATE, note=talk.print)
     opened = borgtrace.open(store, memory=memory)
-    ask(question, opened, options, out=out, png=png, as_json=as_json)
+    ask(
+        question,
+        opened,
+        options,
+        out=out,
+        png=png,
+        as_json=as_json,
+    )

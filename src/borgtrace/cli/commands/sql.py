@@ -31,7 +31,13 @@ def sql(
     memory: MemoryOption = "4GB",
     timeout: TimeoutOption = "",
     rows: Annotated[
-        int, Option("--rows", metavar="N", help="Rows that --format table shows.", min=1)
+        int,
+        Option(
+            "--rows",
+            metavar="N",
+            help="Rows that --format table shows.",
+            min=1,
+        ),
     ] = 40,
     as_json: JsonOption = False,
 ) -> None:

@@ -30,6 +30,12 @@ def views(
 
     script = all_views_sql(cell, dataset)
     if as_json:
-        print_json({"cell": cell, "dataset": dataset, "sql": script})
+        print_json(
+            {
+                "cell": cell,
+                "dataset": dataset,
+                "sql": script,
+            }
+        )
     else:
         print(script)
