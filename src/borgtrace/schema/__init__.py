@@ -1,6 +1,20 @@
 """Tables, columns, enumerations, trace formats, time and reason codes: data only, no input or output."""
 
-from borgtrace.schema.dialects import DIALECTS, Absent, Dialect, RawField, RawTable, dialect
+from borgtrace.schema.dialects import (
+    DIALECTS,
+    EVENTS_FROM_TIMES,
+    Absent,
+    Citation,
+    Conversion,
+    Dialect,
+    Flattened,
+    PriorityTier,
+    Publication,
+    Rate,
+    RawField,
+    RawTable,
+    dialect,
+)
 from borgtrace.schema.enums import ENUMS, TERMINAL_EVENTS, UPDATE_EVENTS
 from borgtrace.schema.tables import (
     DISTRIBUTIONS,
@@ -15,14 +29,21 @@ __all__ = [
     "DIALECTS",
     "DISTRIBUTIONS",
     "ENUMS",
+    "EVENTS_FROM_TIMES",
     "PERCENTILES",
     "TABLES",
     "TERMINAL_EVENTS",
     "TRACE_TABLES",
     "UPDATE_EVENTS",
     "Absent",
+    "Citation",
     "Column",
+    "Conversion",
     "Dialect",
+    "Flattened",
+    "PriorityTier",
+    "Publication",
+    "Rate",
     "RawField",
     "RawTable",
     "Table",
