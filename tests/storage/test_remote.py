@@ -30,20 +30,21 @@ WHERE = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 def test_a_url_of_a_bucket_is_a_remote_path_which_shows_as_it_was_written(
     text: str, shown: str
 ) -> None:
-    for given in (text, Path(text)):
-        found = as_path(given)
-        assert (type(found), str(found)) == (RemotePath, shown)
-        assert str(found / "tasks") == f"{shown}/tasks"
-        assert pickle.loads(pickle.dumps(found)) == found
+    for place in (text, Path(text)):
+        path = as_path(place)
+        assert type(path) is RemotePath
+        assert str(path) == shown
+        assert str(path / "tasks") == f"{shown}/tasks"
+        assert pickle.loads(pickle.dumps(path)) == path
 
 
 def test_a_bucket_of_google_that_cannot_be_reached_is_waited_for_for_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked: list[str] = []
+    urls: list[str] = []
 
     def from_uri(url: str) -> tuple[None, str]:
-        asked.append(url)
+        urls.append(url)
         return None, "b"
 
     monkeypatch.setattr("pyarrow.fs.FileSystem", SimpleNamespace(from_uri=from_uri))
@@ -51,7 +52,7 @@ def test_a_bucket_of_google_that_cannot_be_reached_is_waited_for_for_seconds(
         remote.open_file_system.cache_clear()
         assert as_path(f"{scheme}://b/store").located == (None, "b/store")  # type: ignore[attr-defined]
     remote.open_file_system.cache_clear()
-    assert asked == ["gs://b?retry_limit_seconds=20", "s3://b", "abfs://b"]
+    assert urls == ["gs://b?retry_limit_seconds=20", "s3://b", "abfs://b"]
 
 
 @pytest.mark.parametrize(
@@ -59,15 +60,16 @@ def test_a_bucket_of_google_that_cannot_be_reached_is_waited_for_for_seconds(
     [("file:///d/x", "/d/x"), ("d/x", "d/x"), ("/d/x", "/d/x"), ("c:/x", "c:/x"), ("./s3", "s3")],
 )
 def test_any_other_place_is_a_path_of_this_machine(text: str, path: str) -> None:
-    assert (type(as_path(text)), str(as_path(text))) == (PosixPath, path)
+    place = as_path(text)
+    assert type(place) is PosixPath
+    assert str(place) == path
 
 
 def test_a_url_that_holds_a_password_is_refused_without_repeating_it() -> None:
     with pytest.raises(UsageError) as caught:
         as_path(f"s3://{KEY}:{SECRET}@b/store")
-    assert (
-        str(caught.value)
-        == f"s3://…: the URL holds credentials; leave them to the environment: {WHERE}"
+    assert str(caught.value) == (
+        f"s3://…: the URL holds credentials; leave them to the environment: {WHERE}"
     )
 
 
@@ -76,7 +78,9 @@ def test_what_is_in_a_bucket_is_found_and_read(bucket: Bucket) -> None:
     (bucket.root / "store" / "a.json").write_text("ä")
     (bucket.root / "store" / "tasks" / "b.parquet").write_bytes(b"12345")
     store = as_path(f"{bucket.url}/store")
-    assert [(store / name).exists() for name in ("a.json", "tasks", "none")] == [True, True, False]
+    assert (store / "a.json").exists()
+    assert (store / "tasks").exists()
+    assert not (store / "none").exists()
     assert (store / "a.json").read_text() == "ä"
     with (store / "tasks" / "b.parquet").open("rb") as file:
         assert file.read() == b"12345"
@@ -84,23 +88,24 @@ def test_what_is_in_a_bucket_is_found_and_read(bucket: Bucket) -> None:
     with pytest.raises(FileNotFoundError):
         (store / "none").stat()
     assert isinstance(store, RemotePath)
-    assert {path.name: size for path, (size, _) in store.listing().items()} == {
+    sizes = {path.name: entry.size for path, entry in store.listing().items()}
+    assert sizes == {
         "a.json": 2,
         "tasks": None,
         "b.parquet": 5,
     }
     assert [str(path) for path in store.glob("*/*.parquet")] == ["s3://cells/store/tasks/b.parquet"]
     assert list(store.glob("*.parquet")) == []
-    assert [path.relative_to(store).as_posix() for path in (store / "tasks").glob("b.*")] == [
-        "tasks/b.parquet"
-    ]
+    (path,) = (store / "tasks").glob("b.*")
+    assert path.relative_to(store).as_posix() == "tasks/b.parquet"
 
 
 def test_a_whole_folder_takes_one_request(bucket: Bucket) -> None:
     for number in range(20):
         (bucket.root / "store" / f"t{number}").mkdir(parents=True)
         (bucket.root / "store" / f"t{number}" / "x").write_bytes(b"")
-    assert len(list(as_path(f"{bucket.url}/store").glob("*/x"))) == 20
+    paths = list(as_path(f"{bucket.url}/store").glob("*/x"))
+    assert len(paths) == 20
     assert len(bucket.requests) == 1
 
 
@@ -108,10 +113,9 @@ def test_an_empty_bucket_is_no_missing_one(bucket: Bucket) -> None:
     assert list(as_path(f"{bucket.url}/none").glob("*")) == []
     with pytest.raises(StoreError) as caught:
         list(as_path("s3://nobody/none").glob("*"))
-    way_out = "check its name, and AWS_ENDPOINT_URL"
-    assert (
-        str(caught.value)
-        == f"s3://nobody/none: there is no such bucket: got NO_SUCH_BUCKET; {way_out}"
+    assert str(caught.value) == (
+        "s3://nobody/none: there is no such bucket: got NO_SUCH_BUCKET; "
+        "check its name, and AWS_ENDPOINT_URL"
     )
 
 

@@ -28,9 +28,10 @@ def remote(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> RemotePath:
 
 
 def ranges(bucket: Bucket) -> list[str]:
-    found = sorted(asked for method, _, asked in bucket.requests if method == "GET" and asked)
+    """Ranges of bytes that were requested since the last call."""
+    requested = [range_ for method, _, range_ in bucket.requests if method == "GET" and range_]
     bucket.requests.clear()
-    return found
+    return sorted(requested)
 
 
 def fetch(copy: SparseCopy, *spans: tuple[int, int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,19 +44,23 @@ def place(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 @pytest.fixture
 def proxy(place: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     """A proxy before that bucket, whose clients try everything once."""
-    with behind_proxy(monkeypatch, is_patient=False) as made:
-        yield made
+    with behind_proxy(monkeypatch, is_patient=False) as proxy:
+        yield proxy
 
 
-def asked(store: Path | str) -> list[Any]:
+def as_bytes(arrays: Mapping[str, np.ndarray]) -> dict[str, bytes]:
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
+def answers(path: Path | str) -> list[Any]:
     """Return an answer of SQL, a trace, and an epoch over all traces in an order of its own."""
-    opened = borgtrace.open(store)
-    epoch = opened.traces(np.random.default_rng(0).permutation(len(opened.offsets) - 1))
-    trace = {name: column.tobytes() for name, column in opened.trace(10, 0).items()}
+    store = borgtrace.open(path)
+    n_tasks = len(store.offsets) - 1
+    order = np.random.default_rng(0).permutation(n_tasks)
     return [
-        opened.sql(SUM),
-        trace,
-        {name: column.tobytes() for name, column in epoch.columns.items()},
+        store.sql(SUM),
+        as_bytes(store.trace(10, 0)),
+        as_bytes(store.traces(order).columns),
     ]
 
 
@@ -69,28 +73,30 @@ def test_answers_are_the_same_when_requests_fail_on_the_way(
 ) -> None:
     with behind_proxy(monkeypatch) as proxy:
         proxy.every(19, fault)
-        assert asked(URL) == asked(small)
+        assert answers(URL) == answers(small)
     assert proxy.done.count(fault) > 3
 
 
 @pytest.mark.parametrize("fault", FAULTS[:-1])
 def test_what_fails_for_good_is_one_line_with_the_url(fault: str, proxy: Proxy) -> None:
     # One whose views are made, and one that was only opened.
-    ready, opened = borgtrace.open(URL), borgtrace.open(URL)
+    ready = borgtrace.open(URL)
     ready.sql("SELECT 1")
+    opened = borgtrace.open(URL)
     proxy.every(1, fault)
-    for ask, said in (
-        (
-            lambda: borgtrace.open(URL),
-            f"{URL}/manifest.json: {GETS[fault] if fault == 'cut' else HEADS[fault]}",
-        ),
-        (lambda: opened.trace(10, 0), f"{URL}: {GETS[fault]}"),
-        (lambda: opened.sql(SUM), f"{URL}: {GETS[fault]}"),
-        (lambda: ready.sql(SUM), f"{URL}: {GETS[fault] if fault == 'cut' else HEADS[fault]}"),
-    ):
-        with pytest.raises(StoreError) as caught:
-            ask()
-        assert str(caught.value) == said
+    of_get = GETS[fault]
+    # A HEAD cannot be cut: it has no body.
+    of_head = GETS[fault] if fault == "cut" else HEADS[fault]
+    assert refusal(lambda: borgtrace.open(URL)) == f"{URL}/manifest.json: {of_head}"
+    assert refusal(lambda: opened.trace(10, 0)) == f"{URL}: {of_get}"
+    assert refusal(lambda: opened.sql(SUM)) == f"{URL}: {of_get}"
+    assert refusal(lambda: ready.sql(SUM)) == f"{URL}: {of_head}"
+
+
+def refusal(action: Callable[[], object]) -> str:
+    with pytest.raises(StoreError) as caught:
+        action()
+    return str(caught.value)
 
 
 COMMANDS: dict[str, list[str]] = {
@@ -117,23 +123,28 @@ def test_a_command_ends_with_its_answer_or_with_one_line_wherever_the_server_beg
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def run(name: str) -> tuple[int, str, str]:
+        """Exit code, output and messages of the command, which writes to a folder of that name."""
+        out = str(tmp_path / name)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / f"cache-{name}"))
         with pytest.raises(SystemExit) as ended:
-            main([str(tmp_path / name) if word == "OUT" else word for word in COMMANDS[command]])
+            main([out if word == "OUT" else word for word in COMMANDS[command]])
         captured = capsys.readouterr()
-        return ended.value.code, captured.out.replace(str(tmp_path / name), "OUT"), captured.err  # type: ignore[return-value]
+        code: Any = ended.value.code
+        return code, captured.out.replace(out, "OUT"), captured.err
 
-    answer, whole = run("whole"), len(proxy.done)
-    assert answer[0] == 0
+    right_code, right_output, _ = run("whole")
+    assert right_code == 0
+    n_requests = len(proxy.done)
     for share in (0.1, 0.5, 0.9):
-        first = len(proxy.done) + int(share * whole)
+        first = len(proxy.done) + int(share * n_requests)
         proxy.fault = lambda number, *_, first=first: "503" if number >= first else ""  # type: ignore[misc]
-        code, out, said = run(f"at-{share}")
-        assert (code, out) in ((5, ""), answer[:2])
+        code, output, messages = run(f"at-{share}")
+        assert (code, output) in ((5, ""), (0, right_output))
         if code:
-            assert [line for line in said.splitlines() if line.startswith("borgtrace: ")] in (
+            lines = [line for line in messages.splitlines() if line.startswith("borgtrace: ")]
+            assert lines in (
                 [f"borgtrace: {URL}: {GETS['503']}"],
                 [f"borgtrace: {URL}: {HEADS['503']}"],
             )
-            assert "Traceback" not in said
+            assert "Traceback" not in messages
             assert not (tmp_path / f"at-{share}").exists()

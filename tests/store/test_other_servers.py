@@ -32,11 +32,15 @@ def put(store: Path, url: str) -> None:
 
 def same(store: Path, url: str) -> None:
     """Compare tables and traces of a store with those at a URL."""
-    here, there = borgtrace.open(store), borgtrace.open(url)
+    here = borgtrace.open(store)
+    there = borgtrace.open(url)
     for name in here.manifest.tables:
-        assert there.sql(f"SELECT * FROM {name}").equals(here.sql(f"SELECT * FROM {name}"))
+        query = f"SELECT * FROM {name}"
+        assert there.sql(query).equals(here.sql(query))
+    theirs = there.traces()
+    ours = here.traces()
     for name in DEFAULT_COLUMNS:
-        assert there.traces().columns[name].tobytes() == here.traces().columns[name].tobytes()
+        assert theirs.columns[name].tobytes() == ours.columns[name].tobytes()
 
 
 def run(*words: str) -> int | str | None:

@@ -13,12 +13,12 @@ from borgtrace.store.layout import Layout
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
     """A store of version 1 with version 2 complete in ``next``."""
-    found = Layout(tmp_path)
-    for root, version in ((found.root, "1"), (found.next, "2")):
+    layout = Layout(tmp_path)
+    for root, version in ((layout.root, "1"), (layout.next, "2")):
         (root / "events").mkdir(parents=True)
         (root / "events" / "part").write_text(version)
-        (root / found.manifest.name).write_text(version)
-    return found
+        (root / layout.manifest.name).write_text(version)
+    return layout
 
 
 def versions(layout: Layout) -> tuple[str, str]:
