@@ -28,7 +28,7 @@ import numpy as np
 import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle.by_machine import METRICS, machine_usage
-from borgtrace.overcommit import REPLAY, Block, Samples, oracle, parse_policy
+from borgtrace.overcommit import REPLAY, MachineBlock, Samples, oracle, parse_policy
 from borgtrace.overcommit.metrics import scores
 from borgtrace.overcommit.study import DEFAULTS
 from borgtrace.question import EngineTables
@@ -48,7 +48,7 @@ POLICIES = (
 )
 
 
-def machine(seed: int, slots: int, *, is_short: bool) -> Block:
+def machine(seed: int, slots: int, *, is_short: bool) -> MachineBlock:
     """Return a machine with about `AT_ONCE` tasks in each slot."""
     draw = np.random.default_rng(seed)
     lives = []
@@ -82,7 +82,7 @@ def machine(seed: int, slots: int, *, is_short: bool) -> Block:
     known = np.ones(len(tasks), np.bool_)
     priority = np.full(n, 200)
     capacity = np.ones(len(samples.slots))
-    return Block(samples, known, priority, np.arange(tasks.max() + 1), slots, capacity)
+    return MachineBlock(samples, known, priority, np.arange(tasks.max() + 1), slots, capacity)
 
 
 @numba.njit
@@ -161,7 +161,7 @@ def seconds(function: Callable[[], object], times: int = 3) -> float:
     return min(found)
 
 
-def compare(blocks: Sequence[Block]) -> None:
+def compare(blocks: Sequence[MachineBlock]) -> None:
     """Print rates of the two policies that have a plain loop, and of Python's on one machine."""
     n = sum(len(block.all) for block in blocks)
     policy = parse_policy("nsigma")
@@ -263,7 +263,7 @@ def main() -> None:
         table(blocks)
 
 
-def table(blocks: Sequence[Block]) -> None:
+def table(blocks: Sequence[MachineBlock]) -> None:
     """Print the rate of each policy of the table and of judging them."""
     n = sum(len(block.all) for block in blocks)
     found = []

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from borgtrace.overcommit import Block
+from borgtrace.overcommit import MachineBlock
 
 
-def python_n_sigma(block: Block, n: float, history: int, warmup: int) -> list[float]:
+def python_n_sigma(block: MachineBlock, n: float, history: int, warmup: int) -> list[float]:
     """N-sigma with a deque per task, and one pass over them: leaner than Google's simulator."""
     every = block.all
     past: dict[int, deque[tuple[int, float, float]]] = defaultdict(deque)
@@ -63,7 +63,7 @@ class Vm:
         self.n_samples = 0
 
 
-def records(block: Block) -> list[dict]:
+def records(block: MachineBlock) -> list[dict]:
     """Return the samples as Google's simulator reads them, sorted by time."""
     every = block.all
     return [
@@ -169,7 +169,7 @@ class GoogleNSigma:
         return ratio * sum(vm.state.limit[0] for vm in vms if len(vm.state.limit) > 0)
 
 
-def python_oracle(block: Block, horizon: int) -> list[float]:
+def python_oracle(block: MachineBlock, horizon: int) -> list[float]:
     """The oracle over snapshots of dictionaries, as Google's simulator computes it."""
     every = block.all
     order = every.columns.order

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from borgtrace.overcommit.block import Block, Samples
+from borgtrace.overcommit.block import MachineBlock, Samples
 
 History = list[tuple[int, float, float]]
 """Slot, usage and limit of one task, by slot."""
@@ -23,7 +23,7 @@ class Machine:
         self.samples = samples
         self.n_slots = n_slots
 
-    def block(self, priority: dict[int, int] | None = None) -> Block:
+    def block(self, priority: dict[int, int] | None = None) -> MachineBlock:
         rows = sorted(
             (task, slot, *pair)
             for slot, found in self.samples.items()
@@ -37,7 +37,7 @@ class Machine:
         known = np.array([row[2] is not None for row in rows], bool)
         ranks = np.array([(priority or {}).get(row[0], 0) for row in rows], np.int64)
         samples = Samples(numbers, slots, usage, limits)
-        return Block(
+        return MachineBlock(
             samples,
             known,
             ranks,
@@ -233,13 +233,13 @@ def saddlepoint(machine: Machine, rho: float, history: int, warmup: int) -> list
     return machine.predicted(warmup, history, peak)
 
 
-Cell = dict[int, list[tuple[int, float]]]
+ReplayInput = dict[int, list[tuple[int, float]]]
 """Hour in which a window of a task ended, and its usage, of all tasks of the cell."""
 
 
 def online_gpa(
     machine: Machine,
-    cell: Cell,
+    cell: ReplayInput,
     names: dict[int, str],
     rho: float,
     half_life: int,

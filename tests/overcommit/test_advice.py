@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from borgtrace.overcommit import Block, Samples, parse_policy
+from borgtrace.overcommit import MachineBlock, Samples, parse_policy
 from borgtrace.overcommit.advice import ADVICE, daily, walk
 from borgtrace.overcommit.metrics import scores
-from borgtrace.overcommit.policies import Policy
+from borgtrace.overcommit.policies import PeakPolicy
 from tests.cli.test_compact import store
 
 DAY = 288
 
 
-def machine(seed: int, days: int, spread: float = 0.15) -> Block:
+def machine(seed: int, days: int, spread: float = 0.15) -> MachineBlock:
     """Twenty tasks of limit .1 for some days: a rhythm of the day, and noise that is remembered from slot to slot."""
     draw = np.random.default_rng(seed)
     n_slots = days * DAY
@@ -30,12 +30,12 @@ def machine(seed: int, days: int, spread: float = 0.15) -> Block:
     slot = np.tile(np.arange(n_slots), 20)
     samples = Samples(task, slot, usage, np.full(len(task), 0.1))
     known = np.ones(len(task), np.bool_)
-    return Block(
+    return MachineBlock(
         samples, known, np.zeros(len(task), np.int64), np.arange(20), n_slots, np.ones(n_slots)
     )
 
 
-def by_hand(instants: int) -> tuple[list[Policy], np.ndarray]:
+def by_hand(instants: int) -> tuple[list[PeakPolicy], np.ndarray]:
     """Two machines, three policies, four days of as many instants."""
     policies = [parse_policy(text) for text in ("limit", "borg:phi=0.9", "borg:phi=0.5")]
     found = np.zeros((2, 3, 4, 4))
@@ -140,11 +140,11 @@ def test_the_advice_on_a_store(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def cell() -> list[Block]:
+def cell() -> list[MachineBlock]:
     return [machine(seed, 6) for seed in range(6)]
 
 
-def test_savings_and_violations_grow_together_along_a_family(cell: list[Block]) -> None:
+def test_savings_and_violations_grow_together_along_a_family(cell: list[MachineBlock]) -> None:
     for family in ("nsigma:history=1d,n={}", "gpa:history=1d,rho={}", "borg:phi={}"):
         steps = {
             "nsigma": (5, 3, 2, 1, 0.5),
@@ -168,7 +168,7 @@ def test_savings_and_violations_grow_together_along_a_family(cell: list[Block]) 
 
 
 @pytest.mark.parametrize("target", [0.02, 0.1])
-def test_the_advice_keeps_the_rate_on_the_following_days(cell: list[Block], target: float) -> None:
+def test_the_advice_keeps_the_rate_on_the_following_days(cell: list[MachineBlock], target: float) -> None:
     texts = [
         "limit",
         *(f"borg:phi={phi}" for phi in (0.5, 0.55, 0.6, 0.65, 0.7, 0.8)),

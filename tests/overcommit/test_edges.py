@@ -12,7 +12,7 @@ from borgtrace.errors import UsageError
 from borgtrace.overcommit import study
 from borgtrace.overcommit.recommenders.table import _row
 from borgtrace.overcommit.replay import Capacities
-from borgtrace.overcommit.study import Setting
+from borgtrace.overcommit.study import ReplayOptions
 from borgtrace.schema.dialects import dialect
 from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 
@@ -88,21 +88,21 @@ def test_a_change_after_the_trace_is_of_no_slot() -> None:
 )
 def test_settings_that_are_refused(given: dict[str, Any], message: str) -> None:
     if not message:
-        Setting(**given)
+        ReplayOptions(**given)
         return
     with pytest.raises(UsageError, match=f"^{message}$"):
-        Setting(**given)
+        ReplayOptions(**given)
 
 
 def test_the_last_metric_of_a_resource_counts() -> None:
     trace = dialect("2011")
-    given = Setting(metrics=("maximum_cpu", "average_memory", "average_cpu", "maximum_memory"))
+    given = ReplayOptions(metrics=("maximum_cpu", "average_memory", "average_cpu", "maximum_memory"))
     assert [given.metric(trace, resource).name for resource in ("cpu", "memory")] == [
         "average_cpu",
         "maximum_memory",
     ]
-    plain = Setting(metrics=("maximum_memory",))
-    assert plain.metric(trace, "cpu").name == Setting().metric(trace, "cpu").name
+    plain = ReplayOptions(metrics=("maximum_memory",))
+    assert plain.metric(trace, "cpu").name == ReplayOptions().metric(trace, "cpu").name
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_the_last_metric_of_a_resource_counts() -> None:
 def test_slots_without_a_time_have_no_pools(
     policy: str, is_literal: bool, is_refused: bool
 ) -> None:
-    setting = Setting(policies=(policy,), is_literal=is_literal)
+    setting = ReplayOptions(policies=(policy,), is_literal=is_literal)
     if not is_refused:
         assert study._pools(STORE, "cpu", setting, study._no_forecasts) == {}
         return
@@ -132,12 +132,12 @@ def test_a_forecaster_is_handed_over_and_other_pools_are_read(
         return {"seasonal": "told", "persistence": "not asked for"}
 
     monkeypatch.setattr(study, "POOLS", {"names": lambda store, metric: metric.name, "jobs": None})
-    setting = Setting(policies=("online-gpa+forecast", "limit"), model="saved")
+    setting = ReplayOptions(policies=("online-gpa+forecast", "limit"), model="saved")
     found = study._pools(STORE, "memory", setting, forecasts)
     assert found == {"names": "average_memory", "seasonal": "told"}
     assert asked == [("memory", "saved")]
     # Without a policy that forecasts no forecaster is made.
-    assert study._pools(STORE, "cpu", Setting(policies=("online-gpa",)), forecasts) == {
+    assert study._pools(STORE, "cpu", ReplayOptions(policies=("online-gpa",)), forecasts) == {
         "names": "average_cpu"
     }
     assert len(asked) == 1

@@ -14,19 +14,19 @@ from borgtrace.cli import main
 from borgtrace.errors import UsageError
 from borgtrace.forecast import FORECAST, walks
 from borgtrace.forecast.walk import QUICK, Walk
-from borgtrace.overcommit import REPLAY, Block, Samples, oracle, parse_policy
+from borgtrace.overcommit import REPLAY, MachineBlock, Samples, oracle, parse_policy
 from tests.forecast.test_forecast import DAY, cell, noisy  # noqa: F401 (the fixture)
 
 NAMES = [kind.name for kind in QUICK]
 FORECASTS = {kind.name: Walk(kind) for kind in QUICK}
 
 
-def block(usage: np.ndarray, limit: float = 1.0) -> Block:
+def block(usage: np.ndarray, limit: float = 1.0) -> MachineBlock:
     """Tasks by slot, NaN where one is not on the machine."""
     task, slot = np.nonzero(~np.isnan(usage))
     samples = Samples(task, slot, usage[task, slot], np.full(len(task), limit))
     n = len(samples)
-    return Block(
+    return MachineBlock(
         samples,
         np.ones(n, bool),
         np.zeros(n, np.int64),

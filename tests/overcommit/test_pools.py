@@ -13,7 +13,7 @@ from borgtrace.errors import UsageError
 from borgtrace.lifecycle.by_machine import find_metric
 from borgtrace.overcommit import REPLAY, parse_policy
 from borgtrace.overcommit.policies.kubernetes import KatalystHourly
-from borgtrace.overcommit.pools import POOLS, Moments, Pool, _accumulated
+from borgtrace.overcommit.pools import POOLS, SampleMoments, HourlyUsage, _accumulated
 from tests.cli.test_compact import store
 from tests.overcommit import plain
 from tests.overcommit.plain import Machine
@@ -23,7 +23,7 @@ SECOND = 10**6
 HOUR = 3600
 
 
-def pool(cell: dict[int, list[tuple[int, float]]], owner: list[int], *, accumulated: bool) -> Pool:
+def pool(cell: dict[int, list[tuple[int, float]]], owner: list[int], *, accumulated: bool) -> HourlyUsage:
     """Hour and usage by owner."""
     found = {
         (number, hour): [u for at, u in rows if at == hour]
@@ -34,10 +34,10 @@ def pool(cell: dict[int, list[tuple[int, float]]], owner: list[int], *, accumula
     values = [np.array(found[each]) for each in sorted(found)]
     moments = [(len(each), each.mean(), ((each - each.mean()) ** 2).sum()) for each in values]
     columns = [np.array(column, float) for column in zip(*moments, strict=True)]
-    return Pool(
+    return HourlyUsage(
         np.array(owner, np.int64),
         key,
-        Moments(*(_accumulated(key // 2**20, *columns) if accumulated else columns)),
+        SampleMoments(*(_accumulated(key // 2**20, *columns) if accumulated else columns)),
     )
 
 
@@ -104,7 +104,7 @@ def test_a_job_is_young_until_its_hours_are_a_day_apart() -> None:
 
 
 def test_a_task_without_a_prior_is_cold_until_it_is_warm() -> None:
-    nothing = Pool(np.array([-1]), np.empty(0, np.int64), Moments(*np.empty((3, 0))))
+    nothing = HourlyUsage(np.array([-1]), np.empty(0, np.int64), SampleMoments(*np.empty((3, 0))))
     machine = Machine(
         {
             0: {0: (0.1, 0.5)},

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.overcommit import RECLAIMED, Block, Cell, Samples, Setting, parse_policy
-from borgtrace.overcommit.policies import Limit, Policy, Reservation
+from borgtrace.overcommit import RECLAIMED, MachineBlock, ReplayInput, Samples, ReplayOptions, parse_policy
+from borgtrace.overcommit.policies import Limit, PeakPolicy, Reservation
 from borgtrace.overcommit.reclaimed import POLICIES, priced, trade_off
-from borgtrace.overcommit.replay import Part
+from borgtrace.overcommit.replay import ReplayPart
 from borgtrace.question import NotApplicable
 from borgtrace.schema.dialects import dialect
 
@@ -25,7 +25,7 @@ Task = tuple[int, float, dict[int, float | None]]
 """Priority, limit, and usage by slot: None where it was not measured."""
 
 
-def machine(tasks: list[Task], n_slots: int, capacity: float = 1.0) -> Block:
+def machine(tasks: list[Task], n_slots: int, capacity: float = 1.0) -> MachineBlock:
     rows = [
         (k, slot, used, limit, p)
         for k, (p, limit, usage) in enumerate(tasks)
@@ -37,7 +37,7 @@ def machine(tasks: list[Task], n_slots: int, capacity: float = 1.0) -> Block:
     samples = Samples(task.astype(np.int64), slot.astype(np.int64), usage, limit.astype(np.float64))
     slots = np.unique(slot)
     numbers = np.arange(len(tasks))
-    return Block(
+    return MachineBlock(
         samples, known, priority.astype(np.int64), numbers, n_slots, np.full(len(slots), capacity)
     )
 
@@ -102,7 +102,7 @@ def first_out(inside: set[int], tasks: list[Task], since: dict[int, int]) -> int
     return min(inside, key=lambda k: (tasks[k][0], -since[k], -k))
 
 
-def plain(tasks: list[Task], n_slots: int, policy: Policy) -> list[float]:
+def plain(tasks: list[Task], n_slots: int, policy: PeakPolicy) -> list[float]:
     """The same over a dict of samples."""
     reserved: dict[int, float] = {}
     inside: set[int] = set()
@@ -226,4 +226,4 @@ def test_without_production_nothing_is_best_effort() -> None:
     with pytest.raises(
         NotApplicable, match="the trace has no tier production, so nothing in it is best effort"
     ):
-        RECLAIMED.rows(Part(cell, "all", "cpu", (), 1, lambda *step: None), (), Setting())
+        RECLAIMED.rows(ReplayPart(cell, "all", "cpu", (), 1, lambda *step: None), (), ReplayOptions())

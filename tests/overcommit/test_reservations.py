@@ -9,7 +9,7 @@ import pytest
 
 import borgtrace
 from borgtrace.errors import UsageError
-from borgtrace.overcommit import Cell, Setting, open_cell, parse_policy
+from borgtrace.overcommit import ReplayInput, ReplayOptions, open_replay, parse_policy
 from borgtrace.overcommit.reservations import parse_task_policy, reservations
 from borgtrace.question import EngineTables
 from borgtrace.scheduling import COMPACT, SIMULATE
@@ -107,8 +107,8 @@ def test_the_tasks_of_a_machine_add_up_to_what_is_predicted_for_it(
     ]
     path = store(tmp_path, machine_events=MACHINES, task_events=events, task_usage=usage)
     opened = borgtrace.open(path)
-    machines: Cell = open_cell(
-        opened, EngineTables.of(opened), Setting(), lambda step, done, total: None
+    machines: ReplayInput = open_replay(
+        opened, EngineTables.of(opened), ReplayOptions(), lambda step, done, total: None
     )
     for text in POLICIES:
         values = found(path, text, 600 * SECOND + 8 * SLOT)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from borgtrace.overcommit import Block, oracle, parse_policy
+from borgtrace.overcommit import MachineBlock, oracle, parse_policy
 from borgtrace.overcommit.metrics import scores
 from tests.overcommit import plain
 from tests.overcommit.plain import Machine
@@ -137,7 +137,7 @@ def test_metrics_equal_their_definitions() -> None:
     for seed in range(5):
         machine = random_machine(seed)
         priority = {task: random.Random(seed + task).choice([0, 4, 9]) for task in range(8)}
-        block: Block = replace(machine.block(priority), resource="memory")
+        block: MachineBlock = replace(machine.block(priority), resource="memory")
         predictions = [parse_policy(name).predict(block) for name in names]
         for score, each in zip(scores(block, 7, predictions), predictions, strict=True):
             expected = plain_scores(machine, each.peak.tolist(), 7, priority)

@@ -15,8 +15,8 @@ from borgtrace.overcommit import REPLAY, parse_policy
 from borgtrace.overcommit.metrics import SCORE, is_short
 from borgtrace.overcommit.metrics import scores as scores_of
 from borgtrace.overcommit.priorities import priorities
-from borgtrace.overcommit.replay import Cell, Part
-from borgtrace.overcommit.study import Setting, _by_tasks, _nothing, sample
+from borgtrace.overcommit.replay import ReplayInput, ReplayPart
+from borgtrace.overcommit.study import ReplayOptions, _by_tasks, _nothing, sample
 from borgtrace.overcommit.table import ratio, rows_of
 from borgtrace.question import NotApplicable
 from borgtrace.schema.dialects import dialect as find_dialect
@@ -64,7 +64,7 @@ def test_policies_of_high_priority_are_judged_on_that_alone() -> None:
 @pytest.mark.parametrize("target", [0.0, 1.0])
 def test_a_target_is_a_rate_above_0_and_below_1(target: float) -> None:
     with pytest.raises(UsageError) as caught:
-        Setting(target=target)
+        ReplayOptions(target=target)
     assert (
         str(caught.value) == f"--target: not a rate: expected above 0 and below 1, got {target:g}"
     )
@@ -186,7 +186,7 @@ def test_policies_see_what_is_capped_and_what_the_simulator_remembers(
 ) -> None:
     # A task misses slot 1: the simulator has another one in slot 2.
     block = Machine({0: {0: (0.75, 0.5)}, 2: {0: (0.25, 0.5)}}, 3).block()
-    cell = Cell(
+    cell = ReplayInput(
         *cast(tuple[Any, Any, Any], (None, None, None)), is_capped=is_capped, is_literal=is_literal
     )
     seen = cell.seen(block).all
@@ -212,14 +212,14 @@ def test_a_replay_says_how_many_machines_are_done() -> None:
         seen=lambda block: block,
     )
     steps: list[tuple[str, int, int]] = []
-    part = Part(cast(Cell, cell), "all", "cpu", range(10), 1, lambda *step: steps.append(step))
+    part = ReplayPart(cast(ReplayInput, cell), "all", "cpu", range(10), 1, lambda *step: steps.append(step))
     found = part.replay([parse_policy("limit")], 1)
     assert found["instants"].tolist() == [[1]] * 10
     assert steps == [("replaying cpu of all tasks", 8, 10), ("replaying cpu of all tasks", 10, 10)]
 
 
 def test_the_last_metric_that_is_named_of_a_resource_is_taken() -> None:
-    setting = Setting(metrics=("average_cpu", "maximum_cpu"))
+    setting = ReplayOptions(metrics=("average_cpu", "maximum_cpu"))
     google = find_dialect("2011")
     assert [setting.metric(google, name).name for name in ("cpu", "memory")] == [
         "maximum_cpu",

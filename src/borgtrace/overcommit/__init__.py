@@ -1,13 +1,14 @@
 """Overcommit on real machines: what policies predict, slot by slot, beside what the tasks then used."""
 
 from borgtrace.overcommit.advice import ADVICE
-from borgtrace.overcommit.block import Block, Samples
-from borgtrace.overcommit.explanation import explained
+from borgtrace.overcommit.block import MachineBlock, Samples
+from borgtrace.overcommit.explanation import explain_prediction
+from borgtrace.overcommit.options import DEFAULTS, SWEEP, ReplayOptions
 from borgtrace.overcommit.oracle import oracle
-from borgtrace.overcommit.policies import Policy, Prediction, parse_policy
+from borgtrace.overcommit.policies import PeakPolicy, Prediction, parse_policy
 from borgtrace.overcommit.reclaimed import RECLAIMED
-from borgtrace.overcommit.replay import Cell
-from borgtrace.overcommit.study import DEFAULTS, SWEEP, ReplayQuestion, Setting, open_cell
+from borgtrace.overcommit.replay import ReplayInput
+from borgtrace.overcommit.replay_question import ReplayQuestion, open_replay
 from borgtrace.overcommit.table import REPLAY
 
 __all__ = [
@@ -16,17 +17,15 @@ __all__ = [
     "RECLAIMED",
     "REPLAY",
     "SWEEP",
-    "Block",
-    "Cell",
-    "Policy",
+    "MachineBlock",
+    "PeakPolicy",
     "Prediction",
+    "ReplayInput",
+    "ReplayOptions",
     "ReplayQuestion",
-]
-__all__ += [
     "Samples",
-    "Setting",
-    "explained",
-    "open_cell",
+    "explain_prediction",
+    "open_replay",
     "oracle",
     "parse_policy",
 ]

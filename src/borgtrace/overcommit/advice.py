@@ -9,21 +9,22 @@ limits can be advised: 300 machine-days for 1 % and a horizon of a day. Days of 
 days says little about another month.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.kernels.arrays import Numbers
-from borgtrace.overcommit.block import Block
+from borgtrace.overcommit.block import MachineBlock
 from borgtrace.overcommit.metrics import is_short
+from borgtrace.overcommit.options import ReplayOptions
 from borgtrace.overcommit.oracle import oracle
-from borgtrace.overcommit.policies import Limit, Policy, Prediction
-from borgtrace.overcommit.replay import Part
-from borgtrace.overcommit.study import ReplayQuestion, Setting
-from borgtrace.overcommit.table import SLOTS_PER_DAY, ratio
+from borgtrace.overcommit.policies import Limit, PeakPolicy, Prediction
+from borgtrace.overcommit.rates import SLOTS_PER_DAY, RatioEstimate, ratio
+from borgtrace.overcommit.replay import ReplayPart
+from borgtrace.overcommit.replay_question import ReplayQuestion
 from borgtrace.question import Answer, Column, Row, charts
-from borgtrace.schema.time import WINDOW
 
 ANSWER = Answer(
     grain="resource, tasks and day",
@@ -38,7 +39,7 @@ ANSWER = Answer(
         Column("day", "int64", "d", "Day of the trace, from 0, on which the advice is judged."),
     ],
     columns=[
-        Column("policy", "string", "id", "Policy that is advised."),
+        Column("policy", "string", "id", "PeakPolicy that is advised."),
         Column("learned", "float64", "fraction", "Its violation rate on the days before."),
         Column(
             "learned_high",
@@ -70,92 +71,18 @@ ANSWER = Answer(
 )
 
 
-N_SUMS = 4
-_INSTANTS, _VIOLATIONS, _LIMIT, _PEAK = range(N_SUMS)
+SUMS = np.dtype(
+    [
+        ("instants", "f8"),
+        ("violations", "f8"),
+        ("limit", "f8"),
+        ("peak", "f8"),
+    ]
+)
+"""Of one policy, day and machine: judged instants, violations, Σ limits and Σ predictions."""
 
 
-def daily(block: Block, horizon: int, predictions: Sequence[Prediction]) -> Numbers:
-    """Return per policy and day: instants, violations, Σ limits and Σ predictions; float64 (policies, days, 4).
-
-    Parameters
-    ----------
-    block, horizon, predictions
-        As for :func:`borgtrace.overcommit.metrics.scores`.
-    """
-    peaks = oracle(block.all, horizon, block.n_slots)
-    day = block.all.slots[: len(peaks)] // SLOTS_PER_DAY
-    days = -(-block.n_slots // SLOTS_PER_DAY)
-    limits = block.limits[: len(peaks)]
-    out = np.empty((len(predictions), days, N_SUMS))
-    for sums, each in zip(out, predictions, strict=True):
-        promised = each.peak[: len(peaks)]
-        for k, values in enumerate(
-            (np.ones(len(peaks)), is_short(peaks, promised), limits, promised)
-        ):
-            sums[:, k] = np.bincount(day, values, minlength=days)
-    return out
-
-
-def walk(found: Numbers, policies: Sequence[Policy], horizon: int, target: float) -> list[Row]:
-    """Return a row for each day that has days before it: what is advised, and how it did.
-
-    Parameters
-    ----------
-    found
-        What :func:`daily` returns, of each machine: float64 (machines, policies, days, 4).
-    policies
-        Their policies.
-    horizon
-        In slots: so long before a day the instants end that the advice may know.
-    target
-        Violation rate that is asked for.
-    """
-    lag = -(-horizon // SLOTS_PER_DAY)
-    rows = []
-    for day in range(1 + lag, found.shape[2]):
-        known, judged = found[:, :, : day - lag].sum(axis=2), found[:, :, day]
-        if not known[:, 0, _INSTANTS].sum() or not judged[:, 0, _INSTANTS].sum():
-            continue
-        k, learned, high = _advised(known, target, horizon)
-        rate, low, upper = _rate(judged[:, k], horizon)
-        limit, peak = judged[:, k, _LIMIT].sum(), judged[:, k, _PEAK].sum()
-        rows.append(
-            {
-                "day": day,
-                "policy": policies[k].label,
-                "learned": learned,
-                "learned_high": high,
-                "instants": int(judged[:, k, _INSTANTS].sum()),
-                "rate": rate,
-                "rate_low": low,
-                "rate_high": upper,
-                "savings": float(1 - peak / limit) if limit > 0 else None,
-                "is_kept": rate <= target,
-            }
-        )
-    return rows
-
-
-def _advised(known: Numbers, target: float, horizon: int) -> tuple[int, float, float]:
-    """Return the policy that saves most within the target, its rate, and the upper end of that."""
-    rates = [_rate(known[:, k], horizon) for k in range(known.shape[1])]
-    promised = known[:, :, _PEAK].sum(axis=0)
-    # The first policy is the limits, which nobody exceeds: they need no trials.
-    allowed = [k for k, (_, _, high) in enumerate(rates) if k == 0 or high <= target]
-    best = min(allowed, key=lambda k: promised[k])
-    return best, rates[best][0], rates[best][2]
-
-
-def _rate(sums: Numbers, horizon: int) -> tuple[float, float | None, float]:
-    """Return the violation rate of machines and its interval, which never ends below the rule of three."""
-    there = sums[sums[:, _INSTANTS] > 0]
-    rate, low, high = ratio(there[:, _VIOLATIONS], there[:, _INSTANTS])
-    # Instants of one horizon share most of their peak: together they are one trial.
-    unseen = 3.0 * max(horizon, 1) / there[:, _INSTANTS].sum()
-    return rate, None if low is None else max(low, 0.0), min(max(high or 0.0, unseen, rate), 1.0)
-
-
-def compute(part: Part, policies: Sequence[Policy], options: Setting) -> list[Row]:
+def compute(part: ReplayPart, policies: Sequence[PeakPolicy], options: ReplayOptions) -> list[Row]:
     """Return a row for each day that has days before it.
 
     Parameters
@@ -163,20 +90,151 @@ def compute(part: Part, policies: Sequence[Policy], options: Setting) -> list[Ro
     part
         What is replayed.
     policies
-        Among which is chosen.
+        The policies to choose among.
     options
         Horizon and target.
     """
-    # The limits keep every target: so there always is an advice.
-    candidates = [Limit(), *(policy for policy in policies if policy != Limit())]
-    horizon = options.horizon // WINDOW
-    sums = part.replay(candidates, horizon, daily)
-    known = {"resource": part.resource, "tasks": part.tasks}
-    return [{**known, **row} for row in walk(sums, candidates, horizon, options.target)]
+    # The limits keep every target, so there is always an advice.
+    candidates: list[PeakPolicy] = [Limit()]
+    candidates += [policy for policy in policies if policy != Limit()]
+    horizon = options.horizon_slots
+    sums = part.replay(candidates, horizon, sum_by_day)
+    rows = []
+    for advice in walk_forward(sums, candidates, horizon, options.target):
+        rows.append({"resource": part.resource, "tasks": part.tasks, **advice})
+    return rows
+
+
+def sum_by_day(
+    block: MachineBlock, horizon: int, predictions: Sequence[Prediction]
+) -> npt.NDArray[np.void]:
+    """Return the sums of each policy and day: `SUMS` of shape (policies, days).
+
+    Parameters
+    ----------
+    block, horizon, predictions
+        As for :func:`borgtrace.overcommit.metrics.scores`.
+    """
+    actual = oracle(block.all, horizon, block.n_slots)
+    n = len(actual)
+    n_days = math.ceil(block.n_slots / SLOTS_PER_DAY)
+    day = block.all.slots[:n] // SLOTS_PER_DAY
+    limits = block.limits[:n]
+    out = np.empty((len(predictions), n_days), SUMS)
+    for sums, prediction in zip(out, predictions, strict=True):
+        promised = prediction.peak[:n]
+        sums["instants"] = np.bincount(day, np.ones(n), minlength=n_days)
+        sums["violations"] = np.bincount(day, is_short(actual, promised), minlength=n_days)
+        sums["limit"] = np.bincount(day, limits, minlength=n_days)
+        sums["peak"] = np.bincount(day, promised, minlength=n_days)
+    return out
+
+
+def walk_forward(
+    sums: npt.NDArray[np.void],
+    policies: Sequence[PeakPolicy],
+    horizon: int,
+    target: float,
+) -> list[Row]:
+    """Return a row for each day that has days before it: the policy that is advised, and how it did.
+
+    Parameters
+    ----------
+    sums
+        What :func:`sum_by_day` returns, of each machine: `SUMS` of shape (machines, policies, days).
+    policies
+        Their policies.
+    horizon
+        In slots: so long before a day the instants end that the advice may know.
+    target
+        Violation rate that is asked for.
+    """
+    lag = math.ceil(horizon / SLOTS_PER_DAY)
+    n_days = sums.shape[2]
+    rows = []
+    for day in range(1 + lag, n_days):
+        known = add_days(sums[:, :, : day - lag])
+        judged = sums[:, :, day]
+        has_known = known["instants"][:, 0].sum() > 0
+        has_judged = judged["instants"][:, 0].sum() > 0
+        if not (has_known and has_judged):
+            continue
+        k, learned = best_policy(known, target, horizon)
+        advised = judged[:, k]
+        rate = violation_rate(advised, horizon)
+        limit = advised["limit"].sum()
+        peak = advised["peak"].sum()
+        rows.append(
+            {
+                "day": day,
+                "policy": policies[k].label,
+                "learned": learned.value,
+                "learned_high": learned.high,
+                "instants": int(advised["instants"].sum()),
+                "rate": rate.value,
+                "rate_low": rate.low,
+                "rate_high": rate.high,
+                "savings": float(1 - peak / limit) if limit > 0 else None,
+                "is_kept": rate.value <= target,
+            }
+        )
+    return rows
+
+
+def add_days(sums: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Return the sums over the days: `SUMS` of shape (machines, policies)."""
+    # All columns at once, so that days are added one after the other.
+    columns = sums.view(np.float64).reshape(*sums.shape, -1)
+    return columns.sum(axis=2).view(SUMS)[:, :, 0]
+
+
+def best_policy(
+    known: npt.NDArray[np.void], target: float, horizon: int
+) -> tuple[int, RatioEstimate]:
+    """Return the policy that saves most within the target, and its rate.
+
+    Parameters
+    ----------
+    known
+        Sums of the days before: `SUMS` of shape (machines, policies).
+    target
+        Violation rate that is asked for.
+    horizon
+        In slots.
+    """
+    rates = [violation_rate(known[:, k], horizon) for k in range(known.shape[1])]
+    promised = known["peak"].sum(axis=0)
+    # The first policy is the limits, which nobody exceeds: they need no trials.
+    best = 0
+    for k, rate in enumerate(rates):
+        if rate.high <= target and promised[k] < promised[best]:
+            best = k
+    return best, rates[best]
+
+
+def violation_rate(sums: npt.NDArray[np.void], horizon: int) -> RatioEstimate:
+    """Return the violation rate of machines and its interval, which never ends below the rule of three.
+
+    Parameters
+    ----------
+    sums
+        Of each machine: `SUMS` of shape (machines,).
+    horizon
+        In slots.
+    """
+    judged = sums[sums["instants"] > 0]
+    rate = ratio(judged["violations"], judged["instants"])
+    # Instants of one horizon share most of their peak: together they are one trial.
+    unseen = 3.0 * max(horizon, 1) / judged["instants"].sum()
+    return RatioEstimate(
+        value=rate.value,
+        low=None if rate.low is None else max(rate.low, 0.0),
+        high=min(max(rate.high or 0.0, unseen, rate.value), 1.0),
+    )
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: violation rate of the advised policy, day by day."""
+    """Draw the violation rate of the advised policy, day by day."""
     import altair as alt
 
     rows = answer.to_pylist()

@@ -1,4 +1,4 @@
-"""One machine and one resource, as the policies see it: samples of tasks in the order of tasks, and of slots."""
+"""One machine and one resource, as policies see it: samples of tasks in the order of tasks, and of slots."""
 
 from __future__ import annotations
 
@@ -13,8 +13,22 @@ from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
 
 
-class Columns(NamedTuple):
-    """Samples as compiled functions take them; see :class:`Samples`."""
+class SampleColumns(NamedTuple):
+    """Samples as compiled functions take them, and how they lie.
+
+    Attributes
+    ----------
+    task, slot, usage, limit
+        Of :class:`Samples`: (n,).
+    order
+        Positions of the samples by slot, then task: (n,).
+    slots
+        The slots that have samples, ascending: (m,).
+    offsets
+        Where the samples of each slot begin in `order`, and n: (m + 1,).
+    run_ends
+        For each sample the last one of its task before a gap: (n,).
+    """
 
     task: Index
     slot: Index
@@ -55,24 +69,24 @@ class Samples:
         return Samples(self.task[chosen], self.slot[chosen], self.usage[chosen], self.limit[chosen])
 
     @cached_property
-    def columns(self) -> Columns:
-        """The samples for a compiled function, and how they lie.
-
-        `order` has their positions by slot, then task, (n,); `slots` the slots that have samples, ascending, (m,);
-        `offsets` where those of each slot begin in `order`, and n, (m + 1,); and `run_ends` for each sample the last
-        one of its task before a gap, (n,).
-        """
+    def columns(self) -> SampleColumns:
+        """The samples for a compiled function."""
         counts = np.bincount(self.slot)
         slots = np.flatnonzero(counts)
-        # In one or two bytes they are counted, which is faster than comparing them.
-        order = np.argsort(self.slot.astype(np.min_scalar_type(len(counts))), kind="stable")
-        offsets = np.append(0, np.cumsum(counts[slots]))
-        ends = np.flatnonzero(
-            (np.diff(self.task, append=-1) != 0) | (np.diff(self.slot, append=-1) != 1)
-        )
-        run_ends = np.repeat(ends, np.diff(ends, prepend=-1))
-        return Columns(
-            self.task, self.slot, self.usage, self.limit, order, slots, offsets, run_ends
+        # Numbers of one or two bytes are sorted by counting, which is faster than comparing.
+        narrow_slot = self.slot.astype(np.min_scalar_type(len(counts)))
+        task_changes = np.diff(self.task, append=-1) != 0
+        is_gap = np.diff(self.slot, append=-1) != 1
+        ends = np.flatnonzero(task_changes | is_gap)
+        return SampleColumns(
+            task=self.task,
+            slot=self.slot,
+            usage=self.usage,
+            limit=self.limit,
+            order=np.argsort(narrow_slot, kind="stable"),
+            slots=slots,
+            offsets=np.append(0, np.cumsum(counts[slots])),
+            run_ends=np.repeat(ends, np.diff(ends, prepend=-1)),
         )
 
     @property
@@ -83,16 +97,17 @@ class Samples:
     def low(self, history: int) -> Index:
         """Return for each sample the first one of its task within the last `history` slots, its own included: (n,)."""
         if history not in self._lows:
-            self._lows[history] = _low(self.task, self.slot, history)
+            self._lows[history] = _first_of_history(self.task, self.slot, history)
         return self._lows[history]
 
     def sums(self, values: Numbers) -> Numbers:
         """Return the sums of some values of the samples by slot, added in the order of the tasks: (m,)."""
-        return np.bincount(self.slot, values)[self.slots].astype(np.float64)
+        by_slot = np.bincount(self.slot, values)
+        return by_slot[self.slots].astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class MachineBlock:
     """One resource of one machine over time.
 
     Attributes
@@ -112,7 +127,8 @@ class Block:
     resource
         ``"cpu"`` or ``"memory"``.
     pools
-        What policies know beyond the machine's past, by name: a :class:`Pool`, or a forecaster.
+        What policies know beyond the machine's past, by name: a :class:`~borgtrace.overcommit.pools.HourlyUsage`, or a
+        forecaster.
     """
 
     all: Samples
@@ -124,12 +140,14 @@ class Block:
     resource: str = "cpu"
     pools: Mapping[str, Any] = field(default_factory=dict)
     predictions: dict[Any, Any] = field(init=False, default_factory=dict, repr=False)
-    """What policies have predicted, by policy: some are parts of others."""
+    """Predictions by policy, each computed once: some policies are parts of others."""
 
     @cached_property
     def known(self) -> Samples:
         """The samples with a measured usage: what policies may learn from."""
-        return self.all if self.is_known.all() else self.all.take(self.is_known)
+        if self.is_known.all():
+            return self.all
+        return self.all.take(self.is_known)
 
     @cached_property
     def limits(self) -> Numbers:
@@ -145,53 +163,51 @@ class Block:
         """Return values of the slots that have known samples at every slot, 0 elsewhere: (m,)."""
         if self.known is self.all:
             return values
-        found = np.zeros(len(self.all.slots))
-        found[np.searchsorted(self.all.slots, self.known.slots)] = values
-        return found
+        of_all_slots = np.zeros(len(self.all.slots))
+        of_all_slots[np.searchsorted(self.all.slots, self.known.slots)] = values
+        return of_all_slots
 
-    def take(self, chosen: Flags) -> Block:
+    def take(self, chosen: Flags) -> MachineBlock:
         """Return the block of some of its samples: of a tier, say.  Slots without any of them are left out."""
         if chosen.all():
             return self
-        part = self.all.take(chosen)
-        capacity = self.capacity[np.searchsorted(self.all.slots, part.slots)]
-        known = self.is_known[chosen]
-        priority = self.priority[chosen]
+        samples = self.all.take(chosen)
+        slots = np.searchsorted(self.all.slots, samples.slots)
         return replace(
             self,
-            all=part,
-            is_known=known,
-            priority=priority,
-            capacity=capacity,
+            all=samples,
+            is_known=self.is_known[chosen],
+            priority=self.priority[chosen],
+            capacity=self.capacity[slots],
         )
 
-    def of_priorities(self, lowest: int, highest: int) -> Block:
+    def of_priorities(self, lowest: int, highest: int) -> MachineBlock:
         """Return the block of the tasks within two priorities, both included."""
         return self.take((self.priority >= lowest) & (self.priority <= highest))
 
-    def capped(self) -> Block:
+    def capped(self) -> MachineBlock:
         """Return the block with usage that never exceeds the limit of its slot."""
         return self._with(usage=np.minimum(self.all.usage, self.all.limit))
 
-    def without_gaps(self) -> Block:
-        """Return the block with its slots renumbered without the gaps of the whole machine, as Google's simulator."""
+    def without_gaps(self) -> MachineBlock:
+        """Return the block with its slots renumbered without the machine's gaps, as Google's simulator has it."""
         slots, slot = np.unique(self.all.slot, return_inverse=True)
-        return replace(self._with(slot=slot.astype(np.int64)), n_slots=len(slots))
+        renumbered = self._with(slot=slot.astype(np.int64))
+        return replace(renumbered, n_slots=len(slots))
 
-    def forgetful(self) -> Block:
+    def forgetful(self) -> MachineBlock:
         """Return the block with a task that misses a slot as a new one, whose history is lost."""
-        new = np.ones(len(self.all), np.bool_)
-        new[1:] = (np.diff(self.all.task) != 0) | (np.diff(self.all.slot) != 1)
-        return replace(
-            self._with(task=np.cumsum(new) - 1), identity=self.identity[self.all.task[new]]
-        )
+        is_new = np.ones(len(self.all), np.bool_)
+        is_new[1:] = (np.diff(self.all.task) != 0) | (np.diff(self.all.slot) != 1)
+        renumbered = self._with(task=np.cumsum(is_new) - 1)
+        return replace(renumbered, identity=self.identity[self.all.task[is_new]])
 
-    def _with(self, **columns: Any) -> Block:
+    def _with(self, **columns: Any) -> MachineBlock:
         return replace(self, all=replace(self.all, **columns))
 
 
 @compiled()
-def _low(task: Index, slot: Index, history: int) -> Index:
+def _first_of_history(task: Index, slot: Index, history: int) -> Index:
     low = np.empty(task.size, np.int64)
     first = 0
     for i in range(task.size):
@@ -199,13 +215,3 @@ def _low(task: Index, slot: Index, history: int) -> Index:
             first += 1
         low[i] = first
     return low
-
-
-@compiled(makes_arrays=False)
-def add_run(values: Numbers, most: float, factor: float, sums: Numbers) -> None:
-    """Add values, each at most `most`, times a factor to the first of some sums.
-
-    A function of its own, and over slices: only then does the compiler make vectors of it (seven times faster).
-    """
-    for k in range(values.size):
-        sums[k] += factor * min(values[k], most)

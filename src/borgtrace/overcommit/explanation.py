@@ -5,33 +5,34 @@ from typing import Any
 import numpy as np
 
 from borgtrace.errors import UsageError
-from borgtrace.overcommit.block import Block
+from borgtrace.overcommit.block import MachineBlock
+from borgtrace.overcommit.options import ReplayOptions
 from borgtrace.overcommit.oracle import oracle
-from borgtrace.overcommit.policies import NodePolicy, Policy
+from borgtrace.overcommit.policies import NodePolicy, PeakPolicy
 from borgtrace.overcommit.priorities import priorities
-from borgtrace.overcommit.replay import Cell
-from borgtrace.overcommit.study import Forecasts, Setting, open_cell
+from borgtrace.overcommit.replay import ReplayInput
+from borgtrace.overcommit.replay_question import Forecasts, open_replay
 from borgtrace.question import EngineTables
 from borgtrace.question.store_question import Report
 from borgtrace.schema.time import TRACE_START, WINDOW, write_time
 from borgtrace.store import Store
 
 
-def explained(
+def explain_prediction(
     store: Store,
-    setting: Setting,
+    options: ReplayOptions,
     machine: int,
     time: int,
     report: Report,
     forecasts: Forecasts,
 ) -> list[dict[str, Any]]:
-    """Return a row for each policy, resource and term: what it was at the end of the slot of a time.
+    """Return a row for each policy, resource and term: its value at the end of the slot of a time.
 
     Parameters
     ----------
     store
         An open store.
-    setting
+    options
         Policies, resources, and how usage is taken.
     machine
         Its id.
@@ -47,49 +48,54 @@ def explained(
     UsageError
         Where nothing ran on the machine in that slot, or it is not in the store.
     """
-    cell = open_cell(store, EngineTables.of(store, memory=store.memory), setting, report, forecasts)
-    place = int(np.searchsorted(cell.usage.machines, machine))
-    if place == len(cell.usage.machines) or cell.usage.machines[place] != machine:
+    tables = EngineTables.of(store, memory=store.memory)
+    replay_input = open_replay(store, tables, options, report, forecasts)
+    machines = replay_input.usage.machines
+    place = int(np.searchsorted(machines, machine))
+    if place == len(machines) or machines[place] != machine:
         raise UsageError("--explain", "no usage on such a machine", got=str(machine))
     slot = (time - TRACE_START) // WINDOW
     rows = []
-    for resource in setting.resources:
-        for policy in setting.parsed():
-            tasks = priorities(cell.dialect, "high" if policy.high_only else "all")
-            block = cell.block(place, resource).of_priorities(*tasks)
+    for resource in options.resources:
+        for policy in options.parsed():
+            tasks = priorities(replay_input.dialect, "high" if policy.high_only else "all")
+            block = replay_input.block(place, resource)
+            block = block.of_priorities(tasks.lowest, tasks.highest)
             if slot not in block.all.slots:
-                raise UsageError(
-                    "--at", f"nothing ran on machine {machine} then", got=write_time(time)
+                problem = f"nothing ran on machine {machine} then"
+                raise UsageError("--at", problem, got=write_time(time))
+            terms = _terms(replay_input, policy, block, options.horizon // WINDOW, int(slot))
+            for name, value in terms.items():
+                rows.append(
+                    {
+                        "resource": resource,
+                        "policy": policy.label,
+                        "term": name,
+                        "value": value,
+                    }
                 )
-            terms = _terms(cell, policy, block, setting.horizon // WINDOW, int(slot))
-            rows += [
-                {
-                    "resource": resource,
-                    "policy": policy.label,
-                    "term": name,
-                    "value": value,
-                }
-                for name, value in terms
-            ]
     return rows
 
 
 def _terms(
-    cell: Cell,
-    policy: Policy,
-    block: Block,
+    replay_input: ReplayInput,
+    policy: PeakPolicy,
+    block: MachineBlock,
     horizon: int,
     slot: int,
-) -> list[tuple[str, float | None]]:
-    seen = cell.seen(block)
-    at = int(np.searchsorted(block.all.slots, slot))
+) -> dict[str, float | None]:
+    """Return the terms of a prediction at one slot, and the peak that came."""
+    seen = replay_input.as_seen(block)
+    place = int(np.searchsorted(block.all.slots, slot))
     if isinstance(policy, NodePolicy):
-        terms = dict(policy.terms(seen))
+        series = dict(policy.terms(seen))
     else:
-        terms = {"sum of the limits": seen.limits, "predicted peak": policy.predict(seen).peak}
+        prediction = policy.predict(seen)
+        series = {"sum of the limits": seen.limits, "predicted peak": prediction.peak}
+    terms: dict[str, float | None] = {}
+    for name, values in series.items():
+        terms[name] = float(values[place])
     peaks = oracle(block.all, horizon, block.n_slots)
-    found: list[tuple[str, float | None]] = [
-        (name, float(values[at])) for name, values in terms.items()
-    ]
-    # After the end of the trace nobody knows: there is no peak.
-    return [*found, ("peak that came", float(peaks[at]) if at < len(peaks) else None)]
+    # Beyond the end of the trace the peak is unknown.
+    terms["peak that came"] = float(peaks[place]) if place < len(peaks) else None
+    return terms

@@ -1,8 +1,8 @@
 """Histograms of the vertical recommenders: fixed buckets, weights that decay, percentiles at upper edges.
 
 After kubernetes/autoscaler, vertical-pod-autoscaler/pkg/recommender/util (histogram.go, decaying_histogram.go), whose
-own cases the tests hold: no interpolation within a bucket, weights grow instead of decaying and are scaled back beyond
-2^100, the reference of time is a multiple of the half-life.
+own cases are in the tests: no interpolation within a bucket, weights grow instead of decaying and are scaled back
+beyond 2^100, the reference of time is a multiple of the half-life.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ EPSILON = 1e-4
 """A bucket that weighs less is empty: a thousandth of the least weight of a CPU sample."""
 FOREVER = math.inf
 """The half-life of a histogram that does not decay."""
-_LONGEST = 100.0
-_TOTAL, _REFERENCE, _FIRST, _LAST = range(4)
+MOST_HALF_LIVES = 100.0
+"""A sample so much later than the reference of time moves the reference, before weights overflow."""
+TOTAL, REFERENCE, FIRST, LAST = range(4)
+N_STATE = 4
 """The state of a histogram beside its weights: their sum, the reference of time, first and last bucket in use."""
 _NEVER = -1e18
 
@@ -46,11 +48,9 @@ class Buckets(NamedTuple):
     @classmethod
     def exponential(cls, highest: float, first: float, ratio: float = 1.05) -> Buckets:
         """Return as many buckets as reach `highest`, in the unit of the values."""
-        return cls(
-            first,
-            ratio,
-            math.ceil(math.log(highest * (ratio - 1) / first + 1) / math.log(ratio)) + 1,
-        )
+        growth = highest * (ratio - 1) / first + 1
+        n = math.ceil(math.log(growth) / math.log(ratio)) + 1
+        return cls(first, ratio, n)
 
     @classmethod
     def linear(cls, highest: float, width: float) -> Buckets:
@@ -58,57 +58,64 @@ class Buckets(NamedTuple):
         return cls(width, 1.0, math.ceil(highest / width) + 1)
 
 
-VPA_BUCKETS = {"cpu": Buckets.exponential(1000.0, 0.01), "memory": Buckets.exponential(1e12, 1e7)}
-"""VPA's buckets by resource, which others took over: from .01 core and 10 MB, each 5 % wider."""
+VPA_BUCKETS = {
+    "cpu": Buckets.exponential(1000.0, 0.01),
+    "memory": Buckets.exponential(1e12, 1e7),
+}
+"""VPA's buckets by resource, which others adopted: from .01 core and 10 MB, each 5 % wider."""
 
 
 @compiled(inline=True)
-def find(value: float, buckets: Buckets) -> int:
+def find_bucket(value: float, buckets: Buckets) -> int:
     """Return the bucket of a value."""
     first, ratio, n = buckets
     if ratio == 1.0:
         return min(max(int(value / first), 0), n - 1)
     if value < first:
         return 0
-    return min(int(math.log(value * (ratio - 1) / first + 1) / math.log(ratio)), n - 1)
+    growth = value * (ratio - 1) / first + 1
+    return min(int(math.log(growth) / math.log(ratio)), n - 1)
 
 
 @compiled(inline=True)
-def upper(bucket: int, buckets: Buckets) -> float:
+def upper_edge(bucket: int, buckets: Buckets) -> float:
     """Return the upper edge of a bucket; the last one has none, and its lower edge is returned."""
     first, ratio, n = buckets
     edge = min(bucket + 1, n - 1)
-    return edge * first if ratio == 1.0 else first * (ratio**edge - 1) / (ratio - 1)
+    if ratio == 1.0:
+        return edge * first
+    return first * (ratio**edge - 1) / (ratio - 1)
 
 
 @compiled()
 def clear(weights: Numbers, state: Numbers) -> None:
     """Empty a histogram."""
     weights[:] = 0.0
-    state[_TOTAL] = 0.0
-    state[_REFERENCE] = _NEVER
-    state[_FIRST] = weights.size - 1
-    state[_LAST] = 0
+    state[TOTAL] = 0.0
+    state[REFERENCE] = _NEVER
+    state[FIRST] = weights.size - 1
+    state[LAST] = 0
 
 
 @compiled()
 def shift(weights: Numbers, state: Numbers, time: float, half_life: float) -> None:
     """Move the reference of time to the multiple of the half-life that is nearest to `time`."""
     reference = math.floor(time / half_life + 0.5) * half_life
-    factor = 2.0 ** math.floor((state[_REFERENCE] - reference) / half_life + 0.5)
+    factor = 2.0 ** math.floor((state[REFERENCE] - reference) / half_life + 0.5)
     weights *= factor
-    state[_TOTAL] *= factor
-    state[_REFERENCE] = reference
-    _narrow(weights, state)
+    state[TOTAL] *= factor
+    state[REFERENCE] = reference
+    _find_used_buckets(weights, state)
 
 
 @compiled()
-def _narrow(weights: Numbers, state: Numbers) -> None:
+def _find_used_buckets(weights: Numbers, state: Numbers) -> None:
     """Find the first and the last bucket in use after weights have fallen."""
-    while weights[int(state[_FIRST])] < EPSILON and state[_FIRST] < weights.size - 1:
-        state[_FIRST] += 1
-    while weights[int(state[_LAST])] < EPSILON and state[_LAST] > 0:
-        state[_LAST] -= 1
+    last = weights.size - 1
+    while weights[int(state[FIRST])] < EPSILON and state[FIRST] < last:
+        state[FIRST] += 1
+    while weights[int(state[LAST])] < EPSILON and state[LAST] > 0:
+        state[LAST] -= 1
 
 
 @compiled()
@@ -120,13 +127,13 @@ def subtract(
     time: float,
     half_life: float,
 ) -> None:
-    """Take a sample back that was added with the same arguments; a rest that is nearly nothing goes with it."""
-    weight *= 2.0 ** ((time - state[_REFERENCE]) / half_life)
+    """Remove a sample that was added with the same arguments; a tiny remainder is removed with it."""
+    weight *= 2.0 ** ((time - state[REFERENCE]) / half_life)
     if weight > weights[bucket] - EPSILON:
         weight = weights[bucket]
     weights[bucket] -= weight
-    state[_TOTAL] -= weight
-    _narrow(weights, state)
+    state[TOTAL] -= weight
+    _find_used_buckets(weights, state)
 
 
 @compiled()
@@ -150,13 +157,14 @@ def add(
         Time after which a weight counts half; infinite where none decays.
     """
     if half_life < FOREVER:
-        if time > state[_REFERENCE] + _LONGEST * half_life:
+        if time > state[REFERENCE] + MOST_HALF_LIVES * half_life:
             shift(weights, state, time, half_life)
-        weight *= 2.0 ** ((time - state[_REFERENCE]) / half_life)
+        weight *= 2.0 ** ((time - state[REFERENCE]) / half_life)
     weights[bucket] += weight
-    state[_TOTAL] += weight
+    state[TOTAL] += weight
     if weights[bucket] >= EPSILON:
-        state[_FIRST], state[_LAST] = min(state[_FIRST], bucket), max(state[_LAST], bucket)
+        state[FIRST] = min(state[FIRST], bucket)
+        state[LAST] = max(state[LAST], bucket)
 
 
 @compiled()
@@ -172,22 +180,22 @@ def percentile(weights: Numbers, state: Numbers, share: float, buckets: Buckets)
     buckets
         Its buckets.
     """
-    bucket = int(state[_FIRST])
-    last = int(state[_LAST])
+    bucket = int(state[FIRST])
+    last = int(state[LAST])
     if weights[bucket] < EPSILON:
         return 0.0
-    threshold = share * state[_TOTAL]
+    threshold = share * state[TOTAL]
     total = 0.0
     while bucket < last:
         total += weights[bucket]
         if total >= threshold:
             break
         bucket += 1
-    return upper(bucket, buckets)
+    return upper_edge(bucket, buckets)
 
 
 @compiled()
-def rolling(
+def rolling_percentiles(
     owner: Index,
     time: Index,
     value: Numbers,
@@ -214,10 +222,10 @@ def rolling(
     buckets
         Of all histograms.
     history
-        Slots after which a sample is taken back; infinite where none is.
+        Slots after which a sample is removed; infinite where none is.
     """
     weights = np.zeros(buckets.n)
-    state = np.zeros(4)
+    state = np.zeros(N_STATE)
     oldest = 0
     out = np.empty(owner.size)
     for i in range(owner.size):
@@ -225,25 +233,20 @@ def rolling(
             clear(weights, state)
             oldest = i
         while time[oldest] <= time[i] - history:
-            # The exact weight, not that of `subtract`: a history that is read anew holds no rest of it, nor less.
-            add(
-                weights,
-                state,
-                find(value[oldest], buckets),
-                -weight[oldest],
-                time[oldest],
-                half_life,
-            )
-            _narrow(weights, state)
+            # The exact weight, unlike `subtract`: what stays must equal a history without the sample.
+            bucket = find_bucket(value[oldest], buckets)
+            add(weights, state, bucket, -weight[oldest], time[oldest], half_life)
+            _find_used_buckets(weights, state)
             oldest += 1
-        add(weights, state, find(value[i], buckets), weight[i], time[i], half_life)
+        bucket = find_bucket(value[i], buckets)
+        add(weights, state, bucket, weight[i], time[i], half_life)
         out[i] = percentile(weights, state, share, buckets)
     return out
 
 
 @dataclass(frozen=True)
-class Shape:
-    """A decaying histogram and what is read from it.
+class DecayingHistogram:
+    """A decaying histogram of each owner, and the percentile that is read from it.
 
     Attributes
     ----------
@@ -277,25 +280,24 @@ class Shape:
         Parameters
         ----------
         owner, time, value
-            Of each sample, as for :func:`rolling`.
+            Of each sample, as for :func:`rolling_percentiles`.
         weight
             Of each sample, or of all.
         """
-        weights = np.full(len(owner), weight)
-        given = (
+        percentiles = rolling_percentiles(
             owner,
             time,
             value,
-            weights,
+            np.full(len(owner), weight),
             float(self.half_life),
             self.share,
             self.buckets,
             float(self.history),
         )
-        return rolling(*given) * self.margin
+        return percentiles * self.margin
 
 
-def unit(resource: str, cores: float, gib: float) -> float:
+def size_of_unit(resource: str, cores: float, gib: float) -> float:
     """Return the cores, or bytes, of the largest machine.
 
     Parameters
@@ -303,17 +305,21 @@ def unit(resource: str, cores: float, gib: float) -> float:
     resource
         ``"cpu"`` or ``"memory"``.
     cores, gib
-        What is stated of it.
+        Its cores and GiB, as the user states them.
 
     Raises
     ------
     UsageError
-        Where it is not stated: the trace has shares of a machine, and buckets of a histogram mean cores or bytes.
+        Where they are not stated: the trace has shares of a machine, and buckets of a histogram are cores or bytes.
     """
-    cpu = "--cores-per-unit", "64", cores, 1.0
-    option, example, size, scale = (
-        cpu if resource == "cpu" else ("--gib-per-unit", "256", gib, 1024 * MEBIBYTE)
-    )
+    if resource == "cpu":
+        _require_size("--cores-per-unit", "64", cores)
+        return cores
+    _require_size("--gib-per-unit", "256", gib)
+    return gib * 1024 * MEBIBYTE
+
+
+def _require_size(option: str, example: str, size: float) -> None:
     if not size > 0:
         raise UsageError(
             option,
@@ -322,4 +328,3 @@ def unit(resource: str, cores: float, gib: float) -> float:
             got=f"{size:g}",
             way_out=f"state it, for example {option} {example}: histograms have buckets of cores and bytes",
         )
-    return size * scale

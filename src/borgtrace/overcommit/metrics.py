@@ -1,4 +1,4 @@
-"""How well predictions would have done on one machine: sums that add up over machines."""
+"""How well predictions did on one machine: sums that add up over machines."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Block, Columns
+from borgtrace.overcommit.block import MachineBlock, SampleColumns
 from borgtrace.overcommit.oracle import SLACK, judge
 from borgtrace.overcommit.policies import Prediction
 
@@ -15,23 +15,24 @@ SEVERITIES = 1000
 """Severities are counted to a thousandth."""
 CHANGE = 0.05
 """A prediction that moves by more has changed."""
-_COUNTS = (
-    "instants",
-    "violations",
-    "limited",
-    "clipped",
-    "pairs",
-    "changes",
-    "over",
-    "samples",
-    "cold",
-    "kills",
-)
-_SUMS = ("severity", "saved", "limit", "peak", "overload", "excess")
 SCORE = np.dtype(
     [
-        *((n, "i8") for n in _COUNTS),
-        *((n, "f8") for n in _SUMS),
+        ("instants", "i8"),
+        ("violations", "i8"),
+        ("limited", "i8"),
+        ("clipped", "i8"),
+        ("pairs", "i8"),
+        ("changes", "i8"),
+        ("over", "i8"),
+        ("samples", "i8"),
+        ("cold", "i8"),
+        ("kills", "i8"),
+        ("severity", "f8"),
+        ("saved", "f8"),
+        ("limit", "f8"),
+        ("peak", "f8"),
+        ("overload", "f8"),
+        ("excess", "f8"),
         ("severities", "i8", (SEVERITIES + 1,)),
     ]
 )
@@ -41,7 +42,9 @@ counts slots above P where the capacity is known, and ``excess`` sums what is ab
 ``cold`` count measured tasks in slots, judged or not."""
 
 
-def scores(block: Block, horizon: int, predictions: Sequence[Prediction]) -> npt.NDArray[np.void]:
+def scores(
+    block: MachineBlock, horizon: int, predictions: Sequence[Prediction]
+) -> npt.NDArray[np.void]:
     """Judge predictions on one machine.
 
     Parameters
@@ -58,58 +61,66 @@ def scores(block: Block, horizon: int, predictions: Sequence[Prediction]) -> npt
     ndarray
         `SCORE` of shape (policies,).
     """
-    predicted = np.stack([each.peak for each in predictions])
-    found, over, excess = judge(block.all, horizon, block.n_slots, predicted)
-    n = len(found)
-    peaks = predicted[:, :n]
+    predicted = np.stack([prediction.peak for prediction in predictions])
+    judgement = judge(block.all, horizon, block.n_slots, predicted)
+    actual = judgement.peaks
+    n = len(actual)
+    predicted = predicted[:, :n]
     limits = block.limits[:n]
     capacity = block.capacity[:n]
-    limited = limits > 0
+    is_limited = limits > 0
     has_capacity = capacity > 0
-    adjoin = np.diff(block.all.slots[:n]) == 1
-    short = is_short(found, peaks)
-    severity = np.where(short, (found - peaks) / np.where(short, found, 1.0), 0.0)
-    thousandths = (
-        np.ceil(severity * SEVERITIES).astype(int)
-        + (SEVERITIES + 1) * np.arange(len(peaks))[:, None]
-    )
+    is_next_slot = np.diff(block.all.slots[:n]) == 1
+    short = is_short(actual, predicted)
+    severity = np.where(short, (actual - predicted) / np.where(short, actual, 1.0), 0.0)
+    saved = (limits - predicted)[:, is_limited] / limits[is_limited]
+    has_changed = np.abs(np.diff(predicted)) > CHANGE * predicted[:, :-1]
+    excess = judgement.excess[:, has_capacity] / capacity[has_capacity]
     out = np.zeros(len(predictions), SCORE)
     out["instants"] = n
-    out["limited"] = limited.sum()
+    out["limited"] = is_limited.sum()
     out["limit"] = limits.sum()
     out["samples"] = len(block.known)
-    out["pairs"] = adjoin.sum()
+    out["pairs"] = is_next_slot.sum()
     out["violations"] = short.sum(axis=1)
     out["severity"] = severity.sum(axis=1)
-    out["severities"] = np.bincount(thousandths.ravel(), minlength=out["severities"].size).reshape(
-        len(peaks), -1
-    )
-    out["saved"] = ((limits - peaks)[:, limited] / limits[limited]).sum(axis=1)
-    out["peak"] = peaks.sum(axis=1)
-    out["clipped"] = (peaks >= limits * (1 - SLACK)).sum(axis=1)
-    out["changes"] = ((np.abs(np.diff(peaks)) > CHANGE * peaks[:, :-1]) & adjoin).sum(axis=1)
-    out["overload"] = over.sum(axis=1) / horizon
-    out["over"] = over[:, has_capacity].sum(axis=1)
-    out["excess"] = (excess[:, has_capacity] / capacity[has_capacity]).sum(axis=1)
-    out["cold"] = [each.n_cold for each in predictions]
+    out["severities"] = _count_severities(severity)
+    out["saved"] = saved.sum(axis=1)
+    out["peak"] = predicted.sum(axis=1)
+    out["clipped"] = (predicted >= limits * (1 - SLACK)).sum(axis=1)
+    out["changes"] = (has_changed & is_next_slot).sum(axis=1)
+    out["overload"] = judgement.over.sum(axis=1) / horizon
+    out["over"] = judgement.over[:, has_capacity].sum(axis=1)
+    out["excess"] = excess.sum(axis=1)
+    out["cold"] = [prediction.n_cold for prediction in predictions]
     # CPU is throttled where usage exceeds the prediction; memory cannot be taken back.
     if block.resource == "memory":
-        out["kills"] = kills(block.all.columns, block.priority, peaks)
+        out["kills"] = kills(block.all.columns, block.priority, predicted)
     return out
 
 
+def _count_severities(severity: Numbers) -> Index:
+    """Count, for each policy, severities rounded up to a thousandth: (policies, SEVERITIES + 1)."""
+    n_policies = len(severity)
+    n_bins = SEVERITIES + 1
+    thousandths = np.ceil(severity * SEVERITIES).astype(int)
+    bins = thousandths + n_bins * np.arange(n_policies)[:, None]
+    counts = np.bincount(bins.ravel(), minlength=n_policies * n_bins)
+    return counts.reshape(n_policies, -1)
+
+
 def is_short(peaks: Numbers, promised: Numbers) -> Flags:
-    """Return where a prediction is below the peak that came, by more than sums are rounded."""
+    """Return where a prediction is below the actual peak, by more than the rounding of sums."""
     return np.asarray(peaks * (1 - SLACK) > promised)
 
 
 @compiled()
-def kills(columns: Columns, priority: Index, peaks: Numbers) -> Index:
-    """Return how many tasks die of memory in the slot after each judged one, were the machine filled to its prediction.
+def kills(columns: SampleColumns, priority: Index, peaks: Numbers) -> Index:
+    """Return how many tasks are killed for memory in the slot after each judged one, on machines filled as predicted.
 
     Where the tasks of a slot use more than predicted in the next one, the fewest are killed that make the rest fit:
-    of the lowest priority first, of one priority the largest first.  A task that is killed is there again in the next
-    slot, for the trace goes on as it was.
+    the lowest priority first, and of one priority the largest first.  A killed task is there again in the next slot,
+    for the trace goes on as it was.
 
     Parameters
     ----------
@@ -121,7 +132,7 @@ def kills(columns: Columns, priority: Index, peaks: Numbers) -> Index:
     usage = columns.usage
     offsets = columns.offsets
     ends = columns.run_ends
-    killed = np.zeros(peaks.shape[0], np.int64)
+    n_killed = np.zeros(peaks.shape[0], np.int64)
     for j in range(peaks.shape[1]):
         present = columns.order[offsets[j] : offsets[j + 1]]
         total = 0.0
@@ -129,18 +140,19 @@ def kills(columns: Columns, priority: Index, peaks: Numbers) -> Index:
         for i in present:
             if ends[i] > i:
                 total += usage[i + 1]
-        # Most slots fit: nothing is made for them.
+        # Most slots fit: no arrays for them.
         if total * (1 - SLACK) <= least:
             continue
         # The lowest priority first, of it the largest.
         later = np.array([i + 1 for i in present if ends[i] > i])
-        later = later[np.argsort(-usage[later], kind="mergesort")]
-        ordered = usage[later[np.argsort(priority[later], kind="mergesort")]]
-        for p in range(killed.size):
+        largest_first = later[np.argsort(-usage[later], kind="mergesort")]
+        by_priority = np.argsort(priority[largest_first], kind="mergesort")
+        usage_in_order = usage[largest_first[by_priority]]
+        for p in range(n_killed.size):
             excess = total * (1 - SLACK) - peaks[p, j]
-            deaths = 0
-            while excess > 0 and deaths < ordered.size:
-                excess -= ordered[deaths]
-                deaths += 1
-            killed[p] += deaths
-    return killed
+            n = 0
+            while excess > 0 and n < usage_in_order.size:
+                excess -= usage_in_order[n]
+                n += 1
+            n_killed[p] += n
+    return n_killed

@@ -1,30 +1,34 @@
-"""What the tasks of now will use together in the slots to come: the peak that policies are judged by."""
+"""The peak that policies are judged by: what the tasks of now will use together in the slots to come."""
+
+from typing import NamedTuple
 
 import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Columns, Samples, add_run
+from borgtrace.kernels.runs import add_run
+from borgtrace.overcommit.block import SampleColumns, Samples
 
 SLACK = 1e-9
-"""A sum of many tasks is rounded: what exceeds a prediction by less is no violation."""
+"""Sums of many tasks are rounded: what exceeds a prediction by less than this share is no violation."""
 
 
 @compiled(makes_arrays=False)
-def _folded(values: Numbers, is_sum: bool) -> float:
-    """Return the sum, or the largest, of some values, by halves: as vectors, for which they are overwritten."""
+def _fold(values: Numbers, is_sum: bool) -> float:
+    """Return the sum, or the largest, of some values, by halves, which vectorizes; the values are overwritten."""
     n = values.size
     while n > 1:
         half = (n + 1) // 2
         for k in range(n - half):
-            values[k] = values[k] + values[half + k] if is_sum else max(values[k], values[half + k])
+            other = values[half + k]
+            values[k] = values[k] + other if is_sum else max(values[k], other)
         n = half
     return values[0]
 
 
 @compiled(makes_arrays=False)
-def _exceeded(sums: Numbers, bound: float, above: Numbers) -> int:
-    """Return how many sums exceed a bound, and write by how much each does: without branches, as vectors."""
+def _count_exceeding(sums: Numbers, bound: float, above: Numbers) -> int:
+    """Return how many sums exceed a bound, and write by how much each does; without branches, it vectorizes."""
     n = 0
     for k in range(sums.size):
         exceeds = sums[k] * (1 - SLACK) > bound
@@ -34,14 +38,16 @@ def _exceeded(sums: Numbers, bound: float, above: Numbers) -> int:
 
 
 @compiled(inline=True)
-def _is_kept(i: int, columns: Columns) -> bool:
+def _is_kept(i: int, columns: SampleColumns) -> bool:
     """Whether the task of a sample was there in the slot before, with the same limit."""
-    return i > 0 and columns.run_ends[i - 1] >= i and columns.limit[i - 1] == columns.limit[i]
+    if i == 0 or columns.run_ends[i - 1] < i:
+        return False
+    return columns.limit[i - 1] == columns.limit[i]
 
 
 @compiled(makes_arrays=False)
 def _judge(
-    columns: Columns,
+    columns: SampleColumns,
     sums: Numbers,
     above: Numbers,
     predictions: Numbers,
@@ -49,10 +55,10 @@ def _judge(
     over: Index,
     excess: Numbers,
 ) -> None:
-    # Of each slot, what the tasks of now use in it.  It holds from slot to slot, up to `reach`, until a task that will
-    # return leaves, or a limit changes: then all is added up anew, for a difference of sums would not be exact.
+    # `sums` holds, of each slot, what the tasks of now use in it.  They stay valid from slot to slot, up to `reach`,
+    # until a task that will return leaves, or a limit changes: then all is added up anew, for a difference of sums
+    # would not be exact.
     task = columns.task
-    slot = columns.slot
     offsets = columns.offsets
     horizon = above.size
     reach = -1
@@ -71,21 +77,32 @@ def _judge(
         for i in present:
             n_lasting += i + 1 < task.size and task[i + 1] == task[i]
             if is_anew or not _is_kept(i, columns):
-                # Run by run: a task that leaves and returns is still one of those that are here now.
-                k = i + 1
-                while k < task.size and task[k] == task[i] and slot[k] <= reach:
-                    last = min(columns.run_ends[k], k + reach - slot[k])
-                    add_run(columns.usage[k : last + 1], columns.limit[i], 1.0, sums[slot[k] :])
-                    k = last + 1
+                _add_future(columns, i, reach, sums)
         ahead = sums[now + 1 : now + 1 + horizon]
         for k in range(horizon):
             above[k] = ahead[k]
-        peaks[j] = _folded(above, False)
+        peaks[j] = _fold(above, False)
         for p in range(predictions.shape[0]):
+            bound = predictions[p, j]
             # Most predictions are never exceeded: their slots need not be looked at one by one.
-            if peaks[j] * (1 - SLACK) > predictions[p, j]:
-                over[p, j] = _exceeded(ahead, predictions[p, j], above)
-                excess[p, j] = _folded(above, True)
+            if peaks[j] * (1 - SLACK) > bound:
+                over[p, j] = _count_exceeding(ahead, bound, above)
+                excess[p, j] = _fold(above, True)
+
+
+@compiled(makes_arrays=False)
+def _add_future(columns: SampleColumns, i: int, reach: int, sums: Numbers) -> None:
+    """Add what the task of a sample uses after it, up to a slot, each sample at most the limit of now.
+
+    Run by run: a task that leaves and returns is still one of those that are here now.
+    """
+    task = columns.task
+    slot = columns.slot
+    k = i + 1
+    while k < task.size and task[k] == task[i] and slot[k] <= reach:
+        end = min(columns.run_ends[k], k + reach - slot[k]) + 1
+        add_run(columns.usage[k:end], columns.limit[i], 1.0, sums[slot[k] :])
+        k = end
 
 
 def oracle(samples: Samples, horizon: int, n_slots: int) -> Numbers:
@@ -102,13 +119,30 @@ def oracle(samples: Samples, horizon: int, n_slots: int) -> Numbers:
     n_slots
         Slots of the trace; slots whose horizon is longer have no peak.
     """
-    return judge(samples, horizon, n_slots, np.empty((0, len(samples.slots))))[0]
+    no_predictions = np.empty((0, len(samples.slots)))
+    return judge(samples, horizon, n_slots, no_predictions).peaks
 
 
-def judge(
-    samples: Samples, horizon: int, n_slots: int, predictions: Numbers
-) -> tuple[Numbers, Index, Numbers]:
-    """Return the oracle's peaks, and by how many slots of the horizon, and how much, predictions are exceeded.
+class Judgement(NamedTuple):
+    """The oracle's peaks, and by how much predictions are exceeded.
+
+    Attributes
+    ----------
+    peaks
+        Of each judged slot: float64 (judged,).
+    over
+        Slots of the horizon whose sum exceeds the prediction: int64 (policies, judged).
+    excess
+        Sum of what exceeds it: float64 (policies, judged).
+    """
+
+    peaks: Numbers
+    over: Index
+    excess: Numbers
+
+
+def judge(samples: Samples, horizon: int, n_slots: int, predictions: Numbers) -> Judgement:
+    """Return the oracle's peaks, and in how many slots of the horizon, and by how much, predictions are exceeded.
 
     Parameters
     ----------
@@ -116,18 +150,15 @@ def judge(
         As for :func:`oracle`.
     predictions
         float64 (policies, m): predicted peak of each slot.
-
-    Returns
-    -------
-    tuple
-        Peaks, float64 (judged slots,); slots whose sum exceeds the prediction, int64 (policies, judged slots); and
-        the sum of what exceeds it, float64 of that shape.
     """
-    judged = int(np.searchsorted(samples.slots, n_slots - horizon))
-    peaks = np.empty(judged)
-    over = np.zeros((len(predictions), judged), np.int64)
-    excess = np.zeros((len(predictions), judged))
+    n_judged = int(np.searchsorted(samples.slots, n_slots - horizon))
+    shape = (len(predictions), n_judged)
+    judgement = Judgement(
+        peaks=np.empty(n_judged),
+        over=np.zeros(shape, np.int64),
+        excess=np.zeros(shape),
+    )
     sums = np.zeros(samples.slots.max(initial=0) + 2 * horizon + 1)
     above = np.empty(horizon)
-    _judge(samples.columns, sums, above, np.ascontiguousarray(predictions), peaks, over, excess)
-    return peaks, over, excess
+    _judge(samples.columns, sums, above, np.ascontiguousarray(predictions), *judgement)
+    return judgement

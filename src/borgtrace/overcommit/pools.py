@@ -1,6 +1,6 @@
-"""What a job, and what the tasks of a user and name, used hour by hour on the whole cell: for policies that pool.
+"""What a job, and the tasks of a user and name, used hour by hour on the whole cell: for policies that pool.
 
-A policy sees one machine.  What it may know of the others is only what had ended when an hour began.
+A policy sees one machine.  Of the others it may know only what had ended when an hour began.
 """
 
 from __future__ import annotations
@@ -10,27 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.kernels.compiled import compiled
+from borgtrace.engine.identifiers import quoted
+from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.lifecycle.by_machine import Metric
+from borgtrace.overcommit.moments import SampleMoments, accumulate_moments
 from borgtrace.schema.time import HOUR, TRACE_START, WINDOW
 from borgtrace.store import Store
 
-_HOURS = 1 << 20
+HOURS_PER_OWNER = 1 << 20
 """Of a key: hours for a century."""
 
 
-class Moments(NamedTuple):
-    """Number of samples, their mean and the sum of their squared deviations; float64 of one shape."""
-
-    n: Numbers
-    mean: Numbers
-    squares: Numbers
-
-
 @dataclass(frozen=True, eq=False)
-class Pool:
-    """Samples of owners by hour.
+class HourlyUsage:
+    """Samples of owners (jobs, or users and names) by hour.
 
     Attributes
     ----------
@@ -44,9 +37,9 @@ class Pool:
 
     owner: Index
     key: Index
-    moments: Moments
+    moments: SampleMoments
 
-    def earlier(self, task: Index, hour: Index) -> Moments:
+    def earlier(self, task: Index, hour: Index) -> SampleMoments:
         """Return the moments of the last entry before some hours: of shape (n,), n 0 where there is none.
 
         Parameters
@@ -54,14 +47,14 @@ class Pool:
         task, hour
             Positions of tasks in the store, and hours; int64 (n,).
         """
-        at = np.searchsorted(self.key, self.owner[task] * _HOURS + hour) - 1
-        there = (at >= 0) & (self.owner[task] >= 0)
-        there[there] = self.key[at[there]] // _HOURS == self.owner[task][there]
-        return Moments(
-            *(np.where(there, np.append(values, 0.0)[at], 0.0) for values in self.moments)
-        )
+        owner = self.owner[task]
+        place = np.searchsorted(self.key, owner * HOURS_PER_OWNER + hour) - 1
+        has_entry = (place >= 0) & (owner >= 0)
+        owner_of_entry = self.key[place[has_entry]] // HOURS_PER_OWNER
+        has_entry[has_entry] = owner_of_entry == owner[has_entry]
+        return self._moments_at(place, has_entry)
 
-    def last_hours(self, task: Index, hour: Index, length: int) -> Moments:
+    def last_hours(self, task: Index, hour: Index, length: int) -> SampleMoments:
         """Return the moments of each of the hours before some, the oldest first: of shape (n, length).
 
         Parameters
@@ -71,33 +64,44 @@ class Pool:
         length
             How many hours.
         """
-        wanted = (self.owner[task] * _HOURS + hour)[:, None] + np.arange(-length, 0)
-        at = np.minimum(np.searchsorted(self.key, wanted), max(len(self.key) - 1, 0))
+        owner = self.owner[task]
+        hours_before = np.arange(-length, 0)
+        wanted = (owner * HOURS_PER_OWNER + hour)[:, None] + hours_before
+        last_entry = max(len(self.key) - 1, 0)
+        place = np.minimum(np.searchsorted(self.key, wanted), last_entry)
         # An hour before the trace would be one of the owner before.
-        there = (wanted // _HOURS == self.owner[task][:, None]) & (
-            np.append(self.key, -1)[at] == wanted
-        )
-        return Moments(
-            *(np.where(there, np.append(values, 0.0)[at], 0.0) for values in self.moments)
-        )
+        is_own = wanted // HOURS_PER_OWNER == owner[:, None]
+        has_entry = is_own & (np.append(self.key, -1)[place] == wanted)
+        return self._moments_at(place, has_entry)
+
+    def _moments_at(self, place: Index, has_entry: Flags) -> SampleMoments:
+        """Return the moments at some places, 0 where there is no entry."""
+        columns = []
+        for values in self.moments:
+            # The 0 at the end is for places outside, of which −1 is one.
+            columns.append(np.where(has_entry, np.append(values, 0.0)[place], 0.0))
+        return SampleMoments(*columns)
 
 
-@compiled()
-def _accumulated(
-    owner: Index, count: Numbers, mean: Numbers, squares: Numbers
-) -> tuple[Numbers, Numbers, Numbers]:
-    """Return the moments of all entries of an owner up to each (Chan et al.: no difference of sums)."""
-    count, mean, squares = count.copy(), mean.copy(), squares.copy()
-    for i in range(1, owner.size):
-        if owner[i] == owner[i - 1]:
-            n, step = count[i] + count[i - 1], mean[i] - mean[i - 1]
-            squares[i] += squares[i - 1] + step * step * count[i] * count[i - 1] / n
-            mean[i] = mean[i - 1] + step * count[i] / n
-            count[i] = n
-    return count, mean, squares
+class Owners(NamedTuple):
+    """Who owns the samples of each job, and each task.
+
+    Attributes
+    ----------
+    jobs
+        Ids of the jobs, ascending.
+    of_job
+        Owner of each job, −1 without one.
+    of_task
+        Owner of each task of the store, −1 without one.
+    """
+
+    jobs: Index
+    of_job: Index
+    of_task: Index
 
 
-def job_pool(store: Store, metric: Metric) -> Pool:
+def read_usage_of_jobs(store: Store, metric: Metric) -> HourlyUsage:
     """Return the highest usage of a task of each job in each slot, by hour.
 
     Parameters
@@ -107,14 +111,18 @@ def job_pool(store: Store, metric: Metric) -> Pool:
     metric
         What is taken as usage.
     """
-    highest = (
-        f"SELECT collection_id, hour, slot, max(x) AS x FROM ({_samples(metric)}) GROUP BY ALL"
-    )
-    job = np.unique(_tasks(store, "collection_id")[0], return_inverse=True)
-    return _pool(store, highest, job[0], np.arange(len(job[0])), job[1])
+    collection = store.layout.tasks(["collection_id"])["collection_id"].to_numpy()
+    jobs, job = np.unique(collection, return_inverse=True)
+    owners = Owners(jobs, np.arange(len(jobs)), job)
+    highest = f"""
+        SELECT collection_id, hour, slot, max(usage) AS usage
+        FROM ({_samples_sql(metric)})
+        GROUP BY ALL
+    """
+    return _read_hourly_usage(store, highest, owners)
 
 
-def name_pool(store: Store, metric: Metric) -> Pool:
+def read_usage_of_names(store: Store, metric: Metric) -> HourlyUsage:
     """Return the usage of the tasks of each user and logical name, up to each hour.
 
     Parameters
@@ -124,46 +132,66 @@ def name_pool(store: Store, metric: Metric) -> Pool:
     metric
         What is taken as usage.
     """
-    # Both are known when a task is submitted, unlike most that the table of tasks says.
-    collection, user, name = _tasks(store, "collection_id", "user", "collection_logical_name")
-    texts = np.stack(
-        [np.unique(values.astype(str), return_inverse=True)[1] for values in (user, name)]
-    )
-    owner = np.unique(texts, axis=1, return_inverse=True)[1].astype(np.int64)
+    # Both are known when a task is submitted, unlike most columns of the table of tasks.
+    tasks = store.layout.tasks(["collection_id", "user", "collection_logical_name"])
+    collection = tasks["collection_id"].to_numpy()
+    user = tasks["user"].to_numpy()
+    name = tasks["collection_logical_name"].to_numpy()
+    number_of_user = np.unique(user.astype(str), return_inverse=True)[1]
+    number_of_name = np.unique(name.astype(str), return_inverse=True)[1]
+    pairs = np.stack([number_of_user, number_of_name])
+    owner = np.unique(pairs, axis=1, return_inverse=True)[1].astype(np.int64)
     owner[[value is None for value in name]] = -1
-    jobs, first = np.unique(collection, return_index=True)
-    found = _pool(store, _samples(metric), jobs, owner[first], owner)
-    return replace(found, moments=Moments(*_accumulated(found.key // _HOURS, *found.moments)))
+    jobs, first_task = np.unique(collection, return_index=True)
+    usage = _read_hourly_usage(store, _samples_sql(metric), Owners(jobs, owner[first_task], owner))
+    accumulated = accumulate_moments(usage.key // HOURS_PER_OWNER, *usage.moments)
+    return replace(usage, moments=SampleMoments(*accumulated))
 
 
-def _tasks(store: Store, *columns: str) -> list[np.ndarray]:
-    table = store.layout.tasks(columns)
-    return [table[name].to_numpy() for name in columns]
-
-
-def _samples(metric: Metric) -> str:
+def _samples_sql(metric: Metric) -> str:
     """Return the query of all windows: collection, the hour and the slot that each ended in, and its usage."""
-    end = f"(end_time - {TRACE_START + 1})"
-    x = metric.column + (f"[{metric.element + 1}]" if metric.element is not None else "")
-    return (
-        f"SELECT collection_id, {end} // {HOUR} AS hour, {end} // {WINDOW} AS slot, {x}::DOUBLE AS x "
-        f"FROM instance_usage WHERE alloc_collection_id IS NULL AND start_time >= {TRACE_START} AND {x} IS NOT NULL"
-    )
+    usage = quoted(metric.column)
+    if metric.element is not None:
+        # Elements count from 1 in DuckDB.
+        usage = f"{usage}[{metric.element + 1}]"
+    return f"""
+        SELECT
+            collection_id,
+            (end_time - {TRACE_START + 1}) // {HOUR} AS hour,
+            (end_time - {TRACE_START + 1}) // {WINDOW} AS slot,
+            {usage}::DOUBLE AS usage
+        FROM instance_usage
+        WHERE alloc_collection_id IS NULL AND start_time >= {TRACE_START} AND {usage} IS NOT NULL
+    """
 
 
-def _pool(store: Store, samples: str, jobs: Index, owner_of_job: Index, owner: Index) -> Pool:
-    # In the order of the values: several threads would add them in any order, and a sum of floats tells.
+def _read_hourly_usage(store: Store, samples: str, owners: Owners) -> HourlyUsage:
+    # In the order of the values: several threads would add them in any order, which changes a sum of floats.
     rows = store.stream(
-        "SELECT collection_id, hour, count(x)::DOUBLE, avg(x ORDER BY x), var_pop(x ORDER BY x) * count(x) "
-        f"FROM ({samples}) GROUP BY ALL ORDER BY ALL"
+        f"""
+        SELECT
+            collection_id,
+            hour,
+            count(usage)::DOUBLE AS n,
+            avg(usage ORDER BY usage) AS mean,
+            var_pop(usage ORDER BY usage) * count(usage) AS squares
+        FROM ({samples})
+        GROUP BY ALL
+        ORDER BY ALL
+        """
     ).read_all()
-    collection, hour, *moments = (column.to_numpy() for column in rows.columns)
-    of = owner_of_job[np.searchsorted(jobs, collection)]
-    key = of * _HOURS + hour
-    order = np.flatnonzero(of >= 0)
-    order = order[np.argsort(key[order], kind="stable")]
-    return Pool(owner, key[order], Moments(*(values[order] for values in moments)))
+    job = np.searchsorted(owners.jobs, rows["collection_id"].to_numpy())
+    owner = owners.of_job[job]
+    key = owner * HOURS_PER_OWNER + rows["hour"].to_numpy()
+    has_owner = np.flatnonzero(owner >= 0)
+    order = has_owner[np.argsort(key[has_owner], kind="stable")]
+    moments = SampleMoments(
+        n=rows["n"].to_numpy()[order],
+        mean=rows["mean"].to_numpy()[order],
+        squares=rows["squares"].to_numpy()[order],
+    )
+    return HourlyUsage(owners.of_task, key[order], moments)
 
 
-POOLS = {"jobs": job_pool, "names": name_pool}
-"""How what policies know of the whole cell is read, by name."""
+POOLS = {"jobs": read_usage_of_jobs, "names": read_usage_of_names}
+"""How usage of the whole cell is read, by the name that policies know it by."""

@@ -13,19 +13,21 @@ that is not admitted runs no longer for it, and nothing moves to another machine
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Block, Columns, Samples
+from borgtrace.overcommit.block import MachineBlock, SampleColumns, Samples
+from borgtrace.overcommit.options import ReplayOptions
 from borgtrace.overcommit.oracle import SLACK
-from borgtrace.overcommit.policies import Limit, Policy, Prediction, Reservation
+from borgtrace.overcommit.policies import Limit, PeakPolicy, Prediction, Reservation
 from borgtrace.overcommit.priorities import LOWEST, serving
-from borgtrace.overcommit.replay import Part
-from borgtrace.overcommit.study import ReplayQuestion, Setting
-from borgtrace.overcommit.table import SLOTS_PER_DAY
+from borgtrace.overcommit.rates import SLOTS_PER_DAY, share
+from borgtrace.overcommit.replay import ReplayPart
+from borgtrace.overcommit.replay_question import ReplayQuestion
 from borgtrace.question import Answer, Column, NotApplicable, Row, charts, query_answer
 from borgtrace.schema.time import HOUR, WINDOW
 
@@ -90,26 +92,56 @@ ANSWER = Answer(
 MARGINS = (0.0, 0.1, 0.2, 0.5, 1.0)
 HALF_LIVES = (1, 12, 144)
 """Slots: 5 min, 1 h and 12 h."""
-POLICIES = (
-    Limit(),
-    *(
-        Reservation(margin=margin, half_life=half_life)
-        for half_life in HALF_LIVES
-        for margin in MARGINS
-    ),
-)
+
+
+def _reservation_policies() -> list[PeakPolicy]:
+    policies: list[PeakPolicy] = [Limit()]
+    for half_life in HALF_LIVES:
+        for margin in MARGINS:
+            policies.append(Reservation(margin=margin, half_life=half_life))
+    return policies
+
+
+POLICIES = _reservation_policies()
+"""What production tasks may reserve."""
+
 N_SUMS = 9
-_SLOTS, _CAPACITY, _LIMITS, _RESERVED, _EXCEEDED, _ASKED, _ADMITTED, _TASK_SLOTS, _EVICTIONS = (
-    range(N_SUMS)
+SLOTS, CAPACITY, LIMITS, RESERVED, EXCEEDED, REQUESTED, ADMITTED, TASK_SLOTS, EVICTIONS = range(
+    N_SUMS
 )
+"""Columns of the sums of a machine and policy: slots, and Σ over them of capacity, of limits and reservations of
+production, of slots in which it exceeds its reservations, of limits that best-effort tasks have and that are admitted,
+of admitted tasks, and of evictions."""
 
 
-def priced(
-    block: Block,
+def compute(part: ReplayPart, policies: Sequence[PeakPolicy], options: ReplayOptions) -> list[Row]:
+    """Return a row for each of `POLICIES`, whatever is named.
+
+    Parameters
+    ----------
+    part
+        What is replayed.
+    policies, options
+        Not used.
+
+    Raises
+    ------
+    NotApplicable
+        Where the trace has no best-effort tasks.
+    """
+    lowest = serving(part.input.dialect)
+    if lowest <= LOWEST:
+        raise NotApplicable("the trace has no tier production, so nothing in it is best effort")
+    score = partial(admit_best_effort, policies=POLICIES, lowest=lowest)
+    return trade_off(part.replay((), 1, score), part.resource)
+
+
+def admit_best_effort(
+    block: MachineBlock,
     horizon: int,
     predictions: Sequence[Prediction],
     *,
-    policies: Sequence[Policy],
+    policies: Sequence[PeakPolicy],
     lowest: int,
 ) -> Numbers:
     """Return what a machine admits under each policy: float64 (policies, N_SUMS).
@@ -125,45 +157,70 @@ def priced(
     lowest
         Lowest priority of production.
     """
-    # What was not measured may have been anything up to the limit.
+    # A task that was not measured may have used anything up to its limit.
     usage = np.where(block.is_known, block.all.usage, block.all.limit)
-    block = replace(
-        block, all=replace(block.all, usage=usage), is_known=np.ones(len(usage), np.bool_)
-    )
-    serves, slots = block.priority >= lowest, block.all.slots
-    production, rest = block.take(serves), block.take(~serves)
-    held = production.all
-    limits, used = _at(slots, held, held.limit), _at(slots, held, held.usage)
-    place = np.searchsorted(rest.all.slots, slots)
-    columns = rest.all.columns
-    offsets = np.append(columns.offsets[np.minimum(place, len(rest.all.slots))], len(rest.all))
+    samples = replace(block.all, usage=usage)
+    block = replace(block, all=samples, is_known=np.ones(len(usage), np.bool_))
+    is_production = block.priority >= lowest
+    production = block.take(is_production).all
+    best_effort = block.take(~is_production)
+    slots = block.all.slots
+    limits = _sum_in_slots(slots, production, production.limit)
+    used = _sum_in_slots(slots, production, production.usage)
+    columns = _columns_of_slots(best_effort.all, slots)
     out = np.zeros((len(policies), N_SUMS))
     for sums, policy in zip(out, policies, strict=True):
-        machine = np.stack(
-            [block.capacity, limits, used, _at(slots, held, _in_force(held, policy))]
-        )
-        _admit(columns._replace(offsets=offsets), rest.priority, machine, sums)
+        reserved = _sum_in_slots(slots, production, reservations_in_force(production, policy))
+        machine = MachineSeries(block.capacity, limits, used, reserved)
+        _admit(columns, best_effort.priority, machine, sums)
     return out
 
 
-def _at(slots: Index, samples: Samples, values: Numbers) -> Numbers:
+def _sum_in_slots(slots: Index, samples: Samples, values: Numbers) -> Numbers:
     """Return the sums of values of samples in some slots, 0 where there are none."""
     out = np.zeros(len(slots))
     out[np.searchsorted(slots, samples.slots)] = samples.sums(values)
     return out
 
 
-def _in_force(samples: Samples, policy: Policy) -> Numbers:
-    """Return what each task has reserved during each slot: what it had at the end of the slot before."""
+def _columns_of_slots(samples: Samples, slots: Index) -> SampleColumns:
+    """Return the columns of samples with offsets for each of some slots, whether they have samples or not."""
+    columns = samples.columns
+    place = np.minimum(np.searchsorted(samples.slots, slots), len(samples.slots))
+    offsets = np.append(columns.offsets[place], len(samples))
+    return columns._replace(offsets=offsets)
+
+
+def reservations_in_force(samples: Samples, policy: PeakPolicy) -> Numbers:
+    """Return what each task has reserved during each slot: what it had at the end of the slot before.
+
+    Parameters
+    ----------
+    samples
+        Of production tasks.
+    policy
+        What they reserve.
+    """
     out = samples.limit.copy()
     if isinstance(policy, Reservation) and len(samples):
-        goes_on = np.flatnonzero((np.diff(samples.task) == 0) & (np.diff(samples.slot) == 1)) + 1
-        out[goes_on] = np.minimum(out[goes_on], policy.of_tasks(samples)[goes_on - 1])
+        is_same_task = np.diff(samples.task) == 0
+        is_next_slot = np.diff(samples.slot) == 1
+        before = np.flatnonzero(is_same_task & is_next_slot)
+        out[before + 1] = np.minimum(out[before + 1], policy.of_tasks(samples)[before])
     return out
 
 
+class MachineSeries(NamedTuple):
+    """Capacity, and limits, usage and reservations of production tasks, in each slot of a machine: (m,)."""
+
+    capacity: Numbers
+    limits: Numbers
+    used: Numbers
+    reserved: Numbers
+
+
 @compiled()
-def _admit(columns: Columns, priority: Index, machine: Numbers, sums: Numbers) -> None:
+def _admit(columns: SampleColumns, priority: Index, machine: MachineSeries, sums: Numbers) -> None:
     """Admit and evict best-effort tasks slot by slot, and add up what the answer needs.
 
     Parameters
@@ -171,134 +228,144 @@ def _admit(columns: Columns, priority: Index, machine: Numbers, sums: Numbers) -
     columns, priority
         Samples of best-effort tasks (n,), with offsets for each slot of the machine (m + 1,).
     machine
-        Capacity, and limits, usage and reservations of the production tasks: shape (4, m).
+        The machine and its production tasks.
     sums
         Added to: shape (N_SUMS,).
     """
-    task, slot, usage, limit = columns.task, columns.slot, columns.usage, columns.limit
-    capacity, limits, used, reserved = machine[0], machine[1], machine[2], machine[3]
-    is_in, since = np.zeros(task.size, np.bool_), np.zeros(task.size, np.int64)
-    for j in range(capacity.size):
+    limit = columns.limit
+    is_in = np.zeros(columns.task.size, np.bool_)
+    since = np.zeros(columns.task.size, np.int64)
+    for j in range(machine.capacity.size):
+        capacity = machine.capacity[j]
         present = columns.order[columns.offsets[j] : columns.offsets[j + 1]]
-        held, running, out = 0.0, 0.0, 0
-        for i in present:
-            goes_on = i > 0 and task[i] == task[i - 1] and slot[i] == slot[i - 1] + 1
-            since[i] = since[i - 1] if goes_on else slot[i]
-            is_in[i] = goes_on and is_in[i - 1]
-            held += limit[i] * is_in[i]
-        if not capacity[j] > 0:
+        admitted_limits = _carry_over(columns, present, is_in, since)
+        if not capacity > 0:
             is_in[present] = False
             continue
         was_in = is_in[present].copy()
-        room = (capacity[j] - reserved[j]) + SLACK * capacity[j]
-        while held > room:
-            worst = _last(present, is_in, priority, since)
+        room = (capacity - machine.reserved[j]) + SLACK * capacity
+        n_evicted = 0
+        while admitted_limits > room:
+            worst = _next_to_evict(present, is_in, priority, since)
             if worst < 0:
                 break
-            is_in[worst], out, held = False, out + 1, held - limit[worst]
-        # The best first; one that was evicted in this slot waits for the next.
-        for i in present[
-            np.argsort(-priority[present] * 2.0**31 + since[present], kind="mergesort")
-        ]:
-            fresh = not was_in[np.searchsorted(present, i)] if present.size else True
-            if not is_in[i] and fresh and held + limit[i] <= room:
-                is_in[i], held = True, held + limit[i]
+            is_in[worst] = False
+            n_evicted += 1
+            admitted_limits -= limit[worst]
+        # The best first; a task that was evicted in this slot waits for the next.
+        rank = -priority[present] * 2.0**31 + since[present]
+        for p in np.argsort(rank, kind="mergesort"):
+            i = present[p]
+            if not is_in[i] and not was_in[p] and admitted_limits + limit[i] <= room:
+                is_in[i] = True
+                admitted_limits += limit[i]
+        running = 0.0
         for i in present:
-            running += usage[i] * is_in[i]
-        while used[j] + running > capacity[j] * (1 + SLACK):
-            worst = _last(present, is_in, priority, since)
+            running += columns.usage[i] * is_in[i]
+        while machine.used[j] + running > capacity * (1 + SLACK):
+            worst = _next_to_evict(present, is_in, priority, since)
             if worst < 0:
                 break
-            is_in[worst], out, running = False, out + 1, running - usage[worst]
-        sums[_SLOTS] += 1
-        sums[_CAPACITY] += capacity[j]
-        sums[_LIMITS] += limits[j]
-        sums[_RESERVED] += reserved[j]
-        sums[_EXCEEDED] += used[j] > reserved[j] * (1 + SLACK)
-        sums[_EVICTIONS] += out
+            is_in[worst] = False
+            n_evicted += 1
+            running -= columns.usage[worst]
+        sums[SLOTS] += 1
+        sums[CAPACITY] += capacity
+        sums[LIMITS] += machine.limits[j]
+        sums[RESERVED] += machine.reserved[j]
+        sums[EXCEEDED] += machine.used[j] > machine.reserved[j] * (1 + SLACK)
+        sums[EVICTIONS] += n_evicted
         for i in present:
-            sums[_ASKED] += limit[i]
-            sums[_ADMITTED] += limit[i] * is_in[i]
-            sums[_TASK_SLOTS] += is_in[i]
+            sums[REQUESTED] += limit[i]
+            sums[ADMITTED] += limit[i] * is_in[i]
+            sums[TASK_SLOTS] += is_in[i]
+
+
+@compiled()
+def _carry_over(columns: SampleColumns, present: Index, is_in: Flags, since: Index) -> float:
+    """Keep the tasks admitted that were in the slot before, and return the sum of their limits."""
+    task = columns.task
+    slot = columns.slot
+    limits = 0.0
+    for i in present:
+        continues = i > 0 and task[i] == task[i - 1] and slot[i] == slot[i - 1] + 1
+        since[i] = since[i - 1] if continues else slot[i]
+        is_in[i] = continues and is_in[i - 1]
+        limits += columns.limit[i] * is_in[i]
+    return limits
 
 
 @compiled(inline=True)
-def _last(present: Index, is_in: Flags, priority: Index, since: Index) -> int:
+def _next_to_evict(present: Index, is_in: Flags, priority: Index, since: Index) -> int:
     """Return the admitted task that goes first: the lowest priority, of it the youngest, of those the last; or −1."""
     worst = -1
     for i in present:
-        if is_in[i] and (worst < 0 or (priority[i], -since[i]) <= (priority[worst], -since[worst])):
+        if not is_in[i]:
+            continue
+        if worst < 0 or (priority[i], -since[i]) <= (priority[worst], -since[worst]):
             worst = i
     return worst
 
 
-def all_tasks(options: Setting) -> dict[str, list[Policy]]:
+def all_tasks(options: ReplayOptions) -> dict[str, list[PeakPolicy]]:
     """Return all tasks; what production reserves is `POLICIES`, whatever is named."""
     return {"all": []}
 
 
-def compute(part: Part, policies: Sequence[Policy], options: Setting) -> list[Row]:
-    """Return a row for each of `POLICIES`, whatever is named.
-
-    Parameters
-    ----------
-    part
-        What is replayed.
-    policies, options
-        Not looked at.
-
-    Raises
-    ------
-    NotApplicable
-        Where the trace has no best-effort tasks.
-    """
-    lowest = serving(part.cell.dialect)
-    if lowest <= LOWEST:
-        raise NotApplicable("the trace has no tier production, so nothing in it is best effort")
-    score = partial(priced, policies=POLICIES, lowest=lowest)
-    return trade_off(part.replay((), 1, score), part.resource)
-
-
-def trade_off(found: Numbers, resource: str) -> list[Row]:
+def trade_off(sums_of_machines: Numbers, resource: str) -> list[Row]:
     """Return the rows of one resource.
 
     Parameters
     ----------
-    found
-        What :func:`priced` returns, of each machine: float64 (machines, policies, N_SUMS).
+    sums_of_machines
+        What :func:`admit_best_effort` returns, of each machine: float64 (machines, policies, N_SUMS).
     resource
         Its name.
     """
-    judged = found[found[:, 0, _SLOTS] > 0]
+    has_slots = sums_of_machines[:, 0, SLOTS] > 0
+    judged = sums_of_machines[has_slots]
     if not len(judged):
         return []
-    sums = judged.sum(axis=0)
-    return [
-        {
-            "resource": resource,
-            "policy": policy.label,
-            "margin": getattr(policy, "margin", None),
-            "half_life": policy.half_life * WINDOW / HOUR
-            if isinstance(policy, Reservation)
-            else None,
-            "machines": len(judged),
-            "reclaimed": float((of[_LIMITS] - of[_RESERVED]) / of[_CAPACITY]),
-            "exceeded": float(of[_EXCEEDED] / of[_SLOTS]),
-            "admitted": float(of[_ADMITTED] / of[_ASKED]) if of[_ASKED] else None,
-            "saved": float((of[_ADMITTED] - sums[0, _ADMITTED]) / of[_CAPACITY] * len(judged)),
-            "evictions": float(of[_EVICTIONS] / of[_TASK_SLOTS] * SLOTS_PER_DAY)
-            if of[_TASK_SLOTS]
-            else None,
-        }
-        for policy, of in zip(POLICIES, sums, strict=True)
-    ]
+    n_machines = len(judged)
+    totals = judged.sum(axis=0)
+    admitted_without_reclaiming = totals[0, ADMITTED]
+    rows = []
+    for policy, total in zip(POLICIES, totals, strict=True):
+        margin = None
+        half_life = None
+        if isinstance(policy, Reservation):
+            margin = policy.margin
+            half_life = policy.half_life * WINDOW / HOUR
+        more_admitted = total[ADMITTED] - admitted_without_reclaiming
+        reclaimed = total[LIMITS] - total[RESERVED]
+        rows.append(
+            {
+                "resource": resource,
+                "policy": policy.label,
+                "margin": margin,
+                "half_life": half_life,
+                "machines": n_machines,
+                "reclaimed": float(reclaimed / total[CAPACITY]),
+                "exceeded": float(total[EXCEEDED] / total[SLOTS]),
+                "admitted": share(total[ADMITTED], total[REQUESTED]),
+                "saved": float(more_admitted / total[CAPACITY] * n_machines),
+                "evictions": evictions_per_day(total),
+            }
+        )
+    return rows
+
+
+def evictions_per_day(total: Numbers) -> float | None:
+    """Return evictions per admitted task and day; None where none is admitted."""
+    if not total[TASK_SLOTS]:
+        return None
+    return float(total[EVICTIONS] / total[TASK_SLOTS] * SLOTS_PER_DAY)
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: best-effort work in reclaimed resources: what it saves, and its evictions."""
+    """Draw evictions over what best-effort work in reclaimed resources saves: a curve for each half-life."""
     import altair as alt
 
-    # Evictions over what is saved: a curve for each half-life.
     rows = query_answer(
         answer,
         """

@@ -13,25 +13,25 @@ import numpy.typing as npt
 from borgtrace.engine.processes import map_processes
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.lifecycle.by_machine import MachineUsage
-from borgtrace.overcommit.block import Block, Samples
+from borgtrace.overcommit.block import MachineBlock, Samples
 from borgtrace.overcommit.metrics import scores
-from borgtrace.overcommit.policies import Policy, Prediction
-from borgtrace.overcommit.priorities import priorities
+from borgtrace.overcommit.policies import PeakPolicy, Prediction
+from borgtrace.overcommit.priorities import PriorityRange, priorities
 from borgtrace.question import Tables
 from borgtrace.question.store_question import Report
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 
 RESOURCES = ("cpu", "memory")
-_PER_CALL = 8
+_MACHINES_PER_CALL = 8
 """Machines that a process takes at a time: few enough that the last ones do not wait for one process."""
-Score = Callable[[Block, int, Sequence[Prediction]], npt.NDArray[Any]]
+Score = Callable[[MachineBlock, int, Sequence[Prediction]], npt.NDArray[Any]]
 """From a machine, the horizon in slots and the prediction of each policy to what is kept of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Capacities:
-    """What machines were, from each of their events on; columns of shape (events,), sorted by machine and time."""
+    """Capacities of machines from each of their events on; columns of shape (events,), sorted by machine and time."""
 
     machine: Index
     time: Index
@@ -42,43 +42,45 @@ class Capacities:
     def of(cls, tables: Tables) -> Capacities:
         """Read the capacities of all machines; NaN while one is away, or where none is published."""
         events = tables.machine_events
-        columns = ("machine_id", "time", "type", "cpu_capacity", "memory_capacity")
+        ordered = events.order_by(["machine_id", "time", "source_part", "source_row"])
         rows = tables.fetch(
-            events.order_by(
-                [
-                    "machine_id",
-                    "time",
-                    "source_part",
-                    "source_row",
-                ]
-            ).select(*columns)
+            ordered.select("machine_id", "time", "type", "cpu_capacity", "memory_capacity")
         )
-        away = rows["type"].to_numpy() == "REMOVE"
-        found = (rows[f"{name}_capacity"].to_numpy().astype(np.float64) for name in RESOURCES)
-        cpu, memory = (np.where(away, np.nan, values) for values in found)
-        return cls(rows["machine_id"].to_numpy(), rows["time"].to_numpy(), cpu, memory)
+        is_away = rows["type"].to_numpy() == "REMOVE"
+        cpu = rows["cpu_capacity"].to_numpy().astype(np.float64)
+        memory = rows["memory_capacity"].to_numpy().astype(np.float64)
+        return cls(
+            machine=rows["machine_id"].to_numpy(),
+            time=rows["time"].to_numpy(),
+            cpu=np.where(is_away, np.nan, cpu),
+            memory=np.where(is_away, np.nan, memory),
+        )
 
     def at(self, machine: int, slots: Index, resource: str) -> Numbers:
         """Return the capacity of a machine at the end of some slots: float64, NaN where it is not known."""
-        low, high = np.searchsorted(self.machine, [machine, machine + 1])
-        found = np.append(getattr(self, resource)[low:high], np.nan)
+        events = self._events_of(machine)
+        capacity = self.cpu if resource == "cpu" else self.memory
         ends = TRACE_START + (slots + 1) * WINDOW
+        last_event = np.searchsorted(self.time[events], np.minimum(ends, AFTER_TRACE - 1)) - 1
         # −1, before the first event, takes the NaN at the end.
-        return found[np.searchsorted(self.time[low:high], np.minimum(ends, AFTER_TRACE - 1)) - 1]
+        return np.append(capacity[events], np.nan)[last_event]
 
     def shape(self, machine: int) -> str:
         """Return the last published capacities of a machine as text."""
+        events = self._events_of(machine)
+        is_published = np.flatnonzero(~np.isnan(self.cpu[events]))
+        if not len(is_published):
+            return "unknown"
+        last = events.start + is_published[-1]
+        return f"CPU {self.cpu[last]:.3g}, memory {self.memory[last]:.3g}"
+
+    def _events_of(self, machine: int) -> slice:
         low, high = np.searchsorted(self.machine, [machine, machine + 1])
-        known = np.flatnonzero(~np.isnan(self.cpu[low:high])) + low
-        return (
-            f"CPU {self.cpu[known[-1]]:.3g}, memory {self.memory[known[-1]]:.3g}"
-            if len(known)
-            else "unknown"
-        )
+        return slice(int(low), int(high))
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class ReplayInput:
     """What a replay reads.
 
     Attributes
@@ -105,7 +107,7 @@ class Cell:
     is_literal: bool = False
     pools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def block(self, place: int, resource: str) -> Block:
+    def block(self, place: int, resource: str) -> MachineBlock:
         """Return one machine and resource.
 
         Parameters
@@ -116,42 +118,52 @@ class Cell:
             ``"cpu"`` or ``"memory"``.
         """
         rows = self.usage.rows(place)
-        terms = self.usage.terms
-        # A term lasts for many rows: what is said of it is read once, and repeated.
-        first = np.append(0, np.flatnonzero(rows["term"][1:] != rows["term"][:-1]) + 1)
-        held = terms[rows["term"][first]]
-        n = np.diff(np.append(first, len(rows)))
-        # What has no limit cannot be overcommitted.
-        has_limit = ~np.isnan(held[resource])
-        kept = np.repeat(has_limit, n)
-        held = held[has_limit]
-        n = n[has_limit]
-        identity, task = np.unique(held["task"].astype(np.int64), return_inverse=True)
-        value = rows[resource][kept].astype(np.float64)
-        slot = rows["slot"][kept].astype(np.int64)
-        is_known = ~np.isnan(value)
-        limit = np.repeat(held[resource].astype(np.float64), n)
-        every = Samples(np.repeat(task, n), slot, np.where(is_known, value, 0.0), limit)
-        capacity = self.capacities.at(int(self.usage.machines[place]), every.slots, resource)
-        priority = np.repeat(held["priority"].astype(np.int64), n)
-        n_slots = int(self.usage.facts["n_slots"])
-        given = every, is_known, priority, identity, n_slots, capacity, resource
-        block = Block(*given, self.pools.get(resource, {}))
+        # A term holds for many rows: it is read once, and repeated.
+        is_new_term = rows["term"][1:] != rows["term"][:-1]
+        first = np.append(0, np.flatnonzero(is_new_term) + 1)
+        n_rows = np.diff(np.append(first, len(rows)))
+        terms = self.usage.terms[rows["term"][first]]
+        # A task without a limit cannot be overcommitted.
+        has_limit = ~np.isnan(terms[resource])
+        rows = rows[np.repeat(has_limit, n_rows)]
+        terms = terms[has_limit]
+        n_rows = n_rows[has_limit]
+        identity, task = np.unique(terms["task"].astype(np.int64), return_inverse=True)
+        usage = rows[resource].astype(np.float64)
+        is_known = ~np.isnan(usage)
+        samples = Samples(
+            task=np.repeat(task, n_rows),
+            slot=rows["slot"].astype(np.int64),
+            usage=np.where(is_known, usage, 0.0),
+            limit=np.repeat(terms[resource].astype(np.float64), n_rows),
+        )
+        machine = int(self.usage.machines[place])
+        block = MachineBlock(
+            all=samples,
+            is_known=is_known,
+            priority=np.repeat(terms["priority"].astype(np.int64), n_rows),
+            identity=identity,
+            n_slots=int(self.usage.facts["n_slots"]),
+            capacity=self.capacities.at(machine, samples.slots, resource),
+            resource=resource,
+            pools=self.pools.get(resource, {}),
+        )
         return block.without_gaps() if self.is_literal else block
 
-    def seen(self, block: Block) -> Block:
+    def as_seen(self, block: MachineBlock) -> MachineBlock:
         """Return a block as policies see it: with capped usage, and with the memory of Google's simulator."""
-        seen = block.capped() if self.is_capped else block
-        return seen.forgetful() if self.is_literal else seen
+        if self.is_capped:
+            block = block.capped()
+        return block.forgetful() if self.is_literal else block
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """A part of a cell on which policies are judged.
+class ReplayPart:
+    """A part of a replay on which policies are judged.
 
     Attributes
     ----------
-    cell
+    input
         What is replayed.
     tasks
         ``"all"``, ``"high"`` or a tier: the tasks that are predicted, and that count.
@@ -165,7 +177,7 @@ class Part:
         Called with the step, machines done, and how many there are.
     """
 
-    cell: Cell
+    input: ReplayInput
     tasks: str
     resource: str
     places: Sequence[int]
@@ -173,7 +185,7 @@ class Part:
     report: Report
 
     def replay(
-        self, policies: Sequence[Policy], horizon: int, score: Score = scores
+        self, policies: Sequence[PeakPolicy], horizon: int, score: Score = scores
     ) -> npt.NDArray[Any]:
         """Judge policies on the machines.
 
@@ -184,39 +196,51 @@ class Part:
         horizon
             Slots to come whose peak is predicted.
         score
-            What is kept of a machine: a function of a module, since processes are handed its name.
+            Judges the predictions for a machine: a function of a module, since processes receive its name.
 
         Returns
         -------
         ndarray
             What `score` returns, one entry for each machine.
         """
-        chosen = priorities(self.cell.dialect, self.tasks)
-        judge = partial(_judged, self.cell, tuple(policies), chosen, self.resource, horizon, score)
-        calls = [self.places[at : at + _PER_CALL] for at in range(0, len(self.places), _PER_CALL)]
-        found: list[npt.NDArray[Any]] = []
-        for judged in map_processes(judge, calls, self.jobs, place=str(self.cell.usage.folder)):
-            found.append(judged)
-            self.report(
-                f"replaying {self.resource} of {self.tasks} tasks",
-                sum(map(len, found)),
-                len(self.places),
-            )
-        return np.concatenate(found)
+        judge = partial(
+            _judge_machines,
+            self.input,
+            tuple(policies),
+            priorities(self.input.dialect, self.tasks),
+            self.resource,
+            horizon,
+            score,
+        )
+        calls = [
+            self.places[first : first + _MACHINES_PER_CALL]
+            for first in range(0, len(self.places), _MACHINES_PER_CALL)
+        ]
+        step = f"replaying {self.resource} of {self.tasks} tasks"
+        folder = str(self.input.usage.folder)
+        n_done = 0
+        results: list[npt.NDArray[Any]] = []
+        for result in map_processes(judge, calls, self.jobs, place=folder):
+            results.append(result)
+            n_done += len(result)
+            self.report(step, n_done, len(self.places))
+        return np.concatenate(results)
 
 
-def _judged(
-    cell: Cell,
-    policies: Sequence[Policy],
-    chosen: tuple[int, int],
+def _judge_machines(
+    replay_input: ReplayInput,
+    policies: Sequence[PeakPolicy],
+    chosen: PriorityRange,
     resource: str,
     horizon: int,
     score: Score,
     places: Sequence[int],
 ) -> npt.NDArray[Any]:
-    found = []
+    results = []
     for place in places:
-        block = cell.block(place, resource).of_priorities(*chosen)
-        seen = cell.seen(block)
-        found.append(score(block, horizon, [policy.predicted(seen) for policy in policies]))
-    return np.stack(found)
+        block = replay_input.block(place, resource)
+        block = block.of_priorities(chosen.lowest, chosen.highest)
+        seen = replay_input.as_seen(block)
+        predictions = [policy.predicted(seen) for policy in policies]
+        results.append(score(block, horizon, predictions))
+    return np.stack(results)

@@ -1,16 +1,20 @@
 """What a policy predicts for single tasks: reservations that a scheduler may plan with.
 
-Only policies that add up predictions of tasks say anything of one of them.
+Only policies that add up predictions of tasks predict anything for one of them.
 """
 
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.errors import UsageError, check_names
-from borgtrace.overcommit.policies.policy import KINDS
+from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.overcommit.options import ReplayOptions
+from borgtrace.overcommit.policies.policy import PeakPolicy
+from borgtrace.overcommit.policies.registry import policies
 from borgtrace.overcommit.policies.tasks import TaskPolicy
-from borgtrace.overcommit.replay import RESOURCES
-from borgtrace.overcommit.study import Setting, open_cell
+from borgtrace.overcommit.replay import RESOURCES, ReplayInput
+from borgtrace.overcommit.replay_question import open_replay
+from borgtrace.overcommit.rule import parse_rule
 from borgtrace.question import Tables
 from borgtrace.schema.time import TRACE_START, WINDOW
 from borgtrace.store import Store
@@ -24,18 +28,19 @@ def parse_task_policy(text: str) -> TaskPolicy:
     UsageError
         For one that predicts whole machines, or that is unknown.
     """
-    names = sorted(name for name, kind in KINDS.items() if issubclass(kind, TaskPolicy))
+    kinds = {name: kind for name, kind in policies().items() if issubclass(kind, TaskPolicy)}
+    name = text.partition(":")[0]
     try:
-        check_names("", [text.partition(":")[0]], names, "no policy that predicts single tasks")
-        policy: TaskPolicy = TaskPolicy.parsed(text)
+        check_names("", [name], list(kinds), "no policy that predicts single tasks")
+        return parse_rule(text, kinds, PeakPolicy.option)
     except UsageError as error:
-        given = {
-            "expected": error.expected,
-            "got": error.got or text,
-            "way_out": error.way_out,
-        }
-        raise UsageError("--plan overcommit", error.what, **given) from None
-    return policy
+        raise UsageError(
+            "--plan overcommit",
+            error.what,
+            expected=error.expected,
+            got=error.got or text,
+            way_out=error.way_out,
+        ) from None
 
 
 def reservations(store: Store, tables: Tables, policy: TaskPolicy, until: int | None) -> pa.Table:
@@ -48,7 +53,7 @@ def reservations(store: Store, tables: Tables, policy: TaskPolicy, until: int | 
     policy
         What predicts.
     until
-        Slots that end later are not looked at, µs; all are where None.
+        Slots that end later do not count, µs; None counts all.
 
     Returns
     -------
@@ -56,25 +61,38 @@ def reservations(store: Store, tables: Tables, policy: TaskPolicy, until: int | 
         ``collection_id``, ``instance_index``, ``cpu`` and ``memory``, fractions of the largest machine; NaN where the
         task was not measured.
     """
-    cell = open_cell(
-        store, tables, Setting(policies=(policy.label,)), lambda step, done, total: None
-    )
+    options = ReplayOptions(policies=(policy.label,))
+    replay_input = open_replay(store, tables, options, lambda step, done, total: None)
     keys = store.layout.tasks(["collection_id", "instance_index"])
-    found = np.full((2, keys.num_rows), np.nan)
-    latest = np.full((2, keys.num_rows), -1)
-    end = cell.usage.facts["n_slots"] if until is None else (until - TRACE_START) // WINDOW
-    for place in range(len(cell.usage.machines)):
-        for resource, values, slots in zip(RESOURCES, found, latest, strict=True):
-            block = cell.block(place, resource).capped()
-            seen = block.known.take(block.known.slot < end)
-            is_last = np.append(np.diff(seen.task) != 0, True)[: len(seen)]
-            task = block.identity[seen.task[is_last]]
-            slot = seen.slot[is_last]
-            # On the machine where it was last.
-            is_newer = slot > slots[task]
-            task = task[is_newer]
-            slots[task[is_newer]] = slot[is_newer]
-            values[task] = policy.of_each(seen)[0][is_last][is_newer]
-    for resource, values in zip(RESOURCES, found, strict=True):
-        keys = keys.append_column(resource, pa.array(values))
-    return keys.filter(pa.array(~np.isnan(found).all(axis=0)))
+    end = replay_input.usage.facts["n_slots"]
+    if until is not None:
+        end = (until - TRACE_START) // WINDOW
+    is_measured = np.zeros(keys.num_rows, np.bool_)
+    for resource in RESOURCES:
+        predicted = _predict_last_slots(replay_input, policy, resource, end, keys.num_rows)
+        is_measured |= ~np.isnan(predicted)
+        keys = keys.append_column(resource, pa.array(predicted))
+    return keys.filter(pa.array(is_measured))
+
+
+def _predict_last_slots(
+    replay_input: ReplayInput,
+    policy: TaskPolicy,
+    resource: str,
+    end: int,
+    n_tasks: int,
+) -> Numbers:
+    """Return what is predicted for each task at its last slot before `end`, on the machine where it was last."""
+    predicted = np.full(n_tasks, np.nan)
+    last_slot: Index = np.full(n_tasks, -1)
+    for place in range(len(replay_input.usage.machines)):
+        block = replay_input.block(place, resource).capped()
+        seen = block.known.take(block.known.slot < end)
+        is_last = np.append(np.diff(seen.task) != 0, True)[: len(seen)]
+        task = block.identity[seen.task[is_last]]
+        slot = seen.slot[is_last]
+        is_newer = slot > last_slot[task]
+        values, _ = policy.of_each(seen)
+        last_slot[task[is_newer]] = slot[is_newer]
+        predicted[task[is_newer]] = values[is_last][is_newer]
+    return predicted

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy.special import stdtrit
 
 from borgtrace.overcommit.metrics import SEVERITIES
-from borgtrace.overcommit.policies import Policy
-from borgtrace.overcommit.replay import Part
-from borgtrace.overcommit.study import ReplayQuestion, Setting
+from borgtrace.overcommit.options import ReplayOptions
+from borgtrace.overcommit.policies import PeakPolicy
+from borgtrace.overcommit.rates import SLOTS_PER_DAY, ratio, share
+from borgtrace.overcommit.replay import ReplayPart
+from borgtrace.overcommit.replay_question import ReplayQuestion
 from borgtrace.question import (
     Answer,
     Claim,
@@ -45,11 +46,11 @@ ANSWER = Answer(
             "id",
             "Tasks that are predicted and judged: all, high (high priority), or a tier.",
         ),
-        Column("shape", "string", "id", "Shape of the machines, or all."),
-        Column("policy", "string", "id", "Policy with its parameters, as --policy reads it."),
+        Column("shape", "string", "id", "DecayingHistogram of the machines, or all."),
+        Column("policy", "string", "id", "PeakPolicy with its parameters, as --policy reads it."),
     ],
     columns=[
-        Column("family", "string", "id", "Policy without its parameters."),
+        Column("family", "string", "id", "PeakPolicy without its parameters."),
         Column(
             "history",
             "float64",
@@ -170,10 +171,7 @@ ANSWER = Answer(
 )
 
 
-SLOTS_PER_DAY = DAY // WINDOW
-
-
-def compute(part: Part, policies: Sequence[Policy], options: Setting) -> list[Row]:
+def compute(part: ReplayPart, policies: Sequence[PeakPolicy], options: ReplayOptions) -> list[Row]:
     """Return the rows of some tasks and one resource; none where nothing could be judged.
 
     Parameters
@@ -185,56 +183,60 @@ def compute(part: Part, policies: Sequence[Policy], options: Setting) -> list[Ro
     options
         Horizon, and whether there are rows for each shape of machine.
     """
-    horizon = options.horizon // WINDOW
-    scores = part.replay(policies, horizon)
-    known = {"resource": part.resource, "tasks": part.tasks, "horizon": horizon}
-    rows = rows_of(scores, policies, {**known, "shape": "all"})
+    scores = part.replay(policies, options.horizon_slots)
+    subject = {
+        "resource": part.resource,
+        "tasks": part.tasks,
+        "horizon": options.horizon_slots * WINDOW / HOUR,
+    }
+    rows = rows_of(scores, policies, {**subject, "shape": "all"})
     if options.shapes:
-        machines = part.cell.usage.machines[part.places].tolist()
-        shapes = np.array([part.cell.capacities.shape(machine) for machine in machines])
+        machines = part.input.usage.machines[part.places].tolist()
+        shapes = np.array([part.input.capacities.shape(machine) for machine in machines])
         for shape in np.unique(shapes).tolist():
-            rows += rows_of(scores[shapes == shape], policies, {**known, "shape": shape})
+            of_shape = scores[shapes == shape]
+            rows += rows_of(of_shape, policies, {**subject, "shape": shape})
     return rows
 
 
 def rows_of(
-    found: npt.NDArray[np.void], policies: Sequence[Policy], known: Mapping[str, Any]
+    scores: npt.NDArray[np.void],
+    policies: Sequence[PeakPolicy],
+    subject: Mapping[str, Any],
 ) -> list[Row]:
     """Return a row for each policy from the scores of some machines, those on the front marked.
 
     Parameters
     ----------
-    found
+    scores
         `borgtrace.overcommit.metrics.SCORE` of shape (machines, policies).
     policies
         Their policies.
-    known
-        ``resource``, ``tasks``, ``shape`` and ``horizon`` (slots) of all rows.
+    subject
+        ``resource``, ``tasks``, ``shape`` and ``horizon`` (hours) of all rows.
 
     Returns
     -------
     list
         No rows where no slot of any machine was judged.
     """
-    judged = found[found["instants"][:, 0] > 0]
+    judged = scores[scores["instants"][:, 0] > 0]
     if not len(judged):
         return []
-    rows = [
-        {
-            **_described(policy),
-            **known,
-            "horizon": known["horizon"] * WINDOW / HOUR,
-            **_row(judged[:, k]),
-        }
-        for k, policy in enumerate(policies)
-    ]
+    rows = []
+    for k, policy in enumerate(policies):
+        row = {**describe(policy), **subject, **summarize(judged[:, k])}
+        # CPU is throttled; only memory kills.
+        if subject["resource"] != "memory":
+            row["kills"] = None
+        rows.append(row)
     for row in rows:
-        row["kills"] = row["kills"] if known["resource"] == "memory" else None
-        row["is_on_front"] = not any(_is_better(other, row) for other in rows)
+        row["is_on_front"] = not any(is_better(other, row) for other in rows)
     return rows
 
 
-def _described(policy: Policy) -> Row:
+def describe(policy: PeakPolicy) -> Row:
+    """Return the policy's name with and without its parameters, and its history in hours."""
     history = getattr(policy, "history", None)
     return {
         "policy": policy.label,
@@ -243,84 +245,56 @@ def _described(policy: Policy) -> Row:
     }
 
 
-def _is_better(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def is_better(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether one policy saves as much with fewer violations, or more with as few."""
     # Without limits nobody saves anything.
-    if one["savings"] is None:
+    if row["savings"] is None:
         return False
-    pair = one["savings"] - other["savings"], other["rate"] - one["rate"]
-    return min(pair) >= 0 and max(pair) > 0
+    more_saved = row["savings"] - other["savings"]
+    fewer_violations = other["rate"] - row["rate"]
+    return min(more_saved, fewer_violations) >= 0 and max(more_saved, fewer_violations) > 0
 
 
-def _row(machines: npt.NDArray[np.void]) -> Row:
+def summarize(machines: npt.NDArray[np.void]) -> Row:
     """Return the metrics of one policy from its scores on machines, each of which has instants."""
     total = {name: machines[name].sum(axis=0) for name in machines.dtype.names or ()}
+    rate = ratio(machines["violations"], machines["instants"])
+    savings = ratio(machines["limit"] - machines["peak"], machines["limit"])
     rates = machines["violations"] / machines["instants"]
-    rate, low, high = ratio(machines["violations"], machines["instants"])
-    saved, saved_low, saved_high = ratio(machines["limit"] - machines["peak"], machines["limit"])
-    quantiles = np.percentile(rates, (50, 90, 99, 100))
-    upto = np.cumsum(total["severities"])
+    rate_p50, rate_p90, rate_p99, rate_worst = np.percentile(rates, (50, 90, 99, 100)).tolist()
+    severities_up_to = np.cumsum(total["severities"])
+    severity_p99 = int(np.searchsorted(severities_up_to, 0.99 * severities_up_to[-1])) / SEVERITIES
     return {
         "machines": len(machines),
         "instants": int(total["instants"]),
-        "rate": rate,
-        "rate_low": None if low is None else max(low, 0.0),
-        "rate_high": None if high is None else min(high, 1.0),
-        **dict(
-            zip(("rate_p50", "rate_p90", "rate_p99", "rate_worst"), quantiles.tolist(), strict=True)
-        ),
+        "rate": rate.value,
+        "rate_low": None if rate.low is None else max(rate.low, 0.0),
+        "rate_high": None if rate.high is None else min(rate.high, 1.0),
+        "rate_p50": rate_p50,
+        "rate_p90": rate_p90,
+        "rate_p99": rate_p99,
+        "rate_worst": rate_worst,
         "severity": float(total["severity"] / total["instants"]),
-        "severity_p99": int(np.searchsorted(upto, 0.99 * upto[-1])) / SEVERITIES,
-        "severity_given": _share(total["severity"], total["violations"]),
-        "savings_machine": _share(total["saved"], total["limited"]),
-        "savings": saved,
-        "savings_low": saved_low,
-        "savings_high": saved_high,
-        "usable": _share(total["limit"] - total["peak"], total["peak"]),
+        "severity_p99": severity_p99,
+        "severity_given": share(total["severity"], total["violations"]),
+        "savings_machine": share(total["saved"], total["limited"]),
+        "savings": savings.value,
+        "savings_low": savings.low,
+        "savings_high": savings.high,
+        "usable": share(total["limit"] - total["peak"], total["peak"]),
         "clipped": float(total["clipped"] / total["instants"]),
-        "changes": _share(total["changes"] * SLOTS_PER_DAY, total["pairs"]),
-        "cold": _share(total["cold"], total["samples"]) or 0.0,
+        "changes": share(total["changes"] * SLOTS_PER_DAY, total["pairs"]),
+        "cold": share(total["cold"], total["samples"]) or 0.0,
         "overload": float(total["overload"] / total["instants"]),
-        "excess": _share(total["excess"], total["over"]),
-        "kills": _share(total["kills"] * SLOTS_PER_DAY, total["samples"]) or 0.0,
+        "excess": share(total["excess"], total["over"]),
+        "kills": share(total["kills"] * SLOTS_PER_DAY, total["samples"]) or 0.0,
     }
 
 
-def _share(part: float, whole: float) -> float | None:
-    return float(part / whole) if whole > 0 else None
-
-
-def ratio(parts: npt.NDArray[Any], wholes: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
-    """Return Σ parts ÷ Σ wholes with a 95 % interval; units are independent, and both their numbers vary.
-
-    The variance of a ratio of means by linearization (Cochran, Sampling Techniques, § 6.4), with Student's quantile.
-
-    Parameters
-    ----------
-    parts, wholes
-        Of each unit, shape (n,).
-
-    Returns
-    -------
-    tuple
-        The ratio, and the ends of its interval: None where nothing is to be divided by, or of fewer than two units.
-    """
-    whole = float(wholes.sum())
-    if whole <= 0:
-        return None, None, None
-    found, n = float(parts.sum()) / whole, len(parts)
-    if n < 2:
-        return found, None, None
-    residuals = parts - found * wholes
-    error = stdtrit(n - 1, 0.975) * np.sqrt(n / (n - 1) * (residuals**2).sum()) / whole
-    return found, found - float(error), found + float(error)
-
-
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: savings against violations (filled: front)."""
+    """Draw savings against violations: a curve for each family and history; the front is filled."""
     import altair as alt
 
-    # A curve for each family and history; the front is filled.
     rows = query_answer(
         answer,
         """

@@ -167,7 +167,7 @@ def overcommit(
     from borgtrace.errors import UsageError, check_names
     from borgtrace.forecast import walks
     from borgtrace.lifecycle.by_machine import expected_size
-    from borgtrace.overcommit import DEFAULTS, REPLAY, SWEEP, Setting, explained
+    from borgtrace.overcommit import DEFAULTS, REPLAY, SWEEP, ReplayOptions, explain_prediction
     from borgtrace.overcommit.recommenders import RECOMMENDERS
     from borgtrace.schema.time import parse_time
 
@@ -219,12 +219,12 @@ def overcommit(
     if explain is not None:
         if compat:
             raise UsageError("--explain", "not with --compat, which renumbers the slots")
-        setting = Setting(**options)
+        replay_options = ReplayOptions(**options)
         time = parse_time(at, "--at")
         with steps() as report:
-            terms = explained(
+            terms = explain_prediction(
                 opened,
-                setting,
+                replay_options,
                 explain,
                 time,
                 report,
@@ -287,11 +287,12 @@ def print_difference(literal: Result, plain: Result) -> None:
 
 def print_policies_and_recommenders() -> None:
     """Print the policies and the recommenders, each with a sentence and its parameters."""
-    from borgtrace.overcommit import policies, recommenders
+    from borgtrace.overcommit.policies import policies
+    from borgtrace.overcommit.recommenders import recommenders
 
-    print_kinds(policies.KINDS)
+    print_kinds(policies())
     print("\nrecommenders (--recommend):")
-    print_kinds(recommenders.KINDS)
+    print_kinds(recommenders())
 
 
 def print_kinds(kinds: Mapping[str, Any]) -> None:

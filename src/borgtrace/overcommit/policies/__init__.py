@@ -1,28 +1,27 @@
-"""Policies: what may be promised on a machine, from what was seen of its tasks."""
+"""Policies: how much may be promised on a machine, from what was seen of its tasks."""
 
-from borgtrace.overcommit.policies.distributions import Convolution, Saddlepoint
+from borgtrace.overcommit.policies.distributions import ConvolutionPolicy, SaddlepointPolicy
 from borgtrace.overcommit.policies.forecast import Forecast
-from borgtrace.overcommit.policies.gaussian import Gpa, OnlineGpa
+from borgtrace.overcommit.policies.gaussian import GpaPolicy, OnlineGpa
 from borgtrace.overcommit.policies.kubernetes import NodePolicy
 from borgtrace.overcommit.policies.machines import NSigma
-from borgtrace.overcommit.policies.policy import KINDS, Limit, Policy, Prediction, parse_policy
+from borgtrace.overcommit.policies.policy import Limit, PeakPolicy, Prediction
+from borgtrace.overcommit.policies.registry import parse_policy, policies
 from borgtrace.overcommit.policies.tasks import Reservation, TaskPercentile
 
 __all__ = [
-    "KINDS",
-    "Convolution",
+    "ConvolutionPolicy",
     "Forecast",
-    "Gpa",
+    "GpaPolicy",
     "Limit",
     "NSigma",
     "NodePolicy",
     "OnlineGpa",
-    "Policy",
-]
-__all__ += [
+    "PeakPolicy",
     "Prediction",
     "Reservation",
-    "Saddlepoint",
+    "SaddlepointPolicy",
     "TaskPercentile",
     "parse_policy",
+    "policies",
 ]

@@ -13,9 +13,11 @@ from scipy.special import ndtri
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Columns, Samples, add_run
+from borgtrace.kernels.convolution import convolved, position_on_grid
+from borgtrace.kernels.saddlepoint import modified_root, saddle_root
+from borgtrace.overcommit.block import SampleColumns, Samples
 from borgtrace.overcommit.policies.gaussian import QuantilePolicy
-from borgtrace.overcommit.rule import RANGES
+from borgtrace.overcommit.rule import RANGES, Range
 
 CELLS = 1000
 """Steps of the grid, up to the sum of the warm tasks' limits."""
@@ -25,7 +27,7 @@ _ROUNDS = 60
 
 
 @dataclass(frozen=True)
-class Convolution(QuantilePolicy):
+class ConvolutionPolicy(QuantilePolicy):
     """The least step of a grid that the sum of independent tasks exceeds with a probability of at most ρ.
 
     A usage between two steps is shared between them, which keeps the mean, as
@@ -37,11 +39,11 @@ class Convolution(QuantilePolicy):
 
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
         """Return the quantile of each slot, a multiple of a thousandth of the limits."""
-        return _convolved(known.columns, known.low(self.history), warm, self.rho)
+        return _convolution_quantiles(known.columns, known.low(self.history), warm, self.rho)
 
 
 @dataclass(frozen=True)
-class Saddlepoint(QuantilePolicy):
+class SaddlepointPolicy(QuantilePolicy):
     """The quantile by a saddlepoint: K′(θ) where r* = w + ln(u/w)/w is Φ⁻¹(1 − ρ) (Barndorff-Nielsen, 1986).
 
     K(θ) = Σ ln of the mean of exp(θx) over a task's history, w = √(2(θK′ − K)), u = θ√K″; to the order of the formula
@@ -51,62 +53,73 @@ class Saddlepoint(QuantilePolicy):
 
     name = "saddlepoint"
     about = "saddlepoint quantile of the sum of independent tasks; ρ is per slot, not per horizon"
-    ranges = RANGES | {"rho": (lambda x: 0 < x < 0.5, "above 0 and below 0.5")}
+    ranges = RANGES | {"rho": Range(lambda value: 0 < value < 0.5, "above 0 and below 0.5")}
 
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
         """Return the quantile of each slot."""
-        return _saddles(known.columns, known.low(self.history), warm, -float(ndtri(self.rho)))
+        z = -float(ndtri(self.rho))
+        return _saddlepoint_quantiles(known.columns, known.low(self.history), warm, z)
 
 
 @compiled()
-def _convolved(known: Columns, low: Index, warm: Flags, rho: float) -> Numbers:
+def _convolution_quantiles(known: SampleColumns, low: Index, warm: Flags, rho: float) -> Numbers:
     peaks = np.zeros(known.offsets.size - 1)
     for j in range(peaks.size):
         present = known.order[known.offsets[j] : known.offsets[j + 1]]
-        most = 0.0
+        limits = 0.0
         for i in present:
-            most += known.limit[i] * warm[i]
-        if most == 0:
+            limits += known.limit[i] * warm[i]
+        if limits == 0:
             continue
+        step = limits / CELLS
+        # The distribution of an empty sum: surely 0.
         mass = np.zeros(CELLS + 1)
-        top = 0
         mass[0] = 1.0
+        highest = 0
         for i in present:
             if warm[i]:
-                own = _shared(known.usage[low[i] : i + 1], most / CELLS)
-                joined = np.zeros(CELLS + 1)
-                last = 0
-                for cell in range(CELLS + 1):
-                    if own[cell] > 0:
-                        # What lies beyond the grid is in no cell: it stays on the side of the overflow.
-                        last = min(cell + top, CELLS)
-                        add_run(mass[: last + 1 - cell], 1.0, own[cell], joined[cell:])
-                mass = joined
-                top = last
-        step = 0
-        below = mass[0]
-        while below < 1 - rho - _ROUNDING and step < CELLS:
-            step += 1
-            below += mass[step]
-        peaks[j] = step * (most / CELLS)
+                own = _spread_over_grid(known.usage[low[i] : i + 1], step)
+                # What lies beyond the grid is in no cell: it stays on the side of the overflow.
+                mass = convolved(mass, highest + 1, own, 0, CELLS)
+                highest = min(_last_occupied(own) + highest, CELLS)
+        peaks[j] = _least_cell_above(mass, 1 - rho - _ROUNDING) * step
     return peaks
 
 
 @compiled()
-def _shared(values: Numbers, step: float) -> Numbers:
+def _spread_over_grid(values: Numbers, step: float) -> Numbers:
     """Return how equally likely values spread over a grid: (CELLS + 1,)."""
-    own = np.zeros(CELLS + 1)
+    mass = np.zeros(CELLS + 1)
     for value in values:
-        cell = int(value / step)
-        share = value / step - cell
+        cell, share = position_on_grid(value, step, 0.0)
         if cell <= CELLS:
-            own[cell] += (1 - share) / values.size
+            mass[cell] += (1 - share) / values.size
         if cell < CELLS:
-            own[cell + 1] += share / values.size
-    return own
+            mass[cell + 1] += share / values.size
+    return mass
 
 
-class _Present(NamedTuple):
+@compiled(inline=True)
+def _last_occupied(mass: Numbers) -> int:
+    """Return the last cell with a probability above 0; 0 where all of it lies beyond the grid."""
+    last = CELLS
+    while last > 0 and mass[last] <= 0:
+        last -= 1
+    return last
+
+
+@compiled(inline=True)
+def _least_cell_above(mass: Numbers, probability: float) -> int:
+    """Return the first cell whose cumulative probability reaches a bound, else the last one."""
+    cell = 0
+    cumulative = mass[0]
+    while cumulative < probability and cell < CELLS:
+        cell += 1
+        cumulative += mass[cell]
+    return cell
+
+
+class _PresentTasks(NamedTuple):
     """Samples of a machine, the warm ones of a slot, where their histories begin, and the highest sample of each."""
 
     usage: Numbers
@@ -115,70 +128,78 @@ class _Present(NamedTuple):
     highest: Numbers
 
 
+class _SumCumulants(NamedTuple):
+    """K, K′ and K″ of the sum of the present tasks at some θ."""
+
+    k: float
+    mean: float
+    variance: float
+
+
 @compiled()
-def _saddles(known: Columns, low: Index, warm: Flags, target: float) -> Numbers:
+def _saddlepoint_quantiles(known: SampleColumns, low: Index, warm: Flags, target: float) -> Numbers:
     peaks = np.zeros(known.offsets.size - 1)
     for j in range(peaks.size):
         now = known.order[known.offsets[j] : known.offsets[j + 1]]
         now = now[warm[now]]
         highest = np.array([known.usage[low[i] : i + 1].max() for i in now])
-        present = _Present(known.usage, now, low[now], highest)
-        _, peaks[j], variance = _at(0.0, present)
-        if variance > 0:
-            peaks[j] = _searched(1 / math.sqrt(variance), target, present)
+        present = _PresentTasks(known.usage, now, low[now], highest)
+        at_zero = _cumulants(0.0, present)
+        peaks[j] = at_zero.mean
+        if at_zero.variance > 0:
+            peaks[j] = _find_quantile(1 / math.sqrt(at_zero.variance), target, present)
     return peaks
 
 
 @compiled()
-def _searched(theta: float, target: float, present: _Present) -> float:
+def _find_quantile(theta: float, target: float, present: _PresentTasks) -> float:
     """Return K′ where r* is the target, from a first θ on: r* of a Gaussian sum is θσ, so it is near."""
-    a = 0.0
+    low_theta = 0.0
     below = -target
-    r = -math.inf
-    peak = 0.0
-    # θ doubles until r* is large enough, or falls, for K″ vanishes.
-    while r < target:
-        before = r
-        r, peak = _root(theta, present)
-        if r <= before:
+    root = -math.inf
+    quantile = 0.0
+    # θ doubles until r* is large enough, or falls because K″ vanishes.
+    while root < target:
+        previous = root
+        root, quantile = _root(theta, present)
+        if root <= previous:
             return float(present.highest.sum())
-        if r < target:
-            a = theta
-            below = r - target
+        if root < target:
+            low_theta = theta
+            below = root - target
             theta = 2 * theta
-    b = theta
-    above = r - target
+    high_theta = theta
+    above = root - target
     side = 0
     # False position, whose stale end counts half (Illinois).
     for _ in range(_ROUNDS):
-        if abs(r - target) < _ROUNDING:
+        if abs(root - target) < _ROUNDING:
             break
-        theta = (a * above - b * below) / (above - below)
-        r, peak = _root(theta, present)
-        if r < target:
-            a = theta
-            below = r - target
+        theta = (low_theta * above - high_theta * below) / (above - below)
+        root, quantile = _root(theta, present)
+        if root < target:
+            low_theta = theta
+            below = root - target
             above = above * (0.5 if side < 0 else 1.0)
             side = -1
         else:
-            b = theta
-            above = r - target
+            high_theta = theta
+            above = root - target
             below = below * (0.5 if side > 0 else 1.0)
             side = 1
-    return peak
+    return quantile
 
 
 @compiled()
-def _root(theta: float, present: _Present) -> tuple[float, float]:
+def _root(theta: float, present: _PresentTasks) -> tuple[float, float]:
     """Return r* and K′ at some θ > 0; r* is −∞ where the sum hardly varies any more."""
-    k, mean, variance = _at(theta, present)
-    w = math.sqrt(max(2 * (theta * mean - k), 0.0))
-    u = theta * math.sqrt(variance)
-    return (w + math.log(u / w) / w if w > 0 and u > 0 else -math.inf), mean
+    cumulants = _cumulants(theta, present)
+    w = saddle_root(theta, cumulants.mean, cumulants.k)
+    return modified_root(w, theta, cumulants.variance), cumulants.mean
 
 
 @compiled()
-def _at(theta: float, present: _Present) -> tuple[float, float, float]:
+def _cumulants(theta: float, present: _PresentTasks) -> _SumCumulants:
     """Return K, K′ and K″ of the sum of the present tasks at some θ ≥ 0."""
     k = 0.0
     mean = 0.0
@@ -191,11 +212,12 @@ def _at(theta: float, present: _Present) -> tuple[float, float, float]:
         second = 0.0
         history = present.usage[present.low[p] : present.now[p] + 1]
         for value in history:
-            weight = math.exp(theta * (value - top))
+            distance = value - top
+            weight = math.exp(theta * distance)
             total += weight
-            first += weight * (value - top)
-            second += weight * (value - top) ** 2
+            first += weight * distance
+            second += weight * distance**2
         k += theta * top + math.log(total / history.size)
         mean += top + first / total
         variance += max(second / total - (first / total) ** 2, 0.0)
-    return k, mean, variance
+    return _SumCumulants(k, mean, variance)

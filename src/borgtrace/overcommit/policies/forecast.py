@@ -1,25 +1,25 @@
-"""GPA by what a forecaster tells of each task, whose own history is then not asked."""
+"""GPA from a forecaster's means and deviations of each task, instead of the task's own history."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from borgtrace.overcommit.block import Block
-from borgtrace.overcommit.policies.gaussian import gaussian, predicted_by_warm
-from borgtrace.overcommit.policies.policy import Policy, Prediction
+from borgtrace.overcommit.block import MachineBlock
+from borgtrace.overcommit.policies.gaussian import predict_warm_tasks, sum_quantiles
+from borgtrace.overcommit.policies.policy import PeakPolicy, Prediction
 
 
 @dataclass(frozen=True)
-class Forecast(Policy):
+class Forecast(PeakPolicy):
     """The largest of the Gaussian quantiles of the slots of the next hour, by forecast means and deviations.
 
-    P = max over the slots of Σμ + Φ⁻¹(1 − ρ)·√Σσ², at most the sum of the limits.  A task that nothing is told of
-    counts its limit.  Beyond the hour nothing is told: a longer horizon has more violations.
+    P = max over the slots of Σμ + Φ⁻¹(1 − ρ)·√Σσ², at most the sum of the limits.  A task without a forecast counts
+    its limit.  Nothing is forecast beyond the hour: a longer horizon has more violations.
 
     Attributes
     ----------
     by
-        The forecaster, of those that were handed over (:attr:`borgtrace.overcommit.Replay.forecasts`).
+        The forecaster, one of :attr:`borgtrace.overcommit.ReplayQuestion.forecasts`.
     rho
         Tolerated probability of overflow in a slot.
     """
@@ -35,13 +35,16 @@ class Forecast(Policy):
         """The forecaster."""
         return (self.by,)
 
-    def predict(self, block: Block) -> Prediction:
+    def predict(self, block: MachineBlock) -> Prediction:
         """Return the prediction of each slot."""
         known = block.known
-        mean, deviation = block.pools[self.by](known.task, known.slot, known.usage)
-        warm = ~np.isnan(mean[:, 0])
-        slots = [
-            gaussian(known, warm, *moments, self.rho)
-            for moments in zip(mean.T, deviation.T**2, strict=True)
-        ]
-        return predicted_by_warm(block, warm, np.max(slots, axis=0))
+        forecaster = block.pools[self.by]
+        mean, deviation = forecaster(known.task, known.slot, known.usage)
+        is_forecast = ~np.isnan(mean[:, 0])
+        variance = deviation**2
+        quantiles = []
+        for ahead in range(mean.shape[1]):
+            quantiles.append(
+                sum_quantiles(known, is_forecast, mean[:, ahead], variance[:, ahead], self.rho)
+            )
+        return predict_warm_tasks(block, is_forecast, np.max(quantiles, axis=0))

@@ -4,17 +4,22 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
 
-from borgtrace.kernels.arrays import Flags, Index, Numbers
-from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Block, Samples
-from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR, Policy, Prediction, is_warm
+from borgtrace.kernels.arrays import Flags, Numbers
+from borgtrace.kernels.gaussian import gaussian_quantile
+from borgtrace.overcommit.block import MachineBlock, Samples
+from borgtrace.overcommit.moments import decayed_moments, window_moments
+from borgtrace.overcommit.policies.policy import (
+    SLOTS_PER_HOUR,
+    PeakPolicy,
+    Prediction,
+    is_warm,
+)
 
 
 @dataclass(frozen=True)
-class QuantilePolicy(Policy):
-    """Base of the policies that say what independent tasks exceed together with probability ρ in one slot.
+class QuantilePolicy(PeakPolicy):
+    """Base of the policies that predict what independent tasks exceed together with probability ρ in one slot.
 
     At most the sum of the warm tasks' limits, and the limits of the cold ones.  ρ is of one slot, not of the whole
     horizon: over H slots more than ρ of the instants are violations.
@@ -24,18 +29,18 @@ class QuantilePolicy(Policy):
     rho
         Tolerated probability of overflow in a slot.
     history, warmup
-        Slots that are looked back on, and samples in them that a task needs.
+        Slots of the past that count, and samples in them that a task needs.
     """
 
     rho: float = 0.01
     history: int = 288
     warmup: int = 24
 
-    def predict(self, block: Block) -> Prediction:
+    def predict(self, block: MachineBlock) -> Prediction:
         """Return the prediction of each slot."""
         known = block.known
         warm = is_warm(known, self.history, self.warmup)
-        return predicted_by_warm(block, warm, self.quantiles(known, warm))
+        return predict_warm_tasks(block, warm, self.quantiles(known, warm))
 
     @abstractmethod
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
@@ -43,7 +48,7 @@ class QuantilePolicy(Policy):
 
 
 @dataclass(frozen=True)
-class Gpa(QuantilePolicy):
+class GpaPolicy(QuantilePolicy):
     """Gaussian Percentile Approximation (Janus & Rzadca, SoCC'17), solved for the capacity.
 
     P = Σμ + Φ⁻¹(1 − ρ)·√Σσ²; μ and σ² (ddof 0) over the history.
@@ -54,13 +59,12 @@ class Gpa(QuantilePolicy):
 
     def quantiles(self, known: Samples, warm: Flags) -> Numbers:
         """Return the Gaussian quantile of each slot."""
-        return gaussian(
-            known, warm, *window_moments(known.low(self.history), known.usage), self.rho
-        )
+        mean, variance = window_moments(known.low(self.history), known.usage)
+        return sum_quantiles(known, warm, mean, variance, self.rho)
 
 
 @dataclass(frozen=True)
-class OnlineGpa(Policy):
+class OnlineGpa(PeakPolicy):
     """GPA whose moments are kept online: a history that decays, and a prior of the same user and name.
 
     The prior is what all tasks of the user and logical name used in the hours that have ended, as though the task had
@@ -88,38 +92,59 @@ class OnlineGpa(Policy):
     about = "GPA with a history that decays, and a prior of the tasks of the same user and name"
     pools = ("names",)
 
-    def predict(self, block: Block) -> Prediction:
+    def predict(self, block: MachineBlock) -> Prediction:
         """Return the prediction of each slot."""
-        every = block.all
-        seen, own, mean, squares = decayed_moments(
-            every.task, every.slot, every.usage, block.is_known, self.half_life
+        samples = block.all
+        own = decayed_moments(
+            samples.task,
+            samples.slot,
+            samples.usage,
+            block.is_known,
+            self.half_life,
         )
-        given = block.pools["names"].earlier(
-            block.identity[every.task], (every.slot + 1) // SLOTS_PER_HOUR
-        )
-        prior = self.prior * (given.n > 0)
-        warm = (prior > 0) | (block.is_known & (seen >= self.warmup))
-        weight = np.where(own + prior > 0, own + prior, 1.0)
-        both = (own * mean + prior * given.mean) / weight
-        within = squares + prior * given.squares / np.maximum(given.n, 1.0)
-        variance = (within + own * (mean - both) ** 2 + prior * (given.mean - both) ** 2) / weight
-        peaks = with_limits(every, warm, gaussian(every, warm, both, variance, self.rho))
-        return Prediction(peaks, int((block.is_known & ~warm).sum()))
+        tasks = block.identity[samples.task]
+        hours = (samples.slot + 1) // SLOTS_PER_HOUR
+        prior = block.pools["names"].earlier(tasks, hours)
+        prior_weight = self.prior * (prior.n > 0)
+        has_history = block.is_known & (own.n >= self.warmup)
+        warm = (prior_weight > 0) | has_history
+        # Where there is neither a sample nor a prior, any weight but 0 will do.
+        total = own.weight + prior_weight
+        weight = np.where(total > 0, total, 1.0)
+        mean = (own.weight * own.mean + prior_weight * prior.mean) / weight
+        squares_within = own.squares + prior_weight * prior.squares / np.maximum(prior.n, 1.0)
+        squares_of_own_mean = own.weight * (own.mean - mean) ** 2
+        squares_of_prior_mean = prior_weight * (prior.mean - mean) ** 2
+        variance = (squares_within + squares_of_own_mean + squares_of_prior_mean) / weight
+        quantiles = sum_quantiles(samples, warm, mean, variance, self.rho)
+        n_cold = int((block.is_known & ~warm).sum())
+        return Prediction(with_limits(samples, warm, quantiles), n_cold)
 
 
-def predicted_by_warm(block: Block, warm: Flags, peaks: Numbers) -> Prediction:
-    """Return a prediction from peaks of the warm tasks: those of the measured samples of `block` that `warm` says."""
-    known = with_limits(block.known, warm, peaks)
-    return Prediction(block.spread(known) + block.unmeasured, int((~warm).sum()))
+def predict_warm_tasks(block: MachineBlock, warm: Flags, peaks: Numbers) -> Prediction:
+    """Return a prediction from the peaks of the warm tasks; the others count their limits.
+
+    Parameters
+    ----------
+    block
+        A machine.
+    warm
+        Which of its measured samples are of warm tasks.
+    peaks
+        Predicted peak of the warm tasks of each slot with measured samples.
+    """
+    of_measured = with_limits(block.known, warm, peaks)
+    return Prediction(block.spread(of_measured) + block.unmeasured, int((~warm).sum()))
 
 
 def with_limits(samples: Samples, warm: Flags, peaks: Numbers) -> Numbers:
     """Return peaks of the warm tasks of each slot, at most their limits, and the limits of the cold ones: (m,)."""
-    most = samples.sums(np.where(warm, samples.limit, 0.0))
-    return np.minimum(peaks, most) + samples.sums(np.where(warm, 0.0, samples.limit))
+    warm_limits = samples.sums(np.where(warm, samples.limit, 0.0))
+    cold_limits = samples.sums(np.where(warm, 0.0, samples.limit))
+    return np.minimum(peaks, warm_limits) + cold_limits
 
 
-def gaussian(
+def sum_quantiles(
     samples: Samples,
     warm: Flags,
     mean: Numbers,
@@ -137,91 +162,6 @@ def gaussian(
     rho
         The probability.
     """
-    mean, variance = (samples.sums(np.where(warm, values, 0.0)) for values in (mean, variance))
-    return mean - ndtri(rho) * np.sqrt(variance)
-
-
-@compiled()
-def decayed_moments(
-    task: Index,
-    slot: Index,
-    usage: Numbers,
-    is_known: Flags,
-    half_life: float,
-) -> Numbers:
-    """Return what is known of each task after each sample, with weights that halve with every half-life.
-
-    Parameters
-    ----------
-    task, slot, usage, is_known
-        Of a block; what is not known only lets the rest decay.
-    half_life
-        In slots.
-
-    Returns
-    -------
-    ndarray
-        Number of samples, sum of their weights, mean, and weighted sum of squared deviations: float64 (4, n).
-    """
-    out = np.zeros((4, task.size))
-    for i in range(task.size):
-        if i > 0 and task[i] == task[i - 1]:
-            kept = 2.0 ** ((slot[i - 1] - slot[i]) / half_life)
-            out[:, i] = out[:, i - 1]
-            out[1, i] *= kept
-            out[3, i] *= kept
-        if is_known[i]:
-            # West's update: no difference of sums, which would lose the variance of steady tasks.
-            out[0, i] += 1.0
-            out[1, i] += 1.0
-            out[2, i], out[3, i] = _with_sample(out[2, i], out[3, i], usage[i], out[1, i])
-    return out
-
-
-@compiled()
-def window_moments(low: Index, usage: Numbers) -> tuple[Numbers, Numbers]:
-    """Return mean and variance (ddof 0) of each sample's history, from ``low[i]`` to i.
-
-    Parameters
-    ----------
-    low
-        First sample of each history.
-    usage
-        Shape (n,).
-    """
-    mean = np.empty(low.size)
-    variance = np.empty(low.size)
-    # A window has two parts, `middle` is the last sample of the older one, whose moments are known from each sample on;
-    # both are joined (Chan et al., 1983), for a difference of running sums would lose the variance of steady tasks.
-    older = np.zeros(low.size)
-    older_squares = np.zeros(low.size)
-    middle = -1
-    newer = 0.0
-    squares = 0.0
-    for i in range(low.size):
-        first = low[i]
-        if first > middle:
-            newer = 0.0
-            squares = 0.0
-            middle = i - 1
-            for k in range(middle, first - 1, -1):
-                newer, squares = _with_sample(newer, squares, usage[k], i - k)
-                older[k] = newer
-                older_squares[k] = squares
-            newer = 0.0
-            squares = 0.0
-        newer, squares = _with_sample(newer, squares, usage[i], i - middle)
-        apart = newer - older[first]
-        share = (i - middle) / (i - first + 1)
-        mean[i] = older[first] + apart * share
-        variance[i] = (older_squares[first] + squares + apart**2 * share * (middle - first + 1)) / (
-            i - first + 1
-        )
-    return mean, variance
-
-
-@compiled(inline=True)
-def _with_sample(mean: float, squares: float, value: float, n: int) -> tuple[float, float]:
-    """Return mean and sum of squared deviations with the n-th sample (West's update)."""
-    moved = mean + (value - mean) / n
-    return moved, squares + (value - mean) * (value - moved)
+    mean_of_sum = samples.sums(np.where(warm, mean, 0.0))
+    variance_of_sum = samples.sums(np.where(warm, variance, 0.0))
+    return gaussian_quantile(mean_of_sum, variance_of_sum, rho)

@@ -7,29 +7,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.overcommit.block import Block
-from borgtrace.overcommit.histogram import MEBIBYTE, Buckets, Shape, unit
-from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR, Policy, Prediction
-from borgtrace.overcommit.pools import Moments
+from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.overcommit.block import MachineBlock
+from borgtrace.overcommit.histogram import MEBIBYTE, Buckets, DecayingHistogram, size_of_unit
+from borgtrace.overcommit.moments import SampleMoments
+from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR, PeakPolicy, Prediction
 
 DAY = 24 * SLOTS_PER_HOUR
+HOURS_PER_DAY = 24
+DAYS_PER_WEEK = 7
 KOORDINATOR = {
-    "cpu": Shape(Buckets.exponential(1024.0, 0.025), DAY / 2, 0.95),
-    "memory": Shape(Buckets.exponential(2.0**41, 5 * MEBIBYTE), DAY, 0.98),
+    "cpu": DecayingHistogram(Buckets.exponential(1024.0, 0.025), DAY / 2, 0.95),
+    "memory": DecayingHistogram(Buckets.exponential(2.0**41, 5 * MEBIBYTE), DAY, 0.98),
 }
 """Histograms of its peak predictions; the margin is added to what is read."""
 
 
-class NodePolicy(Policy):
+class NodePolicy(PeakPolicy):
     """Base of the policies that explain themselves: named terms for each slot, the last of which is the peak."""
 
-    def predict(self, block: Block) -> Prediction:
+    def predict(self, block: MachineBlock) -> Prediction:
         """Return the last term."""
-        return Prediction(list(self.terms(block).values())[-1], 0)
+        terms = list(self.terms(block).values())
+        return Prediction(terms[-1], 0)
 
     @abstractmethod
-    def terms(self, block: Block) -> Mapping[str, Numbers]:
+    def terms(self, block: MachineBlock) -> Mapping[str, Numbers]:
         """Return the terms of the formula by name, each float64 (m,); the last is the predicted peak."""
 
 
@@ -56,30 +59,33 @@ class KoordinatorBatch(NodePolicy):
     about = "koordinator: capacity − batch resource, by usage, request or maxUsageRequest; of high-priority tasks"
     high_only = True
 
-    def terms(self, block: Block) -> Mapping[str, Numbers]:
+    def terms(self, block: MachineBlock) -> Mapping[str, Numbers]:
         """Return the terms of the batch resource."""
+        capacity = block.capacity
         used = self.used(block)
-        threshold = getattr(self, block.resource)
+        threshold = self.cpu if block.resource == "cpu" else self.memory
         # Where the capacity is not published nothing can be handed out.
-        batch = np.nan_to_num(np.maximum(block.capacity * threshold - used, 0.0))
-        kept = np.where(np.isnan(block.capacity), block.limits, block.capacity - batch)
+        batch = np.nan_to_num(np.maximum(capacity * threshold - used, 0.0))
+        peak = np.where(np.isnan(capacity), block.limits, capacity - batch)
         return {
-            "capacity": block.capacity,
-            "capacity kept as a margin": block.capacity * (1 - threshold),
+            "capacity": capacity,
+            "capacity kept as a margin": capacity * (1 - threshold),
             "used by high priority": used,
             "batch": batch,
-            "predicted peak": kept,
+            "predicted peak": peak,
         }
 
-    def used(self, block: Block) -> Numbers:
+    def used(self, block: MachineBlock) -> Numbers:
         """Return what high priority is taken to use."""
-        usage = np.where(block.is_known, block.all.usage, block.all.limit)
-        by = {
-            "usage": usage,
-            "request": block.all.limit,
-            "maxUsageRequest": np.maximum(usage, block.all.limit),
-        }
-        return block.all.sums(by[self.calculate])
+        samples = block.all
+        usage = np.where(block.is_known, samples.usage, samples.limit)
+        match self.calculate:
+            case "usage":
+                return samples.sums(usage)
+            case "request":
+                return samples.sums(samples.limit)
+            case _:
+                return samples.sums(np.maximum(usage, samples.limit))
 
 
 @dataclass(frozen=True)
@@ -106,28 +112,32 @@ class KoordinatorProd(NodePolicy):
     about = "koordinator: peak prediction from decaying histograms; of high-priority tasks"
     high_only = True
 
-    def terms(self, block: Block) -> Mapping[str, Numbers]:
+    def terms(self, block: MachineBlock) -> Mapping[str, Numbers]:
         """Return both predictors and the request."""
-        shape = KOORDINATOR[block.resource]
-        size = unit(block.resource, self.cores, self.gib)
+        histogram = KOORDINATOR[block.resource]
+        size = size_of_unit(block.resource, self.cores, self.gib)
         known = block.known
 
-        def peaks(owner: Index, slot: Index, usage: Numbers) -> Numbers:
-            return shape.after(owner, slot, usage * size) * self.margin / size
+        def percentiles(owner: Index, slot: Index, usage: Numbers) -> Numbers:
+            return histogram.after(owner, slot, usage * size) * self.margin / size
 
-        each = np.minimum(peaks(known.task, known.slot, known.usage), known.limit)
+        of_task = percentiles(known.task, known.slot, known.usage)
+        of_task = np.minimum(of_task, known.limit)
         first = np.searchsorted(known.task, known.task)
         is_old = known.slot - known.slot[first] >= DAY
-        by_task = block.spread(known.sums(np.where(is_old, each, 0.0)))
-        young = block.spread(known.sums(np.where(is_old, 0.0, known.limit))) + block.unmeasured
+        old_tasks = block.spread(known.sums(np.where(is_old, of_task, 0.0)))
+        young_limits = block.spread(known.sums(np.where(is_old, 0.0, known.limit)))
+        young_tasks = young_limits + block.unmeasured
         sums = known.sums(known.usage)
-        by_class = block.spread(peaks(np.zeros(len(sums), np.int64), known.slots, sums))
+        one_owner = np.zeros(len(sums), np.int64)
+        by_class = block.spread(percentiles(one_owner, known.slots, sums))
+        peak = np.maximum(old_tasks + young_tasks, by_class)
         return {
             "requests": block.limits,
-            "peaks of tasks older than a day": by_task,
-            "requests of younger tasks": young,
+            "peaks of tasks older than a day": old_tasks,
+            "requests of younger tasks": young_tasks,
             "peak of their sum": by_class,
-            "predicted peak": np.minimum(np.maximum(by_task + young, by_class), block.limits),
+            "predicted peak": np.minimum(peak, block.limits),
         }
 
 
@@ -156,19 +166,21 @@ class KatalystRealtime(NodePolicy):
     name = "katalyst-realtime"
     about = "katalyst: limits ÷ the real-time overcommit ratio of the node"
 
-    def terms(self, block: Block) -> Mapping[str, Numbers]:
+    def terms(self, block: MachineBlock) -> Mapping[str, Numbers]:
         """Return the terms of the ratio."""
-        target = getattr(self, block.resource)
-        least = getattr(self, f"{block.resource}_load")
+        is_cpu = block.resource == "cpu"
+        target = self.cpu if is_cpu else self.memory
+        least_load = self.cpu_load if is_cpu else self.memory_load
+        capacity = block.capacity
         used = self.used(block)
         requested = block.limits
         load = np.divide(used, requested, out=np.ones_like(used), where=requested > 0)
-        load = np.maximum(np.minimum(load, 1.0), least)
-        ratio = ((block.capacity * target - used) / load + requested) / block.capacity
+        load = np.maximum(np.minimum(load, 1.0), least_load)
+        ratio = ((capacity * target - used) / load + requested) / capacity
         # Where the capacity is not published nothing is overcommitted.
         ratio = np.where(np.isnan(ratio), 1.0, np.clip(ratio, 1.0, self.most))
         return {
-            "capacity": block.capacity,
+            "capacity": capacity,
             "used": used,
             "requested": requested,
             "usage ÷ request, bounded": load,
@@ -176,7 +188,7 @@ class KatalystRealtime(NodePolicy):
             "predicted peak": requested / ratio,
         }
 
-    def used(self, block: Block) -> Numbers:
+    def used(self, block: MachineBlock) -> Numbers:
         """Return the usage of the machine."""
         return block.all.sums(block.all.usage)
 
@@ -203,24 +215,41 @@ class KatalystHourly(KatalystRealtime):
     )
     pools = ("jobs",)
 
-    def used(self, block: Block) -> Numbers:
+    def used(self, block: MachineBlock) -> Numbers:
         """Return the largest of the sums of 24 hours."""
-        every = block.all
-        place = block.identity[every.task]
-        hour = (every.slot + 1) // SLOTS_PER_HOUR
-        # A task is asked for once an hour, not in every slot.
-        asked, again = np.unique(np.stack([place, hour]), axis=1, return_inverse=True)
-        found = block.pools["jobs"].last_hours(asked[0], asked[1], 7 * 24)
-        days = Moments(*(values.reshape(-1, 7, 24) for values in found))
-        count = np.maximum(days.n.sum(axis=1), 1.0)
-        mean = (days.n * days.mean).sum(axis=1) / count
-        squares = (days.squares + days.n * (days.mean - mean[:, None]) ** 2).sum(axis=1)
-        seen = found.n > 0
-        span = 7 * 24 - 1 - seen[:, ::-1].argmax(axis=1) - seen.argmax(axis=1)
-        is_young = ~seen.any(axis=1) | (span < 24)
-        peaks = np.where(is_young[:, None], np.nan, mean + self.n * np.sqrt(squares / count))[
-            again
-        ].T
-        return np.max(
-            [every.sums(np.where(np.isnan(row), every.limit, row)) for row in peaks], axis=0
+        samples = block.all
+        task = block.identity[samples.task]
+        hour = (samples.slot + 1) // SLOTS_PER_HOUR
+        # Read the history of a task once an hour, not in every slot.
+        task_hours, position = np.unique(np.stack([task, hour]), axis=1, return_inverse=True)
+        week = block.pools["jobs"].last_hours(
+            task_hours[0],
+            task_hours[1],
+            DAYS_PER_WEEK * HOURS_PER_DAY,
         )
+        peaks = self._peaks_by_hour_of_day(week)
+        peaks[_is_young(week.n > 0)] = np.nan
+        sums = []
+        for of_hour in peaks[position].T:
+            sums.append(samples.sums(np.where(np.isnan(of_hour), samples.limit, of_hour)))
+        return np.max(sums, axis=0)
+
+    def _peaks_by_hour_of_day(self, week: SampleMoments) -> Numbers:
+        """Return mean + n deviations of each hour of the day, from the hours of a week: (n, 24)."""
+        shape = (-1, DAYS_PER_WEEK, HOURS_PER_DAY)
+        n = week.n.reshape(shape)
+        mean_of_day = week.mean.reshape(shape)
+        squares_of_day = week.squares.reshape(shape)
+        count = np.maximum(n.sum(axis=1), 1.0)
+        mean = (n * mean_of_day).sum(axis=1) / count
+        squares = (squares_of_day + n * (mean_of_day - mean[:, None]) ** 2).sum(axis=1)
+        return mean + self.n * np.sqrt(squares / count)
+
+
+def _is_young(has_samples: Flags) -> Flags:
+    """Return where the hours with samples, first to last, span less than a day: bool (n,)."""
+    last = has_samples.shape[1] - 1
+    hours_after = has_samples[:, ::-1].argmax(axis=1)
+    hours_before = has_samples.argmax(axis=1)
+    span = last - hours_after - hours_before
+    return ~has_samples.any(axis=1) | (span < HOURS_PER_DAY)

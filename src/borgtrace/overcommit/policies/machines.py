@@ -1,17 +1,26 @@
 """Policies that look at the sum of the tasks on a machine: N-sigma and the per-machine percentile."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Block, Columns, add_run
-from borgtrace.overcommit.policies.policy import Policy, Prediction, is_warm
-from borgtrace.overcommit.policies.tasks import percentile_of
+from borgtrace.kernels.runs import add_run
+from borgtrace.overcommit.block import MachineBlock, SampleColumns
+from borgtrace.overcommit.policies.policy import PeakPolicy, Prediction, is_warm
+from borgtrace.overcommit.rolling import percentile_of
 
 
-class _MachinePolicy(Policy):
+class Statistic(NamedTuple):
+    """A percentile with its share, or mean + n standard deviations with n."""
+
+    is_percentile: bool
+    level: float
+
+
+class MachinePolicy(PeakPolicy):
     """Base of both: min(1, a statistic of x_k) · Σ L of the warm tasks, and Σ L of the cold ones.
 
     x_k = Σ U(t−k) ÷ Σ L(t−k) over the warm tasks of now, for the slots t−k of the history in which any of them has a
@@ -21,21 +30,30 @@ class _MachinePolicy(Policy):
     history: int
     warmup: int
 
-    def _predict(self, block: Block, is_percentile: bool, level: float) -> Prediction:
+    def predict_by_statistic(self, block: MachineBlock, statistic: Statistic) -> Prediction:
+        """Return the prediction of each slot by a statistic of the ratios.
+
+        Parameters
+        ----------
+        block
+            A machine.
+        statistic
+            What is taken of the ratios.
+        """
         known = block.known.columns
         low = block.known.low(self.history)
         warm = is_warm(block.known, self.history, self.warmup)
-        kept = np.zeros(len(warm), np.bool_)
-        kept[1:] = warm[1:] & warm[:-1] & (known.run_ends[:-1] > np.arange(len(warm) - 1))
-        room = np.zeros((5, known.slots.max(initial=-1) + 1))
-        machine_peaks(known, low, warm, kept, self.history, is_percentile, level, room)
-        return Prediction(
-            block.spread(room[-1, : len(known.slots)]) + block.unmeasured, int((~warm).sum())
-        )
+        was_present = known.run_ends[:-1] > np.arange(len(warm) - 1)
+        was_warm = np.zeros(len(warm), np.bool_)
+        was_warm[1:] = warm[1:] & warm[:-1] & was_present
+        sums = make_warm_sums(known.slots.max(initial=-1) + 1)
+        peaks = np.zeros(len(known.slots))
+        machine_peaks(known, low, warm, was_warm, self.history, statistic, sums, peaks)
+        return Prediction(block.spread(peaks) + block.unmeasured, int((~warm).sum()))
 
 
 @dataclass(frozen=True)
-class NSigma(_MachinePolicy):
+class NSigma(MachinePolicy):
     """Mean + n standard deviations (ddof 1) of a machine's usage ÷ limit; the deviation of one value is 0.
 
     Attributes
@@ -43,7 +61,7 @@ class NSigma(_MachinePolicy):
     n
         Standard deviations.
     history, warmup
-        Slots that are looked back on, and samples in them that a task needs.
+        Slots of the past that count, and samples in them that a task needs.
     """
 
     n: float = 5.0
@@ -55,13 +73,13 @@ class NSigma(_MachinePolicy):
         "mean + n standard deviations of the machine's usage ÷ limit, at most 1, times the limits"
     )
 
-    def predict(self, block: Block) -> Prediction:
+    def predict(self, block: MachineBlock) -> Prediction:
         """Return the prediction of each slot."""
-        return self._predict(block, False, self.n)
+        return self.predict_by_statistic(block, Statistic(False, self.n))
 
 
 @dataclass(frozen=True)
-class MachinePercentile(_MachinePolicy):
+class MachinePercentile(MachinePolicy):
     """A percentile of a machine's usage ÷ limit.
 
     Attributes
@@ -69,7 +87,7 @@ class MachinePercentile(_MachinePolicy):
     q
         Percentile, linear between values.
     history, warmup
-        Slots that are looked back on, and samples in them that a task needs.
+        Slots of the past that count, and samples in them that a task needs.
     """
 
     q: float = 99.0
@@ -79,21 +97,44 @@ class MachinePercentile(_MachinePolicy):
     name = "machine-percentile"
     about = "a percentile of the machine's usage ÷ limit, at most 1, times the limits"
 
-    def predict(self, block: Block) -> Prediction:
+    def predict(self, block: MachineBlock) -> Prediction:
         """Return the prediction of each slot."""
-        return self._predict(block, True, self.q / 100)
+        return self.predict_by_statistic(block, Statistic(True, self.q / 100))
+
+
+class WarmSums(NamedTuple):
+    """Usage and limits of the warm tasks of now by slot of the trace, where there are any, and room for their ratios.
+
+    They hold from slot to slot until one of these tasks is gone: then all is added up anew, for a difference of sums
+    would not be exact.
+    """
+
+    usage: Numbers
+    limit: Numbers
+    has_any: Numbers
+    ratio: Numbers
+
+
+def make_warm_sums(n_slots: int) -> WarmSums:
+    """Return sums of nothing over the slots of a trace."""
+    return WarmSums(
+        usage=np.zeros(n_slots),
+        limit=np.zeros(n_slots),
+        has_any=np.zeros(n_slots),
+        ratio=np.zeros(n_slots),
+    )
 
 
 @compiled(makes_arrays=False)
 def machine_peaks(
-    known: Columns,
+    known: SampleColumns,
     low: Index,
     warm: Flags,
-    kept: Flags,
+    was_warm: Flags,
     history: int,
-    is_percentile: bool,
-    level: float,
-    room: Numbers,
+    statistic: Statistic,
+    sums: WarmSums,
+    peaks: Numbers,
 ) -> None:
     """Write the predicted peak of each slot that has samples.
 
@@ -101,71 +142,83 @@ def machine_peaks(
     ----------
     known
         The samples.
-    low, warm, kept
+    low, warm, was_warm
         First sample of each history, whether the history is long enough, and whether that was so in the slot before.
     history
-        Slots that are looked back on.
-    is_percentile, level
-        Percentile with its share, or N-sigma with n.
-    room
-        Zeros, (5, slots of the trace): usage and limits of the warm tasks of now, where there are any, their ratios,
-        and the peaks.  The first three hold from slot to slot until one of these tasks is gone: then all is added up
-        anew, for a difference of sums would not be exact.
+        Slots of the past that count.
+    statistic
+        What is taken of the ratios.
+    sums
+        Zeros, changed in place.
+    peaks
+        Written to: (m,).
     """
-    offsets = known.offsets
-    ends = known.run_ends
     n_warm = 0
-    used = room[0]
-    limits = room[1]
-    seen = room[2]
-    x = room[3]
-    peaks = room[4]
     for j in range(known.slots.size):
-        present = known.order[offsets[j] : offsets[j + 1]]
+        present = known.order[known.offsets[j] : known.offsets[j + 1]]
         end = known.slots[j] + 1
-        n_kept = 0
         begin = max(end - history, 0)
+        n_still_warm = 0
         for i in present:
-            n_kept += kept[i]
-        is_anew = n_kept < n_warm
+            n_still_warm += was_warm[i]
+        is_anew = n_still_warm < n_warm
         if is_anew:
-            room[:3, begin:end] = 0.0
-        now = 0.0
-        cold = 0.0
+            sums.usage[begin:end] = 0.0
+            sums.limit[begin:end] = 0.0
+            sums.has_any[begin:end] = 0.0
+        warm_limits = 0.0
+        cold_limits = 0.0
         n_warm = 0
         for i in present:
             if not warm[i]:
-                cold += known.limit[i]
+                cold_limits += known.limit[i]
                 continue
-            now += known.limit[i]
+            warm_limits += known.limit[i]
             n_warm += 1
-            if kept[i] and not is_anew:
-                used[end - 1] += known.usage[i]
-                limits[end - 1] += known.limit[i]
-                seen[end - 1] = 1.0
-                continue
-            k = low[i]
-            while k <= i:
-                last = min(ends[k], i)
-                at = known.slot[k]
-                add_run(known.usage[k : last + 1], np.inf, 1.0, used[at:])
-                add_run(known.limit[k : last + 1], np.inf, 1.0, limits[at:])
-                seen[at : at + last + 1 - k] = 1.0
-                k = last + 1
-        n = 0
-        for k in range(begin, end if n_warm else begin):
-            if seen[k] > 0:
-                x[n] = used[k] / limits[k] if limits[k] > 0 else 0.0
-                n += 1
-        peaks[j] = cold + (min(1.0, _statistic(x[:n], is_percentile, level)) * now if n else 0.0)
+            if was_warm[i] and not is_anew:
+                sums.usage[end - 1] += known.usage[i]
+                sums.limit[end - 1] += known.limit[i]
+                sums.has_any[end - 1] = 1.0
+            else:
+                _add_history(known, low[i], i, sums)
+        n = _write_ratios(sums, begin, end) if n_warm else 0
+        peaks[j] = cold_limits
+        if n:
+            share = min(1.0, _evaluate(statistic, sums.ratio[:n]))
+            peaks[j] = cold_limits + share * warm_limits
+
+
+@compiled(makes_arrays=False)
+def _add_history(known: SampleColumns, first: int, last: int, sums: WarmSums) -> None:
+    """Add the samples of a task, run by run."""
+    k = first
+    while k <= last:
+        end = min(known.run_ends[k], last) + 1
+        slot = known.slot[k]
+        add_run(known.usage[k:end], np.inf, 1.0, sums.usage[slot:])
+        add_run(known.limit[k:end], np.inf, 1.0, sums.limit[slot:])
+        sums.has_any[slot : slot + end - k] = 1.0
+        k = end
+
+
+@compiled(makes_arrays=False)
+def _write_ratios(sums: WarmSums, begin: int, end: int) -> int:
+    """Write usage ÷ limit of the slots in which any of the warm tasks has a sample; return how many there are."""
+    n = 0
+    for slot in range(begin, end):
+        if sums.has_any[slot] > 0:
+            limit = sums.limit[slot]
+            sums.ratio[n] = sums.usage[slot] / limit if limit > 0 else 0.0
+            n += 1
+    return n
 
 
 @compiled()
-def _statistic(x: Numbers, is_percentile: bool, level: float) -> float:
-    if is_percentile:
-        return percentile_of(x, level)
-    mean = x.sum() / x.size
+def _evaluate(statistic: Statistic, ratios: Numbers) -> float:
+    if statistic.is_percentile:
+        return percentile_of(ratios, statistic.level)
+    mean = ratios.sum() / ratios.size
     squares = 0.0
-    for value in x:
-        squares += (value - mean) ** 2
-    return mean + level * np.sqrt(squares / max(x.size - 1, 1))
+    for ratio in ratios:
+        squares += (ratio - mean) ** 2
+    return mean + statistic.level * np.sqrt(squares / max(ratios.size - 1, 1))

@@ -3,13 +3,13 @@
 from borgtrace.overcommit.recommenders.argmin import AutopilotArgmin
 from borgtrace.overcommit.recommenders.autopilot import Autopilot
 from borgtrace.overcommit.recommenders.horizontal import Hpa
-from borgtrace.overcommit.recommenders.recommender import KINDS, Recommender
+from borgtrace.overcommit.recommenders.recommender import Recommender
+from borgtrace.overcommit.recommenders.registry import parse_recommender, recommenders
 from borgtrace.overcommit.recommenders.samples import JobSamples
 from borgtrace.overcommit.recommenders.table import RECOMMENDERS
 from borgtrace.overcommit.recommenders.vpa import Vpa
 
 __all__ = [
-    "KINDS",
     "RECOMMENDERS",
     "Autopilot",
     "AutopilotArgmin",
@@ -17,4 +17,6 @@ __all__ = [
     "JobSamples",
     "Recommender",
     "Vpa",
+    "parse_recommender",
+    "recommenders",
 ]

@@ -5,28 +5,49 @@ by its rate d: o ← (1 − d)·o + d·share.  It takes the bucket of the least 
 the lowest of several, and adds its margin.  Each model's cost is smoothed likewise, and the model of the least cost
 plus penalties for another model or limit is the one that counts (equations 4 to 9).
 
-The paper leaves open, and this declares: buckets (those of VPA), shares of a slot instead of numbers of samples,
-which would weigh jobs by their tasks, the models, the weights, and the rate of the models' costs.  A slot without
-samples changes nothing.
+The paper leaves open, and this chooses: buckets (those of VPA), shares of a slot instead of numbers of samples, which
+would weigh jobs by their tasks, the models, the weights, and the rate of the models' costs.  A slot without samples
+changes nothing.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.histogram import VPA_BUCKETS, Buckets, find, upper
+from borgtrace.overcommit.histogram import VPA_BUCKETS, Buckets, find_bucket, upper_edge
 from borgtrace.overcommit.policies.kubernetes import DAY
 from borgtrace.overcommit.recommenders.recommender import Recommender
 from borgtrace.overcommit.recommenders.samples import JobSamples
 
 RATE = 1 - 2 ** (-2 / DAY)
 """Half-life of 12 h, that of Autopilot's windows for CPU."""
-MODELS = np.array(
-    [(rate, margin) for rate in (1 - 2 ** (-12 / DAY), RATE) for margin in (0.0, 0.15)]
+_RATE_OF_2_HOURS = 1 - 2 ** (-12 / DAY)
+
+
+class Models(NamedTuple):
+    """Rate and margin of each model."""
+
+    rate: Numbers
+    margin: Numbers
+
+
+MODELS = Models(
+    rate=np.array([_RATE_OF_2_HOURS, _RATE_OF_2_HOURS, RATE, RATE]),
+    margin=np.array([0.0, 0.15, 0.0, 0.15]),
 )
-"""Rate and margin of each model: half-lives of 2 h and 12 h, without a margin and with that of the moving windows."""
+"""Half-lives of 2 h and 12 h, without a margin and with that of the moving windows."""
+
+
+class CostWeights(NamedTuple):
+    """What overruns, underruns, another limit and another model cost."""
+
+    overrun: float
+    underrun: float
+    change: float
+    model: float
 
 
 @dataclass(frozen=True)
@@ -51,76 +72,119 @@ class AutopilotArgmin(Recommender):
 
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the limit of the best model after each slot."""
-        weights = np.array(
-            [
-                self.overrun,
-                self.underrun,
-                self.change,
-                self.model,
-            ]
-        )
-        return _limits(
-            samples.job, samples.slot, samples.value, weights, MODELS, VPA_BUCKETS[samples.resource]
-        )
+        weights = CostWeights(self.overrun, self.underrun, self.change, self.model)
+        buckets = VPA_BUCKETS[samples.resource]
+        return _learn_limits(samples.job, samples.slot, samples.value, weights, MODELS, buckets)
+
+
+class _Learned(NamedTuple):
+    """What the models have learned of a job.
+
+    Attributes
+    ----------
+    over, under
+        Smoothed overruns and underruns by bucket: (models, buckets).
+    cost
+        Smoothed cost of each model.
+    bucket, limit
+        What each model took last; bucket −1 before it took any.
+    """
+
+    over: Numbers
+    under: Numbers
+    cost: Numbers
+    bucket: Index
+    limit: Numbers
 
 
 @compiled()
-def _limits(
+def _learn_limits(
     job: Index,
     slot: Index,
     value: Numbers,
-    weights: Numbers,
-    models: Numbers,
+    weights: CostWeights,
+    models: Models,
     buckets: Buckets,
 ) -> Numbers:
-    n = buckets.n
-    edges = np.array([upper(k, buckets) for k in range(n)])
-    over = np.zeros((len(models), n))
-    under = np.zeros((len(models), n))
-    costs = np.zeros(len(models))
-    taken = np.zeros(len(models), np.int64)
-    limits = np.zeros(len(models))
-    share = np.zeros(n)
+    n_models = models.rate.size
+    edges = np.array([upper_edge(k, buckets) for k in range(buckets.n)])
+    learned = _Learned(
+        np.zeros((n_models, buckets.n)),
+        np.zeros((n_models, buckets.n)),
+        np.zeros(n_models),
+        np.zeros(n_models, np.int64),
+        np.zeros(n_models),
+    )
+    counts = np.zeros(buckets.n)
     out = np.empty(job.size)
     chosen = -1
     limit = 0.0
     begin = 0
     for i in range(job.size):
-        if i == 0 or job[i] != job[i - 1]:
-            over[:] = 0.0
-            under[:] = 0.0
-            costs[:] = 0.0
-            taken[:] = -1
+        is_new_job = i == 0 or job[i] != job[i - 1]
+        if is_new_job:
+            _forget(learned)
             chosen = -1
             limit = 0.0
-        if i == 0 or job[i] != job[i - 1] or slot[i] != slot[i - 1]:
-            share[:] = 0.0
+        if is_new_job or slot[i] != slot[i - 1]:
+            counts[:] = 0.0
             begin = i
-        share[find(value[i], buckets)] += 1.0
-        # A slot is learned once all of its samples are here; until then nothing is asked.
+        counts[find_bucket(value[i], buckets)] += 1.0
+        # A slot is learned once all of its samples are here; until then the limit stays.
         if i + 1 == job.size or job[i + 1] != job[i] or slot[i + 1] != slot[i]:
-            upto = np.cumsum(share) / (i + 1 - begin)
+            share = counts / (i + 1 - begin)
+            share_up_to = np.cumsum(counts) / (i + 1 - begin)
             best = 0
             least = np.inf
-            for m in range(len(models)):
-                over[m] += models[m, 0] * (1.0 - upto - over[m])
-                under[m] += models[m, 0] * (upto - share / (i + 1 - begin) - under[m])
-                cost = weights[0] * over[m] + weights[1] * under[m]
-                moved = cost + weights[2]
-                if taken[m] >= 0:
-                    moved[taken[m]] -= weights[2]
-                before = limits[m] if taken[m] >= 0 else -1.0
-                taken[m] = np.argmin(moved)
-                limits[m] = edges[taken[m]] * (1.0 + models[m, 1])
-                now = cost[find(limits[m], buckets)] + weights[2] * (
-                    limits[m] != before and before >= 0
-                )
-                costs[m] += RATE * (now - costs[m])
-                total = costs[m] + weights[3] * (m != chosen) + weights[2] * (limits[m] != limit)
+            for m in range(n_models):
+                _learn_slot(learned, m, share, share_up_to, weights, models, edges, buckets)
+                total = learned.cost[m]
+                total += weights.model * (m != chosen)
+                total += weights.change * (learned.limit[m] != limit)
                 if total < least:
                     best = m
                     least = total
             chosen = best
-            limit = limits[best]
+            limit = learned.limit[best]
         out[i] = limit
     return out
+
+
+@compiled()
+def _forget(learned: _Learned) -> None:
+    """Begin a new job."""
+    learned.over[:] = 0.0
+    learned.under[:] = 0.0
+    learned.cost[:] = 0.0
+    learned.bucket[:] = -1
+
+
+@compiled()
+def _learn_slot(
+    learned: _Learned,
+    m: int,
+    share: Numbers,
+    share_up_to: Numbers,
+    weights: CostWeights,
+    models: Models,
+    edges: Numbers,
+    buckets: Buckets,
+) -> None:
+    """Update one model with the shares of a slot's samples in each bucket, and in all up to it."""
+    over = learned.over[m]
+    under = learned.under[m]
+    over += models.rate[m] * (1.0 - share_up_to - over)
+    under += models.rate[m] * (share_up_to - share - under)
+    cost = weights.overrun * over + weights.underrun * under
+    cost_with_change = cost + weights.change
+    before = -1.0
+    if learned.bucket[m] >= 0:
+        cost_with_change[learned.bucket[m]] -= weights.change
+        before = learned.limit[m]
+    bucket = np.argmin(cost_with_change)
+    limit = edges[bucket] * (1.0 + models.margin[m])
+    learned.bucket[m] = bucket
+    learned.limit[m] = limit
+    has_changed = limit != before and before >= 0
+    cost_now = cost[find_bucket(limit, buckets)] + weights.change * has_changed
+    learned.cost[m] += RATE * (cost_now - learned.cost[m])

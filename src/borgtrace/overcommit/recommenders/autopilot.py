@@ -1,11 +1,12 @@
 """Autopilot's moving windows (Rzadca et al., EuroSys'20, §3.2.2).
 
 CPU: the weighted average for batch jobs; for serving ones (here: production) the 95th percentile adjusted by load, for
-which a sample weighs its value too.  Memory by how well a job stands running out of it.  Then a margin, and the largest
-recommendation of the last hour.
+which a sample weighs its value too.  Memory: by how well a job tolerates running out of it.  Then a margin, and the
+largest recommendation of the last hour.
 
 What the paper leaves open are parameters: buckets (from 1 millicore or 1 MB, each `growth` times wider), the margin by
-size, and N of the maximum (`history`, a whole trace by default).  Its samples are seconds, these means of 5 minutes.
+size, and N of the maximum (`history`, a whole trace by default).  Its samples are of seconds, these are means of 5
+minutes.
 """
 
 from dataclasses import dataclass
@@ -13,18 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.overcommit.histogram import Buckets, Shape
-from borgtrace.overcommit.policies.gaussian import decayed_moments
+from borgtrace.overcommit.histogram import Buckets, DecayingHistogram
+from borgtrace.overcommit.moments import decayed_moments
 from borgtrace.overcommit.policies.kubernetes import DAY
 from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR
-from borgtrace.overcommit.policies.tasks import moving_maximum
 from borgtrace.overcommit.recommenders.recommender import Recommender
 from borgtrace.overcommit.recommenders.samples import JobSamples
+from borgtrace.overcommit.rolling import moving_maximum
 
 
 @dataclass(frozen=True)
 class Autopilot(Recommender):
-    """Moving windows: P98 of memory, for jobs that stand running out of it badly.
+    """Moving windows: P98 of memory, for jobs that hardly tolerate running out of it.
 
     Attributes
     ----------
@@ -33,7 +34,7 @@ class Autopilot(Recommender):
     large
         Share of the largest machine above which a statistic is large; 1 where none is.
     large_margin
-        What is added to a large one instead, if it is less; in all at least what the largest small one has.
+        What is added to a large one instead, if it is less; the sum is at least that of the largest small one.
     growth
         How much wider each bucket is than the one before.
     """
@@ -52,16 +53,17 @@ class Autopilot(Recommender):
         """Return the largest recommendation of the hour before, after each sample."""
         statistic = self.cpu(samples) if samples.resource == "cpu" else self.memory(samples)
         small = statistic * (1 + self.margin)
-        large = np.maximum(
-            statistic * (1 + self.large_margin), self.large * samples.size * (1 + self.margin)
-        )
-        return moving_maximum(samples.job, samples.slot, np.minimum(small, large), SLOTS_PER_HOUR)
+        largest_small = self.large * samples.size * (1 + self.margin)
+        large = np.maximum(statistic * (1 + self.large_margin), largest_small)
+        recommended = np.minimum(small, large)
+        return moving_maximum(samples.job, samples.slot, recommended, SLOTS_PER_HOUR)
 
     def cpu(self, samples: JobSamples) -> Numbers:
         """Return the average for batch jobs, the load-adjusted percentile for serving ones."""
-        given = samples.job, samples.slot, samples.value
-        average = decayed_moments(*given, np.ones(len(samples), np.bool_), DAY / 2)[2]
-        return np.where(samples.is_serving, self.percentile(samples, 0.95, samples.value), average)
+        is_known = np.ones(len(samples), np.bool_)
+        moments = decayed_moments(samples.job, samples.slot, samples.value, is_known, DAY / 2)
+        load_adjusted = self.percentile(samples, 0.95, samples.value)
+        return np.where(samples.is_serving, load_adjusted, moments.mean)
 
     def memory(self, samples: JobSamples) -> Numbers:
         """Return the 98th percentile."""
@@ -81,11 +83,14 @@ class Autopilot(Recommender):
         weight
             Of each sample, or of all.
         """
-        highest, first, half_life = (
-            (1000.0, 0.001, DAY / 2) if samples.resource == "cpu" else (1e13, 1e6, 2 * DAY)
-        )
-        shape = Shape(Buckets.exponential(highest, first, self.growth), half_life, share)
-        return shape.after(samples.job, samples.slot, samples.value, weight)
+        if samples.resource == "cpu":
+            buckets = Buckets.exponential(1000.0, 0.001, self.growth)
+            half_life = DAY / 2
+        else:
+            buckets = Buckets.exponential(1e13, 1e6, self.growth)
+            half_life = 2 * DAY
+        histogram = DecayingHistogram(buckets, half_life, share)
+        return histogram.after(samples.job, samples.slot, samples.value, weight)
 
 
 @dataclass(frozen=True)
@@ -110,11 +115,12 @@ class AutopilotMaximum(Autopilot):
 
 
 class AutopilotIntermediate(AutopilotMaximum):
-    """Moving windows with max(P60, half the maximum) of memory, for jobs that stand it well."""
+    """Moving windows with max(P60, half the maximum) of memory, for jobs that tolerate running out of it."""
 
     name = "autopilot-60"
     about = "the same with the larger of P60 and half the highest memory of a history"
 
     def memory(self, samples: JobSamples) -> Numbers:
         """Return the larger of both."""
-        return np.maximum(self.percentile(samples, 0.6), 0.5 * super().memory(samples))
+        percentile = self.percentile(samples, 0.6)
+        return np.maximum(percentile, 0.5 * super().memory(samples))

@@ -8,7 +8,7 @@ from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.overcommit.policies.kubernetes import DAY
 from borgtrace.overcommit.recommenders.samples import JobSamples
 
-_MOVED = 1e-9
+_UNCHANGED = 1e-9
 """A recommendation that moves by less, relatively, has not changed."""
 
 
@@ -22,9 +22,14 @@ class Tally:
         (mean limit − P95 of usage) ÷ mean limit of each job-day with a limit.
     changes
         Changes of the recommendation in each job-day.
-    jobs, samples, unused, short, task_days, short_task_days
-        Jobs; samples; Σ (limit − usage) over samples; samples above the limit; days of tasks, and those in which a
-        task was above it.
+    jobs, samples
+        How many were added.
+    unused
+        Σ (limit − usage) over samples.
+    short
+        Samples above the limit.
+    task_days, short_task_days
+        Days of tasks, and those in which a task was above its limit.
     """
 
     slack: list[Numbers] = field(default_factory=list)
@@ -49,25 +54,32 @@ class Tally:
             bool (n,): samples that count; of a job all or none.
         """
         limit = samples.in_force(recommended)[chosen]
-        job, slot, task = (column[chosen] for column in (samples.job, samples.slot, samples.task))
+        job = samples.job[chosen]
+        slot = samples.slot[chosen]
+        task = samples.task[chosen]
         value = samples.value[chosen]
-        if not len(job):
+        n = len(job)
+        if not n:
             return
-        days = int(slot.max()) // DAY + 1
-        job_day = job * days + slot // DAY
+        day = slot // DAY
+        n_days = int(slot.max()) // DAY + 1
+        job_day = job * n_days + day
         first = np.flatnonzero(np.diff(job_day, prepend=-1))
-        mean = np.add.reduceat(limit, first) / np.diff(np.append(first, len(job)))
+        samples_per_day = np.diff(np.append(first, n))
+        mean_limit = np.add.reduceat(limit, first) / samples_per_day
         high = _percentile_95(job_day, value, first)
-        self.slack.append(((mean - high)[mean > 0]) / mean[mean > 0])
-        self.changes.append(_changes(job, slot, recommended[chosen], job_day, first))
+        has_limit = mean_limit > 0
         is_short = value > limit
-        task_day, at = np.unique(task * days + slot // DAY, return_inverse=True)
+        task_day, number = np.unique(task * n_days + day, return_inverse=True)
+        short_samples = np.bincount(number, is_short)
+        self.slack.append((mean_limit - high)[has_limit] / mean_limit[has_limit])
+        self.changes.append(_count_changes(job, slot, recommended[chosen], job_day, first))
         self.jobs += len(np.unique(job))
-        self.samples += len(job)
+        self.samples += n
         self.unused += float((limit - value).sum())
         self.short += int(is_short.sum())
         self.task_days += len(task_day)
-        self.short_task_days += int((np.bincount(at, is_short) > 0).sum())
+        self.short_task_days += int((short_samples > 0).sum())
 
 
 def _percentile_95(group: Index, value: Numbers, first: Index) -> Numbers:
@@ -76,12 +88,13 @@ def _percentile_95(group: Index, value: Numbers, first: Index) -> Numbers:
     sizes = np.diff(np.append(first, len(value)))
     position = (sizes - 1) * 0.95
     below = position.astype(np.int64)
+    above = np.minimum(below + 1, sizes - 1)
     low = ordered[first + below]
-    high = ordered[first + np.minimum(below + 1, sizes - 1)]
+    high = ordered[first + above]
     return low + (high - low) * (position - below)
 
 
-def _changes(
+def _count_changes(
     job: Index,
     slot: Index,
     recommended: Numbers,
@@ -89,12 +102,14 @@ def _changes(
     first: Index,
 ) -> Index:
     """Count per job-day how often the recommendation after a slot differs from that after the slot before."""
-    last = np.append((np.diff(slot) != 0) | (np.diff(job) != 0), True)
-    after = np.nan_to_num(recommended[last])
-    jobs = job[last]
-    days = job_day[last]
-    moved = np.abs(np.diff(after)) > _MOVED * np.maximum(after[1:], after[:-1])
+    is_last_of_slot = np.append((np.diff(slot) != 0) | (np.diff(job) != 0), True)
+    after_slot = np.nan_to_num(recommended[is_last_of_slot])
+    job_of_slot = job[is_last_of_slot]
+    day_of_slot = job_day[is_last_of_slot]
+    before = after_slot[:-1]
+    after = after_slot[1:]
+    has_changed = np.abs(after - before) > _UNCHANGED * np.maximum(after, before)
     # The first recommendation of a job changes its request, and is no change of a recommendation.
-    moved &= (jobs[1:] == jobs[:-1]) & (after[:-1] > 0)
-    counted = np.searchsorted(job_day[first], days[1:][moved])
-    return np.bincount(counted, minlength=len(first)).astype(np.int64)
+    has_changed &= (job_of_slot[1:] == job_of_slot[:-1]) & (before > 0)
+    days = np.searchsorted(job_day[first], day_of_slot[1:][has_changed])
+    return np.bincount(days, minlength=len(first)).astype(np.int64)

@@ -1,7 +1,7 @@
 """The rule of Kubernetes' HorizontalPodAutoscaler, for jobs: more or fewer tasks instead of larger or smaller limits.
 
-The table knows limits.  So what the replicas request together is shared by the tasks that ran: replicas · request ÷
-tasks.  That a job's load could be spread over any number of tasks is assumed; nothing in a trace says so.
+The table is about limits, so the requests of all replicas are shared by the tasks that ran: replicas · request ÷ tasks.
+It is assumed that a job's load could be spread over any number of tasks; a trace does not tell.
 """
 
 from dataclasses import dataclass
@@ -39,15 +39,21 @@ class Hpa(Recommender):
 
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the limit after each sample, from the slot that ends with it."""
-        first = np.flatnonzero(
-            (np.diff(samples.job, prepend=-1) != 0) | (np.diff(samples.slot, prepend=-1) != 0)
+        is_new_job = np.diff(samples.job, prepend=-1) != 0
+        is_new_slot = np.diff(samples.slot, prepend=-1) != 0
+        first = np.flatnonzero(is_new_job | is_new_slot)
+        n_tasks = np.diff(np.append(first, len(samples)))
+        load = np.add.reduceat(samples.value, first)
+        requested = np.add.reduceat(samples.request, first)
+        wanted = replicas(
+            samples.job[first],
+            n_tasks,
+            load,
+            requested / n_tasks,
+            self.target,
+            self.tolerance,
         )
-        n = np.diff(np.append(first, len(samples)))
-        load, asked = (
-            np.add.reduceat(values, first) for values in (samples.value, samples.request)
-        )
-        wanted = replicas(samples.job[first], n, load, asked / n, self.target, self.tolerance)
-        return np.repeat(wanted * asked / n**2, n)
+        return np.repeat(wanted * requested / n_tasks**2, n_tasks)
 
 
 @compiled()
@@ -70,7 +76,13 @@ def replicas(
     """
     out = np.empty(job.size)
     for i in range(job.size):
-        now = float(n[i]) if i == 0 or job[i] != job[i - 1] else out[i - 1]
-        ratio = load[i] / (now * request[i]) / target if request[i] > 0 else 1.0
-        out[i] = now if abs(ratio - 1.0) <= tolerance else max(np.ceil(now * ratio), 1.0)
+        is_first = i == 0 or job[i] != job[i - 1]
+        now = float(n[i]) if is_first else out[i - 1]
+        ratio = 1.0
+        if request[i] > 0:
+            ratio = load[i] / (now * request[i]) / target
+        if abs(ratio - 1.0) <= tolerance:
+            out[i] = now
+        else:
+            out[i] = max(np.ceil(now * ratio), 1.0)
     return out

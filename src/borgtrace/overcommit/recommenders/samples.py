@@ -1,6 +1,6 @@
 """Samples of whole jobs in real units, in the order in which a recommender sees them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,8 +72,8 @@ class JobSamples:
         before = np.searchsorted(moment, moment) - 1
         # −1, before the first slot of all, takes the job that is none.
         is_own = np.append(self.job, -1)[before] == self.job
-        now = np.where(is_own, recommended[before], np.nan)
-        return np.where(np.isnan(now), self.request, now)
+        limit = np.where(is_own, recommended[before], np.nan)
+        return np.where(np.isnan(limit), self.request, limit)
 
 
 def job_samples(store: Store, resource: str, unit: float) -> Iterator[JobSamples]:
@@ -91,45 +91,58 @@ def job_samples(store: Store, resource: str, unit: float) -> Iterator[JobSamples
     unit
         Cores, or bytes, of the largest machine.
     """
-    names = [
-        "collection_id",
-        "collection_type",
-        "priority",
-        f"{resource}_request",
-    ]
-    tasks = store.layout.tasks(names)
+    request_column = f"{resource}_request"
+    tasks = store.layout.tasks(["collection_id", "collection_type", "priority", request_column])
     collection = tasks["collection_id"].to_numpy()
-    number = np.cumsum(np.diff(collection, prepend=collection[:1]) != 0)
+    job_of_task = np.cumsum(np.diff(collection, prepend=collection[:1]) != 0)
     is_job = tasks["collection_type"].to_numpy() != "ALLOC_SET"
     priority = tasks["priority"].to_numpy().astype(np.float64)
-    request = tasks[names[-1]].to_numpy().astype(np.float64) * unit
-    lowest = serving(store.manifest.dialect)
-    for first, last in _ranges(store, collection):
-        low = int(store.offsets[first])
-        high = int(store.offsets[last])
-        value = np.asarray(store.array(COLUMNS[resource])[low:high], np.float64) * unit
-        task = np.repeat(np.arange(first, last), np.diff(store.offsets[first : last + 1]))
-        start = np.asarray(store.array("start_time")[low:high], np.int64) * SECOND
-        kept = is_job[task] & ~np.isnan(value) & ~np.isnan(request[task]) & (start >= TRACE_START)
+    is_serving = np.nan_to_num(priority, nan=LOWEST) >= serving(store.manifest.dialect)
+    request = tasks[request_column].to_numpy().astype(np.float64) * unit
+    for first, end in ranges_of_jobs(store.offsets, collection):
+        offsets = store.offsets[first : end + 1]
+        windows = slice(int(offsets[0]), int(offsets[-1]))
+        value = np.asarray(store.array(COLUMNS[resource])[windows], np.float64) * unit
+        start = np.asarray(store.array("start_time")[windows], np.int64) * SECOND
+        task = np.repeat(np.arange(first, end), np.diff(offsets))
+        is_known = ~np.isnan(value) & ~np.isnan(request[task])
+        kept = is_job[task] & is_known & (start >= TRACE_START)
         task = task[kept]
-        slot = (start[kept] - TRACE_START) // WINDOW
         value = value[kept]
-        job = number[task]
-        order = np.lexsort((task, slot, job))
-        job = job[order]
+        slot = (start[kept] - TRACE_START) // WINDOW
+        order = np.lexsort((task, slot, job_of_task[task]))
         task = task[order]
-        slot = slot[order]
-        value = value[order]
-        is_serving = np.nan_to_num(priority[task], nan=LOWEST) >= lowest
-        yield JobSamples(job, task, slot, value, request[task], is_serving, resource, unit)
+        yield JobSamples(
+            job=job_of_task[task],
+            task=task,
+            slot=slot[order],
+            value=value[order],
+            request=request[task],
+            is_serving=is_serving[task],
+            resource=resource,
+            size=unit,
+        )
 
 
-def _ranges(store: Store, collection: Index) -> Iterator[tuple[int, int]]:
-    """Yield ranges of tasks (the first, and the one after the last) that hold whole jobs."""
-    starts = np.append(np.flatnonzero(np.diff(collection, prepend=-1)), len(collection))
+def ranges_of_jobs(
+    offsets: Index, collection: Sequence[int] | Index, chunk: int = _CHUNK
+) -> Iterator[tuple[int, int]]:
+    """Yield ranges of tasks (the first, and the one after the last) that hold whole jobs.
+
+    Parameters
+    ----------
+    offsets
+        First window of each task, and the number of all: (tasks + 1,).
+    collection
+        Job of each task; equal ones are neighbors.
+    chunk
+        Windows after which a range ends with its job.
+    """
+    is_first_of_job = np.diff(collection, prepend=-1)
+    starts = np.append(np.flatnonzero(is_first_of_job), len(collection))
     first = 0
     for start in starts.tolist():
-        if start > first and store.offsets[start] - store.offsets[first] >= _CHUNK:
+        if start > first and offsets[start] - offsets[first] >= chunk:
             yield first, start
             first = start
     if first < len(collection):

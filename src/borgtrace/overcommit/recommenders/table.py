@@ -10,15 +10,18 @@ CPU is in cores and memory in bytes, for the buckets of histograms are.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.errors import check_names
-from borgtrace.overcommit.histogram import unit
+from borgtrace.kernels.arrays import Flags
+from borgtrace.overcommit.histogram import size_of_unit
 from borgtrace.overcommit.recommenders.backtest import Tally
-from borgtrace.overcommit.recommenders.recommender import KINDS, Recommender
-from borgtrace.overcommit.recommenders.samples import job_samples
+from borgtrace.overcommit.recommenders.recommender import Recommender
+from borgtrace.overcommit.recommenders.registry import parse_recommender, recommenders
+from borgtrace.overcommit.recommenders.samples import JobSamples, job_samples
 from borgtrace.overcommit.replay import RESOURCES
 from borgtrace.question import Answer, Column, EngineTables, NotApplicable, Row, charts
 from borgtrace.question.store_question import Report, StoreQuestion
@@ -74,12 +77,9 @@ ANSWER = Answer(
 )
 
 
-_GROUPS = ("all", "serving", "batch")
-
-
 @dataclass(frozen=True, slots=True)
 class RecommenderOptions:
-    """What a back-test of recommenders may be told.
+    """Options of a back-test of recommenders.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class RecommenderOptions:
         Cores and GiB of the largest machine; 0 where not stated.
     """
 
-    recommenders: Sequence[str] = tuple(KINDS)
+    recommenders: Sequence[str] = tuple(recommenders())
     resources: Sequence[str] = RESOURCES
     cores: float = 0.0
     gib: float = 0.0
@@ -102,12 +102,15 @@ class RecommenderOptions:
         self.units()
 
     def parsed(self) -> list[Recommender]:
-        """Return the recommenders, each once; refuse those that there are not."""
-        return [Recommender.parsed(text) for text in dict.fromkeys(self.recommenders)]
+        """Return the recommenders, each once; refuse unknown ones."""
+        return [parse_recommender(text) for text in dict.fromkeys(self.recommenders)]
 
     def units(self) -> dict[str, float]:
         """Return cores or bytes of the largest machine by resource."""
-        return {resource: unit(resource, self.cores, self.gib) for resource in self.resources}
+        units = {}
+        for resource in self.resources:
+            units[resource] = size_of_unit(resource, self.cores, self.gib)
+        return units
 
 
 def compute(
@@ -119,54 +122,117 @@ def compute(
     ----------
     store
         An open store.
-    tables
-        Not looked at.
+    tables, report
+        Not used.
     options
         Recommenders, and the size of the largest machine.
-    report
-        Not told anything.
 
     Raises
     ------
     NotApplicable
         Where no task has both usage and a request.
     """
-    rows = _rows(store, options.parsed(), options.units())
+    units = options.units()
+    backtest = RecommenderBacktest(options.parsed(), units)
+    samples_of_each = [job_samples(store, resource, unit) for resource, unit in units.items()]
+    # The same jobs of every resource at a time: a recommender may look at all of them.
+    for samples_of_jobs in zip(*samples_of_each, strict=True):
+        backtest.add(samples_of_jobs)
+    rows = backtest.rows()
     if not rows:
         raise NotApplicable("no task has both usage and a request")
     return rows
 
 
-def _rows(store: Store, asked: Sequence[Recommender], units: Mapping[str, float]) -> list[Row]:
-    pairs = [(resource, each) for resource in units for each in asked if resource in each.resources]
-    tallies = {
-        (resource, group, each.label): Tally() for resource, each in pairs for group in _GROUPS
-    }
-    slots: dict[str, list[tuple[int, int]]] = {resource: [] for resource in units}
-    # The same jobs of every resource at a time: a recommender may look at all of them.
-    for parts in zip(*(job_samples(store, *given) for given in units.items()), strict=True):
-        for samples in filter(len, parts):
-            known = replace(samples, beside=tuple(other for other in parts if other is not samples))
-            slots[samples.resource].append((int(samples.slot.min()), int(samples.slot.max()) + 1))
-            members = np.ones(len(samples), np.bool_), samples.is_serving, ~samples.is_serving
-            for recommender in (each for resource, each in pairs if resource == samples.resource):
-                recommended = recommender.recommend(known)
-                for group, chosen in zip(_GROUPS, members, strict=True):
-                    tallies[samples.resource, group, recommender.label].add(
-                        samples, recommended, chosen
-                    )
-    return [
-        {
-            **dict(zip(ANSWER.key_names, key, strict=True)),
-            **_row(tally, units[key[0]], int(np.ptp(slots[key[0]]))),
-        }
-        for key, tally in tallies.items()
-        if tally.jobs
-    ]
+class TallyKey(NamedTuple):
+    """What a row of the answer is about."""
+
+    resource: str
+    tasks: str
+    recommender: str
 
 
-def _row(tally: Tally, size: float, n_slots: float) -> Row:
-    slack, changes = np.concatenate(tally.slack), np.concatenate(tally.changes)
+class RecommenderBacktest:
+    """Recommenders judged on jobs, some at a time.
+
+    Parameters
+    ----------
+    recommenders
+        What is judged.
+    units
+        Cores or bytes of the largest machine by resource.
+    """
+
+    def __init__(self, recommenders: Sequence[Recommender], units: Mapping[str, float]) -> None:
+        self.units = units
+        self.recommenders: dict[str, list[Recommender]] = {}
+        self.tallies: dict[TallyKey, Tally] = {}
+        # Of each resource, the first slot and the one after the last of all samples.
+        self.first_slot: dict[str, int] = {}
+        self.end_slot: dict[str, int] = {}
+        for resource in units:
+            judged = [
+                recommender for recommender in recommenders if resource in recommender.resources
+            ]
+            self.recommenders[resource] = judged
+            for recommender in judged:
+                for tasks in ("all", "serving", "batch"):
+                    self.tallies[TallyKey(resource, tasks, recommender.label)] = Tally()
+
+    def add(self, samples_of_jobs: Sequence[JobSamples]) -> None:
+        """Judge the recommenders on some jobs.
+
+        Parameters
+        ----------
+        samples_of_jobs
+            Samples of the same jobs, of each resource.
+        """
+        for samples in samples_of_jobs:
+            if not len(samples):
+                continue
+            resource = samples.resource
+            first = int(samples.slot.min())
+            end = int(samples.slot.max()) + 1
+            self.first_slot[resource] = min(first, self.first_slot.get(resource, first))
+            self.end_slot[resource] = max(end, self.end_slot.get(resource, end))
+            others = tuple(other for other in samples_of_jobs if other is not samples)
+            with_others = replace(samples, beside=others)
+            groups: dict[str, Flags] = {
+                "all": np.ones(len(samples), np.bool_),
+                "serving": samples.is_serving,
+                "batch": ~samples.is_serving,
+            }
+            for recommender in self.recommenders[resource]:
+                recommended = recommender.recommend(with_others)
+                for tasks, chosen in groups.items():
+                    tally = self.tallies[TallyKey(resource, tasks, recommender.label)]
+                    tally.add(samples, recommended, chosen)
+
+    def rows(self) -> list[Row]:
+        """Return a row of each resource, tasks and recommender with jobs."""
+        rows = []
+        for key, tally in self.tallies.items():
+            if tally.jobs:
+                n_slots = self.end_slot[key.resource] - self.first_slot[key.resource]
+                summary = summarize(tally, self.units[key.resource], n_slots)
+                rows.append({**key._asdict(), **summary})
+        return rows
+
+
+def summarize(tally: Tally, size: float, n_slots: int) -> Row:
+    """Return the columns of a row from its sums.
+
+    Parameters
+    ----------
+    tally
+        The sums.
+    size
+        Cores or bytes of the largest machine.
+    n_slots
+        Slots of the trace that have samples, from the first to the last.
+    """
+    slack = np.concatenate(tally.slack)
+    changes = np.concatenate(tally.changes)
     return {
         "jobs": tally.jobs,
         "job_days": len(changes),
@@ -181,7 +247,7 @@ def _row(tally: Tally, size: float, n_slots: float) -> Row:
 
 
 def chart(answer: pa.Table) -> charts.Chart:
-    """Draw: slack against shortage of recommended limits."""
+    """Draw slack against shortage of recommended limits."""
     import altair as alt
 
     rows = answer.to_pylist()

@@ -10,12 +10,13 @@ import numpy as np
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.overcommit.histogram import (
+    N_STATE,
     VPA_BUCKETS,
     Buckets,
-    Shape,
+    DecayingHistogram,
     add,
     clear,
-    find,
+    find_bucket,
     percentile,
     subtract,
 )
@@ -28,6 +29,9 @@ _MARGIN = 1.15
 _WEIGHT = 0.1
 _SAMPLES_PER_DAY = 1440.0
 _CHANGE = 0.1
+TARGET, LOW, HIGH, REQUEST = range(4)
+N_BOUNDS = 4
+"""Rows of what is known of a resource at some moments."""
 
 
 class Vpa(Recommender):
@@ -38,7 +42,7 @@ class Vpa(Recommender):
 
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the target after each sample."""
-        return bounded(samples, percentile_of(samples, 0.9))
+        return at_least(samples, percentile_of(samples, 0.9))
 
 
 class VpaUpdated(Vpa):
@@ -54,32 +58,32 @@ class VpaUpdated(Vpa):
 
     def recommend(self, samples: JobSamples) -> Numbers:
         """Return the limit that is applied after each slot; NaN until the first update."""
-        parts = (samples, *samples.beside)
-        moments = np.unique(np.concatenate([each.moment(each.slot) for each in parts]))
-        known = np.stack([self._known(each, moments) for each in parts])
-        found = _updated(moments >> BITS_OF_TIME, moments, known, DAY // 2)
-        return found[np.searchsorted(moments, samples.moment(samples.slot))]
+        all_resources = (samples, *samples.beside)
+        moments_of_each = [part.moment(part.slot) for part in all_resources]
+        moments = np.unique(np.concatenate(moments_of_each))
+        known = np.stack([self._known(part, moments) for part in all_resources])
+        limits = _apply_updates(moments >> BITS_OF_TIME, moments, known, DAY // 2)
+        return limits[np.searchsorted(moments, samples.moment(samples.slot))]
 
     def _known(self, samples: JobSamples, moments: Index) -> Numbers:
         """Return target, bounds and request at some moments, by the job's samples so far: (4, m), NaN without any."""
+        n = len(samples)
         first = np.searchsorted(samples.job, samples.job)
-        count = np.arange(1, len(samples) + 1) - first
+        count = np.arange(1, n + 1) - first
         confidence = np.minimum(age(samples) / DAY, count / _SAMPLES_PER_DAY)
         low = percentile_of(samples, 0.5) * (confidence / (confidence + 0.001)) ** 2
         # At the first sample nothing is known, and no limit is too high.
-        rise = np.divide(1.0, confidence, out=np.full(len(samples), np.inf), where=confidence > 0)
+        rise = np.divide(1.0, confidence, out=np.full(n, np.inf), where=confidence > 0)
         high = percentile_of(samples, 0.95) * (1.0 + rise)
-        found = np.stack(
-            [
-                super().recommend(samples),
-                bounded(samples, low),
-                bounded(samples, high),
-                samples.request,
-            ]
-        )
+        # The last column, for moments before any sample, is NaN.
+        bounds = np.full((N_BOUNDS, n + 1), np.nan)
+        bounds[TARGET, :n] = super().recommend(samples)
+        bounds[LOW, :n] = at_least(samples, low)
+        bounds[HIGH, :n] = at_least(samples, high)
+        bounds[REQUEST, :n] = samples.request
         place = np.searchsorted(samples.moment(samples.slot), moments, side="right") - 1
-        is_there = np.append(samples.job, -1)[place] == moments >> BITS_OF_TIME
-        return np.where(is_there, np.column_stack([found, np.full(4, np.nan)])[:, place], np.nan)
+        is_own = np.append(samples.job, -1)[place] == moments >> BITS_OF_TIME
+        return np.where(is_own, bounds[:, place], np.nan)
 
 
 def percentile_of(samples: JobSamples, share: float) -> Numbers:
@@ -93,55 +97,61 @@ def percentile_of(samples: JobSamples, share: float) -> Numbers:
         Percentile ÷ 100.
     """
     if samples.resource == "cpu":
-        return Shape(VPA_BUCKETS["cpu"], DAY, share, _MARGIN).after(
-            samples.job, samples.slot, samples.value, _WEIGHT
-        )
+        histogram = DecayingHistogram(VPA_BUCKETS["cpu"], DAY, share, _MARGIN)
+        return histogram.after(samples.job, samples.slot, samples.value, _WEIGHT)
     task = np.unique(samples.task, return_inverse=True)[1].astype(np.int64)
-    return (
-        daily_peaks(
-            samples.job, task, samples.slot, samples.value, float(DAY), share, VPA_BUCKETS["memory"]
-        )
-        * _MARGIN
+    percentiles = percentiles_of_daily_peaks(
+        samples.job,
+        task,
+        samples.slot,
+        samples.value,
+        float(DAY),
+        share,
+        VPA_BUCKETS["memory"],
     )
+    return percentiles * _MARGIN
 
 
-def bounded(samples: JobSamples, found: Numbers) -> Numbers:
+def at_least(samples: JobSamples, recommended: Numbers) -> Numbers:
     """Return recommendations that are not below the least of the resource."""
-    return np.maximum(found, _LEAST[samples.resource])
+    return np.maximum(recommended, _LEAST[samples.resource])
 
 
 @compiled()
-def _updated(job: Index, moments: Index, known: Numbers, patience: int) -> Numbers:
+def _apply_updates(job: Index, moments: Index, known: Numbers, patience: int) -> Numbers:
     """Return the limit of the first resource that is applied after each moment; NaN where none is."""
+    n_resources = len(known)
     out = np.full(job.size, np.nan)
-    limits = np.empty(len(known))
-    since = 0
-    now = np.nan
+    limits = np.empty(n_resources)
+    last_update = 0
+    applied = np.nan
     for i in range(job.size):
         if i == 0 or job[i] != job[i - 1]:
             limits[:] = np.nan
-            since = moments[i]
-            now = np.nan
+            last_update = moments[i]
+            applied = np.nan
         is_outside = False
         change = 0.0
-        for r in range(len(known)):
-            target, low, high, request = known[r, :, i]
+        for r in range(n_resources):
+            target = known[r, TARGET, i]
             if not target > 0:
                 continue
             if np.isnan(limits[r]):
-                limits[r] = request
-            is_outside |= limits[r] < low or limits[r] > high
-            change += abs(limits[r] - target) / limits[r] if limits[r] > 0 else 0.0
-        if is_outside or (moments[i] - since >= patience and change >= _CHANGE):
-            limits[:] = known[:, 0, i]
-            since = moments[i]
-            now = known[0, 0, i]
-        out[i] = now
+                limits[r] = known[r, REQUEST, i]
+            limit = limits[r]
+            is_outside |= limit < known[r, LOW, i] or limit > known[r, HIGH, i]
+            change += abs(limit - target) / limit if limit > 0 else 0.0
+        is_due = moments[i] - last_update >= patience
+        if is_outside or (is_due and change >= _CHANGE):
+            limits[:] = known[:, TARGET, i]
+            last_update = moments[i]
+            applied = known[0, TARGET, i]
+        out[i] = applied
     return out
 
 
 @compiled()
-def daily_peaks(
+def percentiles_of_daily_peaks(
     job: Index,
     task: Index,
     slot: Index,
@@ -166,9 +176,10 @@ def daily_peaks(
         Of the histogram of a job.
     """
     weights = np.zeros(buckets.n)
-    state = np.zeros(4)
+    state = np.zeros(N_STATE)
     out = np.empty(job.size)
     n_tasks = task.max() + 1 if task.size else 0
+    # Of each task, the end of its interval, and the peak in it.
     end = np.full(n_tasks, -1.0)
     peak = np.zeros(n_tasks)
     for i in range(job.size):
@@ -179,11 +190,12 @@ def daily_peaks(
             end[k] = slot[i]
         is_new = slot[i] >= end[k]
         if is_new:
-            end[k] += np.floor((slot[i] - end[k]) / day) * day + day
+            n_passed = np.floor((slot[i] - end[k]) / day)
+            end[k] += n_passed * day + day
         elif value[i] > peak[k]:
-            subtract(weights, state, find(peak[k], buckets), 1.0, end[k], day)
+            subtract(weights, state, find_bucket(peak[k], buckets), 1.0, end[k], day)
         if is_new or value[i] > peak[k]:
             peak[k] = value[i]
-            add(weights, state, find(peak[k], buckets), 1.0, end[k], day)
+            add(weights, state, find_bucket(peak[k], buckets), 1.0, end[k], day)
         out[i] = percentile(weights, state, share, buckets)
     return out

@@ -1,0 +1,153 @@
+"""The options of a replay: which policies, on which machines, judged how."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from borgtrace.errors import UsageError, check_names
+from borgtrace.lifecycle.by_machine import Metric, default_metric, find_metric
+from borgtrace.overcommit.policies import PeakPolicy, parse_policy
+from borgtrace.overcommit.replay import RESOURCES
+from borgtrace.schema import Dialect
+from borgtrace.schema.time import WINDOW
+
+DEFAULTS = (
+    "limit",
+    "borg",
+    "max",
+    "average",
+    "task-percentile",
+    "machine-percentile",
+    "nsigma",
+    "nsigma+task-percentile",
+    "gpa",
+    "katalyst-realtime",
+    "koordinator-batch",
+)
+"""Policies of the table where none is named."""
+
+_HISTORIES = ("2h", "10h", "1d")
+
+
+def _sweep() -> tuple[str, ...]:
+    policies = [f"borg:phi={phi}" for phi in (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)]
+    for history in _HISTORIES:
+        policies += [f"nsigma:n={n},history={history}" for n in (1, 2, 3, 5, 7.5, 10)]
+    for name in ("task", "machine"):
+        for history in _HISTORIES:
+            for q in (50, 90, 95, 99, 100):
+                policies.append(f"{name}-percentile:q={q},history={history}")
+    for history in _HISTORIES:
+        policies += [f"gpa:rho={rho},history={history}" for rho in (0.1, 0.01, 0.001, 1e-6)]
+    return tuple(policies)
+
+
+SWEEP = _sweep()
+"""History × parameter of every family that has a safety parameter."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayOptions:
+    """Options of a replay.
+
+    Attributes
+    ----------
+    policies
+        Policies as text; `DEFAULTS` by default.
+    tasks
+        Whose peak is predicted: ``all``, ``high`` (high priority) or a tier.
+    resources
+        ``cpu``, ``memory`` or both.
+    horizon
+        Length of the oracle's horizon, µs.
+    machines
+        A random sample of so many machines; 0 takes all.
+    metrics
+        What is taken as usage, at most one of each resource; the dialect's default elsewhere.
+    shapes
+        Whether there are rows for each shape of machine, too.
+    is_capped
+        Whether policies see usage as at most its limit.
+    is_literal
+        Whether slots and history are those of Google's simulator.
+    cores, gib
+        Cores and GiB of the largest machine, for policies whose buckets are cores and bytes; 0 where not known.
+    target
+        Violation rate that an advice must keep.
+    model
+        File of trained forecasters, for the policy forecast; empty for none.
+    seed
+        Of the sample of machines.
+    jobs
+        Processes.
+    """
+
+    policies: Sequence[str] = DEFAULTS
+    tasks: Sequence[str] = ("all",)
+    resources: Sequence[str] = RESOURCES
+    horizon: int = 288 * WINDOW
+    machines: int = 0
+    metrics: Sequence[str] = ()
+    shapes: bool = False
+    is_capped: bool = True
+    is_literal: bool = False
+    cores: float = 0.0
+    gib: float = 0.0
+    target: float = 0.01
+    model: str = ""
+    seed: int = 0
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
+        check_names("--resource", self.resources, RESOURCES)
+        if self.horizon < WINDOW:
+            got = f"{self.horizon} µs"
+            raise UsageError("--horizon", "shorter than a slot", expected="5m or more", got=got)
+        if not 0 < self.target < 1:
+            got = f"{self.target:g}"
+            raise UsageError("--target", "not a rate", expected="above 0 and below 1", got=got)
+        if self.machines < 0:
+            got = str(self.machines)
+            raise UsageError("--machines", "negative", expected="0 (all) or more", got=got)
+        self.parsed()
+
+    @property
+    def horizon_slots(self) -> int:
+        """Length of the oracle's horizon in slots."""
+        return self.horizon // WINDOW
+
+    def parsed(self) -> list[PeakPolicy]:
+        """Return the policies, each once; refuse unknown ones."""
+        units = {"cores": self.cores, "gib": self.gib}
+        return [parse_policy(text, units) for text in dict.fromkeys(self.policies)]
+
+    def metric(self, dialect: Dialect, resource: str) -> Metric:
+        """Return what is taken as the usage of a resource: the last one named, else the dialect's default."""
+        chosen = default_metric(dialect, resource)
+        for name in self.metrics:
+            metric = find_metric(name)
+            if metric.name.endswith(resource):
+                chosen = metric
+        return chosen
+
+
+def policies_by_tasks(options: ReplayOptions) -> dict[str, list[PeakPolicy]]:
+    """Return the policies that are judged, by the tasks they are judged on.
+
+    A policy of high-priority tasks is judged on them alone.
+
+    Parameters
+    ----------
+    options
+        Tasks and policies.
+    """
+    policies = options.parsed()
+    high_only = [policy for policy in policies if policy.high_only]
+    others = [policy for policy in policies if not policy.high_only]
+    by_tasks: dict[str, list[PeakPolicy]] = {}
+    for tasks in options.tasks:
+        judged = policies if tasks == "high" else others
+        if judged:
+            by_tasks[tasks] = judged
+    if high_only:
+        by_tasks.setdefault("high", high_only)
+    return by_tasks

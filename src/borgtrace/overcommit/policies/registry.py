@@ -1,0 +1,71 @@
+"""The list of policies that users can name, and how a name with its parameters is read."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from borgtrace.overcommit.policies.distributions import ConvolutionPolicy, SaddlepointPolicy
+from borgtrace.overcommit.policies.forecast import Forecast
+from borgtrace.overcommit.policies.gaussian import GpaPolicy, OnlineGpa
+from borgtrace.overcommit.policies.kubernetes import (
+    KatalystHourly,
+    KatalystRealtime,
+    KoordinatorBatch,
+    KoordinatorProd,
+)
+from borgtrace.overcommit.policies.machines import MachinePercentile, NSigma
+from borgtrace.overcommit.policies.policy import BorgDefault, Limit, Maximum, PeakPolicy
+from borgtrace.overcommit.policies.tasks import AveragePolicy, Highest, Reservation, TaskPercentile
+from borgtrace.overcommit.rule import parse_rule
+
+POLICIES: list[type[PeakPolicy]] = [
+    Limit,
+    BorgDefault,
+    Highest,
+    AveragePolicy,
+    TaskPercentile,
+    MachinePercentile,
+    NSigma,
+    GpaPolicy,
+    OnlineGpa,
+    ConvolutionPolicy,
+    SaddlepointPolicy,
+    Reservation,
+    Forecast,
+    KoordinatorBatch,
+    KoordinatorProd,
+    KatalystRealtime,
+    KatalystHourly,
+]
+"""All policies but :class:`~borgtrace.overcommit.policies.policy.Maximum`, which users write ``A+B``."""
+
+
+def policies() -> dict[str, type[PeakPolicy]]:
+    """Return the policy classes by name, sorted by name.
+
+    Examples
+    --------
+    >>> policies()["limit"].about
+    'the sum of the limits'
+    """
+    by_name = {kind.name: kind for kind in POLICIES}
+    return dict(sorted(by_name.items()))
+
+
+def parse_policy(text: str, units: Mapping[str, float] = MappingProxyType({})) -> PeakPolicy:
+    """Return the policy that a text such as ``nsigma:n=3,history=10h`` names; ``+`` takes the maximum of several.
+
+    Parameters
+    ----------
+    text
+        What the user wrote.
+    units
+        ``cores`` and ``gib`` of the largest machine, for the policies that need them and do not name them.
+
+    Raises
+    ------
+    UsageError
+        For an unknown policy or parameter, or a value out of range.
+    """
+    kinds = policies()
+    parsed = [parse_rule(part, kinds, PeakPolicy.option, units) for part in text.split("+")]
+    return parsed[0] if len(parsed) == 1 else Maximum(tuple(parsed))

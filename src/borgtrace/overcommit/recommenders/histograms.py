@@ -1,0 +1,127 @@
+"""Recommenders that read one percentile of one decaying histogram per job: koordinator, katalyst, crane."""
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from borgtrace.kernels.arrays import Numbers
+from borgtrace.overcommit.histogram import (
+    FOREVER,
+    MEBIBYTE,
+    VPA_BUCKETS,
+    Buckets,
+    DecayingHistogram,
+)
+from borgtrace.overcommit.policies.kubernetes import DAY, KOORDINATOR
+from borgtrace.overcommit.policies.policy import SLOTS_PER_HOUR
+from borgtrace.overcommit.recommenders.recommender import Recommender, age
+from borgtrace.overcommit.recommenders.samples import JobSamples
+
+
+class HistogramRecommender(Recommender):
+    """Base of those that read one percentile of one histogram of a job.
+
+    Attributes
+    ----------
+    histograms
+        The histogram of each resource.
+    least_weight
+        Least weight of a sample of CPU, which weighs its value; 0 where all samples weigh the same.
+    patience
+        Age of a job, in slots, before anything is recommended.
+    """
+
+    histograms: ClassVar[dict[str, DecayingHistogram]]
+    least_weight: ClassVar[float] = 0.0
+    patience: ClassVar[int] = 0
+
+    def recommend(self, samples: JobSamples) -> Numbers:
+        """Return the percentile once the job is old enough."""
+        weight: Numbers | float = 1.0
+        if self.least_weight > 0 and samples.resource == "cpu":
+            weight = np.maximum(samples.value, self.least_weight)
+        histogram = self.histograms[samples.resource]
+        percentile = histogram.after(samples.job, samples.slot, samples.value, weight)
+        return np.where(age(samples) >= self.patience, percentile, np.nan)
+
+
+class Koordinator(HistogramRecommender):
+    """koordinator: percentile with a margin of 10 %; nothing for a job younger than a day."""
+
+    name = "koordinator"
+    about = "P95 of CPU (half-life 12 h), P98 of memory (24 h), + 10 %; the request for a day"
+    histograms = {
+        "cpu": replace(KOORDINATOR["cpu"], margin=1.1),
+        "memory": replace(KOORDINATOR["memory"], margin=1.1),
+    }
+    patience = DAY
+
+
+class Katalyst(HistogramRecommender):
+    """katalyst: P90 without a margin, from a day on; samples of CPU weigh their value, of at least .1 core.
+
+    After kubewharf/katalyst-core, pkg/controller/resource-recommend/processor/percentile.  Memory is the highest sample
+    of each hour, added when the hour has ended; a margin (resourceBufferPercent) is the user's to add.
+    """
+
+    name = "katalyst"
+    about = "P90 of CPU, weighted by usage, and of the hourly peaks of memory (half-life 24 h); the request for a day"
+    histograms = {
+        "cpu": DecayingHistogram(VPA_BUCKETS["cpu"], DAY, 0.9),
+        "memory": DecayingHistogram(VPA_BUCKETS["memory"], DAY, 0.9),
+    }
+    least_weight = 0.1
+    patience = DAY
+
+    def recommend(self, samples: JobSamples) -> Numbers:
+        """Return the percentile after each sample: of memory, that of the hours that have ended."""
+        if samples.resource == "cpu":
+            return super().recommend(samples)
+        hours = samples.moment(samples.slot // SLOTS_PER_HOUR)
+        first = np.flatnonzero(np.diff(hours, prepend=-1))
+        last = np.append(first[1:], len(samples)) - 1
+        job = samples.job[last]
+        peak_of_hour = np.maximum.reduceat(samples.value, first)
+        percentile = self.histograms["memory"].after(job, samples.slot[last], peak_of_hour)
+        percentile[age(samples)[last] < self.patience] = np.nan
+        hours_ended = samples.moment((samples.slot + 1) // SLOTS_PER_HOUR)
+        last_hour = np.searchsorted(hours[first], hours_ended) - 1
+        # −1, where no hour of any job has ended, takes the job that is none.
+        is_own = np.append(job, -1)[last_hour] == samples.job
+        return np.where(is_own, percentile[last_hour], np.nan)
+
+
+class Crane(HistogramRecommender):
+    """crane as its code behaves: P99 of a histogram of 7 days that never decays, although a half-life is configured."""
+
+    name = "crane"
+    about = "P99 of 7 days + 15 % as the code behaves: the configured half-life is not used"
+    histograms = {
+        "cpu": DecayingHistogram(
+            buckets=Buckets.linear(100.0, 0.1),
+            half_life=FOREVER,
+            share=0.99,
+            margin=1.15,
+            history=7 * DAY,
+        ),
+        "memory": DecayingHistogram(
+            buckets=Buckets.linear(1000 * 100 * MEBIBYTE, 100 * MEBIBYTE),
+            half_life=FOREVER,
+            share=0.99,
+            margin=1.15,
+            history=7 * DAY,
+        ),
+    }
+    least_weight = 1e-5
+
+
+class CraneConfigured(Crane):
+    """crane as it is configured: half-lives of 24 h for CPU, and of 48 h for memory."""
+
+    name = "crane-configured"
+    about = "P99 of 7 days + 15 % with the half-lives that are configured: 24 h for CPU, 48 h for memory"
+    histograms = {
+        "cpu": replace(Crane.histograms["cpu"], half_life=DAY),
+        "memory": replace(Crane.histograms["memory"], half_life=2 * DAY),
+    }

@@ -1,0 +1,182 @@
+"""The base of the questions that replay the machines of a store, and what a replay reads."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from borgtrace.errors import UsageError, check_names
+from borgtrace.lifecycle.by_machine import machine_usage
+from borgtrace.overcommit.options import ReplayOptions, policies_by_tasks
+from borgtrace.overcommit.policies import PeakPolicy
+from borgtrace.overcommit.pools import POOLS
+from borgtrace.overcommit.replay import Capacities, ReplayInput, ReplayPart
+from borgtrace.question import EngineTables, NotApplicable, Row, Tables
+from borgtrace.question.store_question import Report, StoreQuestion
+from borgtrace.store import Store
+
+Forecasts = Callable[[Store, str, str], Mapping[str, Any]]
+"""From a store, a resource and a file of trained forecasters (empty for none) to forecasters by name, which make means
+and deviations of the next slots from the tasks, slots and usage of samples: :func:`borgtrace.forecast.walks`."""
+
+
+def no_forecasts(store: Store, resource: str, model: str) -> Mapping[str, Any]:
+    """Return no forecasters, with the arguments that :data:`Forecasts` take."""
+    return {}
+
+
+def open_replay(
+    store: Store,
+    tables: Tables,
+    options: ReplayOptions,
+    report: Report,
+    forecasts: Forecasts = no_forecasts,
+) -> ReplayInput:
+    """Return what a replay of a store reads; usage by machine is computed first where it is not kept.
+
+    Parameters
+    ----------
+    store, tables
+        An open store and its tables.
+    options
+        Metrics, and how slots and history are made.
+    report
+        Called with the step, how much of it is done, and how much there is.
+    forecasts
+        Forecasters that policies may name.
+
+    Raises
+    ------
+    UsageError
+        Where a policy names another forecaster, or looks beyond slots that have no time.
+    """
+    dialect = store.manifest.dialect
+    pools = {}
+    for resource in options.resources:
+        pools[resource] = _read_pools(store, resource, options, forecasts)
+    usage = machine_usage(
+        store,
+        tables.instance_events,
+        tables.instance_attempts,
+        cpu=options.metric(dialect, "cpu"),
+        memory=options.metric(dialect, "memory"),
+        is_whole=options.is_literal,
+        report=report,
+    )
+    return ReplayInput(
+        usage=usage,
+        capacities=Capacities.of(tables),
+        dialect=dialect,
+        is_capped=options.is_capped,
+        is_literal=options.is_literal,
+        pools=pools,
+    )
+
+
+def _read_pools(
+    store: Store,
+    resource: str,
+    options: ReplayOptions,
+    forecasts: Forecasts,
+) -> dict[str, Any]:
+    """Return what the policies know beyond a machine's past, by name."""
+    policies = [policy for policy in options.parsed() if policy.pools]
+    if policies and options.is_literal:
+        raise UsageError(
+            "--compat",
+            "its slots have no time",
+            expected="policies that need none",
+            got=", ".join(policy.label for policy in policies),
+            way_out="leave out these policies, or --compat crf",
+        )
+    names: set[str] = set()
+    for policy in policies:
+        names.update(policy.pools)
+    named_forecasters = sorted(names - POOLS.keys())
+    forecasters = forecasts(store, resource, options.model) if named_forecasters else {}
+    check_names("--policy", named_forecasters, forecasters, "no such forecaster")
+    metric = options.metric(store.manifest.dialect, resource)
+    pools = {}
+    for name in sorted(names):
+        if name in forecasters:
+            pools[name] = forecasters[name]
+        else:
+            pools[name] = POOLS[name](store, metric)
+    return pools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayQuestion(StoreQuestion):
+    """A question that replays the machines of a store: ``compute(part, policies, options)``, rows of one part.
+
+    A part is some tasks and one resource.
+
+    Attributes
+    ----------
+    too_short
+        The reason why it is not applicable where nothing could be judged.
+    forecasts
+        Forecasters that policies may name; none by default.
+    policies_by_tasks
+        Returns the policies that are judged, by the tasks they are judged on.
+    """
+
+    options: type[Any] = ReplayOptions
+    reads: Sequence[str] = ("instance_usage", "instance_events")
+    too_short: str = (
+        "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
+    )
+    forecasts: Forecasts = field(default=no_forecasts, compare=False)
+    policies_by_tasks: Callable[[ReplayOptions], dict[str, list[PeakPolicy]]] = policies_by_tasks
+
+    def rows_of_store(
+        self, store: Store, tables: EngineTables, options: ReplayOptions, /
+    ) -> list[Row]:
+        """Replay the machines of a store; see the base."""
+        replay_input = open_replay(store, tables, options, self.report, self.forecasts)
+        n_machines = len(replay_input.usage.machines)
+        places = sample_machines(n_machines, options.machines, options.seed)
+        if not places:
+            raise NotApplicable(why_nothing_can_be_replayed(replay_input.usage.facts))
+        rows = []
+        for resource in options.resources:
+            for tasks, policies in self.policies_by_tasks(options).items():
+                part = ReplayPart(
+                    input=replay_input,
+                    tasks=tasks,
+                    resource=resource,
+                    places=places,
+                    jobs=options.jobs,
+                    report=self.report,
+                )
+                rows += self.compute(part, policies, options)
+        if not rows:
+            raise NotApplicable(self.too_short)
+        return rows
+
+
+def why_nothing_can_be_replayed(facts: Mapping[str, Any]) -> str:
+    """Return the sentence that names the column which usage lacks where none of it belongs to a machine."""
+    return (
+        f"no usage can be replayed: {facts['without_machine']:,} windows name no machine (column machine_id) or "
+        f"belong to tasks of an alloc set, {facts['without_limit']:,} are of tasks without requests"
+    )
+
+
+def sample_machines(n: int, size: int, seed: int) -> list[int]:
+    """Return positions of a random sample of machines, ascending; all of them where `size` is 0 or too large.
+
+    Parameters
+    ----------
+    n
+        Number of machines.
+    size
+        How many are wanted.
+    seed
+        Of the sample.
+    """
+    if not 0 < size < n:
+        return list(range(n))
+    rng = np.random.default_rng(seed)
+    return np.sort(rng.choice(n, size, replace=False)).tolist()
